@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlerr
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/catalog"
+)
+
+// New makes the error of that number with its documented severity and its text, args filling the text's parameters
+// in the order of catalog.Error(number).Parameters. state tells apart the places that raise the number, from 1. The
+// caller (the engine) adds Procedure and Line. A number that has no text here still gives its number and severity,
+// with the parameters as its text: an error is never lost for want of words.
+func New(number int32, state uint8, args ...any) *Error {
+	return &Error{Number: number, Class: Severity(number), State: state, Message: Text(number, args...)}
+}
+
+// At sets the line and returns the same error.
+func (e *Error) At(line int32) *Error {
+	if e != nil {
+		e.Line = line
+	}
+	return e
+}
+
+// Severity is the documented severity of a message, 16 for an unknown one.
+func Severity(number int32) uint8 {
+	if info, ok := catalog.Error(number); ok {
+		return info.Severity
+	}
+	if s, ok := notListed[number]; ok {
+		return s.severity
+	}
+	return 16
+}
+
+// Text is the text of a message with its parameters filled in.
+func Text(number int32, args ...any) string {
+	format, ok := formats[number]
+	if !ok {
+		gist := "The statement was refused."
+		if info, known := catalog.Error(number); known {
+			gist = info.Gist
+		}
+		if len(args) > 0 {
+			return fmt.Sprintf("%s %v", gist, args)
+		}
+		return gist
+	}
+	return fmt.Sprintf(format, args...)
+}
