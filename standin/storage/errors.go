@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors that callers tell apart with errors.Is. The engine turns them into SQL Server's numbers.
+var (
+	// ErrOutcomeUnknown wraps the error of a commit that is in the local log, but whose hardening was not confirmed:
+	// it may or may not survive. The session that committed must be ended without an answer.
+	ErrOutcomeUnknown = errors.New("the outcome of the commit is unknown")
+	// ErrLogFull is a log that reached its maximum size (SQL Server's 9002); the transaction is rolled back.
+	ErrLogFull = errors.New("the transaction log is full")
+	// ErrReadOnly is a write to a database that is in redo mode, restoring or read-only.
+	ErrReadOnly = errors.New("the database does not take writes now")
+	// ErrClosed is a use of a closed database.
+	ErrClosed = errors.New("the database is closed")
+	// ErrLogTruncated is a request for log that is no longer kept.
+	ErrLogTruncated = errors.New("the log was truncated past that position")
+	// ErrLogGap is received log that does not continue the local log.
+	ErrLogGap = errors.New("the received log does not continue the local log")
+	// ErrFork is log of another recovery fork.
+	ErrFork = errors.New("the log belongs to another recovery fork")
+	// ErrNoUndo is a log that cannot be undone to the asked position; the database has to be seeded again.
+	ErrNoUndo = errors.New("the log cannot be undone to that position")
+	// ErrBackupCorrupt is a backup file that is damaged or no backup (3241, 3203).
+	ErrBackupCorrupt = errors.New("the backup is damaged or not a backup")
+	// ErrBackupTooEarly is a log backup that ends before the restored position (4326); it can be left out.
+	ErrBackupTooEarly = errors.New("the log in this backup terminates before the database's position")
+	// ErrBackupTooRecent is a log backup that begins after the restored position (4305).
+	ErrBackupTooRecent = errors.New("the log in this backup begins after the database's position")
+	// ErrNoBackupBase is a log backup without a current full backup (4214).
+	ErrNoBackupBase = errors.New("there is no current database backup")
+	// ErrNotFull is a log backup in the simple recovery model (4208).
+	ErrNotFull = errors.New("the recovery model has no log backups")
+	// ErrOtherDatabase is a backup of another database (3154 without REPLACE).
+	ErrOtherDatabase = errors.New("the backup holds another database")
+)
+
+// Suspect is a database whose files do not fit together; the engine shows it as SUSPECT (3414).
+type Suspect struct {
+	Database string
+	Reason   string
+}
+
+// Error makes Suspect an error.
+func (s *Suspect) Error() string {
+	return fmt.Sprintf("database %q cannot be recovered: %s", s.Database, s.Reason)
+}
