@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine is an instance of the stand-in: databases, sessions and the execution of T-SQL.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"geosql.dev/operator/standin/tds"
+)
+
+// Config is what an instance is started with.
+type Config struct {
+	// ServerName is @@SERVERNAME.
+	ServerName string
+	// DataDir, LogDir and BackupDir are where files go whose place no statement gives. LogDir and BackupDir default
+	// to DataDir. The system databases live in DataDir.
+	DataDir, LogDir, BackupDir string
+	// SAPassword is sa's password at the first start (and, with no Authenticator, always).
+	SAPassword string
+	// Edition is MSSQL_PID's edition in SERVERPROPERTY's words; empty is "Developer Edition (64-bit)".
+	Edition string
+	// Port is the TCP port that clients reach, for the views that tell it; 0 is unknown.
+	Port int
+	// HADREnabled is MSSQL_ENABLE_HADR, AgentEnabled MSSQL_AGENT_ENABLED.
+	HADREnabled, AgentEnabled bool
+	// MemoryLimitMB is MSSQL_MEMORY_LIMIT_MB; 0 is not limited.
+	MemoryLimitMB int64
+	// StartupOptions are sqlservr's arguments (-T3604, -k100, -m), as given.
+	StartupOptions []string
+	// TraceFlags are those that -T set.
+	TraceFlags []int
+	// SegmentBytes and MaxLogBytes are passed to storage for user databases; 0 is its default.
+	SegmentBytes, MaxLogBytes int64
+	// Extensions are installed in this order.
+	Extensions []Extension
+	// Log takes what goes to the error log; nil discards it.
+	Log *slog.Logger
+	// Shutdown is called by SHUTDOWN, once, from a goroutine of its own; nil refuses the statement.
+	Shutdown func(noWait bool)
+}
+
+// Ensure that an Instance can be served.
+var _ tds.Backend = (*Instance)(nil)
+
+// StartTime is when the instance was started.
+func (inst *Instance) StartTime() time.Time { return inst.started }
+
+// Config is what the instance was started with (without the password).
+func (inst *Instance) Config() Config {
+	c := inst.config
+	c.SAPassword = ""
+	return c
+}
+
+// Log is the error log.
+func (inst *Instance) Log() *slog.Logger { return inst.log }
+
+// SystemLogin is who internal sessions run as.
+var SystemLogin = Login{Name: "sa", SID: []byte{1}, ID: 1, Sysadmin: true}
+
+// Result is a result set in memory.
+type Result struct {
+	Columns []tds.Column
+	Rows    [][]any
+	// RowCount is the last statement's count, -1 for none.
+	RowCount int64
+}
+
+// Session opens an internal session for Go code that runs T-SQL: agents, jobs, hadr. Close it. app is its program name.
+func (inst *Instance) Session(ctx context.Context, login Login, database, app string) (*Session, error) {
+	return inst.openSession(ctx, sessionSpec{login: login, database: database, request: tds.LoginRequest{User: login.Name, AppName: app, HostName: inst.config.ServerName}, internal: true})
+}
