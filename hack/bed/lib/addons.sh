@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What each cluster gets beyond Kubernetes itself: CoreDNS that asks nobody, storage classes, the bed's own images.
+
+LOCAL_PATH_REPOSITORY=geosql-bed/local-path
+SHELL_REPOSITORY=geosql-bed-shell
+
+local_path_image() { echo "$LOCAL_PATH_REPOSITORY:$(tool_hash local-path)"; }
+shell_image() { echo "$SHELL_REPOSITORY:$(rootfs_hash)"; }
+
+addon_images_ready() { image_exists "$(local_path_image)" && image_exists "$(shell_image)"; }
+addon_images_make() {
+  local dir
+  dir=$(mktemp -d "$BED_CACHE/addons.XXXXXX")
+  cp "$(tool_path local-path)/local-path-provisioner" "$dir/"
+  cat >"$dir/Dockerfile" <<DOCKERFILE
+FROM $(base_image) AS shell
+CMD ["sleep", "infinity"]
+FROM scratch AS local-path
+COPY local-path-provisioner /usr/bin/local-path-provisioner
+ENTRYPOINT ["/usr/bin/local-path-provisioner"]
+DOCKERFILE
+  docker_build --target shell -t "$(shell_image)" "$dir"
+  docker_build --target local-path -t "$(local_path_image)" "$dir"
+  rm -rf "$dir"
+  image_prune "$LOCAL_PATH_REPOSITORY"
+  image_prune "$SHELL_REPOSITORY"
+}
+
+# storage_classes: lines of CLASS NODE,NODE... for $SITE. In tukwila no node has both `fast` and `archive`: a server
+# that wants both can land nowhere.
+storage_classes() {
+  case $SITE in
+  tukwila)
+    echo "fast tukwila-worker"
+    echo "capacity tukwila-worker,tukwila-worker2"
+    echo "archive tukwila-worker2"
+    ;;
+  *)
+    echo "fast $SITE-control-plane"
+    echo "capacity $SITE-control-plane"
+    ;;
+  esac
+}
+
+storage_class_yaml() { # storage_class_yaml CLASS NODES
+  cat <<YAML
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata:
+  name: $1
+  # A "local" volume, unlike a host path, gets the pod's fsGroup.
+  annotations: {defaultVolumeType: local}
+provisioner: rancher.io/local-path
+parameters: {nodePath: /var/geosql-bed/volumes/$1}
+volumeBindingMode: WaitForFirstConsumer
+reclaimPolicy: Delete
+allowedTopologies:
+- matchLabelExpressions:
+  - {key: kubernetes.io/hostname, values: [$2]}
+YAML
+}
+
+addons_yaml() {
+  local class nodes
+  sed -e "s#@LOCAL_PATH_IMAGE@#$(local_path_image)#; s#@SHELL_IMAGE@#$(shell_image)#" "$BED_DIR/addons/storage.yaml"
+  storage_classes | while read -r class nodes; do storage_class_yaml "$class" "$nodes"; done
+  cat "$BED_DIR/addons/dns.yaml"
+}
+
+addons_hash() { { addons_yaml; declare -f addons_apply; } | hash_of; }
+
+addons_ready() {
+  [ "$(kubectl_at "$SITE" -n kube-system get configmap geosql-bed -o jsonpath='{.data.addons}' --request-timeout=5s)" = "$(addons_hash)" ]
+}
+
+addons_apply() {
+  images_load_site "$SITE" "$(local_path_image)" "$(shell_image)"
+  kubectl_at "$SITE" delete storageclass standard --ignore-not-found
+  # An allowed topology cannot be changed in place.
+  addons_yaml | kubectl_at "$SITE" apply -f - || {
+    kubectl_at "$SITE" delete storageclass fast capacity archive --ignore-not-found
+    addons_yaml | kubectl_at "$SITE" apply -f -
+  }
+  kubectl_at "$SITE" -n kube-system rollout restart deployment coredns
+  kubectl_at "$SITE" -n kube-system scale deployment coredns --replicas=1
+  kubectl_at "$SITE" -n kube-system rollout status deployment coredns --timeout=120s
+  kubectl_at "$SITE" -n local-path-storage rollout status deployment local-path-provisioner --timeout=120s
+  kubectl_at "$SITE" -n kube-system create configmap geosql-bed --from-literal=addons="$(addons_hash)" --dry-run=client -o yaml |
+    kubectl_at "$SITE" apply -f -
+}

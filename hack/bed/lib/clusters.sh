@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The kind clusters, one per site. Functions without an argument work on $SITE.
+
+CLUSTERS_DIR=$BED_CACHE/clusters
+
+cluster_config() {
+  local i
+  cat <<YAML
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+name: $SITE
+networking:
+  disableDefaultCNI: true
+  podSubnet: $(site_pods "$SITE")
+  serviceSubnet: $(site_services "$SITE")
+kubeadmConfigPatches:
+- |
+  kind: KubeletConfiguration
+  serializeImagePulls: false
+  maxParallelImagePulls: 4
+$(cluster_cgroup_v1 && printf '  failCgroupV1: false\n  cgroupDriver: cgroupfs\n')
+- |
+  # One control plane per site: no leader to elect, and a slow disk must not depose it.
+  kind: ClusterConfiguration
+  controllerManager: {extraArgs: [{name: leader-elect, value: "false"}]}
+  scheduler: {extraArgs: [{name: leader-elect, value: "false"}]}
+  etcd: {local: {extraArgs: [{name: heartbeat-interval, value: "500"}, {name: election-timeout, value: "5000"}]}}
+nodes:
+- role: control-plane
+  labels: {topology.kubernetes.io/region: $(site_region "$SITE"), topology.kubernetes.io/zone: $SITE-a}
+YAML
+  for ((i = 1; i <= $(site_workers "$SITE"); i++)); do
+    echo "- role: worker"
+    echo "  labels: {topology.kubernetes.io/region: $(site_region "$SITE"), topology.kubernetes.io/zone: $SITE-$([ $((i % 2)) = 1 ] && echo a || echo b)}"
+  done
+}
+cluster_cgroup_v1() { [ ! -e /sys/fs/cgroup/cgroup.controllers ]; }
+
+cluster_containers() { # lines of NAME ID of the site's nodes as the engine has them
+  docker ps -a --no-trunc --filter "label=io.x-k8s.kind.cluster=$SITE" --format '{{.Names}} {{.ID}}' | sort
+}
+
+# A cluster is complete when the containers are those that were there at the end of its creation; one that was
+# interrupted is made anew.
+cluster_complete() {
+  local now
+  now=$(cluster_containers)
+  [ -n "$now" ] && [ "$now" = "$(cat "$CLUSTERS_DIR/$SITE" 2>/dev/null)" ]
+}
+
+cluster_running() {
+  [ "$(docker ps -q --filter "label=io.x-k8s.kind.cluster=$SITE" --filter status=running | wc -l)" = "$(site_nodes "$SITE" | wc -l)" ]
+}
+
+cluster_answers() { [ "$(kubectl_at "$SITE" get --raw /readyz --request-timeout=5s 2>/dev/null)" = ok ]; }
+
+cluster_wait() { # cluster_wait SECONDS
+  local deadline=$((SECONDS + $1))
+  until cluster_answers; do
+    [ $SECONDS -lt $deadline ] || return 1
+    sleep 1
+  done
+}
+
+cluster_ready() { cluster_complete && cluster_running && cluster_answers; }
+
+# Start, else restart, else make anew: only when the API server stayed silent through both.
+cluster_ensure() {
+  if cluster_complete; then
+    echo "starting the nodes of $SITE"
+    cluster_each_node docker start
+    kind export kubeconfig --name "$SITE" --kubeconfig "$BED_KUBECONFIG" >/dev/null 2>&1 || true
+    if cluster_wait 120; then return; fi
+    echo "the API server of $SITE is silent 120 s after the start of its nodes; restarting them"
+    cluster_each_node docker restart -t 20
+    if cluster_wait 120; then return; fi
+    echo "still silent: $SITE is made anew"
+  fi
+  cluster_create
+}
+
+cluster_each_node() {
+  local node
+  node_names "$SITE" | while read -r node; do "$@" "$node"; done
+}
+
+cluster_create() {
+  mkdir -p "$CLUSTERS_DIR" "$BED_CACHE/shim"
+  cluster_delete
+  BED_DOCKER=$(command -v docker)
+  BED_NODE_ADDRESSES=$(all_nodes)
+  export BED_DOCKER BED_NODE_ADDRESSES
+  ln -sfn "$BED_DIR/lib/docker-for-kind" "$BED_CACHE/shim/docker"
+  cluster_config >"$CLUSTERS_DIR/$SITE.yaml"
+  env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy PATH="$BED_CACHE/shim:$PATH" KIND_EXPERIMENTAL_DOCKER_NETWORK="$BED_NETWORK" \
+    kind create cluster --image "$(node_image)" --config "$CLUSTERS_DIR/$SITE.yaml" --kubeconfig "$BED_KUBECONFIG"
+  cluster_wait 60 || die "the API server of $SITE does not answer 60 s after the creation of its cluster"
+  cluster_containers >"$CLUSTERS_DIR/$SITE"
+}
+
+cluster_delete() {
+  rm -f "$CLUSTERS_DIR/$SITE"
+  local id
+  cluster_containers | while read -r _ id; do docker rm -f -v "$id" >/dev/null; done
+  if command -v kubectl >/dev/null && [ -f "$BED_KUBECONFIG" ]; then
+    kubectl config delete-context "kind-$SITE" >/dev/null 2>&1 || true
+    kubectl config delete-cluster "kind-$SITE" >/dev/null 2>&1 || true
+    kubectl config delete-user "kind-$SITE" >/dev/null 2>&1 || true
+  fi
+}

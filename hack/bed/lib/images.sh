@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Images in the nodes, and the project's own images.
+
+IMAGES_ENV=$BED_CACHE/images.env
+PROJECT_REPOSITORIES="geosql-operator geosql-standin"
+
+image_in_node() { # image_in_node IMAGE: the name containerd gives it
+  case $1 in */*) echo "docker.io/$1" ;; *) echo "docker.io/library/$1" ;; esac
+}
+
+node_images() { docker exec "$1" ctr -n k8s.io images ls -q </dev/null; }
+
+images_load_site() { # images_load_site SITE IMAGE...: into those of its nodes that lack them
+  local site=$1 node image have missing
+  shift
+  for node in $(node_names "$site"); do
+    have=$(node_images "$node")
+    missing=()
+    for image in "$@"; do
+      grep -qxF "$(image_in_node "$image")" <<<"$have" || missing+=("$image")
+    done
+    [ ${#missing[@]} -gt 0 ] || continue
+    echo "$node: ${missing[*]}"
+    docker save "${missing[@]}" | docker exec -i "$node" ctr -n k8s.io images import --snapshotter overlayfs --digests - >/dev/null
+  done
+}
+
+images_prune_site() { # images_prune_site SITE: tags of the project's images that the engine has no more
+  local node repository name kept
+  for node in $(node_names "$1"); do
+    for repository in $PROJECT_REPOSITORIES; do
+      kept=$(docker images --format '{{.Repository}}:{{.Tag}}' "$repository")
+      node_images "$node" | { grep "^docker.io/library/$repository:" || true; } | while read -r name; do
+        grep -qxF "${name#docker.io/library/}" <<<"$kept" || docker exec "$node" ctr -n k8s.io images rm "$name" </dev/null >/dev/null
+      done
+    done
+  done
+}
+
+# project_image PACKAGE BINARY-NAME REPOSITORY DOCKERFILE: builds the binary, tags the image by its hash and prints
+# the image's name.
+project_image() {
+  local package=$1 binary=$2 repository=$3 dockerfile=$4 dir tag
+  dir=$BED_CACHE/images/$repository
+  mkdir -p "$dir/empty"
+  (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
+  cp "$dockerfile" "$dir/Dockerfile"
+  tag=$repository:$(cat "$dir/$binary" "$dir/Dockerfile" | hash_of)
+  image_exists "$tag" || docker_build -t "$tag" "$dir" >&2
+  image_prune "$repository" "$tag"
+  echo "$tag"
+}
+
+# project_images: what the repository has of them, written to images.env too.
+project_images() {
+  local name package image lines
+  lines="SHELL_IMAGE=$(shell_image)"
+  for name in operator standin; do
+    case $name in operator) package=geosql ;; *) package=$name ;; esac
+    if compgen -G "$BED_REPO/cmd/$package/*.go" >/dev/null; then
+      image=$(project_image "./cmd/$package" "$package" "geosql-$name" "$BED_REPO/images/$name.Dockerfile")
+      lines+=$'\n'"${name^^}_IMAGE=$image"
+    else
+      echo "cmd/$package is not there; its image is left out" >&2
+    fi
+  done
+  printf '%s\n' "$lines" >"$IMAGES_ENV.new"
+  mv "$IMAGES_ENV.new" "$IMAGES_ENV"
+}

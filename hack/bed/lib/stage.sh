@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Stages: named steps that are skipped when their result is there already, timed, and logged to a file each.
+
+BED_STARTED=$(date +%s)
+STAGE_CHILD=
+
+# The running stage is a process group of its own: an interrupted `up` takes it along, so that nothing goes on
+# building behind the caller's back.
+stage_interrupt() {
+  trap - INT TERM EXIT
+  if [ -n "$STAGE_CHILD" ]; then
+    kill -TERM -- "-$STAGE_CHILD" 2>/dev/null || true
+    echo
+    echo "interrupted; run it again to resume" >&2
+  fi
+  exit 130
+}
+trap stage_interrupt INT TERM
+
+clock() { # clock SECONDS -> 4m05s
+  if [ "$1" -lt 60 ]; then printf '%ds' "$1"; else printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); fi
+}
+
+stage_estimate() { # stage_estimate NAME DEFAULT_SECONDS: what it took the last time, else the default
+  cat "$BED_CACHE/times/$1" 2>/dev/null || echo "$2"
+}
+
+# stage NAME DEFAULT_SECONDS TITLE CHECK RUN: RUN runs in a shell of its own (errexit holds there, its output goes
+# to the stage's log) unless CHECK succeeds. CHECK must be quick and change nothing.
+stage() {
+  local name=$1 estimate title=$3 check=$4 run=$5 log=$BED_CACHE/logs/$1.log since=$SECONDS rc=0 beat=0
+  local at=$(($(date +%s) - BED_STARTED))
+  if "$check" >/dev/null 2>&1; then
+    printf '[%6s] %-34s up to date\n' "$(clock $at)" "$title"
+    return
+  fi
+  estimate=$(stage_estimate "$name" "$2")
+  printf '[%6s] %-34s ... (estimate %s)\n' "$(clock $at)" "$title" "$(clock "$estimate")"
+  mkdir -p "$BED_CACHE/logs" "$BED_CACHE/times"
+  set -m
+  (
+    set -euo pipefail
+    trap - INT TERM
+    "$run"
+  ) >"$log" 2>&1 </dev/null &
+  STAGE_CHILD=$!
+  set +m
+  while kill -0 "$STAGE_CHILD" 2>/dev/null; do
+    sleep 0.2
+    if [ $((SECONDS - since)) -ge $((beat + 30)) ]; then
+      beat=$((SECONDS - since))
+      printf '[%6s] %-34s ... %s of about %s: %s\n' "$(clock $((at + beat)))" "$title" "$(clock $beat)" "$(clock "$estimate")" "$(tail -n 1 "$log" | cut -c1-80)"
+    fi
+  done
+  wait "$STAGE_CHILD" || rc=$?
+  STAGE_CHILD=
+  at=$(($(date +%s) - BED_STARTED))
+  if [ $rc -ne 0 ]; then
+    printf '[%6s] %-34s FAILED after %s; the end of %s:\n' "$(clock $at)" "$title" "$(clock $((SECONDS - since)))" "$log" >&2
+    tail -n 25 "$log" | sed 's/^/    /' >&2
+    exit 1
+  fi
+  echo $((SECONDS - since)) >"$BED_CACHE/times/$name"
+  printf '[%6s] %-34s done in %s\n' "$(clock $at)" "$title" "$(clock $((SECONDS - since)))"
+}
+
+never() { return 1; } # a check for stages that always run
