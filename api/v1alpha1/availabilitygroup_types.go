@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AvailabilityMode is a replica's AVAILABILITY_MODE.
+// +kubebuilder:validation:Enum=SynchronousCommit;AsynchronousCommit;ConfigurationOnly
+type AvailabilityMode string
+
+const (
+	// SynchronousCommit hardens every transaction before the client hears of its commit.
+	SynchronousCommit AvailabilityMode = "SynchronousCommit"
+	// AsynchronousCommit follows without holding anybody up.
+	AsynchronousCommit AvailabilityMode = "AsynchronousCommit"
+	// ConfigurationOnly votes and holds no data.
+	ConfigurationOnly AvailabilityMode = "ConfigurationOnly"
+)
+
+// SeedingMode is a replica's SEEDING_MODE.
+// +kubebuilder:validation:Enum=Automatic;Manual
+type SeedingMode string
+
+const (
+	// SeedingAutomatic lets the primary stream the databases.
+	SeedingAutomatic SeedingMode = "Automatic"
+	// SeedingManual waits for a restored backup.
+	SeedingManual SeedingMode = "Manual"
+)
+
+// ClusterType is a group's CLUSTER_TYPE.
+// +kubebuilder:validation:Enum=External;None
+type ClusterType string
+
+const (
+	// ClusterExternal is managed by the agents of this operator: a write lease fences the primary.
+	ClusterExternal ClusterType = "External"
+	// ClusterNone is read-scale: nothing fences the primary.
+	ClusterNone ClusterType = "None"
+)
+
+// FailoverPolicy says who may promote another replica.
+// +kubebuilder:validation:Enum=Automatic;Manual;Paused
+type FailoverPolicy string
+
+const (
+	// FailoverAutomatic lets the agents elect.
+	FailoverAutomatic FailoverPolicy = "Automatic"
+	// FailoverManual waits for a person.
+	FailoverManual FailoverPolicy = "Manual"
+	// FailoverPaused leaves every role as it is.
+	FailoverPaused FailoverPolicy = "Paused"
+)
+
+// OnDeadReplica says what happens to replication and commits when a replica stays away.
+// +kubebuilder:validation:Enum=Wait;DemoteToAsync;Remove
+type OnDeadReplica string
+
+const (
+	// DeadReplicaWait waits for its return.
+	DeadReplicaWait OnDeadReplica = "Wait"
+	// DeadReplicaDemoteToAsync makes it asynchronous, with trace flag 1448 for the log reader.
+	DeadReplicaDemoteToAsync OnDeadReplica = "DemoteToAsync"
+	// DeadReplicaRemove takes it out of the group.
+	DeadReplicaRemove OnDeadReplica = "Remove"
+)
+
+// Replica is one server's part in a group.
+type Replica struct {
+	// server is the name of a SQLServer.
+	Server ServerName `json:"server"`
+	// availabilityMode is SynchronousCommit, AsynchronousCommit or ConfigurationOnly.
+	AvailabilityMode AvailabilityMode `json:"availabilityMode"`
+	// readable allows read-only connections while secondary.
+	// +optional
+	Readable bool `json:"readable,omitempty"`
+	// seeding is Automatic (default) or Manual.
+	// +optional
+	Seeding SeedingMode `json:"seeding,omitempty"`
+	// sessionTimeout after which a silent partner counts as gone, 5s or more; 10s unless given.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('1h')",message="sessionTimeout must be between 5s and 1h"
+	SessionTimeout *metav1.Duration `json:"sessionTimeout,omitempty"`
+}
+
+// Listener is the name under which clients find the primary.
+type Listener struct {
+	// name of the listener and of its Services; the group's name unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=60
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+	// port of the listener, 1433 unless given.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+	// ip declared for the listener object; the ClusterIP at the initial primary's site unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=45
+	IP string `json:"ip,omitempty"`
+}
+
+// Objectives are what a group promises.
+type Objectives struct {
+	// rpo is how much acknowledged work may be lost, as time; 0s means none.
+	// +optional
+	RPO *metav1.Duration `json:"rpo,omitempty"`
+	// rto is how long writes may be refused.
+	// +optional
+	RTO *metav1.Duration `json:"rto,omitempty"`
+	// redoCatchUp is how long redo may need to drain its queue.
+	// +optional
+	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
+}
+
+// AvailabilityGroupSpec declares a group.
+//
+// +kubebuilder:validation:XValidation:rule="self.replicas.exists(r, r.server == self.initialPrimary && r.availabilityMode == 'SynchronousCommit')",message="initialPrimary must be one of the synchronous replicas"
+// +kubebuilder:validation:XValidation:rule="self.replicas.filter(r, r.availabilityMode == 'ConfigurationOnly').size() <= 1",message="at most one replica may be ConfigurationOnly"
+// +kubebuilder:validation:XValidation:rule="!self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly') || self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size() == 2",message="a ConfigurationOnly replica goes with exactly two SynchronousCommit replicas (error 47108)"
+// +kubebuilder:validation:XValidation:rule="(has(self.clusterType) && self.clusterType == 'None') || self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size() != 2 || self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly')",message="two synchronous replicas need a third vote: add a third SynchronousCommit replica or one that is ConfigurationOnly"
+// +kubebuilder:validation:XValidation:rule="(has(self.clusterType) && self.clusterType == 'None') || self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size() >= 2",message="at least two SynchronousCommit replicas and a ConfigurationOnly one, or three SynchronousCommit replicas, are needed"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterType) || self.clusterType != 'None' || (has(self.failoverPolicy) && self.failoverPolicy == 'Manual')",message="clusterType None has no fence: failoverPolicy must be Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterType) || self.clusterType != 'None' || !self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly')",message="a ConfigurationOnly replica needs clusterType External (error 47114)"
+// +kubebuilder:validation:XValidation:rule="!has(self.requiredSynchronizedSecondaries) || self.requiredSynchronizedSecondaries < self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size()",message="requiredSynchronizedSecondaries must be less than the number of SynchronousCommit replicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.requiredSynchronizedSecondaries) || self.requiredSynchronizedSecondaries == 0 || !self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly')",message="requiredSynchronizedSecondaries must be 0 with a ConfigurationOnly replica (error 47108)"
+// +kubebuilder:validation:XValidation:rule="!has(self.voters) || self.voters.size() % 2 == 1",message="voters must be an odd number of sites"
+// +kubebuilder:validation:XValidation:rule="!has(self.failoverPolicy) || self.failoverPolicy != 'Automatic' || (has(self.voters) && self.voters.size() >= 3)",message="failoverPolicy Automatic needs at least three voters"
+// +kubebuilder:validation:XValidation:rule="(has(self.clusterType) ? self.clusterType : 'External') == (has(oldSelf.clusterType) ? oldSelf.clusterType : 'External')",message="clusterType is immutable (SQL Server cannot change CLUSTER_TYPE)"
+// +kubebuilder:validation:XValidation:rule="self.initialPrimary == oldSelf.initialPrimary",message="initialPrimary is immutable: it is used once, to create the group; roles change by failover"
+type AvailabilityGroupSpec struct {
+	// replicas of the group.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=9
+	// +listType=map
+	// +listMapKey=server
+	Replicas []Replica `json:"replicas"`
+	// initialPrimary creates the group; it is not a desired primary.
+	InitialPrimary ServerName `json:"initialPrimary"`
+	// databases of the group; those that do not exist are created.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	Databases []DatabaseName `json:"databases,omitempty"`
+	// listener of the group.
+	// +optional
+	Listener *Listener `json:"listener,omitempty"`
+	// clusterType is External (default) or None.
+	// +optional
+	ClusterType ClusterType `json:"clusterType,omitempty"`
+	// contained makes a contained group (2022 and later); replication does not work with it.
+	// +optional
+	Contained bool `json:"contained,omitempty"`
+	// voters are sites whose API servers hold the group's Leases: an odd number, each another cluster. Fewer than three
+	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd.
+	// +optional
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=set
+	Voters []SiteName `json:"voters,omitempty"`
+	// failoverPolicy is Automatic, Manual or Paused; Manual unless given.
+	// +optional
+	FailoverPolicy FailoverPolicy `json:"failoverPolicy,omitempty"`
+	// onDeadReplica is Wait (default), DemoteToAsync or Remove.
+	// +optional
+	OnDeadReplica OnDeadReplica `json:"onDeadReplica,omitempty"`
+	// requiredSynchronizedSecondaries is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT. Unless given: 0 with two
+	// synchronous replicas, else half of the synchronous replicas, rounded down.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RequiredSynchronizedSecondaries *int32 `json:"requiredSynchronizedSecondaries,omitempty"`
+	// objectives of the group; drills take them as their defaults.
+	// +optional
+	Objectives *Objectives `json:"objectives,omitempty"`
+	// reclaimPolicy says whether the group is dropped with this object (Delete) or left running (Retain, the default).
+	// Databases are never dropped.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// ReplicaDatabaseStatus is one database on one replica, from sys.dm_hadr_database_replica_states.
+type ReplicaDatabaseStatus struct {
+	// name of the database.
+	Name string `json:"name"`
+	// synchronizationState as the DMV says, or Unknown.
+	SynchronizationState string `json:"synchronizationState"`
+	// suspended is the suspend_reason_desc when data movement is suspended.
+	// +optional
+	Suspended string `json:"suspended,omitempty"`
+	// logSendQueueKB is log not yet sent, in KB.
+	// +optional
+	LogSendQueueKB *int64 `json:"logSendQueueKB,omitempty"`
+	// redoQueueKB is log received and not yet redone, in KB.
+	// +optional
+	RedoQueueKB *int64 `json:"redoQueueKB,omitempty"`
+	// redoRateKBps is the average redo rate, in KB per second.
+	// +optional
+	RedoRateKBps *int64 `json:"redoRateKBps,omitempty"`
+	// lastHardenedLSN as numeric(25,0).
+	// +optional
+	LastHardenedLSN string `json:"lastHardenedLSN,omitempty"`
+	// lastRedoneLSN as numeric(25,0).
+	// +optional
+	LastRedoneLSN string `json:"lastRedoneLSN,omitempty"`
+	// lastCommitTime of the newest commit that this replica has.
+	// +optional
+	LastCommitTime *metav1.Time `json:"lastCommitTime,omitempty"`
+	// estimatedDataLoss is the primary's last commit time minus this replica's; 0s when it is ready for failover
+	// (docs/database-engine/availability-groups/windows/monitor-performance-for-always-on-availability-groups.md, RPO).
+	// Absent means unknown.
+	// +optional
+	EstimatedDataLoss *metav1.Duration `json:"estimatedDataLoss,omitempty"`
+	// estimatedRecoveryTime is redo queue divided by redo rate (same document, RTO). Absent means unknown.
+	// +optional
+	EstimatedRecoveryTime *metav1.Duration `json:"estimatedRecoveryTime,omitempty"`
+}
+
+// ReplicaStatus is one replica as last seen.
+type ReplicaStatus struct {
+	// server of the replica.
+	Server string `json:"server"`
+	// role is PRIMARY, SECONDARY, RESOLVING or Unknown.
+	Role string `json:"role"`
+	// operationalState and connectedState as the DMV says, or Unknown.
+	// +optional
+	ConnectedState string `json:"connectedState,omitempty"`
+	// synchronizationHealth is HEALTHY, PARTIALLY_HEALTHY, NOT_HEALTHY or Unknown.
+	// +optional
+	SynchronizationHealth string `json:"synchronizationHealth,omitempty"`
+	// availabilityMode in force.
+	// +optional
+	AvailabilityMode string `json:"availabilityMode,omitempty"`
+	// sequenceNumber of the group's configuration at this replica.
+	// +optional
+	SequenceNumber string `json:"sequenceNumber,omitempty"`
+	// observedAt is when the server last answered.
+	// +optional
+	ObservedAt *metav1.Time `json:"observedAt,omitempty"`
+	// databases on the replica.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	Databases []ReplicaDatabaseStatus `json:"databases,omitempty"`
+}
+
+// VoterStatus is one voter's Lease as last seen.
+type VoterStatus struct {
+	// site of the voter.
+	Site string `json:"site"`
+	// holder of the vote: the server.
+	// +optional
+	Holder string `json:"holder,omitempty"`
+	// term of the vote.
+	// +optional
+	Term int64 `json:"term,omitempty"`
+	// state is Held, Claimed, Released, Absent or Unknown.
+	State string `json:"state"`
+}
+
+// AvailabilityGroupStatus is the observed state of a group.
+type AvailabilityGroupStatus struct {
+	StatusBase `json:",inline"`
+	// groupID is the engine's group_id.
+	// +optional
+	GroupID string `json:"groupID,omitempty"`
+	// primary is the server that says it is PRIMARY; empty when none does or it is unknown.
+	// +optional
+	Primary string `json:"primary,omitempty"`
+	// term of the newest vote.
+	// +optional
+	Term int64 `json:"term,omitempty"`
+	// requiredSynchronizedSecondaries in force.
+	// +optional
+	RequiredSynchronizedSecondaries *int32 `json:"requiredSynchronizedSecondaries,omitempty"`
+	// listener as clients write it, host:port.
+	// +optional
+	Listener string `json:"listener,omitempty"`
+	// replicas of the group.
+	// +optional
+	// +kubebuilder:validation:MaxItems=9
+	// +listType=map
+	// +listMapKey=server
+	Replicas []ReplicaStatus `json:"replicas,omitempty"`
+	// voters of the group.
+	// +optional
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=map
+	// +listMapKey=site
+	Voters []VoterStatus `json:"voters,omitempty"`
+}
+
+// AvailabilityGroup is an Always On availability group over servers of several sites.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ag,categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=`.status.primary`
+// +kubebuilder:printcolumn:name="Term",type=integer,JSONPath=`.status.term`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 60",message="metadata.name may have at most 60 characters: it is the group's name and its listener's"
+type AvailabilityGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   AvailabilityGroupSpec   `json:"spec"`
+	Status AvailabilityGroupStatus `json:"status,omitempty"`
+}
+
+// AvailabilityGroupList is a list of AvailabilityGroups.
+// +kubebuilder:object:root=true
+type AvailabilityGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AvailabilityGroup `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&AvailabilityGroup{}, &AvailabilityGroupList{}) }

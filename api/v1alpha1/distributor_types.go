@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DistributorSpec declares a distributor: a server, its distribution database, and who may publish through it.
+type DistributorSpec struct {
+	// server is the SQLServer that distributes; it may host no replica of a group that publishes through it.
+	Server ServerName `json:"server"`
+	// database is the distribution database, "distribution" unless given.
+	// +optional
+	Database DatabaseName `json:"database,omitempty"`
+	// retention is how long delivered transactions are kept (max_distretention), in whole hours; 72h unless given.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="retention must be between 1h and 8760h"
+	Retention *metav1.Duration `json:"retention,omitempty"`
+	// historyRetention is how long agent history is kept (history_retention), in whole hours; 48h unless given.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="historyRetention must be between 1h and 8760h"
+	HistoryRetention *metav1.Duration `json:"historyRetention,omitempty"`
+	// snapshotFolder on the distributor; a folder "ReplData" on its backup volume unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^/[^'"\x00-\x1f]*$`
+	SnapshotFolder string `json:"snapshotFolder,omitempty"`
+	// publishers that may use it; every publisher of the namespace unless given.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	Publishers []ServerOrGroup `json:"publishers,omitempty"`
+	// reclaimPolicy says whether the distribution database is dropped with this object.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// DistributorStatus is the observed state of a Distributor.
+type DistributorStatus struct {
+	StatusBase `json:",inline"`
+	// serverName of the distributor's instance.
+	// +optional
+	ServerName string `json:"serverName,omitempty"`
+	// publishers that are configured.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	Publishers []string `json:"publishers,omitempty"`
+}
+
+// Distributor is a server that keeps and delivers the transactions of publications.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.spec.server == oldSelf.spec.server",message="spec.server is immutable: declare another distributor and move the publications"
+type Distributor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DistributorSpec   `json:"spec"`
+	Status DistributorStatus `json:"status,omitempty"`
+}
+
+// DistributorList is a list of Distributors.
+// +kubebuilder:object:root=true
+type DistributorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Distributor `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&Distributor{}, &DistributorList{}) }

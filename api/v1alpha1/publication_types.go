@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Initialization says how subscribers get their first copy.
+// +kubebuilder:validation:Enum=Snapshot;ReplicationSupportOnly
+type Initialization string
+
+const (
+	// InitializeSnapshot applies a snapshot that the subscriber's site mirrors first.
+	InitializeSnapshot Initialization = "Snapshot"
+	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
+	InitializeReplicationSupportOnly Initialization = "ReplicationSupportOnly"
+)
+
+// DataCompression of a table at the subscriber (docs/relational-databases/data-compression/data-compression.md).
+// +kubebuilder:validation:Enum=None;Row;Page
+type DataCompression string
+
+const (
+	// CompressionNone leaves the table uncompressed.
+	CompressionNone DataCompression = "None"
+	// CompressionRow compresses rows.
+	CompressionRow DataCompression = "Row"
+	// CompressionPage compresses pages.
+	CompressionPage DataCompression = "Page"
+)
+
+// Article is one published table.
+type Article struct {
+	// table as schema.name, such as dbo.Article. It needs a primary key.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=257
+	// +kubebuilder:validation:Pattern=`^[^.\[\]"']{1,128}\.[^.\[\]"']{1,128}$`
+	Table string `json:"table"`
+	// columns that are published; all unless given. The primary key must be among them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=246
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	Columns []string `json:"columns,omitempty"`
+	// filter is a WHERE clause without the word WHERE.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Filter string `json:"filter,omitempty"`
+	// dataCompression of the table at publisher and subscriber.
+	// +optional
+	DataCompression DataCompression `json:"dataCompression,omitempty"`
+}
+
+// PublicationSpec declares a transactional publication.
+//
+// +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher",message="publisher is immutable: declare another publication"
+// +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database",message="database is immutable: declare another publication"
+// +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor",message="distributor is immutable: declare another publication"
+type PublicationSpec struct {
+	// publisher is a server or a group.
+	Publisher ServerOrGroup `json:"publisher"`
+	// database that is published; it is created when it does not exist.
+	Database DatabaseName `json:"database"`
+	// distributor is the name of a Distributor.
+	Distributor ObjectName `json:"distributor"`
+	// initialization of subscribers: Snapshot (default) or ReplicationSupportOnly.
+	// +optional
+	Initialization Initialization `json:"initialization,omitempty"`
+	// articles of the publication.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=table
+	Articles []Article `json:"articles"`
+	// logReaderProfile is the name of an AgentProfile for the log reader.
+	// +optional
+	LogReaderProfile ObjectName `json:"logReaderProfile,omitempty"`
+	// snapshotProfile is the name of an AgentProfile for the snapshot agent.
+	// +optional
+	SnapshotProfile ObjectName `json:"snapshotProfile,omitempty"`
+	// reclaimPolicy says whether the publication is dropped with this object. Tables are never dropped.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// AgentStatus is one replication agent as the distributor's history tells it.
+type AgentStatus struct {
+	// name of the agent's job.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// state is Started, Stopped, InProgress, Idle, Retrying, Failed (runstatus 1 to 6) or Unknown.
+	State string `json:"state"`
+	// message of the newest history row.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Message string `json:"message,omitempty"`
+	// time of the newest history row.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// ArticleStatus is the state of one article.
+type ArticleStatus struct {
+	// table of the article.
+	Table string `json:"table"`
+	// state is Published, WaitingForTable, NoPrimaryKey or Unknown.
+	State string `json:"state"`
+}
+
+// PublicationStatus is the observed state of a Publication.
+type PublicationStatus struct {
+	StatusBase `json:",inline"`
+	// articles of the publication.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=table
+	Articles []ArticleStatus `json:"articles,omitempty"`
+	// logReader agent.
+	// +optional
+	LogReader *AgentStatus `json:"logReader,omitempty"`
+	// snapshot agent.
+	// +optional
+	Snapshot *AgentStatus `json:"snapshot,omitempty"`
+	// snapshotFolder of the newest snapshot, on the distributor.
+	// +optional
+	SnapshotFolder string `json:"snapshotFolder,omitempty"`
+}
+
+// Publication is a set of tables whose changes subscribers receive.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Database",type=string,JSONPath=`.spec.database`
+// +kubebuilder:printcolumn:name="Log reader",type=string,JSONPath=`.status.logReader.state`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Publication struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   PublicationSpec   `json:"spec"`
+	Status PublicationStatus `json:"status,omitempty"`
+}
+
+// PublicationList is a list of Publications.
+// +kubebuilder:object:root=true
+type PublicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Publication `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&Publication{}, &PublicationList{}) }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition types that every kind has. They follow kstatus, so that Flux and Argo CD understand them without plugins.
+const (
+	// ConditionReady is True when what the spec declares is so, False when it is known not to be, Unknown when it
+	// cannot be told (a site that does not answer).
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while steps remain that the operator carries out by itself.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when nothing will change until a person acts; its message says how.
+	ConditionStalled = "Stalled"
+)
+
+// ReclaimPolicy says what happens to data when the object that declares it is deleted.
+// +kubebuilder:validation:Enum=Retain;Delete
+type ReclaimPolicy string
+
+const (
+	// ReclaimRetain keeps databases, volumes, publications and subscriptions; the default.
+	ReclaimRetain ReclaimPolicy = "Retain"
+	// ReclaimDelete removes them.
+	ReclaimDelete ReclaimPolicy = "Delete"
+)
+
+// AdoptAnnotation, set to "true" on an object, lets it take over what somebody else made under the same name on the
+// server (a database, a publication, a distributor). Without it such a thing is a conflict and left alone.
+const AdoptAnnotation = "geosql.dev/adopt"
+
+// DrillsLabel, set to "allowed", permits drills to break an object.
+const DrillsLabel = "geosql.dev/drills"
+
+// Labels on the objects that the operator makes at a site. They name their owner by namespace, kind and name, never by
+// UID: a hub that was rebuilt finds them again.
+const (
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	ManagedBy      = "geosql-operator"
+	LabelServer    = "geosql.dev/server"
+	LabelGroup     = "geosql.dev/availability-group"
+	LabelTopology  = "geosql.dev/topology"
+	LabelSite      = "geosql.dev/site"
+	LabelNamespace = "geosql.dev/hub-namespace"
+)
+
+// Finalizer is on every hub object whose deletion has work at a site or on a server.
+const Finalizer = "geosql.dev/finalizer"
+
+// ServerName is the name of a SQLServer object: SQL Server's limit of 15 characters less "-0".
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=13
+// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+type ServerName string
+
+// SiteName is the name of a Site object.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+type SiteName string
+
+// ObjectName is the name of another object of the same namespace.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+type ObjectName string
+
+// DatabaseName is the name of a user database; master, model, msdb and tempdb are refused.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=123
+// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['master','model','msdb','tempdb'])",message="a user database is needed, not one of master, model, msdb, tempdb"
+// +kubebuilder:validation:Pattern=`^[^\[\]"'/\\:;]+$`
+type DatabaseName string
+
+// ServerOrGroup names one SQLServer or one AvailabilityGroup of the same namespace.
+// +kubebuilder:validation:XValidation:rule="has(self.server) != has(self.availabilityGroup)",message="name exactly one of server and availabilityGroup"
+type ServerOrGroup struct {
+	// server is the name of a SQLServer.
+	// +optional
+	Server ServerName `json:"server,omitempty"`
+	// availabilityGroup is the name of an AvailabilityGroup; its listener is used.
+	// +optional
+	AvailabilityGroup ObjectName `json:"availabilityGroup,omitempty"`
+}
+
+// SecretReference names a Secret. For a Site it is in the operator's namespace, else in the object's own.
+type SecretReference struct {
+	// name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key in the Secret's data; the default depends on the use.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// StatusBase is what every kind's status begins with.
+type StatusBase struct {
+	// observedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions Ready, Reconciling and Stalled, and those of the kind.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

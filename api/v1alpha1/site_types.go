@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ExposureType says how the pods of a site are reached from other sites.
+// +kubebuilder:validation:Enum=FlatNetwork;NodePort;LoadBalancer;MultiClusterService
+type ExposureType string
+
+const (
+	// ExposureFlatNetwork means that pod addresses are routable from every site.
+	ExposureFlatNetwork ExposureType = "FlatNetwork"
+	// ExposureNodePort publishes each server on a port of the site's nodes.
+	ExposureNodePort ExposureType = "NodePort"
+	// ExposureLoadBalancer publishes each server on a load balancer of its own.
+	ExposureLoadBalancer ExposureType = "LoadBalancer"
+	// ExposureMultiClusterService relies on the Multi-Cluster Services API.
+	ExposureMultiClusterService ExposureType = "MultiClusterService"
+)
+
+// SiteLifecycle is a person's word about a site.
+// +kubebuilder:validation:Enum=Active;Lost
+type SiteLifecycle string
+
+const (
+	// SiteActive is a site that is expected to answer.
+	SiteActive SiteLifecycle = "Active"
+	// SiteLost is a site that a person says is gone: finalizers no longer wait for it, and its pods are fenced should
+	// it return.
+	SiteLost SiteLifecycle = "Lost"
+)
+
+// VolumeClasses names a storage class for each role of a volume. An empty one is the cluster's default class.
+type VolumeClasses struct {
+	// data is for database files.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Data string `json:"data,omitempty"`
+	// log is for transaction logs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Log string `json:"log,omitempty"`
+	// tempdb is for tempdb.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	TempDB string `json:"tempdb,omitempty"`
+	// backup is for backups and replication snapshots.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Backup string `json:"backup,omitempty"`
+}
+
+// Exposure says how the pods of a site are reached from other sites.
+type Exposure struct {
+	// type is FlatNetwork, NodePort, LoadBalancer or MultiClusterService.
+	// +kubebuilder:default=FlatNetwork
+	Type ExposureType `json:"type,omitempty"`
+}
+
+// SiteLink is the network to another site, as its owner knows it.
+type SiteLink struct {
+	// to is the other site.
+	To SiteName `json:"to"`
+	// roundTrip is the round-trip time, such as 150ms.
+	// +optional
+	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
+	// bandwidth in bits per second, such as 1Gbit, 100Mbit or 512kbit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(bit|kbit|Mbit|Gbit|Tbit)$`
+	Bandwidth string `json:"bandwidth,omitempty"`
+}
+
+// SiteSpec declares a member cluster.
+type SiteSpec struct {
+	// kubeconfigSecretRef names the Secret, in the operator's namespace, whose key "kubeconfig" reaches the cluster;
+	// `kubectl geosql site join` makes it. Left out, the site is the hub itself.
+	// +optional
+	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
+	// region, as people name it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Region string `json:"region,omitempty"`
+	// zone within the region.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Zone string `json:"zone,omitempty"`
+	// allowedNamespaces are the namespaces whose objects may be placed here; the credentials reach no others.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=63
+	AllowedNamespaces []string `json:"allowedNamespaces"`
+	// storageClasses for the volume roles of servers that name none.
+	// +optional
+	StorageClasses VolumeClasses `json:"storageClasses,omitempty"`
+	// exposure says how pods are reached from other sites.
+	// +optional
+	// +kubebuilder:default={type: FlatNetwork}
+	Exposure Exposure `json:"exposure,omitempty"`
+	// links to other sites.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=to
+	Links []SiteLink `json:"links,omitempty"`
+	// lifecycle is Active, or Lost when a person declares the site gone for good.
+	// +optional
+	// +kubebuilder:default=Active
+	Lifecycle SiteLifecycle `json:"lifecycle,omitempty"`
+}
+
+// StorageClassStatus is what the operator sees of a storage class at the site.
+type StorageClassStatus struct {
+	// name of the class.
+	Name string `json:"name"`
+	// provisioner of the class.
+	// +optional
+	Provisioner string `json:"provisioner,omitempty"`
+	// nodes on which its volumes can live; empty means all.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	Nodes []string `json:"nodes,omitempty"`
+	// capacity published by the driver, if any.
+	// +optional
+	Capacity *resource.Quantity `json:"capacity,omitempty"`
+}
+
+// SiteStatus is the observed state of a Site.
+type SiteStatus struct {
+	StatusBase `json:",inline"`
+	// clusterUID is the UID of the cluster's kube-system namespace: two sites may not be one cluster.
+	// +optional
+	ClusterUID string `json:"clusterUID,omitempty"`
+	// kubernetesVersion of the API server.
+	// +optional
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	// lastHeartbeat is when the API server last answered.
+	// +optional
+	LastHeartbeat *metav1.Time `json:"lastHeartbeat,omitempty"`
+	// roundTrip of the last heartbeat.
+	// +optional
+	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
+	// credentialsExpire is when the kubeconfig's token or certificate ends, when that can be told.
+	// +optional
+	CredentialsExpire *metav1.Time `json:"credentialsExpire,omitempty"`
+	// storageClasses at the site.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	StorageClasses []StorageClassStatus `json:"storageClasses,omitempty"`
+}
+
+// Site is a member cluster.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="RTT",type=string,JSONPath=`.status.roundTrip`
+// +kubebuilder:printcolumn:name="Heartbeat",type=date,JSONPath=`.status.lastHeartbeat`
+type Site struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SiteSpec   `json:"spec"`
+	Status SiteStatus `json:"status,omitempty"`
+}
+
+// SiteList is a list of Sites.
+// +kubebuilder:object:root=true
+type SiteList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Site `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&Site{}, &SiteList{}) }

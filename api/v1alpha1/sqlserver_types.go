@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Edition is a value of MSSQL_PID (docs/linux/configure/environment-variables.md), or a product key.
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:Pattern=`^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$`
+type Edition string
+
+// Volume is one volume of a server.
+type Volume struct {
+	// size of the volume; it may grow, never shrink.
+	Size resource.Quantity `json:"size"`
+	// storageClassName; the site's class for this role unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+}
+
+// ServerStorage has a volume for each role.
+type ServerStorage struct {
+	// data is for database files.
+	// +optional
+	Data *Volume `json:"data,omitempty"`
+	// log is for transaction logs.
+	// +optional
+	Log *Volume `json:"log,omitempty"`
+	// tempdb is for tempdb.
+	// +optional
+	TempDB *Volume `json:"tempdb,omitempty"`
+	// backup is for backups and replication snapshots.
+	// +optional
+	Backup *Volume `json:"backup,omitempty"`
+}
+
+// StartupOptions are arguments of sqlservr
+// (docs/database-engine/configure-windows/database-engine-service-startup-options.md).
+type StartupOptions struct {
+	// checkpointThrottleMBps limits checkpoint I/O (-k), in MB per second.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	CheckpointThrottleMBps *int32 `json:"checkpointThrottleMBps,omitempty"`
+	// traceFlags to set at start (-T).
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=99999
+	TraceFlags []int32 `json:"traceFlags,omitempty"`
+}
+
+// ServerTLS says which certificate the server shows to clients.
+type ServerTLS struct {
+	// secretName names a kubernetes.io/tls Secret with a ca.crt in the object's namespace. Without it the operator
+	// issues a certificate from a CA of its own and renews it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// ServerScheduling narrows the nodes beyond what the storage classes ask for.
+type ServerScheduling struct {
+	// nodeSelector must match the node's labels.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// tolerations of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// priorityClassName of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// SQLServerSpec declares one instance at one site. Every field is optional in the schema because Topology merges these
+// specs; a SQLServer object itself must have site, acceptEULA, edition, image and the four volumes.
+type SQLServerSpec struct {
+	// site where the server runs; immutable.
+	// +optional
+	Site SiteName `json:"site,omitempty"`
+	// acceptEULA must be true: the operator accepts no licence on anybody's behalf.
+	// +optional
+	AcceptEULA bool `json:"acceptEULA,omitempty"`
+	// edition is the MSSQL_PID.
+	// +optional
+	Edition Edition `json:"edition,omitempty"`
+	// image of the engine.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// imagePullPolicy of the engine's container.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// imagePullSecrets of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	// storage has a volume per role.
+	// +optional
+	Storage *ServerStorage `json:"storage,omitempty"`
+	// resources of the engine's container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	// memory is what the engine may use (MSSQL_MEMORY_LIMIT_MB); 80 % of the container's limit unless given.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// startup options of the engine.
+	// +optional
+	Startup *StartupOptions `json:"startup,omitempty"`
+	// tempdbFiles is the number of equally large tempdb data files.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	TempDBFiles *int32 `json:"tempdbFiles,omitempty"`
+	// mssqlConf has settings of mssql.conf as "section.key": "value". Settings that the operator manages are refused.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	MSSQLConf map[string]string `json:"mssqlConf,omitempty"`
+	// scheduling narrows the nodes.
+	// +optional
+	Scheduling *ServerScheduling `json:"scheduling,omitempty"`
+	// tls of the server.
+	// +optional
+	TLS *ServerTLS `json:"tls,omitempty"`
+	// reclaimPolicy says whether the volumes outlive this object: Retain (default) or Delete.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// PlacementStatus says where a server's pod may run and why.
+type PlacementStatus struct {
+	// node on which the pod runs.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// candidates are the nodes on which all volumes can live.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	Candidates []string `json:"candidates,omitempty"`
+	// reason in words: which class allows or excludes which nodes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Reason string `json:"reason,omitempty"`
+}
+
+// SQLServerStatus is the observed state of a SQLServer.
+type SQLServerStatus struct {
+	StatusBase `json:",inline"`
+	// serverName is the instance's name at every site, "<object name>-0".
+	// +optional
+	ServerName string `json:"serverName,omitempty"`
+	// version is SERVERPROPERTY('ProductVersion').
+	// +optional
+	Version string `json:"version,omitempty"`
+	// engine is the first line of @@VERSION: it says honestly which engine answers.
+	// +optional
+	Engine string `json:"engine,omitempty"`
+	// podIP is the address at which other sites reach the pod.
+	// +optional
+	PodIP string `json:"podIP,omitempty"`
+	// placement of the pod.
+	// +optional
+	Placement *PlacementStatus `json:"placement,omitempty"`
+	// startTime of the engine (sys.dm_os_sys_info.sqlserver_start_time).
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// certificateExpires is when the server's TLS certificate ends.
+	// +optional
+	CertificateExpires *metav1.Time `json:"certificateExpires,omitempty"`
+}
+
+// SQLServer is one SQL Server instance at one site. Its instance name is "<metadata.name>-0".
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Site",type=string,JSONPath=`.spec.site`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.placement.node`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 13",message="metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15, and the instance is called <name>-0"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and have only lower-case letters, digits and hyphens"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.site)",message="spec.site is required"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.acceptEULA) && self.spec.acceptEULA",message="spec.acceptEULA must be true: read the licence of the image and accept it yourself"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.edition)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.image)",message="spec.image is required"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.storage) && has(self.spec.storage.data) && has(self.spec.storage.log) && has(self.spec.storage.tempdb) && has(self.spec.storage.backup)",message="spec.storage needs the volumes data, log, tempdb and backup"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.site) || self.spec.site == oldSelf.spec.site",message="spec.site is immutable: declare another server at the other site and add it to the group"
+type SQLServer struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SQLServerSpec   `json:"spec"`
+	Status SQLServerStatus `json:"status,omitempty"`
+}
+
+// SQLServerList is a list of SQLServers.
+// +kubebuilder:object:root=true
+type SQLServerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []SQLServer `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&SQLServer{}, &SQLServerList{}) }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SubscriptionType is how changes travel.
+// +kubebuilder:validation:Enum=Pull;Push
+type SubscriptionType string
+
+const (
+	// SubscriptionPull registers the subscription at the subscriber, whose server runs the agent.
+	SubscriptionPull SubscriptionType = "Pull"
+	// SubscriptionPush registers it at the publisher.
+	SubscriptionPush SubscriptionType = "Push"
+)
+
+// AgentPlace is where a distribution agent runs.
+// +kubebuilder:validation:Enum=Subscriber;Distributor
+type AgentPlace string
+
+const (
+	// AgentAtSubscriber streams commands over the WAN and applies them locally.
+	AgentAtSubscriber AgentPlace = "Subscriber"
+	// AgentAtDistributor applies over the WAN, one batch per round trip.
+	AgentAtDistributor AgentPlace = "Distributor"
+)
+
+// SubscriptionSpec declares a subscription.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.agentAt) || self.agentAt == 'Subscriber' || (has(self.type) && self.type == 'Push')",message="agentAt Distributor goes with type Push; the agent of a Pull subscription runs at the Subscriber"
+// +kubebuilder:validation:XValidation:rule="self.publication == oldSelf.publication",message="publication is immutable: declare another subscription"
+// +kubebuilder:validation:XValidation:rule="self.subscriber == oldSelf.subscriber",message="subscriber is immutable: declare another subscription"
+// +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database",message="database is immutable: declare another subscription"
+type SubscriptionSpec struct {
+	// publication is the name of a Publication.
+	Publication ObjectName `json:"publication"`
+	// subscriber is a server or a group.
+	Subscriber ServerOrGroup `json:"subscriber"`
+	// database at the subscriber; it is created when it does not exist.
+	Database DatabaseName `json:"database"`
+	// type is Pull (default) or Push.
+	// +optional
+	Type SubscriptionType `json:"type,omitempty"`
+	// agentAt is where the distribution agent runs: Subscriber for Pull; for Push Distributor (default) or Subscriber.
+	// +optional
+	AgentAt AgentPlace `json:"agentAt,omitempty"`
+	// profile is the name of an AgentProfile for the distribution agent.
+	// +optional
+	Profile ObjectName `json:"profile,omitempty"`
+	// reclaimPolicy says whether the subscription is dropped with this object (Delete) or left running (Retain, the
+	// default). The subscriber's tables are never dropped.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// LatencyStatus is what the newest tracer token measured, in whole seconds as SQL Server reports it.
+type LatencyStatus struct {
+	// publisherToDistributor in seconds.
+	// +optional
+	PublisherToDistributorSeconds *int64 `json:"publisherToDistributorSeconds,omitempty"`
+	// distributorToSubscriber in seconds.
+	// +optional
+	DistributorToSubscriberSeconds *int64 `json:"distributorToSubscriberSeconds,omitempty"`
+	// overall in seconds.
+	// +optional
+	OverallSeconds *int64 `json:"overallSeconds,omitempty"`
+	// postedAt is when the token was posted.
+	// +optional
+	PostedAt *metav1.Time `json:"postedAt,omitempty"`
+}
+
+// SubscriptionStatus is the observed state of a Subscription.
+type SubscriptionStatus struct {
+	StatusBase `json:",inline"`
+	// phase is Pending, Snapshot, Mirroring, Initializing, Active, Failed or Unknown.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// agent is the distribution agent.
+	// +optional
+	Agent *AgentStatus `json:"agent,omitempty"`
+	// pendingCommands not yet delivered (sp_replmonitorsubscriptionpendingcmds).
+	// +optional
+	PendingCommands *int64 `json:"pendingCommands,omitempty"`
+	// estimatedSeconds to deliver them.
+	// +optional
+	EstimatedSeconds *int64 `json:"estimatedSeconds,omitempty"`
+	// latency of the newest tracer token.
+	// +optional
+	Latency *LatencyStatus `json:"latency,omitempty"`
+	// mirroredSnapshot is the snapshot that the subscriber's site has whole.
+	// +optional
+	MirroredSnapshot string `json:"mirroredSnapshot,omitempty"`
+}
+
+// Subscription delivers a publication's changes to a database.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.agent.state`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.pendingCommands`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Subscription struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SubscriptionSpec   `json:"spec"`
+	Status SubscriptionStatus `json:"status,omitempty"`
+}
+
+// SubscriptionList is a list of Subscriptions.
+// +kubebuilder:object:root=true
+type SubscriptionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Subscription `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&Subscription{}, &SubscriptionList{}) }
