@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
+
+.PHONY: verify
+verify: verify-generated verify-format lint ## Check that generated files, formatting, module files and linters agree.
+	@echo "verify: all in order"
+
+.PHONY: verify-generated
+verify-generated: ## Fail when a generated file differs from what `make generate` writes.
+	@hack/verify-generated
+
+.PHONY: verify-format
+verify-format: ## Fail on Go files that gofmt would change and on an untidy go.mod.
+	@echo "verify: gofmt, go mod tidy"
+	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
+	@go mod tidy -diff
+
+.PHONY: lint
+lint: ## Run golangci-lint and shellcheck.
+	@hack/tool golangci-lint
+	@echo "verify: golangci-lint"
+	@$(TOOLS_BIN)/golangci-lint run
+	@echo "verify: shellcheck"
+	@hack/tool shellcheck
+	@shellcheck --severity=warning $$(git ls-files | xargs grep -lE '^#!.*(bash|/sh)')
