@@ -96,6 +96,7 @@ cluster_create() {
   env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy PATH="$BED_CACHE/shim:$PATH" KIND_EXPERIMENTAL_DOCKER_NETWORK="$BED_NETWORK" \
     kind create cluster --image "$(node_image)" --config "$CLUSTERS_DIR/$SITE.yaml" --kubeconfig "$BED_KUBECONFIG"
   cluster_wait 60 || die "the API server of $SITE does not answer 60 s after the creation of its cluster"
+  network_cni "$SITE"
   cluster_containers >"$CLUSTERS_DIR/$SITE"
 }
 

@@ -43,13 +43,19 @@ network_make() {
   network_ready || die "the docker network $BED_NETWORK is not what sites.env asks for; hack/bed/down removes it"
 }
 
-# network_table: lines of NODE POD-CIDR ADDRESS over all sites, from what the clusters themselves say.
-network_table() {
-  local site
-  for site in $(sites); do
-    kubectl_at "$site" get nodes --request-timeout=20s \
-      -o jsonpath='{range .items[*]}{.metadata.name} {.spec.podCIDR} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}'
-  done | awk 'NF == 3'
+# network_site SITE: lines of NODE POD-CIDR ADDRESS, from what the cluster itself says; a range is given to a node
+# some seconds after it joined.
+network_site() {
+  kubectl_at "$1" get nodes --request-timeout=20s \
+    -o jsonpath='{range .items[*]}{.metadata.name} {.spec.podCIDR} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}' | awk 'NF == 3'
+}
+network_site_wait() { # network_site_wait SITE: the same once all its nodes have a range
+  local deadline=$((SECONDS + 90)) table
+  until table=$(network_site "$1") && [ "$(wc -l <<<"$table")" = "$(site_nodes "$1" | wc -l)" ]; do
+    [ $SECONDS -lt $deadline ] || die "not every node of $1 has a pod range after 90 s: ${table:-none}"
+    sleep 0.5
+  done
+  printf '%s\n' "$table"
 }
 
 # The script a node runs at every start, before its kubelet: a route to the pods of each other node, and no way out.
@@ -98,9 +104,18 @@ network_node() {
   } | docker exec -i "$1" bash
 }
 
-network_joined() {
+# network_cni SITE: pods of a new cluster can start before the sites are joined.
+network_cni() {
   local table node range _
-  table=$(network_table)
+  table=$(network_site_wait "$1")
+  while read -r node range _; do
+    network_conflist "$range" | docker exec -i "$node" tee /etc/cni/net.d/10-ptp.conflist >/dev/null
+  done <<<"$table"
+}
+
+network_joined() {
+  local table site node range _
+  table=$(for site in $(sites); do network_site "$site"; done)
   [ "$(wc -l <<<"$table")" = "$(all_nodes | wc -l)" ] || return 1
   while read -r node range _; do
     [ "$(docker exec "$node" cat /run/geosql-bed-network </dev/null)" = "$(network_hash "$node" "$table")" ] || return 1
@@ -108,11 +123,10 @@ network_joined() {
 }
 
 network_join() {
-  local table node range _
-  table=$(network_table)
+  local table site node range _
+  table=$(for site in $(sites); do network_site_wait "$site"; done)
   while read -r node range _; do
     network_node "$node" "$range" "$table"
   done <<<"$table"
-  local site
   for site in $(sites); do kubectl_at "$site" wait --for=condition=Ready nodes --all --timeout=120s; done
 }

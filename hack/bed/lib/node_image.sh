@@ -141,13 +141,13 @@ node_image_build() {
   kube_images_save "$dir/images.tar"
   echo "importing them into the node"
   docker rm -f "$builder" >/dev/null 2>&1 || true
-  docker run -d --name "$builder" --network none --privileged --entrypoint sleep geosql-bed/part-node infinity >/dev/null
+  docker run -d --name "$builder" --stop-signal SIGRTMIN+3 --network none --privileged --entrypoint sleep geosql-bed/part-node infinity >/dev/null
   docker exec "$builder" bash -c 'nohup containerd >/tmp/containerd.log 2>&1 & for i in $(seq 150); do ctr version >/dev/null 2>&1 && exit; sleep 0.2; done; cat /tmp/containerd.log; exit 1'
   docker exec -i "$builder" ctr --namespace=k8s.io images import --label=io.cri-containerd.pinned=pinned \
     --all-platforms --no-unpack --digests - <"$dir/images.tar"
   docker exec "$builder" bash -c 'kill "$(pidof containerd)"; while pidof containerd >/dev/null; do sleep 0.1; done; rm /tmp/containerd.log'
   docker commit --change 'ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]' --change 'ENV container=docker' \
-    --change 'STOPSIGNAL SIGRTMIN+3' "$builder" "$image" >/dev/null
+    "$builder" "$image" >/dev/null
   docker rm -f "$builder" >/dev/null
   docker image rm geosql-bed/part-node >/dev/null
   rm -rf "$dir"
