@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import "github.com/sqlc-dev/teesql/ast"
+
+// Backup is BACKUP DATABASE or BACKUP LOG (docs/t-sql/statements/backup-transact-sql.md).
+type Backup struct {
+	own
+	Log bool
+	// Database is the name, or Variable the variable that has it.
+	Database, Variable string
+	Devices            []BackupDevice
+	Options            BackupOptions
+}
+
+// BackupDevice is one of TO or FROM.
+type BackupDevice struct {
+	// Kind is DISK, TAPE or URL; empty for a logical device.
+	Kind string
+	// Name is the path, URL or logical name; Variable the variable that has it.
+	Name, Variable string
+}
+
+// BackupOptions are WITH's options; zero values are not given.
+type BackupOptions struct {
+	CopyOnly, Differential, Compression, NoCompression bool
+	Init, NoInit, Format, NoFormat, Skip               bool
+	Checksum, NoChecksum                               bool
+	StopOnError, ContinueAfterError                    bool
+	NoRecovery, NoTruncate                             bool
+	Standby                                            string
+	Name, Description, MediaName, MediaDescription     string
+	// Stats is the percentage of progress messages, nil when not given (10 is BACKUP's own default for a bare STATS).
+	Stats *int64
+	// BlockSize, BufferCount and MaxTransferSize are bytes, a count, and bytes; 0 when not given.
+	BlockSize, BufferCount, MaxTransferSize int64
+	ExpireDate                              string
+	RetainDays                              *int64
+	Credential                              string
+}
+
+func parseBackup(p *parser) ast.Statement {
+	n := &Backup{}
+	switch {
+	case p.accept("BACKUP", "DATABASE"):
+	case p.accept("BACKUP", "LOG"):
+		n.Log = true
+	default:
+		p.expect("BACKUP")
+		p.refuse()
+	}
+	n.Database, n.Variable = p.nameOrVariable()
+	p.expect("TO")
+	n.Devices = p.backupDevices()
+	if p.accept("WITH") {
+		p.backupOptions(&n.Options, n.Log)
+	}
+	return n
+}
+
+func (p *parser) nameOrVariable() (name, variable string) {
+	if p.peek().kind == tokenVariable {
+		return "", p.next().text
+	}
+	return p.name(), ""
+}
+
+func (p *parser) backupDevices() []BackupDevice {
+	var all []BackupDevice
+	for {
+		d := BackupDevice{}
+		for _, kind := range []string{"DISK", "TAPE", "URL"} {
+			if p.accept(kind, "=") {
+				d.Kind = kind
+				break
+			}
+		}
+		switch {
+		case d.Kind == "":
+			d.Name, d.Variable = p.nameOrVariable()
+		case p.peek().kind == tokenVariable:
+			d.Variable = p.next().text
+		default:
+			d.Name = p.stringLiteral()
+		}
+		all = append(all, d)
+		if !p.accept(",") {
+			return all
+		}
+	}
+}
+
+func (p *parser) backupOptions(o *BackupOptions, log bool) {
+	seen := map[string]bool{}
+	for {
+		p.once(seen, upper(p.peek().text))
+		if !p.backupFlag(o, log) && !p.backupValue(o) {
+			p.unknownOption("BACKUP")
+		}
+		if !p.accept(",") {
+			break
+		}
+	}
+	for _, pair := range [][2]string{{"INIT", "NOINIT"}, {"FORMAT", "NOFORMAT"}, {"CHECKSUM", "NO_CHECKSUM"},
+		{"COMPRESSION", "NO_COMPRESSION"}, {"STOP_ON_ERROR", "CONTINUE_AFTER_ERROR"}, {"NORECOVERY", "STANDBY"}} {
+		if seen[pair[0]] && seen[pair[1]] {
+			p.refuseWith(3031, pair[0], pair[1])
+		}
+	}
+}
+
+func (p *parser) backupFlag(o *BackupOptions, log bool) bool {
+	flags := []struct {
+		word string
+		flag *bool
+	}{
+		{"COPY_ONLY", &o.CopyOnly}, {"COMPRESSION", &o.Compression}, {"NO_COMPRESSION", &o.NoCompression},
+		{"INIT", &o.Init}, {"NOINIT", &o.NoInit}, {"FORMAT", &o.Format}, {"NOFORMAT", &o.NoFormat},
+		{"SKIP", &o.Skip}, {"CHECKSUM", &o.Checksum}, {"NO_CHECKSUM", &o.NoChecksum},
+		{"STOP_ON_ERROR", &o.StopOnError}, {"CONTINUE_AFTER_ERROR", &o.ContinueAfterError},
+	}
+	for _, f := range flags {
+		if p.accept(f.word) {
+			*f.flag = true
+			return true
+		}
+	}
+	switch {
+	case p.accept("NOSKIP"), p.accept("REWIND"), p.accept("NOREWIND"), p.accept("UNLOAD"), p.accept("NOUNLOAD"):
+	case !log && p.accept("DIFFERENTIAL"):
+		o.Differential = true
+	case log && p.accept("NORECOVERY"):
+		o.NoRecovery = true
+	case log && p.accept("NO_TRUNCATE"):
+		o.NoTruncate = true
+	case log && p.accept("STANDBY", "="):
+		o.Standby = p.stringLiteral()
+	case p.accept("STATS"):
+		o.Stats = ptr(int64(10))
+		if p.accept("=") {
+			o.Stats = ptr(p.integerIn(1, 100))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *parser) backupValue(o *BackupOptions) bool {
+	texts := []struct {
+		word string
+		text *string
+	}{
+		{"NAME", &o.Name}, {"DESCRIPTION", &o.Description}, {"MEDIANAME", &o.MediaName},
+		{"MEDIADESCRIPTION", &o.MediaDescription}, {"EXPIREDATE", &o.ExpireDate}, {"CREDENTIAL", &o.Credential},
+	}
+	for _, t := range texts {
+		if p.accept(t.word, "=") {
+			*t.text = p.stringLiteral()
+			return true
+		}
+	}
+	switch {
+	case p.accept("BLOCKSIZE", "="):
+		o.BlockSize = p.integer()
+	case p.accept("BUFFERCOUNT", "="):
+		o.BufferCount = p.integer()
+	case p.accept("MAXTRANSFERSIZE", "="):
+		o.MaxTransferSize = p.integer()
+	case p.accept("RETAINDAYS", "="):
+		o.RetainDays = ptr(p.integer())
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strconv"
+	"strings"
+)
+
+// flagOptions are the options of ALTER DATABASE ... SET without a value.
+var flagOptions = []string{"ONLINE", "OFFLINE", "EMERGENCY", "READ_ONLY", "READ_WRITE", "SINGLE_USER", "RESTRICTED_USER",
+	"MULTI_USER", "ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER"}
+
+// onOffOptions are those with ON or OFF (docs/t-sql/statements/alter-database-transact-sql-set-options.md).
+var onOffOptions = []string{"AUTO_CLOSE", "AUTO_CREATE_STATISTICS", "AUTO_SHRINK", "AUTO_UPDATE_STATISTICS",
+	"AUTO_UPDATE_STATISTICS_ASYNC", "CURSOR_CLOSE_ON_COMMIT", "DATE_CORRELATION_OPTIMIZATION", "DB_CHAINING", "TRUSTWORTHY",
+	"ALLOW_SNAPSHOT_ISOLATION", "READ_COMMITTED_SNAPSHOT", "ANSI_NULL_DEFAULT", "ANSI_NULLS", "ANSI_PADDING", "ANSI_WARNINGS",
+	"ARITHABORT", "CONCAT_NULL_YIELDS_NULL", "QUOTED_IDENTIFIER", "NUMERIC_ROUNDABORT", "RECURSIVE_TRIGGERS",
+	"HONOR_BROKER_PRIORITY", "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", "MIXED_PAGE_ALLOCATION", "ENCRYPTION",
+	"ACCELERATED_DATABASE_RECOVERY", "QUERY_STORE"}
+
+// wordOptions are those with one of some words.
+var wordOptions = map[string][]string{
+	"RECOVERY":           {"FULL", "BULK_LOGGED", "SIMPLE"},
+	"PAGE_VERIFY":        {"CHECKSUM", "TORN_PAGE_DETECTION", "NONE"},
+	"PARAMETERIZATION":   {"SIMPLE", "FORCED"},
+	"CURSOR_DEFAULT":     {"LOCAL", "GLOBAL"},
+	"DELAYED_DURABILITY": {"DISABLED", "ALLOWED", "FORCED"},
+}
+
+func (p *parser) databaseOptions() []DatabaseOption {
+	var all []DatabaseOption
+	seen := map[string]bool{}
+	for {
+		o := p.databaseOption()
+		p.once(seen, o.Name)
+		all = append(all, o)
+		if !p.accept(",") {
+			return all
+		}
+	}
+}
+
+func (p *parser) databaseOption() DatabaseOption {
+	for _, name := range flagOptions {
+		if p.accept(name) {
+			return DatabaseOption{Name: name}
+		}
+	}
+	for _, name := range onOffOptions {
+		if p.accept(name) {
+			p.accept("=")
+			return DatabaseOption{name, p.oneOf("ON", "OFF")}
+		}
+	}
+	for name, values := range wordOptions {
+		if p.accept(name) {
+			p.accept("=")
+			return DatabaseOption{name, p.oneOf(values...)}
+		}
+	}
+	switch {
+	case p.accept("COMPATIBILITY_LEVEL", "="):
+		return DatabaseOption{"COMPATIBILITY_LEVEL", strconv.FormatInt(p.integer(), 10)}
+	case p.accept("TARGET_RECOVERY_TIME", "="):
+		n := p.integer()
+		if p.oneOf("SECONDS", "MINUTES") == "MINUTES" {
+			n *= 60
+		}
+		return DatabaseOption{"TARGET_RECOVERY_TIME", strconv.FormatInt(n, 10)}
+	}
+	p.unknownOption("ALTER DATABASE SET")
+	return DatabaseOption{}
+}
+
+func equalFold(a, b string) bool { return strings.EqualFold(a, b) }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import "github.com/sqlc-dev/teesql/ast"
+
+// CreateLogin is CREATE LOGIN (docs/t-sql/statements/create-login-transact-sql.md). Either Options.Password, Windows or
+// Certificate is given.
+type CreateLogin struct {
+	own
+	Name string
+	// Windows is true for FROM WINDOWS, Certificate the certificate of FROM CERTIFICATE.
+	Windows     bool
+	Certificate string
+	Options     LoginOptions
+}
+
+// LoginOptions are the options of CREATE and ALTER LOGIN; nil is not given.
+type LoginOptions struct {
+	// Password is the password in clear, PasswordHash the value of PASSWORD = 0x.. HASHED.
+	Password     *string
+	PasswordHash []byte
+	OldPassword  *string
+	MustChange   bool
+	Unlock       bool
+	// SID is for CREATE only.
+	SID             []byte
+	DefaultDatabase *string
+	DefaultLanguage *string
+	// Name is ALTER's new name.
+	Name            *string
+	CheckPolicy     *bool
+	CheckExpiration *bool
+	Credential      *string
+	NoCredential    bool
+}
+
+// AlterLogin is ALTER LOGIN (docs/t-sql/statements/alter-login-transact-sql.md): ENABLE, DISABLE, or WITH Options.
+type AlterLogin struct {
+	own
+	Name            string
+	Enable, Disable bool
+	Options         LoginOptions
+}
+
+// DropLogin is DROP LOGIN.
+type DropLogin struct {
+	own
+	Name string
+}
+
+func parseLogin(p *parser) ast.Statement {
+	switch {
+	case p.accept("CREATE", "LOGIN"):
+		return p.createLogin()
+	case p.accept("ALTER", "LOGIN"):
+		n := &AlterLogin{Name: p.name()}
+		switch {
+		case p.accept("ENABLE"):
+			n.Enable = true
+		case p.accept("DISABLE"):
+			n.Disable = true
+		default:
+			p.expect("WITH")
+			p.loginOptions(&n.Options, p.alterLoginOption)
+		}
+		return n
+	case p.accept("DROP", "LOGIN"):
+		return &DropLogin{Name: p.name()}
+	}
+	return nil
+}
+
+func (p *parser) createLogin() ast.Statement {
+	n := &CreateLogin{Name: p.name()}
+	if p.accept("FROM") {
+		if p.accept("WINDOWS") {
+			n.Windows = true
+			if p.accept("WITH") {
+				p.loginOptions(&n.Options, p.commonLoginOption)
+			}
+			return n
+		}
+		p.expect("CERTIFICATE")
+		n.Certificate = p.name()
+		return n
+	}
+	p.expect("WITH")
+	if !p.is("PASSWORD") {
+		p.refuse()
+	}
+	p.loginOptions(&n.Options, p.createLoginOption)
+	return n
+}
+
+func (p *parser) loginOptions(o *LoginOptions, option func(*LoginOptions) bool) {
+	seen := map[string]bool{}
+	for {
+		p.once(seen, upper(p.peek().text))
+		if !option(o) {
+			p.unknownOption("LOGIN")
+		}
+		if !p.accept(",") {
+			return
+		}
+	}
+}
+
+func (p *parser) createLoginOption(o *LoginOptions) bool {
+	switch {
+	case p.accept("PASSWORD", "="):
+		p.password(o)
+		o.MustChange = p.accept("MUST_CHANGE")
+	case p.accept("SID", "="):
+		o.SID = p.binary()
+	default:
+		return p.sqlLoginOption(o)
+	}
+	return true
+}
+
+func (p *parser) alterLoginOption(o *LoginOptions) bool {
+	switch {
+	case p.accept("PASSWORD", "="):
+		p.password(o)
+		if p.accept("OLD_PASSWORD", "=") {
+			o.OldPassword = ptr(p.stringLiteral())
+			return true
+		}
+		for p.is("MUST_CHANGE") || p.is("UNLOCK") {
+			if p.oneOf("MUST_CHANGE", "UNLOCK") == "UNLOCK" {
+				o.Unlock = true
+			} else {
+				o.MustChange = true
+			}
+		}
+	case p.accept("NAME", "="):
+		o.Name = ptr(p.name())
+	case p.accept("NO", "CREDENTIAL"):
+		o.NoCredential = true
+	default:
+		return p.sqlLoginOption(o)
+	}
+	return true
+}
+
+func (p *parser) sqlLoginOption(o *LoginOptions) bool {
+	switch {
+	case p.accept("CHECK_POLICY", "="):
+		o.CheckPolicy = ptr(p.onOff())
+	case p.accept("CHECK_EXPIRATION", "="):
+		o.CheckExpiration = ptr(p.onOff())
+	case p.accept("CREDENTIAL", "="):
+		o.Credential = ptr(p.name())
+	default:
+		return p.commonLoginOption(o)
+	}
+	return true
+}
+
+func (p *parser) commonLoginOption(o *LoginOptions) bool {
+	switch {
+	case p.accept("DEFAULT_DATABASE", "="):
+		o.DefaultDatabase = ptr(p.name())
+	case p.accept("DEFAULT_LANGUAGE", "="):
+		o.DefaultLanguage = ptr(p.name())
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *parser) password(o *LoginOptions) {
+	if p.peek().kind == tokenBinary {
+		o.PasswordHash = p.binary()
+		p.expect("HASHED")
+		return
+	}
+	o.Password = ptr(p.stringLiteral())
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// family parses one family of statements from its first word on. It returns nil, without having consumed anything, for
+// statements that aren't its own.
+type family func(p *parser) ast.Statement
+
+// families by the first word of their statements. All of these words are reserved, so that outside of quotes they begin
+// a statement or belong to one.
+var families = map[string][]family{
+	"CREATE": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
+		parseRole, parseDatabase},
+	"ALTER": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
+		parseRole, parseAuthorization, parseDatabase},
+	"DROP": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
+		parseRole, parseDatabase},
+	"BACKUP":      {parseCertificate, parseMasterKey, parseBackup},
+	"RESTORE":     {parseMasterKey, parseRestore},
+	"OPEN":        {parseMasterKey},
+	"CLOSE":       {parseMasterKey},
+	"GRANT":       {parsePermission},
+	"DENY":        {parsePermission},
+	"REVOKE":      {parsePermission},
+	"EXECUTE":     {parseExecuteAs},
+	"EXEC":        {parseExecuteAs},
+	"REVERT":      {parseRevert},
+	"KILL":        {parseServerControl},
+	"CHECKPOINT":  {parseServerControl},
+	"SHUTDOWN":    {parseServerControl},
+	"RECONFIGURE": {parseServerControl},
+	"WAITFOR":     {parseWaitFor},
+}
+
+// replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same length
+// in UTF-16 code units and lines, for each, and the nodes by the offset of their placeholders.
+func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, *sqlerr.Error) {
+	nodes := map[int]ast.Statement{}
+	var out strings.Builder
+	copied, unitsBefore := 0, 0
+	p := &parser{tokens: tokens}
+	for p.peek().kind != tokenEnd {
+		start := p.at
+		node, err := p.ownStatement()
+		if err != nil {
+			return "", nil, err
+		}
+		if node == nil {
+			p.at = start + 1
+			continue
+		}
+		from, to := tokens[start].pos, tokens[p.at-1].end
+		out.WriteString(text[copied:from])
+		unitsBefore += units(text[copied:from])
+		span := text[from:to]
+		length := units(span)
+		fragment(node).SetSpan(unitsBefore, length, int(tokens[start].line), 1)
+		nodes[unitsBefore] = node
+		out.WriteString(blanked(span, length))
+		unitsBefore += length
+		copied = to
+	}
+	if copied == 0 {
+		return text, nodes, nil
+	}
+	out.WriteString(text[copied:])
+	return out.String(), nodes, nil
+}
+
+// ownStatement parses one of this package's statements if it begins here.
+func (p *parser) ownStatement() (node ast.Statement, err *sqlerr.Error) {
+	t := p.peek()
+	if t.kind != tokenWord || !isReserved(t.text) {
+		return nil, nil
+	}
+	for _, parse := range families[strings.ToUpper(t.text)] {
+		start := p.at
+		if err = attempt(func() { node = parse(p) }); err != nil || node != nil {
+			return node, err
+		}
+		p.at = start
+	}
+	return nil, nil
+}
+
+// blanked is the placeholder followed by a semicolon where there's room, then blanks; line ends stay.
+func blanked(span string, length int) string {
+	head := placeholder
+	if length > len(placeholder) {
+		head += ";"
+	}
+	lines := strings.Count(span, "\n")
+	if lines > length-len(head) {
+		lines = length - len(head)
+	}
+	return head + strings.Repeat(" ", length-len(head)-lines) + strings.Repeat("\n", lines)
+}

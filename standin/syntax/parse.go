@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlc-dev/teesql/ast"
+	teeparser "github.com/sqlc-dev/teesql/parser"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// placeholder stands in the text given to teesql where one of this package's statements was; it is the shortest of them.
+const placeholder = "REVERT"
+
+// implicitExecute is put before a batch that begins with a procedure's name.
+const implicitExecute = "EXEC "
+
+// Parse parses a whole batch. Nothing of a batch that has an error is to be run. Errors carry the line in the batch:
+// 102 and 156 near a token, 103 and 1038 names, 105 and 113 open quotes and comments, 111 a statement that must begin
+// its batch, 155 and 1039 options, 319 and 336 a WITH without a semicolon before it.
+func Parse(text string) (*Batch, *sqlerr.Error) {
+	tokens, err := tokenize(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := dangling(tokens); err != nil {
+		return nil, err
+	}
+	source, nodes, err := replaceOwn(text, tokens)
+	if err != nil {
+		return nil, err
+	}
+	shift := 0
+	if startsWithProcedureName(tokens) {
+		source = implicitExecute + source
+		shift = len(implicitExecute)
+	}
+	script, err := parseOrdinary(source, shift, text, tokens)
+	if err != nil {
+		return nil, err
+	}
+	batch := &Batch{Text: text, offsets: newOffsets(text, shift)}
+	if len(script.Batches) > 1 {
+		return nil, nearWord(tokens, "GO")
+	}
+	if len(script.Batches) == 0 {
+		return batch, nil
+	}
+	list := script.Batches[0].Statements
+	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: shift > 0}
+	f.list(list, true)
+	if f.err != nil {
+		return nil, f.err
+	}
+	if len(f.nodes) > 0 {
+		return nil, firstLost(f.nodes, tokens)
+	}
+	for _, node := range list {
+		batch.Statements = append(batch.Statements, batch.statement(node))
+	}
+	return batch, nil
+}
+
+// Statement gives the line and text of a node of the batch, at whatever depth.
+func (b *Batch) Statement(node ast.Statement) Statement { return b.statement(node) }
+
+func (b *Batch) statement(node ast.Statement) Statement {
+	s := Statement{Node: node, Line: Line(node)}
+	if f := fragment(node); f != nil && f.HasSpan() {
+		s.Text = strings.TrimRight(b.offsets.slice(f.StartOffset, f.EndOffset()), "; \t\r\n")
+	}
+	return s
+}
+
+// TextOf is the source text of any node of the batch that has a position, empty for others.
+func (b *Batch) TextOf(node any) string {
+	if f := fragment(node); f != nil && f.HasSpan() {
+		return b.offsets.slice(f.StartOffset, f.EndOffset())
+	}
+	return ""
+}
+
+// Line is the line of its batch where a node begins, from 1; 0 for a node without a position.
+func Line(node any) int32 {
+	if f := fragment(node); f != nil {
+		return int32(f.StartLine)
+	}
+	return 0
+}
+
+func fragment(node any) *ast.Fragment {
+	if n, ok := node.(interface{ Frag() *ast.Fragment }); ok {
+		return n.Frag()
+	}
+	return nil
+}
+
+// parseOrdinary runs teesql and turns its errors (and panics, which malformed text must not reach a client with) into
+// SQL Server's. source may be longer than text by shift bytes at its front.
+func parseOrdinary(source string, shift int, text string, tokens []token) (*ast.Script, *sqlerr.Error) {
+	script, message := teesql(source)
+	if message == "" {
+		return script, nil
+	}
+	return nil, nearFailure(source, shift, message, tokens)
+}
+
+func teesql(source string) (script *ast.Script, message string) {
+	defer func() {
+		if r := recover(); r != nil {
+			script, message = nil, fmt.Sprintf("panic: %v", r)
+		}
+	}()
+	script, err := teeparser.Parse(context.Background(), strings.NewReader(source))
+	if err != nil {
+		return nil, err.Error()
+	}
+	return script, ""
+}
+
+// nearFailure finds the token that teesql stopped at: its errors give no position, so it is the last token of the
+// shortest prefix of the text that fails with the very same message.
+func nearFailure(source string, shift int, message string, tokens []token) *sqlerr.Error {
+	last := len(tokens) - 1
+	n := sort.Search(last, func(i int) bool {
+		end := tokens[i].end + shift
+		if end > len(source) {
+			end = len(source)
+		}
+		_, m := teesql(source[:end])
+		return m == message
+	})
+	return near(tokens, n)
+}
+
+// danglers are words that something must follow.
+var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY ON IN JOIN INTO VALUES AS LIKE BETWEEN SELECT UPDATE INSERT DELETE " +
+	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE TABLE DATABASE WITH")
+
+// dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
+func dangling(tokens []token) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		t, next := tokens[i], tokens[i+1]
+		if t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
+			continue
+		}
+		for _, word := range danglers {
+			if t.is(word) {
+				return near(tokens, i)
+			}
+		}
+	}
+	return nil
+}
+
+func nearWord(tokens []token, word string) *sqlerr.Error {
+	for i, t := range tokens {
+		if t.is(word) {
+			return near(tokens, i)
+		}
+	}
+	return near(tokens, 0)
+}
+
+// firstLost is the error for a statement of this package in a place where none may stand.
+func firstLost(nodes map[int]ast.Statement, tokens []token) *sqlerr.Error {
+	first := -1
+	for _, node := range nodes {
+		if line := int(Line(node)); first < 0 || line < first {
+			first = line
+		}
+	}
+	for i, t := range tokens {
+		if int(t.line) == first {
+			return near(tokens, i)
+		}
+	}
+	return near(tokens, 0)
+}
+
+// startsWithProcedureName tells whether the batch begins with the name of a procedure to execute.
+func startsWithProcedureName(tokens []token) bool {
+	first := tokens[0]
+	switch {
+	case first.kind == tokenQuoted:
+		return true
+	case first.kind != tokenWord || isReserved(first.text):
+		return false
+	}
+	if tokens[1].is(":") {
+		return false
+	}
+	for _, word := range []string{"THROW", "ENABLE", "DISABLE", "SEND", "RECEIVE", "GET", "MOVE", "GO"} {
+		if first.is(word) {
+			return false
+		}
+	}
+	return true
+}
+
+// offsets translates positions as teesql counts them (UTF-16 code units) to bytes of the batch's text.
+type offsets struct {
+	text  string
+	shift int
+	ascii bool
+	bytes []int // by code unit, when the text isn't all ASCII
+}
+
+func newOffsets(text string, shift int) *offsets {
+	o := &offsets{text: text, shift: shift, ascii: true}
+	for i := 0; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf {
+			o.ascii = false
+			break
+		}
+	}
+	if o.ascii {
+		return o
+	}
+	for i, r := range text {
+		o.bytes = append(o.bytes, i)
+		if r > 0xFFFF {
+			o.bytes = append(o.bytes, i)
+		}
+	}
+	o.bytes = append(o.bytes, len(text))
+	return o
+}
+
+func (o *offsets) byteAt(unit int) int {
+	unit -= o.shift
+	if unit < 0 {
+		return 0
+	}
+	if o.ascii {
+		return min(unit, len(o.text))
+	}
+	return o.bytes[min(unit, len(o.bytes)-1)]
+}
+
+func (o *offsets) slice(start, end int) string {
+	from, to := o.byteAt(start), o.byteAt(end)
+	if to < from {
+		return ""
+	}
+	return o.text[from:to]
+}
+
+// units counts the UTF-16 code units of s.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}

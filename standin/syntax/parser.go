@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// maxIdentifier is the longest name: 128 characters (docs/relational-databases/databases/database-identifiers.md).
+const maxIdentifier = 128
+
+// parser is the strict recursive-descent parser of the statements this package defines itself. Its methods leave by
+// panic(refusal) at the first token that doesn't fit; attempt turns that into an error.
+type parser struct {
+	tokens []token
+	at     int
+}
+
+type refusal struct{ err *sqlerr.Error }
+
+// attempt runs parse and returns the error it was refused with, nil when it wasn't.
+func attempt(parse func()) (err *sqlerr.Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			refused, ok := r.(refusal)
+			if !ok {
+				panic(r)
+			}
+			err = refused.err
+		}
+	}()
+	parse()
+	return nil
+}
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) peekAt(n int) token {
+	if p.at+n < len(p.tokens) {
+		return p.tokens[p.at+n]
+	}
+	return p.tokens[len(p.tokens)-1]
+}
+
+func (p *parser) next() token {
+	t := p.tokens[p.at]
+	if t.kind != tokenEnd {
+		p.at++
+	}
+	return t
+}
+
+// near is error 102, or 156 when the token is a reserved word.
+func near(tokens []token, at int) *sqlerr.Error {
+	t := tokens[at]
+	if t.kind == tokenEnd && at > 0 {
+		t = tokens[at-1]
+	}
+	if t.kind == tokenWord && isReserved(t.text) {
+		return sqlerr.New(156, 1, strings.ToUpper(t.text)).At(t.line)
+	}
+	text := t.text
+	if t.kind == tokenString || t.kind == tokenQuoted {
+		text = t.value
+	}
+	return sqlerr.New(102, 1, text).At(t.line)
+}
+
+// refuse leaves with 102 or 156 near the current token.
+func (p *parser) refuse() {
+	panic(refusal{near(p.tokens, p.at)})
+}
+
+// refuseWith leaves with that error on the current token's line.
+func (p *parser) refuseWith(number int32, args ...any) {
+	panic(refusal{sqlerr.New(number, 1, args...).At(p.peek().line)})
+}
+
+// unknownOption leaves with 155: the current word is not a known option of that kind.
+func (p *parser) unknownOption(kind string) {
+	if p.peek().kind != tokenWord || isReserved(p.peek().text) {
+		p.refuse()
+	}
+	p.refuseWith(155, p.peek().text, kind)
+}
+
+// is tells whether the words come next.
+func (p *parser) is(words ...string) bool {
+	for i, w := range words {
+		if !p.peekAt(i).is(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// accept consumes the words if they come next.
+func (p *parser) accept(words ...string) bool {
+	if !p.is(words...) {
+		return false
+	}
+	p.at += len(words)
+	return true
+}
+
+// expect consumes the words or refuses the first that differs.
+func (p *parser) expect(words ...string) {
+	for _, w := range words {
+		if !p.accept(w) {
+			p.refuse()
+		}
+	}
+}
+
+// oneOf consumes one of the words and returns it as given here.
+func (p *parser) oneOf(words ...string) string {
+	for _, w := range words {
+		if p.accept(w) {
+			return w
+		}
+	}
+	p.refuse()
+	return ""
+}
+
+// name consumes an identifier, quoted or not a reserved word.
+func (p *parser) name() string {
+	t := p.peek()
+	if t.kind != tokenQuoted && (t.kind != tokenWord || isReserved(t.text)) {
+		p.refuse()
+	}
+	if len([]rune(t.value)) > maxIdentifier {
+		p.refuseWith(103, "identifier", firstRunes(t.value, maxIdentifier), maxIdentifier)
+	}
+	if t.value == "" {
+		p.refuseWith(1038)
+	}
+	p.at++
+	return t.value
+}
+
+// serverName consumes a name that may be written as a string, as replica and server names are.
+func (p *parser) serverName() string {
+	if p.peek().kind == tokenString {
+		return p.stringLiteral()
+	}
+	return p.name()
+}
+
+// names consumes a comma-separated list of names.
+func (p *parser) names() []string {
+	all := []string{p.name()}
+	for p.accept(",") {
+		all = append(all, p.name())
+	}
+	return all
+}
+
+// objectName consumes a name of up to max parts and returns it with the last part last; omitted parts are empty.
+func (p *parser) objectName(max int) []string {
+	parts := []string{p.name()}
+	for p.accept(".") {
+		if p.is(".") {
+			parts = append(parts, "")
+			continue
+		}
+		parts = append(parts, p.name())
+	}
+	if len(parts) > max {
+		p.refuseWith(117, "object", strings.Join(parts, "."), max)
+	}
+	return parts
+}
+
+// stringLiteral consumes 'text' or N'text'.
+func (p *parser) stringLiteral() string {
+	if p.peek().kind != tokenString {
+		p.refuse()
+	}
+	return p.next().value
+}
+
+// integer consumes an unsigned whole number of at most 64 bits.
+func (p *parser) integer() int64 {
+	t := p.peek()
+	if t.kind != tokenInteger {
+		p.refuse()
+	}
+	n, err := strconv.ParseInt(t.text, 10, 64)
+	if err != nil {
+		p.refuseWith(1080, t.text)
+	}
+	p.at++
+	return n
+}
+
+// integerIn consumes a whole number from min to max; outside them it is refused near the number.
+func (p *parser) integerIn(min, max int64) int64 {
+	t := p.peek()
+	n := p.integer()
+	if n < min || n > max {
+		p.at--
+		p.refuseWith(1080, t.text)
+	}
+	return n
+}
+
+// binary consumes 0x..
+func (p *parser) binary() []byte {
+	t := p.peek()
+	if t.kind != tokenBinary {
+		p.refuse()
+	}
+	digits := t.text[2:]
+	if len(digits)%2 == 1 {
+		digits = "0" + digits
+	}
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		p.refuse()
+	}
+	p.at++
+	return b
+}
+
+// onOff consumes ON or OFF.
+func (p *parser) onOff() bool { return p.oneOf("ON", "OFF") == "ON" }
+
+// list consumes ( item [, item]... ).
+func (p *parser) list(item func()) {
+	p.expect("(")
+	for {
+		item()
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect(")")
+}
+
+// once leaves with 1039 when an option comes a second time.
+func (p *parser) once(seen map[string]bool, option string) {
+	if seen[option] {
+		p.refuseWith(1039, option)
+	}
+	seen[option] = true
+}
+
+func firstRunes(s string, n int) string {
+	r := []rune(s)
+	if len(r) > n {
+		r = r[:n]
+	}
+	return string(r)
+}
+
+func upper(s string) string { return strings.ToUpper(s) }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/syntax"
+)
+
+func TestOrdinaryStatementsPassThrough(t *testing.T) {
+	for _, text := range []string{
+		"SELECT * FROM t", "select 1;", "INSERT INTO t (a, b) VALUES (1, N'x')", "UPDATE t SET a = 1 WHERE b = 2",
+		"DELETE FROM t WHERE a = 1", "CREATE TABLE t (id int NOT NULL PRIMARY KEY, v nvarchar(20) NULL)",
+		"IF 1 = 1 SELECT 1 ELSE SELECT 2", "WHILE @i < 3 BEGIN SET @i += 1 END", "DECLARE @x int = 1; SELECT @x",
+		"BEGIN TRY SELECT 1/0 END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "EXEC sp_who", "sp_who", "sp_helpdb N'master'",
+		"exec [sys].sp_datatype_info_100 12", "BEGIN TRAN; COMMIT", "SET NOCOUNT ON", "USE master", "THROW 50001, 'x', 1",
+		"WITH c AS (SELECT 1 AS a) SELECT a FROM c", "PRINT 'x'", "RETURN", "CREATE PROCEDURE p @a int AS SELECT @a",
+		"", " -- nothing\n", "SELECT a FROM t WITH (NOLOCK) WHERE b IN (1,2)", "DECLARE @t TABLE (a int)",
+		"SELECT TOP (10) * FROM a INNER JOIN b ON a.id = b.id ORDER BY a.id OFFSET 5 ROWS FETCH NEXT 5 ROWS ONLY",
+		"CREATE PROCEDURE p WITH EXECUTE AS OWNER AS SELECT 1", "SELECT 'GRANT x' AS [CREATE LOGIN]",
+		"set implicit_transactions on", "IF @@TRANCOUNT > 0 COMMIT TRAN", "INSERT t DEFAULT VALUES",
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := syntax.Parse(text)
+			g.Expect(err).To(BeNil())
+		})
+	}
+}
+
+func TestLinesAndTexts(t *testing.T) {
+	g := NewWithT(t)
+	b, err := syntax.Parse("SELECT N'é😀';\n\nCREATE LOGIN a\nWITH PASSWORD = 'x';\nSELECT 2;\nDROP LOGIN [b é]")
+	g.Expect(err).To(BeNil())
+	g.Expect(b.Statements).To(HaveLen(4))
+	g.Expect(b.Statements[0].Text).To(Equal("SELECT N'é😀'"))
+	g.Expect(b.Statements[1].Line).To(BeEquivalentTo(3))
+	g.Expect(b.Statements[1].Text).To(Equal("CREATE LOGIN a\nWITH PASSWORD = 'x'"))
+	g.Expect(b.Statements[2].Line).To(BeEquivalentTo(5))
+	g.Expect(b.Statements[2].Text).To(Equal("SELECT 2"))
+	g.Expect(b.Statements[3].Text).To(Equal("DROP LOGIN [b é]"))
+	g.Expect(b.Statements[3].Node).To(BeAssignableToTypeOf(&syntax.DropLogin{}))
+	g.Expect(syntax.IsOwn(b.Statements[3].Node)).To(BeTrue())
+	g.Expect(syntax.IsOwn(b.Statements[0].Node)).To(BeFalse())
+}
+
+func TestOwnStatementsStandInsideOthers(t *testing.T) {
+	g := NewWithT(t)
+	b, err := syntax.Parse(`IF NOT EXISTS (SELECT 1 FROM sys.sql_logins WHERE name = N'a')
+		CREATE LOGIN a WITH PASSWORD = N'x'
+	ELSE BEGIN
+		ALTER LOGIN a ENABLE
+		BEGIN TRY REVERT; KILL 5 END TRY BEGIN CATCH EXECUTE AS LOGIN = 'sa' END CATCH
+	END`)
+	g.Expect(err).To(BeNil())
+	g.Expect(b.Statements).To(HaveLen(1))
+	branch := b.Statements[0].Node.(*ast.IfStatement)
+	g.Expect(branch.ThenStatement).To(BeAssignableToTypeOf(&syntax.CreateLogin{}))
+	g.Expect(b.Statement(branch.ThenStatement).Line).To(BeEquivalentTo(2))
+	inner := branch.ElseStatement.(*ast.BeginEndBlockStatement).StatementList.Statements
+	g.Expect(inner[0]).To(BeAssignableToTypeOf(&syntax.AlterLogin{}))
+	try := inner[1].(*ast.TryCatchStatement)
+	g.Expect(try.TryStatements.Statements[0]).To(BeAssignableToTypeOf(&syntax.Revert{}))
+	g.Expect(try.TryStatements.Statements[1]).To(BeAssignableToTypeOf(&syntax.Kill{}))
+	g.Expect(try.CatchStatements.Statements[0]).To(BeAssignableToTypeOf(&syntax.ExecuteAs{}))
+}
+
+func TestRefusedWithNumberAndLine(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		number int32
+		line   int32
+		near   string
+	}{
+		{"SELECT * FRM t", 102, 1, "t"},
+		{"SELECT 1\nSELEC 2", 102, 2, "2"},
+		{"SELECT 1;\nsp_who", 102, 2, "sp_who"},
+		{"SELECT 'abc", 105, 1, "abc"},
+		{"SELECT 1 /* x", 113, 1, ""},
+		{"SELECT 1;\nCREATE VIEW v AS SELECT 1 AS a", 111, 2, "CREATE VIEW"},
+		{"SELECT 1\nGO\nSELECT 2", 102, 2, "GO"},
+		{"SELECT * FROM", 156, 1, "FROM"},
+		{"SELECT 1\nFROM t WHERE", 156, 2, "WHERE"},
+		{"CREATE LOGIN a WITH PASSWORD = 'x', NOTHING = 1", 155, 1, "NOTHING"},
+		{"CREATE LOGIN a", 102, 1, "a"},
+		{"CREATE LOGIN a\nWITH\nFROM", 156, 3, "FROM"},
+		{"DROP LOGIN a b", 102, 1, "b"},
+		{"GRANT NOTHING TO a", 102, 1, "NOTHING"},
+		{"CREATE TABLE t (a int) x y z", 102, 1, "x"},
+		{"CREATE TABLE t (a int nonsense here)", 102, 1, ""},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := syntax.Parse(c.text)
+			g.Expect(err).NotTo(BeNil())
+			g.Expect(err.Number).To(Equal(c.number), err.Message)
+			g.Expect(err.Line).To(Equal(c.line), err.Message)
+			g.Expect(err.Message).To(ContainSubstring(c.near))
+		})
+	}
+}
