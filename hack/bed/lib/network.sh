@@ -3,15 +3,32 @@
 # The docker network the nodes share, the guard that keeps every packet on the machine, and the routes and pod
 # network of each node.
 
-# What comes in from the bed's bridge goes out on it or is rejected at once. The rule names the bridge, so it can
-# be there before the network is.
-network_guard() {
-  iptables -w -n -L DOCKER-USER >/dev/null 2>&1 || iptables -w -N DOCKER-USER
-  network_guarded || iptables -w -I DOCKER-USER -i "$BED_BRIDGE" ! -o "$BED_BRIDGE" -j REJECT
+# What comes in from the bed's bridge goes out on it or nowhere. The nodes reject such packets themselves, at once
+# (network_node_script); this is the second line. It answers nodes only: an answer to a pod's address would have no
+# route but the machine's own way out. The rules name the bridge, so they can be there before the network is.
+network_guard_rules() {
+  echo "-i $BED_BRIDGE ! -o $BED_BRIDGE -j DROP"
+  echo "-i $BED_BRIDGE ! -o $BED_BRIDGE -s $BED_NODE_SUBNET -j REJECT"
 }
-network_guarded() { iptables -w -C DOCKER-USER -i "$BED_BRIDGE" ! -o "$BED_BRIDGE" -j REJECT 2>/dev/null; }
+network_guard() {
+  local rule
+  iptables -w -n -L DOCKER-USER >/dev/null 2>&1 || iptables -w -N DOCKER-USER
+  network_guarded && return
+  network_unguard
+  # shellcheck disable=SC2086 # a rule is a list of words
+  network_guard_rules | while read -r rule; do iptables -w -I DOCKER-USER $rule; done
+}
+network_guarded() {
+  local rule
+  # shellcheck disable=SC2086
+  while read -r rule; do iptables -w -C DOCKER-USER $rule 2>/dev/null || return 1; done < <(network_guard_rules)
+}
 network_unguard() {
-  while network_guarded; do iptables -w -D DOCKER-USER -i "$BED_BRIDGE" ! -o "$BED_BRIDGE" -j REJECT; done
+  local rule
+  # shellcheck disable=SC2086
+  network_guard_rules | while read -r rule; do
+    while iptables -w -C DOCKER-USER $rule 2>/dev/null; do iptables -w -D DOCKER-USER $rule; done
+  done
 }
 
 network_wanted_sysctls="fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=524288"
@@ -58,16 +75,31 @@ network_site_wait() { # network_site_wait SITE: the same once all its nodes have
   printf '%s\n' "$table"
 }
 
-# The script a node runs at every start, before its kubelet: a route to the pods of each other node, and no way out.
-network_routes_script() { # network_routes_script NODE TABLE
+# The script a node runs at every start, before its kubelet: a route to the pods of each other node, and a reset for
+# every connection out of the bed. (An ICMP error would be lost now and then: a socket that is still in its connect
+# call takes it for a passing one, and the kernel limits their rate.)
+network_node_script() { # network_node_script NODE TABLE
   local node range address
-  echo '#!/bin/sh'
-  echo '# Written by hack/bed/up. "unreachable" answers at once what would otherwise leave by the default route.'
+  cat <<SCRIPT
+#!/bin/sh
+# Written by hack/bed/up.
+set -e
+iptables -w -N GEOSQL-BED 2>/dev/null || iptables -w -F GEOSQL-BED
+SCRIPT
+  for range in "$BED_NODE_SUBNET" $(cut -d' ' -f2 <<<"$2"); do
+    echo "iptables -w -A GEOSQL-BED -d $range -j RETURN"
+  done
+  cat <<SCRIPT
+iptables -w -A GEOSQL-BED -p tcp -j REJECT --reject-with tcp-reset
+iptables -w -A GEOSQL-BED -j REJECT
+for chain in FORWARD OUTPUT; do
+  iptables -w -C \$chain -o eth0 -j GEOSQL-BED 2>/dev/null || iptables -w -I \$chain -o eth0 -j GEOSQL-BED
+done
+SCRIPT
+  # What is sent to a pod that is no more is lost without a word, as with Calico: the harder case for clients.
   while read -r node range address; do
-    [ "$node" = "$1" ] || echo "ip route replace $range via $address"
+    if [ "$node" = "$1" ]; then echo "ip route replace blackhole $range"; else echo "ip route replace $range via $address"; fi
   done <<<"$2"
-  echo 'ip route del default 2>/dev/null'
-  echo 'ip route replace unreachable default'
 }
 
 network_conflist() { # network_conflist POD-CIDR: the node's pod network
@@ -78,28 +110,28 @@ network_conflist() { # network_conflist POD-CIDR: the node's pod network
 }
 
 network_unit='[Unit]
-Description=Routes to the other nodes of the bed
+Description=Routes to the other nodes of the bed, and none out of it
 Before=kubelet.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/etc/geosql-bed/routes
+ExecStart=/etc/geosql-bed/network
 [Install]
 WantedBy=multi-user.target'
 
-network_hash() { { network_routes_script "$1" "$2"; declare -f network_node; } | hash_of; }
+network_hash() { { network_node_script "$1" "$2"; declare -f network_node; } | hash_of; }
 
 # network_node NODE POD-CIDR TABLE: files and routes of one node; safe to repeat.
 network_node() {
   local script
-  script=$(network_routes_script "$1" "$3")
+  script=$(network_node_script "$1" "$3")
   {
     echo "set -e; mkdir -p /etc/geosql-bed"
-    printf 'cat >/etc/geosql-bed/routes <<"ROUTES"\n%s\nROUTES\n' "$script"
-    printf 'cat >/etc/systemd/system/geosql-bed-routes.service <<"UNIT"\n%s\nUNIT\n' "$network_unit"
+    printf 'cat >/etc/geosql-bed/network <<"SCRIPT"\n%s\nSCRIPT\n' "$script"
+    printf 'cat >/etc/systemd/system/geosql-bed-network.service <<"UNIT"\n%s\nUNIT\n' "$network_unit"
     printf 'cat >/etc/cni/net.d/.10-ptp.new <<"CNI"\n%s\nCNI\n' "$(network_conflist "$2")"
     echo 'cmp -s /etc/cni/net.d/.10-ptp.new /etc/cni/net.d/10-ptp.conflist || cp /etc/cni/net.d/.10-ptp.new /etc/cni/net.d/10-ptp.conflist'
-    echo 'chmod 755 /etc/geosql-bed/routes; systemctl daemon-reload; systemctl enable -q geosql-bed-routes; /etc/geosql-bed/routes'
+    echo 'chmod 755 /etc/geosql-bed/network; systemctl daemon-reload; systemctl enable -q geosql-bed-network; /etc/geosql-bed/network'
     echo "echo $(network_hash "$1" "$3") >/run/geosql-bed-network"
   } | docker exec -i "$1" bash
 }
