@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditions sets the conditions Ready, Reconciling and Stalled of an object in one place, so that they never
+// contradict each other, and makes events of changes only.
+package conditions
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Progress says who acts next.
+type Progress string
+
+const (
+	// Settled means that nothing remains to be done (or that nothing can be told).
+	Settled Progress = "Settled"
+	// Working means that the operator carries out steps, or waits for something that comes by itself.
+	Working Progress = "Working"
+	// Stuck means that nothing changes until a person acts; the message says how.
+	Stuck Progress = "Stuck"
+)
+
+// Outcome is what a reconciliation found.
+type Outcome struct {
+	// Ready is the status of the condition Ready. Unknown is for what cannot be told; it is not False.
+	Ready metav1.ConditionStatus
+	// Reason of Ready, one of the constants of this package.
+	Reason string
+	// Message says what is so and, unless Ready is True, what to do or what is waited for.
+	Message string
+	// Progress decides Reconciling and Stalled.
+	Progress Progress
+}
+
+// Ready is the outcome of an object that is as its spec says.
+func Ready(reason, message string) Outcome {
+	return Outcome{Ready: metav1.ConditionTrue, Reason: reason, Message: message, Progress: Settled}
+}
+
+// InProgress is the outcome of an object on which the operator works.
+func InProgress(reason, message string) Outcome {
+	return Outcome{Ready: metav1.ConditionFalse, Reason: reason, Message: message, Progress: Working}
+}
+
+// Stalled is the outcome of an object that needs a person.
+func Stalled(reason, message string) Outcome {
+	return Outcome{Ready: metav1.ConditionFalse, Reason: reason, Message: message, Progress: Stuck}
+}
+
+// Unknown is the outcome when the world cannot be seen; the operator goes on looking.
+func Unknown(reason, message string) Outcome {
+	return Outcome{Ready: metav1.ConditionUnknown, Reason: reason, Message: message, Progress: Working}
+}
+
+// Change is a condition that differs from before.
+type Change struct {
+	// Old is nil when the condition is new.
+	Old *metav1.Condition
+	New metav1.Condition
+}
+
+// maxMessage is the limit of metav1.Condition's message.
+const maxMessage = 32768
+
+// Set writes the outcome into the status and returns the conditions whose status or reason changed. A message alone
+// that changed is written and is no Change.
+func Set(status *v1alpha1.StatusBase, generation int64, o Outcome) []Change {
+	status.ObservedGeneration = generation
+	boolean := func(b bool) metav1.ConditionStatus {
+		if b {
+			return metav1.ConditionTrue
+		}
+		return metav1.ConditionFalse
+	}
+	var changes []Change
+	for _, c := range []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: o.Ready},
+		{Type: v1alpha1.ConditionReconciling, Status: boolean(o.Progress == Working)},
+		{Type: v1alpha1.ConditionStalled, Status: boolean(o.Progress == Stuck)},
+	} {
+		c.Reason, c.Message = o.Reason, o.Message
+		if change := SetOne(status, generation, c); change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	return changes
+}
+
+// SetOne writes one condition of a kind's own and returns the change, or nil when status and reason are as before.
+func SetOne(status *v1alpha1.StatusBase, generation int64, c metav1.Condition) *Change {
+	c.ObservedGeneration = generation
+	if len(c.Message) > maxMessage {
+		c.Message = c.Message[:maxMessage]
+	}
+	var old *metav1.Condition
+	if found := meta.FindStatusCondition(status.Conditions, c.Type); found != nil {
+		old = found.DeepCopy()
+	}
+	meta.SetStatusCondition(&status.Conditions, c)
+	if old != nil && old.Status == c.Status && old.Reason == c.Reason {
+		return nil
+	}
+	return &Change{Old: old, New: *meta.FindStatusCondition(status.Conditions, c.Type)}
+}
+
+// Emit records one event for the change of Ready, if there is one, as Normal when it is True or work goes on, else as
+// Warning. Reconciling and Stalled say the same in other words and make no events of their own; other types do.
+func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
+	for _, c := range changes {
+		switch c.New.Type {
+		case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled:
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if c.New.Status == metav1.ConditionUnknown || (c.New.Status == metav1.ConditionFalse && stalled(changes)) {
+			kind = corev1.EventTypeWarning
+		}
+		message := c.New.Message
+		if len(message) > 1000 {
+			// The events API refuses notes over 1 kB.
+			message = message[:1000]
+		}
+		recorder.Eventf(obj, nil, kind, c.New.Reason, "Reconcile", "%s", message)
+	}
+}
+
+func stalled(changes []Change) bool {
+	for _, c := range changes {
+		if c.New.Type == v1alpha1.ConditionStalled && c.New.Status == metav1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}

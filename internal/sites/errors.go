@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// ErrUnknownSite says that no Site object has that name.
+var ErrUnknownSite = errors.New("no such site")
+
+// ErrSiteLost says that a person declared the site lost (spec.lifecycle: Lost): nothing is done there.
+var ErrSiteLost = errors.New("the site is declared lost")
+
+// UnreachableError says that a site cannot be used now. What is at the site is unknown, not absent.
+type UnreachableError struct {
+	// Site that does not answer.
+	Site v1alpha1.SiteName
+	// Since when; zero when it has never answered to this process.
+	Since time.Time
+	// Cause of the last attempt.
+	Cause error
+}
+
+// Error says since when and why.
+func (e *UnreachableError) Error() string {
+	if e.Since.IsZero() {
+		return fmt.Sprintf("site %s has not answered yet: %v", e.Site, e.Cause)
+	}
+	return fmt.Sprintf("site %s has not answered since %s: %v", e.Site, e.Since.UTC().Format(time.RFC3339), e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// IsUnreachable reports whether err says that a site cannot be reached now; the observation is Unknown then.
+func IsUnreachable(err error) bool {
+	var unreachable *UnreachableError
+	return errors.As(err, &unreachable)
+}
+
+// NamespaceError says that objects of a namespace cannot be placed at a site.
+type NamespaceError struct {
+	// Site and Namespace in question.
+	Site      v1alpha1.SiteName
+	Namespace string
+	// Allowed are the Site's spec.allowedNamespaces.
+	Allowed []string
+	// Missing is set when the namespace is allowed but does not exist at the site or the credentials cannot use it.
+	Missing string
+}
+
+// Error says what to change.
+func (e *NamespaceError) Error() string {
+	if e.Missing != "" {
+		return fmt.Sprintf("namespace %s cannot be used at site %s: %s; run `kubectl geosql site join %s` again with --namespaces, or create it there",
+			e.Namespace, e.Site, e.Missing, e.Site)
+	}
+	return fmt.Sprintf("namespace %s is not allowed at site %s: allowed are %s; add it to the Site's spec.allowedNamespaces and run `kubectl geosql site join %s` again",
+		e.Namespace, e.Site, strings.Join(e.Allowed, ", "), e.Site)
+}
+
+// DuplicateClusterError says that two Sites are one cluster; the older one is used.
+type DuplicateClusterError struct {
+	Site, Other v1alpha1.SiteName
+	ClusterUID  string
+}
+
+// Error says which Site to delete.
+func (e *DuplicateClusterError) Error() string {
+	return fmt.Sprintf("sites %s and %s are one cluster (kube-system has UID %s): delete one of them", e.Other, e.Site, e.ClusterUID)
+}
+
+// KubeconfigError says that a Site's kubeconfig cannot be used as it is; nothing will change until it is replaced.
+type KubeconfigError struct {
+	Site   v1alpha1.SiteName
+	Secret string
+	Reason string
+}
+
+// Error says what to change. It never contains a part of the kubeconfig.
+func (e *KubeconfigError) Error() string {
+	return fmt.Sprintf("the kubeconfig of site %s (Secret %s) cannot be used: %s; run `kubectl geosql site join %s` again", e.Site, e.Secret, e.Reason, e.Site)
+}
+
+// CredentialsError says that the site's API server does not accept or does not authorize the credentials.
+type CredentialsError struct {
+	Site  v1alpha1.SiteName
+	Cause error
+	// Expired is when the credentials ended, zero when they have not or that cannot be told.
+	Expired time.Time
+}
+
+// Error says what to change.
+func (e *CredentialsError) Error() string {
+	if !e.Expired.IsZero() {
+		return fmt.Sprintf("the credentials of site %s expired at %s; run `kubectl geosql site join %s` again", e.Site, e.Expired.UTC().Format(time.RFC3339), e.Site)
+	}
+	return fmt.Sprintf("site %s does not accept the credentials (%v); run `kubectl geosql site join %s` again", e.Site, e.Cause, e.Site)
+}
+
+// Unwrap returns the cause.
+func (e *CredentialsError) Unwrap() error { return e.Cause }

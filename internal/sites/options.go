@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Options of a Provider. Zero durations take the defaults.
+type Options struct {
+	// Namespace of the operator, in which the Sites' kubeconfig Secrets are.
+	Namespace string
+	// Scheme with the kinds that are read at sites.
+	Scheme *runtime.Scheme
+	// Heartbeat is the time between two heartbeats of a site; 5 s.
+	Heartbeat time.Duration
+	// UnknownAfter is how long a site may stay silent before its observations count as unknown; 15 s.
+	UnknownAfter time.Duration
+	// CallTimeout is the deadline of every call to a site; 10 s.
+	CallTimeout time.Duration
+	// ProbeTimeout is the deadline of a heartbeat; 4 s.
+	ProbeTimeout time.Duration
+	// SyncTimeout is how long the caches of a site may need to fill; 30 s.
+	SyncTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	set(&o.Heartbeat, 5*time.Second)
+	set(&o.UnknownAfter, 15*time.Second)
+	set(&o.CallTimeout, 10*time.Second)
+	set(&o.ProbeTimeout, 4*time.Second)
+	set(&o.SyncTimeout, 30*time.Second)
+	return o
+}

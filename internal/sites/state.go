@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites
+
+import (
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// engaged publishes the site to those who ask for a Member.
+func (run *engagement) engaged(cl cluster.Cluster, first answer) {
+	run.p.mu.Lock()
+	defer run.p.mu.Unlock()
+	run.cluster, run.member = cl, run.newMember(cl, first)
+	run.health.Engaged, run.health.Cause = true, nil
+	run.take(first, true)
+}
+
+// disengaged withdraws it.
+func (run *engagement) disengaged() {
+	run.p.mu.Lock()
+	run.cluster, run.member = nil, nil
+	run.health.Engaged = false
+	run.p.mu.Unlock()
+	run.p.notify(run.name)
+}
+
+// answered records a heartbeat. It notifies when the site had failed before.
+func (run *engagement) answered(got answer, whole bool) {
+	run.p.mu.Lock()
+	failed := run.health.Cause != nil
+	run.health.Cause = nil
+	run.take(got, whole)
+	run.p.mu.Unlock()
+	if failed {
+		run.p.notify(run.name)
+	}
+}
+
+func (run *engagement) take(got answer, whole bool) {
+	run.health.LastHeartbeat, run.health.RoundTrip, run.health.Version = got.at, got.roundTrip, got.version
+	if whole {
+		run.health.ClusterUID, run.health.Namespaces, run.health.UnusableNamespaces = got.clusterUID, got.usable, got.unusable
+	}
+}
+
+// failed records why a site could not be engaged and reports whether that is news.
+func (run *engagement) failed(err error) bool {
+	run.p.mu.Lock()
+	news := run.health.Cause == nil || run.health.Cause.Error() != err.Error()
+	run.health.Cause = err
+	run.p.mu.Unlock()
+	if news {
+		run.p.notify(run.name)
+	}
+	return news
+}
+
+// failedBeat records a heartbeat without an answer and returns for how long there has been none.
+func (run *engagement) failedBeat(err error) time.Duration {
+	run.failed(err)
+	run.p.mu.RLock()
+	defer run.p.mu.RUnlock()
+	return time.Since(run.health.LastHeartbeat)
+}
+
+// isDenied reports whether the API server answers and refuses the credentials: caches that were filled with them go
+// stale without ever failing.
+func isDenied(err error) bool {
+	var denied *CredentialsError
+	return errors.As(err, &denied)
+}
+
+// claim checks that no older Site is the same cluster. The winner is the same whatever the order in which sites answer.
+func (run *engagement) claim(got answer) error {
+	run.p.mu.Lock()
+	defer run.p.mu.Unlock()
+	run.health.ClusterUID = got.clusterUID
+	for name, other := range run.p.runs {
+		if name == run.name || other.health.ClusterUID != got.clusterUID || other.site.Spec.Lifecycle == v1alpha1.SiteLost {
+			continue
+		}
+		if older(other.site, run.site) {
+			return &DuplicateClusterError{Site: run.name, Other: name, ClusterUID: got.clusterUID}
+		}
+	}
+	return nil
+}
+
+func older(a, b *v1alpha1.Site) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name < b.Name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+}

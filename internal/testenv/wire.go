@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Wire carries connections to an API server on loopback and can be cut as a network is: nothing is refused, nothing
+// is closed, nothing arrives.
+type Wire struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	open  chan struct{} // closed while data flow
+	conns map[net.Conn]struct{}
+	done  bool
+}
+
+func newWire(t testing.TB, host string) *Wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listening on loopback: %v", err)
+	}
+	w := &Wire{listener: listener, target: strings.TrimPrefix(host, "https://"), open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	close(w.open)
+	go w.accept()
+	t.Cleanup(w.close)
+	return w
+}
+
+// Address on which clients connect.
+func (w *Wire) Address() string { return w.listener.Addr().String() }
+
+// Cut lets nothing through until Mend. Connections, old and new, stay open and silent.
+func (w *Wire) Cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.open:
+		w.open = make(chan struct{})
+	default:
+	}
+}
+
+// Mend lets data through again. Connections of before the cut go on where they stopped, as TCP's do after a short one.
+func (w *Wire) Mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.open:
+	default:
+		close(w.open)
+	}
+}
+
+func (w *Wire) gate() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.open
+}
+
+func (w *Wire) accept() {
+	for {
+		client, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		go w.carry(client)
+	}
+}
+
+func (w *Wire) carry(client net.Conn) {
+	if !w.track(client) {
+		return
+	}
+	defer w.untrack(client)
+	<-w.gate()
+	server, err := net.Dial("tcp", w.target)
+	if err != nil {
+		return
+	}
+	if !w.track(server) {
+		return
+	}
+	defer w.untrack(server)
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			buffer := make([]byte, 32<<10)
+			for {
+				n, err := pair[0].Read(buffer)
+				<-w.gate()
+				if n > 0 {
+					if _, err := pair[1].Write(buffer[:n]); err != nil {
+						return
+					}
+				}
+				if err == io.EOF || err != nil {
+					return
+				}
+			}
+		}()
+	}
+	<-done
+}
+
+func (w *Wire) track(c net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		_ = c.Close()
+		return false
+	}
+	w.conns[c] = struct{}{}
+	return true
+}
+
+func (w *Wire) untrack(c net.Conn) {
+	_ = c.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.conns, c)
+}
+
+func (w *Wire) close() {
+	w.Mend()
+	_ = w.listener.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
+	for c := range w.conns {
+		_ = c.Close()
+	}
+}
