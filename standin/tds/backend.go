@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine.
+package tds
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// Backend is the engine that the protocol serves.
+type Backend interface {
+	// Login authenticates a client and opens its session. A *sqlerr.Error (18456, 4060, ...) is sent to the client.
+	Login(ctx context.Context, req LoginRequest) (Session, error)
+	// ServerName is @@SERVERNAME, Version the engine version that PRELOGIN and LOGINACK carry.
+	ServerName() string
+	Version() [4]byte
+}
+
+// LoginRequest is what LOGIN7 says ([MS-TDS] 2.2.6.4).
+type LoginRequest struct {
+	User, Password, HostName, AppName, Library, Database, Language string
+	ReadOnlyIntent                                                 bool
+	PacketSize                                                     int
+	Remote, Local                                                  net.Addr
+	Encrypted                                                      bool
+}
+
+// Session is one logged-in client. Its methods are called one at a time. Errors of statements go to the Writer;
+// a returned error ends the connection.
+type Session interface {
+	// Database and SPID are told to the client at login; PacketHeader carries the SPID.
+	Database() string
+	SPID() int
+	// Batch executes one batch of T-SQL.
+	Batch(ctx context.Context, text string, w Writer) error
+	// Call executes a procedure by name. The protocol itself serves the prepare family (sp_executesql, sp_prepare,
+	// sp_execute, sp_prepexec, sp_unprepare) by calling Execute; all other names come here.
+	Call(ctx context.Context, call Call, w Writer) error
+	// Execute runs parameterised text. decl is the parameter declaration ("@p1 int,@p2 nvarchar(20) OUTPUT"), may be empty.
+	Execute(ctx context.Context, text, decl string, params []Param, w Writer) error
+	// Begin, Commit, Rollback and Save serve transaction manager requests ([MS-TDS] 2.2.6.9). Begin returns the
+	// transaction descriptor. isolation is the request's level, 0 when unchanged.
+	Begin(ctx context.Context, isolation byte) (uint64, error)
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context, savepoint string) error
+	Save(ctx context.Context, savepoint string) error
+	// InTransaction is the current transaction descriptor, 0 outside a transaction: the protocol sends ENVCHANGE
+	// tokens 8, 9 and 10 when it changed during a batch, too.
+	InTransaction() uint64
+	// BulkInsert takes the rows that follow an INSERT BULK batch; text is that batch. next ends with io.EOF.
+	BulkInsert(ctx context.Context, text string, cols []Column, next func() ([]any, error)) (rows int64, err error)
+	// Reset is sp_reset_connection (RESETCONNECTION; keepTransaction for RESETCONNECTIONSKIPTRAN).
+	Reset(ctx context.Context, keepTransaction bool) error
+	io.Closer
+}
+
+// Column is a column of a result set or of a bulk load.
+type Column struct {
+	Name     string
+	Type     sqltype.Type
+	Nullable bool
+	Identity bool
+}
+
+// Param is a parameter of a procedure call. Name has its @, or is empty for one given by position.
+type Param struct {
+	Name    string
+	Type    sqltype.Type
+	Value   any
+	Output  bool
+	Default bool
+}
+
+// Call is a procedure call (an RPC request, or EXEC in a batch).
+type Call struct {
+	Name   string
+	Params []Param
+}
+
+// Writer receives what statements produce, in order. Errors of the connection are remembered and returned by all
+// later calls; an engine that ignores them only wastes work.
+type Writer interface {
+	// Columns begins a result set.
+	Columns(cols []Column) error
+	// Row sends a row of it; values as sqltype.Type says.
+	Row(values []any) error
+	// Done ends a statement; count is its row count, -1 for none (SET NOCOUNT ON, DDL).
+	Done(count int64) error
+	// Message sends an error (Class > 10) or an informational message (PRINT, RAISERROR 0..10, BACKUP's progress).
+	Message(e *sqlerr.Error) error
+	// ReturnStatus and ReturnValue end a procedure.
+	ReturnStatus(status int32) error
+	ReturnValue(name string, t sqltype.Type, value any) error
+	// Database tells of a changed database context.
+	Database(name, old string) error
+}

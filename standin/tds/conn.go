@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// conn is one client connection.
+type conn struct {
+	srv    *Server
+	nc     net.Conn
+	in     *packetReader
+	out    *packetWriter
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	encrypted bool
+	strict    bool
+	session   Session
+	spid      atomic.Int32
+	requests  chan *request
+	// descriptor is the transaction that the client was last told of.
+	descriptor uint64
+	prepared   map[int32]prepared
+	nextHandle int32
+	// bulk is the INSERT BULK batch whose rows come next.
+	bulk string
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{srv: s, nc: nc, requests: make(chan *request), prepared: map[int32]prepared{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// close ends the connection from outside its goroutine: the running statement is cancelled.
+func (c *conn) close() {
+	c.cancel()
+	c.nc.Close()
+}
+
+func (c *conn) logf(format string, args ...any) {
+	c.srv.cfg.Log("client %s: "+format, append([]any{c.nc.RemoteAddr()}, args...)...)
+}
+
+func (c *conn) serve() {
+	defer c.close()
+	defer func() {
+		if p := recover(); p != nil {
+			c.logf("internal error, connection closed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	ok := c.establish()
+	<-c.srv.logins
+	if !ok {
+		return
+	}
+	defer c.srv.connected.Add(-1)
+	defer func() {
+		if err := c.session.Close(); err != nil {
+			c.logf("close session %d: %v", c.spid.Load(), err)
+		}
+	}()
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		c.receive()
+	}()
+	// The session closes only after nothing reads for it any more.
+	defer func() {
+		c.close()
+		<-received
+	}()
+	for r := range c.requests {
+		err := c.handle(r)
+		r.cancel()
+		c.srv.release(r.held)
+		if err != nil {
+			if !errors.Is(err, errSessionEnds) && c.ctx.Err() == nil {
+				c.logf("%v", err)
+			}
+			return
+		}
+	}
+}
+
+// errSessionEnds closes a connection whose client was told why.
+var errSessionEnds = errors.New("session ends")
+
+// establish goes from the first byte to a session. What fails before PRELOGIN is answered with silence.
+func (c *conn) establish() bool {
+	deadline := time.Now().Add(c.srv.cfg.LoginTimeout)
+	c.nc.SetDeadline(deadline)
+	ctx, cancel := context.WithDeadline(c.ctx, deadline)
+	defer cancel()
+	if err := c.preLogin(ctx); err != nil {
+		if err != io.EOF { // a port probe
+			c.logf("before login: %v", err)
+		}
+		return false
+	}
+	l, plain, err := c.readLogin()
+	if err != nil {
+		c.logf("login: %v", err)
+		return false
+	}
+	if plain != nil {
+		// Only the login was encrypted.
+		c.in, c.out = newPacketReader(plain), newPacketWriter(plain, defaultPacketSize)
+	}
+	return c.login(ctx, l)
+}
+
+func (c *conn) preLogin(ctx context.Context) error {
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(c.nc, first); err != nil {
+		return io.EOF
+	}
+	var stream net.Conn = &peekedConn{Conn: c.nc, first: first}
+	if first[0] == 0x16 {
+		t := tls.Server(stream, c.srv.strict)
+		if err := t.HandshakeContext(ctx); err != nil {
+			return fmt.Errorf("TLS handshake of TDS 8.0: %w", err)
+		}
+		if t.ConnectionState().NegotiatedProtocol != alpnStrict {
+			return fmt.Errorf("TLS before PRELOGIN without the application protocol %s", alpnStrict)
+		}
+		stream, c.strict, c.encrypted = t, true, true
+	} else if c.srv.cfg.Strict {
+		return errors.New("client does not use TDS 8.0, which network.forcestrict demands")
+	}
+	c.in, c.out = newPacketReader(stream), newPacketWriter(stream, defaultPacketSize)
+	m, err := c.in.message(maxPreLogin)
+	if err != nil {
+		return fmt.Errorf("read PRELOGIN: %w", err)
+	}
+	if m.typ != packetPreLogin {
+		return fmt.Errorf("packet of type 0x%02x where PRELOGIN was expected", m.typ)
+	}
+	client, err := parsePreLogin(m.body)
+	if err != nil {
+		return err
+	}
+	answer, agreed := client.encryption, true
+	if !c.strict {
+		answer, agreed = negotiateEncryption(client.encryption, c.srv.cfg.Encryption)
+	}
+	c.out.Write(answerPreLogin(client, c.srv.cfg.Backend.Version(), answer))
+	if err := c.out.end(); err != nil {
+		return fmt.Errorf("send PRELOGIN: %w", err)
+	}
+	if !agreed {
+		return errors.New("client and server do not agree on encryption")
+	}
+	if c.strict || answer == encryptNotSupported {
+		return nil
+	}
+	return c.wrapTLS(ctx, stream, answer)
+}
+
+// wrapTLS does the handshake inside PRELOGIN packets. With encryption off the login alone is encrypted.
+func (c *conn) wrapTLS(ctx context.Context, stream net.Conn, answer byte) error {
+	h := &handshakeConn{Conn: stream, in: c.in, out: c.out}
+	t := tls.Server(h, c.srv.wrapped)
+	err := t.HandshakeContext(ctx)
+	if flushErr := h.flush(); err == nil {
+		err = flushErr
+	}
+	if err != nil {
+		return fmt.Errorf("TLS handshake: %w", err)
+	}
+	h.through = true
+	c.in = newPacketReader(t)
+	if answer != encryptOff {
+		c.out, c.encrypted = newPacketWriter(t, defaultPacketSize), true
+	}
+	return nil
+}
+
+// readLogin reads LOGIN7. plain is the stream to go on with when only the login was encrypted.
+func (c *conn) readLogin() (l *login, plain net.Conn, err error) {
+	m, err := c.in.message(maxLogin)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read LOGIN7: %w", err)
+	}
+	if _, wrapped := c.in.r.(*tls.Conn); wrapped && !c.encrypted {
+		plain = c.nc
+	}
+	if m.typ != packetLogin {
+		return nil, nil, fmt.Errorf("packet of type 0x%02x where LOGIN7 was expected", m.typ)
+	}
+	if l, err = parseLogin(m.body); err != nil {
+		return nil, nil, err
+	}
+	return l, plain, nil
+}
+
+func (c *conn) clientAddress() string {
+	host, _, err := net.SplitHostPort(c.nc.RemoteAddr().String())
+	if err != nil {
+		host = c.nc.RemoteAddr().String()
+	}
+	return "[CLIENT: " + host + "]"
+}
+
+// login opens the session and answers LOGIN7.
+func (c *conn) login(ctx context.Context, l *login) bool {
+	session, err := c.authenticate(ctx, l)
+	if err != nil {
+		var refused *sqlerr.Error
+		if !errors.As(err, &refused) {
+			c.logf("login: %v", err)
+			refused = loginFailed(l.user)
+		}
+		c.refuse(ctx, refused)
+		return false
+	}
+	c.session = session
+	c.spid.Store(int32(session.SPID()))
+	c.out.spid = uint16(session.SPID())
+	c.out.Write(appendLoginResponse(nil, l, session, c.srv.cfg.Backend))
+	if err := c.out.end(); err != nil {
+		session.Close()
+		c.srv.connected.Add(-1)
+		return false
+	}
+	c.out.resize(l.packetSize)
+	c.in.r = bufio.NewReaderSize(c.in.r, defaultPacketSize)
+	c.nc.SetDeadline(time.Time{})
+	return true
+}
+
+func loginFailed(user string) *sqlerr.Error {
+	// State 1 for every cause: the client is not told which.
+	return &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "Login failed for user '" + user + "'."}
+}
+
+func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
+	_, federated := l.features[featureFedAuth]
+	switch {
+	case l.version < version72 && l.version != versionStrict:
+		return nil, &sqlerr.Error{Number: 17832, Class: 20, State: 18,
+			Message: fmt.Sprintf("The login packet asks for TDS version 0x%08X; versions from 7.2 on are supported.", l.version)}
+	case l.integrated || federated:
+		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1,
+			Message: "Login failed. Only SQL Server authentication is supported; the login cannot use a Windows or directory identity. " + c.clientAddress()}
+	case l.newPassword != "":
+		return nil, &sqlerr.Error{Number: 18466, Class: 14, State: 1,
+			Message: "Login failed for user '" + l.user + "'. A password cannot be changed while logging in; use ALTER LOGIN."}
+	case l.attach != "":
+		return nil, &sqlerr.Error{Number: 15350, Class: 16, State: 1,
+			Message: "An attempt to attach a database file while logging in failed; this is not supported."}
+	}
+	if c.srv.connected.Add(1) > int64(c.srv.cfg.MaxConnections) {
+		c.srv.connected.Add(-1)
+		return nil, &sqlerr.Error{Number: 17809, Class: 20, State: 1,
+			Message: fmt.Sprintf("The server has reached its limit of %d user connections. %s", c.srv.cfg.MaxConnections, c.clientAddress())}
+	}
+	session, err := c.srv.cfg.Backend.Login(ctx, LoginRequest{
+		User: l.user, Password: l.password, HostName: l.host, AppName: l.app, Library: l.library, Database: l.database,
+		Language: l.language, ReadOnlyIntent: l.readOnly, PacketSize: l.packetSize, Remote: c.nc.RemoteAddr(),
+		Local: c.nc.LocalAddr(), Encrypted: c.encrypted,
+	})
+	if err != nil {
+		c.srv.connected.Add(-1)
+	}
+	return session, err
+}
+
+// refuse answers a login with an error, after a pause that makes guessing slow.
+func (c *conn) refuse(ctx context.Context, e *sqlerr.Error) {
+	pause := time.NewTimer(c.srv.cfg.FailedLoginDelay)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	b := appendMessage(nil, e, c.srv.cfg.Backend.ServerName())
+	c.out.Write(appendDone(b, tokenDone, doneError, commandNone, 0))
+	c.out.end()
+}
+
+// handle executes one request and answers it. An error ends the connection.
+func (c *conn) handle(r *request) error {
+	w := &response{c: c, req: r}
+	if r.typ == packetAttention {
+		return w.finish()
+	}
+	if err := c.resetFirst(r, w); err != nil {
+		return err
+	}
+	err := c.dispatch(r, w)
+	var told *sqlerr.Error
+	var broken protocolError
+	if errors.As(err, &broken) {
+		w.fatal = true
+	}
+	switch {
+	case err == nil:
+	case errors.As(err, &told):
+		w.Message(told)
+		w.endIfCall()
+	case r.attention.Load() && c.ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, r.ctx.Err())):
+	default:
+		c.logf("session %d ends: %v", c.spid.Load(), err)
+		w.Message(&sqlerr.Error{Number: 596, Class: 21, State: 1, Message: "Cannot continue the execution because the session is in the kill state."})
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if w.fatal {
+		return errSessionEnds
+	}
+	return nil
+}
+
+// resetFirst serves RESETCONNECTION, which comes with the first request after a pool gave the connection away again.
+func (c *conn) resetFirst(r *request, w *response) error {
+	if r.status&(statusReset|statusResetSkipTran) == 0 {
+		return nil
+	}
+	if err := c.session.Reset(r.ctx, r.status&statusResetSkipTran != 0); err != nil {
+		return fmt.Errorf("reset session %d: %w", c.spid.Load(), err)
+	}
+	clear(c.prepared)
+	c.bulk = ""
+	w.transaction()
+	w.put(appendEnvBytes(nil, envReset, nil, nil))
+	return nil
+}
+
+func (c *conn) dispatch(r *request, w *response) error {
+	switch {
+	case r.ignored:
+		return &sqlerr.Error{Number: 4002, Class: 16, State: 1, Message: "The request was given up by the client before its end and was not executed."}
+	case r.overflow:
+		return &sqlerr.Error{Number: 701, Class: 19, State: 123,
+			Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", c.srv.cfg.MaxRequest, c.srv.cfg.MaxRequests)}
+	}
+	switch r.typ {
+	case packetBatch:
+		d, err := c.withoutHeaders(r)
+		if err != nil {
+			return err
+		}
+		return c.batch(r, d, w)
+	case packetRPC:
+		d, err := c.withoutHeaders(r)
+		if err != nil {
+			return err
+		}
+		return c.calls(r, d, w)
+	case packetTransaction:
+		d, err := c.withoutHeaders(r)
+		if err != nil {
+			return err
+		}
+		return c.transactionRequest(r, d, w)
+	case packetBulk:
+		return c.bulkLoad(r, w)
+	}
+	return malformed("packet type 0x%02X is unknown or not supported", r.typ)
+}
+
+// protocolError is a broken stream: the client is told and the connection closed, since what follows cannot be trusted.
+type protocolError struct{ cause *sqlerr.Error }
+
+func (e protocolError) Error() string { return e.cause.Error() }
+
+func (e protocolError) Unwrap() error { return e.cause }
+
+func malformed(format string, args ...any) error {
+	return protocolError{&sqlerr.Error{Number: 4002, Class: 16, State: 1,
+		Message: "The incoming tabular data stream (TDS) protocol stream is incorrect: " + fmt.Sprintf(format, args...) + "."}}
+}
+
+// headerTransaction is the transaction descriptor among ALL_HEADERS ([MS-TDS] 2.2.5.3.2).
+const headerTransaction = 2
+
+// withoutHeaders reads ALL_HEADERS and checks the transaction descriptor that the client believes in.
+func (c *conn) withoutHeaders(r *request) (*decoder, error) {
+	d := &decoder{buf: r.body}
+	total := int(d.u32())
+	if d.err != nil || total < 4 || total > len(r.body) {
+		return nil, malformed("ALL_HEADERS of %d bytes in a message of %d", total, len(r.body))
+	}
+	headers := decoder{buf: r.body[:total], pos: 4}
+	for headers.left() > 0 {
+		length := int(headers.u32())
+		kind := headers.u16()
+		data := headers.bytes(length - 6)
+		if headers.err != nil {
+			return nil, malformed("a header of %d bytes among ALL_HEADERS", length)
+		}
+		if kind != headerTransaction {
+			continue
+		}
+		if len(data) != 12 {
+			return nil, malformed("a transaction descriptor of %d bytes", len(data))
+		}
+		if told := binary.LittleEndian.Uint64(data); told != 0 && told != c.session.InTransaction() {
+			return nil, sqlerr.New(3989, 1)
+		}
+	}
+	d.pos = total
+	return d, nil
+}
+
+func (c *conn) batch(r *request, d *decoder, w *response) error {
+	if d.left()%2 != 0 {
+		return malformed("a batch of an odd number of bytes")
+	}
+	text := d.text(d.left() / 2)
+	if isInsertBulk(text) {
+		c.bulk = text
+		return nil
+	}
+	return c.session.Batch(r.ctx, text, w)
+}
+
+func equalFold(a, b string) bool { return strings.EqualFold(a, b) }

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// done is a DONE token whose status waits for the next token, because only the last one lacks DONE_MORE.
+type done struct {
+	token           byte
+	status, command uint16
+	count           int64
+}
+
+// returned is a RETURNVALUE that waits for the end of its call.
+type returned struct {
+	name  string
+	typ   sqltype.Type
+	value any
+}
+
+// response is the Writer of one request. It is used by one goroutine at a time.
+type response struct {
+	c   *conn
+	req *request
+	// inCall is set while a remote procedure call is served: statements then end with DONEINPROC.
+	inCall  bool
+	call    *Call
+	last    *done
+	types   []wireType
+	rows    bool
+	failed  bool
+	fatal   bool
+	status  *int32
+	values  []returned
+	scratch []byte
+	err     error
+}
+
+var _ Writer = (*response)(nil)
+
+// put sends tokens, after the DONE that waited for them.
+func (r *response) put(b []byte) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.last != nil {
+		d := r.last
+		r.last = nil
+		head := appendDone(make([]byte, 0, 16), d.token, d.status|doneMore, d.command, d.count)
+		if _, r.err = r.c.out.Write(head); r.err != nil {
+			return r.err
+		}
+	}
+	_, r.err = r.c.out.Write(b)
+	return r.err
+}
+
+// cancelled tells whether the client no longer wants the response.
+func (r *response) cancelled() bool { return r.req.attention.Load() }
+
+// Columns begins a result set.
+func (r *response) Columns(cols []Column) error {
+	if r.err != nil || r.cancelled() {
+		return r.err
+	}
+	if len(cols) == 0 || len(cols) > 4096 {
+		return r.broken(fmt.Errorf("a result set of %d columns is outside 1 to 4096", len(cols)))
+	}
+	b, types, err := appendColumns(nil, cols)
+	if err != nil {
+		return r.broken(err)
+	}
+	r.types, r.rows = types, true
+	return r.put(b)
+}
+
+// broken ends the connection: a half-written result cannot be taken back.
+func (r *response) broken(err error) error {
+	if r.err == nil {
+		r.err = fmt.Errorf("send result: %w", err)
+	}
+	return r.err
+}
+
+// Row sends a row of the current result set.
+func (r *response) Row(values []any) error {
+	if r.err != nil || r.cancelled() {
+		return r.err
+	}
+	if !r.rows || len(values) != len(r.types) {
+		return r.broken(fmt.Errorf("a row of %d values in a result set of %d columns", len(values), len(r.types)))
+	}
+	b := append(r.scratch[:0], tokenRow)
+	var err error
+	for i, w := range r.types {
+		if b, err = w.appendValue(b, values[i]); err != nil {
+			return r.broken(fmt.Errorf("column %d: %w", i+1, err))
+		}
+	}
+	r.scratch = b
+	return r.put(b)
+}
+
+// Done ends a statement.
+func (r *response) Done(count int64) error {
+	if r.err != nil {
+		return r.err
+	}
+	r.transaction()
+	if r.cancelled() {
+		r.rows, r.failed = false, false
+		return r.err
+	}
+	d := &done{token: tokenDone}
+	if r.inCall {
+		d.token = tokenDoneInProc
+	}
+	if count >= 0 {
+		d.status, d.count, d.command = doneCount, count, commandUpdate
+	}
+	if r.rows {
+		d.command = commandSelect
+	}
+	if r.failed {
+		d.status |= doneError
+	}
+	r.rows, r.failed = false, false
+	r.put(nil)
+	r.last = d
+	return r.err
+}
+
+// Message sends an error or an informational message.
+func (r *response) Message(e *sqlerr.Error) error {
+	if r.err != nil || r.cancelled() {
+		return r.err
+	}
+	if e.Class > 10 {
+		r.failed = true
+	}
+	if e.Class >= 20 {
+		r.fatal = true
+	}
+	return r.put(appendMessage(nil, e, r.c.srv.cfg.Backend.ServerName()))
+}
+
+// ReturnStatus ends a procedure. Of a remote procedure call it is kept for the call's end.
+func (r *response) ReturnStatus(status int32) error {
+	if r.inCall {
+		r.status = &status
+		return r.err
+	}
+	if r.err != nil || r.cancelled() {
+		return r.err
+	}
+	r.put([]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)})
+	if r.err == nil {
+		r.last = &done{token: tokenDoneProc}
+	}
+	return r.err
+}
+
+// ReturnValue gives an output parameter of a remote procedure call. A batch has no output parameters: there it is
+// dropped.
+func (r *response) ReturnValue(name string, t sqltype.Type, value any) error {
+	if r.inCall {
+		r.values = append(r.values, returned{name, t, value})
+	}
+	return r.err
+}
+
+// Database tells of a changed database context.
+func (r *response) Database(name, old string) error {
+	if r.err != nil {
+		return r.err
+	}
+	b := appendEnvText(nil, envDatabase, name, old)
+	return r.put(appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
+}
+
+// Flush sends what was written so far, so that a client sees progress of a statement that still runs.
+func (r *response) Flush() error {
+	if r.err == nil {
+		r.err = r.c.out.flush()
+	}
+	return r.err
+}
+
+// transaction tells the client when its transaction began or ended since it was last told.
+func (r *response) transaction() {
+	if r.c.session == nil {
+		return
+	}
+	now := r.c.session.InTransaction()
+	if now == r.c.descriptor {
+		return
+	}
+	var b []byte
+	if r.c.descriptor != 0 {
+		kind := envCommit
+		if r.failed {
+			kind = envRollback
+		}
+		b = appendTransaction(b, kind, r.c.descriptor)
+	}
+	if now != 0 {
+		b = appendTransaction(b, envBegin, now)
+	}
+	r.c.descriptor = now
+	r.put(b)
+}
+
+// endCall ends one remote procedure call: return status, output parameters, DONEPROC.
+func (r *response) endCall() {
+	r.transaction()
+	if !r.cancelled() && r.err == nil {
+		if r.rows {
+			r.Done(-1)
+		}
+		status := int32(0)
+		if r.status != nil {
+			status = *r.status
+		}
+		b := []byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)}
+		for i, v := range r.values {
+			ordinal, name := r.output(i, v.name)
+			var err error
+			if b, err = appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
+				r.broken(err)
+				return
+			}
+		}
+		d := &done{token: tokenDoneProc}
+		if r.failed {
+			d.status |= doneError
+		}
+		r.put(b)
+		r.last = d
+	}
+	r.failed, r.rows, r.status, r.values, r.inCall, r.call = false, false, nil, nil, false, nil
+}
+
+// output finds the parameter of the call that an output value belongs to, by name or, among parameters given by
+// position, by order: the client knows it by the name and ordinal it used itself.
+func (r *response) output(i int, name string) (int, string) {
+	if r.call == nil {
+		return i, name
+	}
+	seen := 0
+	for at, p := range r.call.Params {
+		if p.Name != "" && equalFold(p.Name, name) {
+			return at, p.Name
+		}
+	}
+	for at, p := range r.call.Params {
+		if !p.Output {
+			continue
+		}
+		if seen == i {
+			if p.Name == "" {
+				return at, name
+			}
+			return at, p.Name
+		}
+		seen++
+	}
+	return i, name
+}
+
+// finish ends the response: the last DONE without DONE_MORE, and the acknowledgement of an ATTENTION.
+func (r *response) finish() error {
+	r.transaction()
+	attention := r.req.finish()
+	if r.err != nil {
+		return r.err
+	}
+	last := r.last
+	r.last = nil
+	if last == nil {
+		last = &done{token: tokenDone}
+		if attention {
+			last.status, attention = doneAttention, false
+		}
+	}
+	if r.failed {
+		last.status |= doneError
+	}
+	if r.fatal {
+		last.status |= doneServerError
+	}
+	if attention {
+		last.status |= doneMore
+	}
+	b := appendDone(nil, last.token, last.status, last.command, last.count)
+	if attention {
+		b = appendDone(b, tokenDone, doneAttention, commandNone, 0)
+	}
+	if _, r.err = r.c.out.Write(b); r.err == nil {
+		r.err = r.c.out.end()
+	}
+	return r.err
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// procedures are the names of the well-known procedure numbers ([MS-TDS] 2.2.6.6).
+var procedures = map[uint16]string{
+	1: "sp_cursor", 2: "sp_cursoropen", 3: "sp_cursorprepare", 4: "sp_cursorexecute", 5: "sp_cursorprepexec",
+	6: "sp_cursorunprepare", 7: "sp_cursorfetch", 8: "sp_cursoroption", 9: "sp_cursorclose", 10: "sp_executesql",
+	11: "sp_prepare", 12: "sp_execute", 13: "sp_prepexec", 14: "sp_prepexecrpc", 15: "sp_unprepare",
+}
+
+// Status flags of a parameter ([MS-TDS] 2.2.6.6).
+const (
+	parameterByRef     byte = 0x01
+	parameterDefault   byte = 0x02
+	parameterEncrypted byte = 0x08
+)
+
+// Separators between the calls of one message.
+const (
+	batchFlag   byte = 0x80
+	batchFlag72 byte = 0xFF
+	noExecFlag  byte = 0xFE
+)
+
+// maxParameters is the limit of parameters of a procedure.
+const maxParameters = 2100
+
+// calls serves the remote procedure calls of one message in order; the rest is not executed after a broken one.
+func (c *conn) calls(r *request, d *decoder, w *response) error {
+	for {
+		call, more, err := readCall(d)
+		if err != nil {
+			return err
+		}
+		w.inCall, w.call = true, &call
+		err = c.call(r, call, w)
+		var told *sqlerr.Error
+		if errors.As(err, &told) {
+			w.Message(told)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		w.endCall()
+		if !more || r.ctx.Err() != nil || w.fatal {
+			return nil
+		}
+	}
+}
+
+// endIfCall ends a call that an error cut short.
+func (r *response) endIfCall() {
+	if r.inCall {
+		r.endCall()
+	}
+}
+
+// readCall reads one call; more is set when another follows.
+func readCall(d *decoder) (call Call, more bool, err error) {
+	if n := d.u16(); n == 0xFFFF {
+		id := d.u16()
+		if call.Name = procedures[id]; call.Name == "" && d.err == nil {
+			return call, false, malformed("procedure number %d is unknown", id)
+		}
+	} else {
+		call.Name = d.text(int(n))
+	}
+	d.u16() // options: recompile, and metadata that is not sent; both are hints
+	for d.err == nil && d.left() > 0 {
+		switch d.buf[d.pos] {
+		case batchFlag, batchFlag72, noExecFlag:
+			d.pos++
+			return call, d.left() > 0, nil
+		}
+		if len(call.Params) == maxParameters {
+			return call, false, sqlerr.New(8003, 1, maxParameters)
+		}
+		p, err := readParameter(d, len(call.Params)+1)
+		if err != nil {
+			return call, false, err
+		}
+		call.Params = append(call.Params, p)
+	}
+	if d.err != nil {
+		return call, false, malformed("remote procedure call %s: %v", call.Name, d.err)
+	}
+	return call, false, nil
+}
+
+func readParameter(d *decoder, position int) (Param, error) {
+	p := Param{Name: d.shortText()}
+	status := d.u8()
+	p.Output, p.Default = status&parameterByRef != 0, status&parameterDefault != 0
+	if status&parameterEncrypted != 0 {
+		return p, malformed("parameter %d (%q) is encrypted, which is not supported", position, p.Name)
+	}
+	t := d.typeInfo()
+	p.Type = t.sqlType()
+	p.Value = d.value(t)
+	if d.err == nil {
+		return p, nil
+	}
+	var unknown unknownTypeError
+	if errors.As(d.err, &unknown) {
+		return p, unknownParameter(position, p.Name, unknown.token)
+	}
+	return p, protocolError{&sqlerr.Error{Number: 8016, Class: 16, State: 1,
+		Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q), data type 0x%02X: %v.", position, p.Name, t.token, d.err)}}
+}
+
+// unknownParameter is error 8009. The stream cannot be read past the parameter, yet the message is known to end there,
+// so the connection lives on.
+func unknownParameter(position int, name string, token byte) error {
+	what := fmt.Sprintf("Data type 0x%02X is unknown", token)
+	switch token {
+	case typeTable:
+		what = "Table-valued parameters are not supported"
+	case typeUDT:
+		what = "User-defined types are not supported"
+	}
+	return &sqlerr.Error{Number: 8009, Class: 16, State: 3,
+		Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q): %s.", position, name, what)}
+}
+
+// bareName strips a procedure's name of brackets and of the schema and database that system procedures may carry.
+func bareName(name string) string {
+	parts := strings.Split(name, ".")
+	for i, p := range parts {
+		parts[i] = strings.Trim(p, "[]\"")
+	}
+	last := strings.ToLower(parts[len(parts)-1])
+	for _, p := range parts[:len(parts)-1] {
+		switch strings.ToLower(p) {
+		case "sys", "dbo", "master", "":
+		default:
+			return strings.ToLower(name)
+		}
+	}
+	return last
+}
+
+func (c *conn) call(r *request, call Call, w *response) error {
+	switch name := bareName(call.Name); name {
+	case "sp_executesql":
+		return c.executeSQL(r, call, w)
+	case "sp_prepare":
+		return c.prepare(call, w)
+	case "sp_prepexec":
+		return c.prepareAndExecute(r, call, w)
+	case "sp_execute":
+		return c.executePrepared(r, call, w)
+	case "sp_unprepare":
+		return c.unprepare(call)
+	case "sp_reset_connection":
+		clear(c.prepared)
+		return c.session.Reset(r.ctx, false)
+	case "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec":
+		return sqlerr.New(16937, 1)
+	case "sp_cursor", "sp_cursorexecute", "sp_cursorunprepare", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":
+		return sqlerr.New(16909, 1, name, 0)
+	case "sp_prepexecrpc":
+		return sqlerr.New(2812, 62, name)
+	}
+	return c.session.Call(r.ctx, call, w)
+}

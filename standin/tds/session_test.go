@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/microsoft/go-mssqldb"
+	"github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// echoBackend is a backend whose sessions give back what they get.
+type echoBackend struct {
+	mu       sync.Mutex
+	sessions []*echoSession
+	logins   []tds.LoginRequest
+	spid     int
+}
+
+func (b *echoBackend) ServerName() string { return "ECHO" }
+func (b *echoBackend) Version() [4]byte   { return [4]byte{16, 0, 0x0F, 0xA0} }
+
+func (b *echoBackend) Login(_ context.Context, req tds.LoginRequest) (tds.Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logins = append(b.logins, req)
+	if req.Password != "Passw0rd!é" {
+		return nil, &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "Login failed for user '" + req.User + "'."}
+	}
+	b.spid++
+	s := &echoSession{spid: 50 + b.spid, database: "master"}
+	if req.Database != "" {
+		s.database = req.Database
+	}
+	b.sessions = append(b.sessions, s)
+	return s, nil
+}
+
+func (b *echoBackend) session(i int) *echoSession {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[i]
+}
+
+func (b *echoBackend) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.sessions)
+}
+
+func (b *echoBackend) lastLogin() tds.LoginRequest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.logins[len(b.logins)-1]
+}
+
+type echoSession struct {
+	spid        int
+	database    string
+	transaction uint64
+	next        uint64
+	isolation   byte
+	savepoints  []string
+	bulk        []string
+	rows        [][]any
+	bulkColumns []tds.Column
+	resets      atomic.Int32
+	cancelled   atomic.Int32
+	closed      atomic.Bool
+	executed    atomic.Int32
+}
+
+func (s *echoSession) Database() string      { return s.database }
+func (s *echoSession) SPID() int             { return s.spid }
+func (s *echoSession) InTransaction() uint64 { return s.transaction }
+func (s *echoSession) Close() error          { s.closed.Store(true); return nil }
+
+func (s *echoSession) Reset(_ context.Context, keep bool) error {
+	s.resets.Add(1)
+	if !keep {
+		s.transaction = 0
+	}
+	return nil
+}
+
+func (s *echoSession) Begin(_ context.Context, isolation byte) (uint64, error) {
+	s.next++
+	s.transaction, s.isolation = s.next, isolation
+	return s.transaction, nil
+}
+
+func (s *echoSession) Commit(context.Context) error {
+	if s.transaction == 0 {
+		return &sqlerr.Error{Number: 3902, Class: 16, State: 1, Message: "no transaction to commit", Line: 1}
+	}
+	s.transaction = 0
+	return nil
+}
+
+func (s *echoSession) Rollback(_ context.Context, savepoint string) error {
+	if savepoint == "" {
+		s.transaction = 0
+	}
+	return nil
+}
+
+func (s *echoSession) Save(_ context.Context, savepoint string) error {
+	s.savepoints = append(s.savepoints, savepoint)
+	return nil
+}
+
+var (
+	intType  = sqltype.Type{Kind: sqltype.Int}
+	textType = sqltype.Type{Kind: sqltype.NVarChar, Length: 4000}
+)
+
+// Batch understands one word and an argument.
+func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) error {
+	s.executed.Add(1)
+	word, argument, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(text), ";"), " ")
+	switch strings.ToLower(word) {
+	case "select":
+		w.Columns([]tds.Column{{Name: "value", Type: textType, Nullable: true}})
+		w.Row([]any{argument})
+		return w.Done(1)
+	case "rows":
+		n, _ := strconv.Atoi(argument)
+		w.Columns([]tds.Column{{Name: "n", Type: intType}, {Name: "filler", Type: textType}})
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				s.cancelled.Add(1)
+				return err
+			}
+			if err := w.Row([]any{int64(i), strings.Repeat("x", 100)}); err != nil {
+				return err
+			}
+		}
+		return w.Done(int64(n))
+	case "twice":
+		for i := range 2 {
+			w.Columns([]tds.Column{{Name: fmt.Sprintf("c%d", i), Type: intType}})
+			w.Row([]any{int64(i)})
+			w.Done(1)
+		}
+		return nil
+	case "count":
+		n, _ := strconv.ParseInt(argument, 10, 64)
+		return w.Done(n)
+	case "fail":
+		class, _ := strconv.Atoi(argument)
+		w.Message(&sqlerr.Error{Number: 50001, Class: uint8(class), State: 7, Message: "it failed: ü😀", Procedure: "proc", Line: 42})
+		return w.Done(-1)
+	case "wait":
+		<-ctx.Done()
+		s.cancelled.Add(1)
+		return ctx.Err()
+	case "use":
+		old := s.database
+		s.database = argument
+		return w.Database(argument, old)
+	case "begin":
+		s.next++
+		s.transaction = s.next
+		return w.Done(-1)
+	case "commit":
+		s.transaction = 0
+		return w.Done(-1)
+	case "unsendable":
+		w.Columns([]tds.Column{{Name: "n", Type: intType}})
+		return w.Row([]any{"not a number"})
+	case "panic":
+		panic("the engine has a fault")
+	}
+	return w.Done(-1)
+}
+
+func (s *echoSession) Call(_ context.Context, call tds.Call, w tds.Writer) error {
+	if call.Name == "missing" {
+		return &sqlerr.Error{Number: 2812, Class: 16, State: 62, Message: "Could not find stored procedure 'missing'."}
+	}
+	if err := s.echo(call.Params, w); err != nil {
+		return err
+	}
+	return w.ReturnStatus(7)
+}
+
+func (s *echoSession) echo(params []tds.Param, w tds.Writer) error {
+	if len(params) == 0 {
+		return w.Done(-1)
+	}
+	cols, row := []tds.Column{}, []any{}
+	for _, p := range params {
+		cols = append(cols, tds.Column{Name: p.Name, Type: p.Type, Nullable: true})
+		row = append(row, p.Value)
+		if p.Output {
+			w.ReturnValue(p.Name, p.Type, p.Value)
+		}
+	}
+	w.Columns(cols)
+	w.Row(row)
+	return w.Done(1)
+}
+
+// Execute gives the parameters back; "types" gives the names of their types instead.
+func (s *echoSession) Execute(ctx context.Context, text, decl string, params []tds.Param, w tds.Writer) error {
+	s.executed.Add(1)
+	switch text {
+	case "echo @p1", "echo":
+		return s.echo(params, w)
+	case "types":
+		w.Columns([]tds.Column{{Name: "declared", Type: textType}, {Name: "types", Type: textType}})
+		got := []string{}
+		for _, p := range params {
+			got = append(got, fmt.Sprint(p.Type))
+		}
+		w.Row([]any{decl, strings.Join(got, " ")})
+		return w.Done(1)
+	}
+	return s.Batch(ctx, text, w)
+}
+
+func (s *echoSession) BulkInsert(_ context.Context, text string, cols []tds.Column, next func() ([]any, error)) (int64, error) {
+	s.bulk, s.rows, s.bulkColumns = append(s.bulk, text), nil, cols
+	for {
+		row, err := next()
+		if errors.Is(err, io.EOF) {
+			return int64(len(s.rows)), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if len(s.rows) == 3 && strings.Contains(text, "refuse") {
+			return 0, &sqlerr.Error{Number: 2627, Class: 14, State: 1, Message: "violation"}
+		}
+		s.rows = append(s.rows, row)
+	}
+}
+
+// serve starts a server and gives its address.
+func serve(t *testing.T, change ...func(*tds.Config)) (*echoBackend, string) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	backend := &echoBackend{}
+	cfg := tds.Config{Backend: backend, FailedLoginDelay: time.Millisecond}
+	for _, f := range change {
+		f(&cfg)
+	}
+	server, err := tds.NewServer(cfg)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		g.Expect(server.Shutdown(ctx)).To(gomega.Succeed())
+		g.Expect(<-served).To(gomega.MatchError(tds.ErrServerClosed))
+		for i := range backend.count() {
+			g.Expect(backend.session(i).closed.Load()).To(gomega.BeTrue(), "session %d is closed", i)
+		}
+	})
+	return backend, l.Addr().String()
+}
+
+// open gives a database handle with one connection.
+func open(t *testing.T, address, options string) *sql.DB {
+	t.Helper()
+	if !strings.Contains(options, "certificate=") {
+		options += "&TrustServerCertificate=true"
+	}
+	db, err := sql.Open("sqlserver", "sqlserver://sa:Passw0rd%21%C3%A9@"+address+"?dial+timeout=5&"+options)
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}

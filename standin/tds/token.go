@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// Token types ([MS-TDS] 2.2.7).
+const (
+	tokenReturnStatus byte = 0x79
+	tokenColumns      byte = 0x81
+	tokenError        byte = 0xAA
+	tokenInfo         byte = 0xAB
+	tokenReturnValue  byte = 0xAC
+	tokenLoginAck     byte = 0xAD
+	tokenFeatureAck   byte = 0xAE
+	tokenRow          byte = 0xD1
+	tokenNBCRow       byte = 0xD2
+	tokenEnvChange    byte = 0xE3
+	tokenDone         byte = 0xFD
+	tokenDoneProc     byte = 0xFE
+	tokenDoneInProc   byte = 0xFF
+)
+
+// Status bits of the DONE tokens ([MS-TDS] 2.2.7.6).
+const (
+	doneMore        uint16 = 0x0001
+	doneError       uint16 = 0x0002
+	doneCount       uint16 = 0x0010
+	doneAttention   uint16 = 0x0020
+	doneServerError uint16 = 0x0100
+)
+
+// Commands of the DONE tokens' CurCmd: some drivers take a count after a SELECT for anything but an update count.
+const (
+	commandNone   uint16 = 0
+	commandSelect uint16 = 0xC1
+	commandUpdate uint16 = 0xC5
+	commandBulk   uint16 = 0xF0
+)
+
+// ENVCHANGE types ([MS-TDS] 2.2.7.9).
+const (
+	envDatabase   byte = 1
+	envLanguage   byte = 2
+	envPacketSize byte = 4
+	envCollation  byte = 7
+	envBegin      byte = 8
+	envCommit     byte = 9
+	envRollback   byte = 10
+	envReset      byte = 18
+)
+
+// maxMessageText keeps an ERROR token within its 16-bit length; the server's own messages end at 2047 characters.
+const maxMessageText = 4000
+
+// appendToken writes a token whose length is a USHORT.
+func appendToken(b []byte, token byte, data []byte) []byte {
+	b = append(b, token)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(data)))
+	return append(b, data...)
+}
+
+func appendDone(b []byte, token byte, status, command uint16, count int64) []byte {
+	b = append(b, token)
+	b = binary.LittleEndian.AppendUint16(b, status)
+	b = binary.LittleEndian.AppendUint16(b, command)
+	return binary.LittleEndian.AppendUint64(b, uint64(count))
+}
+
+func appendEnvText(b []byte, kind byte, value, old string) []byte {
+	return appendToken(b, tokenEnvChange, appendShortText(appendShortText([]byte{kind}, value), old))
+}
+
+// appendEnvBytes writes an ENVCHANGE of binary values; the old one is always sent as empty unless given.
+func appendEnvBytes(b []byte, kind byte, value, old []byte) []byte {
+	data := append([]byte{kind, byte(len(value))}, value...)
+	data = append(append(data, byte(len(old))), old...)
+	return appendToken(b, tokenEnvChange, data)
+}
+
+func appendTransaction(b []byte, kind byte, descriptor uint64) []byte {
+	raw := binary.LittleEndian.AppendUint64(nil, descriptor)
+	if kind == envBegin {
+		return appendEnvBytes(b, kind, raw, nil)
+	}
+	return appendEnvBytes(b, kind, nil, raw)
+}
+
+// appendMessage writes ERROR or INFO by the message's class.
+func appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
+	token := tokenInfo
+	if e.Class > 10 {
+		token = tokenError
+	}
+	data := binary.LittleEndian.AppendUint32(nil, uint32(e.Number))
+	data = append(data, max(1, e.State), e.Class)
+	data = appendLongText(data, cutUTF16(e.Message, maxMessageText))
+	data = appendShortText(data, server)
+	data = appendShortText(data, e.Procedure)
+	data = binary.LittleEndian.AppendUint32(data, uint32(e.Line))
+	return appendToken(b, token, data)
+}
+
+// Flags of a column ([MS-TDS] 2.2.7.4).
+const (
+	columnNullable  uint16 = 0x0001
+	columnUpdatable uint16 = 0x0008
+	columnIdentity  uint16 = 0x0010
+)
+
+// appendColumns writes COLMETADATA.
+func appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
+	b = append(b, tokenColumns)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(cols)))
+	types := make([]wireType, len(cols))
+	for i, c := range cols {
+		w, err := wireTypeOf(c.Type)
+		if err != nil {
+			return nil, nil, fmt.Errorf("column %d (%q): %w", i+1, c.Name, err)
+		}
+		types[i] = w
+		b = binary.LittleEndian.AppendUint32(b, userType(c.Type))
+		flags := columnUpdatable
+		if c.Nullable {
+			flags |= columnNullable
+		}
+		if c.Identity {
+			flags = flags&^columnUpdatable | columnIdentity
+		}
+		b = binary.LittleEndian.AppendUint16(b, flags)
+		b = w.appendTypeInfo(b)
+		if w.size == lengthOfLOB {
+			b = append(b, 0) // no parts of a table name
+		}
+		b = appendShortText(b, c.Name)
+	}
+	return b, types, nil
+}
+
+func userType(t sqltype.Type) uint32 {
+	if t.Kind == sqltype.RowVersion {
+		return userTypeRowVersion
+	}
+	return 0
+}
+
+// appendReturnValue writes an output parameter ([MS-TDS] 2.2.7.19).
+func appendReturnValue(b []byte, ordinal int, name string, t sqltype.Type, value any) ([]byte, error) {
+	w, err := wireTypeOf(t)
+	if err != nil {
+		return b, fmt.Errorf("output parameter %s: %w", name, err)
+	}
+	b = append(b, tokenReturnValue)
+	b = binary.LittleEndian.AppendUint16(b, uint16(ordinal))
+	b = appendShortText(b, name)
+	b = append(b, 1) // an output parameter, not a function's result
+	b = binary.LittleEndian.AppendUint32(b, userType(t))
+	b = binary.LittleEndian.AppendUint16(b, columnNullable)
+	b = w.appendTypeInfo(b)
+	if b, err = w.appendValue(b, value); err != nil {
+		return b, fmt.Errorf("output parameter %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// programName is what drivers compare to choose the dialect of the protocol; @@VERSION tells users the truth.
+const programName = "Microsoft SQL Server"
+
+// appendLoginResponse writes what follows a successful login.
+func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
+	server, database := backend.ServerName(), s.Database()
+	b = appendEnvText(b, envDatabase, database, "master")
+	b = appendMessage(b, sqlerr.New(5701, 2, database), server)
+	b = appendEnvBytes(b, envCollation, collation[:], nil)
+	b = appendEnvText(b, envLanguage, "us_english", "")
+	b = appendMessage(b, sqlerr.New(5703, 1, "us_english"), server)
+	version := l.version
+	if version > version74 && version != versionStrict {
+		version = version74
+	}
+	v := backend.Version()
+	ack := binary.BigEndian.AppendUint32([]byte{1}, version)
+	ack = appendShortText(ack, programName)
+	b = appendToken(b, tokenLoginAck, append(ack, v[:]...))
+	size := strconv.Itoa(l.packetSize)
+	b = appendEnvText(b, envPacketSize, size, strconv.Itoa(defaultPacketSize))
+	if l.extended {
+		b = append(b, tokenFeatureAck)
+		if _, asked := l.features[featureUTF8]; asked {
+			b = append(b, featureUTF8, 1, 0, 0, 0, 1)
+		}
+		b = append(b, featureTerminator)
+	}
+	return appendDone(b, tokenDone, 0, commandNone, 0)
+}

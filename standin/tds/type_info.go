@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// Data type tokens ([MS-TDS] 2.2.5.4).
+const (
+	typeNull           byte = 0x1F
+	typeImage          byte = 0x22
+	typeText           byte = 0x23
+	typeGUID           byte = 0x24
+	typeVarBinaryOld   byte = 0x25
+	typeIntN           byte = 0x26
+	typeVarCharOld     byte = 0x27
+	typeDate           byte = 0x28
+	typeTime           byte = 0x29
+	typeDateTime2      byte = 0x2A
+	typeDateTimeOffset byte = 0x2B
+	typeBinaryOld      byte = 0x2D
+	typeCharOld        byte = 0x2F
+	typeInt1           byte = 0x30
+	typeBit            byte = 0x32
+	typeInt2           byte = 0x34
+	typeInt4           byte = 0x38
+	typeDateTime4      byte = 0x3A
+	typeFloat4         byte = 0x3B
+	typeMoney8         byte = 0x3C
+	typeDateTime8      byte = 0x3D
+	typeFloat8         byte = 0x3E
+	typeVariant        byte = 0x62
+	typeNText          byte = 0x63
+	typeBitN           byte = 0x68
+	typeDecimalN       byte = 0x6A
+	typeNumericN       byte = 0x6C
+	typeFloatN         byte = 0x6D
+	typeMoneyN         byte = 0x6E
+	typeDateTimeN      byte = 0x6F
+	typeMoney4         byte = 0x7A
+	typeInt8           byte = 0x7F
+	typeBigVarBinary   byte = 0xA5
+	typeBigVarChar     byte = 0xA7
+	typeBigBinary      byte = 0xAD
+	typeBigChar        byte = 0xAF
+	typeNVarChar       byte = 0xE7
+	typeNChar          byte = 0xEF
+	typeUDT            byte = 0xF0
+	typeXML            byte = 0xF1
+	typeTable          byte = 0xF3
+)
+
+// userTypeRowVersion is the UserType of a rowversion column, by which drivers tell it from binary(8).
+const userTypeRowVersion uint32 = 80
+
+const (
+	maxBytes     = 8000
+	maxVariant   = 8009
+	lengthOfMax  = 0xFFFF
+	lengthOfLOB  = 0x7FFFFFFF
+	nullShort    = 0xFFFF
+	nullLong     = 0xFFFFFFFFFFFFFFFF
+	unknownTotal = 0xFFFFFFFFFFFFFFFE
+)
+
+// collation is SQL_Latin1_General_CP1_CI_AS: LCID 0x0409, ignore case, kana and width, sort order 52
+// ([MS-TDS] 2.2.5.1.2, Collation Rule Definition).
+var collation = [5]byte{0x09, 0x04, 0xD0, 0x00, 0x34}
+
+// wireType is a column's or parameter's type as TYPE_INFO has it ([MS-TDS] 2.2.5.6).
+type wireType struct {
+	token     byte
+	size      int // bytes; lengthOfMax for (max), lengthOfLOB for text, ntext and image
+	precision byte
+	scale     byte
+	collation [5]byte
+}
+
+// partial tells whether values are sent partially length-prefixed ([MS-TDS] 2.2.5.2.3).
+func (w wireType) partial() bool {
+	return w.token == typeXML || (w.size == lengthOfMax && (w.token == typeNVarChar || w.token == typeBigVarChar || w.token == typeBigVarBinary))
+}
+
+// wireTypeOf is how a type is sent to clients. Nullable forms are used throughout; the column flags tell the truth.
+func wireTypeOf(t sqltype.Type) (wireType, error) {
+	w := wireType{collation: collation}
+	fixed := func(token byte, size int) (wireType, error) {
+		w.token, w.size = token, size
+		return w, nil
+	}
+	sized := func(token byte, length, unit int, max bool) (wireType, error) {
+		w.token, w.size = token, length*unit
+		switch {
+		case length == sqltype.MaxLength || length*unit > maxBytes:
+			w.size = lengthOfMax
+			if !max {
+				return w, fmt.Errorf("type %v of length %d is longer than %d bytes", t.Kind, length, maxBytes)
+			}
+		case length <= 0:
+			w.size = unit
+		}
+		return w, nil
+	}
+	switch t.Kind {
+	case sqltype.Bit:
+		return fixed(typeBitN, 1)
+	case sqltype.TinyInt:
+		return fixed(typeIntN, 1)
+	case sqltype.SmallInt:
+		return fixed(typeIntN, 2)
+	case sqltype.Int:
+		return fixed(typeIntN, 4)
+	case sqltype.BigInt:
+		return fixed(typeIntN, 8)
+	case sqltype.SmallMoney:
+		return fixed(typeMoneyN, 4)
+	case sqltype.Money:
+		return fixed(typeMoneyN, 8)
+	case sqltype.Real:
+		return fixed(typeFloatN, 4)
+	case sqltype.Float:
+		return fixed(typeFloatN, 8)
+	case sqltype.SmallDateTime:
+		return fixed(typeDateTimeN, 4)
+	case sqltype.DateTime:
+		return fixed(typeDateTimeN, 8)
+	case sqltype.Date:
+		return fixed(typeDate, 3)
+	case sqltype.Time, sqltype.DateTime2, sqltype.DateTimeOffset:
+		if t.Scale > 7 {
+			return w, fmt.Errorf("scale %d of a time is above 7", t.Scale)
+		}
+		w.scale = t.Scale
+		return fixed(map[sqltype.Kind]byte{sqltype.Time: typeTime, sqltype.DateTime2: typeDateTime2, sqltype.DateTimeOffset: typeDateTimeOffset}[t.Kind], timeSize(t.Scale))
+	case sqltype.Decimal:
+		if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
+			return w, fmt.Errorf("decimal(%d,%d) is outside the permitted range", t.Precision, t.Scale)
+		}
+		w.precision, w.scale = t.Precision, t.Scale
+		return fixed(typeDecimalN, 1+decimalSize(t.Precision))
+	case sqltype.UniqueIdentifier:
+		return fixed(typeGUID, 16)
+	case sqltype.RowVersion:
+		return fixed(typeBigBinary, 8)
+	case sqltype.Binary:
+		return sized(typeBigBinary, t.Length, 1, false)
+	case sqltype.VarBinary:
+		return sized(typeBigVarBinary, t.Length, 1, true)
+	case sqltype.Char:
+		return sized(typeBigChar, t.Length, 1, false)
+	case sqltype.VarChar:
+		return sized(typeBigVarChar, t.Length, 1, true)
+	case sqltype.NChar:
+		return sized(typeNChar, t.Length, 2, false)
+	case sqltype.NVarChar:
+		return sized(typeNVarChar, t.Length, 2, true)
+	case sqltype.Text:
+		return fixed(typeText, lengthOfLOB)
+	case sqltype.NText:
+		return fixed(typeNText, lengthOfLOB)
+	case sqltype.Image:
+		return fixed(typeImage, lengthOfLOB)
+	case sqltype.XML:
+		return fixed(typeXML, lengthOfMax)
+	case sqltype.SQLVariant:
+		return fixed(typeVariant, maxVariant)
+	}
+	return w, fmt.Errorf("data type %d cannot be sent to a client", t.Kind)
+}
+
+// appendTypeInfo writes TYPE_INFO.
+func (w wireType) appendTypeInfo(b []byte) []byte {
+	b = append(b, w.token)
+	switch w.token {
+	case typeDate:
+	case typeTime, typeDateTime2, typeDateTimeOffset:
+		b = append(b, w.scale)
+	case typeDecimalN, typeNumericN:
+		b = append(b, byte(w.size), w.precision, w.scale)
+	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
+		b = binary.LittleEndian.AppendUint16(b, uint16(w.size))
+		b = append(b, w.collation[:]...)
+	case typeBigVarBinary, typeBigBinary:
+		b = binary.LittleEndian.AppendUint16(b, uint16(w.size))
+	case typeText, typeNText:
+		b = binary.LittleEndian.AppendUint32(b, uint32(w.size))
+		b = append(b, w.collation[:]...)
+	case typeImage, typeVariant:
+		b = binary.LittleEndian.AppendUint32(b, uint32(w.size))
+	case typeXML:
+		b = append(b, 0) // no schema
+	default:
+		b = append(b, byte(w.size))
+	}
+	return b
+}
+
+// unknownTypeError is a type token that a client may not send, answered with error 8009.
+type unknownTypeError struct{ token byte }
+
+func (e unknownTypeError) Error() string {
+	return fmt.Sprintf("data type 0x%02X is unknown or not supported", e.token)
+}
+
+// typeInfo reads TYPE_INFO as RPC parameters and bulk load columns have it.
+func (d *decoder) typeInfo() wireType {
+	w := wireType{token: d.u8()}
+	switch w.token {
+	case typeNull:
+	case typeInt1, typeBit:
+		w.size = 1
+	case typeInt2:
+		w.size = 2
+	case typeInt4, typeDateTime4, typeFloat4, typeMoney4:
+		w.size = 4
+	case typeMoney8, typeDateTime8, typeFloat8, typeInt8:
+		w.size = 8
+	case typeDate:
+		w.size = 3
+	case typeTime, typeDateTime2, typeDateTimeOffset:
+		if w.scale = d.u8(); w.scale > 7 {
+			d.fail("scale %d of a time is above 7", w.scale)
+		}
+	case typeGUID, typeIntN, typeBitN, typeFloatN, typeMoneyN, typeDateTimeN, typeVarBinaryOld, typeBinaryOld:
+		w.size = int(d.u8())
+	case typeVarCharOld, typeCharOld:
+		w.size = int(d.u8())
+		copy(w.collation[:], d.bytes(5))
+	case typeDecimalN, typeNumericN:
+		w.size, w.precision, w.scale = int(d.u8()), d.u8(), d.u8()
+		if w.precision < 1 || w.precision > 38 || w.scale > w.precision {
+			d.fail("decimal(%d,%d) is outside the permitted range", w.precision, w.scale)
+		}
+	case typeBigVarBinary, typeBigBinary:
+		w.size = int(d.u16())
+	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
+		w.size = int(d.u16())
+		copy(w.collation[:], d.bytes(5))
+	case typeText, typeNText:
+		w.size = int(int32(d.u32()))
+		copy(w.collation[:], d.bytes(5))
+	case typeImage, typeVariant:
+		w.size = int(int32(d.u32()))
+	case typeXML:
+		w.size = lengthOfMax
+		if d.u8() != 0 {
+			d.shortText() // database
+			d.shortText() // owner
+			d.longText()  // schema collection
+		}
+	default:
+		if d.err == nil {
+			d.err = unknownTypeError{w.token}
+		}
+	}
+	return w
+}
+
+// sqlType is the type that a client's TYPE_INFO means.
+func (w wireType) sqlType() sqltype.Type {
+	sized := func(k sqltype.Kind, unit int) sqltype.Type {
+		if w.size == lengthOfMax {
+			return sqltype.Type{Kind: k, Length: sqltype.MaxLength}
+		}
+		return sqltype.Type{Kind: k, Length: max(1, w.size/unit)}
+	}
+	bySize := func(kinds map[int]sqltype.Kind) sqltype.Type { return sqltype.Type{Kind: kinds[w.size]} }
+	switch w.token {
+	case typeNull:
+		return sqltype.Type{Kind: sqltype.NVarChar, Length: 1}
+	case typeBit, typeBitN:
+		return sqltype.Type{Kind: sqltype.Bit}
+	case typeInt1, typeInt2, typeInt4, typeInt8, typeIntN:
+		return bySize(map[int]sqltype.Kind{1: sqltype.TinyInt, 2: sqltype.SmallInt, 4: sqltype.Int, 8: sqltype.BigInt})
+	case typeFloat4, typeFloat8, typeFloatN:
+		return bySize(map[int]sqltype.Kind{4: sqltype.Real, 8: sqltype.Float})
+	case typeMoney4, typeMoney8, typeMoneyN:
+		return bySize(map[int]sqltype.Kind{4: sqltype.SmallMoney, 8: sqltype.Money})
+	case typeDateTime4, typeDateTime8, typeDateTimeN:
+		return bySize(map[int]sqltype.Kind{4: sqltype.SmallDateTime, 8: sqltype.DateTime})
+	case typeDate:
+		return sqltype.Type{Kind: sqltype.Date}
+	case typeTime:
+		return sqltype.Type{Kind: sqltype.Time, Scale: w.scale}
+	case typeDateTime2:
+		return sqltype.Type{Kind: sqltype.DateTime2, Scale: w.scale}
+	case typeDateTimeOffset:
+		return sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: w.scale}
+	case typeDecimalN, typeNumericN:
+		return sqltype.Type{Kind: sqltype.Decimal, Precision: w.precision, Scale: w.scale}
+	case typeGUID:
+		return sqltype.Type{Kind: sqltype.UniqueIdentifier}
+	case typeVarBinaryOld, typeBigVarBinary:
+		return sized(sqltype.VarBinary, 1)
+	case typeBinaryOld, typeBigBinary:
+		return sized(sqltype.Binary, 1)
+	case typeVarCharOld, typeBigVarChar:
+		return sized(sqltype.VarChar, 1)
+	case typeCharOld, typeBigChar:
+		return sized(sqltype.Char, 1)
+	case typeNVarChar:
+		return sized(sqltype.NVarChar, 2)
+	case typeNChar:
+		return sized(sqltype.NChar, 2)
+	case typeText:
+		return sqltype.Type{Kind: sqltype.Text}
+	case typeNText:
+		return sqltype.Type{Kind: sqltype.NText}
+	case typeImage:
+		return sqltype.Type{Kind: sqltype.Image}
+	case typeXML:
+		return sqltype.Type{Kind: sqltype.XML}
+	case typeVariant:
+		return sqltype.Type{Kind: sqltype.SQLVariant}
+	}
+	return sqltype.Type{}
+}
