@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+const (
+	// authorityLife is how long the CA's certificate is valid.
+	authorityLife = 10 * 365 * 24 * time.Hour
+	// certificateLife is how long a server's certificate is valid; it is renewed after two thirds of it.
+	certificateLife = 365 * 24 * time.Hour
+	// backdate allows for clocks of sites that are behind the hub's.
+	backdate = time.Hour
+	// rsaBits of servers' keys. SQL Server on Linux takes RSA keys
+	// (docs/linux/sql-server-linux-encrypted-connections.md shows rsa:2048).
+	rsaBits = 2048
+)
+
+// Authority is the operator's certificate authority. It has an ECDSA P-256 key; servers have RSA keys.
+type Authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+// NewAuthority makes a CA that is valid for ten years from now.
+func NewAuthority(now time.Time) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the CA: %w", err)
+	}
+	serial, err := serialNumber()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: "geosql-operator CA", Organization: []string{"geosql.dev"}},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(authorityLife),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate of the CA: %w", err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the CA: %w", err)
+	}
+	return &Authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", der)}, nil
+}
+
+// ParseAuthority reads the CA from the data of its Secret.
+func ParseAuthority(data map[string][]byte) (*Authority, error) {
+	certificate, err := firstCertificate(data[KeyCertificate])
+	if err != nil {
+		return nil, fmt.Errorf("read %s of Secret %s: %w", KeyCertificate, CASecretName, err)
+	}
+	block, _ := pem.Decode(data[KeyPrivateKey])
+	if block == nil {
+		return nil, fmt.Errorf("read %s of Secret %s: no PEM block", KeyPrivateKey, CASecretName)
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		// The parser's text may quote what it read.
+		return nil, fmt.Errorf("read %s of Secret %s: not an EC private key", KeyPrivateKey, CASecretName)
+	}
+	if !key.PublicKey.Equal(certificate.PublicKey) {
+		return nil, fmt.Errorf("secret %s: %s and %s do not belong together", CASecretName, KeyCertificate, KeyPrivateKey)
+	}
+	return &Authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", certificate.Raw)}, nil
+}
+
+// Data is the CA as the data of its Secret.
+func (a *Authority) Data() (map[string][]byte, error) {
+	key, err := x509.MarshalECPrivateKey(a.key)
+	if err != nil {
+		return nil, fmt.Errorf("encode the key of the CA: %w", err)
+	}
+	return map[string][]byte{KeyCertificate: a.pem, KeyPrivateKey: encode("EC PRIVATE KEY", key)}, nil
+}
+
+// PEM is the CA's certificate.
+func (a *Authority) PEM() []byte { return slices.Clone(a.pem) }
+
+// Expires is when the CA's certificate ends.
+func (a *Authority) Expires() time.Time { return a.certificate.NotAfter }
+
+// Issue makes an RSA key and a certificate for it over the names, valid for a year from now (never longer than the CA),
+// as the data of a kubernetes.io/tls Secret with ca.crt. The first name becomes the subject.
+func (a *Authority) Issue(names []string, now time.Time) (map[string][]byte, error) {
+	if len(names) == 0 {
+		return nil, errors.New("issue a certificate: no names")
+	}
+	key, err := rsa.GenerateKey(rand.Reader, rsaBits)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of %s: %w", names[0], err)
+	}
+	serial, err := serialNumber()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: names[0]},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              earlier(now.Add(certificateLife), a.certificate.NotAfter),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign the certificate of %s: %w", names[0], err)
+	}
+	return map[string][]byte{
+		KeyCertificate: encode("CERTIFICATE", der),
+		KeyPrivateKey:  encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)),
+		KeyCA:          a.PEM(),
+	}, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func serialNumber() (*big.Int, error) {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	return n.Add(n, big.NewInt(1)), nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

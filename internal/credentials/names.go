@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package credentials has the passwords and certificates of servers: their names and keys in Secrets, how they are
+// made, and the rule by which site and hub agree on them. A server's Secrets are written to its site first; a hub that
+// was rebuilt adopts what the site has.
+package credentials
+
+import (
+	"crypto/sha256"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Keys of the Secret of passwords.
+const (
+	KeySA          = "sa-password"
+	KeyOperator    = "operator-password"
+	KeyAgent       = "agent-password"
+	KeyReplication = "replication-password"
+	KeyMasterKey   = "master-key-password"
+)
+
+// Keys of the Secret of the certificate, those of a kubernetes.io/tls Secret and the CA's.
+const (
+	KeyCertificate = "tls.crt"
+	KeyPrivateKey  = "tls.key"
+	KeyCA          = "ca.crt"
+)
+
+// CASecretName is the Secret of the operator's CA, in the operator's namespace of the hub, with the keys tls.crt and
+// tls.key. The CA's key never leaves the hub.
+const CASecretName = "geosql-ca"
+
+// Role is the part in which the operator or an agent logs in to a server.
+type Role string
+
+const (
+	// RoleSA is the system administrator: it makes the other logins and their grants, and what only a sysadmin may.
+	RoleSA Role = "sa"
+	// RoleOperator is the manager's login.
+	RoleOperator Role = "operator"
+	// RoleAgent is the login of the sidecar.
+	RoleAgent Role = "agent"
+	// RoleReplication is the login of the replication agents.
+	RoleReplication Role = "replication"
+)
+
+// Login is the name of the SQL login of the role.
+func (r Role) Login() string {
+	if r == RoleSA {
+		return "sa"
+	}
+	return "geosql_" + string(r)
+}
+
+// Key is the key of the role's password in the Secret of passwords.
+func (r Role) Key() string { return string(r) + "-password" }
+
+// Roles are the roles whose logins the operator makes, in the order of their making.
+func Roles() []Role { return []Role{RoleOperator, RoleAgent, RoleReplication} }
+
+// SID is the security identifier of a login: the first 16 bytes of the SHA-256 of namespace and login. It is the same on
+// every server of a namespace, so that users of a replicated database keep their logins on every replica.
+func SID(namespace, login string) []byte {
+	sum := sha256.Sum256([]byte("geosql.dev/login/" + namespace + "/" + login))
+	return sum[:16]
+}
+
+// PasswordsName is the name of the Secret of passwords of a server.
+func PasswordsName(server v1alpha1.ServerName) string { return string(server) + "-credentials" }
+
+// CertificateName is the name of the Secret of the certificate that the operator issues to a server. A server whose
+// spec.tls names a Secret of the user's has its copy under this name at the site.
+func CertificateName(server v1alpha1.ServerName) string { return string(server) + "-tls" }
+
+// HostName is the instance's name, "<object name>-0".
+func HostName(server v1alpha1.ServerName) string { return string(server) + "-0" }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mssql connects to SQL Server instances: TLS verified against the operator's CA, one pool per server, database
+// and role, a deadline on every call, and errors that say on which server what was attempted and what is known of it.
+package mssql
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	driver "github.com/microsoft/go-mssqldb"
+	"github.com/microsoft/go-mssqldb/msdsn"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+)
+
+// Port is the port of TDS on every server.
+const Port = 1433
+
+const (
+	// defaultTimeout bounds a statement whose context has no deadline.
+	defaultTimeout = 15 * time.Second
+	// dialTimeout bounds the TCP connection; the longest round trip between sites is a fraction of a second.
+	dialTimeout = 5 * time.Second
+	// poolSize is connections per pool. The operator sends statements of one server one after another.
+	poolSize = 4
+	// idleTime after which an unused connection is closed.
+	idleTime = time.Minute
+	// connectionLife after which a connection is replaced, so that renewed certificates are met.
+	connectionLife = 10 * time.Minute
+)
+
+// Target is a database of a server in the part of a role.
+type Target struct {
+	// Namespace of the SQLServer object.
+	Namespace string
+	// Server is the SQLServer object's name.
+	Server v1alpha1.ServerName
+	// Database to connect to; master unless given.
+	Database string
+	// Role whose login is used; RoleOperator unless given.
+	Role credentials.Role
+}
+
+func (t Target) withDefaults() Target {
+	if t.Database == "" {
+		t.Database = "master"
+	}
+	if t.Role == "" {
+		t.Role = credentials.RoleOperator
+	}
+	return t
+}
+
+// Access is what is needed to log in to a server.
+type Access struct {
+	// Passwords of the server's logins.
+	Passwords credentials.Passwords
+	// CA is the PEM bundle that has signed the server's certificate.
+	CA []byte
+}
+
+// AccessSource finds the Access of a server; credentials in the hub's Secrets, or files in a pod.
+type AccessSource interface {
+	Access(ctx context.Context, namespace string, server v1alpha1.ServerName) (Access, error)
+}
+
+// AccessFunc is a function as an AccessSource.
+type AccessFunc func(ctx context.Context, namespace string, server v1alpha1.ServerName) (Access, error)
+
+// Access calls the function.
+func (f AccessFunc) Access(ctx context.Context, namespace string, server v1alpha1.ServerName) (Access, error) {
+	return f(ctx, namespace, server)
+}
+
+// Options of a Connector.
+type Options struct {
+	// Access finds passwords and CA; required.
+	Access AccessSource
+	// Address of a server, host:port. Unless given it is the server's Service, "<server>-0.<namespace>.svc:1433".
+	Address func(Target) string
+	// Dial opens TCP connections; net.Dialer unless given. A tunnel through a site's API server comes in here.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Program is shown as program_name in sys.dm_exec_sessions; "geosql-operator" unless given.
+	Program string
+}
+
+// Connector has a pool of connections for every target that was opened. It is safe for concurrent use.
+type Connector struct {
+	options Options
+
+	mu    sync.Mutex
+	pools map[Target]pool
+}
+
+type pool struct {
+	db *DB
+	// made is the hash of what the pool was made with: address, password and CA.
+	made [sha256.Size]byte
+}
+
+// NewConnector returns a Connector without connections.
+func NewConnector(o Options) *Connector {
+	if o.Address == nil {
+		o.Address = serviceAddress
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
+	}
+	if o.Program == "" {
+		o.Program = "geosql-operator"
+	}
+	return &Connector{options: o, pools: map[Target]pool{}}
+}
+
+func serviceAddress(t Target) string {
+	return net.JoinHostPort(credentials.HostName(t.Server)+"."+t.Namespace+".svc", strconv.Itoa(Port))
+}
+
+// Open returns the pool of the target; it is not to be closed by the caller. No connection is made yet: the first
+// statement shows whether the server answers. A password, CA or address that has changed since replaces the pool.
+func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
+	t = t.withDefaults()
+	access, err := c.options.Access.Access(ctx, t.Namespace, t.Server)
+	if err != nil {
+		return nil, fmt.Errorf("find the credentials of server %s/%s: %w", t.Namespace, t.Server, err)
+	}
+	password := access.Passwords.Of(t.Role)
+	if password == "" {
+		return nil, fmt.Errorf("find the credentials of server %s/%s: key %s is missing", t.Namespace, t.Server, t.Role.Key())
+	}
+	address := c.options.Address(t)
+	made := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", address, password, access.CA))
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.pools[t]; ok {
+		if p.made == made {
+			return p.db, nil
+		}
+		p.db.close()
+		delete(c.pools, t)
+	}
+	config, err := c.config(t, address, password, access.CA)
+	if err != nil {
+		return nil, err
+	}
+	db := c.newDB(t, config)
+	c.pools[t] = pool{db: db, made: made}
+	return db, nil
+}
+
+func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
+	connector := driver.NewConnectorConfig(config)
+	connector.Dialer = hostDialer{dial: c.options.Dial, host: config.Host}
+	handle := sql.OpenDB(connector)
+	handle.SetMaxOpenConns(poolSize)
+	handle.SetMaxIdleConns(2)
+	handle.SetConnMaxIdleTime(idleTime)
+	handle.SetConnMaxLifetime(connectionLife)
+	return &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}
+}
+
+// config is the driver's configuration: encryption required, certificate verified against the CA alone and for the
+// instance's name, whatever address is dialled.
+func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn.Config, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return msdsn.Config{}, fmt.Errorf("connect to server %s/%s: no certificate in %s", t.Namespace, t.Server, credentials.KeyCA)
+	}
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return msdsn.Config{}, fmt.Errorf("connect to server %s/%s: address %q: %w", t.Namespace, t.Server, address, err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return msdsn.Config{}, fmt.Errorf("connect to server %s/%s: address %q: %w", t.Namespace, t.Server, address, err)
+	}
+	config, err := msdsn.Parse("sqlserver://placeholder?encrypt=true&protocol=tcp&disableretry=false")
+	if err != nil {
+		return msdsn.Config{}, fmt.Errorf("make the driver's configuration: %w", err)
+	}
+	config.Host, config.Port, config.Database = host, port, t.Database
+	config.User, config.Password = t.Role.Login(), password
+	config.AppName = c.options.Program
+	config.Encryption = msdsn.EncryptionRequired
+	config.HostInCertificateProvided = true
+	config.TLSConfig = &tls.Config{
+		ServerName: credentials.HostName(t.Server),
+		RootCAs:    roots,
+		MinVersion: tls.VersionTLS12,
+		// Inside TDS 7.4 the handshake travels in PRELOGIN packets; TLS 1.3, whose tickets come after the handshake, is
+		// for TDS 8.0 only (MS-TDS 2.2.6.5).
+		MaxVersion: tls.VersionTLS12,
+		// SQL Server expects one record per packet (go-mssqldb issue 166).
+		DynamicRecordSizingDisabled: true,
+	}
+	return config, nil
+}
+
+// Forget closes the pools of a server, such as one that was deleted.
+func (c *Connector) Forget(namespace string, server v1alpha1.ServerName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t, p := range c.pools {
+		if t.Namespace == namespace && t.Server == server {
+			p.db.close()
+			delete(c.pools, t)
+		}
+	}
+}
+
+// Close closes all pools.
+func (c *Connector) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for t, p := range c.pools {
+		errs = append(errs, p.db.handle.Close())
+		delete(c.pools, t)
+	}
+	return errors.Join(errs...)
+}
+
+// hostDialer resolves names itself under the context; the driver's own look-up has no deadline.
+type hostDialer struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	host string
+}
+
+func (d hostDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d.dial(ctx, network, address)
+}
+
+// HostName makes the driver leave the look-up of names to this dialer.
+func (d hostDialer) HostName() string { return d.host }

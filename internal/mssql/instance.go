@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Instance is what an instance says of itself.
+type Instance struct {
+	// ServerName is @@SERVERNAME, the name that replication uses.
+	ServerName string
+	// NetworkName is SERVERPROPERTY('ServerName'), the name that availability groups use.
+	NetworkName string
+	// ProductVersion such as 16.0.4135.4.
+	ProductVersion string
+	// Edition such as "Developer Edition (64-bit)".
+	Edition string
+	// Engine is the first line of @@VERSION.
+	Engine string
+	// Started is when the instance started, in the server's local time taken as UTC (containers run in UTC).
+	Started time.Time
+}
+
+// ReadInstance asks an instance about itself.
+func ReadInstance(ctx context.Context, q Querier) (Instance, error) {
+	var i Instance
+	rows := 0
+	err := q.Query(ctx, tsql.Instance().Because("read the instance's properties"), func(r Row) error {
+		rows++
+		return r.Scan(&i.ServerName, &i.NetworkName, &i.ProductVersion, &i.Edition, &i.Engine, &i.Started)
+	})
+	if err != nil {
+		return Instance{}, err
+	}
+	if rows != 1 {
+		return Instance{}, fmt.Errorf("read the instance's properties on server %s: %d rows instead of one", q.Server(), rows)
+	}
+	i.Engine, _, _ = strings.Cut(strings.ReplaceAll(i.Engine, "\r", ""), "\n")
+	i.Engine = strings.TrimSpace(i.Engine)
+	return i, nil
+}

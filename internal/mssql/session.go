@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Querier executes statements: a DB on any connection of its pool, a Session on one connection.
+type Querier interface {
+	// Exec executes the statement and drops its rows. Errors are *Error.
+	Exec(ctx context.Context, s tsql.Statement) error
+	// Query executes the statement and calls scan once per row of its first result set. Errors are *Error, or scan's.
+	Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error
+	// Server is the instance's name, for messages.
+	Server() string
+}
+
+// Row is the current row of a result set.
+type Row interface {
+	Scan(dest ...any) error
+}
+
+// DB is a pool of connections to one database of one server under one login.
+type DB struct {
+	handle        *sql.DB
+	server, login string
+}
+
+var _ Querier = (*DB)(nil)
+
+// Server is the instance's name.
+func (d *DB) Server() string { return d.server }
+
+// Login is the name of the login.
+func (d *DB) Login() string { return d.login }
+
+// Handle is the database/sql pool, for callers that need what Querier lacks.
+func (d *DB) Handle() *sql.DB { return d.handle }
+
+// Exec executes the statement on any connection.
+func (d *DB) Exec(ctx context.Context, s tsql.Statement) error {
+	return exec(ctx, d.handle, d.server, s)
+}
+
+// Query executes the statement on any connection.
+func (d *DB) Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error {
+	return query(ctx, d.handle, d.server, s, scan)
+}
+
+// Session calls f with one connection, for statements that depend on each other's session state. The connection goes
+// back to the pool afterwards and is reset before its next use.
+func (d *DB) Session(ctx context.Context, f func(*Session) error) error {
+	connecting, cancel := bounded(ctx)
+	defer cancel()
+	conn, err := d.handle.Conn(connecting)
+	if err != nil {
+		return newError(d.server, "log in as "+d.login, err)
+	}
+	defer conn.Close()
+	return f(&Session{conn: conn, server: d.server})
+}
+
+// Ping connects if no connection is open and asks for an answer.
+func (d *DB) Ping(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := d.handle.PingContext(ctx); err != nil {
+		return newError(d.server, "log in as "+d.login, err)
+	}
+	return nil
+}
+
+func (d *DB) close() {
+	// Close waits for statements under way; those have deadlines.
+	go func() { _ = d.handle.Close() }()
+}
+
+// Session is one connection.
+type Session struct {
+	conn   *sql.Conn
+	server string
+}
+
+var _ Querier = (*Session)(nil)
+
+// Server is the instance's name.
+func (s *Session) Server() string { return s.server }
+
+// Exec executes the statement.
+func (s *Session) Exec(ctx context.Context, statement tsql.Statement) error {
+	return exec(ctx, s.conn, s.server, statement)
+}
+
+// Query executes the statement.
+func (s *Session) Query(ctx context.Context, statement tsql.Statement, scan func(Row) error) error {
+	return query(ctx, s.conn, s.server, statement, scan)
+}
+
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func exec(ctx context.Context, on executor, server string, s tsql.Statement) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if _, err := on.ExecContext(ctx, s.Text, s.Arguments()...); err != nil {
+		return newError(server, doing(s), err)
+	}
+	return nil
+}
+
+func query(ctx context.Context, on executor, server string, s tsql.Statement, scan func(Row) error) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := on.QueryContext(ctx, s.Text, s.Arguments()...)
+	if err != nil {
+		return newError(server, doing(s), err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return newError(server, "read the rows of "+doing(s), err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return newError(server, doing(s), err)
+	}
+	return nil
+}
+
+// doing names a statement in an error: its reason, else its redacted text cut to one line.
+func doing(s tsql.Statement) string {
+	if s.Reason != "" {
+		return s.Reason
+	}
+	const longest = 80
+	shown := []rune(s.Redacted())
+	for i, r := range shown {
+		if r == '\n' || i == longest {
+			return string(shown[:i]) + " ..."
+		}
+	}
+	return string(shown)
+}
+
+// bounded gives a context without a deadline the default one.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, defaultTimeout)
+}
+
+// Timeout is ctx with a deadline for one statement that may take longer than the default, such as a backup.
+func Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tsql makes every T-SQL text that the operator sends. Nothing outside this package puts text together with
+// names or values: a value is a parameter where the server takes one, else a quoted literal; a name is always quoted.
+package tsql
+
+import (
+	"database/sql"
+	"strings"
+)
+
+// Statement is one batch with its parameters.
+type Statement struct {
+	// Text is the batch as the server gets it. It may hold a secret: log Redacted instead.
+	Text string
+	// Args are parameters in the order of declaration; with any, the batch is sent by sp_executesql.
+	Args []sql.NamedArg
+	// Reason says in a few words why the statement is sent, for plans and events.
+	Reason string
+
+	redacted string
+	// secretArgs are the names of parameters whose values are secret.
+	secretArgs map[string]bool
+}
+
+// Redacted is the text with each secret replaced by asterisks, for plans, logs and events.
+func (s Statement) Redacted() string {
+	if s.redacted != "" {
+		return s.redacted
+	}
+	return s.Text
+}
+
+// String is Redacted: a statement that is printed by accident shows no secret.
+func (s Statement) String() string { return s.Redacted() }
+
+// GoString is Redacted, for %#v.
+func (s Statement) GoString() string { return s.Redacted() }
+
+// Arguments are the parameters as database/sql takes them.
+func (s Statement) Arguments() []any {
+	args := make([]any, len(s.Args))
+	for i, a := range s.Args {
+		args[i] = a
+	}
+	return args
+}
+
+// SecretArgument tells whether the value of the parameter must not be shown.
+func (s Statement) SecretArgument(name string) bool { return s.secretArgs[name] }
+
+// Because returns the statement with its reason.
+func (s Statement) Because(reason string) Statement {
+	s.Reason = reason
+	return s
+}
+
+// Text makes a statement of text alone. The text must be a constant or made by this package.
+func text(t string) Statement { return Statement{Text: t, redacted: t} }
+
+// builder writes a statement's text and its redacted form side by side.
+type builder struct {
+	text, shown strings.Builder
+	args        []sql.NamedArg
+	secrets     map[string]bool
+}
+
+// sql appends text as it is.
+func (b *builder) sql(parts ...string) *builder {
+	for _, p := range parts {
+		b.text.WriteString(p)
+		b.shown.WriteString(p)
+	}
+	return b
+}
+
+// name appends a quoted identifier.
+func (b *builder) name(n string) *builder { return b.sql(Identifier(n)) }
+
+// str appends a Unicode string literal.
+func (b *builder) str(s string) *builder { return b.sql(String(s)) }
+
+// secret appends a Unicode string literal that is shown as asterisks.
+func (b *builder) secret(s string) *builder {
+	b.text.WriteString(String(s))
+	b.shown.WriteString("N'***'")
+	return b
+}
+
+// arg adds a parameter; its name has no @.
+func (b *builder) arg(name string, value any) *builder {
+	b.args = append(b.args, sql.Named(name, value))
+	return b
+}
+
+// secretArg adds a parameter whose value is secret.
+func (b *builder) secretArg(name string, value any) *builder {
+	if b.secrets == nil {
+		b.secrets = map[string]bool{}
+	}
+	b.secrets[name] = true
+	return b.arg(name, value)
+}
+
+// done is the statement with the reason for it.
+func (b *builder) done(reason string) Statement {
+	return Statement{Text: b.text.String(), redacted: b.shown.String(), Args: b.args, Reason: reason, secretArgs: b.secrets}
+}

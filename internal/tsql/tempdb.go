@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+// TempDBFiles reads the files of tempdb: logical name, type (0 data, 1 log) and path.
+// Source: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
+func TempDBFiles() Statement {
+	return text("SELECT name, type, physical_name FROM sys.master_files WHERE database_id = 2 ORDER BY type, file_id")
+}
+
+// MoveTempDBFile changes a file's place; it takes effect when the instance starts again.
+// Source: docs/relational-databases/databases/move-system-databases.md, "tempdb".
+func MoveTempDBFile(logical, path string) Statement {
+	return new(builder).sql("ALTER DATABASE [tempdb] MODIFY FILE (NAME = ").name(logical).
+		sql(", FILENAME = ").str(path).sql(")").done("move tempdb file " + logical + " to " + path)
+}
+
+// AddTempDBFile adds a data file of the given size and growth in MB; equal sizes keep the fill proportional.
+// Source: docs/relational-databases/databases/tempdb-database.md, "Optimizing tempdb performance".
+func AddTempDBFile(logical, path string, sizeMB, growthMB int) Statement {
+	return new(builder).sql("ALTER DATABASE [tempdb] ADD FILE (NAME = ").name(logical).
+		sql(", FILENAME = ").str(path).sql(", SIZE = ", Integer(sizeMB), "MB, FILEGROWTH = ", Integer(growthMB), "MB)").
+		done("add tempdb file " + logical)
+}
