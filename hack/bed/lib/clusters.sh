@@ -65,6 +65,34 @@ cluster_wait() { # cluster_wait SECONDS
 
 cluster_ready() { cluster_complete && cluster_running && cluster_answers; }
 
+# After a restart the API server shows pods and nodes as they were before it until the kubelets report again: what
+# counts is a container that started after its node did.
+cluster_settled() {
+  local started
+  started=$(node_names "$SITE" | xargs docker inspect | jq 'map({key: .Name[1:], value: .State.StartedAt[:19]}) | from_entries')
+  kubectl_at "$SITE" get pods -A -o json --request-timeout=10s | jq -e --argjson started "$started" '
+    [.items[] | select(.metadata.namespace == "kube-system" or .metadata.namespace == "local-path-storage")
+      | select(.metadata.deletionTimestamp == null and .metadata.labels.app != "helper-pod")] as $pods
+    | ($pods | length) >= 6 + ($started | length)
+      and all($pods[]; .spec.nodeName as $node
+        | (.status.containerStatuses // []) | length > 0 and all(.[]; .ready and .state.running.startedAt[:19] >= $started[$node]))' >/dev/null
+}
+clusters_settled() {
+  for SITE in $(sites); do cluster_settled || return 1; done
+}
+clusters_settle() {
+  local deadline=$((SECONDS + 180))
+  for SITE in $(sites); do
+    until cluster_settled; do
+      [ $SECONDS -lt $deadline ] || {
+        kubectl_at "$SITE" get pods -A
+        die "the system pods of $SITE are not ready after 180 s"
+      }
+      sleep 1
+    done
+  done
+}
+
 # Start, else restart, else make anew: only when the API server stayed silent through both.
 cluster_ensure() {
   if cluster_complete; then
