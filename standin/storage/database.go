@@ -12,80 +12,360 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Files are a database's files.
-type Files struct {
-	// Data is the SQLite file (SQL Server's .mdf).
-	Data string
-	// Log is the folder of virtual log files (it stands where SQL Server has its .ldf).
-	Log string
+// Database is an open database.
+type Database struct {
+	files Files
+	opts  Options
+	log   *Log
+
+	// turn is the right to use writer; waiters are served in order.
+	turn   chan struct{}
+	writer *sqlite.Conn
+
+	stateMu sync.Mutex
+	state   state
+
+	mu       sync.Mutex
+	mode     Mode
+	gate     Gate
+	identity Identity
+	// applied is the newest commit in the data file, acked the newest one that the gate confirmed.
+	applied, acked LSN
+	appliedTime    time.Time
+	published      map[string]bool
+	current        *Tx
+	readers        map[*Reader]struct{}
+	idle           []*sqlite.Conn
+	closed         error
+
+	redo       *redoLoop
+	background context.CancelFunc
+	finished   sync.WaitGroup
+	checkpoint checkpointState
 }
 
-// RecoveryModel is sys.databases.recovery_model.
-type RecoveryModel uint8
+const firstVLF = 32
 
-// The recovery models, with SQL Server's numbers.
-const (
-	Full       RecoveryModel = 1
-	BulkLogged RecoveryModel = 2
-	Simple     RecoveryModel = 3
-)
+// Create makes a new database; the files must not exist.
+func Create(ctx context.Context, files Files, opts Options) (*Database, error) {
+	for _, path := range []string{files.Data, files.Log} {
+		if _, err := os.Stat(path); err == nil {
+			return nil, fmt.Errorf("create database %q: %s: %w", opts.Name, path, os.ErrExist)
+		}
+	}
+	if opts.RecoveryModel == 0 {
+		opts.RecoveryModel = Full
+	}
+	id := Identity{Database: uuid.New(), Forks: []Fork{{ID: uuid.New()}}}
+	id.Family = id.Database
+	at := MakeLSN(firstVLF, segmentHeader, 0)
+	l, err := createLog(files.Log, at, LSN{}, 0, opts.SegmentBytes, opts.MaxLogBytes)
+	if err != nil {
+		return nil, fmt.Errorf("create database %q: %w", opts.Name, err)
+	}
+	db := newDatabase(files, opts, l)
+	db.state = state{Mode: Primary, RecoveryModel: opts.RecoveryModel, Holds: map[string]LSN{}}
+	err = writeState(files.Log, db.state)
+	if err == nil {
+		db.writer, err = db.connect(sqlite.OpenReadWrite | sqlite.OpenCreate)
+	}
+	if err == nil {
+		db.identity = id
+		err = db.initialise()
+	}
+	if err != nil {
+		db.abandon()
+		return nil, fmt.Errorf("create database %q: %w", opts.Name, err)
+	}
+	db.start()
+	return db, nil
+}
+
+// Open opens and recovers a database: all acknowledged transactions whole, no other half.
+func Open(ctx context.Context, files Files, opts Options) (*Database, error) {
+	db, err := open(ctx, files, opts)
+	if err != nil {
+		var s *Suspect
+		if errors.As(err, &s) {
+			s.Database = opts.Name
+		}
+		return nil, fmt.Errorf("open database %q: %w", opts.Name, err)
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, files Files, opts Options) (*Database, error) {
+	if _, err := os.Stat(files.Data); err != nil {
+		return nil, err
+	}
+	st, err := readState(files.Log)
+	if err != nil {
+		return nil, err
+	}
+	l, err := openLog(files.Log, opts.SegmentBytes, opts.MaxLogBytes, st.Mode == Primary)
+	if err != nil {
+		return nil, err
+	}
+	db := newDatabase(files, opts, l)
+	db.state, db.mode = st, st.Mode
+	if db.writer, err = db.connect(sqlite.OpenReadWrite); err == nil {
+		err = db.readInternal()
+	}
+	if err == nil {
+		err = db.recover(ctx)
+	}
+	if err != nil {
+		db.abandon()
+		return nil, err
+	}
+	db.start()
+	return db, nil
+}
+
+func newDatabase(files Files, opts Options, l *Log) *Database {
+	return &Database{files: files, opts: opts, log: l, turn: make(chan struct{}, 1),
+		readers: map[*Reader]struct{}{}, published: map[string]bool{}}
+}
+
+// connect opens a connection with everything that the database's text may use.
+func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(db.files.Data, flags|sqlite.OpenURI|sqlite.OpenNoMutex)
+	if err != nil {
+		return nil, fmt.Errorf("open the data file: %w", err)
+	}
+	conn.SetBlockOnBusy()
+	// Durability is the log's; NORMAL keeps the file consistent over a power cut, from where the log is replayed.
+	pragmas := "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON;"
+	if flags&sqlite.OpenCreate != 0 {
+		pragmas = "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;" + pragmas
+	}
+	if db.opts.Logless {
+		pragmas += "PRAGMA synchronous=OFF;"
+	}
+	err = executeScript(conn, pragmas)
+	if err == nil && db.opts.Prepare != nil {
+		err = db.opts.Prepare(conn)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set up a connection to the data file: %w", err)
+	}
+	return conn, nil
+}
+
+// initialise makes this package's tables. __storage has no key on purpose: the session extension then leaves it alone,
+// it is this copy's own.
+func (db *Database) initialise() error {
+	id, err := json.Marshal(db.identity)
+	if err != nil {
+		return err
+	}
+	err = sqlitex.ExecuteScript(db.writer, `
+		CREATE TABLE __storage (key TEXT NOT NULL, value);
+		CREATE TABLE __storage_published (name TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+		INSERT INTO __storage VALUES ('applied', zeroblob(10)), ('identity', '');`, nil)
+	if err == nil {
+		err = sqlitex.Execute(db.writer, "UPDATE __storage SET value = ? WHERE key = 'identity'",
+			&sqlitex.ExecOptions{Args: []any{string(id)}})
+	}
+	if err != nil {
+		return fmt.Errorf("set up the data file: %w", err)
+	}
+	return nil
+}
+
+// readInternal reads what the data file says about itself.
+func (db *Database) readInternal() error {
+	err := sqlitex.Execute(db.writer, "SELECT key, value FROM __storage", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			switch stmt.ColumnText(0) {
+			case "applied":
+				stmt.ColumnBytes(1, db.applied[:])
+				return nil
+			case "identity":
+				return json.Unmarshal([]byte(stmt.ColumnText(1)), &db.identity)
+			}
+			return nil
+		}})
+	if err != nil {
+		return &Suspect{Reason: fmt.Sprintf("the data file %s cannot be read: %v", db.files.Data, err)}
+	}
+	return db.readPublished()
+}
+
+func (db *Database) readPublished() error {
+	published := map[string]bool{}
+	err := sqlitex.Execute(db.writer, "SELECT name FROM __storage_published", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			published[stmt.ColumnText(0)] = true
+			return nil
+		}})
+	if err != nil {
+		return fmt.Errorf("read which tables are published: %w", err)
+	}
+	db.mu.Lock()
+	db.published = published
+	db.mu.Unlock()
+	return nil
+}
+
+// recover repeats what the log has and the data file lacks.
+func (db *Database) recover(ctx context.Context) error {
+	if db.opts.Logless {
+		return nil
+	}
+	if end := db.log.End(); !db.applied.Less(end) && !db.applied.IsZero() {
+		return &Suspect{Reason: fmt.Sprintf("the data file is at %s, the log ends at %s", db.applied, end)}
+	}
+	for {
+		n, err := db.redoBatch(ctx, false)
+		if err != nil {
+			return fmt.Errorf("recover: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func (db *Database) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	db.background = cancel
+	db.finished.Add(1)
+	go func() {
+		defer db.finished.Done()
+		db.checkpoints(ctx)
+	}()
+	if db.mode == Redo {
+		db.startRedo()
+	}
+}
+
+// abandon closes what a failed Create or Open has opened.
+func (db *Database) abandon() {
+	if db.writer != nil {
+		db.writer.Close()
+	}
+	db.log.close()
+}
+
+// Close ends the database after a checkpoint. Transactions still open are rolled back.
+func (db *Database) Close() error {
+	if !db.shut() {
+		return nil
+	}
+	db.background()
+	db.finished.Wait()
+	db.stopRedo()
+	db.breakAll(ErrClosed)
+	db.turn <- struct{}{}
+	err := db.checkpointLocked()
+	if e := db.writer.Close(); err == nil && e != nil {
+		err = fmt.Errorf("close the data file: %w", e)
+	}
+	db.mu.Lock()
+	for _, c := range db.idle {
+		c.Close()
+	}
+	db.idle = nil
+	db.mu.Unlock()
+	if e := db.log.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// shut marks the database closed; false when it already was.
+func (db *Database) shut() bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed != nil {
+		return false
+	}
+	db.closed = fmt.Errorf("database %q: %w", db.opts.Name, ErrClosed)
+	return true
+}
+
+// Drop closes the database and removes its files.
+func (db *Database) Drop() error {
+	err := db.Close()
+	if e := Remove(db.files); e != nil {
+		return e
+	}
+	return err
+}
+
+// Remove removes a closed database's files, also those of one whose creation was cut short.
+func Remove(files Files) error {
+	for _, path := range []string{files.Data, files.Data + "-wal", files.Data + "-shm"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove database file: %w", err)
+		}
+	}
+	if err := os.RemoveAll(files.Log); err != nil {
+		return fmt.Errorf("remove log: %w", err)
+	}
+	return nil
+}
+
+// Files are the database's files.
+func (db *Database) Files() Files { return db.files }
+
+// Log is the database's transaction log.
+func (db *Database) Log() *Log { return db.log }
 
 // Mode is what the database takes now.
-type Mode uint8
-
-// The modes.
-const (
-	// Primary takes reads and writes.
-	Primary Mode = iota
-	// Redo takes log of another server (an availability group's secondary); reads, but no writes.
-	Redo
-	// Restoring takes restores only (RESTORE ... WITH NORECOVERY).
-	Restoring
-)
-
-// Options are what the server sets for a database.
-type Options struct {
-	// Name is for messages only.
-	Name string
-	// Prepare is called once for every connection: collations, functions, virtual tables.
-	Prepare func(*sqlite.Conn) error
-	// MaxLogBytes is the size at which the log is full; 0 means 2 TB.
-	MaxLogBytes int64
-	// SegmentBytes is the size of a virtual log file; 0 means 16 MB.
-	SegmentBytes int64
-	// RecoveryModel for Create; 0 means Full. Open reads it from the file.
-	RecoveryModel RecoveryModel
-	// Logless is for tempdb: nothing is captured, nothing is durable.
-	Logless bool
+func (db *Database) Mode() Mode {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.mode
 }
 
-// Identity names a database over its copies and its history.
-type Identity struct {
-	// Database is sys.database_recovery_status.database_guid, new for every created or restored database.
-	Database uuid.UUID
-	// Family is family_guid: the same for all copies of one database.
-	Family uuid.UUID
-	// Forks is the recovery history, oldest first; the last one is the current recovery fork.
-	Forks []Fork
+// Identity is the database's identity.
+func (db *Database) Identity() Identity {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	id := db.identity
+	id.Forks = append([]Fork(nil), id.Forks...)
+	return id
 }
 
-// Fork is one recovery fork: a branch of the log.
-type Fork struct {
-	ID uuid.UUID `json:"id"`
-	// Start is the position at which it left the fork before it.
-	Start LSN `json:"start"`
+// Applied is the newest commit in the data file and its time; on a secondary that is the last redone one.
+func (db *Database) Applied() (LSN, time.Time) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.applied, db.appliedTime
 }
 
-// Gate is asked by every transaction; availability groups set one.
-type Gate interface {
-	// Admit is asked when a reader or a transaction begins; its error is returned as it is.
-	Admit(write bool) error
-	// WaitHardened returns when the commit at that position is hardened wherever it has to be. Its error becomes an
-	// ErrOutcomeUnknown.
-	WaitHardened(ctx context.Context, lsn LSN) error
+// RecoveryModel is the database's recovery model.
+func (db *Database) RecoveryModel() RecoveryModel { return db.currentState().RecoveryModel }
+
+// SetRecoveryModel changes the recovery model. Going to Simple breaks the chain of log backups.
+func (db *Database) SetRecoveryModel(m RecoveryModel) error {
+	return db.changeState(func(s *state) {
+		s.RecoveryModel = m
+		if m == Simple {
+			s.FullBackup, s.LogBackup = LSN{}, LSN{}
+		}
+	})
+}
+
+// SetGate sets or (nil) removes the gate.
+func (db *Database) SetGate(g Gate) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.gate = g
+	db.acked = LSN{}
 }

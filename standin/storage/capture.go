@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// capture collects a transaction's log records. Between two DDL statements a SQLite session gathers the net changes. A
+// session whose changes were taken (before DDL) is kept disabled until the transaction ends, because a rollback to an
+// earlier savepoint makes it current again.
+type capture struct {
+	db       *Database
+	conn     *sqlite.Conn
+	sessions []*sqlite.Session
+	taken    []record
+	// schemaVersion is SQLite's, to detect DDL that went past ExecDDL.
+	schemaVersion int64
+	publishedNew  map[string]bool
+}
+
+type captureMark struct {
+	sessions, taken int
+	schemaVersion   int64
+}
+
+func (c *capture) start() error {
+	if c.db.opts.Logless {
+		return nil
+	}
+	v, err := readInt(c.conn, "PRAGMA main.schema_version")
+	if err != nil {
+		return err
+	}
+	c.schemaVersion = v
+	return c.openSession()
+}
+
+func (c *capture) openSession() error {
+	s, err := c.conn.CreateSession("main")
+	if err != nil {
+		return fmt.Errorf("capture changes: %w", err)
+	}
+	c.sessions = append(c.sessions, s)
+	if err := s.Attach(""); err != nil {
+		return fmt.Errorf("capture changes: %w", err)
+	}
+	return nil
+}
+
+func (c *capture) stop() {
+	for _, s := range c.sessions {
+		s.Delete()
+	}
+	c.sessions = nil
+}
+
+func (c *capture) mark() captureMark {
+	return captureMark{len(c.sessions), len(c.taken), c.schemaVersion}
+}
+
+func (c *capture) rewind(m captureMark) error {
+	if c.db.opts.Logless {
+		return nil
+	}
+	for _, s := range c.sessions[m.sessions:] {
+		s.Delete()
+	}
+	c.sessions = c.sessions[:m.sessions]
+	c.sessions[m.sessions-1].Enable()
+	c.taken = c.taken[:m.taken]
+	v, err := readInt(c.conn, "PRAGMA main.schema_version")
+	c.schemaVersion = v
+	return err
+}
+
+func (c *capture) setPublished(p map[string]bool) { c.publishedNew = p }
+
+func (c *capture) published() map[string]bool {
+	if c.publishedNew != nil {
+		return c.publishedNew
+	}
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	return c.db.published
+}
+
+// take moves the current session's changes into records.
+func (c *capture) take() error {
+	var buf bytes.Buffer
+	if err := c.sessions[len(c.sessions)-1].WriteChangeset(&buf); err != nil {
+		return fmt.Errorf("capture changes: %w", err)
+	}
+	if buf.Len() == 0 {
+		return nil
+	}
+	c.taken = append(c.taken, record{recordChanges, buf.Bytes()})
+	published := c.published()
+	if len(published) == 0 {
+		return nil
+	}
+	images, err := captureImages(c.conn, buf.Bytes(), published)
+	if err != nil {
+		return err
+	}
+	if len(images) > 0 {
+		c.taken = append(c.taken, record{recordImages, images})
+	}
+	return nil
+}
+
+// records ends the capture.
+func (c *capture) records() ([]record, error) {
+	v, err := readInt(c.conn, "PRAGMA main.schema_version")
+	if err != nil {
+		return nil, err
+	}
+	if v != c.schemaVersion {
+		return nil, errors.New("the schema was changed without ExecDDL, which no other copy would see")
+	}
+	if err := c.take(); err != nil {
+		return nil, err
+	}
+	return c.taken, nil
+}
+
+// ExecDDL executes SQLite DDL (one or more statements without parameters) and records it for redo, with what undoes it.
+// New tables must have a primary key: changes of others cannot be captured.
+func (tx *Tx) ExecDDL(sql string) error {
+	c := &tx.capture
+	if c.db.opts.Logless {
+		return executeScript(tx.conn, sql)
+	}
+	before, err := readSchema(tx.conn)
+	if err != nil {
+		return err
+	}
+	m := c.mark()
+	if err := c.take(); err != nil {
+		return err
+	}
+	// Redo repeats the text, rows that it moves included.
+	c.sessions[len(c.sessions)-1].Disable()
+	err = func() (err error) {
+		defer sqlitex.Save(tx.conn)(&err)
+		if err := executeScript(tx.conn, sql); err != nil {
+			return err
+		}
+		return tx.recordDDL(sql, before)
+	}()
+	if err != nil {
+		return fmt.Errorf("change the schema: %w", errors.Join(err, c.rewind(m)))
+	}
+	return nil
+}
+
+func (tx *Tx) recordDDL(sql string, before map[string]schemaObject) error {
+	c := &tx.capture
+	after, err := readSchema(tx.conn)
+	if err != nil {
+		return err
+	}
+	for _, o := range after {
+		if _, old := before[o.key()]; old || o.kind != "table" {
+			continue
+		}
+		n, err := readInt(tx.conn, "SELECT count(*) FROM pragma_table_info("+literal(o.name)+") WHERE pk > 0")
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("table %s has no primary key, so its changes cannot be captured", o.name)
+		}
+	}
+	undo, final := undoSchema(before, after)
+	c.taken = append(c.taken, record{recordSchema, schemaChange{sql: sql, undo: undo, final: final}.encode()})
+	if c.schemaVersion, err = readInt(tx.conn, "PRAGMA main.schema_version"); err != nil {
+		return err
+	}
+	return c.openSession()
+}
+
+// executeScript executes statements one after another and drops their rows.
+func executeScript(conn *sqlite.Conn, sql string) error {
+	rest := strings.TrimSpace(sql)
+	for rest != "" {
+		stmt, trailing, err := conn.PrepareTransient(rest)
+		if err != nil {
+			return err
+		}
+		if stmt == nil {
+			return nil
+		}
+		for more := true; more && err == nil; {
+			more, err = stmt.Step()
+		}
+		if e := stmt.Finalize(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
+		rest = strings.TrimSpace(rest[len(rest)-trailing:])
+	}
+	return nil
+}
+
+func readInt(conn *sqlite.Conn, sql string) (int64, error) {
+	stmt, err := conn.Prepare(sql)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", sql, err)
+	}
+	defer stmt.Reset()
+	if more, err := stmt.Step(); err != nil || !more {
+		return 0, fmt.Errorf("%s: no answer: %w", sql, err)
+	}
+	return stmt.ColumnInt64(0), nil
+}
+
+// literal makes a SQLite string literal.
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	defaultSegmentBytes = 16 << 20
+	minSegmentBytes     = 64 << 10
+	defaultMaxLogBytes  = 2 << 40
+)
+
+// Log is a database's transaction log. Positions are LSNs of slot 0: "up to" excludes the block at the position.
+//
+// Three positions move forward: the written end (transactions whose commit in the data file is not done yet lie before
+// it and may still be taken back), the published end (End), and the hardened position, which fsync has reached.
+type Log struct {
+	folder       string
+	segmentBytes uint32
+	maxBytes     int64
+
+	mu       sync.Mutex
+	segments []*segment
+	active   *os.File
+	// last is the newest written block, zero before the first.
+	last     LSN
+	written  LSN
+	end      LSN
+	hardened LSN
+	// changed is closed and replaced whenever a position moves or the log fails.
+	changed chan struct{}
+	err     error
+
+	wanted  chan struct{}
+	closing chan struct{}
+	done    chan struct{}
+}
+
+func newLog(folder string, segmentBytes, maxBytes int64) *Log {
+	if segmentBytes == 0 {
+		segmentBytes = defaultSegmentBytes
+	}
+	if maxBytes == 0 {
+		maxBytes = defaultMaxLogBytes
+	}
+	l := &Log{folder: folder, segmentBytes: uint32(max(segmentBytes, minSegmentBytes)), maxBytes: maxBytes,
+		changed: make(chan struct{}), wanted: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+	return l
+}
+
+// createLog starts a log whose first block will be at the given position.
+func createLog(folder string, at LSN, prev LSN, position uint64, segmentBytes, maxBytes int64) (*Log, error) {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return nil, fmt.Errorf("create log folder: %w", err)
+	}
+	l := newLog(folder, segmentBytes, maxBytes)
+	f, s, err := createSegment(folder, segment{vlf: at.VLF(), first: at.Block(), prev: prev, start: position})
+	if err != nil {
+		return nil, err
+	}
+	l.segments, l.active, l.last = []*segment{s}, f, prev
+	l.written, l.end, l.hardened = at, at, at
+	go l.flush()
+	return l, nil
+}
+
+// End is the position after the last published block.
+func (l *Log) End() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// Hardened is the position up to which the log is on disk.
+func (l *Log) Hardened() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hardened
+}
+
+// Oldest is the first position that is still kept.
+func (l *Log) Oldest() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.segments[0]
+	return MakeLSN(s.vlf, s.first, 0)
+}
+
+// LastBlock is the newest published block's position; zero when there never was one.
+func (l *Log) LastBlock() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Bytes is the position of lsn in bytes of log ever written; differences of it are queue sizes. A position before the
+// kept log counts as the oldest kept one.
+func (l *Log) Bytes(lsn LSN) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytesLocked(lsn)
+}
+
+func (l *Log) bytesLocked(lsn LSN) uint64 {
+	for i := len(l.segments) - 1; i >= 0; i-- {
+		if s := l.segments[i]; s.vlf <= lsn.VLF() {
+			if s.vlf < lsn.VLF() {
+				return s.position(s.size)
+			}
+			return s.position(min(lsn.Block(), s.size))
+		}
+	}
+	return l.segments[0].start
+}
+
+// Size is the size of the kept log in bytes.
+func (l *Log) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizeLocked()
+}
+
+func (l *Log) sizeLocked() int64 {
+	var n int64
+	for _, s := range l.segments {
+		n += int64(s.size - s.first)
+	}
+	return n
+}
+
+// Segments is the number of virtual log files.
+func (l *Log) Segments() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.segments)
+}
+
+// Changed returns a channel that is closed when a position moves next.
+func (l *Log) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+func (l *Log) signalLocked() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Harden waits until the log is on disk up to position at.
+func (l *Log) Harden(ctx context.Context, at LSN) error {
+	for {
+		l.mu.Lock()
+		err, ok, changed := l.err, !l.hardened.Less(at), l.changed
+		l.mu.Unlock()
+		if ok {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case l.wanted <- struct{}{}:
+		default:
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the log to be hardened: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// flush syncs the active file whenever someone waits: all commits that arrived meanwhile share the next sync.
+func (l *Log) flush() {
+	defer close(l.done)
+	for {
+		select {
+		case <-l.wanted:
+		case <-l.closing:
+			return
+		}
+		l.mu.Lock()
+		f, end := l.active, l.end
+		idle := !l.hardened.Less(end)
+		l.mu.Unlock()
+		if idle {
+			continue
+		}
+		err := f.Sync()
+		l.mu.Lock()
+		switch {
+		case err == nil:
+			if l.hardened.Less(end) {
+				l.hardened = end
+			}
+		case errors.Is(err, os.ErrClosed):
+			// The file was completed and synced by the change of files.
+		default:
+			l.err = fmt.Errorf("harden the log: %w", err)
+		}
+		l.signalLocked()
+		l.mu.Unlock()
+	}
+}
+
+// write appends a transaction's records as blocks that are not published yet. undo takes them back.
+func (l *Log) write(records []record, newSegment bool) (commit LSN, undo func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return LSN{}, nil, l.err
+	}
+	before := l.markLocked()
+	undo = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.rewindLocked(before)
+	}
+	if newSegment {
+		if err := l.switchLocked(); err != nil {
+			return LSN{}, nil, err
+		}
+	}
+	now := time.Now()
+	for _, body := range packBlocks(records, int(l.segmentBytes/4)) {
+		raw := append(make([]byte, blockHeader, blockHeader+len(body.bytes)), body.bytes...)
+		if err := l.writeBlockLocked(raw, now); err != nil {
+			l.rewindLocked(before)
+			return LSN{}, nil, err
+		}
+		commit = MakeLSN(l.last.VLF(), l.last.Block(), uint16(body.records))
+	}
+	return commit, undo, nil
+}
+
+func (l *Log) writeBlockLocked(raw []byte, now time.Time) error {
+	s := l.segments[len(l.segments)-1]
+	if s.size > s.first && s.size+uint32(len(raw)) > l.segmentBytes {
+		if err := l.switchLocked(); err != nil {
+			return err
+		}
+		s = l.segments[len(l.segments)-1]
+	}
+	if l.sizeLocked()+int64(len(raw)) > l.maxBytes {
+		return ErrLogFull
+	}
+	sealBlock(raw, MakeLSN(s.vlf, s.size, 0), l.last, s.position(s.size), now)
+	return l.putLocked(raw)
+}
+
+// putLocked writes a sealed block at the end of the active file.
+func (l *Log) putLocked(raw []byte) error {
+	s := l.segments[len(l.segments)-1]
+	if _, err := l.active.WriteAt(raw, int64(s.size)); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	l.last = MakeLSN(s.vlf, s.size, 0)
+	s.size += uint32(len(raw))
+	l.written = MakeLSN(s.vlf, s.size, 0)
+	return nil
+}
+
+// switchLocked completes the active file and begins the next.
+func (l *Log) switchLocked() error {
+	s := l.segments[len(l.segments)-1]
+	return l.beginLocked(segment{vlf: s.vlf + 1, first: segmentHeader, prev: l.last, start: s.position(s.size)})
+}
+
+func (l *Log) beginLocked(next segment) error {
+	if err := l.active.Sync(); err != nil {
+		return fmt.Errorf("complete a virtual log file: %w", err)
+	}
+	f, s, err := createSegment(l.folder, next)
+	if err != nil {
+		return err
+	}
+	l.active.Close()
+	l.active, l.segments = f, append(l.segments, s)
+	l.written = MakeLSN(s.vlf, s.size, 0)
+	return nil
+}
+
+type logMark struct {
+	segments int
+	size     uint32
+	last     LSN
+}
+
+func (l *Log) markLocked() logMark {
+	return logMark{len(l.segments), l.segments[len(l.segments)-1].size, l.last}
+}
+
+// rewindLocked takes back what was written after the mark. A failure makes the log unusable: what is in the file and
+// what is believed to be there would differ.
+func (l *Log) rewindLocked(m logMark) {
+	for len(l.segments) > m.segments {
+		s := l.segments[len(l.segments)-1]
+		l.active.Close()
+		l.segments = l.segments[:len(l.segments)-1]
+		err := os.Remove(s.path)
+		if err == nil {
+			l.active, err = os.OpenFile(l.segments[len(l.segments)-1].path, os.O_RDWR, 0)
+		}
+		if err != nil {
+			l.err = fmt.Errorf("take back log: %w", err)
+			return
+		}
+	}
+	s := l.segments[len(l.segments)-1]
+	if err := l.active.Truncate(int64(m.size)); err != nil {
+		l.err = fmt.Errorf("take back log: %w", err)
+	}
+	s.size, l.last = m.size, m.last
+	l.written = MakeLSN(s.vlf, s.size, 0)
+}
+
+// publish makes what is written visible to followers.
+func (l *Log) publish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end = l.written
+	l.signalLocked()
+}
+
+// Close syncs and ends the log.
+func (l *Log) close() error {
+	select {
+	case <-l.closing:
+		return nil
+	default:
+		close(l.closing)
+	}
+	<-l.done
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.active.Sync()
+	l.active.Close()
+	if l.err == nil {
+		l.err = ErrClosed
+	}
+	l.signalLocked()
+	if err != nil {
+		return fmt.Errorf("close the log: %w", err)
+	}
+	return nil
+}
+
+// truncate removes virtual log files that lie wholly before keep. It returns how many.
+func (l *Log) truncate(keep LSN) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for len(l.segments) > 1 && l.segments[0].vlf < keep.VLF() {
+		if err := os.Remove(l.segments[0].path); err != nil {
+			return n, fmt.Errorf("remove a virtual log file: %w", err)
+		}
+		l.segments = l.segments[1:]
+		n++
+	}
+	return n, nil
+}
+
+type blockBody struct {
+	bytes   []byte
+	records int
+}
+
+// packBlocks puts records into block bodies of at most limit bytes; a longer record is continued over several.
+func packBlocks(records []record, limit int) []blockBody {
+	limit = min(limit, 1<<20)
+	var out []blockBody
+	var cur blockBody
+	for _, r := range records {
+		for {
+			room := limit - len(cur.bytes) - recordHeaderMax
+			if len(r.payload) <= room {
+				cur.bytes = appendRecord(cur.bytes, r.kind, r.payload)
+				cur.records++
+				break
+			}
+			if room > limit/2 || cur.records == 0 {
+				cur.bytes = appendRecord(cur.bytes, r.kind|recordContinued, r.payload[:room])
+				r.payload = r.payload[room:]
+			}
+			out = append(out, cur)
+			cur = blockBody{}
+		}
+	}
+	return append(out, cur)
+}

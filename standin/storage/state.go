@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// state is what a server keeps about its copy of a database, apart from the data; it does not travel with the log.
+type state struct {
+	Mode          Mode          `json:"mode"`
+	RecoveryModel RecoveryModel `json:"recoveryModel"`
+	// FullBackup is the newest full backup's position; zero before the first.
+	FullBackup LSN `json:"fullBackup"`
+	// LogBackup is where the next log backup begins.
+	LogBackup LSN `json:"logBackup"`
+	// Holds keep log for their owners.
+	Holds map[string]LSN `json:"holds,omitempty"`
+}
+
+const stateFile = "state.json"
+
+// MarshalText writes an LSN as String does.
+func (l LSN) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (l *LSN) UnmarshalText(text []byte) error {
+	v, err := ParseLSN(string(text))
+	*l = v
+	return err
+}
+
+func readState(folder string) (state, error) {
+	s := state{Holds: map[string]LSN{}}
+	data, err := os.ReadFile(filepath.Join(folder, stateFile))
+	if err != nil {
+		return s, fmt.Errorf("read the database's state: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("read the database's state: %w", err)
+	}
+	if s.Holds == nil {
+		s.Holds = map[string]LSN{}
+	}
+	return s, nil
+}
+
+func writeState(folder string, s state) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write the database's state: %w", err)
+	}
+	if err := writeFileDurably(filepath.Join(folder, stateFile), data); err != nil {
+		return fmt.Errorf("write the database's state: %w", err)
+	}
+	return nil
+}
+
+// writeFileDurably replaces a file so that after a crash either the old or the new content is there.
+func writeFileDurably(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+// changeState changes the state on disk, then in memory.
+func (db *Database) changeState(change func(*state)) error {
+	db.stateMu.Lock()
+	defer db.stateMu.Unlock()
+	next := db.state.clone()
+	change(&next)
+	if err := writeState(db.files.Log, next); err != nil {
+		return err
+	}
+	db.state = next
+	return nil
+}
+
+func (db *Database) currentState() state {
+	db.stateMu.Lock()
+	defer db.stateMu.Unlock()
+	return db.state
+}
+
+// clone copies the state; a state that was handed out is never changed.
+func (s state) clone() state {
+	holds := make(map[string]LSN, len(s.Holds))
+	for k, v := range s.Holds {
+		holds[k] = v
+	}
+	s.Holds = holds
+	return s
+}
