@@ -140,7 +140,7 @@ func nearFailure(source string, shift int, message string, tokens []token) *sqle
 }
 
 // danglers are words that something must follow.
-var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY ON IN JOIN INTO VALUES AS LIKE BETWEEN SELECT UPDATE INSERT DELETE " +
+var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT UPDATE INSERT DELETE " +
 	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE TABLE DATABASE WITH")
 
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
