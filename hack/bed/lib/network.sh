@@ -86,7 +86,8 @@ network_node_script() { # network_node_script NODE TABLE
 set -e
 iptables -w -N GEOSQL-BED 2>/dev/null || iptables -w -F GEOSQL-BED
 SCRIPT
-  for range in "$BED_NODE_SUBNET" $(cut -d' ' -f2 <<<"$2"); do
+  # The engine's resolver is reached by a translation in OUTPUT: what goes to 127.0.0.11 seems to leave by eth0 yet.
+  for range in 127.0.0.0/8 "$BED_NODE_SUBNET" $(cut -d' ' -f2 <<<"$2"); do
     echo "iptables -w -A GEOSQL-BED -d $range -j RETURN"
   done
   cat <<SCRIPT
