@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Part is something that the sidecar carries beside its probes, such as the election.
+type Part interface {
+	// Name of the part in Status.Parts and logs.
+	Name() string
+	// Run works until ctx ends. An error ends the sidecar, which is then started again by the kubelet.
+	Run(ctx context.Context) error
+	// Status is the part's state, encoded as JSON in Status.Parts. It must not block.
+	Status() any
+}
+
+// Agent is the sidecar.
+type Agent struct {
+	options   Options
+	log       *slog.Logger
+	connector *mssql.Connector
+	prober    *prober
+	metrics   *metrics
+
+	mu    sync.Mutex
+	parts []Part
+}
+
+// New makes a sidecar. Parts are added before Run.
+func New(o Options, log *slog.Logger) (*Agent, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	server, err := o.server()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{options: o, log: log, metrics: newMetrics()}
+	a.connector = mssql.NewConnector(mssql.Options{
+		Access:  mssql.FileAccess{TLSDir: o.TLSDir, AgentPasswordFile: o.PasswordFile},
+		Address: func(mssql.Target) string { return o.Engine },
+		Program: "geosql-agent",
+	})
+	a.prober = newProber(o, server, a.connector)
+	return a, nil
+}
+
+// Add adds a part. It must be called before Run.
+func (a *Agent) Add(p Part) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parts = append(a.parts, p)
+}
+
+// Connector connects to the pod's own engine under the agent's login, for parts.
+func (a *Agent) Connector() *mssql.Connector { return a.connector }
+
+// Engine is the state of the last probe, for parts.
+func (a *Agent) Engine() EngineState { return a.prober.current().Engine }
+
+// Options are those the sidecar was made with.
+func (a *Agent) Options() Options { return a.options }
+
+// Status is the state of the sidecar and its parts.
+func (a *Agent) Status() Status {
+	status := a.prober.current()
+	a.mu.Lock()
+	parts := a.parts
+	a.mu.Unlock()
+	for _, p := range parts {
+		if status.Parts == nil {
+			status.Parts = map[string]any{}
+		}
+		status.Parts[p.Name()] = p.Status()
+	}
+	return status
+}
+
+// Run probes and serves until ctx ends, or until the listener or a part fails.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.connector.Close()
+	listener, err := a.listen()
+	if err != nil {
+		return err
+	}
+	a.log.Info("serving", "address", listener.Addr().String(), "engine", a.options.Engine)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.serve(ctx, listener) })
+	group.Go(func() error { a.probe(ctx); return nil })
+	a.mu.Lock()
+	for _, p := range a.parts {
+		group.Go(func() error {
+			if err := p.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("%s: %w", p.Name(), err)
+			}
+			return nil
+		})
+	}
+	a.mu.Unlock()
+	return group.Wait()
+}

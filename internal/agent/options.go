@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the sidecar in every server's pod. It asks the engine over loopback whether it answers, serves the
+// pod's probes, state and metrics over HTTPS, and carries further parts such as the election.
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Places of the sidecar's files, written by the operator into the pod.
+const (
+	// TLSDir has tls.crt, tls.key and ca.crt of the server.
+	TLSDir = "/etc/geosql/tls"
+	// PasswordDir has the agent's password under its key.
+	PasswordDir = "/etc/geosql/agent"
+	// Port of the sidecar.
+	Port = 8443
+)
+
+// Options of the sidecar.
+type Options struct {
+	// ServerName is the instance's name, "<object name>-0", which is the pod's name.
+	ServerName string
+	// Namespace of the pod.
+	Namespace string
+	// Listen is the address of HTTPS.
+	Listen string
+	// Engine is the address of the engine's TDS port, on loopback.
+	Engine string
+	// TLSDir has the server's certificate and its CA.
+	TLSDir string
+	// PasswordFile has the password of the login geosql_agent.
+	PasswordFile string
+	// Interval between two probes.
+	Interval time.Duration
+	// Timeout of one probe: an engine that accepts a connection and does not answer within it is frozen.
+	Timeout time.Duration
+}
+
+// DefaultOptions are those of a pod.
+func DefaultOptions() Options {
+	return Options{
+		Listen:       ":8443",
+		Engine:       "127.0.0.1:1433",
+		TLSDir:       TLSDir,
+		PasswordFile: filepath.Join(PasswordDir, "agent-password"),
+		Interval:     time.Second,
+		Timeout:      2 * time.Second,
+	}
+}
+
+// AddFlags adds the options as flags, with their present values as defaults.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.ServerName, "server-name", o.ServerName, "name of the instance, <object name>-0")
+	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the pod")
+	flags.StringVar(&o.Listen, "listen", o.Listen, "address of HTTPS")
+	flags.StringVar(&o.Engine, "engine", o.Engine, "address of the engine's TDS port, on loopback")
+	flags.StringVar(&o.TLSDir, "tls-dir", o.TLSDir, "folder with tls.crt, tls.key and ca.crt of the server")
+	flags.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "file with the password of the login geosql_agent")
+	flags.DurationVar(&o.Interval, "probe-interval", o.Interval, "time between two probes of the engine")
+	flags.DurationVar(&o.Timeout, "probe-timeout", o.Timeout, "time after which an engine that accepts connections and does not answer is frozen")
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if _, err := o.server(); err != nil {
+		errs = append(errs, err)
+	}
+	host, _, err := net.SplitHostPort(o.Engine)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--engine: %w", err))
+	} else if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		errs = append(errs, fmt.Errorf("--engine: %s is not a loopback address: the sidecar speaks for the engine of its own pod alone", host))
+	}
+	if o.Interval <= 0 || o.Timeout <= 0 {
+		errs = append(errs, errors.New("--probe-interval and --probe-timeout must be more than 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// server is the name of the SQLServer object.
+func (o *Options) server() (v1alpha1.ServerName, error) {
+	name, ok := strings.CutSuffix(o.ServerName, "-0")
+	if !ok || name == "" {
+		return "", fmt.Errorf("--server-name: %q is not of the form <object name>-0", o.ServerName)
+	}
+	return v1alpha1.ServerName(name), nil
+}
