@@ -222,13 +222,13 @@ func (s *echoSession) Execute(ctx context.Context, text, decl string, params []t
 	switch text {
 	case "echo @p1", "echo":
 		return s.echo(params, w)
-	case "types":
+	case "types of":
 		w.Columns([]tds.Column{{Name: "declared", Type: textType}, {Name: "types", Type: textType}})
-		got := []string{}
+		got := []sqltype.Type{}
 		for _, p := range params {
-			got = append(got, fmt.Sprint(p.Type))
+			got = append(got, p.Type)
 		}
-		w.Row([]any{decl, strings.Join(got, " ")})
+		w.Row([]any{decl, fmt.Sprint(got)})
 		return w.Done(1)
 	}
 	return s.Batch(ctx, text, w)
