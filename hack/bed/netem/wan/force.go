@@ -54,6 +54,8 @@ type NodeStatus struct {
 	Classes    []emulator.ClassStatus
 	// Err says why nothing is known of the node.
 	Err error
+	// process is the emulator's number in the node's process namespace.
+	process int
 }
 
 // Force puts classes in force on nodes.
@@ -134,7 +136,16 @@ func exitCode(err error) int {
 // planned.
 func (f Force) Apply(ctx context.Context, sites []Site, nodes []Node, plan map[string][]emulator.Class) []NodeStatus {
 	return onAll(nodes, func(node Node) NodeStatus {
-		return f.applyOne(ctx, sites, node, plan[node.Name])
+		status := f.applyOne(ctx, sites, node, plan[node.Name])
+		granted, err := grantRealTime(status)
+		if err != nil {
+			status.Err = err
+		}
+		if granted {
+			// The emulator asks for real-time scheduling with each change.
+			status = f.applyOne(ctx, sites, node, plan[node.Name])
+		}
+		return status
 	})
 }
 
@@ -182,7 +193,7 @@ func userSpaceStatus(node Node, output []byte) NodeStatus {
 	if err := json.Unmarshal(output, &status); err != nil {
 		return NodeStatus{Node: node, Emulator: UserSpace, Err: fmt.Errorf("node %s: the emulator's answer is no JSON: %w", node.Name, err)}
 	}
-	return NodeStatus{Node: node, Emulator: UserSpace, Scheduling: string(status.Scheduling), Classes: status.Classes}
+	return NodeStatus{Node: node, Emulator: UserSpace, Scheduling: string(status.Scheduling), Classes: status.Classes, process: status.PID}
 }
 
 func onAll(nodes []Node, do func(Node) NodeStatus) []NodeStatus {

@@ -21,6 +21,9 @@ type Node struct {
 	Site string
 	// Addresses are its addresses on the sites' network.
 	Addresses []netip.Addr
+	// process is the number of the container's first process on the machine
+	// of the container engine.
+	process int
 }
 
 // clusterLabel is kind's own on each node container.
@@ -46,6 +49,7 @@ func Docker(ctx context.Context, stdin io.Reader, arguments ...string) ([]byte, 
 // inspected is the part of docker inspect that is read.
 type inspected struct {
 	Name   string
+	State  struct{ Pid int }
 	Config struct {
 		Labels map[string]string
 	}
@@ -74,7 +78,7 @@ func RunningNodes(ctx context.Context, run Runner, sites []Site) ([]Node, error)
 	}
 	var nodes []Node
 	for _, container := range found {
-		node := Node{Name: strings.TrimPrefix(container.Name, "/"), Site: container.Config.Labels[clusterLabel]}
+		node := Node{Name: strings.TrimPrefix(container.Name, "/"), Site: container.Config.Labels[clusterLabel], process: container.State.Pid}
 		if !slices.ContainsFunc(sites, func(s Site) bool { return s.Name == node.Site }) {
 			continue
 		}
