@@ -257,7 +257,33 @@ func (d *decoder) typeInfo() wireType {
 			d.err = unknownTypeError{w.token}
 		}
 	}
+	if d.err == nil && !w.sizeAllowed() {
+		d.fail("data type 0x%02X cannot have a size of %d bytes", w.token, w.size)
+	}
 	return w
+}
+
+// sizeAllowed tells whether a client's declared size is one that the type may have.
+func (w wireType) sizeAllowed() bool {
+	switch w.token {
+	case typeIntN:
+		return w.size == 1 || w.size == 2 || w.size == 4 || w.size == 8
+	case typeBitN:
+		return w.size == 1
+	case typeFloatN, typeMoneyN, typeDateTimeN:
+		return w.size == 4 || w.size == 8
+	case typeGUID:
+		return w.size == 16
+	case typeNVarChar:
+		return w.size == lengthOfMax || (w.size <= maxBytes && w.size%2 == 0)
+	case typeBigVarChar, typeBigVarBinary:
+		return w.size == lengthOfMax || w.size <= maxBytes
+	case typeNChar:
+		return w.size <= maxBytes && w.size%2 == 0
+	case typeBigChar, typeBigBinary:
+		return w.size <= maxBytes
+	}
+	return true
 }
 
 // sqlType is the type that a client's TYPE_INFO means.
