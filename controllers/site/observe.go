@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// observation is what is known of a Site.
+type observation struct {
+	now          time.Time
+	unknownAfter time.Duration
+	site         *v1alpha1.Site
+	// health is what the heartbeat knows; known is false before the provider has seen the Site.
+	health sites.Health
+	known  bool
+	// storage is what the site has, nil when it could not be read; storageErr says why.
+	storage    *storage
+	storageErr error
+	// users are the SQLServers that run at the site, as namespace/name.
+	users []string
+}
+
+// storage is what decides where volumes can live.
+type storage struct {
+	classes    []storagev1.StorageClass
+	capacities []storagev1.CSIStorageCapacity
+	nodes      []corev1.Node
+	csiNodes   []storagev1.CSINode
+}
+
+// observe reads everything and decides nothing.
+func (r *reconciler) observe(ctx context.Context, key client.ObjectKey) (*observation, error) {
+	site := &v1alpha1.Site{}
+	if err := r.hub.Get(ctx, key, site); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	o := &observation{now: time.Now(), unknownAfter: r.sites.UnknownAfter(), site: site}
+	name := v1alpha1.SiteName(site.Name)
+	o.health, o.known = r.sites.Health(name)
+	if member, err := r.sites.Member(name); err == nil {
+		o.storage, o.storageErr = readStorage(ctx, member.Client)
+	}
+	var servers v1alpha1.SQLServerList
+	if err := r.hub.List(ctx, &servers); err != nil {
+		return nil, fmt.Errorf("listing SQLServers: %w", err)
+	}
+	for i := range servers.Items {
+		if servers.Items[i].Spec.Site == name {
+			o.users = append(o.users, servers.Items[i].Namespace+"/"+servers.Items[i].Name)
+		}
+	}
+	sort.Strings(o.users)
+	return o, nil
+}
+
+func readStorage(ctx context.Context, reader client.Reader) (*storage, error) {
+	var (
+		classes    storagev1.StorageClassList
+		capacities storagev1.CSIStorageCapacityList
+		nodes      corev1.NodeList
+		csiNodes   storagev1.CSINodeList
+	)
+	for _, list := range []client.ObjectList{&classes, &capacities, &nodes, &csiNodes} {
+		if err := reader.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("reading the storage of the site: %w", err)
+		}
+	}
+	return &storage{classes.Items, capacities.Items, nodes.Items, csiNodes.Items}, nil
+}

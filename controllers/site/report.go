@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/sites"
+)
+
+// refresh is how often heartbeat and round trip are written when nothing else has changed: every heartbeat would be
+// one write to the hub's etcd per site and five seconds.
+const refresh = 15 * time.Second
+
+// warnBefore is how long before their end credentials are warned of.
+const warnBefore = 7 * 24 * time.Hour
+
+// report writes the status when it says something new.
+func (r *reconciler) report(ctx context.Context, o *observation) error {
+	before := o.site.DeepCopy()
+	changes := fill(o)
+	if equality.Semantic.DeepEqual(before.Status, o.site.Status) {
+		return nil
+	}
+	if err := client.IgnoreNotFound(r.hub.Status().Patch(ctx, o.site, client.MergeFrom(before))); err != nil {
+		return fmt.Errorf("writing the status of Site %s: %w", o.site.Name, err)
+	}
+	conditions.Emit(r.events, o.site, changes)
+	return nil
+}
+
+// fill computes the status from the observation.
+func fill(o *observation) []conditions.Change {
+	status := &o.site.Status
+	old := status.DeepCopy()
+	changes := conditions.Set(&status.StatusBase, o.site.Generation, outcome(o))
+	if c := conditions.SetOne(&status.StatusBase, o.site.Generation, credentials(o)); c != nil && c.Old != nil {
+		changes = append(changes, *c)
+	}
+	if o.health.Version != "" {
+		status.KubernetesVersion, status.ClusterUID = o.health.Version, o.health.ClusterUID
+	}
+	if !o.health.CredentialsExpire.IsZero() {
+		status.CredentialsExpire = &metav1.Time{Time: o.health.CredentialsExpire}
+	} else if o.known {
+		status.CredentialsExpire = nil
+	}
+	if o.storage != nil {
+		status.StorageClasses = storageClasses(o.storage)
+	}
+	if beat := o.health.LastHeartbeat; !beat.IsZero() {
+		stale := old.LastHeartbeat == nil || beat.Sub(old.LastHeartbeat.Time) >= refresh
+		if stale || len(changes) > 0 {
+			status.LastHeartbeat = &metav1.Time{Time: beat.Truncate(time.Second)}
+			status.RoundTrip = &metav1.Duration{Duration: o.health.RoundTrip.Round(100 * time.Microsecond)}
+		}
+	}
+	return changes
+}
+
+// outcome says what is so, from the first of these that applies.
+func outcome(o *observation) conditions.Outcome {
+	var (
+		badConfig *sites.KubeconfigError
+		denied    *sites.CredentialsError
+		duplicate *sites.DuplicateClusterError
+	)
+	cause := o.health.Cause
+	switch {
+	case o.site.DeletionTimestamp != nil && len(o.users) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
+		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
+			"these servers run at the site: %s; delete them first, or set spec.lifecycle to Lost if the site is gone for good", strings.Join(o.users, ", ")))
+	case o.site.Spec.Lifecycle == v1alpha1.SiteLost:
+		return conditions.Outcome{Ready: metav1.ConditionFalse, Progress: conditions.Settled, Reason: conditions.ReasonSiteLost,
+			Message: "the site is declared lost: finalizers do not wait for it; set spec.lifecycle to Active should it return"}
+	case !o.known:
+		return conditions.Unknown(conditions.ReasonConnecting, "the first heartbeat is awaited")
+	case errors.As(cause, &badConfig):
+		return conditions.Stalled(conditions.ReasonKubeconfigInvalid, cause.Error())
+	case errors.As(cause, &denied) && !denied.Expired.IsZero():
+		return conditions.Stalled(conditions.ReasonCredentialsExpired, cause.Error())
+	case errors.As(cause, &denied):
+		return conditions.Stalled(conditions.ReasonCredentialsDenied, cause.Error())
+	case errors.As(cause, &duplicate):
+		return conditions.Stalled(conditions.ReasonDuplicateCluster, cause.Error())
+	case !o.health.Reachable(o.now, o.unknownAfter):
+		return unreachable(o)
+	case len(o.health.UnusableNamespaces) > 0:
+		return conditions.Stalled(conditions.ReasonNamespaceMissing, unusable(o))
+	case o.storageErr != nil:
+		return conditions.Unknown(conditions.ReasonSiteUnreachable, o.storageErr.Error())
+	}
+	return conditions.Ready(conditions.ReasonSiteReady, fmt.Sprintf("Kubernetes %s answers; namespaces %s",
+		o.health.Version, strings.Join(o.health.Namespaces, ", ")))
+}
+
+func unreachable(o *observation) conditions.Outcome {
+	cause := o.health.Cause
+	if cause == nil {
+		return conditions.Unknown(conditions.ReasonConnecting, "the site answers; its caches are being filled")
+	}
+	err := &sites.UnreachableError{Site: v1alpha1.SiteName(o.site.Name), Since: o.health.LastHeartbeat, Cause: cause}
+	return conditions.Unknown(conditions.ReasonSiteUnreachable, err.Error()+"; what is there is unknown, other sites are not affected")
+}
+
+func unusable(o *observation) string {
+	var parts []string
+	for ns, reason := range o.health.UnusableNamespaces {
+		parts = append(parts, fmt.Sprintf("namespace %s: %s", ns, reason))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, "; ") + fmt.Sprintf("; run `kubectl geosql site join %s` again or take it out of spec.allowedNamespaces", o.site.Name)
+}
+
+// credentials is the condition that warns before the kubeconfig ends.
+func credentials(o *observation) metav1.Condition {
+	c := metav1.Condition{Type: conditions.TypeCredentials}
+	expire := o.health.CredentialsExpire
+	switch {
+	case !o.known:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonConnecting, "the kubeconfig has not been read yet"
+	case expire.IsZero():
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonCredentialsGood, "the credentials tell no end"
+	case !o.now.Before(expire):
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpired
+		c.Message = fmt.Sprintf("they ended at %s; run `kubectl geosql site join %s` again", expire.UTC().Format(time.RFC3339), o.site.Name)
+	case expire.Sub(o.now) < warnBefore:
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpireSoon
+		c.Message = fmt.Sprintf("they end at %s; run `kubectl geosql site join %s` again before that", expire.UTC().Format(time.RFC3339), o.site.Name)
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonCredentialsGood
+		c.Message = "they end at " + expire.UTC().Format(time.RFC3339)
+	}
+	return c
+}
+
+// maxListed bounds what a status lists.
+const (
+	maxClasses = 64
+	maxNodes   = 256
+)
+
+func storageClasses(s *storage) []v1alpha1.StorageClassStatus {
+	var list []v1alpha1.StorageClassStatus
+	for i := range s.classes {
+		class := &s.classes[i]
+		entry := v1alpha1.StorageClassStatus{Name: class.Name, Provisioner: class.Provisioner,
+			Nodes: classNodes(s, class), Capacity: classCapacity(s, class)}
+		list = append(list, entry)
+	}
+	slices.SortFunc(list, func(a, b v1alpha1.StorageClassStatus) int { return strings.Compare(a.Name, b.Name) })
+	if len(list) > maxClasses {
+		list = list[:maxClasses]
+	}
+	return list
+}
