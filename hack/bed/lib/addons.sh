@@ -8,7 +8,9 @@ SHELL_REPOSITORY=geosql-bed-shell
 local_path_image() { echo "$LOCAL_PATH_REPOSITORY:$(tool_hash local-path)"; }
 shell_image() { echo "$SHELL_REPOSITORY:$(rootfs_hash)"; }
 
-addon_images_ready() { image_exists "$(local_path_image)" && image_exists "$(shell_image)"; }
+addon_images_ready() {
+  image_exists "$(local_path_image)" && image_exists "$(shell_image)" && [ "$(images_env_get SHELL_IMAGE)" = "$(shell_image)" ]
+}
 addon_images_make() {
   local dir
   dir=$(mktemp -d "$BED_CACHE/addons.XXXXXX")
@@ -25,6 +27,7 @@ DOCKERFILE
   rm -rf "$dir"
   image_prune "$LOCAL_PATH_REPOSITORY"
   image_prune "$SHELL_REPOSITORY"
+  images_env_set SHELL_IMAGE "$(shell_image)"
 }
 
 # storage_classes: lines of CLASS NODE,NODE... for $SITE. In tukwila no node has both `fast` and `archive`: a server

@@ -52,19 +52,22 @@ project_image() {
   echo "$tag"
 }
 
-# project_images: what the repository has of them, written to images.env too.
-project_images() {
-  local name package image lines
-  lines="SHELL_IMAGE=$(shell_image)"
+# images.env: lines of VARIABLE=IMAGE, for hack/bed/env, for Helm values and for tests.
+images_env_get() { sed -n "s/^$1=//p" "$IMAGES_ENV" 2>/dev/null; }
+images_env_set() { # images_env_set VARIABLE IMAGE
+  { grep -v "^$1=" "$IMAGES_ENV" 2>/dev/null || true; echo "$1=$2"; } | sort >"$IMAGES_ENV.new"
+  mv "$IMAGES_ENV.new" "$IMAGES_ENV"
+}
+
+project_images() { # those whose commands the repository has
+  local name package image
   for name in operator standin; do
     case $name in operator) package=geosql ;; *) package=$name ;; esac
     if compgen -G "$BED_REPO/cmd/$package/*.go" >/dev/null; then
       image=$(project_image "./cmd/$package" "$package" "geosql-$name" "$BED_REPO/images/$name.Dockerfile")
-      lines+=$'\n'"${name^^}_IMAGE=$image"
+      images_env_set "${name^^}_IMAGE" "$image"
     else
       echo "cmd/$package is not there; its image is left out" >&2
     fi
   done
-  printf '%s\n' "$lines" >"$IMAGES_ENV.new"
-  mv "$IMAGES_ENV.new" "$IMAGES_ENV"
 }
