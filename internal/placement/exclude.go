@@ -127,13 +127,13 @@ func (v *view) driverExcludes(provisioner string, node *corev1.Node) string {
 }
 
 // capacityExcludes compares what the driver publishes for the class in the node's topology segment with what the group
-// asks for. As in the scheduler, only drivers that announce storageCapacity and classes that wait for the pod count.
+// asks for. A class for which nothing is published, or that does not wait for the pod, is not looked at.
 func (v *view) capacityExcludes(g group, node *corev1.Node) string {
 	waits := g.class.VolumeBindingMode != nil && *g.class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	announces := slices.ContainsFunc(v.cluster.Drivers, func(d storagev1.CSIDriver) bool {
-		return d.Name == g.class.Provisioner && d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity
+	publishes := slices.ContainsFunc(v.cluster.Capacities, func(c storagev1.CSIStorageCapacity) bool {
+		return c.StorageClassName == g.className
 	})
-	if !waits || !announces {
+	if !waits || !publishes {
 		return ""
 	}
 	var total, largest resource.Quantity
@@ -157,7 +157,7 @@ func (v *view) capacityExcludes(g group, node *corev1.Node) string {
 		}
 	}
 	if best == nil {
-		return "the driver publishes no capacity"
+		return "no capacity is published there"
 	}
 	return fmt.Sprintf("%s free, %s asked for", best, &total)
 }

@@ -51,8 +51,7 @@ type Cluster struct {
 	Nodes []corev1.Node
 	// Classes are its storage classes.
 	Classes []storagev1.StorageClass
-	// Drivers are its CSIDrivers; only those with StorageCapacity have their capacities looked at.
-	Drivers []storagev1.CSIDriver
+
 	// CSINodes say which drivers run on which nodes.
 	CSINodes []storagev1.CSINode
 	// Capacities that drivers publish.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+// TypeRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now, and
+// that the operator does not restart by itself.
+const TypeRestartPending = "RestartPending"
+
+// Reasons of a SQLServer.
+const (
+	// ReasonRunning: the engine answers and has its logins.
+	ReasonRunning = "Running"
+	// ReasonCreating: objects of the server are being written.
+	ReasonCreating = "Creating"
+	// ReasonCredentialsLost: volumes exist whose passwords neither site nor hub have.
+	ReasonCredentialsLost = "CredentialsLost"
+	// ReasonCertificateInvalid: the Secret that spec.tls names is missing or can't be used.
+	ReasonCertificateInvalid = "CertificateInvalid"
+	// ReasonStorageClassNotFound: a storage class does not exist at the site.
+	ReasonStorageClassNotFound = "StorageClassNotFound"
+	// ReasonNoNodeForVolumes: no node of the site can serve all volumes of the server.
+	ReasonNoNodeForVolumes = "NoNodeForVolumes"
+	// ReasonVolumePending: a volume is not bound yet.
+	ReasonVolumePending = "VolumePending"
+	// ReasonVolumeCannotGrow: a volume should grow and its class does not allow it.
+	ReasonVolumeCannotGrow = "VolumeCannotGrow"
+	// ReasonObjectConflict: an object of the server's name at the site belongs to somebody else.
+	ReasonObjectConflict = "ObjectConflict"
+	// ReasonPodPending: the pod is not scheduled or not created yet.
+	ReasonPodPending = "PodPending"
+	// ReasonImagePullFailed: an image of the pod can't be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonPodNotReady: the pod runs and its engine does not serve.
+	ReasonPodNotReady = "PodNotReady"
+	// ReasonRestarting: the pod is being replaced.
+	ReasonRestarting = "Restarting"
+	// ReasonEngineNotAnswering: the engine can't be reached under its name.
+	ReasonEngineNotAnswering = "EngineNotAnswering"
+	// ReasonServerNameMismatch: the instance calls itself by another name than its pod's.
+	ReasonServerNameMismatch = "ServerNameMismatch"
+	// ReasonLoginFailed: the engine does not take the operator's passwords.
+	ReasonLoginFailed = "LoginFailed"
+	// ReasonLoginConflict: a login of the operator's name exists with another SID.
+	ReasonLoginConflict = "LoginConflict"
+	// ReasonRestartNeeded: what is declared takes effect with the next start of the pod (RestartPending).
+	ReasonRestartNeeded = "RestartNeeded"
+	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
+	ReasonUpToDate = "UpToDate"
+)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mssqlconf writes mssql.conf, the file with the settings of SQL Server on Linux
+// (docs/linux/configure/mssql-conf.md).
+package mssqlconf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+)
+
+// Path of the file in the engine's container.
+const Path = "/var/opt/mssql/mssql.conf"
+
+// Where the volumes are mounted, and what is on them.
+const (
+	DataMount   = "/var/opt/mssql"
+	LogMount    = "/var/opt/mssql-log"
+	TempDBMount = "/var/opt/mssql-tempdb"
+	BackupMount = "/var/opt/mssql-backup"
+	DataDir     = DataMount + "/data"
+	LogDir      = LogMount
+	TempDBDir   = TempDBMount
+	BackupDir   = BackupMount
+	TLSDir      = "/etc/geosql/tls"
+	// SnapshotDir is a distributor's snapshot folder.
+	SnapshotDir = BackupMount + "/ReplData"
+	// MirrorDir has a mirror of each distributor's snapshot folder, by the distributor's instance name.
+	MirrorDir = BackupMount + "/mirror"
+	// SnapshotShare is the share name under which a distributor's snapshot folder is known.
+	SnapshotShare = "ReplData"
+)
+
+// Settings are the values of mssql.conf by "section.key".
+type Settings map[string]string
+
+// managed are the settings that are the same for every server.
+var managed = Settings{
+	"EULA.accepteula":               "Y",
+	"filelocation.defaultdatadir":   DataDir,
+	"filelocation.defaultlogdir":    LogDir,
+	"filelocation.defaultbackupdir": BackupDir,
+	"hadr.hadrenabled":              "1",
+	"network.forceencryption":       "1",
+	"network.tcpport":               "1433",
+	"network.tlscert":               TLSDir + "/" + credentials.KeyCertificate,
+	"network.tlskey":                TLSDir + "/" + credentials.KeyPrivateKey,
+	// 1.3 needs TDS 8.0; 1.0 and 1.1 are broken.
+	"network.tlsprotocols": "1.2",
+	"sqlagent.enabled":     "true",
+}
+
+// reserved are settings that the operator sets in another way: arguments, environment or nothing at all.
+var reserved = []string{
+	"filelocation.masterdatafile", "filelocation.masterlogfile", "memory.memorylimitmb", "network.ipaddress",
+}
+
+// reservedSections are sections that belong to the operator as a whole: trace flags are arguments (spec.startup), the
+// mapping of snapshot folders follows the subscriptions.
+var reservedSections = []string{"traceflag", "uncmapping"}
+
+// Managed tells whether the operator manages a setting, so that a user may not set it. Case does not matter.
+func Managed(setting string) bool {
+	same := func(k string) bool { return strings.EqualFold(k, setting) }
+	section, _, _ := strings.Cut(setting, ".")
+	return slices.ContainsFunc(slices.Collect(maps.Keys(managed)), same) ||
+		slices.ContainsFunc(reserved, same) ||
+		slices.ContainsFunc(reservedSections, func(s string) bool { return strings.EqualFold(s, section) })
+}
+
+// Managers lists what Managed refuses, sorted, sections as "section.*".
+func Managers() []string {
+	all := slices.Collect(maps.Keys(managed))
+	all = append(all, reserved...)
+	for _, s := range reservedSections {
+		all = append(all, s+".*")
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Share is the UNC name of a distributor's snapshot folder as uncmapping takes it, with slashes.
+func Share(distributor v1alpha1.ServerName) string {
+	return "//" + credentials.HostName(distributor) + "/" + SnapshotShare
+}
+
+// Mirror is the folder in which a subscriber has the mirror of a distributor's snapshot folder.
+func Mirror(distributor v1alpha1.ServerName) string {
+	return MirrorDir + "/" + credentials.HostName(distributor)
+}
+
+// Render writes the file for a server: the user's settings, then the operator's, which win. A server maps the UNC name
+// of its own snapshot folder to the folder itself and those of the distributors from which it takes snapshots to their
+// mirrors.
+func Render(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
+	settings := Settings{}
+	for key, value := range user {
+		if !Managed(key) {
+			settings[key] = value
+		}
+	}
+	maps.Copy(settings, managed)
+	settings["uncmapping."+Share(server)] = SnapshotDir
+	for _, d := range distributors {
+		if d != server {
+			settings["uncmapping."+Share(d)] = Mirror(d)
+		}
+	}
+	sections := map[string][]string{}
+	for key, value := range settings {
+		section, name, _ := strings.Cut(key, ".")
+		sections[section] = append(sections[section], name+" = "+oneLine(value))
+	}
+	var file strings.Builder
+	for _, section := range slices.Sorted(maps.Keys(sections)) {
+		lines := sections[section]
+		slices.Sort(lines)
+		fmt.Fprintf(&file, "[%s]\n%s\n\n", section, strings.Join(lines, "\n"))
+	}
+	return file.String()
+}
+
+// oneLine keeps a value from adding lines, and so settings, of its own.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.NewReplacer("\r", " ", "\n", " ").Replace(s))
+}
