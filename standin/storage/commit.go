@@ -82,11 +82,11 @@ func (tx *Tx) commitLocal() (LSN, error) {
 	}
 	info := commitInfo{transaction: tx.id, time: nowUTC(), fork: db.currentFork()}
 	records = append(records, record{recordCommit, info.encode()})
-	lsn, undo, err := db.log.write(records, false)
+	lsn, end, undo, err := db.log.write(records, false)
 	if err != nil {
 		return LSN{}, err
 	}
-	err = setApplied(tx.conn, lsn)
+	err = setApplied(tx.conn, lsn, end)
 	if err == nil {
 		err = exec(tx.conn, "COMMIT")
 	}
@@ -95,7 +95,7 @@ func (tx *Tx) commitLocal() (LSN, error) {
 		return LSN{}, err
 	}
 	db.mu.Lock()
-	db.applied, db.appliedTime = lsn, info.time
+	db.applied, db.appliedEnd, db.appliedTime = lsn, end, info.time
 	if tx.capture.publishedNew != nil {
 		db.published = tx.capture.publishedNew
 	}

@@ -41,14 +41,15 @@ type Database struct {
 	mode     Mode
 	gate     Gate
 	identity Identity
-	// applied is the newest commit in the data file, acked the newest one that the gate confirmed.
-	applied, acked LSN
-	appliedTime    time.Time
-	published      map[string]bool
-	current        *Tx
-	readers        map[*Reader]struct{}
-	idle           []*sqlite.Conn
-	closed         error
+	// applied is the newest commit in the data file, appliedEnd the position after it, acked the newest commit that the
+	// gate confirmed.
+	applied, appliedEnd, acked LSN
+	appliedTime                time.Time
+	published                  map[string]bool
+	current                    *Tx
+	readers                    map[*Reader]struct{}
+	idle                       []*sqlite.Conn
+	closed                     error
 
 	redo       *redoLoop
 	background context.CancelFunc
@@ -120,6 +121,7 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 	}
 	db := newDatabase(files, opts, l)
 	db.state, db.mode = st, st.Mode
+	db.removeCopies()
 	if db.writer, err = db.connect(sqlite.OpenReadWrite); err == nil {
 		err = db.readInternal()
 	}
@@ -175,7 +177,11 @@ func (db *Database) initialise() error {
 	err = sqlitex.ExecuteScript(db.writer, `
 		CREATE TABLE __storage (key TEXT NOT NULL, value);
 		CREATE TABLE __storage_published (name TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
-		INSERT INTO __storage VALUES ('applied', zeroblob(10)), ('identity', '');`, nil)
+		INSERT INTO __storage VALUES ('applied', zeroblob(20)), ('identity', '');`, nil)
+	if err == nil {
+		db.appliedEnd = db.log.End()
+		err = setApplied(db.writer, LSN{}, db.appliedEnd)
+	}
 	if err == nil {
 		err = sqlitex.Execute(db.writer, "UPDATE __storage SET value = ? WHERE key = 'identity'",
 			&sqlitex.ExecOptions{Args: []any{string(id)}})
@@ -192,7 +198,10 @@ func (db *Database) readInternal() error {
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			switch stmt.ColumnText(0) {
 			case "applied":
-				stmt.ColumnBytes(1, db.applied[:])
+				var both [2 * len(LSN{})]byte
+				stmt.ColumnBytes(1, both[:])
+				copy(db.applied[:], both[:])
+				copy(db.appliedEnd[:], both[len(LSN{}):])
 				return nil
 			case "identity":
 				return json.Unmarshal([]byte(stmt.ColumnText(1)), &db.identity)

@@ -212,11 +212,11 @@ func (l *Log) flush() {
 }
 
 // write appends a transaction's records as blocks that are not published yet. undo takes them back.
-func (l *Log) write(records []record, newSegment bool) (commit LSN, undo func(), err error) {
+func (l *Log) write(records []record, newSegment bool) (commit, end LSN, undo func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
-		return LSN{}, nil, l.err
+		return LSN{}, LSN{}, nil, l.err
 	}
 	before := l.markLocked()
 	undo = func() {
@@ -226,7 +226,7 @@ func (l *Log) write(records []record, newSegment bool) (commit LSN, undo func(),
 	}
 	if newSegment {
 		if err := l.switchLocked(); err != nil {
-			return LSN{}, nil, err
+			return LSN{}, LSN{}, nil, err
 		}
 	}
 	now := time.Now()
@@ -234,11 +234,11 @@ func (l *Log) write(records []record, newSegment bool) (commit LSN, undo func(),
 		raw := append(make([]byte, blockHeader, blockHeader+len(body.bytes)), body.bytes...)
 		if err := l.writeBlockLocked(raw, now); err != nil {
 			l.rewindLocked(before)
-			return LSN{}, nil, err
+			return LSN{}, LSN{}, nil, err
 		}
 		commit = MakeLSN(l.last.VLF(), l.last.Block(), uint16(body.records))
 	}
-	return commit, undo, nil
+	return commit, l.written, undo, nil
 }
 
 func (l *Log) writeBlockLocked(raw []byte, now time.Time) error {

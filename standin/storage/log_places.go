@@ -50,13 +50,22 @@ func (l *Log) readTransaction(p transactionPlace) (*Transaction, error) {
 	return t, nil
 }
 
-// blockEnd is the position after the block that holds a record.
-func (l *Log) blockEnd(lsn LSN) (LSN, error) {
-	b, err := l.readBlock(lsn)
+// blockBefore is the block before the position end: the one that holds the commit applied, or, where a restored
+// database's log begins only after it, the one that the log says it continues.
+func (l *Log) blockBefore(applied, end LSN) (LSN, error) {
+	l.mu.Lock()
+	for _, s := range l.segments {
+		if MakeLSN(s.vlf, s.first, 0) == end {
+			l.mu.Unlock()
+			return s.prev, nil
+		}
+	}
+	l.mu.Unlock()
+	b, err := l.readBlock(applied)
 	if err != nil {
 		return LSN{}, err
 	}
-	return b.End(), nil
+	return b.LSN, nil
 }
 
 func (l *Log) readBlock(lsn LSN) (*Block, error) {

@@ -75,16 +75,7 @@ func (db *Database) becomePrimary(ctx context.Context) error {
 
 // cutUnfinished removes the blocks after the last whole transaction.
 func (db *Database) cutUnfinished() error {
-	applied, _ := db.Applied()
-	if applied.IsZero() {
-		oldest := db.log.Oldest()
-		return db.log.cutAt(oldest)
-	}
-	end, err := db.log.blockEnd(applied)
-	if err != nil {
-		return fmt.Errorf("cut an unfinished transaction: %w", err)
-	}
-	return db.log.cutAt(end)
+	return db.log.cutAt(db.end())
 }
 
 // BreakOff ends transactions and readers in progress with reason, without a change of mode; the gate keeps new ones out.
@@ -128,12 +119,12 @@ func (db *Database) BeginFork(ctx context.Context) (Fork, error) {
 	if mode := db.Mode(); mode != Primary {
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", ErrReadOnly)
 	}
-	info := commitInfo{transaction: transactionIDs.Add(1), time: nowUTC(), fork: uuid.New()}
-	lsn, undo, err := db.log.write([]record{{recordFork, info.encode()}}, true)
+	info := commitInfo{transaction: transactionIDs.Add(1), time: nowUTC(), fork: uuid.New(), forkStart: db.log.End()}
+	lsn, end, undo, err := db.log.write([]record{{recordFork, info.encode()}}, true)
 	if err != nil {
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
 	}
-	t := &Transaction{Commit: lsn, Time: info.time, fork: &Fork{ID: info.fork, Start: MakeLSN(lsn.VLF(), lsn.Block(), 0)}}
+	t := &Transaction{Commit: lsn, End: end, Time: info.time, fork: &Fork{ID: info.fork, Start: info.forkStart}}
 	if err := db.redo1([]*Transaction{t}); err != nil {
 		undo()
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
@@ -234,7 +225,7 @@ func (db *Database) undo1(t transactionPlace, before LSN) error {
 				return fmt.Errorf("take back the transaction at %s: %w", t.commit, err)
 			}
 		}
-		if err := setApplied(db.writer, before); err != nil {
+		if err := setApplied(db.writer, before, t.begin); err != nil {
 			return err
 		}
 		return setIdentity(db.writer, next)
@@ -244,7 +235,7 @@ func (db *Database) undo1(t transactionPlace, before LSN) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.applied, db.identity = before, next
+	db.applied, db.appliedEnd, db.identity = before, t.begin, next
 	return nil
 }
 

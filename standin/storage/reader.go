@@ -63,27 +63,30 @@ func (r *Reader) begin(ctx context.Context) error {
 	if err := sqlitex.ExecuteTransient(r.conn, "BEGIN", nil); err != nil {
 		return fmt.Errorf("begin to read: %w", err)
 	}
-	lsn, err := readApplied(r.conn)
+	lsn, _, err := readApplied(r.conn)
 	if err != nil {
 		return err
 	}
 	return r.db.confirm(ctx, lsn)
 }
 
-func readApplied(conn *sqlite.Conn) (lsn LSN, err error) {
+func readApplied(conn *sqlite.Conn) (lsn, end LSN, err error) {
 	stmt, err := conn.Prepare("SELECT value FROM main.__storage WHERE key = 'applied'")
 	if err != nil {
-		return lsn, fmt.Errorf("read the position: %w", err)
+		return lsn, end, fmt.Errorf("read the position: %w", err)
 	}
 	defer stmt.Reset()
 	more, err := stmt.Step()
 	if err != nil {
-		return lsn, fmt.Errorf("read the position: %w", err)
+		return lsn, end, fmt.Errorf("read the position: %w", err)
 	}
 	if more {
-		stmt.ColumnBytes(0, lsn[:])
+		var both [2 * len(LSN{})]byte
+		stmt.ColumnBytes(0, both[:])
+		copy(lsn[:], both[:])
+		copy(end[:], both[len(lsn):])
 	}
-	return lsn, nil
+	return lsn, end, nil
 }
 
 // Conn is the connection; only for reading, between Use and leave.

@@ -103,21 +103,25 @@ type commitInfo struct {
 	transaction uint64
 	time        time.Time
 	fork        uuid.UUID
+	// forkStart is where a new fork leaves the one before it: the end of the log then, in the virtual log file before.
+	forkStart LSN
 }
 
 func (c commitInfo) encode() []byte {
 	buf := binary.BigEndian.AppendUint64(nil, c.transaction)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(c.time.UnixNano()))
-	return append(buf, c.fork[:]...)
+	buf = append(buf, c.fork[:]...)
+	return append(buf, c.forkStart[:]...)
 }
 
 func decodeCommit(payload []byte) (commitInfo, error) {
-	if len(payload) != 32 {
-		return commitInfo{}, fmt.Errorf("commit record has %d bytes instead of 32", len(payload))
+	if len(payload) != 42 {
+		return commitInfo{}, fmt.Errorf("commit record has %d bytes instead of 42", len(payload))
 	}
 	c := commitInfo{transaction: binary.BigEndian.Uint64(payload)}
 	c.time = time.Unix(0, int64(binary.BigEndian.Uint64(payload[8:]))).UTC()
 	copy(c.fork[:], payload[16:])
+	copy(c.forkStart[:], payload[32:])
 	return c, nil
 }
 

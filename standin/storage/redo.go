@@ -23,12 +23,7 @@ const (
 // position: a crash repeats all or nothing of it. It returns how many transactions that were. With hardenedOnly it
 // leaves what is not on this server's disk yet.
 func (db *Database) redoBatch(ctx context.Context, hardenedOnly bool) (int, error) {
-	applied, _ := db.Applied()
-	start := applied
-	if !start.IsZero() {
-		start = MakeLSN(applied.VLF(), applied.Block(), 0)
-	}
-	f, err := db.log.Follow(start)
+	f, err := db.log.Follow(db.end())
 	if err != nil {
 		return 0, err
 	}
@@ -43,9 +38,6 @@ func (db *Database) redoBatch(ctx context.Context, hardenedOnly bool) (int, erro
 		}
 		if t == nil {
 			break
-		}
-		if !applied.Less(t.Commit) {
-			continue
 		}
 		for _, rec := range t.records {
 			size += len(rec.payload)
@@ -64,7 +56,7 @@ func (db *Database) redoBatch(ctx context.Context, hardenedOnly bool) (int, erro
 
 // redo1 applies a batch; the caller has the turn.
 func (db *Database) redo1(batch []*Transaction) error {
-	next := db.Identity()
+	next, last := db.Identity(), batch[len(batch)-1]
 	err := db.inRedoTransaction(func() error {
 		for _, t := range batch {
 			if err := applyRecords(db.writer, t.records); err != nil {
@@ -74,7 +66,7 @@ func (db *Database) redo1(batch []*Transaction) error {
 				next.Forks = append(next.Forks, *t.fork)
 			}
 		}
-		if err := setApplied(db.writer, batch[len(batch)-1].Commit); err != nil {
+		if err := setApplied(db.writer, last.Commit, last.End); err != nil {
 			return err
 		}
 		return setIdentity(db.writer, next)
@@ -82,9 +74,8 @@ func (db *Database) redo1(batch []*Transaction) error {
 	if err != nil {
 		return err
 	}
-	last := batch[len(batch)-1]
 	db.mu.Lock()
-	db.applied, db.appliedTime, db.identity = last.Commit, last.Time, next
+	db.applied, db.appliedEnd, db.appliedTime, db.identity = last.Commit, last.End, last.Time, next
 	db.mu.Unlock()
 	return nil
 }
@@ -130,13 +121,20 @@ func applyRecords(conn *sqlite.Conn, records []record) error {
 	return nil
 }
 
-func setApplied(conn *sqlite.Conn, lsn LSN) error {
+// end is the position after the newest commit in the data file.
+func (db *Database) end() LSN {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.appliedEnd
+}
+
+func setApplied(conn *sqlite.Conn, lsn, end LSN) error {
 	stmt, err := conn.Prepare("UPDATE main.__storage SET value = ? WHERE key = 'applied'")
 	if err != nil {
 		return fmt.Errorf("note the applied position: %w", err)
 	}
 	defer stmt.Reset()
-	stmt.BindBytes(1, lsn[:])
+	stmt.BindBytes(1, append(append([]byte{}, lsn[:]...), end[:]...))
 	if _, err := stmt.Step(); err != nil {
 		return fmt.Errorf("note the applied position: %w", err)
 	}

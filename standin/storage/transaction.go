@@ -97,7 +97,7 @@ func (r *transactionReader) add(b *Block) (*Transaction, error) {
 		t := r.current
 		t.Commit, t.End, t.ID, t.Time = lsn, b.End(), c.transaction, c.time
 		if rec.kind == recordFork {
-			t.fork = &Fork{ID: c.fork, Start: b.LSN}
+			t.fork = &Fork{ID: c.fork, Start: c.forkStart}
 		}
 		r.current = nil
 		return t, nil

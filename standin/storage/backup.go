@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// BackupOptions are the options of a backup.
+type BackupOptions struct {
+	// CopyOnly leaves the chain of backups as it is.
+	CopyOnly bool
+	Compress bool
+	// Server is the server's name for the header, Note the caller's own words in it.
+	Server string
+	Note   json.RawMessage
+	// Progress, when set, is told the bytes done and to do.
+	Progress func(done, total int64)
+}
+
+var snapshotNumber atomic.Uint64
+
+// Backup writes a full backup set: the data file at one moment. Writers go on meanwhile.
+func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
+	started := nowUTC()
+	hold := fmt.Sprintf("%s backup %d", HoldReplica, snapshotNumber.Add(1))
+	if err := db.HoldLog(hold, db.end()); err != nil {
+		return BackupHeader{}, err
+	}
+	defer db.HoldLog(hold, LSN{})
+	s, err := db.copyData(ctx)
+	if err != nil {
+		return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
+	}
+	defer s.close()
+	h := db.header(DatabaseBackup, opts)
+	h.Started, h.Size = started, s.size
+	if h.Identity, err = s.identity(); err != nil {
+		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
+	}
+	if err := db.locate(&h, s.applied, s.end); err != nil {
+		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
+	}
+	w, err := newBackupWriter(out, h)
+	if err == nil {
+		err = copyWithProgress(ctx, w, s.file, s.size, opts.Progress)
+	}
+	if err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
+	}
+	return h, nil
+}
+
+// NoteBackup makes a full backup that was stored safely the base of log backups.
+func (db *Database) NoteBackup(h BackupHeader) error {
+	if h.CopyOnly || h.Kind != DatabaseBackup {
+		return nil
+	}
+	return db.changeState(func(s *state) {
+		s.FullBackup = h.Last
+		if s.LogBackup.IsZero() {
+			s.LogBackup = h.Last
+		}
+	})
+}
+
+func (db *Database) header(kind BackupKind, opts BackupOptions) BackupHeader {
+	return BackupHeader{Kind: kind, Database: db.opts.Name, Server: opts.Server, Identity: db.Identity(),
+		RecoveryModel: db.RecoveryModel(), CopyOnly: opts.CopyOnly, Compressed: opts.Compress, Started: nowUTC(),
+		Files: db.files, Note: opts.Note}
+}
+
+// locate fills in where the log goes on after the commit applied, which ends at end.
+func (db *Database) locate(h *BackupHeader, applied, end LSN) error {
+	prev, err := db.log.blockBefore(applied, end)
+	if err != nil {
+		return err
+	}
+	h.First, h.Last, h.Prev, h.Bytes = end, end, prev, db.log.Bytes(end)
+	return nil
+}
+
+// dataCopy is a consistent copy of the data file, beside it.
+type dataCopy struct {
+	path    string
+	file    *os.File
+	size    int64
+	applied LSN
+	end     LSN
+}
+
+func (c *dataCopy) close() {
+	if c.file != nil {
+		c.file.Close()
+	}
+	os.Remove(c.path)
+}
+
+func (c *dataCopy) identity() (Identity, error) {
+	conn, err := sqlite.OpenConn("file:"+uriPath(c.path)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
+	if err != nil {
+		return Identity{}, fmt.Errorf("read the copy: %w", err)
+	}
+	defer conn.Close()
+	var id Identity
+	text, err := sqlitex.ResultText(conn.Prep("SELECT value FROM __storage WHERE key = 'identity'"))
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &id)
+	}
+	if err != nil {
+		return id, fmt.Errorf("read the copy: %w", err)
+	}
+	return id, nil
+}
+
+const copyPattern = ".copy-*"
+
+func (db *Database) copyData(ctx context.Context) (_ *dataCopy, err error) {
+	src, err := db.connect(sqlite.OpenReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if err := exec(src, "BEGIN"); err != nil {
+		return nil, fmt.Errorf("copy the data file: %w", err)
+	}
+	c := &dataCopy{path: fmt.Sprintf("%s.copy-%d", db.files.Data, snapshotNumber.Add(1))}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.applied, c.end, err = readApplied(src); err != nil {
+		return nil, err
+	}
+	if err := copyPages(ctx, src, c.path); err != nil {
+		return nil, fmt.Errorf("copy the data file: %w", err)
+	}
+	if c.file, err = os.Open(c.path); err != nil {
+		return nil, fmt.Errorf("copy the data file: %w", err)
+	}
+	info, err := c.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("copy the data file: %w", err)
+	}
+	c.size = info.Size()
+	return c, nil
+}
+
+func copyPages(ctx context.Context, src *sqlite.Conn, path string) error {
+	os.Remove(path)
+	dst, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	// The copy is thrown away unless it is complete.
+	if err := executeScript(dst, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF"); err != nil {
+		return err
+	}
+	b, err := sqlite.NewBackup(dst, "main", src, "main")
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := b.Step(256)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || !more {
+			if e := b.Close(); err == nil {
+				err = e
+			}
+			return err
+		}
+	}
+}
+
+// removeCopies removes copies that a crash left behind.
+func (db *Database) removeCopies() {
+	left, _ := filepath.Glob(db.files.Data + copyPattern)
+	for _, path := range left {
+		os.Remove(path)
+	}
+}
+
+func copyWithProgress(ctx context.Context, w io.Writer, r io.Reader, total int64, progress func(done, total int64)) error {
+	buf := make([]byte, backupChunk)
+	var done int64
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, e := w.Write(buf[:n]); e != nil {
+				return e
+			}
+			done += int64(n)
+			if progress != nil {
+				progress(done, total)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("read the copy: %w", err)
+		}
+	}
+}
+
+// BackupLog writes a log backup set: the log since the last one, up to the last whole transaction.
+func (db *Database) BackupLog(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
+	st := db.currentState()
+	switch {
+	case st.RecoveryModel == Simple:
+		return BackupHeader{}, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, ErrNotFull)
+	case st.FullBackup.IsZero():
+		return BackupHeader{}, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, ErrNoBackupBase)
+	}
+	h := db.header(LogBackup, opts)
+	h.First, h.DatabaseBackup = st.LogBackup, st.FullBackup
+	end := db.end()
+	h.Last = end
+	w, err := newBackupWriter(out, h)
+	if err == nil {
+		err = db.copyLog(ctx, w, h.First, end)
+	}
+	if err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		return h, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, err)
+	}
+	return h, nil
+}
+
+// NoteLogBackup lets go of log whose backup was stored safely.
+func (db *Database) NoteLogBackup(h BackupHeader) error {
+	if h.CopyOnly || h.Kind != LogBackup {
+		return nil
+	}
+	if err := db.changeState(func(s *state) { s.LogBackup = h.Last }); err != nil {
+		return err
+	}
+	return db.TruncateLog()
+}
+
+func (db *Database) copyLog(ctx context.Context, w io.Writer, from, end LSN) error {
+	f, err := db.log.Follow(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for f.Position().Less(end) {
+		b, err := f.TryNext()
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return nil
+		}
+		if _, err := w.Write(b.Raw); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// BackupPositions are the positions of the last full and of the last log backup; zero before the first.
+func (db *Database) BackupPositions() (full, log LSN) {
+	st := db.currentState()
+	return st.FullBackup, st.LogBackup
+}
+
+// SetBackupPositions is for a secondary that is told of the primary's backups.
+func (db *Database) SetBackupPositions(full, log LSN) error {
+	st := db.currentState()
+	if st.FullBackup == full && st.LogBackup == log {
+		return nil
+	}
+	return db.changeState(func(s *state) { s.FullBackup, s.LogBackup = full, log })
+}
