@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"fmt"
+	"strings"
+)
+
+// State of a vote.
+type State string
+
+const (
+	// StateReleased means that nobody holds the vote: the group is new, or its holder took the engine OFFLINE and saw
+	// RESOLVING.
+	StateReleased State = "Released"
+	// StateClaimed means that a server asks for the vote and has not been seen as PRIMARY in this term.
+	StateClaimed State = "Claimed"
+	// StateHeld means that the holder was PRIMARY in this term.
+	StateHeld State = "Held"
+)
+
+// Holder identifies one run of one engine.
+type Holder struct {
+	// Server is the instance's name, "<object name>-0".
+	Server string
+	// PodUID is the pod's UID.
+	PodUID string
+	// Engine identifies the run of the engine within the pod: the start time of its process, or the container's id.
+	Engine string
+	// Nonce tells one swap from another: a swap whose answer was lost is recognised by it.
+	Nonce string
+}
+
+// String is "server/podUID/engine/nonce", the Lease's holderIdentity; empty for nobody.
+func (h Holder) String() string {
+	if h.Server == "" {
+		return ""
+	}
+	return strings.Join([]string{h.Server, h.PodUID, h.Engine, h.Nonce}, "/")
+}
+
+// ParseHolder reads what String wrote.
+func ParseHolder(s string) (Holder, error) {
+	if s == "" {
+		return Holder{}, nil
+	}
+	parts := strings.Split(s, "/")
+	if len(parts) != 4 || parts[0] == "" {
+		return Holder{}, fmt.Errorf("holder identity %q is not server/podUID/engine/nonce", s)
+	}
+	return Holder{Server: parts[0], PodUID: parts[1], Engine: parts[2], Nonce: parts[3]}, nil
+}
+
+// SameRun says whether both are one run of one engine.
+func (h Holder) SameRun(o Holder) bool {
+	return h.Server == o.Server && h.PodUID == o.PodUID && h.Engine == o.Engine
+}
+
+// Record is one vote: what one group's Lease at one voter says.
+type Record struct {
+	// Term grows with every claim; 0 is a group that was never held.
+	Term int64
+	// State of the vote.
+	State State
+	// Holder of the vote.
+	Holder Holder
+	// InitialPrimary is the only server that may claim term 1.
+	InitialPrimary string
+	// Generation of the voter set that this Lease belongs to.
+	Generation int64
+}
