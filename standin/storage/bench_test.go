@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/storage"
+)
+
+func benchmarkCommits(b *testing.B, sessions int) {
+	g := NewWithT(b)
+	db, err := storage.Create(context.Background(), filesIn(b.TempDir(), "db"), storage.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer db.Close()
+	_, err = write(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+	g.Expect(err).NotTo(HaveOccurred())
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	b.ResetTimer()
+	for range sessions {
+		wait.Go(func() {
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				if err := insertRows(db, n, 1); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+}
+
+// insertRows inserts 1 KB rows with prepared text.
+func insertRows(db *storage.Database, first, n int64) error {
+	ctx := context.Background()
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	leave, err := tx.Use(ctx)
+	if err != nil {
+		return err
+	}
+	stmt := tx.Conn().Prep("INSERT INTO t VALUES (?, ?)")
+	for i := range n {
+		stmt.BindInt64(1, first+i)
+		stmt.BindText(2, kilobyte)
+		if _, err := stmt.Step(); err != nil {
+			leave()
+			return err
+		}
+		if err := stmt.Reset(); err != nil {
+			leave()
+			return err
+		}
+	}
+	leave()
+	_, err = tx.Commit(ctx)
+	return err
+}
+
+var kilobyte = fmt.Sprintf("%01000d", 7)
+
+func BenchmarkCommits1(b *testing.B)  { benchmarkCommits(b, 1) }
+func BenchmarkCommits64(b *testing.B) { benchmarkCommits(b, 64) }
+
+// BenchmarkRedo compares the rate at which rows are captured (1,000 a transaction) with that of redoing them.
+func BenchmarkRedo(b *testing.B) {
+	g := NewWithT(b)
+	db, err := storage.Create(context.Background(), filesIn(b.TempDir(), "db"), storage.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer db.Close()
+	_, err = write(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+	g.Expect(err).NotTo(HaveOccurred())
+	other := seed(g, db, b.TempDir())
+	defer other.Close()
+	b.ResetTimer()
+	for i := range b.N {
+		g.Expect(insertRows(db, int64(i)*1000, 1000)).To(Succeed())
+	}
+	capture := b.Elapsed()
+	b.ReportMetric(float64(b.N*1000)/capture.Seconds(), "captured-rows/s")
+	ship(g, db, other)
+	b.ReportMetric(float64(b.N*1000)/(b.Elapsed()-capture).Seconds(), "redone-rows/s")
+}
