@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// Annotations of a group's Lease, beside holderIdentity and leaseTransitions (the term).
+const (
+	annotationState          = "geosql.dev/vote-state"
+	annotationInitialPrimary = "geosql.dev/initial-primary"
+	annotationGeneration     = "geosql.dev/voter-generation"
+)
+
+// LeaseName is the name of a group's Lease at every voter, in the group's namespace.
+func LeaseName(group string) string { return "geosql-" + group }
+
+// NewLease is the Lease of a group that was never held. The manager creates it at every voter before anybody may claim
+// the first term; an agent never creates one.
+func NewLease(namespace, group, initialPrimary string, generation int64) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: LeaseName(group)}}
+	encode(lease, Record{State: StateReleased, InitialPrimary: initialPrimary, Generation: generation})
+	return lease
+}
+
+// LeaseVoter keeps a vote in a coordination.k8s.io/v1 Lease. renewTime is written for people to read and never trusted.
+type LeaseVoter struct {
+	site   string
+	leases coordinationclient.LeaseInterface
+	name   string
+	// labels as last read: an update replaces them.
+	labels map[string]string
+}
+
+// NewLeaseVoter makes the voter of one site for one group.
+func NewLeaseVoter(site string, leases coordinationclient.LeaseInterface, group string) *LeaseVoter {
+	return &LeaseVoter{site: site, leases: leases, name: LeaseName(group)}
+}
+
+// Name implements Voter.
+func (v *LeaseVoter) Name() string { return v.site }
+
+// Read implements Voter. It reads from the API server's storage, not from a cache.
+func (v *LeaseVoter) Read(ctx context.Context) (Record, string, error) {
+	lease, err := v.leases.Get(ctx, v.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Record{}, "", ErrAbsent
+	}
+	if err != nil {
+		return Record{}, "", fmt.Errorf("reading lease %s at %s: %w", v.name, v.site, err)
+	}
+	record, err := DecodeLease(lease)
+	if err != nil {
+		return Record{}, "", fmt.Errorf("lease %s at %s: %w", v.name, v.site, err)
+	}
+	v.labels = lease.Labels
+	return record, lease.ResourceVersion, nil
+}
+
+// Swap implements Voter by an update that carries the resourceVersion, in one round trip.
+func (v *LeaseVoter) Swap(ctx context.Context, version string, r Record) (string, error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, ResourceVersion: version, Labels: v.labels}}
+	encode(lease, r)
+	updated, err := v.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		return "", ErrConflict
+	}
+	if err != nil {
+		return "", fmt.Errorf("updating lease %s at %s: %w", v.name, v.site, err)
+	}
+	return updated.ResourceVersion, nil
+}
+
+func encode(lease *coordinationv1.Lease, r Record) {
+	holder, term, now := r.Holder.String(), int32(r.Term), metav1.NowMicro()
+	lease.Spec.HolderIdentity = &holder
+	lease.Spec.LeaseTransitions = &term
+	lease.Spec.RenewTime = &now
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[annotationState] = string(r.State)
+	lease.Annotations[annotationInitialPrimary] = r.InitialPrimary
+	lease.Annotations[annotationGeneration] = strconv.FormatInt(r.Generation, 10)
+}
+
+// DecodeLease reads a vote from its Lease. A Lease that this package did not write is an error: it grants nothing.
+func DecodeLease(lease *coordinationv1.Lease) (Record, error) {
+	var r Record
+	switch r.State = State(lease.Annotations[annotationState]); r.State {
+	case StateReleased, StateClaimed, StateHeld:
+	default:
+		return Record{}, fmt.Errorf("annotation %s is %q, not Released, Claimed or Held", annotationState, r.State)
+	}
+	generation, err := strconv.ParseInt(lease.Annotations[annotationGeneration], 10, 64)
+	if err != nil {
+		return Record{}, fmt.Errorf("annotation %s: %w", annotationGeneration, err)
+	}
+	r.Generation = generation
+	r.InitialPrimary = lease.Annotations[annotationInitialPrimary]
+	if lease.Spec.LeaseTransitions == nil || *lease.Spec.LeaseTransitions < 0 {
+		return Record{}, fmt.Errorf("spec.leaseTransitions is not a term")
+	}
+	r.Term = int64(*lease.Spec.LeaseTransitions)
+	if lease.Spec.HolderIdentity != nil {
+		if r.Holder, err = ParseHolder(*lease.Spec.HolderIdentity); err != nil {
+			return Record{}, err
+		}
+	}
+	return r, nil
+}
