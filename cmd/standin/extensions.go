@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"geosql.dev/operator/standin/config"
+	"geosql.dev/operator/standin/engine"
+)
+
+// extensions are installed into the instance in this order. A new one is a line here.
+func extensions(settings *config.Settings) []engine.Extension {
+	return []engine.Extension{}
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/config"
+	"geosql.dev/operator/standin/tds"
+)
+
+// load writes mssql.conf into a new root and loads it.
+func load(t *testing.T, conf string, environment []string, args ...string) (*config.Settings, error) {
+	t.Helper()
+	g := NewWithT(t)
+	root := t.TempDir()
+	if conf != "" {
+		g.Expect(os.WriteFile(filepath.Join(root, "mssql.conf"), []byte(conf), 0o600)).To(Succeed())
+	}
+	a, err := config.ParseArguments(append([]string{"--root", root}, args...))
+	g.Expect(err).NotTo(HaveOccurred())
+	return config.Load(a, append([]string{"ACCEPT_EULA=Y"}, environment...), "tuk-sql-0.example.net")
+}
+
+func TestArguments(t *testing.T) {
+	g := NewWithT(t)
+	a, err := config.ParseArguments([]string{"-T1448", "-T", "9567", "-k100", "-m\"SQLCMD\"", "-c", "-e", "/e/log", "-d/d/master.mdf", "--root=/r", "--server-name", "one"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(a.TraceFlags).To(Equal([]int{1448, 9567}))
+	g.Expect(a.CheckpointMBPerSecond).To(Equal(100))
+	g.Expect(a.SingleUser).To(BeTrue())
+	g.Expect(a.SingleUserApp).To(Equal("SQLCMD"))
+	g.Expect(a.ErrorLog).To(Equal("/e/log"))
+	g.Expect(a.MasterData).To(Equal("/d/master.mdf"))
+	g.Expect(a.Root).To(Equal("/r"))
+	g.Expect(a.ServerName).To(Equal("one"))
+	g.Expect(a.Idle).To(Equal([]string{"-c"}))
+	g.Expect(a.Options).To(Equal([]string{"-T1448", "-T9567", "-k100", "-m\"SQLCMD\"", "-c", "-e/e/log", "-d/d/master.mdf"}))
+	for _, wrong := range [][]string{{"-T"}, {"-Tx"}, {"-k0"}, {"-q"}, {"--frob"}, {"stray"}, {"--root"}, {"-sX"}, {"-"}} {
+		_, err := config.ParseArguments(wrong)
+		g.Expect(err).To(HaveOccurred(), "%v", wrong)
+	}
+}
+
+func TestEnvironmentGoesBeforeTheFile(t *testing.T) {
+	g := NewWithT(t)
+	conf := "[network]\ntcpport = 1500\nipaddress = 127.0.0.2\nforceencryption = 1\n[hadr]\nhadrenabled=1\n[sqlagent]\nenabled = false\n" +
+		"[filelocation]\ndefaultdatadir = /file/data\ndefaultbackupdir = /file/backup\n[memory]\nmemorylimitmb = 512\n" +
+		"# comment\n[traceflag]\ntraceflag0 = 1448\ntraceflag1=9567\n[uncmapping]\n//quincy/ReplData = /var/opt/mssql/mirror/quincy\n"
+	s, err := load(t, conf, []string{"MSSQL_TCP_PORT=0", "MSSQL_AGENT_ENABLED=true", "MSSQL_BACKUP_DIR=/env/backup"}, "-T3604")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Port).To(Equal(0))
+	g.Expect(s.Address).To(Equal("127.0.0.2"))
+	g.Expect(s.TLS.ForceEncryption).To(BeTrue())
+	g.Expect(s.HADREnabled).To(BeTrue())
+	g.Expect(s.AgentEnabled).To(BeTrue())
+	g.Expect(s.DataDir).To(Equal("/file/data"))
+	g.Expect(s.LogDir).To(Equal("/file/data"))
+	g.Expect(s.BackupDir).To(Equal("/env/backup"))
+	g.Expect(s.MemoryLimit()).To(Equal(int64(512 << 20)))
+	g.Expect(s.TraceFlags).To(Equal([]int{3604, 1448, 9567}))
+	g.Expect(s.UNCMapping).To(Equal(map[string]string{"//quincy/ReplData": "/var/opt/mssql/mirror/quincy"}))
+	g.Expect(s.ServerName).To(Equal("tuk-sql-0"))
+	g.Expect(s.Warnings).To(BeEmpty())
+}
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	s, err := load(t, "", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Port).To(Equal(1433))
+	g.Expect(s.DataDir).To(Equal(filepath.Join(s.Root, "data")))
+	g.Expect(s.ErrorLog).To(Equal(filepath.Join(s.Root, "log", "errorlog")))
+	g.Expect(s.Edition).To(Equal("Developer Edition (64-bit)"))
+	g.Expect(s.MemoryLimit()).To(BeNumerically(">", 0))
+}
+
+func TestNothingIsIgnoredSilently(t *testing.T) {
+	g := NewWithT(t)
+	s, err := load(t, "[network]\nfrobnicate = 1\n[control]\nwritethrough = 1\n[telemetry]\ncustomerfeedback = false\n", []string{"MSSQL_FROB=1", "MSSQL_DUMP_DIR=/d", "OTHER=1"}, "-x")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Warnings).To(ConsistOf(
+		ContainSubstring("network.frobnicate is unknown"),
+		ContainSubstring("control.writethrough has no effect"),
+		ContainSubstring("telemetry.customerfeedback has no effect"),
+		ContainSubstring("MSSQL_FROB is unknown"),
+		ContainSubstring("MSSQL_DUMP_DIR has no effect"),
+		ContainSubstring("-x has no effect"),
+	))
+}
+
+func TestWhatCannotBeStartedWith(t *testing.T) {
+	for name, c := range map[string]struct {
+		conf        string
+		environment []string
+		args        []string
+		names       string
+	}{
+		"licence":            {environment: []string{"ACCEPT_EULA="}, names: "ACCEPT_EULA"},
+		"port":               {environment: []string{"MSSQL_TCP_PORT=x"}, names: "MSSQL_TCP_PORT"},
+		"port in file":       {conf: "[network]\ntcpport = 70000", names: "network.tcpport"},
+		"trailing letters":   {environment: []string{"MSSQL_TCP_PORT=1433x"}, names: "MSSQL_TCP_PORT"},
+		"flag":               {environment: []string{"MSSQL_ENABLE_HADR=perhaps"}, names: "MSSQL_ENABLE_HADR"},
+		"edition":            {environment: []string{"MSSQL_PID=AAAAA-BBBBB-CCCCC-DDDDD-EEEEE"}, names: "MSSQL_PID"},
+		"collation":          {environment: []string{"MSSQL_COLLATION=Turkish_CI_AS"}, names: "MSSQL_COLLATION"},
+		"relative directory": {environment: []string{"MSSQL_DATA_DIR=data"}, names: "MSSQL_DATA_DIR"},
+		"broken line":        {conf: "[network]\nnonsense\n", names: "line 2"},
+		"no section":         {conf: "tcpport = 1\n", names: "line 1"},
+		"uncmapping":         {conf: "[uncmapping]\nhost = /x\n", names: "uncmapping"},
+		"trace flag":         {conf: "[traceflag]\ntraceflag0 = x\n", names: "traceflag0"},
+		"long name":          {args: []string{"--server-name", "a-name-beyond-15-characters"}, names: "15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := load(t, c.conf, c.environment, c.args...)
+			var refused *config.RefusedError
+			g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
+			g.Expect(refused.Text).To(ContainSubstring(c.names))
+		})
+	}
+}
+
+func TestLicenceInTheFile(t *testing.T) {
+	_, err := load(t, "[EULA]\naccepteula = Y\n", []string{"ACCEPT_EULA="})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+func TestPasswordPolicy(t *testing.T) {
+	g := NewWithT(t)
+	for _, good := range []string{"Passw0rd", "pass-w0rd", "PASS-w0rd", "ÄÖÜäöü12", "Password!"} {
+		g.Expect(config.CheckPassword(good)).To(Succeed(), good)
+	}
+	for bad, why := range map[string]string{"": "MSSQL_SA_PASSWORD", "Pw0rd!x": "too short", "password1": "complex", "PASSWORD": "complex"} {
+		err := config.CheckPassword(bad)
+		g.Expect(err).To(MatchError(ContainSubstring(why)), bad)
+		if bad != "" {
+			g.Expect(err.Error()).NotTo(ContainSubstring(bad))
+		}
+	}
+}
+
+func TestTLSProtocols(t *testing.T) {
+	g := NewWithT(t)
+	signed := func() (tls.Certificate, error) { return tds.SelfSigned("x") }
+	c, err := config.TLSSettings{}.Config(signed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.MinVersion).To(Equal(uint16(tls.VersionTLS12)))
+	c, err = config.TLSSettings{Protocols: []string{"1.2", "1.1"}}.Config(signed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.MinVersion).To(Equal(uint16(tls.VersionTLS11)))
+	g.Expect(c.MaxVersion).To(Equal(uint16(tls.VersionTLS12)))
+	_, err = config.TLSSettings{Protocols: []string{"9"}}.Config(signed)
+	g.Expect(err).To(HaveOccurred())
+	_, err = config.TLSSettings{Certificate: "/only"}.Config(signed)
+	g.Expect(err).To(MatchError(ContainSubstring("network.tlskey")))
+	_, err = config.TLSSettings{Certificate: "/no", Key: "/such"}.Config(signed)
+	g.Expect(err).To(MatchError(ContainSubstring("/no")))
+}
+
+func TestErrorLogIsKeptAndRotated(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "log", "errorlog")
+	for i := range 5 {
+		also := &bytes.Buffer{}
+		log, err := config.OpenErrorLog(path, 2, also)
+		g.Expect(err).NotTo(HaveOccurred())
+		log.Printf("start %d", i)
+		slog.New(log).With("database", "sales").Warn("slow", "source", "spid51s", "ms", 5)
+		g.Expect(log.Close()).To(Succeed())
+		text, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(also.String()).To(Equal(string(text)))
+		g.Expect(string(text)).To(MatchRegexp(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d Server      start %d\n.{22} spid51s     Warning: slow database=sales ms=5\n$`, i))
+	}
+	old, err := os.ReadFile(path + ".2")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(old)).To(ContainSubstring("start 2"))
+	g.Expect(path + ".3").NotTo(BeAnExistingFile())
+}
+
+func TestADirectoryHasOneInstance(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	lock, err := config.LockDirectory(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = config.LockDirectory(dir)
+	g.Expect(err).To(MatchError(ContainSubstring("in use by another instance")))
+	g.Expect(lock.Release()).To(Succeed())
+	again, err := config.LockDirectory(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Release()).To(Succeed())
+}
