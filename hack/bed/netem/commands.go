@@ -117,7 +117,7 @@ func ruleFlags(c *cobra.Command) func() (shape.Rule, error) {
 			}
 		}
 		if len(errs) == 0 {
-			errs = append(errs, rule.Validate())
+			errs = append(errs, rule.Validate(), rule.JitterWithinDelay())
 		}
 		return rule, errors.Join(errs...)
 	}
@@ -141,7 +141,7 @@ func applyCommand() *cobra.Command {
 		if err := emulator.Validate(classes); err != nil {
 			return err
 		}
-		if err := control.Start(c.Context(), *device, *logFile); err != nil {
+		if err := control.Renew(c.Context(), *device, *logFile); err != nil {
 			return err
 		}
 		status, err := control.Call(c.Context(), *device, control.Request{Operation: control.Apply, Classes: classes})

@@ -3,6 +3,7 @@
 package control
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -153,4 +154,36 @@ func TestADeviceHasOneEmulator(t *testing.T) {
 	device, _ := serve(t)
 	_, err := Listen(device)
 	g.Expect(err).To(MatchError(ErrRunning))
+}
+
+func TestOwnersDoNotDisturbEachOther(t *testing.T) {
+	g := NewWithT(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root may control an emulator")
+	}
+	device, _ := serve(t)
+	call := func(request Request) Status {
+		status, err := Call(t.Context(), device, request)
+		g.Expect(err).NotTo(HaveOccurred())
+		return status
+	}
+	a, b := class("a", "10.1.0.0/16", time.Millisecond), class("b", "10.2.0.0/16", 0)
+	call(Request{Operation: Apply, Classes: []emulator.Class{a}})
+	both := call(Request{Operation: Apply, Owner: "tc", Classes: []emulator.Class{b}, Memo: json.RawMessage(`["memo"]`)})
+	g.Expect(both.Classes).To(HaveLen(2))
+	g.Expect(both.Memos).To(HaveKeyWithValue("tc", MatchJSON(`["memo"]`)))
+
+	// What a new emulator is told makes it as the old one was.
+	call(Request{Operation: Clear})
+	var restored Status
+	for _, request := range restoring(both) {
+		restored = call(request)
+	}
+	g.Expect(restored.Classes).To(ConsistOf(both.Classes))
+	g.Expect(restored.Memos).To(Equal(both.Memos))
+
+	one := call(Request{Operation: Apply, Owner: "tc"})
+	g.Expect(one.Classes).To(HaveLen(1))
+	g.Expect(one.Classes[0].Class).To(Equal(a))
+	g.Expect(one.Memos).To(BeEmpty())
 }

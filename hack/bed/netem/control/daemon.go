@@ -78,28 +78,58 @@ func Run(device string, announce bool, logger *log.Logger) error {
 	return err
 }
 
-// Start has an emulator of this build on the device: it leaves one that runs,
-// replaces one of another build, and starts one otherwise. The process has a
-// session of its own and none of the caller's files, so it outlives the caller
-// and nobody who reads the caller's output waits for it. Its messages go to
-// logFile, or nowhere if that is empty.
+// Start has an emulator on the device: it leaves one that runs. The process
+// has a session of its own and none of the caller's files, so it outlives the
+// caller and nobody who reads the caller's output waits for it. Its messages
+// go to logFile, or nowhere if that is empty.
 func Start(ctx context.Context, device, logFile string) error {
+	_, err := Call(ctx, device, Request{Operation: Show})
+	if errors.Is(err, ErrNotRunning) {
+		return spawn(device, logFile)
+	}
+	return err
+}
+
+// Renew is Start, but replaces an emulator of another build by one of this,
+// with the same classes. Frames that the old one has queued are lost.
+func Renew(ctx context.Context, device, logFile string) error {
 	build, err := Build()
 	if err != nil {
 		return err
 	}
 	status, err := Call(ctx, device, Request{Operation: Show})
-	switch {
-	case err == nil && status.Build == build:
-		return nil
-	case err == nil:
-		if err := StopAndWait(ctx, device); err != nil {
-			return err
-		}
-	case !errors.Is(err, ErrNotRunning):
+	if errors.Is(err, ErrNotRunning) {
+		return spawn(device, logFile)
+	}
+	if err != nil || status.Build == build {
 		return err
 	}
-	return spawn(device, logFile)
+	if err := StopAndWait(ctx, device); err != nil {
+		return err
+	}
+	if err := spawn(device, logFile); err != nil {
+		return err
+	}
+	for _, request := range restoring(status) {
+		if _, err := Call(ctx, device, request); err != nil {
+			return fmt.Errorf("restore the classes of the replaced emulator: %w", err)
+		}
+	}
+	return nil
+}
+
+// restoring returns the requests that make a new emulator have what another
+// had, one for each owner.
+func restoring(status Status) []Request {
+	owned := map[string][]emulator.Class{}
+	for _, class := range status.Classes {
+		owned[class.Owner] = append(owned[class.Owner], class.Class)
+	}
+	var requests []Request
+	for owner, classes := range owned {
+		requests = append(requests, Request{Operation: Apply, Owner: owner, Classes: classes, Memo: status.Memos[owner]})
+	}
+	return requests
 }
 
 func spawn(device, logFile string) error {

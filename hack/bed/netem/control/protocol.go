@@ -9,6 +9,7 @@ package control
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,11 +22,13 @@ import (
 type Operation string
 
 const (
-	// Apply makes Classes the whole set of the device's classes.
+	// Apply makes Classes all that Owner has on the device; classes of others
+	// stay. Memo is kept with them.
 	Apply Operation = "apply"
 	// Set adds or changes each of Classes and leaves others alone.
 	Set Operation = "set"
-	// Clear removes each class in Names, or all if there are none.
+	// Clear removes each class in Names, or all of every owner if there are
+	// none.
 	Clear Operation = "clear"
 	// Show only reports.
 	Show Operation = "show"
@@ -38,6 +41,8 @@ type Request struct {
 	Operation Operation        `json:"operation"`
 	Classes   []emulator.Class `json:"classes,omitempty"`
 	Names     []string         `json:"names,omitempty"`
+	Owner     string           `json:"owner,omitempty"`
+	Memo      json.RawMessage  `json:"memo,omitempty"`
 }
 
 // Response answers a Request. Status is that after the operation.
@@ -53,6 +58,8 @@ type Status struct {
 	PID int `json:"pid"`
 	// Build identifies the program: see Build.
 	Build string `json:"build"`
+	// Memos are what owners asked to be kept with their classes.
+	Memos map[string]json.RawMessage `json:"memos,omitempty"`
 	emulator.Status
 }
 

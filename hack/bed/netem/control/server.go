@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +38,11 @@ type Shaper interface {
 type Server struct {
 	listener *net.UnixListener
 	build    string
+
+	// mu makes requests take turns: some read what is there before they change
+	// it.
+	mu    sync.Mutex
+	memos map[string]json.RawMessage
 }
 
 // Listen takes the device's socket, and with it the right to shape the device:
@@ -52,7 +59,7 @@ func Listen(device string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for control of %s: %w", device, err)
 	}
-	return &Server{listener: listener, build: build}, nil
+	return &Server{listener: listener, build: build, memos: map[string]json.RawMessage{}}, nil
 }
 
 // Serve answers until Close.
@@ -116,22 +123,24 @@ func rootOnly(connection *net.UnixConn) error {
 }
 
 func (s *Server) handle(request Request, shaper Shaper) Response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var response Response
-	if err := perform(request, shaper); err != nil {
+	if err := s.perform(request, shaper); err != nil {
 		response.Error = err.Error()
 	}
 	status, err := shaper.Status()
 	if err != nil && response.Error == "" {
 		response.Error = err.Error()
 	}
-	response.Status = Status{PID: os.Getpid(), Build: s.build, Status: status}
+	response.Status = Status{PID: os.Getpid(), Build: s.build, Memos: maps.Clone(s.memos), Status: status}
 	return response
 }
 
-func perform(request Request, shaper Shaper) error {
+func (s *Server) perform(request Request, shaper Shaper) error {
 	switch request.Operation {
 	case Apply:
-		return shaper.Apply(request.Classes)
+		return s.apply(request, shaper)
 	case Set:
 		for _, class := range request.Classes {
 			if err := shaper.Set(class); err != nil {
@@ -141,6 +150,7 @@ func perform(request Request, shaper Shaper) error {
 		return nil
 	case Clear:
 		if len(request.Names) == 0 {
+			clear(s.memos)
 			return shaper.Apply(nil)
 		}
 		for _, name := range request.Names {
@@ -153,4 +163,31 @@ func perform(request Request, shaper Shaper) error {
 		return nil
 	}
 	return fmt.Errorf("operation %q is not supported: use apply, set, clear, show or stop", request.Operation)
+}
+
+// apply replaces what the owner has and leaves the classes of others.
+func (s *Server) apply(request Request, shaper Shaper) error {
+	status, err := shaper.Status()
+	if err != nil {
+		return err
+	}
+	var all []emulator.Class
+	for _, there := range status.Classes {
+		if there.Owner != request.Owner {
+			all = append(all, there.Class)
+		}
+	}
+	for _, class := range request.Classes {
+		class.Owner = request.Owner
+		all = append(all, class)
+	}
+	if err := shaper.Apply(all); err != nil {
+		return err
+	}
+	if request.Memo == nil {
+		delete(s.memos, request.Owner)
+	} else {
+		s.memos[request.Owner] = request.Memo
+	}
+	return nil
 }

@@ -23,10 +23,28 @@ type Class struct {
 	// Name tells the classes of a device apart. A class that keeps its name
 	// keeps its queue, whatever else changes.
 	Name string `json:"name"`
+	// Owner is who set the class: different programs may share a device.
+	Owner string `json:"owner,omitempty"`
 	// To are IPv4 prefixes; the longest prefix of all classes wins.
-	To []netip.Prefix `json:"to"`
+	To []netip.Prefix `json:"to,omitempty"`
+	// Priorities are values of skb->priority, as iptables' CLASSIFY sets it;
+	// they go before any prefix, and link.Everything comes last.
+	Priorities []uint32 `json:"priorities,omitempty"`
 	// Rule is what happens to the frames.
 	Rule shape.Rule `json:"rule"`
+	// Then are further links behind the first.
+	Then []shape.Rule `json:"then,omitempty"`
+}
+
+func (c Class) rules() []shape.Rule { return append([]shape.Rule{c.Rule}, c.Then...) }
+
+// cut tells whether nothing passes, direct whether nothing is changed.
+func (c Class) cut() bool {
+	return slices.ContainsFunc(c.rules(), func(r shape.Rule) bool { return r.Cut })
+}
+
+func (c Class) direct() bool {
+	return !slices.ContainsFunc(c.rules(), func(r shape.Rule) bool { return !r.Transparent() })
 }
 
 // NameOf returns the name of a class that was given none: its destinations in
@@ -76,12 +94,13 @@ func Validate(classes []Class) error {
 	}
 	names := map[string]bool{}
 	owner := map[netip.Prefix]string{}
+	byPriority := map[uint32]string{}
 	for _, class := range classes {
 		if class.Name == "" || names[class.Name] {
 			errs = append(errs, fmt.Errorf("class name %q is empty or there twice", class.Name))
 		}
 		names[class.Name] = true
-		if len(class.To) == 0 {
+		if len(class.To)+len(class.Priorities) == 0 {
 			errs = append(errs, fmt.Errorf("class %s has no destination", class.Name))
 		}
 		for _, prefix := range canonical(class.To) {
@@ -92,8 +111,16 @@ func Validate(classes []Class) error {
 			}
 			owner[prefix] = class.Name
 		}
-		if err := class.Rule.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("class %s: %w", class.Name, err))
+		for _, priority := range class.Priorities {
+			if other, taken := byPriority[priority]; taken {
+				errs = append(errs, fmt.Errorf("class %s: priority %#x belongs to class %s already; clear that first", class.Name, priority, other))
+			}
+			byPriority[priority] = class.Name
+		}
+		for _, rule := range class.rules() {
+			if err := rule.Validate(); err != nil {
+				errs = append(errs, fmt.Errorf("class %s: %w", class.Name, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -131,7 +158,7 @@ type class struct {
 	tap     *link.TAP
 	offload link.Offload
 
-	stage    *shape.Stage
+	links    *shape.Pipeline
 	underway int
 	counters Counters
 	late     queue.Lateness
@@ -139,13 +166,15 @@ type class struct {
 	retireAt int64
 }
 
-func offloadFor(rule shape.Rule) link.Offload {
-	switch {
-	case rule.Corrupt > 0:
-		return link.FinishedPackets
-	case rule.PerPacket():
-		return link.Packets
-	default:
-		return link.SuperFrames
+func offloadFor(rules []shape.Rule) link.Offload {
+	offload := link.SuperFrames
+	for _, rule := range rules {
+		switch {
+		case rule.Corrupt > 0:
+			return link.FinishedPackets
+		case rule.PerPacket():
+			offload = link.Packets
+		}
 	}
+	return offload
 }

@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 
 func TestRulesPerPacketNeedPackets(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(offloadFor(shape.Rule{Delay: time.Second, Rate: 1e9})).To(Equal(link.SuperFrames))
-	g.Expect(offloadFor(shape.Rule{Loss: 0.01})).To(Equal(link.Packets))
-	g.Expect(offloadFor(shape.Rule{Loss: 0.01, Corrupt: 0.01})).To(Equal(link.FinishedPackets))
+	g.Expect(offloadFor([]shape.Rule{{Delay: time.Second, Rate: 1e9}})).To(Equal(link.SuperFrames))
+	g.Expect(offloadFor([]shape.Rule{{}, {Loss: 0.01}})).To(Equal(link.Packets))
+	g.Expect(offloadFor([]shape.Rule{{Loss: 0.01}, {Corrupt: 0.01}})).To(Equal(link.FinishedPackets))
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,12 @@ import (
 // minMTU keeps the TAP usable on devices with an odd MTU.
 const minMTU = 1500
 
+// tapPrefix begins the names of the emulator's own interfaces.
+const tapPrefix = "netem"
+
+// IsTAP tells whether an interface is one of an emulator's own, by its name.
+func IsTAP(name string) bool { return strings.HasPrefix(name, tapPrefix) }
+
 // Emulator shapes one device. Its methods are safe for concurrent use.
 type Emulator struct {
 	device     net.Interface
@@ -30,8 +37,9 @@ type Emulator struct {
 	mu sync.Mutex
 	// classes are those in force, by name; retired ones only the loop knows.
 	classes map[string]*class
-	// diverted is what the classifier holds.
-	diverted map[netip.Prefix]link.Target
+	// byDestination and byPriority are what the classifier holds.
+	byDestination map[netip.Prefix]link.Target
+	byPriority    map[uint32]link.Target
 }
 
 // Open attaches to a device of the calling thread's network namespace. Traffic
@@ -55,7 +63,7 @@ func Open(deviceName string) (*Emulator, error) {
 	}
 	return &Emulator{
 		device: *device, classifier: classifier, loop: l, started: time.Now(),
-		classes: map[string]*class{}, diverted: map[netip.Prefix]link.Target{},
+		classes: map[string]*class{}, byDestination: map[netip.Prefix]link.Target{}, byPriority: map[uint32]link.Target{},
 	}, nil
 }
 
@@ -122,7 +130,8 @@ func (e *Emulator) apply(wanted []Class) error {
 	if err := e.loop.do(func() { e.loop.scheduling = link.Promote() }); err != nil {
 		return err
 	}
-	targets := map[netip.Prefix]link.Target{}
+	byDestination := map[netip.Prefix]link.Target{}
+	byPriority := map[uint32]link.Target{}
 	names := map[string]bool{}
 	for _, spec := range wanted {
 		spec.To = canonical(spec.To)
@@ -131,16 +140,24 @@ func (e *Emulator) apply(wanted []Class) error {
 		if err != nil {
 			return fmt.Errorf("class %s: %w", spec.Name, err)
 		}
+		if spec.direct() {
+			continue
+		}
+		target := link.Target{Interface: c.tap.Index, Class: c.number}
+		if spec.cut() {
+			target.Interface = 0
+		}
 		for _, prefix := range spec.To {
-			switch {
-			case spec.Rule.Cut:
-				targets[prefix] = link.Target{Class: c.number}
-			case !spec.Rule.Transparent():
-				targets[prefix] = link.Target{Interface: c.tap.Index, Class: c.number}
-			}
+			byDestination[prefix] = target
+		}
+		for _, priority := range spec.Priorities {
+			byPriority[priority] = target
 		}
 	}
-	if err := e.divert(targets); err != nil {
+	if err := divert(e.byDestination, byDestination, e.classifier.SetDestination, e.classifier.RemoveDestination); err != nil {
+		return err
+	}
+	if err := divert(e.byPriority, byPriority, e.classifier.SetPriority, e.classifier.RemovePriority); err != nil {
 		return err
 	}
 	return e.settle(names)
@@ -161,18 +178,18 @@ func (e *Emulator) ensure(spec Class) (*class, error) {
 			e.loop.changed = true
 		})
 	}
-	if offload := offloadFor(spec.Rule); offload != c.offload {
+	if offload := offloadFor(spec.rules()); offload != c.offload {
 		if err := c.tap.SetOffload(offload); err != nil {
 			return nil, err
 		}
 		c.offload = offload
 	}
-	rule := c.Rule
+	before := c.rules()
 	c.Class = spec
-	if rule == spec.Rule {
+	if slices.Equal(before, spec.rules()) {
 		return c, nil
 	}
-	return c, e.loop.do(func() { c.stage.Change(spec.Rule) })
+	return c, e.loop.do(func() { c.links.Change(spec.rules()...) })
 }
 
 func (e *Emulator) create(spec Class) (*class, error) {
@@ -189,38 +206,38 @@ func (e *Emulator) create(spec Class) (*class, error) {
 	}
 	// The interface's name must differ from that of a retired class's TAP
 	// that still drains: the kernel fills in the %d.
-	tap, err := link.OpenTAP(fmt.Sprintf("nem%dc%%d", e.device.Index), max(e.device.MTU, minMTU))
+	tap, err := link.OpenTAP(fmt.Sprintf("%s%dc%%d", tapPrefix, e.device.Index), max(e.device.MTU, minMTU))
 	if err != nil {
 		return nil, err
 	}
-	offload := offloadFor(spec.Rule)
+	offload := offloadFor(spec.rules())
 	if err := tap.SetOffload(offload); err != nil {
 		tap.Close()
 		return nil, err
 	}
-	return &class{Class: spec, number: number, tap: tap, offload: offload, stage: shape.NewStage(spec.Rule)}, nil
+	return &class{Class: spec, number: number, tap: tap, offload: offload, links: shape.NewPipeline(spec.rules()...)}, nil
 }
 
-// divert makes the classifier hold targets, first what is added or changed,
-// then what is not wanted any more, so that no frame finds a gap.
-func (e *Emulator) divert(targets map[netip.Prefix]link.Target) error {
-	for prefix, target := range targets {
-		if held, there := e.diverted[prefix]; there && held == target {
+// divert makes the classifier hold what is wanted, first what is added or
+// changed, then what is not wanted any more, so that no frame finds a gap.
+func divert[Key comparable](held, wanted map[Key]link.Target, set func(Key, link.Target) error, remove func(Key) error) error {
+	for key, target := range wanted {
+		if before, there := held[key]; there && before == target {
 			continue
 		}
-		if err := e.classifier.SetDestination(prefix, target); err != nil {
+		if err := set(key, target); err != nil {
 			return err
 		}
-		e.diverted[prefix] = target
+		held[key] = target
 	}
-	for prefix := range e.diverted {
-		if _, wanted := targets[prefix]; wanted {
+	for key := range held {
+		if _, stays := wanted[key]; stays {
 			continue
 		}
-		if err := e.classifier.RemoveDestination(prefix); err != nil {
+		if err := remove(key); err != nil {
 			return err
 		}
-		delete(e.diverted, prefix)
+		delete(held, key)
 	}
 	return nil
 }
@@ -236,7 +253,7 @@ func (e *Emulator) settle(names map[string]bool) error {
 			}); err != nil {
 				return err
 			}
-		case c.Rule.Cut:
+		case c.cut():
 			if err := e.loop.do(func() { e.loop.purge(c) }); err != nil {
 				return err
 			}

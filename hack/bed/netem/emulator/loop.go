@@ -192,7 +192,7 @@ func (l *loop) accept(c *class, frame link.Frame) {
 	}
 	c.counters.Received++
 	now := l.now()
-	verdict := c.stage.Arrive(now, frame.WireLength(), c.underway, l.random)
+	verdict := c.links.Arrive(now, frame.WireLength(), c.underway, l.random)
 	if verdict.Drop {
 		c.counters.Dropped++
 		return

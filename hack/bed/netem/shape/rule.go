@@ -21,8 +21,9 @@ import (
 type Rule struct {
 	// Delay is added to every frame, from 0 to MaxDelay.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Jitter spreads the delay evenly over Delay-Jitter to Delay+Jitter. It
-	// never exceeds Delay. Frames may overtake each other, as with netem.
+	// Jitter spreads the delay evenly over Delay-Jitter to Delay+Jitter, from
+	// 0 to MaxDelay. What would leave before it arrives leaves at once. Frames
+	// may overtake each other, as with netem.
 	Jitter time.Duration `json:"jitter,omitempty"`
 	// Loss is the share of frames dropped at random, 0 to 1.
 	Loss float64 `json:"loss,omitempty"`
@@ -42,6 +43,9 @@ type Rule struct {
 	// Buffer is what may wait for a link with a Rate, in bytes; frames beyond
 	// it are dropped. 0 takes DefaultBuffer.
 	Buffer int64 `json:"buffer,omitempty"`
+	// Burst is what a link with a Rate lets pass at once after a pause, in
+	// bytes, as a token bucket does.
+	Burst int64 `json:"burst,omitempty"`
 	// Limit is the number of frames that may be under way, 0 for no limit.
 	Limit int `json:"limit,omitempty"`
 	// LossCorrelation and DelayCorrelation, 0 to 1, tie each random value to
@@ -58,8 +62,8 @@ func (r Rule) Validate() error {
 	if r.Delay < 0 || r.Delay > MaxDelay {
 		errs = append(errs, fmt.Errorf("delay %s is outside 0 to %s", r.Delay, MaxDelay))
 	}
-	if r.Jitter < 0 || r.Jitter > r.Delay {
-		errs = append(errs, fmt.Errorf("jitter %s must not be negative nor larger than the delay %s", r.Jitter, r.Delay))
+	if r.Jitter < 0 || r.Jitter > MaxDelay {
+		errs = append(errs, fmt.Errorf("jitter %s is outside 0 to %s", r.Jitter, MaxDelay))
 	}
 	for _, share := range []struct {
 		name  string
@@ -78,15 +82,24 @@ func (r Rule) Validate() error {
 	if r.Rate != 0 && !(r.Rate >= MinRate && r.Rate <= MaxRate) {
 		errs = append(errs, fmt.Errorf("rate %v bit/s is outside %s to %s", r.Rate, FormatRate(MinRate), FormatRate(MaxRate)))
 	}
-	if r.Gap < 0 || r.Limit < 0 || r.Buffer < 0 {
-		errs = append(errs, errors.New("gap, limit and buffer must not be negative"))
+	if r.Gap < 0 || r.Limit < 0 || r.Buffer < 0 || r.Burst < 0 {
+		errs = append(errs, errors.New("gap, limit, buffer and burst must not be negative"))
 	}
 	return errors.Join(errs...)
 }
 
+// JitterWithinDelay refuses a jitter that would be cut off at one side, so
+// that the mean were not the delay.
+func (r Rule) JitterWithinDelay() error {
+	if r.Jitter > r.Delay {
+		return fmt.Errorf("jitter %s is larger than the delay %s: give at most the delay", FormatDelay(r.Jitter), FormatDelay(r.Delay))
+	}
+	return nil
+}
+
 // Transparent tells whether the rule leaves every frame as it is.
 func (r Rule) Transparent() bool {
-	return !r.Cut && r.Delay == 0 && r.Loss == 0 && r.Duplicate == 0 && r.Corrupt == 0 && r.Rate == 0 && r.Limit == 0
+	return !r.Cut && r.Delay == 0 && r.Jitter == 0 && r.Loss == 0 && r.Duplicate == 0 && r.Corrupt == 0 && r.Rate == 0 && r.Limit == 0
 }
 
 // PerPacket tells whether the rule draws a random value per packet on the

@@ -80,19 +80,21 @@ func (s *Stage) serialise(now int64, wire int) (leaves int64, accepted bool) {
 	if s.rule.Rate <= 0 {
 		return now, true
 	}
-	start := max(now, s.busy)
+	// After a pause the link is ahead by as much time as a burst takes.
+	ahead := int64(float64(s.rule.Burst) * 8e9 / s.rule.Rate)
+	start := max(now-ahead, s.busy)
 	buffer := s.rule.Buffer
 	if buffer == 0 {
 		buffer = s.rule.DefaultBuffer()
 	}
-	waiting := float64(start-now) * s.rule.Rate / 8e9
+	waiting := float64(max(start-now, 0)) * s.rule.Rate / 8e9
 	// An idle link takes any frame, else a small buffer would never pass a
 	// super-frame at all.
 	if start > now && waiting+float64(wire) > float64(buffer) {
 		return 0, false
 	}
 	s.busy = start + int64(float64(wire)*8e9/s.rule.Rate)
-	return s.busy, true
+	return max(s.busy, now), true
 }
 
 func (s *Stage) latency(random Source) int64 {

@@ -60,16 +60,22 @@ func TestFormatsAreReadBack(t *testing.T) {
 func TestValidate(t *testing.T) {
 	g := NewWithT(t)
 	for message, rule := range map[string]Rule{
-		"delay 2m0s is outside": {Delay: 2 * time.Minute},
-		"jitter 2ms must not be negative nor larger than the delay 1ms": {Delay: time.Millisecond, Jitter: 2 * time.Millisecond},
-		"loss 1.5 is outside":                         {Loss: 1.5},
-		"duplicate -0.1 is outside":                   {Duplicate: -0.1},
-		"reorder needs a delay":                       {Reorder: 0.1},
-		"rate 1000 bit/s is outside 8kbit to 100gbit": {Rate: 1000},
-		"gap, limit and buffer must not be negative":  {Limit: -1},
+		"delay 2m0s is outside":                             {Delay: 2 * time.Minute},
+		"jitter 2m0s is outside":                            {Jitter: 2 * time.Minute},
+		"loss 1.5 is outside":                               {Loss: 1.5},
+		"duplicate -0.1 is outside":                         {Duplicate: -0.1},
+		"reorder needs a delay":                             {Reorder: 0.1},
+		"rate 1000 bit/s is outside 8kbit to 100gbit":       {Rate: 1000},
+		"gap, limit, buffer and burst must not be negative": {Limit: -1},
 	} {
 		g.Expect(rule.Validate()).To(MatchError(ContainSubstring(message)))
 	}
+}
+
+func TestJitterWithinDelay(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Rule{Delay: time.Millisecond, Jitter: time.Millisecond}.JitterWithinDelay()).To(Succeed())
+	g.Expect(Rule{Delay: time.Millisecond, Jitter: 2 * time.Millisecond}.JitterWithinDelay()).To(MatchError(ContainSubstring("jitter 2ms is larger than the delay 1ms")))
 }
 
 func TestRuleInWords(t *testing.T) {

@@ -206,7 +206,7 @@ rate count for each direction. A cut link stays cut.`,
 			for _, edge := range edges(sites[0], sites[1], *oneWay) {
 				link := asked.Link(edge[0], edge[1])
 				edit(&link.Rule)
-				if err := link.Rule.Validate(); err != nil {
+				if err := errors.Join(link.Rule.Validate(), link.Rule.JitterWithinDelay()); err != nil {
 					return fmt.Errorf("%s to %s: %w", link.From, link.To, err)
 				}
 				asked.Put(link)

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+)
+
+// tcFront gives the program under its other name.
+func tcFront(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tc")
+	if err := os.Symlink(program, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// combined runs tc as Chaos Mesh's daemon does: it waits until nobody holds
+// the output any more, which an emulator that inherited it would do for ever.
+func (w wire) combined(t *testing.T, tc, arguments string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	words := append([]string{"netns", "exec", w.near, tc}, strings.Split(arguments, " ")...)
+	output, err := exec.CommandContext(ctx, "ip", words...).CombinedOutput()
+	return string(output), err
+}
+
+// connectAs measures the quickest of some connects with a socket priority, as
+// iptables' CLASSIFY would set it.
+func (w wire) connectAs(t *testing.T, address net.Addr, priority int) time.Duration {
+	t.Helper()
+	dialer := net.Dialer{Timeout: 10 * time.Second, Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		_ = raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY, priority)
+		})
+		return err
+	}}
+	best := time.Hour
+	w.inside(t, w.near, func() error {
+		for range 5 {
+			start := time.Now()
+			connection, err := dialer.Dial("tcp4", address.String())
+			if err != nil {
+				return err
+			}
+			best = min(best, time.Since(start))
+			connection.Close()
+		}
+		return nil
+	})
+	return best
+}
+
+func TestTheTCFrontServesChaosMesh(t *testing.T) {
+	g := NewWithT(t)
+	w := newWire(t)
+	tc := tcFront(t)
+	listener := w.listen(t)
+	run := func(arguments string) {
+		t.Helper()
+		output, err := w.combined(t, tc, arguments)
+		g.Expect(err).NotTo(HaveOccurred(), output)
+		g.Expect(output).To(BeEmpty())
+	}
+	flush := func(device string) {
+		t.Helper()
+		output, err := w.combined(t, tc, "qdisc del dev "+device+" root")
+		if err != nil {
+			g.Expect(output).To(Or(ContainSubstring("Cannot delete qdisc with handle of zero."), ContainSubstring("RTNETLINK answers: No such file or directory")))
+		}
+	}
+	flush("eth0")
+	run("qdisc add dev eth0 root handle 1: prio bands 4 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1")
+	for _, band := range []string{"1", "2", "3"} {
+		run("qdisc add dev eth0 parent 1:" + band + " handle " + band + "0: sfq")
+	}
+	run("qdisc add dev eth0 parent 1:4 handle 5: netem delay 60000 ")
+	g.Expect(w.connectAs(t, listener.Addr(), 0x10004)).To(BeNumerically("~", 63*time.Millisecond, 3*time.Millisecond))
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically("<", 50*time.Millisecond), "traffic that is no target is delayed")
+	shown, err := w.combined(t, tc, "qdisc show dev eth0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shown).To(ContainSubstring("qdisc netem 5: dev eth0 parent 1:4"))
+	again, err := w.combined(t, tc, "qdisc add dev eth0 parent 1:4 handle 5: netem delay 1")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(again).To(ContainSubstring("Exclusivity flag on"))
+
+	// The next fault flushes every device it sees, the emulator's own included.
+	devices, err := exec.Command("ip", "-n", w.near, "-br", "link").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(devices)).To(MatchRegexp(`netem\d+c\d`))
+	for line := range strings.Lines(string(devices)) {
+		name, _, _ := strings.Cut(strings.Fields(line)[0], "@")
+		if strings.HasPrefix(name, "netem") || name == "lo" {
+			flush(name)
+		}
+	}
+	flush("eth0")
+	flush("eth0")
+	g.Expect(w.connectAs(t, listener.Addr(), 0x10004)).To(BeNumerically("<", 50*time.Millisecond))
+	_, err = w.tryNetem(w.near, "show")
+	g.Expect(err).To(HaveOccurred(), "the emulator ends with its last discipline")
+
+	run("qdisc add dev eth0 root handle 1: netem delay 30000")
+	run("qdisc add dev eth0 parent 1: handle 2: netem delay 30000")
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically("~", 63*time.Millisecond, 3*time.Millisecond))
+}
+
+func TestTheTCFrontLeavesTheWANAlone(t *testing.T) {
+	g := NewWithT(t)
+	w := newWire(t)
+	tc := tcFront(t)
+	listener := w.listen(t)
+	w.shapeNear(t, "--delay", "30ms")
+	output, err := w.combined(t, tc, "qdisc add dev eth0 root handle 1: netem delay 90000")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically("~", 33*time.Millisecond, 3*time.Millisecond), "the WAN's destination is more specific")
+	output, err = w.combined(t, tc, "qdisc del dev eth0 root")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(w.onlyClass(t).Rule.Delay).To(Equal(30 * time.Millisecond))
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically(">=", 30*time.Millisecond))
+}
