@@ -7,6 +7,7 @@ package mssqlconf
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ var managed = Settings{
 	"sqlagent.enabled":     "true",
 }
 
+// settingForm is the form of a user's setting: nothing in it can end the line or begin a section.
+var settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9_/-]+$`)
+
 // reserved are settings that the operator sets in another way: arguments, environment or nothing at all.
 var reserved = []string{
 	"filelocation.masterdatafile", "filelocation.masterlogfile", "memory.memorylimitmb", "network.ipaddress",
@@ -100,7 +104,7 @@ func Mirror(distributor v1alpha1.ServerName) string {
 func Render(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
 	settings := Settings{}
 	for key, value := range user {
-		if !Managed(key) {
+		if settingForm.MatchString(key) && !Managed(key) {
 			settings[key] = value
 		}
 	}

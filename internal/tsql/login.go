@@ -111,9 +111,9 @@ type DatabasePermission string
 
 // Permissions on a database that the operator grants.
 const (
-	CreateCertificate DatabasePermission = "CREATE CERTIFICATE"
-	ControlDatabase   DatabasePermission = "CONTROL"
-	ViewDefinition    DatabasePermission = "VIEW DEFINITION"
+	PermissionCreateCertificate DatabasePermission = "CREATE CERTIFICATE"
+	PermissionControl           DatabasePermission = "CONTROL"
+	PermissionViewDefinition    DatabasePermission = "VIEW DEFINITION"
 )
 
 // GrantDatabasePermission grants a permission on the current database to a user.

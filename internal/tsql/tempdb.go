@@ -2,10 +2,15 @@
 
 package tsql
 
-// TempDBFiles reads the files of tempdb: logical name, type (0 data, 1 log) and path.
-// Source: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
+// TempDBFiles reads the files of tempdb: logical name, type (0 data, 1 log), the path after the next start and the
+// path now. A file that was added since has one path.
+// Sources: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md.
 func TempDBFiles() Statement {
-	return text("SELECT name, type, physical_name FROM sys.master_files WHERE database_id = 2 ORDER BY type, file_id")
+	return text(`SELECT m.name, m.type, m.physical_name, COALESCE(d.physical_name, m.physical_name)
+FROM sys.master_files AS m LEFT JOIN tempdb.sys.database_files AS d ON d.file_id = m.file_id
+WHERE m.database_id = 2
+ORDER BY m.type, m.file_id`)
 }
 
 // MoveTempDBFile changes a file's place; it takes effect when the instance starts again.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/sites"
+)
+
+// apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
+func (r *Reconciler) apply(ctx context.Context, w *world, steps []Step) error {
+	for _, step := range steps {
+		r.log(ctx).Info("step", "server", w.desired.Server.Name, "namespace", w.desired.Server.Namespace, "step", step.Describe())
+		if err := r.applyStep(ctx, w, step); err != nil {
+			return fmt.Errorf("%s: %w", step.Describe(), err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
+	switch s := step.(type) {
+	case ApplyObject:
+		return w.member.Apply(ctx, s.Object)
+	case AgreePasswords:
+		return r.agreePasswords(ctx, w, s)
+	case IssueCertificate:
+		return r.issueCertificate(ctx, w, s)
+	case CopyCertificate:
+		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), true, true)
+	case RestartPod:
+		return r.restartPod(ctx, w, s)
+	case Execute:
+		return r.execute(ctx, w, s)
+	}
+	return fmt.Errorf("step %T is not known", step)
+}
+
+// agreePasswords reads the Secrets again, so that what was planned on cannot overwrite what has come since.
+func (r *Reconciler) agreePasswords(ctx context.Context, w *world, s AgreePasswords) error {
+	namespace, name := w.desired.Server.Namespace, credentials.PasswordsName(w.desired.name())
+	atSite, err := secretData(ctx, w.member.APIReader, "site "+string(w.member.Name()), namespace, name)
+	if err != nil {
+		return err
+	}
+	atHub, err := secretData(ctx, r.secrets, "the hub", namespace, name)
+	if err != nil {
+		return err
+	}
+	agreement, err := credentials.Agree(atSite, atHub, s.VolumesExist)
+	if err != nil {
+		return err
+	}
+	return r.writeSecrets(ctx, w, passwordSecret(w.desired, agreement.Passwords), agreement.WriteSite, agreement.WriteHub)
+}
+
+// writeSecrets writes the site's Secret first: it is what a rebuilt hub adopts.
+func (r *Reconciler) writeSecrets(ctx context.Context, w *world, secret *corev1.Secret, site, hub bool) error {
+	if site {
+		if err := w.member.Apply(ctx, secret); err != nil {
+			return fmt.Errorf("at site %s: %w", w.member.Name(), err)
+		}
+	}
+	if !hub {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := sites.Apply(ctx, r.hub, secret); err != nil {
+		return fmt.Errorf("in the hub: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCertificate) error {
+	authority, err := r.authority(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := authority.Issue(s.Names, r.now())
+	if err != nil {
+		return err
+	}
+	return r.writeSecrets(ctx, w, certificateSecret(w.desired, data), true, true)
+}
+
+// authority reads the operator's CA, or makes it. Creation decides between two that make it at once.
+func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	data, err := secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName)
+	if err != nil {
+		return nil, err
+	}
+	if data != nil {
+		return credentials.ParseAuthority(data)
+	}
+	authority, err := credentials.NewAuthority(r.now())
+	if err != nil {
+		return nil, err
+	}
+	if data, err = authority.Data(); err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.namespace, Name: credentials.CASecretName,
+			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+		},
+		Type: corev1.SecretTypeTLS,
+		Data: data,
+	}
+	err = r.hub.Create(ctx, secret, client.FieldOwner(sites.FieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		if data, err = secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName); err == nil {
+			return credentials.ParseAuthority(data)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create Secret %s/%s: %w", r.namespace, credentials.CASecretName, err)
+	}
+	return authority, nil
+}
+
+func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
+	err := w.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// It is gone, or another one is there already.
+		err = nil
+	}
+	if err != nil || s.Once == "" {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRestarted: s.Once}}})
+	if err != nil {
+		return fmt.Errorf("encode the mark of the restart: %w", err)
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}}
+	return w.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(sites.FieldOwner+"-restarts"))
+}
+
+func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
+	t := target(w.desired, s.Role)
+	t.Database = s.Database
+	db, err := r.connector.Open(ctx, t)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.Statement)
+}

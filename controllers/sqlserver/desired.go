@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/placement"
+)
+
+// Desired is what a SQLServer asks for, with what its site and the objects around it contribute.
+type Desired struct {
+	// Server is the object.
+	Server *v1alpha1.SQLServer
+	// Site is its Site, as engaged.
+	Site v1alpha1.Site
+	// AgentImage is the operator's image.
+	AgentImage string
+	// Groups are the availability groups that name the server, sorted.
+	Groups []string
+	// Listeners are the listeners of those groups: clients connect under their names too.
+	Listeners []string
+	// Replicates tells that the server takes part in replication: its operator login must be a sysadmin.
+	Replicates bool
+	// Distributors are the servers whose snapshot folders this server mirrors, sorted.
+	Distributors []v1alpha1.ServerName
+	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
+	References []string
+}
+
+// name of the SQLServer.
+func (d Desired) name() v1alpha1.ServerName { return v1alpha1.ServerName(d.Server.Name) }
+
+// host is the instance's and the pod's name.
+func (d Desired) host() string { return credentials.HostName(d.name()) }
+
+// certificateNames are the names for which clients verify the server's certificate.
+func (d Desired) certificateNames() []string {
+	return credentials.CertificateNames(d.Server.Namespace, d.name(), d.Listeners)
+}
+
+// labels of everything that belongs to the server, at its site and in the hub.
+func (d Desired) labels() map[string]string { return labelsOf(d.Server) }
+
+func labelsOf(server *v1alpha1.SQLServer) map[string]string {
+	labels := map[string]string{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+		v1alpha1.LabelServer:    server.Name,
+		v1alpha1.LabelNamespace: server.Namespace,
+		v1alpha1.LabelSite:      string(server.Spec.Site),
+	}
+	if topology := server.Labels[v1alpha1.LabelTopology]; topology != "" {
+		labels[v1alpha1.LabelTopology] = topology
+	}
+	return labels
+}
+
+// volume is one of the server's volumes as declared.
+type volume struct {
+	role placement.Role
+	// class is empty for the cluster's default.
+	class string
+	spec  v1alpha1.Volume
+}
+
+// volumes in the order data, log, tempdb, backup; a volume that the spec lacks is left out.
+func (d Desired) volumes() []volume {
+	storage := d.Server.Spec.Storage
+	if storage == nil {
+		return nil
+	}
+	classes := d.Site.Spec.StorageClasses
+	var volumes []volume
+	for _, v := range []struct {
+		role  placement.Role
+		spec  *v1alpha1.Volume
+		class string
+	}{
+		{placement.RoleData, storage.Data, classes.Data},
+		{placement.RoleLog, storage.Log, classes.Log},
+		{placement.RoleTempDB, storage.TempDB, classes.TempDB},
+		{placement.RoleBackup, storage.Backup, classes.Backup},
+	} {
+		if v.spec == nil {
+			continue
+		}
+		class := v.class
+		if v.spec.StorageClassName != nil {
+			class = *v.spec.StorageClassName
+		}
+		volumes = append(volumes, volume{role: v.role, class: class, spec: *v.spec})
+	}
+	return volumes
+}
+
+// roles of all volumes.
+func roles() []placement.Role {
+	return []placement.Role{placement.RoleData, placement.RoleLog, placement.RoleTempDB, placement.RoleBackup}
+}
+
+// claimName is the name of the volume's claim.
+func claimName(server string, role placement.Role) string { return server + "-" + string(role) }
+
+// tempDBFiles is how many data files tempdb should have.
+func (d Desired) tempDBFiles() int {
+	if n := d.Server.Spec.TempDBFiles; n != nil {
+		return int(*n)
+	}
+	return 1
+}
+
+// memoryLimitMB is MSSQL_MEMORY_LIMIT_MB: what the spec says, else 80 % of the container's limit, else 0 for the
+// engine's own default (docs/linux/configure/environment-variables.md).
+func (d Desired) memoryLimitMB() int64 {
+	const megabyte = 1 << 20
+	if m := d.Server.Spec.Memory; m != nil {
+		return m.Value() / megabyte
+	}
+	if limit, ok := d.Server.Spec.Resources.Limits[corev1.ResourceMemory]; ok {
+		return limit.Value() * 8 / 10 / megabyte
+	}
+	return 0
+}
+
+// scheduling of the server, never nil.
+func (d Desired) scheduling() v1alpha1.ServerScheduling {
+	if s := d.Server.Spec.Scheduling; s != nil {
+		return *s
+	}
+	return v1alpha1.ServerScheduling{}
+}
+
+// surroundings are the hub's objects around a server.
+type surroundings struct {
+	groups        []v1alpha1.AvailabilityGroup
+	distributors  []v1alpha1.Distributor
+	publications  []v1alpha1.Publication
+	subscriptions []v1alpha1.Subscription
+}
+
+// desire resolves what a server asks for. It is pure.
+func desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, around surroundings) Desired {
+	d := Desired{Server: server, Site: site, AgentImage: agentImage}
+	name := v1alpha1.ServerName(server.Name)
+	for _, g := range around.groups {
+		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {
+			continue
+		}
+		d.Groups = append(d.Groups, g.Name)
+		d.References = append(d.References, "AvailabilityGroup "+g.Name)
+		d.Listeners = append(d.Listeners, listenerName(g))
+	}
+	part := func(who v1alpha1.ServerOrGroup) bool {
+		return who.Server == name || who.AvailabilityGroup != "" && slices.Contains(d.Groups, string(who.AvailabilityGroup))
+	}
+	servers := map[string]v1alpha1.ServerName{}
+	for _, x := range around.distributors {
+		servers[x.Name] = x.Spec.Server
+		if x.Spec.Server == name {
+			d.Replicates = true
+			d.References = append(d.References, "Distributor "+x.Name)
+		}
+	}
+	distributorOf := map[string]v1alpha1.ServerName{}
+	for _, p := range around.publications {
+		distributorOf[p.Name] = servers[string(p.Spec.Distributor)]
+		if part(p.Spec.Publisher) {
+			d.Replicates = true
+			d.References = append(d.References, "Publication "+p.Name)
+		}
+	}
+	for _, s := range around.subscriptions {
+		if !part(s.Spec.Subscriber) {
+			continue
+		}
+		d.Replicates = true
+		d.References = append(d.References, "Subscription "+s.Name)
+		if from := distributorOf[string(s.Spec.Publication)]; from != "" && from != name {
+			d.Distributors = append(d.Distributors, from)
+		}
+	}
+	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.Sort(d.Distributors)
+	d.Distributors = slices.Compact(d.Distributors)
+	return d
+}
+
+func listenerName(g v1alpha1.AvailabilityGroup) string {
+	if g.Spec.Listener == nil {
+		return g.Name
+	}
+	return cmp.Or(g.Spec.Listener.Name, g.Name)
+}

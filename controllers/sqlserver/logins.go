@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// roleSysadmin is the server role that may do everything.
+const roleSysadmin = "sysadmin"
+
+// grant is a permission on the server and why a login has it.
+type grant struct {
+	permission tsql.ServerPermission
+	// since is the major version that knows the permission, 0 for all that are supported.
+	since int
+}
+
+// grants of the logins. Each is the least that the documents name for what the login does.
+var grants = map[credentials.Role][]grant{
+	credentials.RoleOperator: {
+		// Read the DMVs of groups, replicas and performance; since 2022 those of groups ask for the second
+		// (docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-*).
+		{tsql.ViewServerState, 0},
+		{tsql.ViewServerPerformanceState, 16},
+		// See logins, grants, endpoints, certificates and groups that others own.
+		{tsql.ViewAnyDefinition, 0},
+		// Read the state of user databases and of replication in them.
+		{tsql.ConnectAnyDatabase, 0},
+		// CREATE DATABASE for groups and publications (docs/t-sql/statements/create-database-transact-sql.md).
+		{tsql.CreateAnyDatabase, 0},
+		// ALTER DATABASE SET RECOVERY, SET HADR (docs/t-sql/statements/alter-database-transact-sql-set-hadr.md).
+		{tsql.AlterAnyDatabase, 0},
+		// CREATE, ALTER and DROP AVAILABILITY GROUP (docs/t-sql/statements/create-availability-group-transact-sql.md).
+		{tsql.AlterAnyAvailabilityGroup, 0},
+		// CREATE and ALTER ENDPOINT (docs/t-sql/statements/create-endpoint-transact-sql.md).
+		{tsql.AlterAnyEndpoint, 0},
+		// Logins of partners' certificates (docs/t-sql/statements/create-login-transact-sql.md).
+		{tsql.AlterAnyLogin, 0},
+		// Linked servers to subscribers (sp_addlinkedserver).
+		{tsql.AlterAnyLinkedServer, 0},
+	},
+	credentials.RoleAgent: {
+		{tsql.ViewServerState, 0},
+		{tsql.ViewServerPerformanceState, 16},
+		{tsql.ViewAnyDefinition, 0},
+		// Renew the write lease, OFFLINE, SET (ROLE = SECONDARY), FAILOVER.
+		{tsql.AlterAnyAvailabilityGroup, 0},
+		// ALTER DATABASE SET HADR RESUME.
+		{tsql.AlterAnyDatabase, 0},
+	},
+	// The replication agents need rights in databases only: db_owner of the distribution, publication and subscription
+	// databases (docs/relational-databases/replication/security/replication-agent-security-model.md). They are given
+	// where those are made.
+	credentials.RoleReplication: {},
+}
+
+// planLogins brings logins, grants and passwords to what they should be. Everything is done as sa: granting a permission
+// takes CONTROL SERVER, and the operator's login has as little as it can.
+//
+// sa stays enabled. Its password is known to the Secret alone, and without it a changed grant, a lost password or an
+// engine restored from a backup would be beyond repair.
+func planLogins(d Desired, o Observed, p *Plan) bool {
+	engine := o.Engine
+	execute := func(s tsql.Statement) {
+		p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: s})
+	}
+	for _, role := range credentials.Roles() {
+		login := tsql.Login{
+			Name: role.Login(), SID: credentials.SID(d.Server.Namespace, role.Login()), Password: o.SitePasswords.Of(role),
+		}
+		have, exists := engine.Logins[login.Name]
+		switch {
+		case !exists:
+			execute(tsql.CreateLogin(login))
+		case !bytes.Equal(have.SID, login.SID):
+			return p.settle(conflictingLogin(d, login))
+		default:
+			if have.Disabled {
+				execute(tsql.EnableLogin(login.Name))
+			}
+			if engine.Refused[role] != nil {
+				execute(tsql.AlterLoginPassword(login))
+			}
+		}
+		for _, g := range grants[role] {
+			if g.since <= major(engine.Instance.ProductVersion) && !slices.Contains(engine.Permissions[login.Name], string(g.permission)) {
+				execute(tsql.GrantServerPermission(g.permission, login.Name))
+			}
+		}
+	}
+	planSysadmin(d, engine, execute)
+	if len(p.Steps) > 0 {
+		return p.settle(inProgress("the engine answers; its logins are being made"))
+	}
+	return true
+}
+
+// planSysadmin makes the operator's login a sysadmin where the server replicates, and nowhere else. It is unavoidable
+// there: sp_adddistributor, sp_adddistributiondb, sp_adddistpublisher and sp_replicationdboption are for members of
+// sysadmin alone (docs/relational-databases/system-stored-procedures, "Permissions" of each).
+func planSysadmin(d Desired, engine Engine, execute func(tsql.Statement)) {
+	operator := credentials.RoleOperator.Login()
+	is := slices.Contains(engine.Sysadmins, operator)
+	switch {
+	case d.Replicates && !is:
+		execute(tsql.AddServerRoleMember(roleSysadmin, operator))
+	case !d.Replicates && is:
+		execute(tsql.DropServerRoleMember(roleSysadmin, operator))
+	}
+}
+
+// major is the major version in a ProductVersion such as 16.0.4135.4, 0 when it can't be told.
+func major(version string) int {
+	first, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func conflictMessage(d Desired, login tsql.Login) string {
+	return fmt.Sprintf("login %s exists on server %s with another SID than %s, which all servers of namespace %s share: drop it there, it is made again",
+		login.Name, d.host(), tsql.Binary(login.SID), d.Server.Namespace)
+}

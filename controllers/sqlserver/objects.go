@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/placement"
+)
+
+// Annotations on the objects at a site.
+const (
+	// annotationApplied is the hash of the object as it was applied: a field that is no longer declared shows by it.
+	annotationApplied = "geosql.dev/applied"
+	// annotationTemplate is the hash of the pod's template without what only matters for scheduling.
+	annotationTemplate = "geosql.dev/template"
+	// annotationEngine is the hash of that template without the sidecar: while it is the same, a running engine need not
+	// be restarted.
+	annotationEngine = "geosql.dev/engine-template"
+	// annotationCertificate is the hash of the certificate that the pod was started with: the engine reads it once.
+	annotationCertificate = "geosql.dev/certificate"
+	// annotationConf is the hash of mssql.conf, which the engine reads once too.
+	annotationConf = "geosql.dev/mssql-conf"
+	// annotationRestarted is the cause for which the pod was last restarted once.
+	annotationRestarted = "geosql.dev/restarted-for"
+)
+
+// confKey is the key of mssql.conf in its ConfigMap.
+const confKey = "mssql.conf"
+
+func confName(server string) string { return server + "-mssql-conf" }
+
+func meta(d Desired, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: name, Labels: d.labels()}
+}
+
+// configMap has the server's mssql.conf.
+func configMap(d Desired) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: meta(d, confName(d.Server.Name)),
+		Data:       map[string]string{confKey: mssqlconf.Render(d.name(), d.Server.Spec.MSSQLConf, d.Distributors)},
+	}
+}
+
+// claim is the claim of one volume. class is the resolved storage class.
+func claim(d Desired, v volume, class string) *corev1.PersistentVolumeClaim {
+	c := &corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: meta(d, claimName(d.Server.Name, v.role)),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: v.spec.Size}},
+		},
+	}
+	if class != "" {
+		c.Spec.StorageClassName = ptr.To(class)
+	}
+	return c
+}
+
+// statefulSet runs the server's pod. Its pod is replaced by nobody but the operator: OnDelete.
+func statefulSet(d Desired, decision placement.Decision, certificate []byte) *appsv1.StatefulSet {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: d.labels()},
+		Spec:       podSpec(d, decision.Terms),
+	}
+	template.Annotations = templateAnnotations(d, template, certificate)
+	return &appsv1.StatefulSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+		ObjectMeta: meta(d, d.Server.Name),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:       ptr.To[int32](1),
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				"geosql.dev/server": d.Server.Name, "geosql.dev/hub-namespace": d.Server.Namespace,
+			}},
+			Template: template,
+		},
+	}
+}
+
+func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate []byte) map[string]string {
+	spec := template.Spec.DeepCopy()
+	spec.Affinity, spec.Tolerations, spec.PriorityClassName = nil, nil, ""
+	annotations := map[string]string{
+		annotationCertificate: hashOf(certificate),
+		annotationConf:        hashOf(configMap(d).Data),
+	}
+	annotations[annotationTemplate] = hashOf([]any{spec, annotations})
+	spec.Containers = spec.Containers[:1]
+	annotations[annotationEngine] = hashOf([]any{spec, annotations[annotationCertificate], annotations[annotationConf]})
+	return annotations
+}
+
+// passwordSecret has the server's passwords.
+func passwordSecret(d Desired, passwords credentials.Passwords) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: meta(d, credentials.PasswordsName(d.name())),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       passwords,
+	}
+}
+
+// certificateSecret has the server's certificate.
+func certificateSecret(d Desired, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: meta(d, credentials.CertificateName(d.name())),
+		Type:       corev1.SecretTypeTLS,
+		Data:       data,
+	}
+}
+
+// hashOf is a short hash of a value's JSON form.
+func hashOf(value any) string {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		// Every caller passes plain data.
+		panic(fmt.Sprintf("encode %T: %v", value, err))
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}

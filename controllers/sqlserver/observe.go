@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/sites"
+)
+
+// world is one observation: the server with what it asks for, and what is there.
+type world struct {
+	desired  Desired
+	observed Observed
+	// member is the site, nil when it can't be used.
+	member *sites.Member
+}
+
+// observe reads the world around a server. A site that can't be used is part of the observation, not an error.
+func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
+	around, err := r.surroundings(ctx, server.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{observed: Observed{Now: r.now(), Names: namesReady(server)}}
+	w.member, err = r.sites.Member(server.Spec.Site)
+	if err == nil {
+		err = w.member.CheckNamespace(server.Namespace)
+	}
+	if err != nil {
+		w.observed.Site, w.member = err, nil
+		w.desired = desire(server, v1alpha1.Site{}, r.agentImage, around)
+		return w, nil
+	}
+	w.desired = desire(server, w.member.Site, r.agentImage, around)
+	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeWorkload} {
+		if err := read(ctx, w); err != nil {
+			if unreachable(err) {
+				// The site fell silent in between; its heartbeat will say so too.
+				w.observed.Site, w.member = &sites.UnreachableError{Site: server.Spec.Site, Since: w.observed.Now, Cause: err}, nil
+				return w, nil
+			}
+			return nil, err
+		}
+	}
+	w.observed.Engine = r.observeEngine(ctx, w.desired, w.observed.Pod)
+	return w, nil
+}
+
+// unreachable tells that a call to an API server got no answer.
+func unreachable(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
+func namesReady(server *v1alpha1.SQLServer) *metav1.Condition {
+	return apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
+}
+
+// surroundings reads the hub's objects of the namespace that may name the server.
+func (r *Reconciler) surroundings(ctx context.Context, namespace string) (surroundings, error) {
+	var (
+		groups        v1alpha1.AvailabilityGroupList
+		distributors  v1alpha1.DistributorList
+		publications  v1alpha1.PublicationList
+		subscriptions v1alpha1.SubscriptionList
+	)
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions} {
+		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return surroundings{}, fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
+		}
+	}
+	return surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items}, nil
+}
+
+// observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:
+// a password that was just written must not be made again because a cache is behind.
+func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
+	server := w.desired.Server
+	name := w.desired.name()
+	site := fmt.Sprintf("site %s", server.Spec.Site)
+	var err error
+	o := &w.observed
+	if o.SitePasswords, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.PasswordsName(name)); err != nil {
+		return err
+	}
+	if o.SiteCertificate, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.CertificateName(name)); err != nil {
+		return err
+	}
+	if o.HubPasswords, err = secretData(ctx, r.secrets, "the hub", server.Namespace, credentials.PasswordsName(name)); err != nil {
+		return err
+	}
+	if o.HubCertificate, err = secretData(ctx, r.secrets, "the hub", server.Namespace, credentials.CertificateName(name)); err != nil {
+		return err
+	}
+	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
+		o.UserCertificate, err = secretData(ctx, r.secrets, "the hub", server.Namespace, tls.SecretName)
+		if err == nil && o.UserCertificate == nil {
+			err = fmt.Errorf("secret %s/%s does not exist in the hub", server.Namespace, tls.SecretName)
+		}
+		o.UserCertificateError = err
+		return nil
+	}
+	authority, err := secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName)
+	if err != nil || authority == nil {
+		return err
+	}
+	if o.Authority, err = credentials.ParseAuthority(authority); err != nil {
+		return fmt.Errorf("the operator's CA can't be used; restore or delete Secret %s/%s: %w", r.namespace, credentials.CASecretName, err)
+	}
+	return nil
+}
+
+// secretData is the data of a Secret, nil when there is none.
+func secretData(ctx context.Context, reader client.Reader, where, namespace, name string) (map[string][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s of %s: %w", namespace, name, where, err)
+	}
+	if secret.Data == nil {
+		return map[string][]byte{}, nil
+	}
+	return secret.Data, nil
+}
+
+// observeStorage reads the server's claims with their volumes, and what the site says of nodes and storage.
+func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
+	o := &w.observed
+	o.Claims = map[placement.Role]*corev1.PersistentVolumeClaim{}
+	o.Bound = map[placement.Role]*corev1.PersistentVolume{}
+	var (
+		nodes      corev1.NodeList
+		classes    storagev1.StorageClassList
+		csiNodes   storagev1.CSINodeList
+		capacities storagev1.CSIStorageCapacityList
+		volumes    corev1.PersistentVolumeList
+	)
+	for _, list := range []client.ObjectList{&nodes, &classes, &csiNodes, &capacities, &volumes} {
+		if err := w.member.Client.List(ctx, list); err != nil {
+			return fmt.Errorf("list %T of site %s: %w", list, w.member.Name(), err)
+		}
+	}
+	o.Cluster = placement.Cluster{Nodes: nodes.Items, Classes: classes.Items, CSINodes: csiNodes.Items, Capacities: capacities.Items}
+	byName := map[string]*corev1.PersistentVolume{}
+	for i := range volumes.Items {
+		byName[volumes.Items[i].Name] = &volumes.Items[i]
+		if volumes.Items[i].Spec.ClaimRef == nil {
+			o.Cluster.Volumes = append(o.Cluster.Volumes, volumes.Items[i])
+		}
+	}
+	for _, role := range roles() {
+		var c corev1.PersistentVolumeClaim
+		found, err := r.find(ctx, w, claimName(w.desired.Server.Name, role), &c)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		o.Claims[role] = &c
+		if volume := byName[c.Spec.VolumeName]; volume != nil {
+			o.Bound[role] = volume
+		}
+	}
+	return nil
+}
+
+// observeWorkload reads the server's ConfigMap, StatefulSet and pod.
+func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
+	server := w.desired.Server.Name
+	var (
+		conf corev1.ConfigMap
+		set  appsv1.StatefulSet
+		pod  corev1.Pod
+	)
+	if found, err := r.find(ctx, w, confName(server), &conf); err != nil {
+		return err
+	} else if found {
+		w.observed.ConfigMap = &conf
+	}
+	if found, err := r.find(ctx, w, server, &set); err != nil {
+		return err
+	} else if found {
+		w.observed.StatefulSet = &set
+	}
+	if found, err := r.find(ctx, w, w.desired.host(), &pod); err != nil {
+		return err
+	} else if found {
+		w.observed.Pod = &pod
+	}
+	return nil
+}
+
+func (r *Reconciler) find(ctx context.Context, w *world, name string, obj client.Object) (bool, error) {
+	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: name}
+	err := w.member.Client.Get(ctx, key, obj)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %s at site %s: %w", obj, key, w.member.Name(), err)
+	}
+	return true, nil
+}
+
+// callTimeout bounds one call to the hub's API server.
+const callTimeout = 10 * time.Second

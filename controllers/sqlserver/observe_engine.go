@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// engineTimeout bounds all questions to one engine: the slowest link is a fraction of a second away.
+const engineTimeout = 12 * time.Second
+
+// observeEngine asks the engine about itself, under the operator's login or, when the engine does not know it (yet), as
+// sa. Nothing is asked while the pod has no address.
+func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.Pod) Engine {
+	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil || !engineRuns(pod) {
+		return Engine{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	e := Engine{Asked: true, Refused: map[credentials.Role]error{}}
+	var asked mssql.Querier
+	for _, role := range []credentials.Role{credentials.RoleOperator, credentials.RoleSA} {
+		var db *mssql.DB
+		db, e.Err = r.connector.Open(ctx, target(d, role))
+		if e.Err != nil {
+			return e
+		}
+		e.Instance, e.Err = mssql.ReadInstance(ctx, db)
+		if !mssql.Is(e.Err, mssql.LoginFailed) {
+			asked = db
+			break
+		}
+		e.Refused[role] = e.Err
+	}
+	if e.Err != nil {
+		return e
+	}
+	e.Err = readPrincipals(ctx, asked, &e)
+	if e.Err != nil {
+		return e
+	}
+	if e.TempDB, e.Err = mssql.ReadTempDBFiles(ctx, asked); e.Err != nil {
+		return e
+	}
+	e.Err = r.tryLogins(ctx, d, &e)
+	return e
+}
+
+func target(d Desired, role credentials.Role) mssql.Target {
+	return mssql.Target{Namespace: d.Server.Namespace, Server: d.name(), Role: role}
+}
+
+func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) (err error) {
+	if e.Logins, err = mssql.ReadLogins(ctx, q); err != nil {
+		return err
+	}
+	if e.Permissions, err = mssql.ReadServerPermissions(ctx, q); err != nil {
+		return err
+	}
+	members, err := mssql.ReadServerRoleMembers(ctx, q)
+	e.Sysadmins = members[roleSysadmin]
+	return err
+}
+
+// tryLogins logs in with the passwords of the agents: whether a password is right shows by nothing else. The connections
+// stay in their pools, so that this costs a login once and a packet afterwards.
+func (r *Reconciler) tryLogins(ctx context.Context, d Desired, e *Engine) error {
+	for _, role := range credentials.Roles() {
+		if _, exists := e.Logins[role.Login()]; !exists || e.Refused[role] != nil {
+			continue
+		}
+		db, err := r.connector.Open(ctx, target(d, role))
+		if err != nil {
+			return err
+		}
+		err = db.Ping(ctx)
+		if mssql.Is(err, mssql.LoginFailed) {
+			e.Refused[role] = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// engineRuns tells whether the engine's container runs.
+func engineRuns(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == ContainerEngine {
+			return c.State.Running != nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/placement"
+)
+
+// Observed is the world around a server as it was read, without any decision.
+type Observed struct {
+	// Now is the time of the observation.
+	Now time.Time
+	// Site is why the site can't be used, nil when it can.
+	Site error
+	// Names is the condition NamesReady of the object, nil when nobody has written it.
+	Names *metav1.Condition
+
+	// Cluster is the site's nodes, storage classes and what is published about them.
+	Cluster placement.Cluster
+	// Claims by role; a role without one is missing.
+	Claims map[placement.Role]*corev1.PersistentVolumeClaim
+	// Bound are the volumes of the claims that are bound.
+	Bound map[placement.Role]*corev1.PersistentVolume
+
+	// SitePasswords and HubPasswords are what the Secrets hold.
+	SitePasswords, HubPasswords credentials.Passwords
+	// SiteCertificate and HubCertificate are what the Secrets of the certificate hold.
+	SiteCertificate, HubCertificate map[string][]byte
+	// UserCertificate is what the Secret that spec.tls names holds; UserCertificateError is why it can't be had.
+	UserCertificate      map[string][]byte
+	UserCertificateError error
+	// Authority is the operator's CA, nil while it has not been made.
+	Authority *credentials.Authority
+
+	ConfigMap   *corev1.ConfigMap
+	StatefulSet *appsv1.StatefulSet
+	Pod         *corev1.Pod
+
+	Engine Engine
+}
+
+// Engine is what the engine says. Nothing was asked while the pod has no address.
+type Engine struct {
+	// Asked tells whether the engine was asked at all.
+	Asked bool
+	// Err is why it did not answer.
+	Err error
+	// Instance is what it says of itself.
+	Instance mssql.Instance
+	// Refused are the roles whose passwords the engine does not take, with the error.
+	Refused map[credentials.Role]error
+	// Logins by name.
+	Logins map[string]mssql.Login
+	// Permissions on the server by login.
+	Permissions map[string][]string
+	// Sysadmins are the members of the server role sysadmin.
+	Sysadmins []string
+	// TempDB has the files of tempdb.
+	TempDB []mssql.TempDBFile
+}
+
+// volumesExist tells whether any volume that an engine may have written to exists.
+func (o Observed) volumesExist() bool { return len(o.Claims) > 0 }

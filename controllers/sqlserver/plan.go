@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
+type stage func(d Desired, o Observed, p *Plan) bool
+
+// plan decides what to do next and says what is so until then. It is pure: the same world gives the same plan. A stage
+// that has steps ends the plan, and the next observation goes on from there; so any step can be the last.
+func plan(d Desired, o Observed) Plan {
+	var p Plan
+	decision, placementErr := decide(d, o)
+	stages := []stage{
+		planSite,
+		planPasswords,
+		planCertificate,
+		func(d Desired, o Observed, p *Plan) bool { return planVolumes(d, o, decision, placementErr, p) },
+		func(d Desired, o Observed, p *Plan) bool { return planWorkload(d, o, decision, p) },
+		planRestart,
+		planPod,
+		planEngine,
+		planLogins,
+		planTempDB,
+		planReadiness,
+	}
+	for _, s := range stages {
+		if !s(d, o, &p) {
+			return p
+		}
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonRunning, fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine))
+	return p
+}
+
+func inProgress(message string) conditions.Outcome {
+	return conditions.InProgress(conditions.ReasonCreating, message)
+}
+
+func conflictingLogin(d Desired, login tsql.Login) conditions.Outcome {
+	return conditions.Stalled(conditions.ReasonLoginConflict, conflictMessage(d, login))
+}
+
+// planSite ends the plan when the site can't be used.
+func planSite(d Desired, o Observed, p *Plan) bool {
+	var namespace *sites.NamespaceError
+	switch {
+	case o.Site == nil:
+		return true
+	case errors.As(o.Site, &namespace) && namespace.Missing != "":
+		return p.settle(conditions.InProgress(conditions.ReasonNamespaceMissing, namespace.Error()))
+	case errors.As(o.Site, &namespace):
+		return p.settle(conditions.Stalled(conditions.ReasonNamespaceNotAllowed, namespace.Error()))
+	case errors.Is(o.Site, sites.ErrUnknownSite):
+		return p.settle(conditions.InProgress(conditions.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
+	case errors.Is(o.Site, sites.ErrSiteLost):
+		return p.settle(conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonSiteLost, Progress: conditions.Stuck,
+			Message: o.Site.Error() + "; set its lifecycle to Active when it is back"})
+	}
+	return p.settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
+}
+
+// planPasswords brings site and hub to the same passwords.
+func planPasswords(d Desired, o Observed, p *Plan) bool {
+	agreement, err := credentials.Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
+	if errors.Is(err, credentials.ErrLost) {
+		return p.settle(conditions.Stalled(conditions.ReasonCredentialsLost, fmt.Sprintf(
+			"%v: restore Secret %s with the key %s in namespace %s of site %s or of the hub, or delete the volumes",
+			err, credentials.PasswordsName(d.name()), credentials.KeySA, d.Server.Namespace, d.Server.Spec.Site)))
+	}
+	if err != nil {
+		return p.settle(inProgress(err.Error()))
+	}
+	if !agreement.WriteSite && !agreement.WriteHub {
+		return true
+	}
+	reason := "site and hub differ; the site's count"
+	switch {
+	case agreement.Adopted:
+		reason = "the hub adopts those of the site"
+	case agreement.Restored:
+		reason = "the site has lost them"
+	case agreement.Generated:
+		reason = "new ones are made"
+	}
+	p.add(AgreePasswords{VolumesExist: o.volumesExist(), Reason: reason})
+	return p.settle(inProgress("the passwords are being written"))
+}
+
+// planCertificate brings the server's certificate to the site and to the hub.
+func planCertificate(d Desired, o Observed, p *Plan) bool {
+	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
+		return planUserCertificate(d, o, tls.SecretName, p)
+	}
+	if o.Authority == nil {
+		p.add(IssueCertificate{Names: d.certificateNames(), Reason: "the operator's CA is made"})
+		return p.settle(inProgress("the certificate is being issued"))
+	}
+	if why := o.Authority.Renewal(o.SiteCertificate, d.certificateNames(), o.Now); why != "" {
+		p.add(IssueCertificate{Names: d.certificateNames(), Reason: why})
+		return p.settle(inProgress("the certificate is being issued: " + why))
+	}
+	return copyCertificate(o.SiteCertificate, o, p)
+}
+
+func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
+	invalid := func(why string) bool {
+		return p.settle(conditions.Stalled(conditions.ReasonCertificateInvalid, fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why)))
+	}
+	if o.UserCertificateError != nil {
+		return invalid(o.UserCertificateError.Error())
+	}
+	certificate, err := credentials.ParseCertificate(o.UserCertificate)
+	if err != nil {
+		return invalid(err.Error())
+	}
+	if !certificate.Covers(d.host()) {
+		return invalid(fmt.Sprintf("it is not for the name %s but for %s", d.host(), strings.Join(certificate.Names, ", ")))
+	}
+	if !o.Now.Before(certificate.Expires) {
+		return invalid("it ended at " + certificate.Expires.UTC().Format("2006-01-02T15:04:05Z"))
+	}
+	return copyCertificate(certificateKeys(o.UserCertificate), o, p)
+}
+
+func copyCertificate(data map[string][]byte, o Observed, p *Plan) bool {
+	if maps.EqualFunc(certificateKeys(o.SiteCertificate), data, bytes.Equal) && maps.EqualFunc(certificateKeys(o.HubCertificate), data, bytes.Equal) {
+		return true
+	}
+	p.add(CopyCertificate{Data: data, Reason: "site and hub differ"})
+	return p.settle(inProgress("the certificate is being copied"))
+}
+
+// certificateKeys is the data without other people's keys.
+func certificateKeys(data map[string][]byte) map[string][]byte {
+	kept := map[string][]byte{}
+	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA} {
+		if v, ok := data[key]; ok {
+			kept[key] = v
+		}
+	}
+	return kept
+}
+
+// decide places the server.
+func decide(d Desired, o Observed) (placement.Decision, error) {
+	scheduling := d.scheduling()
+	request := placement.Request{NodeSelector: scheduling.NodeSelector, Tolerations: scheduling.Tolerations}
+	for _, v := range d.volumes() {
+		wanted := placement.Volume{Role: v.role, Class: v.class, Size: v.spec.Size, Bound: o.Bound[v.role]}
+		if c := o.Claims[v.role]; c != nil && c.Spec.StorageClassName != nil {
+			// A claim's class can't be changed; what is there counts.
+			wanted.Class = *c.Spec.StorageClassName
+		}
+		request.Volumes = append(request.Volumes, wanted)
+	}
+	return placement.Decide(request, o.Cluster)
+}
+
+// planWorkload writes the ConfigMap and the StatefulSet.
+func planWorkload(d Desired, o Observed, decision placement.Decision, p *Plan) bool {
+	if o.StatefulSet != nil && !owned(d, o.StatefulSet.Labels) {
+		return p.settle(foreign("StatefulSet", o.StatefulSet.Name, d))
+	}
+	conf := stamp(configMap(d))
+	if why := drift(conf, o.ConfigMap); why != "" {
+		p.add(ApplyObject{Object: conf, Reason: why})
+	}
+	set := stamp(statefulSet(d, decision, o.SiteCertificate[credentials.KeyCertificate]))
+	if why := drift(set, o.StatefulSet); why != "" {
+		p.add(ApplyObject{Object: set, Reason: why})
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(inProgress("the pod's objects are being written"))
+	}
+	return true
+}
+
+// owned tells whether the labels name this server as the owner.
+func owned(d Desired, labels map[string]string) bool {
+	return labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
+		labels[v1alpha1.LabelServer] == d.Server.Name && labels[v1alpha1.LabelNamespace] == d.Server.Namespace
+}
+
+func foreign(kind, name string, d Desired) conditions.Outcome {
+	return conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
+		"%s %s exists in namespace %s of site %s and is not the operator's: remove it, or name the server otherwise",
+		kind, name, d.Server.Namespace, d.Server.Spec.Site))
+}
+
+// planReadiness waits for what remains when engine and logins are right: the pod's readiness, and the server's name at
+// the other sites when somebody else's Service stands in its way.
+func planReadiness(d Desired, o Observed, p *Plan) bool {
+	if n := o.Names; n != nil && n.Status == metav1.ConditionFalse && n.Reason == conditions.ReasonNamesConflict {
+		return p.settle(conditions.Stalled(conditions.ReasonNamesConflict, n.Message))
+	}
+	for _, c := range o.Pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return p.settle(conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"))
+}

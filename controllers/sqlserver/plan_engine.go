@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Sizes of tempdb's data files in MB, those of a new instance; files of equal size are filled evenly.
+const (
+	tempDBSizeMB   = 8
+	tempDBGrowthMB = 64
+)
+
+// planEngine waits for the engine to answer and checks that it is the one that is meant.
+func planEngine(d Desired, o Observed, p *Plan) bool {
+	engine := o.Engine
+	switch {
+	case !engine.Asked:
+		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
+	case mssql.Is(engine.Err, mssql.LoginFailed):
+		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret at site %s",
+			credentials.RoleOperator.Login(), credentials.PasswordsName(d.name()), engine.Err, credentials.KeySA, d.Server.Spec.Site)))
+	case mssql.Is(engine.Err, mssql.Unknown):
+		return p.settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+	case engine.Err != nil:
+		return p.settle(conditions.InProgress(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+	}
+	for _, name := range []string{engine.Instance.ServerName, engine.Instance.NetworkName} {
+		if !strings.EqualFold(name, d.host()) {
+			return p.settle(conditions.Stalled(conditions.ReasonServerNameMismatch, fmt.Sprintf(
+				"the instance calls itself %s (@@SERVERNAME %s, SERVERPROPERTY('ServerName') %s) instead of %s: its volumes are of another server; correct the name with sp_dropserver and sp_addserver and restart it",
+				name, engine.Instance.ServerName, engine.Instance.NetworkName, d.host())))
+		}
+	}
+	return true
+}
+
+// planTempDB moves tempdb to its own volume and adds data files. What is moved takes effect with the next start of the
+// engine, which happens at once when the server is in no group.
+func planTempDB(d Desired, o Observed, p *Plan) bool {
+	data := 0
+	moved := ""
+	for _, f := range o.Engine.TempDB {
+		if !f.Log {
+			data++
+		}
+		if path.Dir(f.Next) != mssqlconf.TempDBDir {
+			to := mssqlconf.TempDBDir + "/" + path.Base(f.Next)
+			p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
+		} else if f.Path != f.Next {
+			moved = "tempdb moves to its volume"
+		}
+	}
+	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
+		name := "temp" + strconv.Itoa(n)
+		p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.AddTempDBFile(
+			name, mssqlconf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(inProgress("the files of tempdb are being arranged"))
+	}
+	if moved == "" || o.Pod == nil {
+		return true
+	}
+	if len(d.Groups) > 0 {
+		p.Pending = moved + "; the server is in a group, so its pod is not restarted behind it"
+		return true
+	}
+	once := hashOf(o.Engine.TempDB)
+	if o.StatefulSet.Annotations[annotationRestarted] == once {
+		// It did not help; again and again would not either.
+		p.Pending = moved + " with the next start of the engine"
+		return true
+	}
+	p.add(RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
+	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+moved))
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/placement"
+)
+
+// planRestart replaces a pod that was started from an older template: at once when the server is in no group or its
+// engine has never run, else a person or the group's failover decides. The sidecar alone is not worth a restart.
+func planRestart(d Desired, o Observed, p *Plan) bool {
+	pod := o.Pod
+	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
+		return true
+	}
+	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
+	if want[annotationTemplate] == have[annotationTemplate] {
+		return true
+	}
+	why := restartReason(want, have)
+	if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
+		p.Pending = why + "; it takes effect when the pod next starts"
+		return true
+	}
+	if len(d.Groups) > 0 && engineHasRun(pod) {
+		p.Pending = fmt.Sprintf("%s; the server is in group %s, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s",
+			why, strings.Join(d.Groups, ", "), pod.Name)
+		return true
+	}
+	p.add(RestartPod{Name: pod.Name, UID: pod.UID, Reason: why})
+	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+func restartReason(want, have map[string]string) string {
+	var changed []string
+	for _, a := range []struct{ key, name string }{
+		{annotationCertificate, "the certificate"}, {annotationConf, "mssql.conf"},
+	} {
+		if want[a.key] != have[a.key] {
+			changed = append(changed, a.name)
+		}
+	}
+	switch {
+	case len(changed) > 0:
+		return strings.Join(changed, " and ") + " changed"
+	case want[annotationEngine] != have[annotationEngine]:
+		return "the pod's template changed"
+	}
+	return "the sidecar changed"
+}
+
+// engineHasRun tells whether the pod's engine may have served anybody.
+func engineHasRun(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == ContainerEngine {
+			return c.State.Waiting == nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0
+		}
+	}
+	return false
+}
+
+// planPod waits for the pod and says what holds it up.
+func planPod(d Desired, o Observed, p *Plan) bool {
+	pod := o.Pod
+	switch {
+	case pod == nil:
+		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"+setProblem(o)))
+	case pod.DeletionTimestamp != nil:
+		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is ending"))
+	case pod.Spec.NodeName == "":
+		return p.settle(unscheduled(o))
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if outcome, stop := containerProblem(pod, c); stop {
+			return p.settle(outcome)
+		}
+	}
+	if !engineRuns(pod) || pod.Status.PodIP == "" {
+		return p.settle(conditions.InProgress(conditions.ReasonPodPending, fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o))))
+	}
+	return true
+}
+
+// setProblem is what the StatefulSet's controller reports, if anything.
+func setProblem(o Observed) string {
+	if o.StatefulSet == nil {
+		return ""
+	}
+	for _, c := range o.StatefulSet.Status.Conditions {
+		if c.Message != "" {
+			return ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// unscheduled says why the pod has no node: a volume that is not bound, or what the scheduler says.
+func unscheduled(o Observed) conditions.Outcome {
+	message := "the pod waits for a node"
+	for _, c := range o.Pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
+			message += ": " + c.Message
+		}
+	}
+	if claims := unboundClaims(o); claims != "" {
+		return conditions.InProgress(conditions.ReasonVolumePending, message+claims)
+	}
+	return conditions.InProgress(conditions.ReasonPodPending, message)
+}
+
+func unboundClaims(o Observed) string {
+	var names []string
+	for role, c := range o.Claims {
+		if c.Status.Phase == corev1.ClaimPending {
+			names = append(names, string(role))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	order := roles()
+	slices.SortFunc(names, func(a, b string) int {
+		return slices.Index(order, placement.Role(a)) - slices.Index(order, placement.Role(b))
+	})
+	return "; volumes not bound yet: " + strings.Join(names, ", ")
+}
+
+var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
+
+// containerProblem says what keeps a container from running.
+func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Outcome, bool) {
+	waiting := c.State.Waiting
+	switch {
+	case waiting != nil && slices.Contains(imageReasons, waiting.Reason):
+		return conditions.Stalled(conditions.ReasonImagePullFailed, fmt.Sprintf(
+			"image %s of container %s can't be had on node %s (%s): %s; correct the image, imagePullSecrets or imagePullPolicy",
+			c.Image, c.Name, pod.Spec.NodeName, waiting.Reason, waiting.Message)), true
+	case waiting != nil && strings.HasPrefix(waiting.Reason, "Create") && strings.HasSuffix(waiting.Reason, "Error"):
+		return conditions.Stalled(conditions.ReasonPodNotReady, fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message)), true
+	case c.Name != ContainerEngine:
+		return conditions.Outcome{}, false
+	case waiting != nil && waiting.Reason == "CrashLoopBackOff", c.State.Terminated != nil:
+		return conditions.InProgress(conditions.ReasonPodNotReady, fmt.Sprintf(
+			"the engine ends again and again%s; see `kubectl logs %s -c %s -p` at the site", lastEnd(c), pod.Name, c.Name)), true
+	}
+	return conditions.Outcome{}, false
+}
+
+func lastEnd(c corev1.ContainerStatus) string {
+	end := c.LastTerminationState.Terminated
+	if c.State.Terminated != nil {
+		end = c.State.Terminated
+	}
+	if end == nil {
+		return ""
+	}
+	detail := strings.TrimSpace(end.Message)
+	if detail != "" {
+		detail = ": " + detail
+	}
+	return fmt.Sprintf(", last with exit code %d (%s)%s", end.ExitCode, end.Reason, detail)
+}

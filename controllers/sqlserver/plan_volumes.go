@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/placement"
+)
+
+// planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled, nothing
+// that placement finds now is held against it.
+func planVolumes(d Desired, o Observed, decision placement.Decision, placementErr error, p *Plan) bool {
+	for _, role := range roles() {
+		if c := o.Claims[role]; c != nil && !owned(d, c.Labels) {
+			return p.settle(foreign("PersistentVolumeClaim", c.Name, d))
+		}
+	}
+	var missing *placement.ClassNotFoundError
+	switch {
+	case errors.As(placementErr, &missing):
+		return p.settle(conditions.Stalled(conditions.ReasonStorageClassNotFound, missing.Error()))
+	case placementErr != nil && (o.Pod == nil || o.Pod.Spec.NodeName == ""):
+		return p.settle(conditions.Stalled(conditions.ReasonNoNodeForVolumes, placementErr.Error()))
+	}
+	for _, v := range d.volumes() {
+		if !planVolume(d, o, v, decision.Claims[v.role], p) {
+			return false
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(inProgress("the volumes are being claimed"))
+	}
+	return true
+}
+
+func planVolume(d Desired, o Observed, v volume, class string, p *Plan) bool {
+	have := o.Claims[v.role]
+	if have == nil {
+		p.add(ApplyObject{Object: stamp(claim(d, v, class)), Reason: "it does not exist"})
+		return true
+	}
+	if have.Spec.StorageClassName != nil {
+		class = *have.Spec.StorageClassName
+	}
+	size := have.Spec.Resources.Requests[corev1.ResourceStorage]
+	if v.spec.Size.Cmp(size) < 0 {
+		// A volume never shrinks; admission refuses it, and what is there stays.
+		v.spec.Size = size
+	}
+	want := stamp(claim(d, v, class))
+	why := drift(want, have)
+	if why == "" {
+		return true
+	}
+	if v.spec.Size.Cmp(size) > 0 {
+		if !expandable(class, o.Cluster.Classes) {
+			return p.settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
+				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size back",
+				v.role, size.String(), v.spec.Size.String(), class)))
+		}
+		why = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String())
+	}
+	p.add(ApplyObject{Object: want, Reason: why})
+	return true
+}
+
+func expandable(class string, classes []storagev1.StorageClass) bool {
+	for _, c := range classes {
+		if c.Name == class {
+			return c.AllowVolumeExpansion != nil && *c.AllowVolumeExpansion
+		}
+	}
+	return false
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/placement"
+)
+
+// Containers of a server's pod.
+const (
+	ContainerEngine = "mssql"
+	ContainerAgent  = "agent"
+)
+
+const (
+	// userID of the image's user mssql, and of the agent, which must be able to end the engine's process.
+	userID = 10001
+	// gracePeriod is how long the engine may take to write its checkpoint when the pod ends.
+	gracePeriod = 60
+	// mirroringPort is that of the database mirroring endpoint.
+	mirroringPort = 5022
+)
+
+var mounts = map[placement.Role]string{
+	placement.RoleData:   mssqlconf.DataMount,
+	placement.RoleLog:    mssqlconf.LogMount,
+	placement.RoleTempDB: mssqlconf.TempDBMount,
+	placement.RoleBackup: mssqlconf.BackupMount,
+}
+
+// podSpec is the pod of a server. terms is the node affinity that follows from its volumes.
+func podSpec(d Desired, terms []corev1.NodeSelectorTerm) corev1.PodSpec {
+	scheduling := d.scheduling()
+	spec := corev1.PodSpec{
+		Containers:                    []corev1.Container{engineContainer(d), agentContainer(d)},
+		Volumes:                       podVolumes(d),
+		ShareProcessNamespace:         ptr.To(true),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		TerminationGracePeriodSeconds: ptr.To[int64](gracePeriod),
+		ImagePullSecrets:              d.Server.Spec.ImagePullSecrets,
+		Tolerations:                   scheduling.Tolerations,
+		PriorityClassName:             scheduling.PriorityClassName,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true),
+			RunAsUser:    ptr.To[int64](userID),
+			FSGroup:      ptr.To[int64](userID),
+			// Volumes with many files would otherwise be walked at each start.
+			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+	if len(terms) > 0 {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+		}}
+	}
+	return spec
+}
+
+func engineContainer(d Desired) corev1.Container {
+	c := corev1.Container{
+		Name:            ContainerEngine,
+		Image:           d.Server.Spec.Image,
+		ImagePullPolicy: d.Server.Spec.ImagePullPolicy,
+		// Startup options exist as arguments of sqlservr alone, so the image's entry point is left out.
+		Command:   []string{"/opt/mssql/bin/sqlservr"},
+		Args:      arguments(d),
+		Env:       environment(d),
+		Resources: d.Server.Spec.Resources,
+		Ports: []corev1.ContainerPort{
+			{Name: "tds", ContainerPort: 1433, Protocol: corev1.ProtocolTCP},
+			{Name: "mirroring", ContainerPort: mirroringPort, Protocol: corev1.ProtocolTCP},
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "conf", MountPath: mssqlconf.Path, SubPath: confKey, ReadOnly: true},
+			{Name: "tls", MountPath: mssqlconf.TLSDir, ReadOnly: true},
+			{Name: "tmp", MountPath: "/tmp"},
+		},
+		// Microsoft's image is not known to work with a read-only root file system.
+		SecurityContext: containerSecurity(false),
+	}
+	for _, v := range d.volumes() {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: string(v.role), MountPath: mounts[v.role]})
+	}
+	return c
+}
+
+// arguments of sqlservr: no space between the option and its value
+// (docs/database-engine/configure-windows/database-engine-service-startup-options.md).
+func arguments(d Desired) []string {
+	startup := d.Server.Spec.Startup
+	if startup == nil {
+		return nil
+	}
+	var args []string
+	if k := startup.CheckpointThrottleMBps; k != nil {
+		args = append(args, "-k"+strconv.Itoa(int(*k)))
+	}
+	flags := slices.Clone(startup.TraceFlags)
+	slices.Sort(flags)
+	for _, flag := range slices.Compact(flags) {
+		args = append(args, "-T"+strconv.Itoa(int(flag)))
+	}
+	return args
+}
+
+// environment of the engine (docs/linux/configure/environment-variables.md).
+func environment(d Desired) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		// Admission has made sure that the user accepted it.
+		{Name: "ACCEPT_EULA", Value: "Y"},
+		{Name: "MSSQL_PID", Value: string(d.Server.Spec.Edition)},
+		{Name: "MSSQL_SA_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: credentials.PasswordsName(d.name())},
+			Key:                  credentials.KeySA,
+		}}},
+		{Name: "MSSQL_ENABLE_HADR", Value: "1"},
+		{Name: "MSSQL_AGENT_ENABLED", Value: "true"},
+		{Name: "MSSQL_DATA_DIR", Value: mssqlconf.DataDir},
+		{Name: "MSSQL_LOG_DIR", Value: mssqlconf.LogDir},
+		{Name: "MSSQL_BACKUP_DIR", Value: mssqlconf.BackupDir},
+	}
+	if limit := d.memoryLimitMB(); limit > 0 {
+		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})
+	}
+	return env
+}
+
+func agentContainer(d Desired) corev1.Container {
+	probe := func(path string, period, failures int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Path: path, Port: intstr.FromString("agent"), Scheme: corev1.URISchemeHTTPS,
+			}},
+			PeriodSeconds: period, TimeoutSeconds: 3, FailureThreshold: failures,
+		}
+	}
+	mounts := []corev1.VolumeMount{
+		{Name: "tls", MountPath: agent.TLSDir, ReadOnly: true},
+		{Name: "agent", MountPath: agent.PasswordDir, ReadOnly: true},
+	}
+	for _, v := range d.volumes() {
+		mounts = append(mounts, corev1.VolumeMount{Name: string(v.role), MountPath: mountOf(v.role)})
+	}
+	return corev1.Container{
+		Name:            ContainerAgent,
+		Image:           d.AgentImage,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Args:            []string{"agent", "--server-name=" + d.host(), "--namespace=" + d.Server.Namespace},
+		Ports:           []corev1.ContainerPort{{Name: "agent", ContainerPort: agent.Port, Protocol: corev1.ProtocolTCP}},
+		ReadinessProbe:  probe("/readyz", 2, 2),
+		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.
+		LivenessProbe: probe("/livez", 10, 6),
+		Resources: corev1.ResourceRequirements{
+			// No CPU limit: a throttled agent would miss the write lease.
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+		},
+		VolumeMounts:    mounts,
+		SecurityContext: containerSecurity(true),
+	}
+}
+
+func mountOf(role placement.Role) string { return mounts[role] }
+
+// containerSecurity is the restricted profile of the Pod Security Standards.
+func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(readOnlyRoot),
+		RunAsNonRoot:             ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func podVolumes(d Desired) []corev1.Volume {
+	secret := func(volume, name string, items ...corev1.KeyToPath) corev1.Volume {
+		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			// Readable by the pod's group alone, which fsGroup makes 10001; the engine refuses keys that others can read.
+			SecretName: name, Items: items, DefaultMode: ptr.To[int32](0o440),
+		}}}
+	}
+	volumes := []corev1.Volume{
+		{Name: "conf", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: confName(d.Server.Name)},
+		}}},
+		secret("tls", credentials.CertificateName(d.name())),
+		secret("agent", credentials.PasswordsName(d.name()), corev1.KeyToPath{Key: credentials.KeyAgent, Path: credentials.KeyAgent}),
+		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	for _, v := range d.volumes() {
+		volumes = append(volumes, corev1.Volume{Name: string(v.role), VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(d.Server.Name, v.role)},
+		}})
+	}
+	return volumes
+}

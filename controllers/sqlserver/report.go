@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+)
+
+// statusOwner is the field manager of a SQLServer's status; the names' condition has another.
+const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
+
+// ownConditions are the conditions that this controller writes.
+var ownConditions = []string{
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeRestartPending,
+}
+
+// report writes the status from the observation and what was done, and records events of what changed.
+func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+	server := w.desired.Server
+	outcome := p.Outcome
+	if failed != nil {
+		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
+	}
+	status := server.Status.DeepCopy()
+	describe(status, w)
+	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
+	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil && p.Pending != "" {
+		changes = append(changes, *change)
+	}
+	if err := r.writeStatus(ctx, server, status); err != nil {
+		return err
+	}
+	conditions.Emit(r.events, server, changes)
+	return nil
+}
+
+func restartPending(p Plan) metav1.Condition {
+	if p.Pending == "" {
+		return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionFalse,
+			Reason: conditions.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
+	}
+	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue,
+		Reason: conditions.ReasonRestartNeeded, Message: p.Pending}
+}
+
+// describe writes what was observed into the status. What could not be observed stays as it was last seen.
+func describe(status *v1alpha1.SQLServerStatus, w *world) {
+	status.ServerName = w.desired.host()
+	if w.member == nil {
+		return
+	}
+	o := w.observed
+	status.Placement = describePlacement(w)
+	status.PodIP = ""
+	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
+		status.PodIP = o.Pod.Status.PodIP
+	}
+	if certificate, err := credentials.ParseCertificate(o.SiteCertificate); err == nil {
+		status.CertificateExpires = &metav1.Time{Time: certificate.Expires}
+	}
+	if o.Engine.Asked && o.Engine.Err == nil {
+		status.Version, status.Engine = o.Engine.Instance.ProductVersion, o.Engine.Instance.Engine
+		status.StartTime = &metav1.Time{Time: o.Engine.Instance.Started}
+	}
+}
+
+func describePlacement(w *world) *v1alpha1.PlacementStatus {
+	decision, err := decide(w.desired, w.observed)
+	status := &v1alpha1.PlacementStatus{Candidates: decision.Candidates, Reason: decision.Reason}
+	if err != nil && status.Reason == "" {
+		status.Reason = err.Error()
+	}
+	if len(status.Candidates) > maxCandidates {
+		status.Candidates = status.Candidates[:maxCandidates]
+	}
+	if pod := w.observed.Pod; pod != nil {
+		status.Node = pod.Spec.NodeName
+	}
+	return status
+}
+
+// maxCandidates is how many nodes status.placement.candidates takes.
+const maxCandidates = 256
+
+// writeStatus applies the fields and conditions that are this controller's, so that the conditions of others stay.
+func (r *Reconciler) writeStatus(ctx context.Context, server *v1alpha1.SQLServer, status *v1alpha1.SQLServerStatus) error {
+	status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+		return !slices.Contains(ownConditions, c.Type)
+	})
+	before := server.Status.DeepCopy()
+	before.Conditions = slices.DeleteFunc(before.Conditions, func(c metav1.Condition) bool {
+		return !slices.Contains(ownConditions, c.Type)
+	})
+	if hashOf(before) == hashOf(status) {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.SQLServer{Status: *status})
+	if err != nil {
+		return fmt.Errorf("encode the status of %s/%s: %w", server.Namespace, server.Name, err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": content["status"]}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SQLServer"))
+	u.SetNamespace(server.Namespace)
+	u.SetName(server.Name)
+	u.SetUID(server.UID)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), statusOwner, client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of SQLServer %s/%s: %w", server.Namespace, server.Name, err)
+	}
+	return nil
+}
