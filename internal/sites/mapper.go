@@ -27,6 +27,9 @@ func staticMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			scope = meta.RESTScopeRoot
 		}
 		gv := r.kind.GroupVersion()
+		// A cache of several namespaces asks for the scope of list kinds; they come first, so that the resource leads
+		// back to the kind itself.
+		mapper.AddSpecific(gv.WithKind(r.kind.Kind+"List"), gv.WithResource(r.plural), gv.WithResource(r.plural), scope)
 		mapper.AddSpecific(r.kind, gv.WithResource(r.plural), gv.WithResource(r.plural), scope)
 	}
 	return mapper, nil

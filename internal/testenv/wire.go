@@ -5,9 +5,11 @@ package testenv
 import (
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // Wire carries connections to an API server on loopback and can be cut as a network is: nothing is refused, nothing
@@ -24,11 +26,15 @@ type Wire struct {
 
 func newWire(t testing.TB, host string) *Wire {
 	t.Helper()
+	target, _, err := rest.DefaultServerURL(host, "", schema.GroupVersion{}, true)
+	if err != nil {
+		t.Fatalf("the API server's address %q: %v", host, err)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("listening on loopback: %v", err)
 	}
-	w := &Wire{listener: listener, target: strings.TrimPrefix(host, "https://"), open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	w := &Wire{listener: listener, target: target.Host, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	close(w.open)
 	go w.accept()
 	t.Cleanup(w.close)

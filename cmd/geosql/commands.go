@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"geosql.dev/operator/internal/agent"
+)
+
+// commands of the program; each process of the operator is one of them.
+var commands = []func() *cobra.Command{
+	newManagerCommand,
+	agent.NewCommand,
+}

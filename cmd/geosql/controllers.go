@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/controllers/names"
+	"geosql.dev/operator/controllers/site"
+	"geosql.dev/operator/controllers/sqlserver"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+)
+
+// environment is what controllers are made of.
+type environment struct {
+	// Manager of the hub and the sites.
+	Manager mcmanager.Manager
+	// Sites reaches the member clusters.
+	Sites *sites.Provider
+	// Connector connects to servers.
+	Connector *mssql.Connector
+	// Namespace of the operator.
+	Namespace string
+	// Image of the operator, for the agent.
+	Image string
+}
+
+// controllers in the order in which they are added; each adds itself to the manager.
+var controllers = []struct {
+	name string
+	add  func(environment) error
+}{
+	{"site", func(e environment) error { return site.SetupWithManager(e.Manager, e.Sites) }},
+	{"names", func(e environment) error { return names.SetupWithManager(e.Manager, e.Sites) }},
+	{"sqlserver", func(e environment) error {
+		return sqlserver.SetupWithManager(e.Manager, sqlserver.Options{
+			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image})
+	}},
+}
+
+func addControllers(e environment) error {
+	for _, c := range controllers {
+		if err := c.add(e); err != nil {
+			return fmt.Errorf("adding the controller %s: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Ports of a server's Service.
+const (
+	// PortTDS is where the engine speaks to clients.
+	PortTDS int32 = 1433
+	// PortMirroring is the database mirroring endpoint of availability groups.
+	PortMirroring int32 = 5022
+	// PortAgent is where the agent beside the engine speaks HTTPS.
+	PortAgent int32 = 8443
+)
+
+// sliceManager marks the EndpointSlices that this controller writes, so that Kubernetes' own controllers leave them
+// alone (label endpointslice.kubernetes.io/managed-by, KEP-0752).
+const sliceManager = "geosql.dev"
+
+// port of a name.
+type port struct {
+	name string
+	// service is the port that clients use, target the one at the address.
+	service, target int32
+}
+
+var serverPorts = []port{{"tds", PortTDS, PortTDS}, {"mirroring", PortMirroring, PortMirroring}, {"agent", PortAgent, PortAgent}}
+
+// endpoint is where a server can be reached from another site.
+type endpoint struct {
+	// address is an IP address.
+	address string
+	// node on which the server runs, when known.
+	node string
+	// targets replace the ports' targets, by name (node ports).
+	targets map[string]int32
+}
+
+// name is a name that must mean the same at every site: a Service and, where it has no selector, an EndpointSlice.
+type name struct {
+	// service is the name of the Service in namespace.
+	namespace, service string
+	// labels of Service and slice: they say whose they are.
+	labels map[string]string
+	ports  []port
+	// selector is set where the pods run.
+	selector map[string]string
+	// nodePort opens the ports on the nodes too (exposure NodePort).
+	nodePort bool
+	// endpoints when there is no selector. keep says that they are not known now: those that are published stay.
+	endpoints []endpoint
+	keep      bool
+}
+
+func ownLabels(namespace, label, owner string) map[string]string {
+	l := map[string]string(sites.OwnLabels())
+	l[v1alpha1.LabelNamespace] = namespace
+	l[label] = owner
+	return l
+}
+
+// makeService is the Service of a name. It has a cluster IP, which DNS gives out: a headless one's addresses are cached by
+// clients longer than a failover takes. It publishes addresses that are not ready, since servers must find each other
+// while they become ready.
+func (n *name) makeService() *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: n.service, Labels: n.labels},
+		Spec: corev1.ServiceSpec{
+			Type:                     corev1.ServiceTypeClusterIP,
+			Selector:                 n.selector,
+			PublishNotReadyAddresses: true,
+		},
+	}
+	if n.nodePort {
+		s.Spec.Type = corev1.ServiceTypeNodePort
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	}
+	for _, p := range n.ports {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: p.name, Port: p.service,
+			TargetPort: intstr.FromInt32(p.target), Protocol: corev1.ProtocolTCP})
+	}
+	return s
+}
+
+// makeSlices are the EndpointSlices of a name without selector: one per set of target ports, at least one, named so
+// that they are found again.
+func (n *name) makeSlices() []*discoveryv1.EndpointSlice {
+	if n.selector != nil {
+		return nil
+	}
+	type group struct {
+		ports     []discoveryv1.EndpointPort
+		endpoints []discoveryv1.Endpoint
+	}
+	first := &group{ports: n.slicePorts(nil)}
+	groups := []*group{first}
+	for _, e := range n.endpoints {
+		g := first
+		if e.targets != nil {
+			g = &group{ports: n.slicePorts(e.targets)}
+			groups = append(groups, g)
+		}
+		made := discoveryv1.Endpoint{Addresses: []string{e.address},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}}
+		g.endpoints = append(g.endpoints, made)
+	}
+	var slicesMade []*discoveryv1.EndpointSlice
+	for i, g := range groups {
+		if i == 0 && len(g.endpoints) == 0 && len(groups) > 1 {
+			continue
+		}
+		labels := maps.Clone(n.labels)
+		labels[discoveryv1.LabelServiceName] = n.service
+		labels[discoveryv1.LabelManagedBy] = sliceManager
+		slicesMade = append(slicesMade, &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: n.namespace, Name: sliceName(n.service, i), Labels: labels},
+			AddressType: addressType(n.endpoints),
+			Endpoints:   g.endpoints,
+			Ports:       g.ports,
+		})
+	}
+	return slicesMade
+}
+
+func (n *name) slicePorts(targets map[string]int32) []discoveryv1.EndpointPort {
+	var ports []discoveryv1.EndpointPort
+	for _, p := range n.ports {
+		target := p.target
+		if t, ok := targets[p.name]; ok {
+			target = t
+		}
+		ports = append(ports, discoveryv1.EndpointPort{Name: ptr.To(p.name), Port: ptr.To(target), Protocol: ptr.To(corev1.ProtocolTCP)})
+	}
+	return ports
+}
+
+func sliceName(service string, i int) string {
+	if i == 0 {
+		return service + "-geosql"
+	}
+	return service + "-geosql-" + string(rune('a'+i-1))
+}
+
+func addressType(endpoints []endpoint) discoveryv1.AddressType {
+	if slices.ContainsFunc(endpoints, func(e endpoint) bool { return isIPv6(e.address) }) {
+		return discoveryv1.AddressTypeIPv6
+	}
+	return discoveryv1.AddressTypeIPv4
+}

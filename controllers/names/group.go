@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// groupView is what names need of a group.
+type groupView struct {
+	namespace, name string
+	listener        v1alpha1.Listener
+	// primary and readable are servers; primary is nil when nobody is known to be it.
+	primary  *serverView
+	readable []*serverView
+}
+
+// listenerName of a group and the name for readers.
+func listenerName(g *v1alpha1.AvailabilityGroup) string {
+	if g.Spec.Listener != nil && g.Spec.Listener.Name != "" {
+		return g.Spec.Listener.Name
+	}
+	return g.Name
+}
+
+func listenerPort(g *v1alpha1.AvailabilityGroup) int32 {
+	if g.Spec.Listener != nil && g.Spec.Listener.Port != 0 {
+		return g.Spec.Listener.Port
+	}
+	return PortTDS
+}
+
+// readOnlySuffix follows the listener's name in the Service for readers.
+const readOnlySuffix = "-ro"
+
+// groupServers returns the primary and the readable secondaries by the group's status, which its controller writes. A
+// secondary counts as readable when the spec lets it be read and the server last said that it is a secondary.
+func groupServers(g *v1alpha1.AvailabilityGroup) (primary v1alpha1.ServerName, readable []v1alpha1.ServerName) {
+	for _, replica := range g.Spec.Replicas {
+		if isServer(g.Status.Primary, replica.Server) {
+			primary = replica.Server
+			continue
+		}
+		if !replica.Readable || replica.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		if slices.ContainsFunc(g.Status.Replicas, func(s v1alpha1.ReplicaStatus) bool {
+			return isServer(s.Server, replica.Server) && s.Role == "SECONDARY"
+		}) {
+			readable = append(readable, replica.Server)
+		}
+	}
+	return primary, readable
+}
+
+// isServer compares a name in a status, which may be the object's or the instance's, with an object's.
+func isServer(status string, server v1alpha1.ServerName) bool {
+	return strings.EqualFold(status, string(server)) || strings.EqualFold(status, podName(server))
+}
+
+// groupNames are a group's names at one site: the listener leads to the primary, and its read-only sister to the
+// readable secondaries. While nobody is known to be primary the listener keeps its last address: a wrong guess costs a
+// refused login, an empty Service costs clients that would have been served.
+func groupNames(g *groupView, at v1alpha1.SiteName) []name {
+	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
+	ports := []port{{"tds", g.listener.Port, PortTDS}}
+	write := name{namespace: g.namespace, service: g.listener.Name, ports: ports, labels: labels}
+	if g.primary == nil || !g.primary.known {
+		write.keep = true
+	} else if e, ok := g.primary.reach(at); ok {
+		write.endpoints = []endpoint{e}
+	}
+	read := name{namespace: g.namespace, service: g.listener.Name + readOnlySuffix, ports: ports, labels: labels}
+	for _, s := range g.readable {
+		if !s.known {
+			read.keep = true
+		}
+		if e, ok := s.reach(at); ok {
+			read.endpoints = append(read.endpoints, e)
+		}
+	}
+	if len(read.endpoints) > 0 {
+		// Readers are better sent to the secondaries that can be seen than to one that may be gone.
+		read.keep = false
+	}
+	slices.SortFunc(read.endpoints, func(a, b endpoint) int { return strings.Compare(a.address, b.address) })
+	return []name{write, read}
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// siteView is one site as far as names are concerned.
+type siteView struct {
+	name     v1alpha1.SiteName
+	exposure v1alpha1.ExposureType
+	// member is nil when the site cannot be used now; err says why.
+	member *sites.Member
+	err    error
+	// has is what the site has under the names in question.
+	has map[string]published
+}
+
+// serverView is where one server is.
+type serverView struct {
+	name v1alpha1.ServerName
+	home v1alpha1.SiteName
+	// known is false when the home site does not answer: the pod may be anywhere or nowhere.
+	known bool
+	// address of the pod, empty when it has none.
+	address string
+	// node on which it runs and that node's internal address.
+	node, nodeAddress string
+	// nodePorts of the server by port name, when its home is exposed so.
+	nodePorts map[string]int32
+	exposure  v1alpha1.ExposureType
+}
+
+// observeSites looks at all sites in which the namespace may be used. Sites that are lost are left out, and so are
+// those that do not allow the namespace: nobody there asks for the name.
+func (r *reconciler) observeSites(ctx context.Context, namespace string) ([]*siteView, error) {
+	var list v1alpha1.SiteList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing Sites: %w", err)
+	}
+	var views []*siteView
+	for i := range list.Items {
+		site := &list.Items[i]
+		if site.Spec.Lifecycle == v1alpha1.SiteLost || !slices.Contains(site.Spec.AllowedNamespaces, namespace) {
+			continue
+		}
+		v := &siteView{name: v1alpha1.SiteName(site.Name), exposure: site.Spec.Exposure.Type, has: map[string]published{}}
+		v.member, v.err = r.sites.Member(v.name)
+		if v.err == nil {
+			if v.err = v.member.CheckNamespace(namespace); v.err != nil {
+				v.member = nil
+			}
+		}
+		views = append(views, v)
+	}
+	slices.SortFunc(views, func(a, b *siteView) int { return strings.Compare(string(a.name), string(b.name)) })
+	return views, nil
+}
+
+// readNames fills in what a site has under the names. All reads are from its cache.
+func (v *siteView) readNames(ctx context.Context, namespace string, services []string) error {
+	if v.member == nil {
+		return nil
+	}
+	for _, name := range services {
+		var at published
+		service := &corev1.Service{}
+		err := v.member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, service)
+		if err == nil {
+			at.service = service
+		} else if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading Service %s/%s at site %s: %w", namespace, name, v.name, err)
+		}
+		var list discoveryv1.EndpointSliceList
+		err = v.member.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: sliceManager})
+		if err != nil {
+			return fmt.Errorf("reading the EndpointSlices of %s/%s at site %s: %w", namespace, name, v.name, err)
+		}
+		at.slices = list.Items
+		v.has[name] = at
+	}
+	return nil
+}
+
+// observeServer finds out where a server is.
+func (r *reconciler) observeServer(ctx context.Context, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
+	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
+	member, err := r.sites.Member(home)
+	if err != nil {
+		if sites.IsUnreachable(err) || errors.Is(err, sites.ErrUnknownSite) || errors.Is(err, sites.ErrSiteLost) {
+			return view, nil
+		}
+		return nil, err
+	}
+	if member.Site.Spec.Exposure.Type != "" {
+		view.exposure = member.Site.Spec.Exposure.Type
+	}
+	if member.CheckNamespace(namespace) != nil {
+		return view, nil
+	}
+	view.known = true
+	pod := &corev1.Pod{}
+	err = member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: podName(server)}, pod)
+	if apierrors.IsNotFound(err) {
+		return view, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading pod %s/%s at site %s: %w", namespace, podName(server), home, err)
+	}
+	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		view.address, view.node = pod.Status.PodIP, pod.Spec.NodeName
+	}
+	if view.exposure == v1alpha1.ExposureNodePort && view.address != "" {
+		return view, view.readNodePorts(ctx, member, namespace)
+	}
+	return view, nil
+}
+
+// readNodePorts fills in at which address and ports of its node a server is reached.
+func (v *serverView) readNodePorts(ctx context.Context, member *sites.Member, namespace string) error {
+	node := &corev1.Node{}
+	if err := member.Client.Get(ctx, client.ObjectKey{Name: v.node}, node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			v.nodeAddress = a.Address
+			break
+		}
+	}
+	service := &corev1.Service{}
+	key := client.ObjectKey{Namespace: namespace, Name: nodeServiceName(v.name)}
+	if err := member.Client.Get(ctx, key, service); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	v.nodePorts = map[string]int32{}
+	for _, p := range service.Spec.Ports {
+		if p.NodePort != 0 {
+			v.nodePorts[p.Name] = p.NodePort
+		}
+	}
+	return nil
+}
+
+// reach returns where the server is reached from a site, and false when it has no address there (yet).
+func (v *serverView) reach(from v1alpha1.SiteName) (endpoint, bool) {
+	if from == v.home || v.exposure != v1alpha1.ExposureNodePort {
+		return endpoint{address: v.address, node: v.node}, v.address != ""
+	}
+	complete := v.nodeAddress != "" && len(v.nodePorts) == len(serverPorts)
+	return endpoint{address: v.nodeAddress, node: v.node, targets: v.nodePorts}, complete && v.address != ""
+}
+
+// podName of a server, which is its instance's name and its Service's.
+func podName(server v1alpha1.ServerName) string { return string(server) + "-0" }
+
+// nodeServiceName is the Service that opens ports on the nodes of the home site.
+func nodeServiceName(server v1alpha1.ServerName) string { return podName(server) + "-node" }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// stepKind is what is done to an object at a site.
+type stepKind string
+
+const (
+	applyObject  stepKind = "Apply"
+	deleteObject stepKind = "Delete"
+)
+
+// step is one change at one site, with its reason.
+type step struct {
+	kind   stepKind
+	object client.Object
+	reason string
+}
+
+// published is what a site has under a name.
+type published struct {
+	// service of that name, whoever made it; nil when there is none.
+	service *corev1.Service
+	// slices that carry the operator's labels for that Service.
+	slices []discoveryv1.EndpointSlice
+}
+
+// conflict says that something of that name is not the operator's.
+type conflict struct {
+	site v1alpha1.SiteName
+	text string
+}
+
+// plan returns the steps that make the names of one site as desired. removed names are taken away. A Service that the
+// operator did not make is never touched.
+func plan(site v1alpha1.SiteName, desired []name, removed []string, labels map[string]string, has map[string]published) ([]step, []conflict) {
+	var (
+		steps     []step
+		conflicts []conflict
+	)
+	for i := range desired {
+		n := &desired[i]
+		at := has[n.service]
+		if at.service != nil && !owned(at.service, n.labels) {
+			conflicts = append(conflicts, conflict{site, fmt.Sprintf(
+				"Service %s/%s at site %s is not the operator's (no label %s=%s): rename or delete it, its name is needed", n.namespace, n.service, site,
+				v1alpha1.LabelManagedBy, v1alpha1.ManagedBy)})
+			continue
+		}
+		steps = append(steps, planService(n, at.service)...)
+		steps = append(steps, planSlices(n, at)...)
+	}
+	for _, service := range removed {
+		at := has[service]
+		for i := range at.slices {
+			steps = append(steps, step{deleteObject, &at.slices[i], "the name is no longer declared"})
+		}
+		if at.service != nil && owned(at.service, labels) {
+			steps = append(steps, step{deleteObject, at.service, "the name is no longer declared"})
+		}
+	}
+	return steps, conflicts
+}
+
+func planService(n *name, at *corev1.Service) []step {
+	want := n.makeService()
+	switch {
+	case at == nil:
+		return []step{{applyObject, want, "the name does not exist at the site"}}
+	case !sameService(want, at):
+		return []step{{applyObject, want, "the Service differs from what is declared"}}
+	}
+	return nil
+}
+
+func sameService(want, at *corev1.Service) bool {
+	if !equality.Semantic.DeepEqual(want.Spec.Selector, at.Spec.Selector) || len(want.Spec.Ports) != len(at.Spec.Ports) ||
+		!at.Spec.PublishNotReadyAddresses || at.Spec.Type != want.Spec.Type || !hasLabels(at.Labels, want.Labels) {
+		return false
+	}
+	for i, p := range want.Spec.Ports {
+		q := at.Spec.Ports[i]
+		if p.Name != q.Name || p.Port != q.Port || p.TargetPort != q.TargetPort || p.Protocol != q.Protocol {
+			return false
+		}
+	}
+	return true
+}
+
+// planSlices makes the slices so. When a server's address is not known now, what is published stays: the site where it
+// runs may only be out of sight.
+func planSlices(n *name, at published) []step {
+	wanted := map[string]bool{}
+	var steps []step
+	have := map[string]*discoveryv1.EndpointSlice{}
+	for i := range at.slices {
+		have[at.slices[i].Name] = &at.slices[i]
+	}
+	if n.selector == nil && n.keep {
+		return nil
+	}
+	for _, want := range n.makeSlices() {
+		wanted[want.Name] = true
+		old, ok := have[want.Name]
+		switch {
+		case ok && old.AddressType != want.AddressType:
+			// addressType is immutable.
+			steps = append(steps, step{deleteObject, old, "the address family changed"}, step{applyObject, want, "the address family changed"})
+		case !ok:
+			steps = append(steps, step{applyObject, want, "the address is not published"})
+		case !sameSlice(want, old):
+			steps = append(steps, step{applyObject, want, "the published address is not the server's"})
+		}
+	}
+	for i := range at.slices {
+		if !wanted[at.slices[i].Name] {
+			steps = append(steps, step{deleteObject, &at.slices[i], "the slice is not needed"})
+		}
+	}
+	return steps
+}
+
+func sameSlice(want, at *discoveryv1.EndpointSlice) bool {
+	return equality.Semantic.DeepEqual(want.Endpoints, at.Endpoints) && equality.Semantic.DeepEqual(want.Ports, at.Ports) &&
+		hasLabels(at.Labels, want.Labels)
+}
+
+func hasLabels(at, want map[string]string) bool {
+	for k, v := range want {
+		if at[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// owned reports whether a Service is the one that the operator made for this owner.
+func owned(s *corev1.Service, labels map[string]string) bool { return hasLabels(s.Labels, labels) }
+
+func isIPv6(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && a.Is6() && !a.Is4In6()
+}
