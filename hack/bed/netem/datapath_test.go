@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 )
 
 var epoch = time.Now()
@@ -273,6 +274,9 @@ func TestStartingTwiceIsOneEmulatorThatRestsAndGoesWithItsDevice(t *testing.T) {
 	w.netem(t, w.near, "run")
 	w.shapeNear(t, "--delay", "75ms")
 	g.Expect(w.status(t, w.near).PID).To(Equal(first.PID))
+	session, err := unix.Getsid(first.PID)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(session).To(Equal(first.PID), "the emulator ends with its caller's session")
 	before := processorTime(t, first.PID)
 	quiet := time.NewTimer(time.Second)
 	<-quiet.C

@@ -23,7 +23,8 @@ var ErrDeviceGone = errors.New("the device is gone")
 const turn = 64
 
 // lingering is how long a retired class is still read: frames that were
-// diverted before its destinations were taken away arrive well within it.
+// diverted before its destinations were taken away arrive well within it. What
+// it has in the queue does not need its TAP.
 const lingering = int64(50 * time.Millisecond)
 
 // loop is the one thread that touches frames. It allocates nothing at rest and
@@ -138,7 +139,7 @@ func (l *loop) rebuild() {
 func (l *loop) wait() int64 {
 	next, found := l.heap.NextDue()
 	for _, c := range l.classes {
-		if c.retiring && c.underway == 0 && (!found || c.retireAt < next) {
+		if c.retiring && (!found || c.retireAt < next) {
 			next, found = c.retireAt, true
 		}
 	}
@@ -305,7 +306,7 @@ func (l *loop) purge(c *class) {
 func (l *loop) closeRetired() {
 	for i := 0; i < len(l.classes); i++ {
 		c := l.classes[i]
-		if c.retiring && c.underway == 0 && l.now() >= c.retireAt {
+		if c.retiring && l.now() >= c.retireAt {
 			c.tap.Close()
 			l.classes = append(l.classes[:i], l.classes[i+1:]...)
 			l.changed = true

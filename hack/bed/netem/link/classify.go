@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -97,65 +98,82 @@ func bigEndian16(value uint16) int32 {
 	return int32(binary.NativeEndian.Uint16(b[:]))
 }
 
-func (c *Classifier) instructions() asm.Instructions {
-	lookup := func(m *ebpf.Map, slot int32) asm.Instructions {
-		return asm.Instructions{
-			asm.LoadMapPtr(asm.R1, m.FD()),
-			asm.Mov.Reg(asm.R2, asm.RFP),
-			asm.Add.Imm(asm.R2, slot),
-			asm.FnMapLookupElem.Call(),
-		}
+// lookup leaves the address of a map's value for the key in slot, or 0, in R0.
+func lookup(m *ebpf.Map, slot int32) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapPtr(asm.R1, m.FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP),
+		asm.Add.Imm(asm.R2, slot),
+		asm.FnMapLookupElem.Call(),
 	}
-	var program asm.Instructions
-	program = append(program,
-		asm.Mov.Reg(asm.R6, asm.R1),
-		asm.LoadMem(asm.R2, asm.R6, skbMark, asm.Word),
-		asm.JEq.Imm(asm.R2, Mark, "pass"),
-		asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
-		asm.JEq.Imm(asm.R7, bigEndian16(unix.ETH_P_IP), "ip"),
-		asm.JNE.Imm(asm.R7, bigEndian16(unix.ETH_P_IPV6), "pass"),
-		asm.LoadMem(asm.R2, asm.R6, skbPriority, asm.Word).WithSymbol("ip"),
-		asm.StoreMem(asm.RFP, slotKey, asm.R2, asm.Word),
-	)
-	program = append(program, lookup(c.priorities, slotKey)...)
-	program = append(program,
-		asm.JNE.Imm(asm.R0, 0, "matched"),
-		asm.JNE.Imm(asm.R7, bigEndian16(unix.ETH_P_IP), "everything"),
-		// The destination is at 16 in the IPv4 header, behind Ethernet's.
-		asm.StoreImm(asm.RFP, slotPrefix, 32, asm.Word),
-		asm.Mov.Reg(asm.R1, asm.R6),
-		asm.Mov.Imm(asm.R2, ethernetHeader+16),
-		asm.Mov.Reg(asm.R3, asm.RFP),
-		asm.Add.Imm(asm.R3, slotPrefix+4),
-		asm.Mov.Imm(asm.R4, 4),
-		asm.FnSkbLoadBytes.Call(),
-		asm.JNE.Imm(asm.R0, 0, "everything"),
-	)
-	program = append(program, lookup(c.destinations, slotPrefix)...)
-	program = append(program,
-		asm.JNE.Imm(asm.R0, 0, "matched"),
-		asm.StoreImm(asm.RFP, slotKey, -1, asm.Word).WithSymbol("everything"),
-	)
-	program = append(program, lookup(c.priorities, slotKey)...)
-	program = append(program,
-		asm.JNE.Imm(asm.R0, 0, "matched"),
+}
+
+// instructions is the whole program: R6 holds the frame, R7 its protocol.
+func (c *Classifier) instructions() asm.Instructions {
+	return slices.Concat(c.match(), asm.Instructions{
 		asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("pass"),
 		asm.Return(),
-		asm.LoadMem(asm.R1, asm.R0, 0, asm.Word).WithSymbol("matched"),
-		asm.JEq.Imm(asm.R1, 0, "drop"),
-		asm.Mov.Imm(asm.R2, 0),
-		asm.FnRedirect.Call(),
-		asm.Return(),
-		asm.LoadMem(asm.R2, asm.R0, 4, asm.Word).WithSymbol("drop"),
-		asm.StoreMem(asm.RFP, slotKey, asm.R2, asm.Word),
+	}, c.divert())
+}
+
+// match goes to "pass", or to "matched" with the address of a Target in R0, or
+// falls through if nothing matches.
+func (c *Classifier) match() asm.Instructions {
+	return slices.Concat(
+		asm.Instructions{
+			asm.Mov.Reg(asm.R6, asm.R1),
+			asm.LoadMem(asm.R2, asm.R6, skbMark, asm.Word),
+			asm.JEq.Imm(asm.R2, Mark, "pass"),
+			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
+			asm.JEq.Imm(asm.R7, bigEndian16(unix.ETH_P_IP), "ip"),
+			asm.JNE.Imm(asm.R7, bigEndian16(unix.ETH_P_IPV6), "pass"),
+			asm.LoadMem(asm.R2, asm.R6, skbPriority, asm.Word).WithSymbol("ip"),
+			asm.StoreMem(asm.RFP, slotKey, asm.R2, asm.Word),
+		},
+		lookup(c.priorities, slotKey),
+		asm.Instructions{
+			asm.JNE.Imm(asm.R0, 0, "matched"),
+			asm.JNE.Imm(asm.R7, bigEndian16(unix.ETH_P_IP), "everything"),
+			// The destination is at 16 in the IPv4 header, behind Ethernet's.
+			asm.StoreImm(asm.RFP, slotPrefix, 32, asm.Word),
+			asm.Mov.Reg(asm.R1, asm.R6),
+			asm.Mov.Imm(asm.R2, ethernetHeader+16),
+			asm.Mov.Reg(asm.R3, asm.RFP),
+			asm.Add.Imm(asm.R3, slotPrefix+4),
+			asm.Mov.Imm(asm.R4, 4),
+			asm.FnSkbLoadBytes.Call(),
+			asm.JNE.Imm(asm.R0, 0, "everything"),
+		},
+		lookup(c.destinations, slotPrefix),
+		asm.Instructions{
+			asm.JNE.Imm(asm.R0, 0, "matched"),
+			asm.StoreImm(asm.RFP, slotKey, -1, asm.Word).WithSymbol("everything"),
+		},
+		lookup(c.priorities, slotKey),
+		asm.Instructions{asm.JNE.Imm(asm.R0, 0, "matched")},
 	)
-	program = append(program, lookup(c.drops, slotKey)...)
-	return append(program,
-		asm.JEq.Imm(asm.R0, 0, "dropped"),
-		asm.Mov.Imm(asm.R1, 1),
-		asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
-		asm.Mov.Imm(asm.R0, tcxDrop).WithSymbol("dropped"),
-		asm.Return(),
+}
+
+// divert sends a matched frame to its Target's TAP, or counts and drops it.
+func (c *Classifier) divert() asm.Instructions {
+	return slices.Concat(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word).WithSymbol("matched"),
+			asm.JEq.Imm(asm.R1, 0, "drop"),
+			asm.Mov.Imm(asm.R2, 0),
+			asm.FnRedirect.Call(),
+			asm.Return(),
+			asm.LoadMem(asm.R2, asm.R0, 4, asm.Word).WithSymbol("drop"),
+			asm.StoreMem(asm.RFP, slotKey, asm.R2, asm.Word),
+		},
+		lookup(c.drops, slotKey),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "dropped"),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
+			asm.Mov.Imm(asm.R0, tcxDrop).WithSymbol("dropped"),
+			asm.Return(),
+		},
 	)
 }
 
