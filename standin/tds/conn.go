@@ -316,8 +316,8 @@ func (c *conn) handle(r *request) error {
 		w.endIfCall()
 	case r.attention.Load() && c.ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, r.ctx.Err())):
 	default:
-		c.logf("session %d ends: %v", c.spid.Load(), err)
-		w.Message(&sqlerr.Error{Number: 596, Class: 21, State: 1, Message: "Cannot continue the execution because the session is in the kill state."})
+		// No answer: whether the statement took effect may be unknown, which a broken connection says truly.
+		return fmt.Errorf("session %d ends: %w", c.spid.Load(), err)
 	}
 	if err := w.finish(); err != nil {
 		return err

@@ -254,6 +254,12 @@ func (s *echoSession) BulkInsert(_ context.Context, text string, cols []tds.Colu
 // serve starts a server and gives its address.
 func serve(t *testing.T, change ...func(*tds.Config)) (*echoBackend, string) {
 	t.Helper()
+	backend, _, address := serveServer(t, change...)
+	return backend, address
+}
+
+func serveServer(t *testing.T, change ...func(*tds.Config)) (*echoBackend, *tds.Server, string) {
+	t.Helper()
 	g := gomega.NewWithT(t)
 	backend := &echoBackend{}
 	cfg := tds.Config{Backend: backend, FailedLoginDelay: time.Millisecond}
@@ -275,7 +281,7 @@ func serve(t *testing.T, change ...func(*tds.Config)) (*echoBackend, string) {
 			g.Expect(backend.session(i).closed.Load()).To(gomega.BeTrue(), "session %d is closed", i)
 		}
 	})
-	return backend, l.Addr().String()
+	return backend, server, l.Addr().String()
 }
 
 // open gives a database handle with one connection.

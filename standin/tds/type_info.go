@@ -85,91 +85,71 @@ func (w wireType) partial() bool {
 	return w.token == typeXML || (w.size == lengthOfMax && (w.token == typeNVarChar || w.token == typeBigVarChar || w.token == typeBigVarBinary))
 }
 
+// fixedTypes are the types whose size does not depend on a declaration, in their nullable forms.
+var fixedTypes = map[sqltype.Kind]struct {
+	token byte
+	size  int
+}{
+	sqltype.Bit: {typeBitN, 1}, sqltype.TinyInt: {typeIntN, 1}, sqltype.SmallInt: {typeIntN, 2}, sqltype.Int: {typeIntN, 4},
+	sqltype.BigInt: {typeIntN, 8}, sqltype.SmallMoney: {typeMoneyN, 4}, sqltype.Money: {typeMoneyN, 8},
+	sqltype.Real: {typeFloatN, 4}, sqltype.Float: {typeFloatN, 8}, sqltype.SmallDateTime: {typeDateTimeN, 4},
+	sqltype.DateTime: {typeDateTimeN, 8}, sqltype.Date: {typeDate, 3}, sqltype.UniqueIdentifier: {typeGUID, 16},
+	sqltype.RowVersion: {typeBigBinary, 8}, sqltype.Text: {typeText, lengthOfLOB}, sqltype.NText: {typeNText, lengthOfLOB},
+	sqltype.Image: {typeImage, lengthOfLOB}, sqltype.XML: {typeXML, lengthOfMax}, sqltype.SQLVariant: {typeVariant, maxVariant},
+}
+
+// sizedTypes are the types with a declared length of so many units; some may be (max).
+var sizedTypes = map[sqltype.Kind]struct {
+	token byte
+	unit  int
+	max   bool
+}{
+	sqltype.Binary: {typeBigBinary, 1, false}, sqltype.VarBinary: {typeBigVarBinary, 1, true},
+	sqltype.Char: {typeBigChar, 1, false}, sqltype.VarChar: {typeBigVarChar, 1, true},
+	sqltype.NChar: {typeNChar, 2, false}, sqltype.NVarChar: {typeNVarChar, 2, true},
+}
+
 // wireTypeOf is how a type is sent to clients. Nullable forms are used throughout; the column flags tell the truth.
 func wireTypeOf(t sqltype.Type) (wireType, error) {
 	w := wireType{collation: collation}
-	fixed := func(token byte, size int) (wireType, error) {
-		w.token, w.size = token, size
+	if fixed, ok := fixedTypes[t.Kind]; ok {
+		w.token, w.size = fixed.token, fixed.size
 		return w, nil
 	}
-	sized := func(token byte, length, unit int, max bool) (wireType, error) {
-		w.token, w.size = token, length*unit
+	if sized, ok := sizedTypes[t.Kind]; ok {
+		w.token, w.size = sized.token, t.Length*sized.unit
 		switch {
-		case length == sqltype.MaxLength || length*unit > maxBytes:
+		case t.Length == sqltype.MaxLength || w.size > maxBytes:
 			w.size = lengthOfMax
-			if !max {
-				return w, fmt.Errorf("type %v of length %d is longer than %d bytes", t.Kind, length, maxBytes)
+			if !sized.max {
+				return w, fmt.Errorf("type %v of length %d is longer than %d bytes", t.Kind, t.Length, maxBytes)
 			}
-		case length <= 0:
-			w.size = unit
+		case t.Length <= 0:
+			w.size = sized.unit
 		}
 		return w, nil
 	}
 	switch t.Kind {
-	case sqltype.Bit:
-		return fixed(typeBitN, 1)
-	case sqltype.TinyInt:
-		return fixed(typeIntN, 1)
-	case sqltype.SmallInt:
-		return fixed(typeIntN, 2)
-	case sqltype.Int:
-		return fixed(typeIntN, 4)
-	case sqltype.BigInt:
-		return fixed(typeIntN, 8)
-	case sqltype.SmallMoney:
-		return fixed(typeMoneyN, 4)
-	case sqltype.Money:
-		return fixed(typeMoneyN, 8)
-	case sqltype.Real:
-		return fixed(typeFloatN, 4)
-	case sqltype.Float:
-		return fixed(typeFloatN, 8)
-	case sqltype.SmallDateTime:
-		return fixed(typeDateTimeN, 4)
-	case sqltype.DateTime:
-		return fixed(typeDateTimeN, 8)
-	case sqltype.Date:
-		return fixed(typeDate, 3)
-	case sqltype.Time, sqltype.DateTime2, sqltype.DateTimeOffset:
-		if t.Scale > 7 {
-			return w, fmt.Errorf("scale %d of a time is above 7", t.Scale)
-		}
-		w.scale = t.Scale
-		return fixed(map[sqltype.Kind]byte{sqltype.Time: typeTime, sqltype.DateTime2: typeDateTime2, sqltype.DateTimeOffset: typeDateTimeOffset}[t.Kind], timeSize(t.Scale))
+	case sqltype.Time:
+		w.token = typeTime
+	case sqltype.DateTime2:
+		w.token = typeDateTime2
+	case sqltype.DateTimeOffset:
+		w.token = typeDateTimeOffset
 	case sqltype.Decimal:
 		if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
 			return w, fmt.Errorf("decimal(%d,%d) is outside the permitted range", t.Precision, t.Scale)
 		}
-		w.precision, w.scale = t.Precision, t.Scale
-		return fixed(typeDecimalN, 1+decimalSize(t.Precision))
-	case sqltype.UniqueIdentifier:
-		return fixed(typeGUID, 16)
-	case sqltype.RowVersion:
-		return fixed(typeBigBinary, 8)
-	case sqltype.Binary:
-		return sized(typeBigBinary, t.Length, 1, false)
-	case sqltype.VarBinary:
-		return sized(typeBigVarBinary, t.Length, 1, true)
-	case sqltype.Char:
-		return sized(typeBigChar, t.Length, 1, false)
-	case sqltype.VarChar:
-		return sized(typeBigVarChar, t.Length, 1, true)
-	case sqltype.NChar:
-		return sized(typeNChar, t.Length, 2, false)
-	case sqltype.NVarChar:
-		return sized(typeNVarChar, t.Length, 2, true)
-	case sqltype.Text:
-		return fixed(typeText, lengthOfLOB)
-	case sqltype.NText:
-		return fixed(typeNText, lengthOfLOB)
-	case sqltype.Image:
-		return fixed(typeImage, lengthOfLOB)
-	case sqltype.XML:
-		return fixed(typeXML, lengthOfMax)
-	case sqltype.SQLVariant:
-		return fixed(typeVariant, maxVariant)
+		w.token, w.size, w.precision, w.scale = typeDecimalN, 1+decimalSize(t.Precision), t.Precision, t.Scale
+		return w, nil
+	default:
+		return w, fmt.Errorf("data type %v cannot be sent to a client", t.Kind)
 	}
-	return w, fmt.Errorf("data type %d cannot be sent to a client", t.Kind)
+	if t.Scale > 7 {
+		return w, fmt.Errorf("scale %d of a time is above 7", t.Scale)
+	}
+	w.scale, w.size = t.Scale, timeSize(t.Scale)
+	return w, nil
 }
 
 // appendTypeInfo writes TYPE_INFO.
