@@ -149,7 +149,7 @@ func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	}
 	conn.SetBlockOnBusy()
 	// Durability is the log's; NORMAL keeps the file consistent over a power cut, from where the log is replayed.
-	pragmas := "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON;"
+	pragmas := "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;"
 	if flags&sqlite.OpenCreate != 0 {
 		pragmas = "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;" + pragmas
 	}
