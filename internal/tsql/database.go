@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+// CreateDatabase creates a database if there is none of that name.
+// Source: docs/t-sql/statements/create-database-transact-sql.md.
+func CreateDatabase(name string) Statement {
+	return new(builder).
+		sql("IF DB_ID(").str(name).sql(") IS NULL\n    CREATE DATABASE ").name(name).
+		done("create database " + name)
+}
+
+// SetRecoveryFull puts a database into the full recovery model, which groups and their seeding need.
+// Source: docs/t-sql/statements/alter-database-transact-sql-set-options.md.
+func SetRecoveryFull(name string) Statement {
+	return new(builder).sql("ALTER DATABASE ").name(name).sql(" SET RECOVERY FULL").done("put " + name + " into full recovery")
+}
+
+// BackupDatabaseFull takes a full backup to a file: seeding needs one that is real, not one to NUL.
+// Source: docs/t-sql/statements/backup-transact-sql.md.
+func BackupDatabaseFull(name, path string) Statement {
+	return new(builder).
+		sql("BACKUP DATABASE ").name(name).sql(" TO DISK = ").str(path).sql(" WITH FORMAT, INIT, CHECKSUM, COMPRESSION").
+		done("take the first full backup of " + name)
+}
+
+// SetHADROff takes a secondary database out of its group; it stays in RESTORING state.
+// Source: docs/t-sql/statements/alter-database-transact-sql-set-hadr.md.
+func SetHADROff(name string) Statement {
+	return new(builder).sql("ALTER DATABASE ").name(name).sql(" SET HADR OFF").done("take " + name + " out of its group")
+}
+
+// SetHADRResume resumes data movement of a database.
+// Source: docs/t-sql/statements/alter-database-transact-sql-set-hadr.md.
+func SetHADRResume(name string) Statement {
+	return new(builder).sql("ALTER DATABASE ").name(name).sql(" SET HADR RESUME").done("resume data movement of " + name)
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+import "time"
+
+// RenewWriteLease renews the lease of the local primary, unless the engine runs the batch after the deadline: a
+// renewal that was queued in a frozen engine must not revive a dead lease. The deadline is on the engine's clock (UTC).
+// WRITE_LEASE_VALIDITY: docs/t-sql/statements/create-availability-group-transact-sql.md; its renewal by ALTER is how
+// Microsoft's agent does it (mssql-server-ha).
+func RenewWriteLease(group string, validity time.Duration, deadline time.Time) Statement {
+	return new(builder).guard().
+		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (WRITE_LEASE_VALIDITY = ", seconds(validity), ")\n").
+		sql("ELSE\n    THROW 50001, N'The deadline of this renewal has passed.', 1;").
+		arg("deadline", deadline.UTC()).
+		done("renew the write lease of " + group)
+}
+
+// guard begins a batch that must not run late.
+func (b *builder) guard() *builder { return b.sql("IF SYSUTCDATETIME() < @deadline\n") }
+
+// SetExternalCluster marks the session as the cluster manager's: FAILOVER of a group with CLUSTER_TYPE EXTERNAL is
+// refused without it (error 47104). A reset of the connection forgets it, so it and FAILOVER use one connection.
+// Source: docs/relational-databases/system-stored-procedures/sp-set-session-context-transact-sql.md, mssql-server-ha.
+func SetExternalCluster() Statement {
+	return text("EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'").Because("act as the cluster manager")
+}
+
+// Failover makes the local replica primary without losing an acknowledged write, unless the engine runs the batch
+// after the deadline; the engine refuses with 41142 when it would lose any. The role changes after the statement ends.
+// Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (FAILOVER).
+func Failover(group string, deadline time.Time) Statement {
+	return new(builder).guard().
+		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FAILOVER\n").
+		sql("ELSE\n    THROW 50001, N'The deadline of this failover has passed.', 1;").
+		arg("deadline", deadline.UTC()).
+		done("make this replica the primary of " + group)
+}
+
+// TakeOffline takes the local replica OFFLINE: its role becomes RESOLVING.
+// Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (OFFLINE), mssql-server-ha (demote, stop).
+func TakeOffline(group string) Statement {
+	return alterGroup(group).sql(" OFFLINE").done("take " + group + " offline here")
+}
+
+// SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary.
+// Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (SET (ROLE = SECONDARY)).
+func SetRoleSecondary(group string) Statement {
+	return alterGroup(group).sql(" SET (ROLE = SECONDARY)").done("follow the primary of " + group)
+}
