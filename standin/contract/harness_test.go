@@ -350,13 +350,16 @@ func value(t *testing.T, db executor, text string, params ...any) any {
 	return rows[0][0]
 }
 
-// failure is the error of a batch.
+// failure is the first error of a batch: others may follow from it.
 func failure(t *testing.T, db executor, text string, params ...any) mssql.Error {
 	t.Helper()
 	_, err := tryQuery(db, text, params...)
 	var e mssql.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: an error of the server was expected, not %v", text, err)
+	}
+	if len(e.All) > 0 {
+		return e.All[0]
 	}
 	return e
 }
