@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+)
+
+func TestPasswordsMeetThePolicy(t *testing.T) {
+	g := NewWithT(t)
+	seen := map[string]bool{}
+	for range 200 {
+		p, err := NewPassword()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(p).To(HaveLen(32))
+		for _, alphabet := range alphabets {
+			g.Expect(strings.ContainsAny(p, alphabet)).To(BeTrue(), "class %s", alphabet)
+		}
+		g.Expect(p).To(MatchRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`), "nothing that a shell, T-SQL or a command line would take otherwise")
+		g.Expect(seen).NotTo(HaveKey(p))
+		seen[p] = true
+	}
+}
+
+func TestSIDs(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(SID("web", "geosql_agent")).To(HaveLen(16))
+	g.Expect(SID("web", "geosql_agent")).To(Equal(SID("web", "geosql_agent")))
+	g.Expect(SID("web", "geosql_agent")).NotTo(Equal(SID("web", "geosql_operator")))
+	g.Expect(SID("web", "geosql_agent")).NotTo(Equal(SID("shop", "geosql_agent")))
+}
+
+func full(mark string) Passwords {
+	p := Passwords{}
+	for _, key := range passwordKeys() {
+		p[key] = []byte(mark + key)
+	}
+	return p
+}
+
+func TestAgree(t *testing.T) {
+	partial := full("s")
+	delete(partial, KeyMasterKey)
+	tests := []struct {
+		name      string
+		site, hub Passwords
+		volumes   bool
+		want      Passwords
+		agreement Agreement
+	}{
+		{"the hub adopts", full("s"), nil, true, full("s"), Agreement{WriteHub: true, Adopted: true}},
+		{"the site is restored", nil, full("h"), true, full("h"), Agreement{WriteSite: true, Restored: true}},
+		{"the site wins", full("s"), full("h"), true, full("s"), Agreement{WriteHub: true}},
+		{"nothing to do", full("s"), full("s"), true, full("s"), Agreement{}},
+		{"a missing key is made while volumes exist", partial, partial, true, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
+		{"all are made for a new server", nil, nil, false, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := Agree(tc.site, tc.hub, tc.volumes)
+			g.Expect(err).NotTo(HaveOccurred())
+			if tc.want != nil {
+				g.Expect(got.Passwords).To(Equal(tc.want))
+			}
+			g.Expect(got.Passwords).To(HaveLen(5))
+			got.Passwords = nil
+			g.Expect(got).To(Equal(tc.agreement))
+		})
+	}
+	_, err := Agree(nil, nil, true)
+	NewWithT(t).Expect(err).To(MatchError(ErrLost))
+}
+
+// Whatever is lost or half written, one round brings site and hub to the same passwords, no password that the site has
+// is ever replaced, and a second round changes nothing.
+func TestAgreeConverges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		some := func(label, mark string) Passwords {
+			p := Passwords{}
+			for _, key := range passwordKeys() {
+				if rapid.Bool().Draw(t, label+key) {
+					p[key] = []byte(mark + key)
+				}
+			}
+			return p
+		}
+		site, hub, volumes := some("site", "s"), some("hub", "h"), rapid.Bool().Draw(t, "volumes")
+		got, err := Agree(site, hub, volumes)
+		lost := volumes && len(site[KeySA]) == 0 && len(hub[KeySA]) == 0
+		if lost != (err != nil) {
+			t.Fatalf("error %v", err)
+		}
+		if lost {
+			return
+		}
+		for key, value := range site {
+			if string(got.Passwords[key]) != string(value) {
+				t.Fatalf("%s of the site was replaced", key)
+			}
+		}
+		if got.WriteSite {
+			site = maps.Clone(got.Passwords)
+		}
+		if got.WriteHub {
+			hub = maps.Clone(got.Passwords)
+		}
+		again, err := Agree(site, hub, true)
+		if err != nil || again.WriteSite || again.WriteHub || again.Generated {
+			t.Fatalf("the second round: %+v, %v", again, err)
+		}
+	})
+}
+
+func authority(t *testing.T) (*Authority, time.Time) {
+	t.Helper()
+	now := time.Now().Truncate(time.Second)
+	a, err := NewAuthority(now)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return a, now
+}
+
+func TestAuthorityRoundTrip(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	data, err := a.Data()
+	g.Expect(err).NotTo(HaveOccurred())
+	b, err := ParseAuthority(data)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.PEM()).To(Equal(a.PEM()))
+	issued, err := b.Issue([]string{"tukpub-0"}, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(a.Renewal(issued, []string{"tukpub-0"}, now)).To(BeEmpty())
+
+	other, err := NewAuthority(now)
+	g.Expect(err).NotTo(HaveOccurred())
+	mixed, err := other.Data()
+	g.Expect(err).NotTo(HaveOccurred())
+	mixed[KeyCertificate] = data[KeyCertificate]
+	_, err = ParseAuthority(mixed)
+	g.Expect(err).To(MatchError(ContainSubstring("do not belong together")))
+	data[KeyPrivateKey] = []byte("secret nonsense")
+	_, err = ParseAuthority(data)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(err.Error()).NotTo(ContainSubstring("nonsense"))
+}
+
+// A client that trusts the CA alone takes the certificate under each of its names, in a real handshake.
+func TestIssuedCertificateServes(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	names := CertificateNames("web", "tukpub", []string{"content"})
+	g.Expect(names).To(ContainElements("tukpub-0", "tukpub-0.web.svc.cluster.local", "content", "content-ro.web.svc", "localhost", "127.0.0.1"))
+	data, err := a.Issue(names, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	pair, err := tls.X509KeyPair(data[KeyCertificate], data[KeyPrivateKey])
+	g.Expect(err).NotTo(HaveOccurred())
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(data[KeyCA])).To(BeTrue())
+	for _, name := range names {
+		g.Expect(handshake(t, pair, roots, name)).To(Succeed(), name)
+	}
+	g.Expect(handshake(t, pair, roots, "quisec-0")).NotTo(Succeed())
+	block, _ := pem.Decode(data[KeyPrivateKey])
+	g.Expect(block.Type).To(Equal("RSA PRIVATE KEY"), "SQL Server on Linux reads RSA keys")
+}
+
+func handshake(t *testing.T, pair tls.Certificate, roots *x509.CertPool, name string) error {
+	t.Helper()
+	left, right := net.Pipe()
+	defer left.Close()
+	defer right.Close()
+	go func() { _ = tls.Server(left, &tls.Config{Certificates: []tls.Certificate{pair}}).Handshake() }()
+	return tls.Client(right, &tls.Config{RootCAs: roots, ServerName: name}).Handshake()
+}
+
+func TestRenewal(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	names := []string{"tukpub-0", "tukpub-0.web.svc"}
+	data, err := a.Issue(names, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := ParseCertificate(data)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Expires).To(BeTemporally("~", now.Add(365*24*time.Hour), time.Second))
+	g.Expect(a.Renewal(data, names, c.RenewAt.Add(-time.Second))).To(BeEmpty())
+	g.Expect(a.Renewal(data, names, c.RenewAt)).To(ContainSubstring("two thirds of its life"))
+	g.Expect(a.Renewal(nil, names, now)).To(Equal("there is none"))
+	g.Expect(a.Renewal(data, append(names, "content"), now)).To(Equal("it lacks content"))
+	other, _ := authority(t)
+	g.Expect(other.Renewal(data, names, now)).To(Equal("it is of another CA"))
+
+	mixed := maps.Clone(data)
+	mixed[KeyCA] = other.PEM()
+	_, err = ParseCertificate(mixed)
+	g.Expect(err).To(MatchError(ContainSubstring("is not signed by")))
+	delete(mixed, KeyCA)
+	_, err = ParseCertificate(mixed)
+	g.Expect(err).To(MatchError(ContainSubstring("key ca.crt is missing")))
+}
+
+func TestCertificateNeverOutlivesTheCA(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	data, err := a.Issue([]string{"x"}, now.Add(authorityLife-time.Hour))
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := ParseCertificate(data)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Expires).To(Equal(a.Expires()))
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssqlconf_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"gopkg.in/ini.v1"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssqlconf"
+)
+
+func TestRender(t *testing.T) {
+	g := NewWithT(t)
+	file := mssqlconf.Render("dubsub", map[string]string{
+		"errorlog.numerrorlogs":    "20",
+		"network.tlsprotocols":     "1.0",
+		"traceflag.traceflag0":     "3226",
+		"control.writethrough\n[x": "1",
+		"language.lcid":            "1033\n[network]\nforceencryption = 0",
+	}, []v1alpha1.ServerName{"dist", "dubsub"})
+	conf, err := ini.Load([]byte(file))
+	g.Expect(err).NotTo(HaveOccurred())
+	value := func(section, key string) string { return conf.Section(section).Key(key).String() }
+	g.Expect(value("errorlog", "numerrorlogs")).To(Equal("20"))
+	g.Expect(value("network", "tlsprotocols")).To(Equal("1.2"), "the operator's settings win")
+	g.Expect(value("network", "forceencryption")).To(Equal("1"))
+	g.Expect(conf.HasSection("traceflag")).To(BeFalse(), "trace flags are arguments")
+	g.Expect(conf.HasSection("control")).To(BeFalse(), "a setting that isn't one is left out")
+	g.Expect(value("uncmapping", "//dubsub-0/ReplData")).To(Equal("/var/opt/mssql-backup/ReplData"))
+	g.Expect(value("uncmapping", "//dist-0/ReplData")).To(Equal("/var/opt/mssql-backup/mirror/dist-0"))
+	g.Expect(value("filelocation", "defaultlogdir")).To(Equal("/var/opt/mssql-log"))
+	g.Expect(value("hadr", "hadrenabled")).To(Equal("1"))
+	g.Expect(value("sqlagent", "enabled")).To(Equal("true"))
+}
+
+// Whatever a user writes, the operator's settings hold, and the file is the same each time.
+func TestManagedSettingsAlwaysHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		user := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "settings")
+		for _, key := range mssqlconf.Managers() {
+			user[strings.ToUpper(key)] = "0"
+		}
+		file := mssqlconf.Render("tukpub", user, nil)
+		if file != mssqlconf.Render("tukpub", user, nil) {
+			t.Fatal("the file differs from one time to the next")
+		}
+		conf, err := ini.LoadSources(ini.LoadOptions{Insensitive: true}, []byte(file))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, file)
+		}
+		if got := conf.Section("network").Key("forceencryption").String(); got != "1" {
+			t.Fatalf("forceencryption is %q in\n%s", got, file)
+		}
+	})
+}
+
+func TestManaged(t *testing.T) {
+	g := NewWithT(t)
+	for _, key := range []string{"network.tlscert", "Network.TLSCert", "traceflag.traceflag1", "uncmapping.//x/y", "memory.memorylimitmb"} {
+		g.Expect(mssqlconf.Managed(key)).To(BeTrue(), key)
+	}
+	g.Expect(mssqlconf.Managed("errorlog.numerrorlogs")).To(BeFalse())
+}
