@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/sites"
+)
+
+var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// ca is made once: keys take time.
+var ca = func() *credentials.Authority {
+	a, err := credentials.NewAuthority(start)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}()
+
+func server() *v1alpha1.SQLServer {
+	size := func(s string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(s)} }
+	return &v1alpha1.SQLServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"},
+		Spec: v1alpha1.SQLServerSpec{
+			Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:2022",
+			Storage: &v1alpha1.ServerStorage{Data: size("20Gi"), Log: size("10Gi"), TempDB: size("5Gi"), Backup: size("50Gi")},
+			Startup: &v1alpha1.StartupOptions{CheckpointThrottleMBps: ptr.To[int32](750), TraceFlags: []int32{1222, 1204}},
+		},
+	}
+}
+
+func declared(s *v1alpha1.SQLServer, around surroundings) Desired {
+	return desire(s, v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
+		StorageClasses: v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"},
+	}}, "geosql:1", around)
+}
+
+// environ is a site as the simulation below sees it.
+type environ struct {
+	d Desired
+	o Observed
+}
+
+func newEnviron(t *testing.T, d Desired) *environ {
+	t.Helper()
+	host := func(name string, hosts ...string) storagev1.StorageClass {
+		return storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(name == "capacity"),
+			AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}}},
+		}
+	}
+	node := func(name string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	}
+	return &environ{d: d, o: Observed{
+		Now:    start,
+		Claims: map[placement.Role]*corev1.PersistentVolumeClaim{}, Bound: map[placement.Role]*corev1.PersistentVolume{},
+		Cluster: placement.Cluster{
+			Nodes:   []corev1.Node{node("tukwila-worker"), node("tukwila-worker2")},
+			Classes: []storagev1.StorageClass{host("fast", "tukwila-worker"), host("capacity", "tukwila-worker", "tukwila-worker2"), host("archive", "tukwila-worker2")},
+		},
+	}}
+}
+
+// do carries out a step as the clusters and the engine would.
+func (e *environ) do(t *testing.T, step Step) {
+	t.Helper()
+	o := &e.o
+	switch s := step.(type) {
+	case AgreePasswords:
+		a, err := credentials.Agree(o.SitePasswords, o.HubPasswords, s.VolumesExist)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
+	case IssueCertificate:
+		data, err := ca.Issue(s.Names, o.Now)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.Authority, o.SiteCertificate, o.HubCertificate = ca, data, data
+	case CopyCertificate:
+		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
+	case ApplyObject:
+		switch obj := s.Object.(type) {
+		case *corev1.PersistentVolumeClaim:
+			for _, role := range roles() {
+				if claimName("tukpub", role) == obj.Name {
+					o.Claims[role] = obj.DeepCopy()
+				}
+			}
+		case *corev1.ConfigMap:
+			o.ConfigMap = obj.DeepCopy()
+		case *appsv1.StatefulSet:
+			o.StatefulSet = obj.DeepCopy()
+			if o.Pod == nil {
+				e.startPod()
+			}
+		}
+	case RestartPod:
+		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
+		if s.Once != "" {
+			o.StatefulSet.Annotations[annotationRestarted] = s.Once
+		}
+		e.startPod()
+		for i := range o.Engine.TempDB {
+			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
+		}
+	case Execute:
+		e.execute(t, s)
+	default:
+		t.Fatalf("step %T is not known", step)
+	}
+}
+
+// startPod is what the StatefulSet's controller and the kubelet do.
+func (e *environ) startPod() {
+	template := e.o.StatefulSet.Spec.Template
+	e.o.Pod = &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", UID: types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
+			Labels: template.Labels, Annotations: template.Annotations},
+		Spec: template.Spec,
+		Status: corev1.PodStatus{
+			PodIP:      "10.101.1.7",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: ContainerEngine, Image: "mssql:2022", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+				{Name: ContainerAgent, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+			},
+		},
+	}
+	e.o.Pod.Spec.NodeName = "tukwila-worker"
+	if !e.o.Engine.Asked {
+		e.o.Engine = Engine{
+			Asked:       true,
+			Instance:    mssql.Instance{ServerName: "TUKPUB-0", NetworkName: "tukpub-0", ProductVersion: "16.0.4000.0", Engine: "an engine"},
+			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
+			Permissions: map[string][]string{}, Refused: map[credentials.Role]error{},
+			TempDB: []mssql.TempDBFile{
+				{Name: "tempdev", Path: "/var/opt/mssql/data/tempdb.mdf", Next: "/var/opt/mssql/data/tempdb.mdf"},
+				{Name: "templog", Log: true, Path: "/var/opt/mssql/data/templog.ldf", Next: "/var/opt/mssql/data/templog.ldf"},
+			},
+		}
+	}
+}
+
+// execute understands the statements by their text, as the engine does.
+func (e *environ) execute(t *testing.T, s Execute) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(s.Role).To(Equal(credentials.RoleSA))
+	g.Expect(s.Database).To(Equal("master"))
+	engine := &e.o.Engine
+	words := strings.Fields(s.Statement.Text)
+	last := strings.Trim(words[len(words)-1], "[]")
+	switch text := s.Statement.Text; {
+	case strings.Contains(text, "CREATE LOGIN"):
+		for _, role := range credentials.Roles() {
+			if strings.Contains(text, "CREATE LOGIN ["+role.Login()+"]") {
+				g.Expect(text).To(ContainSubstring(e.o.SitePasswords.Of(role)))
+				engine.Logins[role.Login()] = mssql.Login{SID: credentials.SID("web", role.Login())}
+			}
+		}
+	case strings.HasPrefix(text, "GRANT "):
+		permission, login, _ := strings.Cut(strings.TrimPrefix(text, "GRANT "), " TO ")
+		login = strings.Trim(login, "[]")
+		g.Expect(engine.Logins).To(HaveKey(login), "a grant comes after its login")
+		engine.Permissions[login] = append(engine.Permissions[login], permission)
+	case strings.Contains(text, "ADD MEMBER"):
+		engine.Sysadmins = append(engine.Sysadmins, last)
+	case strings.Contains(text, "DROP MEMBER"):
+		engine.Sysadmins = slices.DeleteFunc(engine.Sysadmins, func(m string) bool { return m == last })
+	case strings.HasPrefix(text, "ALTER LOGIN"):
+		for _, role := range credentials.Roles() {
+			if strings.Contains(text, "["+role.Login()+"]") {
+				delete(engine.Refused, role)
+				l := engine.Logins[role.Login()]
+				l.Disabled = false
+				engine.Logins[role.Login()] = l
+			}
+		}
+	case strings.Contains(text, "MODIFY FILE"):
+		for i, f := range engine.TempDB {
+			if strings.Contains(text, "["+f.Name+"]") {
+				engine.TempDB[i].Next = "/var/opt/mssql-tempdb/" + f.Path[strings.LastIndex(f.Path, "/")+1:]
+			}
+		}
+	case strings.Contains(text, "ADD FILE"):
+		path := fmt.Sprintf("/var/opt/mssql-tempdb/%d.ndf", len(engine.TempDB))
+		engine.TempDB = append(engine.TempDB, mssql.TempDBFile{Name: fmt.Sprint("temp", len(engine.TempDB)), Path: path, Next: path})
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+}
+
+// settle plans and does until nothing is left to do, and returns the last plan and all steps. Every step may be the last
+// of its plan: only the first `most` steps of each plan are done.
+func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
+	t.Helper()
+	var done []string
+	for range 200 {
+		p := plan(e.d, e.o)
+		if len(p.Steps) == 0 {
+			return p, done
+		}
+		for i, s := range p.Steps {
+			if i == most {
+				break
+			}
+			done = append(done, s.Describe())
+			e.do(t, s)
+		}
+	}
+	t.Fatalf("the plan does not come to an end: %q", done)
+	return Plan{}, nil
+}
+
+func TestPlanCreatesAServer(t *testing.T) {
+	g := NewWithT(t)
+	s := server()
+	s.Spec.TempDBFiles = ptr.To[int32](4)
+	e := newEnviron(t, declared(s, surroundings{}))
+	p, done := e.settle(t, 100)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonRunning))
+	g.Expect(p.Pending).To(BeEmpty())
+	g.Expect(done[0]).To(HavePrefix("agree on the passwords"))
+	g.Expect(strings.Join(done, "\n")).To(ContainSubstring("restart pod tukpub-0: tempdb moves to its volume"))
+	for _, d := range done {
+		g.Expect(d).NotTo(ContainSubstring(string(e.o.SitePasswords.Of(credentials.RoleAgent))), "a description shows no password")
+	}
+	g.Expect(e.o.Engine.TempDB).To(HaveLen(5))
+	g.Expect(e.o.Engine.Sysadmins).To(BeEmpty(), "a server that does not replicate has no sysadmin of ours")
+	g.Expect(e.o.Engine.Permissions["geosql_agent"]).To(ConsistOf("VIEW SERVER STATE", "VIEW SERVER PERFORMANCE STATE",
+		"VIEW ANY DEFINITION", "ALTER ANY AVAILABILITY GROUP", "ALTER ANY DATABASE"))
+	g.Expect(e.o.Engine.Permissions["geosql_replication"]).To(BeEmpty())
+}
+
+// The end is the same when the manager dies after each single step.
+func TestPlanSurvivesAnEndAfterEachStep(t *testing.T) {
+	g := NewWithT(t)
+	whole, single := newEnviron(t, declared(server(), surroundings{})), newEnviron(t, declared(server(), surroundings{}))
+	_, a := whole.settle(t, 100)
+	p, b := single.settle(t, 1)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
+	g.Expect(b).To(Equal(a))
+	g.Expect(single.o.Engine.Permissions).To(Equal(whole.o.Engine.Permissions))
+}
+
+func TestPlanOutcomes(t *testing.T) {
+	setRunning := func(pod *corev1.Pod, state corev1.ContainerState) { pod.Status.ContainerStatuses[0].State = state }
+	tests := []struct {
+		name   string
+		change func(e *environ)
+		ready  metav1.ConditionStatus
+		reason string
+		says   string
+		// steps is how the descriptions of the plan's steps begin.
+		steps   []string
+		pending string
+	}{
+		{
+			name: "a silent site is unknown, not failed",
+			change: func(e *environ) {
+				e.o.Site = &sites.UnreachableError{Site: "tukwila", Since: start, Cause: errors.New("i/o timeout")}
+			},
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonSiteUnreachable, says: "has not answered since 2026-11-20T10:00:00Z",
+		},
+		{
+			name: "a namespace that is not allowed",
+			change: func(e *environ) {
+				e.o.Site = &sites.NamespaceError{Site: "tukwila", Namespace: "web", Allowed: []string{"shop"}}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNamespaceNotAllowed, says: "allowed are shop",
+		},
+		{
+			name:   "a site that is declared lost",
+			change: func(e *environ) { e.o.Site = fmt.Errorf("site tukwila: %w", sites.ErrSiteLost) },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonSiteLost,
+		},
+		{
+			name: "lost passwords of existing volumes are not made again",
+			change: func(e *environ) {
+				e.o.SitePasswords, e.o.HubPasswords = nil, nil
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCredentialsLost, says: "restore Secret tukpub-credentials",
+		},
+		{
+			name:   "a rebuilt hub adopts the site's passwords",
+			change: func(e *environ) { e.o.HubPasswords = nil },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"agree on the passwords: the hub adopts those of the site"},
+		},
+		{
+			name:   "an old certificate is renewed",
+			change: func(e *environ) { e.o.Now = start.Add(250 * 24 * time.Hour) },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"issue a certificate: two thirds of its life"},
+		},
+		{
+			name:   "a storage class that does not exist",
+			change: func(e *environ) { e.d.Site.Spec.StorageClasses.Log = "quick"; delete(e.o.Claims, placement.RoleLog) },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonStorageClassNotFound, says: "storage class quick for log does not exist; existing classes: archive, capacity, fast",
+		},
+		{
+			name: "classes that exclude each other, for a new server",
+			change: func(e *environ) {
+				e.d.Site.Spec.StorageClasses.Backup = "archive"
+				e.o.Claims, e.o.StatefulSet, e.o.Pod = map[placement.Role]*corev1.PersistentVolumeClaim{}, nil, nil
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNoNodeForVolumes,
+			says: "class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve data, log, tempdb (fast) and backup (archive)",
+		},
+		{
+			name:   "a cordoned node is not held against a running pod",
+			change: func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true },
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+		},
+		{
+			name: "a claim of somebody else",
+			change: func(e *environ) {
+				e.o.Claims[placement.RoleLog].Labels = nil
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "PersistentVolumeClaim tukpub-log exists",
+		},
+		{
+			name:   "a StatefulSet of somebody else",
+			change: func(e *environ) { e.o.StatefulSet.Labels = map[string]string{"app": "x"} },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "StatefulSet tukpub exists",
+		},
+		{
+			name:   "a volume grows where its class allows it",
+			change: func(e *environ) { e.d.Server.Spec.Storage.Backup.Size = resource.MustParse("80Gi") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"apply PersistentVolumeClaim tukpub-backup: it grows from 50Gi to 80Gi"},
+		},
+		{
+			name:   "a volume can't grow where its class does not allow it",
+			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("80Gi") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonVolumeCannotGrow, says: "storage class fast does not allow it",
+		},
+		{
+			name:   "a volume never shrinks",
+			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("1Gi") },
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+		},
+		{
+			name:   "what somebody changed is put right",
+			change: func(e *environ) { e.o.StatefulSet.Spec.Replicas = ptr.To[int32](2) },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
+		},
+		{
+			name: "a new startup option restarts a server that is in no group",
+			change: func(e *environ) {
+				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+		},
+		{
+			name: "and waits behind a group",
+			change: func(e *environ) {
+				e.d.Groups = []string{"content"}
+				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group content",
+		},
+		{
+			name: "unless its engine has never run",
+			change: func(e *environ) {
+				e.d.Groups = []string{"content"}
+				e.d.Server.Spec.Image = "mssql:2022-right"
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0"},
+		},
+		{
+			name: "a new sidecar alone restarts nothing",
+			change: func(e *environ) {
+				e.d.AgentImage = "geosql:2"
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the sidecar changed",
+		},
+		{
+			name: "a new place restarts nothing",
+			change: func(e *environ) {
+				e.d.Server.Spec.Scheduling = &v1alpha1.ServerScheduling{PriorityClassName: "high"}
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+		},
+		{
+			name: "an image that can't be pulled",
+			change: func(e *environ) {
+				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonImagePullFailed, says: "image mssql:2022 of container mssql can't be had on node tukwila-worker (ErrImagePull): not found",
+		},
+		{
+			name: "an engine that ends again and again",
+			change: func(e *environ) {
+				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
+				e.o.Pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonPodNotReady, says: "last with exit code 1 (Error)",
+		},
+		{
+			name: "a volume that is not bound",
+			change: func(e *environ) {
+				e.o.Pod.Spec.NodeName = ""
+				e.o.Claims[placement.RoleData].Status.Phase = corev1.ClaimPending
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonVolumePending, says: "volumes not bound yet: data",
+		},
+		{
+			name: "an engine that times out is unknown",
+			change: func(e *environ) {
+				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unknown, Err: errors.New("deadline")}
+			},
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering,
+		},
+		{
+			name: "an engine whose name does not resolve",
+			change: func(e *environ) {
+				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unreachable, Err: errors.New("no such host")}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonEngineNotAnswering, says: "no such host",
+		},
+		{
+			name: "passwords that the engine does not take",
+			change: func(e *environ) {
+				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "log in as sa", Class: mssql.LoginFailed, Err: errors.New("18456")}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed, says: "put the right sa-password into the Secret",
+		},
+		{
+			name:   "an instance of another name",
+			change: func(e *environ) { e.o.Engine.Instance.ServerName = "OTHER-0" },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonServerNameMismatch, says: "calls itself OTHER-0",
+		},
+		{
+			name:   "a login's password is put right",
+			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleAgent] = errors.New("18456") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
+		},
+		{
+			name:   "a login of somebody else is left alone",
+			change: func(e *environ) { e.o.Engine.Logins["geosql_agent"] = mssql.Login{SID: make([]byte, 16)} },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonLoginConflict, says: "with another SID",
+		},
+		{
+			name:   "a grant that was revoked",
+			change: func(e *environ) { e.o.Engine.Permissions["geosql_agent"] = e.o.Engine.Permissions["geosql_agent"][1:] },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: GRANT VIEW SERVER STATE TO [geosql_agent]"},
+		},
+		{
+			name:   "replication makes the operator a sysadmin",
+			change: func(e *environ) { e.d.Replicates = true },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] ADD MEMBER [geosql_operator]"},
+		},
+		{
+			name:   "and no longer when it ends",
+			change: func(e *environ) { e.o.Engine.Sysadmins = []string{"sa", "geosql_operator"} },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] DROP MEMBER [geosql_operator]"},
+		},
+		{
+			name: "a restart that did not move tempdb is not repeated",
+			change: func(e *environ) {
+				e.o.Engine.TempDB[0].Path = "/var/opt/mssql/data/tempdb.mdf"
+				e.o.StatefulSet.Annotations[annotationRestarted] = hashOf(e.o.Engine.TempDB)
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "tempdb moves to its volume",
+		},
+		{
+			name: "a foreign Service of the server's name",
+			change: func(e *environ) {
+				e.o.Names = &metav1.Condition{Type: conditions.TypeNamesReady, Status: metav1.ConditionFalse, Reason: conditions.ReasonNamesConflict, Message: "Service tukpub-0 at site dublin is not the operator's"}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNamesConflict, says: "at site dublin",
+		},
+		{
+			name:   "a frozen engine's pod is not ready",
+			change: func(e *environ) { e.o.Pod.Status.Conditions[0].Status = corev1.ConditionFalse },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonPodNotReady,
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), surroundings{}))
+			settled, _ := e.settle(t, 100)
+			g.Expect(settled.Outcome.Reason).To(Equal(conditions.ReasonRunning))
+			tc.change(e)
+			p := plan(e.d, e.o)
+			g.Expect(p.Outcome.Reason).To(Equal(tc.reason), "%+v", p.Outcome)
+			g.Expect(p.Outcome.Ready).To(Equal(tc.ready))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(tc.says))
+			g.Expect(p.Pending).To(ContainSubstring(tc.pending))
+			if tc.pending == "" {
+				g.Expect(p.Pending).To(BeEmpty())
+			}
+			g.Expect(p.Steps).To(HaveLen(len(tc.steps)))
+			for i, s := range p.Steps {
+				g.Expect(s.Describe()).To(HavePrefix(tc.steps[i]))
+			}
+			g.Expect(plan(e.d, e.o)).To(Equal(p), "the same world gives the same plan")
+		})
+	}
+}
+
+func must(d placement.Decision, err error) placement.Decision {
+	if err != nil {
+		panic(err)
+	}
+	return d
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+func TestPodOfAServer(t *testing.T) {
+	g := NewWithT(t)
+	s := server()
+	s.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
+	e := newEnviron(t, declared(s, surroundings{}))
+	decision := must(decide(e.d, e.o))
+	pod := podSpec(e.d, decision.Terms)
+	engine, sidecar := pod.Containers[0], pod.Containers[1]
+
+	g.Expect(engine.Command).To(Equal([]string{"/opt/mssql/bin/sqlservr"}))
+	g.Expect(engine.Args).To(Equal([]string{"-k750", "-T1204", "-T1222"}))
+	env := map[string]string{}
+	for _, v := range engine.Env {
+		env[v.Name] = v.Value
+	}
+	g.Expect(env).To(HaveKeyWithValue("MSSQL_MEMORY_LIMIT_MB", "3276"))
+	g.Expect(env).To(HaveKeyWithValue("MSSQL_PID", "Developer"))
+	g.Expect(env).To(HaveKeyWithValue("MSSQL_SA_PASSWORD", ""), "it comes from the Secret")
+	g.Expect(*pod.AutomountServiceAccountToken).To(BeFalse())
+	g.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Values).
+		To(Equal([]string{"tukwila-worker"}), "the pod goes where all its volumes can live")
+	for _, c := range pod.Containers {
+		g.Expect(*c.SecurityContext.AllowPrivilegeEscalation).To(BeFalse())
+		g.Expect(c.SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
+		g.Expect(*c.SecurityContext.RunAsNonRoot).To(BeTrue())
+	}
+	g.Expect(*sidecar.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
+	mounted := map[string]string{}
+	for _, m := range engine.VolumeMounts {
+		mounted[m.MountPath] = m.Name
+	}
+	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql", "data"))
+	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql-tempdb", "tempdb"))
+	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql/mssql.conf", "conf"))
+	for _, v := range pod.Volumes {
+		if v.Name == "agent" {
+			g.Expect(v.Secret.Items).To(HaveLen(1), "the sidecar has its own password alone")
+			g.Expect(v.Secret.Items[0].Key).To(Equal("agent-password"))
+		}
+	}
+}
+
+func TestDesireLooksAround(t *testing.T) {
+	g := NewWithT(t)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
+	around := surroundings{
+		groups: []v1alpha1.AvailabilityGroup{
+			{ObjectMeta: meta("content"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}}},
+			{ObjectMeta: meta("other"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "x"}}}},
+		},
+		distributors: []v1alpha1.Distributor{{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}}},
+		publications: []v1alpha1.Publication{{ObjectMeta: meta("articles"), Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Distributor: "main"}}},
+		subscriptions: []v1alpha1.Subscription{{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}}}},
+	}
+	of := func(name string) Desired {
+		s := server()
+		s.Name = name
+		return declared(s, around)
+	}
+	tukpub := of("tukpub")
+	g.Expect(tukpub.References).To(Equal([]string{"AvailabilityGroup content", "Publication articles"}))
+	g.Expect(tukpub.Replicates).To(BeTrue())
+	g.Expect(tukpub.certificateNames()).To(ContainElements("content", "content-ro.web.svc"))
+	dubsub := of("dubsub")
+	g.Expect(dubsub.Distributors).To(Equal([]v1alpha1.ServerName{"dist"}))
+	g.Expect(configMap(dubsub).Data["mssql.conf"]).To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/mirror/dist-0"))
+	g.Expect(of("dist").References).To(Equal([]string{"Distributor main"}))
+	lonely := of("lonely")
+	g.Expect(lonely.References).To(BeEmpty())
+	g.Expect(lonely.Replicates).To(BeFalse())
+}
