@@ -289,6 +289,7 @@ func (c *conn) refuse(ctx context.Context, e *sqlerr.Error) {
 	case <-pause.C:
 	case <-ctx.Done():
 	}
+	c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
 	b := appendMessage(nil, e, c.srv.cfg.Backend.ServerName())
 	c.out.Write(appendDone(b, tokenDone, doneError, commandNone, 0))
 	c.out.end()
