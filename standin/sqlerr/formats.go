@@ -16,11 +16,15 @@ var formats = func() map[int32]string {
 	return all
 }()
 
+// events4000 is the list of events that has numbers which the catalog's selection leaves out.
+const events4000 = "docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md"
+
 // notListed has the severities of numbers that catalog does not list, with the document that gives them.
 var notListed = map[int32]struct {
 	severity uint8
 	doc      string
 }{
+	4606:  {16, events4000}, 4613: {16, events4000}, 4621: {16, events4000}, 4624: {16, events4000},
 	6104:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (a session may not kill itself)"},
 	6106:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (process id is not active)"},
 	6107:  {14, "docs/t-sql/language-elements/kill-transact-sql.md (only user processes can be killed)"},

@@ -27,6 +27,14 @@ var loginFormats = map[int32]string{
 }
 
 var principalFormats = map[int32]string{
+	4606:  "Granted or revoked privilege %v is not compatible with the object.",
+	4613:  "Grantor does not have GRANT permission.",
+	4621:  "Permissions at the server scope can only be granted when the current database is master.",
+	4624:  "Cannot grant, deny, or revoke permissions to sa, dbo, entity owner, information_schema, sys, or yourself.",
+	7437:  "Linked servers cannot be used under impersonation without a mapping for the impersonated login.",
+	15021: "Invalid value given for parameter %v. Specify a valid parameter value.",
+	15109: "Cannot change the owner of the master, model, tempdb or distribution database.",
+	15156: "The password that you specified is too long. The password should have no more than %v characters.",
 	15007: "'%v' is not a valid login or you do not have permission.",
 	15008: "User '%v' does not exist in the current database.",
 	15014: "The role '%v' does not exist in the current database.",
@@ -98,6 +106,14 @@ var principalFormats = map[int32]string{
 }
 
 var certificateFormats = map[int32]string{
+	7860:  "An endpoint's transport or content cannot be changed through the ALTER ENDPOINT statement. Use DROP ENDPOINT and execute the CREATE ENDPOINT statement to make these changes.",
+	7871:  "The clause \"%v\" is not valid for this endpoint type on this instance.",
+	7887:  "The IPv4 or IPv6 address specified is not supported. Only addresses that are in the numeric, canonical form are supported for listening.",
+	15508: "An error occurred while generating a key needed by this operation.",
+	28022: "The certificate used by this endpoint's peer is not yet valid. Use a certificate with a start date in the past.",
+	28023: "The certificate used by this endpoint's peer has expired. Use a certificate with an expiry date in the future.",
+	28034: "Connection handshake failed. The login '%v' does not have CONNECT permission on the endpoint. State %v.",
+	28035: "Connection handshake failed. The certificate used by the peer is invalid: %v. State %v.",
 	7810:  "The value '%v' is not within range for the '%v' parameter.",
 	7862:  "An endpoint of the requested type already exists. Only one endpoint of this type is supported. Use ALTER ENDPOINT or DROP the existing endpoint and execute the CREATE ENDPOINT statement.",
 	7863:  "The endpoint was not changed. The ALTER ENDPOINT statement did not contain any values to modify or update.",

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
+)
+
+// States of 18456 (docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md). They are for the
+// error log; what a client is told has state 1.
+const (
+	stateNoSuchLogin   = 5
+	stateDisabled      = 7
+	stateWrongPassword = 8
+	stateNoAccess      = 11
+)
+
+// Authenticate checks a SQL login. The client is told 18456 state 1 whatever failed (18470, 18487 and 18488 tell
+// themselves apart, as documented, but only to who knows the password); the reason goes to the error log.
+func (e *Extension) Authenticate(ctx context.Context, req tds.LoginRequest) (engine.Login, error) {
+	catalog, err := e.server(ctx, nil)
+	if err != nil {
+		return engine.Login{}, err
+	}
+	if req.User == "" {
+		return engine.Login{}, failure(18452, 1, clientSuffix(req.Remote))
+	}
+	l := catalog.login(req.User)
+	if l == nil || l.Type != sqlPrincipal {
+		// The same work as for a login that exists, so that time does not tell.
+		passwordMatches(req.Password, decoyHash)
+		return e.refuseLogin(req, stateNoSuchLogin, "Could not find a login matching the name provided.")
+	}
+	if !passwordMatches(req.Password, l.PasswordHash) {
+		return e.refuseLogin(req, stateWrongPassword, "Password did not match that for the login provided.")
+	}
+	if l.Disabled {
+		e.logFailure(req, stateDisabled, "The account is disabled.")
+		return engine.Login{}, failure(18470, 1, req.User, clientSuffix(req.Remote))
+	}
+	if l.MustChange {
+		e.logFailure(req, 18, "The password of the account must be changed.")
+		return engine.Login{}, failure(18488, 1, req.User, clientSuffix(req.Remote))
+	}
+	if !catalog.allowed(l.ID, securable{class: classServer}, "CONNECT SQL") {
+		return e.refuseLogin(req, stateNoAccess, "Login-based server access validation failed: no CONNECT SQL permission.")
+	}
+	return catalog.asLogin(l), nil
+}
+
+var decoyHash = hashPassword("decoy")
+
+func (e *Extension) refuseLogin(req tds.LoginRequest, state uint8, reason string) (engine.Login, error) {
+	e.logFailure(req, state, reason)
+	return engine.Login{}, failure(18456, 1, req.User, "", "")
+}
+
+func (e *Extension) logFailure(req tds.LoginRequest, state uint8, reason string) {
+	if log := e.inst.Log(); log != nil {
+		log.Warn(fmt.Sprintf("Login failed for user '%s'. Reason: %s%s", req.User, reason, clientSuffix(req.Remote)),
+			"error", 18456, "severity", 14, "state", state)
+	}
+}
+
+// clientSuffix is the " [CLIENT: address]" of login messages.
+func clientSuffix(remote net.Addr) string {
+	if remote == nil {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(remote.String())
+	if err != nil {
+		host = remote.String()
+	}
+	return fmt.Sprintf(" [CLIENT: %s]", host)
+}
+
+// firstStart gives sa its password when it has none yet.
+func (e *Extension) firstStart(ctx context.Context) error {
+	catalog, err := e.server(ctx, nil)
+	if err != nil {
+		return err
+	}
+	sa := catalog.loginByID(saID)
+	if sa == nil || len(sa.PasswordHash) > 0 || e.options.SAPassword == "" {
+		return nil
+	}
+	changed := *sa
+	changed.PasswordHash = hashPassword(e.options.SAPassword)
+	changed.PasswordSet, changed.Modified = e.now().UTC(), e.now().UTC()
+	s, err := e.inst.Session(ctx, engine.SystemLogin, "master", "first start")
+	if err != nil {
+		return fmt.Errorf("set sa's password: %w", err)
+	}
+	defer s.Close()
+	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &changed) })
+}
