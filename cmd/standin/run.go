@@ -78,9 +78,6 @@ func announce(log *config.ErrorLog, s *config.Settings) {
 	for _, w := range s.Warnings {
 		log.Printf("Warning: %s", w)
 	}
-	if s.Arguments.CheckpointMBPerSecond > 0 {
-		log.Printf("Checkpoint I/O is limited to %d MB per second (-k).", s.Arguments.CheckpointMBPerSecond)
-	}
 	for _, flag := range s.TraceFlags {
 		log.Printf("Trace flag %d is set.", flag)
 	}

@@ -46,10 +46,10 @@ geosql stand-in: speaks TDS and a subset of T-SQL, and replicates. It is not Mic
   --version, --help
 
 Options of sqlservr:
-  -T N      set trace flag N          -k N      limit checkpoint I/O to N MB/s
+  -T N      set trace flag N
   -m[app]   single-user mode          -f        minimal configuration, single-user mode
   -d FILE   master data file          -l FILE   master log file
-  -e FILE   error log file            -c, -n, -x, -E, -g N   accepted, no effect
+  -e FILE   error log file            -c, -n, -x, -E, -g N, -k N   accepted, no effect
 
 Environment variables: ACCEPT_EULA, MSSQL_SA_PASSWORD, MSSQL_PID, MSSQL_TCP_PORT, MSSQL_IP_ADDRESS, MSSQL_DATA_DIR,
 MSSQL_LOG_DIR, MSSQL_BACKUP_DIR, MSSQL_AGENT_ENABLED, MSSQL_ENABLE_HADR, MSSQL_MEMORY_LIMIT_MB, MSSQL_COLLATION,
@@ -132,6 +132,8 @@ func (a *Arguments) short(letter byte, value string) error {
 			return fmt.Errorf("option -k needs a limit of checkpoint I/O of at least 1 MB/s, not %q", value)
 		}
 		a.CheckpointMBPerSecond = rate
+		// SQLite writes a checkpoint in one call, which cannot be paced.
+		a.Idle = append(a.Idle, "-k")
 	case 'm':
 		a.SingleUser, a.SingleUserApp = true, strings.Trim(value, `"`)
 	case 'f':

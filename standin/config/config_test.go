@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 	g.Expect(a.MasterData).To(Equal("/d/master.mdf"))
 	g.Expect(a.Root).To(Equal("/r"))
 	g.Expect(a.ServerName).To(Equal("one"))
-	g.Expect(a.Idle).To(Equal([]string{"-c"}))
+	g.Expect(a.Idle).To(Equal([]string{"-k", "-c"}))
 	g.Expect(a.Options).To(Equal([]string{"-T1448", "-T9567", "-k100", "-m\"SQLCMD\"", "-c", "-e/e/log", "-d/d/master.mdf"}))
 	for _, wrong := range [][]string{{"-T"}, {"-Tx"}, {"-k0"}, {"-q"}, {"--frob"}, {"stray"}, {"--root"}, {"-sX"}, {"-"}} {
 		_, err := config.ParseArguments(wrong)
