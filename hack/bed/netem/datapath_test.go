@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -283,6 +284,23 @@ func TestStartingTwiceIsOneEmulatorThatRestsAndGoesWithItsDevice(t *testing.T) {
 	g.Expect(processorTime(t, first.PID)-before).To(BeNumerically("<=", 20*time.Millisecond), "an idle emulator uses the processor")
 	ip(t, "-n", w.near, "link", "del", "eth0")
 	g.Eventually(func() error { return syscall.Kill(first.PID, 0) }, "5s", "10ms").Should(MatchError(syscall.ESRCH))
+}
+
+func TestAnEmulatorWithoutItsTAPEndsAndSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	w := newWire(t)
+	log := t.TempDir() + "/log"
+	w.netem(t, w.near, "run", "--log", log)
+	w.shapeNear(t, "--delay", "75ms")
+	pid := w.status(t, w.near).PID
+	links, err := exec.Command("ip", "-n", w.near, "-br", "link").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	tap := regexp.MustCompile(`(?m)^netem\d+c\d+`).FindString(string(links))
+	g.Expect(tap).NotTo(BeEmpty())
+	ip(t, "-n", w.near, "link", "del", tap)
+	g.Eventually(func() error { return syscall.Kill(pid, 0) }, "5s", "10ms").Should(MatchError(syscall.ESRCH))
+	g.Expect(os.ReadFile(log)).To(ContainSubstring("interface " + tap + " of class 10.77.0.2/32 is gone"))
+	g.Expect(w.quickest(t, w.listen(t).Addr())).To(BeNumerically("<", 50*time.Millisecond), "traffic passes unshaped then")
 }
 
 // processorTime reads utime and stime of proc_pid_stat(5), in ticks of 10 ms.

@@ -115,7 +115,9 @@ func (l *loop) run() error {
 			return ErrDeviceGone
 		}
 		if !l.changed {
-			l.readAll()
+			if err := l.readAll(); err != nil {
+				return err
+			}
 		}
 		l.closeRetired()
 		l.rest()
@@ -165,9 +167,16 @@ func (l *loop) runJobs() {
 	}
 }
 
-func (l *loop) readAll() {
+// readAll takes the frames that wait. It fails if a TAP was removed under it:
+// polling on would keep the processor from everything else, and its class is
+// cut until the classifier goes.
+func (l *loop) readAll() error {
 	for i, c := range l.classes {
-		if l.descriptors[i+2].Revents&unix.POLLIN == 0 {
+		events := l.descriptors[i+2].Revents
+		if events&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0 {
+			return fmt.Errorf("interface %s of class %s is gone: somebody removed it", c.tap.Name, c.Name)
+		}
+		if events&unix.POLLIN == 0 {
 			continue
 		}
 		for range turn {
@@ -182,6 +191,7 @@ func (l *loop) readAll() {
 			l.release()
 		}
 	}
+	return nil
 }
 
 // accept decides about one frame; frame lies in l.scratch.
