@@ -16,6 +16,11 @@ import (
 // unstructured; status, managed fields and server-set metadata are left out, and obj is not changed. Fields whose zero value is omitted by
 // their JSON tag are not owned. Whoever may meet a foreign object of that name must look first: apply takes it over.
 func Apply(ctx context.Context, c client.Client, obj client.Object) error {
+	return ApplyAs(ctx, c, obj, FieldOwner)
+}
+
+// ApplyAs is Apply under another field manager.
+func ApplyAs(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner) error {
 	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 	if err != nil {
 		return fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
@@ -30,7 +35,7 @@ func Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), FieldOwner, client.ForceOwnership); err != nil {
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil

@@ -17,6 +17,8 @@ func (run *engagement) engaged(cl cluster.Cluster, first answer) {
 	defer run.p.mu.Unlock()
 	run.cluster, run.member = cl, run.newMember(cl, first)
 	run.health.Engaged, run.health.Cause = true, nil
+	// The caches were filled after the probe: that is the newest answer.
+	first.at = time.Now()
 	run.take(first, true)
 }
 
@@ -29,14 +31,14 @@ func (run *engagement) disengaged() {
 	run.p.notify(run.name)
 }
 
-// answered records a heartbeat. It notifies when the site had failed before.
+// answered records a heartbeat. It notifies when the site could not be used before, or only with doubt.
 func (run *engagement) answered(got answer, whole bool) {
 	run.p.mu.Lock()
-	failed := run.health.Cause != nil
+	doubtful := run.health.Cause != nil || !run.health.Reachable(time.Now(), run.p.opts.UnknownAfter)
 	run.health.Cause = nil
 	run.take(got, whole)
 	run.p.mu.Unlock()
-	if failed {
+	if doubtful {
 		run.p.notify(run.name)
 	}
 }

@@ -1,0 +1,15 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- define "geosql.labels" -}}
+app.kubernetes.io/name: geosql-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+{{- define "geosql.selector" -}}
+app.kubernetes.io/name: geosql-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+{{- define "geosql.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Names of what `site join` makes at a site and in the hub.
+const (
+	// OperatorNamespace is where the operator and its accounts are unless told otherwise.
+	OperatorNamespace = "geosql-system"
+	// Account is the ServiceAccount that the manager acts as: at a site the one that `site join` makes, in the hub the
+	// manager's own.
+	Account = "geosql-operator"
+	// SiteRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site.
+	SiteRole = "geosql-operator-site"
+	// HubRole is the Role that Account has in the hub, in each namespace where servers are declared.
+	HubRole = "geosql-operator-secrets"
+)
+
+var (
+	read   = []string{"get", "list", "watch"}
+	manage = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+)
+
+// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, and whether a
+// namespace exists.
+func ClusterRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"nodes", "persistentvolumes"}, Verbs: read},
+		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csistoragecapacities"}, Verbs: read},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+	}
+}
+
+// NamespaceRules are what the manager may do in an allowed namespace of a site. It may give the agents' accounts rights
+// on Leases and single Secrets, which Kubernetes lets it do because it has them itself, and mint tokens for them.
+func NamespaceRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: manage},
+		{APIGroups: []string{""}, Resources: []string{"services", "persistentvolumeclaims", "configmaps", "secrets"}, Verbs: manage},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: manage},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: manage},
+		// Pods are made by their StatefulSets; a restart deletes one, a proof of its end takes a finalizer off.
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
+		// Why a pod does not start or a volume is not made.
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: manage},
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}, Verbs: manage},
+	}
+}
+
+// HubRules are what the manager may do in the hub's namespaces where servers are declared: keep the copies of their
+// Secrets. Its own kinds are granted by the chart.
+func HubRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
+	}
+}

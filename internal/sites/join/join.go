@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Join makes the cluster a member and returns when its credentials end; the zero time for the hub itself and in a dry
+// run.
+func Join(ctx context.Context, r Request) (time.Time, error) {
+	if err := r.withDefaults(); err != nil {
+		return time.Time{}, err
+	}
+	if err := r.readSite(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if len(r.Spec.AllowedNamespaces) == 0 {
+		return time.Time{}, fmt.Errorf("say with --namespaces in which namespaces servers may run at site %s", r.Name)
+	}
+	if err := r.atMember(ctx); err != nil {
+		return time.Time{}, err
+	}
+	var (
+		kubeconfig []byte
+		expires    time.Time
+		err        error
+	)
+	if r.Member != nil && !r.DryRun {
+		if kubeconfig, expires, err = r.credentials(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return expires, r.atHub(ctx, kubeconfig)
+}
+
+// readSite takes over what an existing Site says.
+func (r *Request) readSite(parent context.Context) error {
+	ctx, cancel := context.WithTimeout(parent, callTimeout)
+	defer cancel()
+	var old v1alpha1.Site
+	err := r.Hub.Client.Get(ctx, client.ObjectKey{Name: r.Name}, &old)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the hub does not know the kind Site: install the chart geosql-operator there first")
+	case err != nil:
+		return fmt.Errorf("reading Site %s in the hub: %w", r.Name, err)
+	}
+	if (old.Spec.KubeconfigSecretRef == nil) != (r.Member == nil) {
+		return fmt.Errorf("site %s exists and is %s: use another name, or leave first", r.Name, map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil])
+	}
+	r.keep(old.Spec)
+	return nil
+}
+
+// atMember makes account and rights.
+func (r *Request) atMember(ctx context.Context) error {
+	w := &writer{r: r, cluster: r.member(), where: r.Name}
+	namespaces := append([]string{r.OperatorNamespace}, r.Spec.AllowedNamespaces...)
+	for _, ns := range slices.Compact(namespaces) {
+		if err := w.namespace(ctx, ns); err != nil {
+			return err
+		}
+	}
+	if r.Member != nil {
+		// In the hub the account is the manager's own, which the chart makes.
+		if err := w.apply(ctx, r.account()); err != nil {
+			return err
+		}
+	}
+	if err := w.applyAll(ctx, r.clusterAccess()...); err != nil {
+		return err
+	}
+	for _, ns := range r.Spec.AllowedNamespaces {
+		if err := w.applyAll(ctx, r.access(ns, sites.SiteRole, sites.NamespaceRules())...); err != nil {
+			return err
+		}
+	}
+	return r.withdraw(ctx, w, r.Spec.AllowedNamespaces)
+}
+
+// withdraw takes the rights away in namespaces that are no longer allowed.
+func (r *Request) withdraw(ctx context.Context, w *writer, keep []string) error {
+	listCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var bindings rbacv1.RoleBindingList
+	if err := w.cluster.Client.List(listCtx, &bindings, client.MatchingLabels{joinedLabel: "true"}); err != nil {
+		return fmt.Errorf("listing RoleBindings at %s: %w", w.where, err)
+	}
+	for i := range bindings.Items {
+		b := &bindings.Items[i]
+		if b.Name != sites.SiteRole || slices.Contains(keep, b.Namespace) {
+			continue
+		}
+		if err := w.remove(ctx, b); err != nil {
+			return err
+		}
+		role := &rbacv1.Role{ObjectMeta: r.meta(b.Namespace, b.Name)}
+		if err := w.remove(ctx, role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// credentials mints a token for the account and wraps it in a kubeconfig.
+func (r *Request) credentials(parent context.Context) ([]byte, time.Time, error) {
+	ctx, cancel := context.WithTimeout(parent, callTimeout)
+	defer cancel()
+	seconds := int64(r.TokenLife.Seconds())
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if err := r.Member.Client.SubResource("token").Create(ctx, r.account(), token); err != nil {
+		return nil, time.Time{}, fmt.Errorf("minting a token for ServiceAccount %s/%s at %s: %w", r.OperatorNamespace, sites.Account, r.Name, err)
+	}
+	expires := token.Status.ExpirationTimestamp.Time
+	kubeconfig, err := r.kubeconfig(token.Status.Token)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	fmt.Fprintf(r.Out, "%-10s token for %s/%s: good until %s\n", r.Name, r.OperatorNamespace, sites.Account, expires.UTC().Format(time.RFC3339))
+	return kubeconfig, expires, nil
+}
+
+func (r *Request) kubeconfig(token string) ([]byte, error) {
+	cfg := r.Member.Config
+	ca := cfg.CAData
+	if len(ca) == 0 && cfg.CAFile != "" {
+		var err error
+		if ca, err = os.ReadFile(cfg.CAFile); err != nil {
+			return nil, fmt.Errorf("reading the CA of %s: %w", r.Name, err)
+		}
+	}
+	file := clientcmdapi.NewConfig()
+	file.Clusters[r.Name] = &clientcmdapi.Cluster{Server: r.Server, CertificateAuthorityData: ca, TLSServerName: cfg.ServerName}
+	file.AuthInfos[sites.Account] = &clientcmdapi.AuthInfo{Token: token}
+	file.Contexts[r.Name] = &clientcmdapi.Context{Cluster: r.Name, AuthInfo: sites.Account}
+	file.CurrentContext = r.Name
+	data, err := clientcmd.Write(*file)
+	if err != nil {
+		return nil, fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	// What the manager would refuse must not be stored.
+	if _, err := sites.LoadKubeconfig(data); err != nil {
+		return nil, fmt.Errorf("the kubeconfig for site %s cannot be used: %w", r.Name, err)
+	}
+	return data, nil
+}
+
+// atHub declares the site.
+func (r *Request) atHub(ctx context.Context, kubeconfig []byte) error {
+	w := &writer{r: r, cluster: r.Hub, where: "hub"}
+	if r.Member != nil {
+		for _, ns := range append([]string{r.OperatorNamespace}, r.Spec.AllowedNamespaces...) {
+			if err := w.namespace(ctx, ns); err != nil {
+				return err
+			}
+		}
+		for _, ns := range r.Spec.AllowedNamespaces {
+			if err := w.applyAll(ctx, r.access(ns, sites.HubRole, sites.HubRules())...); err != nil {
+				return err
+			}
+		}
+		if err := w.apply(ctx, r.secret(kubeconfig)); err != nil {
+			return err
+		}
+	}
+	return w.apply(ctx, r.site())
+}

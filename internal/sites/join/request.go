@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Owner is the field manager of what the plugin applies.
+const Owner = client.FieldOwner("kubectl-geosql")
+
+// DefaultTokenLife is asked of the member's API server, which may grant less.
+const DefaultTokenLife = 365 * 24 * time.Hour
+
+// Cluster is an API server and the right to administer it.
+type Cluster struct {
+	Config *rest.Config
+	Client client.Client
+}
+
+// Request says what to join, and how.
+type Request struct {
+	// Name of the Site.
+	Name string
+	// Member is the cluster to join; nil when it is the hub itself.
+	Member *Cluster
+	// Hub is where the Site is declared.
+	Hub Cluster
+	// OperatorNamespace in the hub and at the member; sites.OperatorNamespace unless given.
+	OperatorNamespace string
+	// Server is the URL at which the hub reaches the member's API server; that of Member.Config unless given.
+	Server string
+	// TokenLife asked for; DefaultTokenLife unless given.
+	TokenLife time.Duration
+	// Spec holds what was said about the site; what is empty is kept from the Site if it exists.
+	Spec v1alpha1.SiteSpec
+	// DryRun says what would be done and does nothing.
+	DryRun bool
+	// Out receives a line per object.
+	Out io.Writer
+}
+
+func (r *Request) withDefaults() error {
+	if r.Name == "" {
+		return fmt.Errorf("a site needs a name")
+	}
+	if r.OperatorNamespace == "" {
+		r.OperatorNamespace = sites.OperatorNamespace
+	}
+	if r.TokenLife == 0 {
+		r.TokenLife = DefaultTokenLife
+	}
+	if r.Member != nil && r.Server == "" {
+		r.Server = r.Member.Config.Host
+	}
+	if r.Member != nil && !strings.HasPrefix(r.Server, "https://") {
+		return fmt.Errorf("the address of the API server, %q, must begin with https://: give it with --kubeconfig-server", r.Server)
+	}
+	return nil
+}
+
+// member is the cluster that is joined.
+func (r *Request) member() Cluster {
+	if r.Member == nil {
+		return r.Hub
+	}
+	return *r.Member
+}
+
+// keep takes over from an existing Site what was not said anew.
+func (r *Request) keep(old v1alpha1.SiteSpec) {
+	s := &r.Spec
+	if len(s.AllowedNamespaces) == 0 {
+		s.AllowedNamespaces = old.AllowedNamespaces
+	}
+	keepString(&s.Region, old.Region)
+	keepString(&s.Zone, old.Zone)
+	keepString(&s.StorageClasses.Data, old.StorageClasses.Data)
+	keepString(&s.StorageClasses.Log, old.StorageClasses.Log)
+	keepString(&s.StorageClasses.TempDB, old.StorageClasses.TempDB)
+	keepString(&s.StorageClasses.Backup, old.StorageClasses.Backup)
+	if s.Exposure.Type == "" {
+		s.Exposure = old.Exposure
+	}
+	for _, link := range old.Links {
+		if !hasLink(s.Links, link.To) {
+			s.Links = append(s.Links, link)
+		}
+	}
+	s.Lifecycle = old.Lifecycle
+}
+
+func keepString(s *string, old string) {
+	if *s == "" {
+		*s = old
+	}
+}
+
+func hasLink(links []v1alpha1.SiteLink, to v1alpha1.SiteName) bool {
+	for _, l := range links {
+		if l.To == to {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseStorageClass reads ROLE=CLASS into the classes; the role "all" stands for the four roles.
+func ParseStorageClass(classes *v1alpha1.VolumeClasses, text string) error {
+	role, class, ok := strings.Cut(text, "=")
+	if !ok || class == "" {
+		return fmt.Errorf("%q is not ROLE=CLASS, with a role of data, log, tempdb, backup or all", text)
+	}
+	switch role {
+	case "data":
+		classes.Data = class
+	case "log":
+		classes.Log = class
+	case "tempdb":
+		classes.TempDB = class
+	case "backup":
+		classes.Backup = class
+	case "all":
+		*classes = v1alpha1.VolumeClasses{Data: class, Log: class, TempDB: class, Backup: class}
+	default:
+		return fmt.Errorf("%q is not a role of a volume: use data, log, tempdb, backup or all", role)
+	}
+	return nil
+}
+
+// ParseLink reads SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit.
+func ParseLink(text string) (v1alpha1.SiteLink, error) {
+	to, rest, ok := strings.Cut(text, "=")
+	roundTrip, bandwidth, _ := strings.Cut(rest, "/")
+	d, err := time.ParseDuration(roundTrip)
+	if !ok || to == "" || err != nil || d < 0 {
+		return v1alpha1.SiteLink{}, fmt.Errorf("%q is not SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit", text)
+	}
+	return v1alpha1.SiteLink{To: v1alpha1.SiteName(to), RoundTrip: &metav1.Duration{Duration: d}, Bandwidth: bandwidth}, nil
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Generated parts of the operator: deep copies, CRDs, the chart's copy of them, the kustomize bases.
+CONTROLLER_GEN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools/controller-gen
+
+.PHONY: generate
+generate: deepcopy manifests ## Write all generated files (deep copies, CRDs, kustomize bases).
+
+.PHONY: deepcopy
+deepcopy: ## Write the deep copies of the API types.
+	@hack/tool controller-gen
+	@echo "generate: deep copies"
+	@$(CONTROLLER_GEN) object:headerFile=hack/license.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: ## Write the CRDs and what is made of the chart.
+	@hack/tool controller-gen
+	@echo "generate: CRDs"
+	@$(CONTROLLER_GEN) crd:allowDangerousTypes=false paths=./api/... output:crd:artifacts:config=config/crd/bases
+	@hack/manifests
+
+.PHONY: envtest
+envtest: ## Run the tests that need an API server (a part of `make test`).
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && hack/gotest envtest ./internal/sites/... ./internal/admission/... ./controllers/...
+
+.PHONY: install
+install: ## Install the operator in the bed's hub and join the three sites.
+	@eval "$$(hack/bed/env)" && hack/install-operator
