@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine.
+// Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.2 to 7.4 and 8.0, with
+// TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
+//
+// Refused, each with an error that says so: integrated and directory logins, password changes at login, server cursors,
+// table-valued parameters, user-defined types, encrypted columns, distributed transactions, parameters in double-byte
+// code pages. MARS is answered with "off" in PRELOGIN. Not offered: session recovery, data classification.
 package tds
 
 import (
@@ -14,7 +19,8 @@ import (
 
 // Backend is the engine that the protocol serves.
 type Backend interface {
-	// Login authenticates a client and opens its session. A *sqlerr.Error (18456, 4060, ...) is sent to the client.
+	// Login authenticates a client and opens its session. A *sqlerr.Error (18456, 4060, ...) is sent to the client,
+	// several of them when they are joined (errors.Join).
 	Login(ctx context.Context, req LoginRequest) (Session, error)
 	// ServerName is @@SERVERNAME, Version the engine version that PRELOGIN and LOGINACK carry.
 	ServerName() string

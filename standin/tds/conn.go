@@ -221,10 +221,10 @@ func (c *conn) clientAddress() string {
 func (c *conn) login(ctx context.Context, l *login) bool {
 	session, err := c.authenticate(ctx, l)
 	if err != nil {
-		var refused *sqlerr.Error
-		if !errors.As(err, &refused) {
+		refused := serverErrors(err)
+		if len(refused) == 0 {
 			c.logf("login: %v", err)
-			refused = loginFailed(l.user)
+			refused = append(refused, loginFailed(l.user))
 		}
 		c.refuse(ctx, refused)
 		return false
@@ -242,6 +242,22 @@ func (c *conn) login(ctx context.Context, l *login) bool {
 	c.in.r = bufio.NewReaderSize(c.in.r, defaultPacketSize)
 	c.nc.SetDeadline(time.Time{})
 	return true
+}
+
+// serverErrors are the server's errors among an error's causes, in order.
+func serverErrors(err error) []*sqlerr.Error {
+	var out []*sqlerr.Error
+	switch e := err.(type) {
+	case *sqlerr.Error:
+		out = append(out, e)
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			out = append(out, serverErrors(cause)...)
+		}
+	case interface{ Unwrap() error }:
+		out = serverErrors(e.Unwrap())
+	}
+	return out
 }
 
 func loginFailed(user string) *sqlerr.Error {
@@ -282,15 +298,18 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 }
 
 // refuse answers a login with an error, after a pause that makes guessing slow.
-func (c *conn) refuse(ctx context.Context, e *sqlerr.Error) {
+func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 	pause := time.NewTimer(c.srv.cfg.FailedLoginDelay)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
 	case <-ctx.Done():
 	}
-	c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
-	b := appendMessage(nil, e, c.srv.cfg.Backend.ServerName())
+	var b []byte
+	for _, e := range refused {
+		c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
+		b = appendMessage(b, e, c.srv.cfg.Backend.ServerName())
+	}
 	c.out.Write(appendDone(b, tokenDone, doneError, commandNone, 0))
 	c.out.end()
 }

@@ -123,6 +123,10 @@ func TestFailedLogin(t *testing.T) {
 	g.Expect(e.Number).To(Equal(int32(18456)))
 	g.Expect(e.Class).To(Equal(uint8(14)))
 	g.Expect(time.Since(start)).To(BeNumerically(">=", 200*time.Millisecond))
+	err = open(t, address, "encrypt=false&database=nowhere").Ping()
+	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+	g.Expect(e.All).To(HaveLen(2))
+	g.Expect(e.All[0].Number).To(Equal(int32(4060)))
 }
 
 func TestBatchResults(t *testing.T) {

@@ -42,6 +42,9 @@ func (b *echoBackend) Login(_ context.Context, req tds.LoginRequest) (tds.Sessio
 	if req.Password != "Passw0rd!é" {
 		return nil, &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "Login failed for user '" + req.User + "'."}
 	}
+	if req.Database == "nowhere" {
+		return nil, errors.Join(&sqlerr.Error{Number: 4060, Class: 11, State: 1, Message: "no such database"}, &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "login failed"})
+	}
 	b.spid++
 	s := &echoSession{spid: 50 + b.spid, database: "master"}
 	if req.Database != "" {
