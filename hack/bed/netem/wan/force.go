@@ -83,22 +83,29 @@ const chooseScript = `
 choice=$1 program=$2
 if [ "$choice" = auto ] && unshare -n tc qdisc add dev lo root netem delay 1ms 2>/dev/null; then choice=kernel; fi
 [ "$choice" = kernel ] && exit 43
+`
+
+// bringScript ends with exitNoProgram where the program is to be copied first.
+const bringScript = chooseScript + `
 [ -f "$program.new" ] && chmod 755 "$program.new" && mv "$program.new" "$program"
 [ -x "$program" ] || exit 42
 `
 
 // applyScript puts the classes on standard input in force. Programs of older
 // builds go once no emulator of theirs runs any more.
-const applyScript = chooseScript + `
+const applyScript = bringScript + `
 "$program" apply --dev eth0 --log /var/log/geosql-netem.log || exit
 for old in /usr/local/bin/geosql-netem-*; do [ "$old" = "$program" ] || rm -f "$old"; done
 `
 
+// The emulator at work may be one of another build.
 const showScript = chooseScript + `
+for other in /usr/local/bin/geosql-netem-*; do [ -x "$program" ] || program=$other; done
+[ -x "$program" ] || exit 42
 exec "$program" show --dev eth0 --output json
 `
 
-const stopScript = chooseScript + `
+const stopScript = bringScript + `
 exec "$program" stop --dev eth0
 `
 

@@ -108,13 +108,18 @@ func TestTheProgramIsBroughtToANodeThatDoesNotHaveIt(t *testing.T) {
 echo "{\"pid\":0,\"scheduling\":\"fifo\",\"classes\":$(cat)}"`)
 	script(t, filepath.Join(engine.directory, "unshare"), "exit 1")
 	old := filepath.Join(engine.directory, "geosql-netem-0001")
-	script(t, old, "exit 1")
 	force := Force{Run: engine.run, Program: program, ProgramHash: "0002", Choice: Automatic}
 	plan := Plan(threeSites, fourNodes[:1], DefaultMatrix(threeSites))
 
+	script(t, old, `echo '{"classes":[{"name":"quincy"}]}'`)
 	show := force.Show(t.Context(), threeSites, fourNodes[:1])
 	g.Expect(Errors(show)).To(Succeed())
+	g.Expect(show[0].Classes).To(HaveLen(1), "the emulator of an older build is asked")
+	g.Expect(os.Remove(old)).To(Succeed())
+	show = force.Show(t.Context(), threeSites, fourNodes[:1])
+	g.Expect(Errors(show)).To(Succeed())
 	g.Expect(show[0].Emulator).To(Equal(None))
+	script(t, old, "exit 1")
 	g.Expect(engine.calls).NotTo(ContainElement("cp"), "looking changes nothing")
 
 	applied := force.Apply(t.Context(), threeSites, fourNodes[:1], plan)
