@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # What each cluster gets beyond Kubernetes itself: CoreDNS that asks nobody, storage classes, the bed's own images.
 
 LOCAL_PATH_REPOSITORY=geosql-bed/local-path
@@ -72,13 +72,23 @@ addons_yaml() {
   cat "$BED_DIR/addons/dns.yaml"
 }
 
-addons_hash() { { addons_yaml; declare -f addons_apply; } | hash_of; }
+addons_hash() { { addons_yaml; declare -f addons_apply dns_apply; } | hash_of; }
 
 addons_ready() {
   [ "$(kubectl_at "$SITE" -n kube-system get configmap geosql-bed -o jsonpath='{.data.addons}' --request-timeout=5s)" = "$(addons_hash)" ]
 }
 
+# CoreDNS does not start before there is a pod network: applied before that, its Corefile is the first it reads.
+dns_apply() {
+  local outcome
+  outcome=$(kubectl_at "$SITE" apply -f "$BED_DIR/addons/dns.yaml" 2>&1)
+  echo "$outcome"
+  kubectl_at "$SITE" -n kube-system scale deployment coredns --replicas=1
+  case $outcome in *unchanged*) ;; *) kubectl_at "$SITE" -n kube-system rollout restart deployment coredns ;; esac
+}
+
 addons_apply() {
+  dns_apply
   images_load_site "$SITE" "$(local_path_image)" "$(shell_image)"
   kubectl_at "$SITE" delete storageclass standard --ignore-not-found
   # An allowed topology cannot be changed in place.
@@ -86,8 +96,6 @@ addons_apply() {
     kubectl_at "$SITE" delete storageclass fast capacity archive --ignore-not-found
     addons_yaml | kubectl_at "$SITE" apply -f -
   }
-  kubectl_at "$SITE" -n kube-system rollout restart deployment coredns
-  kubectl_at "$SITE" -n kube-system scale deployment coredns --replicas=1
   kubectl_at "$SITE" -n kube-system rollout status deployment coredns --timeout=120s
   kubectl_at "$SITE" -n local-path-storage rollout status deployment local-path-provisioner --timeout=120s
   kubectl_at "$SITE" -n kube-system create configmap geosql-bed --from-literal=addons="$(addons_hash)" --dry-run=client -o yaml |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # What every command of the bed starts with: paths, settings, the table of sites.
 
 BED_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # Binaries built from Go modules, each group in a scratch module of its own (their replace directives conflict).
 # The modules are checked against the public checksum database as with any other Go build.
 

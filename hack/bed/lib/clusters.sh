@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # The kind clusters, one per site. Functions without an argument work on $SITE.
 
 CLUSTERS_DIR=$BED_CACHE/clusters
@@ -124,6 +124,7 @@ cluster_create() {
   env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy PATH="$BED_CACHE/shim:$PATH" KIND_EXPERIMENTAL_DOCKER_NETWORK="$BED_NETWORK" \
     kind create cluster --image "$(node_image)" --config "$CLUSTERS_DIR/$SITE.yaml" --kubeconfig "$BED_KUBECONFIG"
   cluster_wait 60 || die "the API server of $SITE does not answer 60 s after the creation of its cluster"
+  dns_apply
   network_cni "$SITE"
   cluster_containers >"$CLUSTERS_DIR/$SITE"
 }

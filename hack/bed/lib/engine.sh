@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # The docker engine: used as it is when one answers, else started and, by `down`, stopped again.
 
 ENGINE_DIR=$BED_CACHE/engine

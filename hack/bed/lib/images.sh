@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # Images in the nodes, and the project's own images.
 
 IMAGES_ENV=$BED_CACHE/images.env

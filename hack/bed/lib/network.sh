@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # The docker network the nodes share, the guard that keeps every packet on the machine, and the routes and pod
 # network of each node.
 
@@ -68,7 +68,7 @@ network_site() {
 }
 network_site_wait() { # network_site_wait SITE: the same once all its nodes have a range
   local deadline=$((SECONDS + 90)) table
-  until table=$(network_site "$1") && [ "$(wc -l <<<"$table")" = "$(site_nodes "$1" | wc -l)" ]; do
+  until table=$(network_site "$1") && [ "$(grep -c . <<<"$table")" = "$(site_nodes "$1" | wc -l)" ]; do
     [ $SECONDS -lt $deadline ] || die "not every node of $1 has a pod range after 90 s: ${table:-none}"
     sleep 0.5
   done
@@ -149,7 +149,7 @@ network_cni() {
 network_joined() {
   local table site node range _
   table=$(for site in $(sites); do network_site "$site"; done)
-  [ "$(wc -l <<<"$table")" = "$(all_nodes | wc -l)" ] || return 1
+  [ "$(grep -c . <<<"$table")" = "$(all_nodes | wc -l)" ] || return 1
   while read -r node range _; do
     [ "$(docker exec "$node" cat /run/geosql-bed-network </dev/null)" = "$(network_hash "$node" "$table")" ] || return 1
   done <<<"$table"

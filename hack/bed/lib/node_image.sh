@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # The image of a kind node. Built: from the Debian root file system, the files that the kind module carries and the
 # binaries of binaries.sh. Published: kindest/node as it is pulled (not verified: it could not be tried where the
 # bed was written).
@@ -114,7 +114,7 @@ node_root() { # node_root FOLDER: the node's root file system, as the Dockerfile
   sed -i 's/restrict_oom_score_adj = false/restrict_oom_score_adj = true/' "$root/etc/containerd/config.toml"
   find "$root/lib/systemd/system/sysinit.target.wants/" -name systemd-tmpfiles-setup.service -delete
   (
-    cd "$root"
+    cd "$root" || exit
     rm -f lib/systemd/system/multi-user.target.wants/* etc/systemd/system/*.wants/* lib/systemd/system/local-fs.target.wants/* \
       lib/systemd/system/sockets.target.wants/*udev* lib/systemd/system/sockets.target.wants/*initctl* \
       lib/systemd/system/basic.target.wants/* etc/machine-id

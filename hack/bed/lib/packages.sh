@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # What the machine itself must have, from Debian's or Ubuntu's own archive.
 
 # command:package, for everything the bed calls on the host.
-PACKAGES_BINARIES="git:git curl:curl"
 PACKAGES_BED="dockerd:docker.io iptables:iptables ip:iproute2 jq:jq mmdebstrap:mmdebstrap gcc:gcc runc:runc flock:util-linux"
 
 packages_missing() { # packages_missing LIST: the packages whose commands are not there

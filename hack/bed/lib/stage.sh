@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # Stages: named steps that are skipped when their result is there already, timed, and logged to a file each.
 
 BED_STARTED=$(date +%s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # The store: built artefacts in $BED_CACHE/store/NAME-HASH, HASH over everything that goes into them.
 
 hash_of() { # hash_of: of standard input, twelve characters
