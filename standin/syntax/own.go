@@ -41,9 +41,10 @@ var families = map[string][]family{
 }
 
 // replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same length
-// in UTF-16 code units and lines, for each, and the nodes by the offset of their placeholders.
-func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, *sqlerr.Error) {
+// in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are theirs.
+func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
 	nodes := map[int]ast.Statement{}
+	inside := make([]bool, len(tokens))
 	var out strings.Builder
 	copied, unitsBefore := 0, 0
 	p := &parser{tokens: tokens}
@@ -51,11 +52,14 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, *sq
 		start := p.at
 		node, err := p.ownStatement()
 		if err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		if node == nil {
 			p.at = start + 1
 			continue
+		}
+		for i := start; i < p.at; i++ {
+			inside[i] = true
 		}
 		from, to := tokens[start].pos, tokens[p.at-1].end
 		out.WriteString(text[copied:from])
@@ -69,10 +73,10 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, *sq
 		copied = to
 	}
 	if copied == 0 {
-		return text, nodes, nil
+		return text, nodes, inside, nil
 	}
 	out.WriteString(text[copied:])
-	return out.String(), nodes, nil
+	return out.String(), nodes, inside, nil
 }
 
 // ownStatement parses one of this package's statements if it begins here.

@@ -29,11 +29,11 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dangling(tokens); err != nil {
+	source, nodes, inside, err := replaceOwn(text, tokens)
+	if err != nil {
 		return nil, err
 	}
-	source, nodes, err := replaceOwn(text, tokens)
-	if err != nil {
+	if err := dangling(tokens, inside); err != nil {
 		return nil, err
 	}
 	shift := 0
@@ -144,10 +144,11 @@ var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE
 	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE TABLE DATABASE WITH")
 
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
-func dangling(tokens []token) *sqlerr.Error {
+// Tokens inside of this package's statements have been judged.
+func dangling(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
-		if t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
+		if inside[i] || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
 			continue
 		}
 		for _, word := range danglers {
