@@ -46,6 +46,7 @@ func (f *finisher) statement(s *ast.Statement) {
 	case *ast.RevertStatement:
 		f.replace(s, n)
 	case *ast.BeginEndBlockStatement:
+		f.endsWith(n, "END")
 		f.block(n.StatementList)
 	case *ast.IfStatement:
 		f.statement(&n.ThenStatement)
@@ -53,6 +54,7 @@ func (f *finisher) statement(s *ast.Statement) {
 	case *ast.WhileStatement:
 		f.statement(&n.Statement)
 	case *ast.TryCatchStatement:
+		f.endsWith(n, "CATCH")
 		f.block(n.TryStatements)
 		f.block(n.CatchStatements)
 	case *ast.CreateProcedureStatement:
@@ -100,6 +102,24 @@ func (f *finisher) execute(n *ast.ExecuteStatement) {
 	at := f.tokenOf(n)
 	if t := f.tokens[at]; !t.is("EXEC") && !t.is("EXECUTE") {
 		f.err = near(f.tokens, at)
+	}
+}
+
+// endsWith refuses a block that was never closed: teesql takes the end of the batch for its end.
+func (f *finisher) endsWith(node ast.Statement, word string) {
+	frag := fragment(node)
+	end := f.batch.offsets.byteAt(frag.EndOffset())
+	last := -1
+	for i, t := range f.tokens {
+		if t.kind == tokenEnd || t.end > end {
+			break
+		}
+		if !t.is(";") {
+			last = i
+		}
+	}
+	if f.err == nil && last >= 0 && !f.tokens[last].is(word) {
+		f.err = near(f.tokens, last)
 	}
 }
 

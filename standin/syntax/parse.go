@@ -36,6 +36,9 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err := dangling(tokens, inside); err != nil {
 		return nil, err
 	}
+	if err := impossiblePair(tokens, inside); err != nil {
+		return nil, err
+	}
 	shift := 0
 	if startsWithProcedureName(tokens) {
 		source = implicitExecute + source
@@ -154,6 +157,26 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 		for _, word := range danglers {
 			if t.is(word) {
 				return near(tokens, i)
+			}
+		}
+	}
+	return nil
+}
+
+// impossiblePair refuses words that can't follow one another and that teesql lets pass: FROM without a table, and a comma
+// before the end of a list.
+func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		next := tokens[i+1]
+		switch {
+		case inside[i]:
+		case tokens[i].is(","):
+			if next.kind == tokenEnd || next.is(")") || next.is(";") || next.is("FROM") || next.is("WHERE") {
+				return near(tokens, i+1)
+			}
+		case tokens[i].is("FROM"):
+			if next.is("WHERE") || next.is("GROUP") || next.is("ORDER") || next.is("HAVING") || next.is("FROM") {
+				return near(tokens, i+1)
 			}
 		}
 	}

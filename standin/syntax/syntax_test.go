@@ -22,7 +22,8 @@ func TestOrdinaryStatementsPassThrough(t *testing.T) {
 		"", " -- nothing\n", "SELECT a FROM t WITH (NOLOCK) WHERE b IN (1,2)", "DECLARE @t TABLE (a int)",
 		"SELECT TOP (10) * FROM a INNER JOIN b ON a.id = b.id ORDER BY a.id OFFSET 5 ROWS FETCH NEXT 5 ROWS ONLY",
 		"CREATE PROCEDURE p WITH EXECUTE AS OWNER AS SELECT 1", "SELECT 'GRANT x' AS [CREATE LOGIN]",
-		"set implicit_transactions on", "IF @@TRANCOUNT > 0 COMMIT TRAN", "INSERT t DEFAULT VALUES",
+		"set implicit_transactions on", "BEGIN SELECT 1 END;", "BEGIN TRY SELECT 1 END TRY BEGIN CATCH END CATCH;", "BEGIN REVERT END",
+		"BEGIN BEGIN SELECT 1; END; END", "IF @@TRANCOUNT > 0 COMMIT TRAN", "INSERT t DEFAULT VALUES",
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -90,6 +91,12 @@ func TestRefusedWithNumberAndLine(t *testing.T) {
 		{"CREATE LOGIN a\nWITH\nFROM", 156, 3, "FROM"},
 		{"DROP LOGIN a b", 102, 1, "b"},
 		{"GRANT NOTHING TO a", 102, 1, "NOTHING"},
+		{"SELECT * FROM WHERE a = 1", 156, 1, "WHERE"},
+		{"SELECT a, FROM t", 156, 1, "FROM"},
+		{"CREATE TABLE t (a int,)", 102, 1, ")"},
+		{"BEGIN\nSELECT 1", 102, 2, "1"},
+		{"BEGIN TRY SELECT 1 END TRY", 102, 1, "TRY"},
+		{"IF 1=1 BEGIN REVERT", 156, 1, "REVERT"},
 		{"CREATE TABLE t (a int) x y z", 102, 1, "x"},
 		{"CREATE TABLE t (a int nonsense here)", 102, 1, ""},
 	} {
