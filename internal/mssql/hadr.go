@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	mssqldriver "github.com/microsoft/go-mssqldb"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Endpoint is the database mirroring endpoint of an instance.
+type Endpoint struct {
+	Name string
+	// State is STARTED, STOPPED or DISABLED.
+	State string
+	Role  string
+	Port  int
+	// Certificate that the endpoint shows.
+	Certificate string
+}
+
+// Certificate is a certificate in master.
+type Certificate struct {
+	Name    string
+	Expires time.Time
+	// DER is the public part.
+	DER []byte
+	// Login of the user that owns it.
+	Login string
+}
+
+// Database is a user database of an instance.
+type Database struct {
+	Name string
+	// State is state_desc: ONLINE, RESTORING, ...
+	State string
+	// RecoveryModel is FULL, BULK_LOGGED or SIMPLE.
+	RecoveryModel string
+	// InGroup says whether it belongs to an availability group.
+	InGroup bool
+	// LogChain says whether a full backup began its log chain.
+	LogChain bool
+}
+
+// Mirroring is what an instance has for log between replicas.
+type Mirroring struct {
+	MasterKey bool
+	// Endpoint is nil when there is none.
+	Endpoint     *Endpoint
+	Certificates map[string]Certificate
+	// Connectors are the logins that may connect to the endpoint.
+	Connectors map[string]bool
+	Databases  map[string]Database
+}
+
+// ReadMirroring reads what an instance has for log between replicas.
+func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
+	m := Mirroring{Certificates: map[string]Certificate{}, Connectors: map[string]bool{}, Databases: map[string]Database{}}
+	reads := []struct {
+		statement tsql.Statement
+		scan      func(Row) error
+	}{
+		{tsql.MasterKeyExists(), func(r Row) error { var one int; m.MasterKey = true; return r.Scan(&one) }},
+		{tsql.EndpointState(), func(r Row) error {
+			var e Endpoint
+			var certificate sql.NullString
+			err := r.Scan(&e.Name, &e.State, &e.Role, &e.Port, &certificate)
+			e.Certificate, m.Endpoint = certificate.String, &e
+			return err
+		}},
+		{tsql.Certificates(), func(r Row) error {
+			var c Certificate
+			err := r.Scan(&c.Name, &c.Expires, &c.DER, &c.Login)
+			m.Certificates[c.Name] = c
+			return err
+		}},
+		{tsql.EndpointConnectors(), func(r Row) error {
+			var login string
+			err := r.Scan(&login)
+			m.Connectors[login] = true
+			return err
+		}},
+		{tsql.DatabaseStates(), func(r Row) error {
+			var d Database
+			var group mssqldriver.NullUniqueIdentifier
+			var chain int
+			err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain)
+			d.InGroup, d.LogChain = group.Valid, chain == 1
+			m.Databases[d.Name] = d
+			return err
+		}},
+	}
+	for _, read := range reads {
+		if err := q.Query(ctx, read.statement.Because("read what the instance has for replicas"), read.scan); err != nil {
+			return Mirroring{}, err
+		}
+	}
+	return m, nil
+}
+
+// Group is an availability group as one instance knows it.
+type Group struct {
+	ID          string
+	ClusterType string
+	// RequiredSynchronizedSecondaries in force.
+	RequiredSynchronizedSecondaries int
+	// SequenceNumber of the configuration; not a log position.
+	SequenceNumber int64
+	// Role of the local replica: PRIMARY, SECONDARY, RESOLVING, or empty when it has not joined.
+	Role string
+	// CommitPending is how long a configuration commit has been waiting for a majority, 0 when none is.
+	CommitPending time.Duration
+	// Clock is the engine's UTC time at the observation.
+	Clock     time.Time
+	Replicas  []GroupReplica
+	Databases []string
+	Listeners []GroupListener
+	States    []GroupDatabaseState
+	// SeedingFailures by replica and database.
+	SeedingFailures []SeedingFailure
+}
+
+// GroupReplica is a replica as one instance knows it.
+type GroupReplica struct {
+	Server, EndpointURL, Mode, Seeding string
+	SessionTimeout                     time.Duration
+	// Connections is secondary_role_allow_connections_desc: NO, READ_ONLY or ALL.
+	Connections string
+	Local       bool
+	// Role, Connected and Health are empty when the instance does not know them.
+	Role, Connected, Health string
+}
+
+// GroupListener is a listener object.
+type GroupListener struct {
+	Name string
+	Port int
+	// IP is empty when it has none.
+	IP string
+}
+
+// GroupDatabaseState is a row of sys.dm_hadr_database_replica_states. Sizes are KB, rates KB per second; nil is NULL.
+type GroupDatabaseState struct {
+	Server, Database string
+	Local            bool
+	// State is SYNCHRONIZED, SYNCHRONIZING, NOT SYNCHRONIZING, REVERTING or INITIALIZING.
+	State         string
+	Suspended     bool
+	SuspendReason string
+	SendQueueKB   *int64
+	RedoQueueKB   *int64
+	RedoRateKBps  *int64
+	HardenedLSN   string
+	RedoneLSN     string
+	LastCommit    *time.Time
+	FailoverReady bool
+}
+
+// SeedingFailure is an automatic seeding that failed.
+type SeedingFailure struct{ Server, Database, Reason string }
+
+// ReadGroup reads a group; nil when the instance has none of that name.
+func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
+	var g *Group
+	err := q.Query(ctx, tsql.GroupState(name), func(r Row) error {
+		g = &Group{}
+		var id mssqldriver.UniqueIdentifier
+		var required, sequence sql.NullInt64
+		var commit sql.NullTime
+		if err := r.Scan(&id, &g.ClusterType, &required, &sequence, &g.Role, &commit, &g.Clock); err != nil {
+			return err
+		}
+		g.ID, g.RequiredSynchronizedSecondaries, g.SequenceNumber = id.String(), int(required.Int64), sequence.Int64
+		if commit.Valid {
+			g.CommitPending = max(g.Clock.Sub(commit.Time), time.Nanosecond)
+		}
+		return nil
+	})
+	if err != nil || g == nil {
+		return nil, err
+	}
+	for _, read := range []struct {
+		statement tsql.Statement
+		scan      func(Row) error
+	}{
+		{tsql.GroupReplicas(name), g.scanReplica},
+		{tsql.GroupDatabases(name), func(r Row) error {
+			var database string
+			err := r.Scan(&database)
+			g.Databases = append(g.Databases, database)
+			return err
+		}},
+		{tsql.GroupListeners(name), func(r Row) error {
+			var l GroupListener
+			var port sql.NullInt64
+			var ip sql.NullString
+			err := r.Scan(&l.Name, &port, &ip)
+			l.Port, l.IP = int(port.Int64), ip.String
+			g.Listeners = append(g.Listeners, l)
+			return err
+		}},
+		{tsql.GroupDatabaseStates(name), g.scanState},
+		{tsql.SeedingFailures(name), func(r Row) error {
+			var f SeedingFailure
+			var reason sql.NullString
+			err := r.Scan(&f.Server, &f.Database, &reason)
+			f.Reason = reason.String
+			g.SeedingFailures = append(g.SeedingFailures, f)
+			return err
+		}},
+	} {
+		if err := q.Query(ctx, read.statement, read.scan); err != nil {
+			return nil, fmt.Errorf("group %s: %w", name, err)
+		}
+	}
+	return g, nil
+}
+
+func (g *Group) scanReplica(r Row) error {
+	var p GroupReplica
+	var timeout int64
+	var role, connected, health, seeding sql.NullString
+	if err := r.Scan(&p.Server, &p.EndpointURL, &p.Mode, &seeding, &timeout, &p.Connections, &p.Local, &role, &connected, &health); err != nil {
+		return err
+	}
+	p.SessionTimeout = time.Duration(timeout) * time.Second
+	p.Seeding, p.Role, p.Connected, p.Health = seeding.String, role.String, connected.String, health.String
+	g.Replicas = append(g.Replicas, p)
+	return nil
+}
+
+func (g *Group) scanState(r Row) error {
+	var s GroupDatabaseState
+	var send, redo, rate sql.NullInt64
+	var hardened, redone sql.NullString
+	var commit sql.NullTime
+	if err := r.Scan(&s.Server, &s.Database, &s.Local, &s.State, &s.Suspended, &s.SuspendReason, &send, &redo, &rate,
+		&hardened, &redone, &commit, &s.FailoverReady); err != nil {
+		return err
+	}
+	s.SendQueueKB, s.RedoQueueKB, s.RedoRateKBps = known(send), known(redo), known(rate)
+	s.HardenedLSN, s.RedoneLSN = hardened.String, redone.String
+	if commit.Valid {
+		s.LastCommit = &commit.Time
+	}
+	g.States = append(g.States, s)
+	return nil
+}
+
+func known(n sql.NullInt64) *int64 {
+	if !n.Valid {
+		return nil
+	}
+	return &n.Int64
+}
+
+// Replica is the replica of a server, nil when the group has none there. Names are compared without case.
+func (g *Group) Replica(server string) *GroupReplica {
+	for i := range g.Replicas {
+		if strings.EqualFold(g.Replicas[i].Server, server) {
+			return &g.Replicas[i]
+		}
+	}
+	return nil
+}
