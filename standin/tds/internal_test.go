@@ -56,9 +56,6 @@ func textOfBytes(limit int) *rapid.Generator[string] {
 func drawValue(t *rapid.T) (sqltype.Type, any) {
 	kind := sqltype.Kind(rapid.IntRange(int(sqltype.Binary), int(sqltype.XML)).Draw(t, "kind"))
 	typ := sqltype.Type{Kind: kind}
-	scale := byte(rapid.IntRange(0, 7).Draw(t, "scale"))
-	day := time.Unix(rapid.Int64Range(-62135596800/86400, 253402300799/86400).Draw(t, "day")*86400, 0).UTC()
-	ofDay := time.Duration(rapid.Int64Range(0, 86400e9-1).Draw(t, "nanoseconds"))
 	switch kind {
 	case sqltype.Binary, sqltype.VarBinary, sqltype.Image, sqltype.RowVersion:
 		raw := rapid.SliceOfN(rapid.Byte(), 1, 600).Draw(t, "raw")
@@ -107,6 +104,16 @@ func drawValue(t *rapid.T) (sqltype.Type, any) {
 		return typ, float64(rapid.Float32().Draw(t, "real"))
 	case sqltype.Float:
 		return typ, rapid.Float64().Draw(t, "float")
+	}
+	return drawTime(t, typ)
+}
+
+// drawTime draws a value of a date or time type.
+func drawTime(t *rapid.T, typ sqltype.Type) (sqltype.Type, any) {
+	scale := byte(rapid.IntRange(0, 7).Draw(t, "scale"))
+	day := time.Unix(rapid.Int64Range(-62135596800/86400, 253402300799/86400).Draw(t, "day")*86400, 0).UTC()
+	ofDay := time.Duration(rapid.Int64Range(0, 86400e9-1).Draw(t, "nanoseconds"))
+	switch typ.Kind {
 	case sqltype.Time:
 		typ.Scale = scale
 		return typ, time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Add(ofDay.Truncate(time.Duration(nanosecondsPer(scale))))

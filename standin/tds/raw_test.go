@@ -145,23 +145,25 @@ func (c *rawConn) login(t *testing.T) {
 	NewWithT(t).Expect(reply[0]).To(Equal(byte(0xE3)), "login succeeds")
 }
 
+// brokenStarts are first bytes that are no PRELOGIN.
+var brokenStarts = map[string][]byte{
+	"HTTP":                     []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+	"length below header":      {0x12, 1, 0, 7, 0, 0, 1, 0},
+	"length above limit":       {0x12, 1, 0xFF, 0xFF, 0, 0, 1, 0},
+	"empty PRELOGIN":           header(packetPreLogin, 1, 0),
+	"PRELOGIN without an end":  append(header(packetPreLogin, 1, 5), 0, 0, 5, 0, 0),
+	"PRELOGIN pointing out":    append(header(packetPreLogin, 1, 6), 1, 0xFF, 0xF0, 0, 9, 0xFF),
+	"batch before PRELOGIN":    append(header(packetBatch, 1, 2), 'a', 0),
+	"TLS garbage":              {0x16, 3, 1, 0, 5, 1, 2, 3, 4, 5},
+	"never-ending PRELOGIN":    append(header(packetPreLogin, 0, 8000), make([]byte, 8000)...),
+	"TLS garbage in PRELOGIN":  append(append(header(packetPreLogin, 1, 12), 1, 0, 6, 0, 1, 0xFF, 1), make([]byte, 5)...),
+	"LOGIN7 before PRELOGIN":   append(header(packetLogin, 1, 94), make([]byte, 94)...),
+	"two types in one message": append(append(header(packetPreLogin, 0, 1), 0), append(header(packetLogin, 1, 1), 0)...),
+}
+
 func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 	_, address := serve(t)
-	before := map[string][]byte{
-		"HTTP":                     []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-		"length below header":      {0x12, 1, 0, 7, 0, 0, 1, 0},
-		"length above limit":       {0x12, 1, 0xFF, 0xFF, 0, 0, 1, 0},
-		"empty PRELOGIN":           header(packetPreLogin, 1, 0),
-		"PRELOGIN without an end":  append(header(packetPreLogin, 1, 5), 0, 0, 5, 0, 0),
-		"PRELOGIN pointing out":    append(header(packetPreLogin, 1, 6), 1, 0xFF, 0xF0, 0, 9, 0xFF),
-		"batch before PRELOGIN":    append(header(packetBatch, 1, 2), 'a', 0),
-		"TLS garbage":              {0x16, 3, 1, 0, 5, 1, 2, 3, 4, 5},
-		"never-ending PRELOGIN":    append(header(packetPreLogin, 0, 8000), make([]byte, 8000)...),
-		"TLS garbage in PRELOGIN":  append(append(header(packetPreLogin, 1, 12), 1, 0, 6, 0, 1, 0xFF, 1), make([]byte, 5)...),
-		"LOGIN7 before PRELOGIN":   append(header(packetLogin, 1, 94), make([]byte, 94)...),
-		"two types in one message": append(append(header(packetPreLogin, 0, 1), 0), append(header(packetLogin, 1, 1), 0)...),
-	}
-	for name, raw := range before {
+	for name, raw := range brokenStarts {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, address)
 			c.Write(raw)

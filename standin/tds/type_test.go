@@ -21,12 +21,13 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// TestTypesThereAndBack sends parameters of every type that the driver can send and reads them from a result set.
-func TestTypesThereAndBack(t *testing.T) {
-	zone := time.FixedZone("", -(14 * 3600))
-	guid := mssql.UniqueIdentifier{0x6F, 0x96, 0x19, 0xFF, 0x8B, 0x86, 0xD0, 0x11, 0xB4, 0x2D, 0x00, 0xC0, 0x4F, 0xC9, 0x64, 0xFF}
-	offset := mssql.DateTimeOffset(time.Date(2026, 11, 20, 9, 36, 12, 123456700, time.FixedZone("", 5*3600+1800)))
-	cases := []struct {
+var (
+	zone   = time.FixedZone("", -(14 * 3600))
+	guid   = mssql.UniqueIdentifier{0x6F, 0x96, 0x19, 0xFF, 0x8B, 0x86, 0xD0, 0x11, 0xB4, 0x2D, 0x00, 0xC0, 0x4F, 0xC9, 0x64, 0xFF}
+	offset = mssql.DateTimeOffset(time.Date(2026, 11, 20, 9, 36, 12, 123456700, time.FixedZone("", 5*3600+1800)))
+
+	// parameters are what the driver can send, and what it reads back.
+	parameters = []struct {
 		name     string
 		param    any
 		declared string
@@ -65,10 +66,14 @@ func TestTypesThereAndBack(t *testing.T) {
 		{"datetimeoffset", offset, "DATETIMEOFFSET", time.Time(offset)},
 		{"datetimeoffset far", time.Date(9999, 12, 31, 8, 0, 0, 0, zone), "DATETIMEOFFSET", time.Date(9999, 12, 31, 8, 0, 0, 0, zone)},
 	}
+)
+
+// TestTypesThereAndBack sends parameters of every type that the driver can send and reads them from a result set.
+func TestTypesThereAndBack(t *testing.T) {
 	for _, encrypt := range []string{"false", "true"} {
 		_, address := serve(t)
 		db := open(t, address, "encrypt="+encrypt)
-		for _, c := range cases {
+		for _, c := range parameters {
 			t.Run(c.name+" encrypt="+encrypt, func(t *testing.T) {
 				g := NewWithT(t)
 				rows, err := db.Query("echo @p1", c.param)
