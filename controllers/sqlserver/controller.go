@@ -38,6 +38,9 @@ const (
 	reconcileTimeout = time.Minute
 	// lookAgain is when a server that is as it should be is looked at again; engines tell nobody of their changes.
 	lookAgain = 30 * time.Second
+	// lookStuck is when a server that needs a person is looked at again: what that person does (a node uncordoned, a class
+	// made) is not always watched.
+	lookStuck = 10 * time.Second
 	// lookSoon is when a server that is being worked on is looked at again.
 	lookSoon = 2 * time.Second
 	// workers are servers reconciled at the same time: most of the time is spent waiting for far sites.
@@ -168,8 +171,11 @@ func next(p Plan) time.Duration {
 	if len(p.Steps) > 0 {
 		return lookSoon / 4
 	}
-	if p.Outcome.Progress == conditions.Working {
+	switch p.Outcome.Progress {
+	case conditions.Working:
 		return lookSoon
+	case conditions.Stuck:
+		return lookStuck
 	}
 	return lookAgain + time.Duration(rand.Int64N(int64(lookAgain/4)))
 }

@@ -28,6 +28,12 @@ const (
 	userID = 10001
 	// gracePeriod is how long the engine may take to write its checkpoint when the pod ends.
 	gracePeriod = 60
+	// serviceAccount of the pods; `kubectl geosql site join` makes it in each allowed namespace.
+	serviceAccount = "geosql-agent"
+	// tokenDir is where client libraries look for a pod's token.
+	tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// tokenLife is the life of the sidecar's token; the kubelet renews it.
+	tokenLife = 3600
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
 )
@@ -46,6 +52,7 @@ func podSpec(d Desired, terms []corev1.NodeSelectorTerm) corev1.PodSpec {
 		Containers:                    []corev1.Container{engineContainer(d), agentContainer(d)},
 		Volumes:                       podVolumes(d),
 		ShareProcessNamespace:         ptr.To(true),
+		ServiceAccountName:            serviceAccount,
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](gracePeriod),
@@ -150,6 +157,8 @@ func agentContainer(d Desired) corev1.Container {
 	mounts := []corev1.VolumeMount{
 		{Name: "tls", MountPath: agent.TLSDir, ReadOnly: true},
 		{Name: "agent", MountPath: agent.PasswordDir, ReadOnly: true},
+		// Here alone: the engine's container has no part in Kubernetes.
+		{Name: "token", MountPath: tokenDir, ReadOnly: true},
 	}
 	for _, v := range d.volumes() {
 		mounts = append(mounts, corev1.VolumeMount{Name: string(v.role), MountPath: mountOf(v.role)})
@@ -186,6 +195,23 @@ func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
 	}
 }
 
+// tokenVolume is what the API server would mount into every container by itself.
+func tokenVolume() corev1.Volume {
+	return corev1.Volume{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		DefaultMode: ptr.To[int32](0o440),
+		Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](tokenLife)}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+			}},
+			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
+				Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"},
+			}}}},
+		},
+	}}}
+}
+
 func podVolumes(d Desired) []corev1.Volume {
 	secret := func(volume, name string, items ...corev1.KeyToPath) corev1.Volume {
 		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
@@ -200,6 +226,7 @@ func podVolumes(d Desired) []corev1.Volume {
 		secret("tls", credentials.CertificateName(d.name())),
 		secret("agent", credentials.PasswordsName(d.name()), corev1.KeyToPath{Key: credentials.KeyAgent, Path: credentials.KeyAgent}),
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		tokenVolume(),
 	}
 	for _, v := range d.volumes() {
 		volumes = append(volumes, corev1.Volume{Name: string(v.role), VolumeSource: corev1.VolumeSource{

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/sqlserver"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/testenv"
+)
+
+const (
+	system  = "geosql-system"
+	patient = 30 * time.Second
+	often   = 100 * time.Millisecond
+)
+
+// bed is a hub and one site with the controller between them.
+type bed struct {
+	hub, site *testenv.APIServer
+	// engine is the address of the engine that stands behind every server; empty for none.
+	engine string
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	if testing.Verbose() {
+		log.SetLogger(zap.New(zap.UseDevMode(true)))
+	} else {
+		log.SetLogger(logr.Discard())
+	}
+	b := &bed{hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b.hub.Namespace(t, system)
+	b.hub.Namespace(t, "web")
+	b.storage(t)
+	site := b.site.Join(t, b.hub, system, "tukwila", "web")
+	site.Spec.StorageClasses = v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"}
+	NewWithT(t).Expect(b.hub.Client.Update(t.Context(), site)).To(Succeed())
+	b.startManager(t)
+	return b
+}
+
+// storage makes the nodes and classes of the bed's Tukwila.
+func (b *bed) storage(t *testing.T) {
+	t.Helper()
+	var objects []client.Object
+	for _, name := range []string{"tukwila-worker", "tukwila-worker2"} {
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}})
+	}
+	for name, hosts := range map[string][]string{"fast": {"tukwila-worker"}, "capacity": {"tukwila-worker", "tukwila-worker2"}, "archive": {"tukwila-worker2"}} {
+		objects = append(objects, &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(true),
+			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+			AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}}},
+		})
+	}
+	for _, obj := range objects {
+		NewWithT(t).Expect(b.site.Client.Create(t.Context(), obj)).To(Succeed())
+		if node, ok := obj.(*corev1.Node); ok {
+			// The API server taints new nodes until their kubelet reports; there is none here.
+			node.Spec.Taints = nil
+			NewWithT(t).Expect(b.site.Client.Update(t.Context(), node)).To(Succeed())
+		}
+	}
+}
+
+func (b *bed) startManager(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
+	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
+		Scheme:     testenv.Scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	local := mgr.GetLocalManager()
+	g.Expect(provider.SetupWithManager(local)).To(Succeed())
+	connector := mssql.NewConnector(mssql.Options{
+		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
+		Address: func(mssql.Target) string { return b.engine },
+	})
+	g.Expect(sqlserver.SetupWithManager(mgr, sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+		_ = connector.Close()
+	})
+}
+
+func (b *bed) create(t *testing.T, name string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
+	t.Helper()
+	volume := func(size string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(size)} }
+	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
+		Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
+		Storage: &v1alpha1.ServerStorage{Data: volume("2Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+	}}
+	if change != nil {
+		change(&s.Spec)
+	}
+	NewWithT(t).Expect(b.hub.Client.Create(t.Context(), s)).To(Succeed())
+	return s
+}
+
+func (b *bed) ready(t *testing.T, name string) func() metav1.Condition {
+	return func() metav1.Condition {
+		var s v1alpha1.SQLServer
+		if err := b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name}, &s); err != nil {
+			return metav1.Condition{Reason: string(apierrors.ReasonForError(err))}
+		}
+		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+			return *c
+		}
+		return metav1.Condition{}
+	}
+}
+
+// why is what the object's condition says, for failures.
+func (b *bed) why(t *testing.T, name string) func() string {
+	return func() string { c := b.ready(t, name)(); return c.Reason + ": " + c.Message }
+}
+
+func reason(want string) func(metav1.Condition) bool {
+	return func(c metav1.Condition) bool { return c.Reason == want }
+}
+
+func get[T client.Object](t *testing.T, c client.Client, name string, obj T) func() error {
+	return func() error { return c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name}, obj) }
+}
+
+func TestController(t *testing.T) {
+	b := newBed(t)
+
+	t.Run("makes a server's objects at its site, credentials there first", func(t *testing.T) {
+		g := NewWithT(t)
+		b.create(t, "tukpub", nil)
+		var set appsv1.StatefulSet
+		g.Eventually(get(t, b.site.Client, "tukpub", &set), patient, often).Should(Succeed(), b.why(t, "tukpub"))
+		affinity := set.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		g.Expect(affinity.NodeSelectorTerms[0].MatchExpressions[0].Values).To(Equal([]string{"tukwila-worker"}))
+		g.Expect(set.Spec.UpdateStrategy.Type).To(Equal(appsv1.OnDeleteStatefulSetStrategyType))
+		for _, role := range []string{"data", "log", "tempdb", "backup"} {
+			var c corev1.PersistentVolumeClaim
+			g.Expect(get(t, b.site.Client, "tukpub-"+role, &c)()).To(Succeed())
+			g.Expect(c.OwnerReferences).To(BeEmpty(), "a volume outlives its pod and its StatefulSet")
+		}
+		var atSite, atHub corev1.Secret
+		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
+		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
+		g.Expect(atHub.Data).To(Equal(atSite.Data))
+		g.Expect(atSite.Data).To(HaveLen(5))
+		var tls corev1.Secret
+		g.Expect(get(t, b.site.Client, "tukpub-tls", &tls)()).To(Succeed())
+		certificate, err := credentials.ParseCertificate(tls.Data)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(certificate.Covers("tukpub-0")).To(BeTrue())
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonPodPending)))
+	})
+
+	t.Run("puts right what somebody changed", func(t *testing.T) {
+		g := NewWithT(t)
+		var set appsv1.StatefulSet
+		g.Expect(get(t, b.site.Client, "tukpub", &set)()).To(Succeed())
+		set.Spec.Replicas = ptr.To[int32](3)
+		g.Expect(b.site.Client.Update(t.Context(), &set)).To(Succeed())
+		g.Eventually(func(g Gomega) {
+			g.Expect(get(t, b.site.Client, "tukpub", &set)()).To(Succeed())
+			g.Expect(*set.Spec.Replicas).To(Equal(int32(1)))
+		}, patient, often).Should(Succeed())
+	})
+
+	t.Run("a rebuilt hub adopts the site's passwords", func(t *testing.T) {
+		g := NewWithT(t)
+		var atSite, atHub corev1.Secret
+		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
+		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), &atHub)).To(Succeed())
+		g.Eventually(func(g Gomega) {
+			var again corev1.Secret
+			g.Expect(get(t, b.hub.Client, "tukpub-credentials", &again)()).To(Succeed())
+			g.Expect(again.Data).To(Equal(atSite.Data))
+		}, patient, often).Should(Succeed())
+	})
+
+	t.Run("says which class excludes which node", func(t *testing.T) {
+		g := NewWithT(t)
+		b.create(t, "torn", func(s *v1alpha1.SQLServerSpec) { s.Storage.Backup.StorageClassName = ptr.To("archive") })
+		g.Eventually(b.ready(t, "torn"), patient, often).Should(Satisfy(reason(conditions.ReasonNoNodeForVolumes)))
+		g.Expect(b.ready(t, "torn")().Message).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve"))
+		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "torn-data", &corev1.PersistentVolumeClaim{})())).To(BeTrue(), "no volume is claimed in vain")
+	})
+
+	t.Run("names the storage classes that exist", func(t *testing.T) {
+		g := NewWithT(t)
+		b.create(t, "classless", func(s *v1alpha1.SQLServerSpec) { s.Storage.Data.StorageClassName = ptr.To("quick") })
+		g.Eventually(b.ready(t, "classless"), patient, often).Should(Satisfy(reason(conditions.ReasonStorageClassNotFound)))
+		g.Expect(b.ready(t, "classless")().Message).To(ContainSubstring("existing classes: archive, capacity, fast"))
+	})
+
+	t.Run("leaves a foreign StatefulSet alone", func(t *testing.T) {
+		g := NewWithT(t)
+		labels := map[string]string{"app": "theirs"}
+		theirs := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "foreign", Labels: labels}, Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+		}}
+		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
+		s := b.create(t, "foreign", nil)
+		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason(conditions.ReasonObjectConflict)))
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason("NotFound")))
+		g.Expect(get(t, b.site.Client, "foreign", theirs)()).To(Succeed(), "deletion takes nothing of somebody else's")
+	})
+
+	t.Run("a namespace that the site does not allow", func(t *testing.T) {
+		g := NewWithT(t)
+		b.hub.Namespace(t, "shop")
+		s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "astray"}}
+		var pattern v1alpha1.SQLServer
+		g.Expect(get(t, b.hub.Client, "tukpub", &pattern)()).To(Succeed())
+		s.Spec = pattern.Spec
+		g.Expect(b.hub.Client.Create(t.Context(), s)).To(Succeed())
+		g.Eventually(func(g Gomega) {
+			g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+			c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(c).NotTo(BeNil())
+			g.Expect(c.Reason).To(Equal(conditions.ReasonNamespaceNotAllowed))
+			g.Expect(c.Message).To(ContainSubstring("allowed are web"))
+		}, patient, often).Should(Succeed())
+	})
+
+	t.Run("deletion waits for what names the server, and keeps its volumes", func(t *testing.T) {
+		g := NewWithT(t)
+		s := b.create(t, "kept", nil)
+		g.Eventually(get(t, b.site.Client, "kept", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
+		d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: "kept"}}
+		g.Expect(b.hub.Client.Create(t.Context(), d)).To(Succeed())
+		g.Eventually(func() error {
+			// The controller's cache must have seen the Distributor before the deletion.
+			return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
+		}, patient, often).Should(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		g.Eventually(b.ready(t, "kept"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonDeleting)),
+			HaveField("Message", ContainSubstring("Distributor main"))))
+		g.Expect(get(t, b.site.Client, "kept", &appsv1.StatefulSet{})()).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
+		// No garbage collector runs here: the foreground deletion is ended by hand.
+		b.collect(t, "kept")
+		g.Eventually(b.ready(t, "kept"), patient, often).Should(Satisfy(reason("NotFound")))
+		g.Expect(get(t, b.site.Client, "kept-data", &corev1.PersistentVolumeClaim{})()).To(Succeed())
+		g.Expect(get(t, b.site.Client, "kept-credentials", &corev1.Secret{})()).To(Succeed())
+	})
+
+	t.Run("and takes them away when told to", func(t *testing.T) {
+		g := NewWithT(t)
+		s := b.create(t, "gone", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })
+		g.Eventually(get(t, b.site.Client, "gone", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		b.collect(t, "gone")
+		g.Eventually(b.ready(t, "gone"), patient, often).Should(Satisfy(reason("NotFound")))
+		var c corev1.PersistentVolumeClaim
+		err := get(t, b.site.Client, "gone-data", &c)()
+		g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).To(BeTrue(), "the protection finalizer is the cluster's own")
+		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(get(t, b.hub.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
+	})
+
+	t.Run("a silent site is unknown, and deletion waits for it until it is declared lost", func(t *testing.T) {
+		g := NewWithT(t)
+		b.site.Wire.Cut()
+		defer b.site.Wire.Mend()
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonSiteUnreachable)),
+			HaveField("Status", metav1.ConditionUnknown)))
+		var s v1alpha1.SQLServer
+		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), &s)).To(Succeed())
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Message", ContainSubstring("set its lifecycle to Lost")))
+		var site v1alpha1.Site
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Name: "tukwila"}, &site)).To(Succeed())
+		site.Spec.Lifecycle = v1alpha1.SiteLost
+		g.Expect(b.hub.Client.Update(t.Context(), &site)).To(Succeed())
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason("NotFound")))
+		g.Expect(get(t, b.site.Client, "tukpub-data", &corev1.PersistentVolumeClaim{})()).To(Succeed())
+	})
+}
+
+// collect ends the foreground deletion of a StatefulSet, as the garbage collector does when nothing depends on it.
+func (b *bed) collect(t *testing.T, name string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		var set appsv1.StatefulSet
+		err := get(t, b.site.Client, name, &set)()
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil || set.DeletionTimestamp == nil {
+			return context.Canceled
+		}
+		set.Finalizers = nil
+		return b.site.Client.Update(t.Context(), &set)
+	}, patient, often).Should(Succeed())
+}
