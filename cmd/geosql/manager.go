@@ -100,7 +100,6 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err
 		}
-		admission.Register(local)
 		if err := local.AddReadyzCheck("webhook", local.GetWebhookServer().StartedChecker()); err != nil {
 			return err
 		}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites/join"
+)
+
+// scheme has the kinds that the plugin reads and writes.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	return s
+}()
+
+// openCluster makes a client for a context of the kubeconfig; the current context when it is empty.
+func openCluster(kubeconfig, context string) (join.Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		if context == "" {
+			return join.Cluster{}, fmt.Errorf("reading the current context of the kubeconfig: %w", err)
+		}
+		return join.Cluster{}, fmt.Errorf("reading context %q of the kubeconfig: %w", context, err)
+	}
+	return newCluster(cfg)
+}
+
+func newCluster(cfg *rest.Config) (join.Cluster, error) {
+	cfg.QPS, cfg.Burst = 50, 100
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return join.Cluster{}, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	c, err := newClient(cfg, httpClient)
+	if err != nil {
+		return join.Cluster{}, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	return join.Cluster{Config: cfg, Client: c}, nil
+}
+
+func newClient(cfg *rest.Config, httpClient *http.Client) (client.Client, error) {
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(cfg, client.Options{Scheme: scheme, HTTPClient: httpClient, Mapper: mapper})
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/join"
+)
+
+// siteFlags are what join and leave have in common, and what join adds.
+type siteFlags struct {
+	kubeconfig, context, hubContext   string
+	hub                               bool
+	operatorNamespace, server         string
+	namespaces, storageClasses, links []string
+	region, zone, exposure            string
+	tokenLife, wait                   time.Duration
+	dryRun                            bool
+}
+
+func newSiteCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"}
+	cmd.AddCommand(newJoinCommand(), newLeaveCommand())
+	return cmd
+}
+
+func (f *siteFlags) common(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG or ~/.kube/config unless given")
+	flags.StringVar(&f.context, "context", "", "context of the member cluster, as its administrator")
+	flags.StringVar(&f.hubContext, "hub-context", "", "context of the hub; the current one unless given")
+	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace, "namespace of the operator in the hub, and of its account at the member")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
+}
+
+func newJoinCommand() *cobra.Command {
+	f := &siteFlags{}
+	cmd := &cobra.Command{
+		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
+		Short: "Make a cluster a site of the hub, or renew its credentials",
+		Long: `Makes, at the member, an account with exactly the rights that the manager needs in the given namespaces (and to read
+nodes, volumes and storage classes), and, in the hub, a Site with that account's credentials. Everything is applied, so
+it can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
+said again is kept.`,
+		Example: `  kubectl geosql site join dublin --hub --namespaces web
+  kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
+    --storage-class all=fast --storage-class backup=capacity --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.request(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			expires, err := join.Join(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			f.sayDone(cmd, args[0], expires)
+			return nil
+		},
+	}
+	f.common(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces in which servers may run; made if they do not exist, at the member and in the hub")
+	flags.StringVar(&f.server, "kubeconfig-server", "", "URL at which the hub reaches the member's API server; the context's unless given")
+	flags.StringArrayVar(&f.storageClasses, "storage-class", nil, "ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
+	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
+	flags.StringVar(&f.region, "region", "", "region of the site")
+	flags.StringVar(&f.zone, "zone", "", "zone within the region")
+	flags.StringVar(&f.exposure, "exposure", "", "how pods are reached from other sites: FlatNetwork (default) or NodePort")
+	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife, "how long the credentials shall last; the API server may grant less")
+	return cmd
+}
+
+func newLeaveCommand() *cobra.Command {
+	f := &siteFlags{}
+	cmd := &cobra.Command{
+		Use:   "leave NAME [--context CONTEXT]",
+		Short: "Take a site out: its Site, its credentials, its account",
+		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, with --context, the account
+and its rights at the member. Namespaces and what is in them stay.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.request(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return join.Leave(cmd.Context(), r, f.wait)
+		},
+	}
+	f.common(cmd)
+	cmd.Flags().DurationVar(&f.wait, "wait", time.Minute, "how long to wait for the Site to go")
+	return cmd
+}
+
+// request opens the clusters and reads the flags.
+func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
+	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
+		DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+	if cmd.Name() == "join" && f.hub == (f.context != "") {
+		return r, fmt.Errorf("say which cluster to join: --context CONTEXT of another cluster, or --hub")
+	}
+	r.Spec = v1alpha1.SiteSpec{Region: f.region, Zone: f.zone, AllowedNamespaces: f.namespaces,
+		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}}
+	for _, text := range f.storageClasses {
+		if err := join.ParseStorageClass(&r.Spec.StorageClasses, text); err != nil {
+			return r, err
+		}
+	}
+	for _, text := range f.links {
+		link, err := join.ParseLink(text)
+		if err != nil {
+			return r, err
+		}
+		r.Spec.Links = append(r.Spec.Links, link)
+	}
+	var err error
+	if r.Hub, err = openCluster(f.kubeconfig, f.hubContext); err != nil {
+		return r, fmt.Errorf("the hub: %w", err)
+	}
+	if f.context != "" {
+		member, err := openCluster(f.kubeconfig, f.context)
+		if err != nil {
+			return r, fmt.Errorf("the member: %w", err)
+		}
+		r.Member = &member
+	}
+	return r, nil
+}
+
+func (f *siteFlags) sayDone(cmd *cobra.Command, name string, expires time.Time) {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.dryRun:
+		fmt.Fprintln(out, "nothing was done: --dry-run")
+	case expires.IsZero():
+		fmt.Fprintf(out, "site %s is joined; see it answer: kubectl get site %s\n", name, name)
+	default:
+		fmt.Fprintf(out, "site %s is joined until %s, when its credentials end; run the same command again before that (the Site's condition CredentialsValid warns a week ahead)\n",
+			name, expires.UTC().Format(time.RFC3339))
+	}
+}
