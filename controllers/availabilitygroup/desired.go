@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package availabilitygroup reconciles AvailabilityGroups: endpoints and certificates on every replica, votes at the
+// voters, the group with its databases and listener, and the status of each replica.
+package availabilitygroup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// MirroringPort is the port of the database mirroring endpoint on every server.
+const MirroringPort = 5022
+
+// certificateLife is how long an endpoint certificate lasts; it is replaced at certificateRenewal before its end.
+const (
+	certificateLife    = 2 * 365 * 24 * time.Hour
+	certificateRenewal = 90 * 24 * time.Hour
+)
+
+// Desired is what an AvailabilityGroup asks for.
+type Desired struct {
+	Group *v1alpha1.AvailabilityGroup
+	// Sites of the servers by server, for those that exist.
+	Sites map[v1alpha1.ServerName]v1alpha1.SiteName
+	// Timings of the votes.
+	Timings election.Timings
+}
+
+func (d Desired) name() string { return d.Group.Name }
+
+func (d Desired) servers() []v1alpha1.ServerName {
+	var names []v1alpha1.ServerName
+	for _, r := range d.Group.Spec.Replicas {
+		names = append(names, r.Server)
+	}
+	return names
+}
+
+func (d Desired) clusterType() tsql.ClusterType {
+	if d.Group.Spec.ClusterType == v1alpha1.ClusterNone {
+		return tsql.ClusterNone
+	}
+	return tsql.ClusterExternal
+}
+
+// fenced says whether votes and a write lease stand between two primaries.
+func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal }
+
+// voters are the declared sites, or those of the replicas when their number is odd.
+func (d Desired) voters() []v1alpha1.SiteName {
+	if len(d.Group.Spec.Voters) > 0 {
+		return d.Group.Spec.Voters
+	}
+	var sites []v1alpha1.SiteName
+	for _, s := range d.servers() {
+		if site, ok := d.Sites[s]; ok && !slices.Contains(sites, site) {
+			sites = append(sites, site)
+		}
+	}
+	if len(sites)%2 == 0 && len(sites) > 0 {
+		sites = sites[:len(sites)-1]
+	}
+	return sites
+}
+
+// required is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT: what is declared, else by the rule of Microsoft's agent
+// (mssql-server-ha): 0 for exactly two synchronous replicas, otherwise half of them, rounded down.
+func (d Desired) required() int {
+	if n := d.Group.Spec.RequiredSynchronizedSecondaries; n != nil {
+		return int(*n)
+	}
+	synchronous := 0
+	for _, r := range d.Group.Spec.Replicas {
+		if r.AvailabilityMode == v1alpha1.SynchronousCommit {
+			synchronous++
+		}
+	}
+	if synchronous == 2 {
+		return 0
+	}
+	return synchronous / 2
+}
+
+func (d Desired) listenerName() string {
+	if l := d.Group.Spec.Listener; l != nil && l.Name != "" {
+		return l.Name
+	}
+	return d.Group.Name
+}
+
+func (d Desired) listenerPort() int {
+	if l := d.Group.Spec.Listener; l != nil && l.Port != 0 {
+		return int(l.Port)
+	}
+	return 1433
+}
+
+func (d Desired) databases() []string {
+	var names []string
+	for _, n := range d.Group.Spec.Databases {
+		names = append(names, string(n))
+	}
+	return names
+}
+
+// replica is a declared replica as T-SQL declares it.
+func replica(r v1alpha1.Replica) tsql.Replica {
+	mode := map[v1alpha1.AvailabilityMode]tsql.AvailabilityMode{
+		v1alpha1.SynchronousCommit:  tsql.SynchronousCommit,
+		v1alpha1.AsynchronousCommit: tsql.AsynchronousCommit,
+		v1alpha1.ConfigurationOnly:  tsql.ConfigurationOnly,
+	}[r.AvailabilityMode]
+	out := tsql.Replica{
+		Server: host(r.Server), EndpointURL: endpointURL(r.Server), Mode: mode,
+		ManualSeeding: r.Seeding == v1alpha1.SeedingManual, Readable: r.Readable,
+	}
+	if r.SessionTimeout != nil {
+		out.SessionTimeout = r.SessionTimeout.Duration
+	}
+	return out
+}
+
+// host is the instance's name, which is also what every site resolves.
+func host(server v1alpha1.ServerName) string { return credentials.HostName(server) }
+
+// serverOf is the SQLServer whose instance has the name.
+func serverOf(instance string) v1alpha1.ServerName {
+	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
+}
+
+func endpointURL(server v1alpha1.ServerName) string {
+	return fmt.Sprintf("TCP://%s:%d", host(server), MirroringPort)
+}
+
+// certificateName of a server's endpoint; the generation tells a renewed one from the one before.
+func certificateName(server v1alpha1.ServerName, generation int) string {
+	return fmt.Sprintf("geosql_%s_%d", server, generation)
+}
+
+// partnerLogin is the login on every other replica to which a server's certificates are mapped.
+func partnerLogin(server v1alpha1.ServerName) string { return fmt.Sprintf("geosql_partner_%s", server) }

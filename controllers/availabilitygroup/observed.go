@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Observed is the world around a group as it was read, without any decision.
+type Observed struct {
+	Now time.Time
+	// Missing are the replicas' servers that no SQLServer declares.
+	Missing []v1alpha1.ServerName
+	// Instances by server.
+	Instances map[v1alpha1.ServerName]Instance
+	// Voters in the order of the declaration.
+	Voters []Voter
+	// Agents says for each server whether its agent has the group's present orders.
+	Agents map[v1alpha1.ServerName]Orders
+	// ListenerIP is the declared address, or the ClusterIP of the listener's Service at the initial primary's site;
+	// empty when it is not known yet.
+	ListenerIP string
+}
+
+// Instance is what one replica's engine says.
+type Instance struct {
+	// Err is why it did not answer. Nothing else is known then.
+	Err error
+	// Mirroring is what it has for log between replicas.
+	Mirroring mssql.Mirroring
+	// Logins that exist, by name.
+	Logins map[string]bool
+	// Users of master by name.
+	Users map[string]bool
+	// Group as it knows it, nil when it has none of the name.
+	Group *mssql.Group
+}
+
+// Voter is one voter's Lease.
+type Voter struct {
+	Site v1alpha1.SiteName
+	// Err is why it is not known; election.ErrAbsent when there is none.
+	Err    error
+	Record election.Record
+}
+
+// Orders is the Secret that tells an agent which groups it serves.
+type Orders struct {
+	// Err is why the site could not be asked.
+	Err error
+	// UpToDate says that the Secret has what the group asks for, with credentials that do not end soon.
+	UpToDate bool
+}
+
+// answering are the servers whose engines answered, in the order of the declaration.
+func (o Observed) answering(d Desired) []v1alpha1.ServerName {
+	var names []v1alpha1.ServerName
+	for _, s := range d.servers() {
+		if i, ok := o.Instances[s]; ok && i.Err == nil {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// silent are the servers whose engines did not answer.
+func (o Observed) silent(d Desired) []v1alpha1.ServerName {
+	var names []v1alpha1.ServerName
+	for _, s := range d.servers() {
+		if i, ok := o.Instances[s]; !ok || i.Err != nil {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// primary is the server that says it is PRIMARY, empty when none that answers does.
+func (o Observed) primary(d Desired) v1alpha1.ServerName {
+	for _, s := range o.answering(d) {
+		if g := o.Instances[s].Group; g != nil && g.Role == string(election.RolePrimary) {
+			return s
+		}
+	}
+	return ""
+}
+
+// exists says whether any replica that answers has the group.
+func (o Observed) exists(d Desired) bool {
+	for _, s := range o.answering(d) {
+		if o.Instances[s].Group != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// leading is the newest vote, and whether a majority of the voters is known.
+func (o Observed) leading() (election.Record, bool) {
+	var leading election.Record
+	known := 0
+	for _, v := range o.Voters {
+		if v.Err != nil {
+			continue
+		}
+		if known == 0 || v.Record.Term > leading.Term || v.Record.Term == leading.Term && leading.State == election.StateReleased {
+			leading = v.Record
+		}
+		known++
+	}
+	return leading, known > len(o.Voters)/2
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
+type stage func(d Desired, o Observed, p *Plan) bool
+
+// plan decides what to do next and says what is so until then. It is pure: the same world gives the same plan. A stage
+// that has steps ends the plan, and the next observation goes on from there; so any step can be the last.
+func plan(d Desired, o Observed) Plan {
+	var p Plan
+	for _, s := range []stage{
+		planReferences, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
+		planJoin, planReplicas, planMembership, planCommitRule, planListener, planSeeding, planHealth,
+	} {
+		if !s(d, o, &p) {
+			return p
+		}
+	}
+	return p
+}
+
+func creating(format string, args ...any) conditions.Outcome {
+	return conditions.InProgress(conditions.ReasonCreating, fmt.Sprintf(format, args...))
+}
+
+func list[T ~string](names []T) string {
+	parts := make([]string, len(names))
+	for i, n := range names {
+		parts[i] = string(n)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// planReferences ends the plan while servers are not declared.
+func planReferences(_ Desired, o Observed, p *Plan) bool {
+	if len(o.Missing) > 0 {
+		return p.settle(conditions.InProgress(conditions.ReasonReferenceMissing,
+			"these servers are not declared yet: "+list(o.Missing)))
+	}
+	return true
+}
+
+// planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: Leases are created
+// only before the group exists, which takes the word of every replica, and never again.
+func planVotes(d Desired, o Observed, p *Plan) bool {
+	if !d.fenced() {
+		return true
+	}
+	begun := o.exists(d) || d.Group.Status.GroupID != ""
+	for _, v := range o.Voters {
+		switch {
+		case v.Err == nil:
+		case errors.Is(v.Err, election.ErrAbsent) && !begun:
+			if silent := o.silent(d); len(silent) > 0 {
+				return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+					"the votes can be created only when every replica says that it has no such group; no answer from %s", list(silent))))
+			}
+			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
+		case errors.Is(v.Err, election.ErrAbsent) && len(o.Voters)/2 >= countLost(o):
+			// A minority of lost votes stops nothing; a person may see it in status.voters.
+		case errors.Is(v.Err, election.ErrAbsent):
+			return p.settle(conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
+				"the leases of group %s are gone at a majority of its voters: nobody may be primary. Make sure which server holds the newest data, then restore the leases", d.name())))
+		case !begun:
+			return p.settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
+		}
+	}
+	for _, s := range o.answering(d) {
+		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
+			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon"})
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the votes of the group are being prepared"))
+	}
+	return true
+}
+
+func countLost(o Observed) int {
+	lost := 0
+	for _, v := range o.Voters {
+		if errors.Is(v.Err, election.ErrAbsent) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent
+// has to renew the write lease from the first second on.
+func planCreate(d Desired, o Observed, p *Plan) bool {
+	if o.exists(d) {
+		return true
+	}
+	first := d.Group.Spec.InitialPrimary
+	if d.Group.Status.GroupID != "" {
+		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+			"group %s was created, and no replica that answers has it; no answer from %s", d.Group.Status.GroupID, list(o.silent(d)))))
+	}
+	if silent := o.silent(d); len(silent) > 0 {
+		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+			"the group can be created only when every replica says that it has none; no answer from %s", list(silent))))
+	}
+	if d.fenced() {
+		leading, known := o.leading()
+		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased {
+			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
+		}
+	}
+	var replicas []tsql.Replica
+	for _, r := range d.Group.Spec.Replicas {
+		replicas = append(replicas, replica(r))
+	}
+	p.execute(first, tsql.CreateGroup(tsql.Group{
+		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained,
+		WriteLease: d.Timings.WriteLease, RequiredSynchronizedSecondaries: d.required(),
+		Databases: d.databases(), Replicas: replicas,
+	}))
+	return p.settle(creating("the group is being created on %s", host(first)))
+}
+
+// planHealth says what is so when nothing is left to do.
+func planHealth(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	silent := o.silent(d)
+	if primary == "" {
+		if len(silent) > 0 {
+			return p.settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
+				"no replica that answers is primary; no answer from %s", list(silent))))
+		}
+		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, "no replica is primary; the agent of the last one makes it primary again when a majority of voters and replicas answer"))
+	}
+	if len(silent) > 0 {
+		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+			"%s is primary and serves; no answer from %s", host(primary), list(silent))))
+	}
+	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
+		return p.settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
+			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))
+	}
+	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary))
+	if !d.fenced() {
+		message += "; clusterType None: nothing fences a second primary"
+	} else if len(o.Voters) < 3 {
+		message += fmt.Sprintf("; %d voter: failover is manual (%s)", len(o.Voters), conditions.ReasonNoWitness)
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonSynchronized, message)
+	return true
+}
+
+// notSynchronized are the databases that lag on synchronous replicas, or are not there on asynchronous ones.
+func notSynchronized(d Desired, o Observed, primary v1alpha1.ServerName) []string {
+	var lagging []string
+	group := o.Instances[primary].Group
+	for _, r := range d.Group.Spec.Replicas {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		want := "SYNCHRONIZED"
+		if r.AvailabilityMode == v1alpha1.AsynchronousCommit {
+			want = "SYNCHRONIZING"
+		}
+		for _, database := range d.databases() {
+			if state := stateOf(group, host(r.Server), database); state != want && !(r.Server == primary && state == "SYNCHRONIZED") {
+				lagging = append(lagging, fmt.Sprintf("%s on %s (%s)", database, host(r.Server), orUnknown(state)))
+			}
+		}
+	}
+	return lagging
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "not there"
+	}
+	return strings.ToLower(s)
+}

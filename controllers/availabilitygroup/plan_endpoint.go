@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// planEndpoints gives every replica that answers a master key, a certificate of its own and the mirroring endpoint.
+// sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there.
+func planEndpoints(d Desired, o Observed, p *Plan) bool {
+	for _, s := range o.answering(d) {
+		m := o.Instances[s].Mirroring
+		if !m.MasterKey {
+			p.add(CreateMasterKey{Server: s})
+		}
+		newest, generation := newestCertificate(m, s)
+		if newest == nil || newest.Expires.Before(o.Now.Add(certificateRenewal)) {
+			name := certificateName(s, generation+1)
+			p.executeAsSA(s, tsql.CreateSelfSignedCertificate(name, "geosql endpoint of "+host(s), o.Now.Add(-clockTolerance), o.Now.Add(certificateLife)))
+			continue
+		}
+		switch {
+		case m.Endpoint == nil:
+			p.executeAsSA(s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, tsql.EndpointRoleAll))
+		case m.Endpoint.Port != MirroringPort:
+			return p.settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
+				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: drop it there", host(s), m.Endpoint.Name, m.Endpoint.Port, MirroringPort)))
+		case m.Endpoint.State != "STARTED":
+			p.executeAsSA(s, tsql.StartEndpoint(m.Endpoint.Name))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("endpoints and their certificates are being made"))
+	}
+	return true
+}
+
+// clockTolerance is how far a new certificate's start lies in the past: a partner's clock may be behind.
+const clockTolerance = 24 * 60 * 60 * 1e9
+
+// newestCertificate is the server's own endpoint certificate of the highest generation, nil and 0 when it has none.
+func newestCertificate(m mssql.Mirroring, server v1alpha1.ServerName) (*mssql.Certificate, int) {
+	var newest *mssql.Certificate
+	highest := 0
+	for name, c := range m.Certificates {
+		var generation int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(name, fmt.Sprintf("geosql_%s_", server)), "%d", &generation); err != nil || name != certificateName(server, generation) {
+			continue
+		}
+		if generation > highest {
+			newest, highest = &c, generation
+		}
+	}
+	return newest, highest
+}
+
+// planPartners makes every replica that answers trust the certificates of every other one that answers, and shows a
+// renewed certificate only when all of them trust it.
+func planPartners(d Desired, o Observed, p *Plan) bool {
+	answering := o.answering(d)
+	for _, s := range answering {
+		m := o.Instances[s].Mirroring
+		for _, partner := range answering {
+			if partner == s {
+				continue
+			}
+			login := partnerLogin(partner)
+			if !o.Instances[s].Logins[login] {
+				p.add(CreatePartnerLogin{Server: s, Login: login})
+			}
+			if !o.Instances[s].Users[login] {
+				p.executeAsSA(s, tsql.CreateUserForLogin(login, login))
+			}
+			if !m.Connectors[login] && m.Endpoint != nil {
+				p.executeAsSA(s, tsql.GrantConnectOnEndpoint(m.Endpoint.Name, login))
+			}
+			own, _ := newestCertificate(o.Instances[partner].Mirroring, partner)
+			if own == nil {
+				continue
+			}
+			switch known, ok := m.Certificates[own.Name]; {
+			case !ok:
+				p.executeAsSA(s, tsql.CreatePartnerCertificate(own.Name, login, own.DER))
+			case !bytes.Equal(known.DER, own.DER):
+				// The partner was made anew with an empty master: its old certificate is worth nothing.
+				p.executeAsSA(s, tsql.DropCertificate(own.Name))
+			}
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the replicas are being made to trust each other"))
+	}
+	return planShow(d, o, answering, p)
+}
+
+// planShow puts a renewed certificate on its endpoint once every declared replica answers, hence trusts it.
+func planShow(d Desired, o Observed, answering []v1alpha1.ServerName, p *Plan) bool {
+	if len(answering) < len(d.servers()) {
+		return true
+	}
+	for _, s := range answering {
+		m := o.Instances[s].Mirroring
+		if newest, _ := newestCertificate(m, s); newest != nil && m.Endpoint != nil && m.Endpoint.Certificate != newest.Name {
+			p.executeAsSA(s, tsql.SetEndpointCertificate(m.Endpoint.Name, newest.Name))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("renewed certificates are being put on the endpoints"))
+	}
+	return true
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// planDatabases makes the declared databases ready to be in the group: on the first primary before there is a group,
+// on the primary afterwards. A database is ready in FULL recovery, with a full backup that began its log chain.
+func planDatabases(d Desired, o Observed, p *Plan) bool {
+	server := o.primary(d)
+	if !o.exists(d) {
+		server = d.Group.Spec.InitialPrimary
+	}
+	instance, ok := o.Instances[server]
+	if server == "" || !ok || instance.Err != nil {
+		return true
+	}
+	for _, name := range d.databases() {
+		database, exists := instance.Mirroring.Databases[name]
+		switch {
+		case !exists:
+			p.execute(server, tsql.CreateDatabase(name))
+			p.execute(server, tsql.SetRecoveryFull(name))
+			p.executeAsSA(server, tsql.BackupDatabaseFull(name, firstBackup(name)))
+		case database.InGroup || database.State != "ONLINE":
+		case database.RecoveryModel != "FULL":
+			p.execute(server, tsql.SetRecoveryFull(name))
+		case !database.LogChain:
+			p.executeAsSA(server, tsql.BackupDatabaseFull(name, firstBackup(name)))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the databases are being prepared on %s", host(server)))
+	}
+	return true
+}
+
+// firstBackup is the file of the full backup that begins a database's log chain.
+func firstBackup(database string) string {
+	return fmt.Sprintf("%s/%s-first.bak", mssqlconf.BackupDir, database)
+}
+
+// planJoin joins every replica that answers and has not joined, and lets the group seed databases there. A replica that
+// the configuration does not name yet is added first, by planReplicas.
+func planJoin(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return true
+	}
+	group := o.Instances[primary].Group
+	for _, r := range d.Group.Spec.Replicas {
+		instance, ok := o.Instances[r.Server]
+		if !ok || instance.Err != nil || instance.Group != nil || group.Replica(host(r.Server)) == nil {
+			continue
+		}
+		p.execute(r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
+		if r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("replicas are joining"))
+	}
+	return true
+}
+
+// planReplicas brings the replicas' options to what is declared, and adds and removes replicas. There is never a moment
+// in which fewer acknowledgements suffice than the larger set needs: planCommitRule raises the number after a replica
+// was added, and a replica is removed before the number is lowered.
+func planReplicas(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return true
+	}
+	group := o.Instances[primary].Group
+	for _, r := range d.Group.Spec.Replicas {
+		want := replica(r)
+		have := group.Replica(want.Server)
+		if have == nil {
+			p.execute(primary, tsql.AddReplica(d.name(), want, d.clusterType()))
+			continue
+		}
+		if have.Mode != string(want.Mode) {
+			p.execute(primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
+		}
+		if want.Mode != tsql.ConfigurationOnly && (have.Connections != "NO") != want.Readable {
+			p.execute(primary, tsql.SetReplicaReadable(d.name(), want.Server, want.Readable))
+		}
+		if want.SessionTimeout > 0 && have.SessionTimeout != want.SessionTimeout {
+			p.execute(primary, tsql.SetReplicaSessionTimeout(d.name(), want.Server, want.SessionTimeout))
+		}
+	}
+	for _, have := range group.Replicas {
+		if slices.Contains(d.servers(), serverOf(have.Server)) {
+			continue
+		}
+		if serverOf(have.Server) == primary {
+			return p.settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
+				"%s is the primary and no longer a declared replica: switch over to another replica first", have.Server)))
+		}
+		p.execute(primary, tsql.RemoveReplica(d.name(), have.Server))
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the replicas are being brought to what is declared"))
+	}
+	return true
+}
+
+// planMembership adds and removes databases. A removed one stays as it is on the primary.
+func planMembership(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return true
+	}
+	group := o.Instances[primary].Group
+	for _, name := range d.databases() {
+		if !contains(group.Databases, name) {
+			p.execute(primary, tsql.AddGroupDatabase(d.name(), name))
+		}
+	}
+	for _, name := range group.Databases {
+		if !contains(d.databases(), name) {
+			p.execute(primary, tsql.RemoveGroupDatabase(d.name(), name))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the group's databases are being brought to what is declared"))
+	}
+	return true
+}
+
+// contains compares names of databases as the server's default collation does.
+func contains(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// planCommitRule sets how many secondaries must harden a commit.
+func planCommitRule(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" || o.Instances[primary].Group.RequiredSynchronizedSecondaries == d.required() {
+		return true
+	}
+	p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.required()))
+	return p.settle(creating("the number of secondaries that a commit needs is being set"))
+}
+
+// planListener adds the listener object: replication is redirected to it by name. The engine opens no socket for it.
+func planListener(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return true
+	}
+	var have *mssql.GroupListener
+	for _, l := range o.Instances[primary].Group.Listeners {
+		if !strings.EqualFold(l.Name, d.listenerName()) {
+			p.execute(primary, tsql.RemoveListener(d.name(), l.Name))
+			continue
+		}
+		have = &l
+	}
+	switch {
+	case have == nil && o.ListenerIP == "":
+		return p.settle(creating("the listener's Service has no address yet"))
+	case have == nil:
+		p.execute(primary, tsql.AddListener(d.name(), d.listenerName(), o.ListenerIP, listenerMask, d.listenerPort()))
+	case have.Port != d.listenerPort():
+		p.execute(primary, tsql.SetListenerPort(d.name(), d.listenerName(), d.listenerPort()))
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("the listener is being brought to what is declared"))
+	}
+	return true
+}
+
+// listenerMask goes with a listener of CLUSTER_TYPE EXTERNAL or NONE whose address is nobody's subnet.
+const listenerMask = "255.255.255.255"
+
+// planSeeding starts seedings again that failed, resumes nothing by itself: the agents do that.
+func planSeeding(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return true
+	}
+	group := o.Instances[primary].Group
+	for _, f := range group.SeedingFailures {
+		declared := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
+			return strings.EqualFold(host(r.Server), f.Server) && r.Seeding != v1alpha1.SeedingManual
+		})
+		if declared && stateOf(group, f.Server, f.Database) == "" {
+			statement := tsql.SetReplicaSeeding(d.name(), f.Server, false)
+			p.execute(primary, statement.Because("seed "+f.Database+" again, which failed: "+f.Reason))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding failed and is started again: "+p.Steps[0].Describe()))
+	}
+	return true
+}
+
+// stateOf is a database's synchronization state on a replica as the given instance knows it, empty when it has no row.
+func stateOf(g *mssql.Group, server, database string) string {
+	for _, s := range g.States {
+		if strings.EqualFold(s.Server, server) && strings.EqualFold(s.Database, database) {
+			return s.State
+		}
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+type Step interface {
+	// Describe says what is done and why, without secrets.
+	Describe() string
+}
+
+// Execute executes a statement on a server.
+type Execute struct {
+	Server    v1alpha1.ServerName
+	Role      credentials.Role
+	Database  string
+	Statement tsql.Statement
+}
+
+// Describe names the server and the statement.
+func (s Execute) Describe() string {
+	return fmt.Sprintf("on %s as %s: %s: %s", host(s.Server), s.Role.Login(), s.Statement.Reason, s.Statement.Redacted())
+}
+
+// CreateMasterKey creates master's master key with the password of the server's Secret, which the plan does not know.
+type CreateMasterKey struct{ Server v1alpha1.ServerName }
+
+// Describe names the server.
+func (s CreateMasterKey) Describe() string {
+	return fmt.Sprintf("on %s: create the master key that protects endpoint certificates", host(s.Server))
+}
+
+// CreatePartnerLogin creates the login of a partner's certificate with a random password that nobody keeps.
+type CreatePartnerLogin struct {
+	Server v1alpha1.ServerName
+	Login  string
+}
+
+// Describe names server and login.
+func (s CreatePartnerLogin) Describe() string {
+	return fmt.Sprintf("on %s: create login %s, to which a partner's certificate is mapped", host(s.Server), s.Login)
+}
+
+// CreateLease creates a group's Lease at a voter. It never changes one that is there.
+type CreateLease struct {
+	Site           v1alpha1.SiteName
+	Group          string
+	InitialPrimary string
+}
+
+// Describe names the voter.
+func (s CreateLease) Describe() string {
+	return fmt.Sprintf("create the lease of group %s at voter %s, released, for %s to claim", s.Group, s.Site, s.InitialPrimary)
+}
+
+// GiveOrders writes what a server's agent needs to hold the group's votes, with credentials for the voters.
+type GiveOrders struct {
+	Server v1alpha1.ServerName
+	Reason string
+}
+
+// Describe names the server.
+func (s GiveOrders) Describe() string {
+	return fmt.Sprintf("give the agent of %s its orders: %s", host(s.Server), s.Reason)
+}
+
+// Plan is what to do and what is so until it is done.
+type Plan struct {
+	Steps   []Step
+	Outcome conditions.Outcome
+}
+
+func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
+
+// execute adds a statement in master, under the operator's login.
+func (p *Plan) execute(server v1alpha1.ServerName, s tsql.Statement) {
+	p.add(Execute{Server: server, Role: credentials.RoleOperator, Database: "master", Statement: s})
+}
+
+// executeAsSA adds a statement in master that needs more than the operator's login has.
+func (p *Plan) executeAsSA(server v1alpha1.ServerName, s tsql.Statement) {
+	p.add(Execute{Server: server, Role: credentials.RoleSA, Database: "master", Statement: s})
+}
+
+// settle sets the outcome and ends the planning.
+func (p *Plan) settle(o conditions.Outcome) bool {
+	p.Outcome = o
+	return false
+}
