@@ -2,6 +2,9 @@
 # shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # What every command of the bed starts with: paths, settings, the table of sites.
 
+# A failure inside $(...) is a failure.
+shopt -s inherit_errexit
+
 BED_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BED_REPO=$(cd "$BED_DIR/../.." && pwd)
 BED_CACHE=${GEOSQL_BED_CACHE:-$HOME/.cache/geosql-bed}

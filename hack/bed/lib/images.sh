@@ -43,7 +43,10 @@ images_prune_site() { # images_prune_site SITE: tags of the project's images tha
 project_image() {
   local package=$1 binary=$2 repository=$3 dockerfile=$4 dir tag
   dir=$BED_CACHE/images/$repository
-  mkdir -p "$dir/empty"
+  # Folders of the stand-in's image; the builder keeps their modes.
+  mkdir -p "$dir/mssql" "$dir/tmp"
+  chmod 770 "$dir/mssql"
+  chmod 1777 "$dir/tmp"
   (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
   cp "$dockerfile" "$dir/Dockerfile"
   tag=$repository:$(cat "$dir/$binary" "$dir/Dockerfile" | hash_of)
@@ -59,9 +62,9 @@ images_env_set() { # images_env_set VARIABLE IMAGE
   mv "$IMAGES_ENV.new" "$IMAGES_ENV"
 }
 
-project_images() { # those whose commands the repository has
+project_images() { # project_images NAME...: of operator and standin, those whose commands the repository has
   local name package image
-  for name in operator standin; do
+  for name in "$@"; do
     case $name in operator) package=geosql ;; *) package=$name ;; esac
     if compgen -G "$BED_REPO/cmd/$package/*.go" >/dev/null; then
       image=$(project_image "./cmd/$package" "$package" "geosql-$name" "$BED_REPO/images/$name.Dockerfile")
