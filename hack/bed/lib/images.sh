@@ -43,10 +43,9 @@ images_prune_site() { # images_prune_site SITE: tags of the project's images tha
 project_image() {
   local package=$1 binary=$2 repository=$3 dockerfile=$4 dir tag
   dir=$BED_CACHE/images/$repository
-  # Folders of the stand-in's image; the builder keeps their modes.
-  mkdir -p "$dir/mssql" "$dir/tmp"
-  chmod 770 "$dir/mssql"
-  chmod 1777 "$dir/tmp"
+  # Folders of the stand-in's image; the builder keeps the modes of those inside the one it copies.
+  mkdir -p "$dir/mssql" "$dir/root/tmp"
+  chmod 1777 "$dir/root/tmp"
   (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
   cp "$dockerfile" "$dir/Dockerfile"
   tag=$repository:$(cat "$dir/$binary" "$dir/Dockerfile" | hash_of)
