@@ -21,8 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var epoch = time.Now()
-
 // send sends count numbered and dated datagrams, pause apart.
 func (d datagrams) send(t *testing.T, first, count int, pause time.Duration) {
 	t.Helper()
@@ -31,7 +29,7 @@ func (d datagrams) send(t *testing.T, first, count int, pause time.Duration) {
 	var message [16]byte
 	for number := first; number < first+count; number++ {
 		binary.BigEndian.PutUint64(message[:], uint64(number))
-		binary.BigEndian.PutUint64(message[8:], uint64(time.Since(epoch)))
+		binary.BigEndian.PutUint64(message[8:], uint64(time.Now().UnixNano()))
 		if _, err := d.sender.Write(message[:]); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatal(err)
 		}
@@ -44,20 +42,31 @@ type arrival struct {
 	took   time.Duration
 }
 
-// receive takes what arrives until nothing came for quiet, or until count.
+// receive takes what arrives until nothing came for quiet, or until count. The
+// kernel tells the time of arrival: a busy machine may run the test late.
 func (d datagrams) receive(count int, quiet time.Duration) []arrival {
 	var arrivals []arrival
-	var message [64]byte
+	var message, control [64]byte
 	for len(arrivals) < count {
 		_ = d.receiver.SetReadDeadline(time.Now().Add(quiet))
-		n, err := d.receiver.Read(message[:])
+		n, controlled, _, _, err := d.receiver.ReadMsgUDP(message[:], control[:])
 		if err != nil || n != 16 {
 			break
 		}
-		sent := time.Duration(binary.BigEndian.Uint64(message[8:]))
-		arrivals = append(arrivals, arrival{int(binary.BigEndian.Uint64(message[:])), time.Since(epoch) - sent})
+		sent := int64(binary.BigEndian.Uint64(message[8:]))
+		arrivals = append(arrivals, arrival{int(binary.BigEndian.Uint64(message[:])), time.Duration(arrivedAt(control[:controlled]) - sent)})
 	}
 	return arrivals
+}
+
+// arrivedAt reads the SCM_TIMESTAMPNS message of socket(7).
+func arrivedAt(control []byte) int64 {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) != 1 || messages[0].Header.Type != unix.SCM_TIMESTAMPNS {
+		panic(fmt.Sprintf("no time of arrival: %v", err))
+	}
+	seconds := binary.NativeEndian.Uint64(messages[0].Data)
+	return int64(seconds)*1e9 + int64(binary.NativeEndian.Uint64(messages[0].Data[8:]))
 }
 
 func (d datagrams) exchange(t *testing.T, count int, pause, quiet time.Duration) []arrival {
@@ -91,7 +100,7 @@ func TestConnectTakesTheDelayOfBothDirections(t *testing.T) {
 	slices.Sort(times)
 	t.Logf("connect: median %s, best %s, worst %s", times[len(times)/2], times[0], times[len(times)-1])
 	g.Expect(times[0]).To(BeNumerically(">=", 150*time.Millisecond))
-	g.Expect(times[len(times)/2]).To(BeNumerically("<", 165*time.Millisecond))
+	g.Expect(times[0]).To(BeNumerically("<", 155*time.Millisecond))
 }
 
 func TestJitterAndLossKeepToTheirBounds(t *testing.T) {
@@ -101,14 +110,14 @@ func TestJitterAndLossKeepToTheirBounds(t *testing.T) {
 	w.shapeNear(t, "--delay", "40ms", "--jitter", "10ms", "--loss", "20%")
 	arrivals := flow.exchange(t, 1000, time.Millisecond, 300*time.Millisecond)
 	times := sortedTimes(arrivals)
-	p99 := times[len(times)*99/100]
-	t.Logf("%d of 1000 arrived, %s to %s, median %s, p99 %s", len(times), times[0], times[len(times)-1], times[len(times)/2], p99)
+	p90 := times[len(times)*90/100]
+	t.Logf("%d of 1000 arrived, %s to %s, median %s, p90 %s", len(times), times[0], times[len(times)-1], times[len(times)/2], p90)
 	// Six standard deviations of a binomial of 1000 at 20 % are 76.
 	g.Expect(len(times)).To(BeNumerically("~", 800, 76))
 	g.Expect(times[0]).To(BeNumerically(">=", 30*time.Millisecond))
 	g.Expect(times[0]).To(BeNumerically("<", 35*time.Millisecond))
 	g.Expect(times[len(times)/2]).To(BeNumerically("~", 40*time.Millisecond, 4*time.Millisecond))
-	g.Expect(p99).To(BeNumerically("~", 50*time.Millisecond, 5*time.Millisecond))
+	g.Expect(p90).To(BeNumerically("~", 48*time.Millisecond, 2*time.Millisecond))
 	class := w.onlyClass(t)
 	g.Expect(class.Sent + class.Dropped).To(BeEquivalentTo(1000))
 	g.Expect(class.Sent).To(BeEquivalentTo(len(times)))
@@ -127,13 +136,13 @@ func TestDuplicatesArriveTwiceAndCorruptPacketsNever(t *testing.T) {
 }
 
 // transfer sends bytes over one connection and returns the goodput in Mbit/s
-// from the first byte's arrival to the last one's.
+// from the first byte's departure to the last one's arrival.
 func (w wire) transfer(t *testing.T, bytes int64) float64 {
 	t.Helper()
 	listener := w.listen(t)
 	type result struct {
-		rate float64
-		err  error
+		end time.Time
+		err error
 	}
 	received := make(chan result, 1)
 	go func() {
@@ -143,16 +152,14 @@ func (w wire) transfer(t *testing.T, bytes int64) float64 {
 			return
 		}
 		defer connection.Close()
-		var first [1]byte
-		if _, err = io.ReadFull(connection, first[:]); err != nil {
-			received <- result{err: err}
-			return
-		}
-		start := time.Now()
 		n, err := io.Copy(io.Discard, connection)
-		received <- result{float64(n) * 8 / time.Since(start).Seconds() / 1e6, err}
+		if err == nil && n != bytes {
+			err = fmt.Errorf("%d bytes arrived of %d", n, bytes)
+		}
+		received <- result{time.Now(), err}
 	}()
 	connection, _ := w.dial(t, listener.Addr())
+	start := time.Now()
 	if _, err := io.CopyN(connection, zeros{}, bytes); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +168,7 @@ func (w wire) transfer(t *testing.T, bytes int64) float64 {
 	if outcome.err != nil {
 		t.Fatal(outcome.err)
 	}
-	return outcome.rate
+	return float64(bytes) * 8 / outcome.end.Sub(start).Seconds() / 1e6
 }
 
 type zeros struct{}
@@ -178,8 +185,9 @@ func TestRateBoundsAStream(t *testing.T) {
 		w.shapeNear(t, "--rate", link.rate)
 		rate := w.transfer(t, link.bytes)
 		t.Logf("%s: %.1f Mbit/s of payload", link.rate, rate)
-		// Headers take 4.4 % of a full frame of 1514 bytes.
-		NewWithT(t).Expect(rate).To(BeNumerically("~", link.mbit*0.95, link.mbit*0.05))
+		// Headers take 4.4 % of a full frame of 1514 bytes. A busy machine may
+		// make it slower, nothing faster.
+		NewWithT(t).Expect(rate).To(And(BeNumerically(">", link.mbit*0.85), BeNumerically("<", link.mbit*0.97)))
 	}
 }
 

@@ -211,6 +211,15 @@ func (w wire) datagrams(t *testing.T) datagrams {
 		return err
 	})
 	t.Cleanup(func() { d.receiver.Close() })
+	raw, err := d.receiver.SyscallConn()
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.inside(t, w.near, func() (err error) {
 		d.sender, err = net.DialUDP("udp4", nil, d.receiver.LocalAddr().(*net.UDPAddr))
 		return err
