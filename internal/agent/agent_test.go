@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// sidecar is an agent beside an engine.
+type sidecar struct {
+	url    string
+	client *http.Client
+}
+
+func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *sidecar {
+	t.Helper()
+	g := NewWithT(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	address := free.Addr().String()
+	g.Expect(free.Close()).To(Succeed())
+	password := filepath.Join(t.TempDir(), "agent-password")
+	g.Expect(os.WriteFile(password, []byte(e.Access.Passwords.Of(credentials.RoleAgent)+"\n"), 0o600)).To(Succeed())
+	options := agent.DefaultOptions()
+	options.ServerName, options.Namespace, options.Listen, options.Engine = "tukpub-0", "web", address, e.Address
+	options.TLSDir, options.PasswordFile = e.TLSDir, password
+	options.Interval, options.Timeout = 50*time.Millisecond, 500*time.Millisecond
+	a, err := agent.New(options, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, p := range parts {
+		a.Add(p)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, 10*time.Second).Should(Receive(BeNil()))
+	})
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(e.Access.CA)).To(BeTrue())
+	return &sidecar{url: "https://" + address, client: &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "tukpub-0"}, DisableKeepAlives: true},
+	}}
+}
+
+// get is the code and body of a path; 0 when nobody answers.
+func (s *sidecar) get(path string) (int, string) {
+	response, err := s.client.Get(s.url + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(body)
+}
+
+func (s *sidecar) code(path string) func() int {
+	return func() int { code, _ := s.get(path); return code }
+}
+
+func (s *sidecar) state() agent.EngineState {
+	var status agent.Status
+	_, body := s.get("/status")
+	_ = json.Unmarshal([]byte(body), &status)
+	return status.Engine
+}
+
+type election struct{}
+
+func (election) Name() string { return "election" }
+func (election) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (election) Status() any { return map[string]int{"term": 7} }
+
+func TestSidecar(t *testing.T) {
+	g := NewWithT(t)
+	e := testengine.Start(t, "web", "tukpub")
+	s := startSidecar(t, e, election{})
+	const patient = 15 * time.Second
+
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineBootstrapping), "the engine answers and has no logins yet")
+	g.Expect(s.code("/readyz")()).To(Equal(200))
+
+	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	login := credentials.RoleAgent.Login()
+	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(tsql.Login{
+		Name: login, SID: credentials.SID("web", login), Password: e.Access.Passwords.Of(credentials.RoleAgent),
+	}))).To(Succeed())
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
+	_, body := s.get("/status")
+	var status agent.Status
+	g.Expect(json.Unmarshal([]byte(body), &status)).To(Succeed())
+	g.Expect(status.InstanceName).To(BeEquivalentTo("tukpub-0"))
+	g.Expect(status.CertificateExpires).NotTo(BeNil())
+	g.Expect(status.Parts).To(HaveKeyWithValue("election", HaveKeyWithValue("term", BeNumerically("==", 7))))
+	_, metrics := s.get("/metrics")
+	g.Expect(metrics).To(ContainSubstring(`geosql_agent_engine_state{state="Ready"} 1`))
+
+	e.Freeze()
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineFrozen))
+	g.Expect(s.code("/readyz")()).To(Equal(503), "a frozen engine is not ready")
+	g.Expect(s.code("/livez")()).To(Equal(200), "the sidecar lives on")
+	e.Thaw()
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
+
+	e.Kill(t)
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineStarting))
+	g.Expect(s.code("/readyz")()).To(Equal(503))
+	e.Launch(t)
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
+	g.Expect(s.code("/readyz")()).To(Equal(200))
+}
+
+func TestOptions(t *testing.T) {
+	g := NewWithT(t)
+	options := agent.DefaultOptions()
+	options.ServerName, options.Engine = "tukpub", "10.0.0.1:1433"
+	err := options.Validate()
+	g.Expect(err).To(MatchError(ContainSubstring(`"tukpub" is not of the form <object name>-0`)))
+	g.Expect(err).To(MatchError(ContainSubstring("10.0.0.1 is not a loopback address")))
+	options.ServerName, options.Engine = "tukpub-0", "127.0.0.1:1433"
+	g.Expect(options.Validate()).To(Succeed())
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testengine starts the stand-in engine for tests of the operator: a process of its own with a certificate from
+// a CA of the operator's kind, reached over TDS as any engine is.
+package testengine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/testenv"
+)
+
+// BinaryVariable names an environment variable with the path of an engine's binary; unless it is set the stand-in is
+// built once per test binary.
+const BinaryVariable = "GEOSQL_STANDIN"
+
+// startWithin bounds the start of an engine on a busy machine.
+const startWithin = 30 * time.Second
+
+// Engine is a running instance.
+type Engine struct {
+	// Address of its TDS port on loopback.
+	Address string
+	// Namespace and Server for which its certificate and logins are.
+	Namespace string
+	Server    v1alpha1.ServerName
+	// Access has its passwords and CA.
+	Access mssql.Access
+	// Authority has signed its certificate.
+	Authority *credentials.Authority
+	// TLSDir has tls.crt, tls.key and ca.crt.
+	TLSDir string
+
+	root   string
+	port   string
+	cmd    *exec.Cmd
+	output *lockedBuffer
+	exited chan struct{}
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	if binary := os.Getenv(BinaryVariable); binary != "" {
+		return binary, nil
+	}
+	// One place for all test binaries of the user, replaced as a whole, so that nothing piles up.
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("geosql-testengine-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make a folder for the stand-in: %w", err)
+	}
+	binary, made := filepath.Join(dir, "sqlservr"), filepath.Join(dir, fmt.Sprintf("sqlservr.%d", os.Getpid()))
+	cmd := exec.Command("go", "build", "-o", made, "./cmd/standin")
+	cmd.Dir = testenv.Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
+	}
+	if err := os.Rename(made, binary); err != nil {
+		return "", fmt.Errorf("place the stand-in: %w", err)
+	}
+	return binary, nil
+})
+
+// Start starts an instance for the server of the namespace, with new passwords. It ends with the test.
+func Start(t testing.TB, namespace string, server v1alpha1.ServerName) *Engine {
+	t.Helper()
+	agreement, err := credentials.Agree(nil, nil, false)
+	if err != nil {
+		t.Fatalf("make passwords: %v", err)
+	}
+	authority, err := credentials.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatalf("make a CA: %v", err)
+	}
+	data, err := authority.Issue(credentials.CertificateNames(namespace, server, nil), time.Now())
+	if err != nil {
+		t.Fatalf("issue a certificate: %v", err)
+	}
+	return StartWith(t, namespace, server, agreement.Passwords, data, authority)
+}
+
+// StartWith starts an instance with the given passwords and certificate (the data of a kubernetes.io/tls Secret with
+// ca.crt). It ends with the test.
+func StartWith(t testing.TB, namespace string, server v1alpha1.ServerName, passwords credentials.Passwords, certificate map[string][]byte, authority *credentials.Authority) *Engine {
+	t.Helper()
+	e := &Engine{
+		Namespace: namespace, Server: server, Authority: authority, port: "0",
+		Access: mssql.Access{Passwords: passwords, CA: certificate[credentials.KeyCA]},
+		TLSDir: t.TempDir(), root: t.TempDir(),
+	}
+	for key, content := range certificate {
+		if err := os.WriteFile(filepath.Join(e.TLSDir, key), content, 0o600); err != nil {
+			t.Fatalf("write %s: %v", key, err)
+		}
+	}
+	conf := fmt.Sprintf("[network]\ntlscert = %s\ntlskey = %s\ntlsprotocols = 1.2\nforceencryption = 1\n[hadr]\nhadrenabled = 1\n[sqlagent]\nenabled = true\n",
+		filepath.Join(e.TLSDir, credentials.KeyCertificate), filepath.Join(e.TLSDir, credentials.KeyPrivateKey))
+	if err := os.WriteFile(filepath.Join(e.root, "mssql.conf"), []byte(conf), 0o600); err != nil {
+		t.Fatalf("write mssql.conf: %v", err)
+	}
+	t.Cleanup(func() { e.Kill(t) })
+	e.Launch(t)
+	return e
+}
+
+var listening = regexp.MustCompile(`Server is listening on \[ 127\.0\.0\.1 <ipv4> (\d+)\]`)
+
+// Launch starts the process on the instance's files, on the port that it had.
+func (e *Engine) Launch(t testing.TB) {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.output, e.exited = &lockedBuffer{}, make(chan struct{})
+	e.cmd = exec.Command(binary, "--root", e.root, "--server-name", credentials.HostName(e.Server))
+	e.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
+		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA])}
+	e.cmd.Stdout, e.cmd.Stderr = e.output, e.output
+	if err := e.cmd.Start(); err != nil {
+		t.Fatalf("start the stand-in: %v", err)
+	}
+	cmd, exited := e.cmd, e.exited
+	go func() { _ = cmd.Wait(); close(exited) }()
+	deadline := time.NewTimer(startWithin)
+	defer deadline.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		text := e.output.String()
+		if found := listening.FindStringSubmatch(text); found != nil && strings.Contains(text, "ready for client connections") {
+			e.port, e.Address = found[1], "127.0.0.1:"+found[1]
+			return
+		}
+		select {
+		case <-e.exited:
+			t.Fatalf("the stand-in ended:\n%s", e.output)
+		case <-deadline.C:
+			t.Fatalf("the stand-in did not start within %s:\n%s", startWithin, e.output)
+		case <-look.C:
+		}
+	}
+}
+
+// Kill ends the process at once, as kill -9 does, and waits for its end.
+func (e *Engine) Kill(t testing.TB) {
+	t.Helper()
+	e.signal(syscall.SIGKILL)
+	select {
+	case <-e.exited:
+	case <-time.After(startWithin):
+		t.Errorf("the stand-in outlived SIGKILL")
+	}
+}
+
+// Freeze stops the process without ending it: its port accepts connections and nothing answers.
+func (e *Engine) Freeze() { e.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (e *Engine) Thaw() { e.signal(syscall.SIGCONT) }
+
+func (e *Engine) signal(s os.Signal) {
+	if e.cmd != nil && e.cmd.Process != nil {
+		_ = e.cmd.Process.Signal(s)
+	}
+}
+
+// Connector connects to the instance, whatever server is asked for.
+func (e *Engine) Connector(t testing.TB) *mssql.Connector {
+	t.Helper()
+	c := mssql.NewConnector(mssql.Options{
+		Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return e.Access, nil }),
+		Address: func(mssql.Target) string { return e.Address },
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Target is the instance in the part of a role.
+func (e *Engine) Target(role credentials.Role) mssql.Target {
+	return mssql.Target{Namespace: e.Namespace, Server: e.Server, Role: role}
+}
+
+// Output is what the process has written so far.
+func (e *Engine) Output() string { return e.output.String() }
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
