@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
+.PHONY: test-clients
+test-clients:
+	@command -v tsql >/dev/null || { echo "test: installing FreeTDS (Debian package freetds-bin)"; apt-get update -qq && apt-get install -y -qq freetds-bin >/dev/null; }
+
 .PHONY: test
-test: ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
+test: test-clients ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
-	@eval "$$(hack/bed/env)" && hack/gotest test ./...
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_TSQL=1 hack/gotest test ./...
+
+.PHONY: certify
+certify: ## Run the contract suite against a real server: GEOSQL_CONTRACT_SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
+	@test -n "$(GEOSQL_CONTRACT_SERVER)" || { echo "certify: set GEOSQL_CONTRACT_SERVER to host:port of the server"; exit 1; }
+	@go test ./standin/contract -count 1 -v -timeout 30m
 
 .PHONY: e2e
 e2e: bed load-images ## Bring up the bed and run the end-to-end tests on real kind clusters.
