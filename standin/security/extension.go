@@ -133,6 +133,9 @@ func (e *Extension) forget(s *engine.Session) {
 	defer e.mu.Unlock()
 	delete(e.contexts, s)
 	delete(e.opened, s)
+	e.cache.mu.Lock()
+	defer e.cache.mu.Unlock()
+	delete(e.cache.dirty, s)
 }
 
 func (e *Extension) databaseEvent(_ context.Context, event engine.DatabaseEvent) error {

@@ -156,21 +156,26 @@ func readDatabase(conn *sqlite.Conn) (c *databaseCatalog, err error) {
 	return c, err
 }
 
-// freshness bounds how long a cached catalog of a database is used: a secondary's redo changes it without our knowing.
+// freshness bounds how long a cached catalog is used: a secondary's redo changes it without our knowing, and so does
+// the end of another session's transaction.
 const freshness = time.Second
 
 // cache keeps the catalogs between statements.
 type cache struct {
 	mu        sync.Mutex
-	server    *serverCatalog
-	databases map[*engine.Database]cachedCatalog
-	version   uint64
+	server    cached[serverCatalog]
+	databases map[*engine.Database]cached[databaseCatalog]
+	// dirty are the sessions that changed security in a transaction that was open then: they read afresh.
+	dirty   map[*engine.Session]bool
+	version uint64
 }
 
-type cachedCatalog struct {
-	catalog *databaseCatalog
+type cached[T any] struct {
+	catalog *T
 	read    time.Time
 }
+
+func (c cached[T]) fresh() bool { return c.catalog != nil && time.Since(c.read) < freshness }
 
 // drop forgets what is known of a database; nil forgets master's server-wide part.
 func (c *cache) drop(db *engine.Database) {
@@ -178,21 +183,36 @@ func (c *cache) drop(db *engine.Database) {
 	defer c.mu.Unlock()
 	c.version++
 	if db == nil {
-		c.server = nil
+		c.server = cached[serverCatalog]{}
 		return
 	}
 	delete(c.databases, db)
 }
 
+// inside tells whether s must see its own uncommitted changes. c.mu is held.
+func (c *cache) inside(s *engine.Session) bool {
+	if s == nil || !c.dirty[s] {
+		return false
+	}
+	if s.InUserTransaction() {
+		return true
+	}
+	delete(c.dirty, s)
+	c.version++
+	c.server, c.databases = cached[serverCatalog]{}, nil
+	return false
+}
+
 // server is the server-wide catalog as s sees it; s may be nil.
 func (e *Extension) server(ctx context.Context, s *engine.Session) (*serverCatalog, error) {
-	inside := s != nil && s.InUserTransaction()
 	e.cache.mu.Lock()
+	inside := e.cache.inside(s)
 	known, version := e.cache.server, e.cache.version
 	e.cache.mu.Unlock()
-	if known != nil && !inside {
-		return known, nil
+	if known.fresh() && !inside {
+		return known.catalog, nil
 	}
+	now := time.Now()
 	var read *serverCatalog
 	err := e.reading(ctx, s, e.master(), func(conn *sqlite.Conn) (err error) {
 		read, err = readServer(conn)
@@ -204,18 +224,18 @@ func (e *Extension) server(ctx context.Context, s *engine.Session) (*serverCatal
 	e.cache.mu.Lock()
 	defer e.cache.mu.Unlock()
 	if !inside && version == e.cache.version {
-		e.cache.server = read
+		e.cache.server = cached[serverCatalog]{read, now}
 	}
 	return read, nil
 }
 
 // database is a database's catalog as s sees it; s may be nil.
 func (e *Extension) database(ctx context.Context, s *engine.Session, db *engine.Database) (*databaseCatalog, error) {
-	inside := s != nil && s.InUserTransaction()
 	e.cache.mu.Lock()
+	inside := e.cache.inside(s)
 	known, version := e.cache.databases[db], e.cache.version
 	e.cache.mu.Unlock()
-	if known.catalog != nil && !inside && time.Since(known.read) < freshness {
+	if known.fresh() && !inside {
 		return known.catalog, nil
 	}
 	now := time.Now()
@@ -231,9 +251,9 @@ func (e *Extension) database(ctx context.Context, s *engine.Session, db *engine.
 	defer e.cache.mu.Unlock()
 	if !inside && version == e.cache.version {
 		if e.cache.databases == nil {
-			e.cache.databases = map[*engine.Database]cachedCatalog{}
+			e.cache.databases = map[*engine.Database]cached[databaseCatalog]{}
 		}
-		e.cache.databases[db] = cachedCatalog{read, now}
+		e.cache.databases[db] = cached[databaseCatalog]{read, now}
 	}
 	return read, nil
 }
@@ -266,6 +286,14 @@ func (e *Extension) reading(ctx context.Context, s *engine.Session, db *engine.D
 // writing runs f in s's transaction in db and forgets what was cached of it.
 func (e *Extension) writing(ctx context.Context, s *engine.Session, db *engine.Database, f func(*storage.Tx) error) error {
 	err := s.Write(ctx, db, f)
+	if s.InUserTransaction() {
+		e.cache.mu.Lock()
+		if e.cache.dirty == nil {
+			e.cache.dirty = map[*engine.Session]bool{}
+		}
+		e.cache.dirty[s] = true
+		e.cache.mu.Unlock()
+	}
 	e.cache.drop(db)
 	if db == e.master() {
 		e.cache.drop(nil)
