@@ -26,7 +26,7 @@ func (f *finisher) list(statements []ast.Statement, outermost bool) {
 			return
 		}
 		if outermost {
-			f.mustBeFirst(statements[i], i)
+			f.mustBeFirst(statements, i)
 		}
 		f.statement(&statements[i])
 	}
@@ -123,9 +123,16 @@ func (f *finisher) endsWith(node ast.Statement, word string) {
 	}
 }
 
-// mustBeFirst refuses what may only begin a batch (111).
-func (f *finisher) mustBeFirst(s ast.Statement, at int) {
+// mustBeFirst refuses what may only begin a batch (111), and what follows a view in its batch.
+func (f *finisher) mustBeFirst(list []ast.Statement, at int) {
+	s := list[at]
 	if at == 0 {
+		switch s.(type) {
+		case *ast.CreateViewStatement, *ast.CreateOrAlterViewStatement, *ast.AlterViewStatement:
+			if len(list) > 1 {
+				f.refuseAt(list[1])
+			}
+		}
 		return
 	}
 	what := ""

@@ -94,6 +94,7 @@ func TestRefusedWithNumberAndLine(t *testing.T) {
 		{"SELECT * FROM WHERE a = 1", 156, 1, "WHERE"},
 		{"SELECT a, FROM t", 156, 1, "FROM"},
 		{"CREATE TABLE t (a int,)", 102, 1, ")"},
+		{"CREATE VIEW v\nSELECT 1", 156, 2, "SELECT"},
 		{"BEGIN\nSELECT 1", 102, 2, "1"},
 		{"BEGIN TRY SELECT 1 END TRY", 102, 1, "TRY"},
 		{"IF 1=1 BEGIN REVERT", 156, 1, "REVERT"},
