@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// namespace is one that hack/install-operator allows at every site.
+const namespace = "web"
+
+func operatorScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	return s
+}
+
+// declareServer applies a SQLServer in the hub; it is removed with its volumes when the test ends.
+func declareServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
+	t.Helper()
+	volume := func(size string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(size)} }
+	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.SQLServerSpec{
+		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer",
+		Image: b.Image(t, "STANDIN_IMAGE"), ImagePullPolicy: corev1.PullNever,
+		Storage:       &v1alpha1.ServerStorage{Data: volume("1Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+		Startup:       &v1alpha1.StartupOptions{TraceFlags: []int32{1204, 1222}},
+		ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+	if change != nil {
+		change(&s.Spec)
+	}
+	t.Cleanup(func() { removeServer(t, b, s) })
+	if err := b.Hub().Client.Create(t.Context(), s); err != nil {
+		t.Fatalf("create SQLServer %s: %v", name, err)
+	}
+	return s
+}
+
+func removeServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, s)); err != nil {
+		t.Errorf("delete SQLServer %s: %v", s.Name, err)
+		return
+	}
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(s), s))
+	}, 2*time.Minute, time.Second).Should(BeTrue(), "SQLServer %s goes", s.Name)
+}
+
+// A server that is declared in Dublin lands in Tukwila on the one node where all its volumes can live, answers under its
+// name in Dublin with a certificate that is verified, and comes back with its data when its pod is killed.
+func TestServerAcrossSites(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	server := declareServer(t, b, "e2epub", "tukwila", nil)
+	began := time.Now()
+	waitForServer(t, b, server, 3*time.Minute)
+	t.Logf("ready after %.1f s: %s", time.Since(began).Seconds(), server.Status.Placement.Reason)
+
+	g.Expect(server.Status.Placement.Node).To(Equal("tukwila-worker"))
+	g.Expect(server.Status.Placement.Candidates).To(Equal([]string{"tukwila-worker"}))
+	pod, err := podOf(t.Context(), b.Site("tukwila"), server)
+	g.Expect(err).NotTo(HaveOccurred())
+	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	g.Expect(terms).To(HaveLen(1))
+	g.Expect(terms[0].MatchExpressions[0].Values).To(Equal([]string{"tukwila-worker"}), "the affinity is computed, not met by chance")
+	g.Expect(server.Status.PodIP).To(Equal(pod.Status.PodIP))
+	g.Expect(server.Status.Engine).NotTo(BeEmpty())
+	g.Expect(server.Status.CertificateExpires).NotTo(BeNil())
+
+	dublin := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
+	sa := open(t, dublin, server, credentials.RoleSA, "master")
+	instance, err := mssql.ReadInstance(t.Context(), sa)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(instance.NetworkName).To(BeEquivalentTo("e2epub-0"))
+	for _, role := range credentials.Roles() {
+		g.Expect(open(t, dublin, server, role, "master").Ping(t.Context())).To(Succeed(), "login %s", role.Login())
+	}
+	write(t, sa, "IF DB_ID(N'kept') IS NULL CREATE DATABASE kept")
+	kept := open(t, dublin, server, credentials.RoleSA, "kept")
+	write(t, kept, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, v nvarchar(40))")
+	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
+
+	restartAndMeasure(t, b, server)
+	var value string
+	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(), tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},
+		func(r mssql.Row) error { return r.Scan(&value) })).To(Succeed())
+	g.Expect(value).To(Equal("before the restart"))
+}
+
+// restartAndMeasure deletes the pod and measures at each site how long after the new pod is up the server answers there
+// under its name.
+func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer) {
+	t.Helper()
+	g := NewWithT(t)
+	home := b.Site(string(server.Spec.Site))
+	connectors := map[string]*mssql.Connector{}
+	for _, site := range b.Sites {
+		connectors[site.Name] = connectorFrom(t, b, shellAt(t, site, namespace))
+		g.Expect(open(t, connectors[site.Name], server, credentials.RoleAgent, "master").Ping(t.Context())).To(Succeed(), "from %s", site.Name)
+	}
+	old, err := podOf(t.Context(), home, server)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(home.Client.Delete(t.Context(), old)).To(Succeed())
+	var pod *corev1.Pod
+	bed.Wait(t, "the pod has been replaced and is ready", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		var err error
+		if pod, err = podOf(ctx, home, server); err != nil || pod.UID == old.UID {
+			return false, "the old pod ends", err
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+				return true, "", nil
+			}
+		}
+		return false, string(pod.Status.Phase), nil
+	})
+	up := time.Now()
+	var wait sync.WaitGroup
+	late := make(map[string]time.Duration)
+	var mu sync.Mutex
+	for site, c := range connectors {
+		wait.Go(func() {
+			for time.Since(up) < time.Minute {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				db, err := c.Open(ctx, mssql.Target{Namespace: namespace, Server: v1alpha1.ServerName(server.Name), Role: credentials.RoleAgent})
+				if err == nil {
+					err = db.Exec(ctx, tsql.Alive())
+				}
+				cancel()
+				if err == nil {
+					break
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			late[site] = time.Since(up)
+		})
+	}
+	wait.Wait()
+	t.Logf("pod address %s became %s; answers again after it was up: %v", old.Status.PodIP, pod.Status.PodIP, late)
+	for site, d := range late {
+		g.Expect(d).To(BeNumerically("<", 5*time.Second), "from %s", site)
+	}
+	waitForServer(t, b, server, time.Minute)
+}
+
+func open(t *testing.T, c *mssql.Connector, server *v1alpha1.SQLServer, role credentials.Role, database string) *mssql.DB {
+	t.Helper()
+	db, err := c.Open(t.Context(), mssql.Target{Namespace: server.Namespace, Server: v1alpha1.ServerName(server.Name), Role: role, Database: database})
+	if err != nil {
+		t.Fatalf("open %s as %s: %v", server.Name, role.Login(), err)
+	}
+	return db
+}
+
+func write(t *testing.T, q mssql.Querier, text string) {
+	t.Helper()
+	if err := q.Exec(t.Context(), tsql.Statement{Text: text}); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// Volumes that no node can serve together are said before anything is claimed.
+func TestServerThatNoNodeCanServe(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	server := declareServer(t, b, "e2etorn", "tukwila", func(s *v1alpha1.SQLServerSpec) {
+		s.Storage.Data.StorageClassName = ptr.To("fast")
+		s.Storage.Backup.StorageClassName = ptr.To("archive")
+	})
+	waitForReason(t, b, server, conditions.ReasonNoNodeForVolumes)
+	_, text := describeServer(server)
+	g.Expect(text).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; "))
+	g.Expect(text).To(ContainSubstring("no node can serve data, log, tempdb (fast) and backup (archive)"))
+	var claims corev1.PersistentVolumeClaimList
+	g.Expect(b.Site("tukwila").Client.List(t.Context(), &claims, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelServer: server.Name})).To(Succeed())
+	g.Expect(claims.Items).To(BeEmpty())
+}
+
+func TestServerOfAClassThatDoesNotExist(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	server := declareServer(t, b, "e2equick", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Storage.Log.StorageClassName = ptr.To("quick") })
+	waitForReason(t, b, server, conditions.ReasonStorageClassNotFound)
+	_, text := describeServer(server)
+	g.Expect(text).To(ContainSubstring("storage class quick for log does not exist; existing classes: "))
+}
+
+func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	right := b.Image(t, "STANDIN_IMAGE")
+	server := declareServer(t, b, "e2eimage", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Image = "nobody-has-this:1" })
+	waitForReason(t, b, server, conditions.ReasonImagePullFailed)
+	_, text := describeServer(server)
+	g.Expect(text).To(ContainSubstring("nobody-has-this:1"))
+	before := client.MergeFrom(server.DeepCopy())
+	server.Spec.Image = right
+	g.Expect(b.Hub().Client.Patch(t.Context(), server, before)).To(Succeed())
+	waitForServer(t, b, server, 3*time.Minute)
+}
+
+func waitForReason(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, reason string) {
+	t.Helper()
+	bed.Wait(t, fmt.Sprintf("SQLServer %s has reason %s", server.Name, reason), time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
+			return false, "", err
+		}
+		for _, c := range server.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady && c.Reason == reason {
+				return true, "", nil
+			}
+		}
+		_, text := describeServer(server)
+		return false, text, nil
+	})
+}
