@@ -95,7 +95,7 @@ func (tx *Tx) commitLocal() (LSN, error) {
 		return LSN{}, err
 	}
 	db.mu.Lock()
-	db.applied, db.appliedEnd, db.appliedTime = lsn, end, info.time
+	db.applied, db.appliedEnd, db.appliedTime, db.appliedAt = lsn, end, info.time, info.time
 	if tx.capture.publishedNew != nil {
 		db.published = tx.capture.publishedNew
 	}

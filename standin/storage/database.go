@@ -44,12 +44,13 @@ type Database struct {
 	// applied is the newest commit in the data file, appliedEnd the position after it, acked the newest commit that the
 	// gate confirmed.
 	applied, appliedEnd, acked LSN
-	appliedTime                time.Time
-	published                  map[string]bool
-	current                    *Tx
-	readers                    map[*Reader]struct{}
-	idle                       []*sqlite.Conn
-	closed                     error
+	// appliedTime is the newest commit's time, appliedAt when it was applied here.
+	appliedTime, appliedAt time.Time
+	published              map[string]bool
+	current                *Tx
+	readers                map[*Reader]struct{}
+	idle                   []*sqlite.Conn
+	closed                 error
 
 	redo       *redoLoop
 	background context.CancelFunc
@@ -377,4 +378,14 @@ func (db *Database) SetGate(g Gate) {
 	defer db.mu.Unlock()
 	db.gate = g
 	db.acked = LSN{}
+}
+
+// AppliedEnd is the position after the newest commit in the data file.
+func (db *Database) AppliedEnd() LSN { return db.end() }
+
+// AppliedAt is when the newest commit was applied here; zero before the first since the start.
+func (db *Database) AppliedAt() time.Time {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.appliedAt
 }

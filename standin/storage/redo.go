@@ -76,6 +76,7 @@ func (db *Database) redo1(batch []*Transaction) error {
 	}
 	db.mu.Lock()
 	db.applied, db.appliedEnd, db.appliedTime, db.identity = last.Commit, last.End, last.Time, next
+	db.appliedAt = nowUTC()
 	db.mu.Unlock()
 	return nil
 }

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage"
+)
+
+// Create is CREATE AVAILABILITY GROUP: c is the configuration without sequence, primary and IDs; lease is the write
+// lease's length from started on, 0 for none. It returns when the replica is PRIMARY.
+func (m *Manager) Create(ctx context.Context, c *group.Configuration, started, lease time.Duration) (*Group, error) {
+	self := c.Server(m.host.ServerName())
+	if self == nil {
+		return nil, failure(35237, c.Name)
+	}
+	c.ID, c.Primary, c.Sequence = uuid.New(), self.ID, group.First(1)
+	self.Joined = true
+	c.Options.WriteLease = lease > 0
+	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Intent: Resolving, Databases: map[uuid.UUID]*localCopy{}}
+	before := c.Clone()
+	before.Sequence, before.Databases = 0, nil
+	st.Accepted = before
+	st.Promised = 1
+	for i := range c.Databases {
+		st.Databases[c.Databases[i].ID] = &localCopy{Name: c.Databases[i].Name, Joined: true}
+	}
+	g := newGroup(m, st)
+	if lease > 0 {
+		g.lease = started + lease
+	}
+	m.mu.Lock()
+	for _, other := range m.groups {
+		if equalName(other.st.Name, c.Name) {
+			m.mu.Unlock()
+			return nil, failure(41114, c.Name)
+		}
+	}
+	m.groups[c.ID] = g
+	m.mu.Unlock()
+	for i := range c.Databases {
+		d := &c.Databases[i]
+		g.attach(d.ID, d.Name)
+		if err := m.host.Member(ctx, d.Name, self.ID, d.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.begin(1, before, c); err != nil {
+		_ = m.forget(g)
+		return nil, err
+	}
+	return g, g.waitPrimary(ctx)
+}
+
+// waitPrimary waits until the replica is PRIMARY, or has failed to become it.
+func (g *Group) waitPrimary(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.role != Primary {
+		if g.lead == nil {
+			return failure(41160, g.st.Name, 41181)
+		}
+		if err := g.waitLocked(ctx); err != nil {
+			return failure(41149, g.st.Name)
+		}
+	}
+	return nil
+}
+
+// Join is ALTER AVAILABILITY GROUP ... JOIN: it waits for the primary, which connects to every replica of its
+// configuration, and becomes a secondary of it.
+func (m *Manager) Join(ctx context.Context, name string, clusterType group.ClusterType) (*Group, error) {
+	if m.Group(name) != nil {
+		return nil, failure(41106, name)
+	}
+	c, err := m.waitOffer(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Options.ClusterType != clusterType {
+		return nil, failure(47100, name)
+	}
+	self := c.Server(m.host.ServerName())
+	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Intent: Secondary, Following: c.Primary, ForcedSeen: c.Forced, Databases: map[uuid.UUID]*localCopy{}}
+	st.Promised, st.Accepted = c.Epoch(), c
+	if err := st.save(m.folder); err != nil {
+		return nil, err
+	}
+	g := newGroup(m, st)
+	g.role = Secondary
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.groups[c.ID] = g
+	return g, nil
+}
+
+// Drop is DROP AVAILABILITY GROUP: the group is gone from this server; its databases stay, a secondary's as RESTORING.
+func (m *Manager) Drop(ctx context.Context, g *Group) error {
+	g.mu.Lock()
+	l, wasPrimary := g.lead, g.role == Primary
+	g.mu.Unlock()
+	if l != nil {
+		g.resign(l, Resolving, "DROP AVAILABILITY GROUP")
+	}
+	g.mu.Lock()
+	streams := g.takeStreamsLocked()
+	g.role, g.stopped = Resolving, true
+	copies := map[uuid.UUID]string{}
+	for id, c := range g.st.Databases {
+		copies[id] = c.Name
+	}
+	g.broadcastLocked()
+	g.mu.Unlock()
+	closeStreams(streams)
+	for id, name := range copies {
+		if err := g.release(ctx, id, name, wasPrimary); err != nil {
+			return err
+		}
+	}
+	return m.forget(g)
+}
+
+// release takes a database out of the group on this server. The primary's copy goes on as a database of its own, a
+// secondary's is RESTORING.
+func (g *Group) release(ctx context.Context, id uuid.UUID, name string, primary bool) error {
+	db := g.host.Database(name)
+	if db != nil {
+		mode := storage.Restoring
+		if primary {
+			mode = storage.Primary
+		}
+		if err := db.SetMode(ctx, mode, failure(983, name)); err != nil {
+			return fmt.Errorf("take database %q out of the group: %w", name, err)
+		}
+		for owner := range db.Holds() {
+			if len(owner) >= len(storage.HoldReplica) && owner[:len(storage.HoldReplica)] == storage.HoldReplica {
+				if err := db.HoldLog(owner, storage.LSN{}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	g.detach(id, name)
+	if g.host.Exists(name) {
+		if err := g.host.Member(ctx, name, uuid.Nil, uuid.Nil); err != nil {
+			return err
+		}
+		if err := g.host.Restoring(ctx, name, !primary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removed is a replica that finds out that it is no longer in the configuration.
+func (g *Group) removed() {
+	g.host.Log().Warn("availability group: the local replica was removed", "group", g.Name())
+	if err := g.m.Drop(context.Background(), g); err != nil {
+		g.host.Log().Error("availability group: the removed replica could not be cleaned up", "group", g.Name(), "error", err)
+	}
+}
+
+// dropRemovedDatabases releases local copies of databases that the configuration no longer has.
+func (g *Group) dropRemovedDatabases(c *group.Configuration) {
+	g.mu.Lock()
+	gone := map[uuid.UUID]string{}
+	for id, lc := range g.st.Databases {
+		if c.Database(id) == nil {
+			gone[id] = lc.Name
+		}
+	}
+	g.mu.Unlock()
+	for id, name := range gone {
+		g.mu.Lock()
+		if s := g.streams[id]; s != nil {
+			s.conn.Close()
+		}
+		g.mu.Unlock()
+		err := g.release(context.Background(), id, name, false)
+		if err == nil {
+			err = g.update(func(d *durable) { delete(d.Databases, id) })
+		}
+		if err != nil {
+			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
+		}
+	}
+}
+
+// joinRestored is for databases whose copy an interrupted seeding has completed, but which are not joined yet.
+func (g *Group) joinRestored(c *group.Configuration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range c.Databases {
+		d := &c.Databases[i]
+		lc := g.st.Databases[d.ID]
+		if lc == nil || lc.Joined || g.copyStateLocked(d.ID).seeding {
+			continue
+		}
+		db := g.host.Database(lc.Name)
+		if db == nil || db.Mode() != storage.Redo || db.Identity().Family != d.Family {
+			continue
+		}
+		if err := g.updateLocked(func(s *durable) { s.Databases[d.ID].Joined = true }); err != nil {
+			g.host.Log().Error("availability group: a seeded database could not be joined", "group", g.st.Name, "database", d.Name, "error", err)
+		}
+	}
+}
+
+// suspendForced suspends the movement of all databases once after a forced failover of another server.
+func (g *Group) suspendForced(c *group.Configuration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.Forced <= g.st.ForcedSeen || c.Primary == g.st.Self {
+		return
+	}
+	err := g.updateLocked(func(d *durable) {
+		d.ForcedSeen = c.Forced
+		for _, lc := range d.Databases {
+			lc.Suspended, lc.Reason = true, suspendPartner
+		}
+	})
+	if err != nil {
+		g.host.Log().Error("availability group: databases could not be suspended", "group", g.st.Name, "error", err)
+	}
+	for id, s := range g.streams {
+		s.conn.Close()
+		delete(g.streams, id)
+	}
+}
+
+// reconcileDatabases has the primary's copies attached as its configuration says.
+func (g *Group) reconcileDatabases(l *leadership) {
+	g.mu.Lock()
+	c := l.committed
+	gone := map[uuid.UUID]string{}
+	for id, lc := range g.st.Databases {
+		if c.Database(id) == nil {
+			gone[id] = lc.Name
+		}
+	}
+	open := l.open
+	g.mu.Unlock()
+	if !open {
+		return
+	}
+	for id, name := range gone {
+		g.mu.Lock()
+		for _, p := range l.peers {
+			if cancel := p.workers[id]; cancel != nil {
+				cancel()
+			}
+		}
+		g.mu.Unlock()
+		err := g.release(l.ctx, id, name, true)
+		if err == nil {
+			err = g.update(func(d *durable) { delete(d.Databases, id) })
+		}
+		if err != nil {
+			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
+		}
+	}
+	g.releaseHolds(c)
+}
+
+// releaseHolds lets go of log that was kept for replicas that are gone.
+func (g *Group) releaseHolds(c *group.Configuration) {
+	for _, db := range g.local() {
+		for owner := range db.Holds() {
+			var id uuid.UUID
+			if n := len(storage.HoldReplica) + 1; len(owner) == n+36 {
+				id, _ = uuid.Parse(owner[n:])
+			}
+			if id != uuid.Nil && c.Replica(id) == nil {
+				if err := db.HoldLog(owner, storage.LSN{}); err != nil {
+					g.host.Log().Error("availability group: log could not be released", "group", g.Name(), "error", err)
+				}
+			}
+		}
+	}
+}
+
+// AddDatabase is ADD DATABASE of a database that the statement has checked.
+func (g *Group) AddDatabase(ctx context.Context, name string) error {
+	db := g.host.Database(name)
+	if db == nil {
+		return failure(35238, name, g.Name())
+	}
+	id := uuid.New()
+	if err := g.update(func(d *durable) { d.Databases[id] = &localCopy{Name: name, Joined: true} }); err != nil {
+		return err
+	}
+	// The hold comes first: seeding needs the log from here on.
+	c := g.Configuration()
+	for i := range c.Replicas {
+		if r := &c.Replicas[i]; r.ID != g.Self() && r.Data() {
+			if err := db.HoldLog(holdOwner(r.ID), db.Log().End()); err != nil {
+				return err
+			}
+		}
+	}
+	err := g.apply(ctx, func(c *group.Configuration) error {
+		if c.DatabaseNamed(name) != nil {
+			return failure(35280, name, c.Name)
+		}
+		c.Databases = append(c.Databases, group.Database{ID: id, Name: name, Family: db.Identity().Family})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g.attach(id, name)
+	return g.host.Member(ctx, name, g.Self(), id)
+}
+
+// RemoveDatabase is REMOVE DATABASE on the primary.
+func (g *Group) RemoveDatabase(ctx context.Context, name string) error {
+	return g.apply(ctx, func(c *group.Configuration) error {
+		for i := range c.Databases {
+			if equalName(c.Databases[i].Name, name) {
+				c.Databases = append(c.Databases[:i], c.Databases[i+1:]...)
+				return nil
+			}
+		}
+		return failure(35281, name, c.Name)
+	})
+}
+
+// Alter changes the configuration on the primary.
+func (g *Group) Alter(ctx context.Context, change func(*group.Configuration) error) error {
+	return g.apply(ctx, change)
+}
+
+// Grant is GRANT (or DENY) CREATE ANY DATABASE; sid is the login that ran it, which will own seeded databases.
+func (g *Group) Grant(on bool, sid []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.st.Accepted.Replica(g.st.Self); r != nil && r.Mode == group.ConfigurationOnly {
+		return failure(47111, g.st.Name)
+	}
+	return g.updateLocked(func(d *durable) { d.CreateAnyDatabase, d.GrantedBy = on, sid })
+}
+
+// JoinDatabase is ALTER DATABASE ... SET HADR AVAILABILITY GROUP on a secondary: the database was restored WITH
+// NORECOVERY and follows the primary from now on.
+func (g *Group) JoinDatabase(ctx context.Context, name string) error {
+	g.mu.Lock()
+	c := g.st.Accepted
+	role := g.role
+	_, already := g.copyNamedLocked(name)
+	g.mu.Unlock()
+	d := c.DatabaseNamed(name)
+	switch {
+	case role == Primary:
+		return failure(35240, name, g.Name())
+	case d == nil:
+		return failure(41132, name, g.Name())
+	case already != nil && already.Joined:
+		return failure(41145, name, g.Name())
+	}
+	db := g.host.Database(name)
+	if db == nil {
+		return failure(41148, name, g.Name())
+	}
+	if db.Identity().Family != d.Family {
+		return failure(1407, name)
+	}
+	if db.Mode() == storage.Primary {
+		return failure(1408, name)
+	}
+	if err := db.SetMode(ctx, storage.Redo, nil); err != nil {
+		return err
+	}
+	if err := g.update(func(s *durable) { s.Databases[d.ID] = &localCopy{Name: name, Joined: true} }); err != nil {
+		return err
+	}
+	g.attach(d.ID, name)
+	if err := g.host.Restoring(ctx, name, false); err != nil {
+		return err
+	}
+	return g.host.Member(ctx, name, g.Self(), d.ID)
+}
+
+// LeaveDatabase is SET HADR OFF on a secondary.
+func (g *Group) LeaveDatabase(ctx context.Context, name string) error {
+	g.mu.Lock()
+	id, c := g.copyNamedLocked(name)
+	role := g.role
+	if s := g.streams[id]; s != nil {
+		s.conn.Close()
+	}
+	g.mu.Unlock()
+	if c == nil {
+		return failure(35242, name)
+	}
+	if role == Primary {
+		return failure(35240, name, g.Name())
+	}
+	if err := g.release(ctx, id, name, false); err != nil {
+		return err
+	}
+	return g.update(func(d *durable) { delete(d.Databases, id) })
+}
+
+// Suspend is SET HADR SUSPEND: on a secondary for its copy, on the primary for all copies.
+func (g *Group) Suspend(name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id, c := g.copyNamedLocked(name)
+	if c == nil {
+		return failure(35242, name)
+	}
+	if g.lead != nil {
+		g.lead.suspended[id] = true
+		for _, p := range g.lead.peers {
+			if cancel := p.workers[id]; cancel != nil {
+				cancel()
+			}
+		}
+	}
+	if s := g.streams[id]; s != nil {
+		s.conn.Close()
+	}
+	return g.updateLocked(func(d *durable) { d.Databases[id].Suspended, d.Databases[id].Reason = true, suspendUser })
+}
+
+// Resume is SET HADR RESUME.
+func (g *Group) Resume(name string) error {
+	g.mu.Lock()
+	id, c := g.copyNamedLocked(name)
+	if c == nil {
+		g.mu.Unlock()
+		return failure(35242, name)
+	}
+	if g.lead != nil {
+		delete(g.lead.suspended, id)
+	}
+	err := g.updateLocked(func(d *durable) { d.Databases[id].Suspended = false })
+	g.mu.Unlock()
+	if db := g.localDatabase(id); err == nil && db != nil && db.RedoError() != nil {
+		db.ResumeRedo()
+	}
+	return err
+}

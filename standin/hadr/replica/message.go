@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage"
+)
+
+// The kinds of messages.
+const (
+	msgHello byte = iota + 1
+	msgControl
+	msgControlReply
+	msgPrepare
+	msgPromise
+	msgLogReply
+	msgLogStart
+	msgBlock
+	msgAck
+	msgSeedReply
+	msgSeedData
+)
+
+// The purposes of connections.
+const (
+	purposeControl = "control"
+	purposePrepare = "prepare"
+	purposeLog     = "log"
+	purposeSeed    = "seed"
+)
+
+// hello is the first message of a connection.
+type hello struct {
+	Purpose string    `json:"purpose"`
+	Group   uuid.UUID `json:"group"`
+	Name    string    `json:"name"`
+	From    uuid.UUID `json:"from"`
+	Server  string    `json:"server"`
+	Epoch   uint32    `json:"epoch"`
+	// Database is the group database of log and seed connections.
+	Database uuid.UUID `json:"database,omitzero"`
+	Seed     *seedInfo `json:"seed,omitempty"`
+}
+
+// controlRequest is the primary's regular message.
+type controlRequest struct {
+	Epoch uint32 `json:"epoch"`
+	// Config is the newest configuration, committed or proposed; nil when the other side has it.
+	Config    *group.Configuration `json:"config,omitempty"`
+	Committed uint64               `json:"committed"`
+	Databases []primaryDatabase    `json:"databases,omitempty"`
+}
+
+// primaryDatabase is what secondaries learn of the primary's database.
+type primaryDatabase struct {
+	ID uuid.UUID `json:"id"`
+	// Keep is from where some replica may still need log.
+	Keep storage.LSN `json:"keep"`
+	// FullBackup and LogBackup are the backup chain's positions.
+	FullBackup storage.LSN `json:"fullBackup"`
+	LogBackup  storage.LSN `json:"logBackup"`
+}
+
+// controlReply is the answer to it.
+type controlReply struct {
+	// Known is false when this server has not joined the group.
+	Known    bool   `json:"known"`
+	Promised uint32 `json:"promised"`
+	Accepted uint64 `json:"accepted"`
+	Role     Role   `json:"role"`
+	// Follows tells whether log of this primary is taken.
+	Follows           bool              `json:"follows"`
+	CreateAnyDatabase bool              `json:"createAnyDatabase"`
+	Databases         []secondaryStatus `json:"databases,omitempty"`
+}
+
+// secondaryStatus is a secondary's copy of a database.
+type secondaryStatus struct {
+	ID        uuid.UUID `json:"id"`
+	Exists    bool      `json:"exists"`
+	Joined    bool      `json:"joined"`
+	Suspended bool      `json:"suspended"`
+	Reason    uint8     `json:"reason"`
+	Reverting bool      `json:"reverting"`
+	progress
+}
+
+// progress is how far a secondary's copy is.
+type progress struct {
+	Received     storage.LSN `json:"received"`
+	Hardened     storage.LSN `json:"hardened"`
+	Redone       storage.LSN `json:"redone"`
+	ReceivedTime time.Time   `json:"receivedTime"`
+	HardenedTime time.Time   `json:"hardenedTime"`
+	RedoneTime   time.Time   `json:"redoneTime"`
+	// RedoQueue is in bytes of log, RedoRate in bytes a second.
+	RedoQueue uint64 `json:"redoQueue"`
+	RedoRate  uint64 `json:"redoRate"`
+	// RedoneCommit is the commit time of the newest redone transaction.
+	RedoneCommit time.Time `json:"redoneCommit"`
+}
+
+// prepareRequest asks for a promise; Read asks only what is known.
+type prepareRequest struct {
+	Epoch uint32 `json:"epoch"`
+	Read  bool   `json:"read"`
+}
+
+// The answers to the opening of a log connection.
+const (
+	logReady     = "ready"
+	logAbsent    = "absent"
+	logSuspended = "suspended"
+	logRefused   = "refused"
+	logReseed    = "reseed"
+)
+
+type logReply struct {
+	Status string         `json:"status"`
+	Reason string         `json:"reason,omitempty"`
+	Forks  []storage.Fork `json:"forks,omitempty"`
+	End    storage.LSN    `json:"end"`
+	Last   storage.LSN    `json:"last"`
+	Family uuid.UUID      `json:"family"`
+}
+
+type logStart struct {
+	// Undo asks to take back everything from UndoTo on.
+	Undo   bool        `json:"undo"`
+	UndoTo storage.LSN `json:"undoTo"`
+}
+
+type seedInfo struct {
+	Name  string        `json:"name"`
+	Files storage.Files `json:"files"`
+	// DataDefault and LogDefault say that the file is in the primary's default folder: it goes to the secondary's.
+	DataDefault bool      `json:"dataDefault"`
+	LogDefault  bool      `json:"logDefault"`
+	Reseed      bool      `json:"reseed"`
+	ID          uuid.UUID `json:"id"`
+}
+
+// seedReply is the secondary's answer before and after the data.
+type seedReply struct {
+	OK bool `json:"ok"`
+	// Failure is a failure_state of sys.dm_hadr_automatic_seeding without its hundreds, Code an error number.
+	Failure int    `json:"failure"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/endpoint"
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+// peer is another replica as the primary sees it. Its fields are guarded by the group's mu.
+type peer struct {
+	l  *leadership
+	id uuid.UUID
+
+	connected bool
+	conn      *endpoint.Conn
+	reply     controlReply
+	lastReply time.Time
+	// lostAt is when the connection ended; zero while connected.
+	lostAt time.Time
+	// accepted is the sequence number that the replica has accepted in this epoch.
+	accepted uint64
+	sent     uint64
+	workers  map[uuid.UUID]context.CancelFunc
+	leaving  bool
+
+	// problem is the last failed attempt to connect (last_connect_error_*).
+	problem connectProblem
+}
+
+type connectProblem struct {
+	number int32
+	text   string
+	at     time.Time
+}
+
+const (
+	// lossGrace is how long a broken connection may take to come back before the replica counts as lost.
+	lossGrace     = time.Second
+	minBackoff    = 100 * time.Millisecond
+	maxBackoff    = 900 * time.Millisecond
+	maxHeartbeat  = time.Second
+	dialTimeout   = 5 * time.Second
+	disconnected  = 35206
+	cannotConnect = 35250
+)
+
+func newPeer(l *leadership, id uuid.UUID) *peer {
+	return &peer{l: l, id: id, lostAt: time.Now(), workers: map[uuid.UUID]context.CancelFunc{}}
+}
+
+func (p *peer) hangUpLocked() {
+	if p.conn != nil {
+		p.conn.Close()
+	}
+	for _, cancel := range p.workers {
+		cancel()
+	}
+}
+
+// lostLocked tells whether the replica has to be given up: the connection is broken for longer than the grace, or
+// silent for longer than the session time-out.
+func (p *peer) lostLocked() bool {
+	if p.connected {
+		return time.Since(p.lastReply) > p.timeoutLocked()
+	}
+	return time.Since(p.lostAt) > lossGrace
+}
+
+func (p *peer) timeoutLocked() time.Duration {
+	if r := p.l.newestLocked().Replica(p.id); r != nil && r.SessionTimeout > 0 {
+		return r.Timeout()
+	}
+	return 10 * time.Second
+}
+
+// spec is the replica's entry in the newest configuration, or in the committed one when it is being removed.
+func (p *peer) specLocked() *group.Replica {
+	if r := p.l.newestLocked().Replica(p.id); r != nil {
+		return r
+	}
+	return p.l.committed.Replica(p.id)
+}
+
+// run keeps a control connection to the replica until the epoch ends, or until it was told that it is removed.
+func (p *peer) run() {
+	g := p.l.g
+	backoff := minBackoff
+	url := ""
+	for p.l.ctx.Err() == nil {
+		g.mu.Lock()
+		if r := p.specLocked(); r != nil {
+			url = r.EndpointURL
+		}
+		timeout, leaving := p.timeoutLocked(), p.leaving
+		g.mu.Unlock()
+		started := time.Now()
+		err := p.connect(url, timeout)
+		if errors.Is(err, errTold) {
+			g.mu.Lock()
+			p.hangUpLocked()
+			delete(p.l.peers, p.id)
+			g.mu.Unlock()
+			return
+		}
+		p.noteLoss(err)
+		if leaving && time.Since(started) > 0 && backoff >= maxBackoff {
+			// It cannot be told; it finds out when it asks.
+			g.mu.Lock()
+			delete(p.l.peers, p.id)
+			g.mu.Unlock()
+			return
+		}
+		if time.Since(started) > 2*time.Second {
+			backoff = minBackoff
+		}
+		select {
+		case <-time.After(backoff):
+		case <-p.l.ctx.Done():
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// errTold ends the session with a replica that has heard that it was removed.
+var errTold = errors.New("the replica was told that it is removed")
+
+func (p *peer) noteLoss(err error) {
+	g := p.l.g
+	g.mu.Lock()
+	number := int32(cannotConnect)
+	if p.connected {
+		p.connected, p.lostAt = false, time.Now()
+		number = disconnected
+		for _, cancel := range p.workers {
+			cancel()
+		}
+	}
+	p.conn = nil
+	if err != nil && p.l.ctx.Err() == nil {
+		var known *sqlerr.Error
+		if errors.As(err, &known) {
+			number = known.Number
+		}
+		p.problem = connectProblem{number: number, text: err.Error(), at: time.Now().UTC()}
+	}
+	for key, r := range p.l.remotes {
+		if key.replica == p.id {
+			r.streaming = false
+		}
+	}
+	g.broadcastLocked()
+	g.mu.Unlock()
+	// The loss is acted on when the grace is over.
+	time.AfterFunc(lossGrace+50*time.Millisecond, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.broadcastLocked()
+	})
+}
+
+// connect opens a control connection and exchanges messages until it breaks.
+func (p *peer) connect(url string, timeout time.Duration) error {
+	g := p.l.g
+	ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
+	conn, err := g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.st.ID, Name: g.st.Name, From: g.st.Self, Epoch: p.l.epoch})
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	g.mu.Lock()
+	if p.l.ctx.Err() != nil {
+		g.mu.Unlock()
+		return errNotLeading
+	}
+	p.conn, p.sent = conn, 0
+	g.mu.Unlock()
+	for {
+		if err := p.exchange(conn, timeout); err != nil {
+			return err
+		}
+		if err := p.pause(timeout); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for the next heartbeat, or for a configuration that the replica has not been sent yet.
+func (p *peer) pause(timeout time.Duration) error {
+	g := p.l.g
+	next := time.NewTimer(min(maxHeartbeat, timeout/5))
+	defer next.Stop()
+	for {
+		g.mu.Lock()
+		due := p.l.newestLocked().Sequence > p.sent
+		changed := g.changed
+		g.mu.Unlock()
+		if due {
+			return nil
+		}
+		select {
+		case <-next.C:
+			return nil
+		case <-changed:
+		case <-p.l.ctx.Done():
+			return errNotLeading
+		}
+	}
+}
+
+// exchange sends one control message and takes the answer.
+func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
+	g := p.l.g
+	g.mu.Lock()
+	newest := p.l.newestLocked()
+	req := controlRequest{Epoch: p.l.epoch, Committed: p.l.committed.Sequence}
+	if p.accepted < newest.Sequence || !p.connected || !p.reply.Known {
+		req.Config = newest
+	}
+	ids := make([]uuid.UUID, 0, len(newest.Databases))
+	for i := range newest.Databases {
+		ids = append(ids, newest.Databases[i].ID)
+	}
+	g.mu.Unlock()
+	for _, id := range ids {
+		if db := g.localDatabase(id); db != nil {
+			full, log := db.BackupPositions()
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Keep: lowestHold(db), FullBackup: full, LogBackup: log})
+		}
+	}
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if err := conn.SendValue(msgControl, req); err != nil {
+		return err
+	}
+	var reply controlReply
+	if err := conn.ReceiveValue(msgControlReply, &reply); err != nil {
+		return err
+	}
+	return p.take(newest, reply)
+}
+
+// lowestHold is from where on any replica may need log.
+func lowestHold(db *storage.Database) storage.LSN {
+	low := db.Log().End()
+	for _, lsn := range db.Holds() {
+		if lsn.Less(low) {
+			low = lsn
+		}
+	}
+	return low
+}
+
+// take notes an answer and starts what it calls for.
+func (p *peer) take(sent *group.Configuration, reply controlReply) error {
+	l, g := p.l, p.l.g
+	g.mu.Lock()
+	if g.lead != l {
+		g.mu.Unlock()
+		return errNotLeading
+	}
+	if reply.Promised > l.epoch && l.committed.Options.ClusterType != group.None {
+		g.mu.Unlock()
+		go g.resign(l, Resolving, fmt.Sprintf("a newer primary was elected (epoch %d after %d)", reply.Promised, l.epoch))
+		return errNotLeading
+	}
+	p.connected, p.lastReply, p.reply, p.lostAt = true, time.Now(), reply, time.Time{}
+	p.sent = sent.Sequence
+	if uint32(reply.Accepted>>32) == l.epoch && reply.Accepted > p.accepted {
+		p.accepted = reply.Accepted
+	}
+	told := p.leaving && sent.Replica(p.id) == nil
+	for _, s := range reply.Databases {
+		r := l.remoteLocked(p.id, s.ID)
+		// Positions count only when they come with log of this epoch: those of another fork are not comparable.
+		s.progress = r.progress
+		r.secondaryStatus = s
+	}
+	g.broadcastLocked()
+	g.mu.Unlock()
+	if told {
+		return errTold
+	}
+	if reply.Known && reply.Follows {
+		p.startWorkers(reply)
+	}
+	return nil
+}
+
+// startWorkers has one goroutine per database that sends log or, where the database is missing, seeds it.
+func (p *peer) startWorkers(reply controlReply) {
+	l, g := p.l, p.l.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := l.committed.Replica(p.id)
+	if r == nil || !r.Data() || !l.open {
+		return
+	}
+	for i := range l.committed.Databases {
+		d := &l.committed.Databases[i]
+		if p.workers[d.ID] != nil || l.suspended[d.ID] || l.remoteLocked(p.id, d.ID).Suspended {
+			continue
+		}
+		ctx, cancel := context.WithCancel(l.ctx)
+		p.workers[d.ID] = cancel
+		id := d.ID
+		l.wait.Go(func() {
+			defer cancel()
+			err := p.work(ctx, id)
+			g.mu.Lock()
+			delete(p.workers, id)
+			rem := l.remoteLocked(p.id, id)
+			rem.streaming = false
+			g.broadcastLocked()
+			g.mu.Unlock()
+			if err != nil && ctx.Err() == nil {
+				g.host.Log().Warn("availability group: data movement to a secondary ended", "group", g.Name(), "database", id, "replica", p.id, "error", err)
+			}
+		})
+	}
+}

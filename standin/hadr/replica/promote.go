@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage"
+)
+
+// askTimeout bounds the questions to the other replicas at a failover.
+const askTimeout = 5 * time.Second
+
+// Failover is ALTER AVAILABILITY GROUP ... FAILOVER: it returns when the failover is certain to be lossless and has
+// begun; the role changes later. 41142 when this replica is not called synchronized in the newest configuration that a
+// majority knows.
+func (g *Group) Failover(ctx context.Context) error {
+	if err := g.mayFailover(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	// First only ask: a refused failover must not disturb a primary that is well.
+	answers := g.ask(ctx, prepareRequest{Read: true})
+	if _, err := g.decide(answers, true); err != nil {
+		return err
+	}
+	epoch := g.nextEpoch(answers)
+	promises, err := g.prepare(ctx, epoch)
+	if err != nil {
+		return err
+	}
+	newest, err := g.decide(promises, false)
+	if err != nil {
+		return err
+	}
+	return g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch))
+}
+
+// mayFailover checks what this replica knows by itself.
+func (g *Group) mayFailover() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	self := g.st.Accepted.Replica(g.st.Self)
+	switch {
+	case g.role == Primary:
+		return failure(41122, g.st.Name)
+	case g.lead != nil:
+		return failure(41113, g.st.Name)
+	case self == nil:
+		return failure(41100, g.st.Name)
+	case self.Mode == group.ConfigurationOnly:
+		return failure(47109, g.st.Name)
+	case !g.leaseValidLocked():
+		return failure(41104, g.st.Name)
+	}
+	return nil
+}
+
+// ready tells whether all databases of a configuration have a usable local copy.
+func (g *Group) ready(c *group.Configuration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range c.Databases {
+		d := &c.Databases[i]
+		lc := g.st.Databases[d.ID]
+		if lc == nil || !lc.Joined {
+			return false
+		}
+		if cs := g.copyStateLocked(d.ID); cs.seeding || cs.reverting {
+			return false
+		}
+		if g.host.Database(lc.Name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// decide finds the newest configuration among the answers of a majority, and whether this replica may be promoted
+// under it.
+func (g *Group) decide(answers []group.Promise, read bool) (*group.Configuration, error) {
+	g.mu.Lock()
+	own, self, name := g.st.Accepted, g.st.Self, g.st.Name
+	g.mu.Unlock()
+	if read {
+		for i := range answers {
+			answers[i].Granted = answers[i].From != uuid.Nil
+		}
+	}
+	newest, ok := group.Elected(own, answers)
+	if !ok {
+		return nil, failure(41104, name)
+	}
+	r := newest.Replica(self)
+	if r == nil || r.Mode != group.Synchronous || !newest.SynchronizedAt(self) || !g.ready(newest) {
+		return nil, failure(41142, name)
+	}
+	return newest, nil
+}
+
+func (g *Group) nextEpoch(answers []group.Promise) uint32 {
+	g.mu.Lock()
+	epoch := g.st.Promised
+	g.mu.Unlock()
+	for _, a := range answers {
+		epoch = max(epoch, a.Promised)
+	}
+	return epoch + 1
+}
+
+// prepare promises the epoch to this replica itself, which ends every older stream of log, and asks the others.
+func (g *Group) prepare(ctx context.Context, epoch uint32) ([]group.Promise, error) {
+	own, err := g.promise(prepareRequest{Epoch: epoch})
+	if err != nil {
+		return nil, err
+	}
+	if !own.Granted {
+		return nil, failure(41181, g.Name())
+	}
+	return append(g.ask(ctx, prepareRequest{Epoch: epoch}), own), nil
+}
+
+// ask asks all other replicas at once and returns the answers that came in time; with Read the own one, too.
+func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
+	g.mu.Lock()
+	c, self := g.st.Accepted, g.st.Self
+	g.mu.Unlock()
+	var mu sync.Mutex
+	var out []group.Promise
+	var wait sync.WaitGroup
+	for i := range c.Replicas {
+		r := c.Replicas[i]
+		if r.ID == self {
+			if req.Read {
+				if p, err := g.promise(req); err == nil {
+					mu.Lock()
+					out = append(out, p)
+					mu.Unlock()
+				}
+			}
+			continue
+		}
+		wait.Go(func() {
+			p, err := g.askOne(ctx, r.EndpointURL, req)
+			if err != nil {
+				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out = append(out, p)
+		})
+	}
+	wait.Wait()
+	return out
+}
+
+func (g *Group) askOne(ctx context.Context, url string, req prepareRequest) (p group.Promise, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	conn, err := g.m.dial(ctx, url, hello{Purpose: purposePrepare, Group: g.st.ID, Name: g.Name(), From: g.Self()})
+	if err != nil {
+		return p, err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if err := conn.SendValue(msgPrepare, req); err != nil {
+		return p, err
+	}
+	err = conn.ReceiveValue(msgPromise, &p)
+	return p, err
+}
+
+// begin starts an epoch as primary: its first configuration is committed, the databases are brought up, and then the
+// role is PRIMARY.
+func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.st.Promised != epoch || g.lead != nil || g.stopped {
+		return failure(41181, g.st.Name)
+	}
+	err := g.updateLocked(func(d *durable) {
+		d.Accept(first.Clone())
+		d.Intent = Primary
+		d.Following = uuid.Nil
+		d.ForcedSeen = first.Forced
+		for _, c := range d.Databases {
+			c.Suspended = false
+		}
+	})
+	if err != nil {
+		return err
+	}
+	g.role = Resolving
+	closeStreams(g.takeStreamsLocked())
+	l := g.startLeadingLocked(epoch, old, first)
+	g.host.Log().Info("availability group: becoming primary", "group", g.st.Name, "epoch", epoch)
+	l.wait.Go(func() { l.configure(func() error { return g.becomePrimary(l) }) })
+	return nil
+}
+
+// becomePrimary brings up the databases and opens them.
+func (g *Group) becomePrimary(l *leadership) error {
+	g.transition.Lock()
+	defer g.transition.Unlock()
+	for id, db := range g.local() {
+		if err := l.ctx.Err(); err != nil {
+			return context.Cause(l.ctx)
+		}
+		// What an earlier epoch left in progress ends here.
+		if err := db.SetMode(l.ctx, storage.Redo, g.notInRole(id)); err != nil {
+			return fmt.Errorf("bring up database %s: %w", id, err)
+		}
+		if err := db.SetMode(l.ctx, storage.Primary, nil); err != nil {
+			return fmt.Errorf("bring up database %s: %w", id, err)
+		}
+		if _, err := db.BeginFork(l.ctx); err != nil {
+			return fmt.Errorf("bring up database %s: %w", id, err)
+		}
+		if err := g.holdForAll(l, id, db); err != nil {
+			return err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lead != l {
+		return errNotLeading
+	}
+	g.role, l.open = Primary, true
+	g.host.Log().Info("availability group: the local replica is PRIMARY", "group", g.st.Name, "epoch", l.epoch)
+	g.broadcastLocked()
+	l.wait.Go(l.watchLease)
+	return nil
+}
+
+// holdForAll keeps the log for every other data replica from where any may need it.
+func (g *Group) holdForAll(l *leadership, id uuid.UUID, db *storage.Database) error {
+	held := db.Holds()
+	from, ok := held[storage.HoldReplica+" group"]
+	if !ok {
+		from = db.Log().Oldest()
+	}
+	g.mu.Lock()
+	c := l.committed
+	g.mu.Unlock()
+	for i := range c.Replicas {
+		r := &c.Replicas[i]
+		if r.ID == g.Self() || !r.Data() {
+			continue
+		}
+		if _, ok := held[holdOwner(r.ID)]; !ok {
+			if err := db.HoldLog(holdOwner(r.ID), from); err != nil {
+				return err
+			}
+		}
+	}
+	return db.HoldLog(storage.HoldReplica+" group", storage.LSN{})
+}
+
+// Force is FORCE_FAILOVER_ALLOW_DATA_LOSS: this replica becomes primary with what it has.
+func (g *Group) Force(ctx context.Context) error {
+	if err := g.mayFailover(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers := g.ask(ctx, prepareRequest{Read: true})
+	epoch := g.nextEpoch(answers)
+	promises, err := g.prepare(ctx, epoch)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	newest := group.Newest(g.st.Accepted, promises)
+	g.mu.Unlock()
+	if newest.Replica(g.Self()) == nil || !g.ready(newest) {
+		return failure(41142, g.Name())
+	}
+	first := group.Forced(newest, g.Self(), epoch, func(id uuid.UUID) bool {
+		for _, p := range promises {
+			if p.From == id && p.Granted {
+				return true
+			}
+		}
+		return false
+	})
+	// What did not answer has no say: the old majority may be gone for good.
+	old := first.Clone()
+	old.Sequence = newest.Sequence
+	return g.begin(epoch, old, first)
+}
+
+// resumePrimary is the start of a primary of a group without a cluster.
+func (g *Group) resumePrimary(ctx context.Context) error {
+	g.mu.Lock()
+	epoch := g.st.Promised + 1
+	newest := g.st.Accepted
+	err := g.updateLocked(func(d *durable) { d.Prepare(epoch) })
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// resign ends an epoch. intent is what the replica waits for from now on.
+func (g *Group) resign(l *leadership, intent Role, reason string) {
+	g.mu.Lock()
+	if g.lead != l {
+		g.mu.Unlock()
+		return
+	}
+	g.lead = nil
+	g.role = Resolving
+	g.host.Log().Warn("availability group: the local replica is RESOLVING", "group", g.st.Name, "reason", reason)
+	if err := g.updateLocked(func(d *durable) { d.Intent = intent }); err != nil {
+		// Even so the role in memory counts; after a restart a primary is RESOLVING in any case.
+		g.host.Log().Error("availability group: the role could not be stored", "group", g.st.Name, "error", err)
+	}
+	g.mu.Unlock()
+	l.end(errNotLeading)
+	g.closeDatabases(reason)
+}
+
+// closeDatabases breaks off everything in the databases and lets them take log only.
+func (g *Group) closeDatabases(reason string) {
+	g.transition.Lock()
+	defer g.transition.Unlock()
+	g.mu.Lock()
+	again := g.lead != nil
+	g.mu.Unlock()
+	if again {
+		// It is becoming primary once more, and does the same itself.
+		return
+	}
+	var wait sync.WaitGroup
+	for id, db := range g.local() {
+		wait.Go(func() {
+			if err := db.SetMode(context.Background(), storage.Redo, g.notInRole(id)); err != nil {
+				g.host.Log().Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id, "reason", reason, "error", err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Offline is OFFLINE: the replica is RESOLVING until FAILOVER or SET (ROLE = SECONDARY), and its lease is given up.
+func (g *Group) Offline(ctx context.Context) error {
+	if err := g.leave(Resolving); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lease = 0
+	return nil
+}
+
+// BecomeSecondary is SET (ROLE = SECONDARY): the replica follows the next primary that comes.
+func (g *Group) BecomeSecondary(ctx context.Context) error { return g.leave(Secondary) }
+
+// leave takes the replica out of its role.
+func (g *Group) leave(intent Role) error {
+	g.mu.Lock()
+	l := g.lead
+	g.mu.Unlock()
+	if l != nil {
+		g.resign(l, intent, "ALTER AVAILABILITY GROUP")
+	}
+	g.mu.Lock()
+	err := g.updateLocked(func(d *durable) {
+		d.Intent = intent
+		d.Following = uuid.Nil
+	})
+	var streams []*stream
+	if err == nil {
+		streams = g.takeStreamsLocked()
+		g.role = Resolving
+		if intent == Secondary {
+			// It shows as SECONDARY at once; its primary comes when it comes.
+			g.role = Secondary
+		}
+		g.broadcastLocked()
+	}
+	g.mu.Unlock()
+	closeStreams(streams)
+	for id, db := range g.local() {
+		if intent == Resolving {
+			db.BreakOff(g.notInRole(id))
+		}
+	}
+	return err
+}

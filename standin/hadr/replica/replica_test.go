@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	. "github.com/onsi/gomega"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/hadr/endpoint"
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+// server is an instance without T-SQL.
+type server struct {
+	t      *testing.T
+	name   string
+	folder string
+	id     *endpoint.Identity
+	log    *slog.Logger
+	port   string
+
+	mu        sync.Mutex
+	databases map[string]*storage.Database
+	m         *replica.Manager
+}
+
+func (s *server) ServerName() string                                         { return s.name }
+func (s *server) Identity(context.Context) (*endpoint.Identity, error)       { return s.id, nil }
+func (s *server) TraceFlag(int) bool                                         { return false }
+func (s *server) Log() *slog.Logger                                          { return s.log }
+func (s *server) Restoring(context.Context, string, bool) error              { return nil }
+func (s *server) DefaultFolders() (string, string)                           { return s.folder, s.folder }
+func (s *server) Member(context.Context, string, uuid.UUID, uuid.UUID) error { return nil }
+
+func (s *server) Database(name string) *storage.Database {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.databases[name]
+}
+
+func (s *server) Exists(name string) bool { return s.Database(name) != nil }
+
+func (s *server) Seed(ctx context.Context, spec replica.SeedSpec, open replica.OpenFunc) error {
+	if old := s.Database(spec.Name); old != nil {
+		old.Close()
+	}
+	db, err := open(spec.Files, options)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.databases[spec.Name] = db
+	return nil
+}
+
+var options = storage.Options{SegmentBytes: 256 << 10}
+
+func (s *server) files(name string) storage.Files {
+	return storage.Files{Data: filepath.Join(s.folder, name+".mdf"), Log: filepath.Join(s.folder, name+"_log.ldf")}
+}
+
+// start opens what is on disk, as a start of the instance does.
+func (s *server) start() {
+	g := NewWithT(s.t)
+	paths, _ := filepath.Glob(filepath.Join(s.folder, "*.mdf"))
+	s.databases = map[string]*storage.Database{}
+	for _, p := range paths {
+		name := filepath.Base(p[:len(p)-4])
+		db, err := storage.Open(s.t.Context(), s.files(name), options)
+		g.Expect(err).NotTo(HaveOccurred())
+		s.databases[name] = db
+	}
+	m, err := replica.Open(s.t.Context(), s, filepath.Join(s.folder, "hadr"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Listen("127.0.0.1:" + s.port)).To(Succeed())
+	s.mu.Lock()
+	s.m = m
+	s.mu.Unlock()
+	_, s.port, _ = splitPort(m.Address())
+}
+
+func splitPort(a string) (string, string, error) {
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i] == ':' {
+			return a[:i], a[i+1:], nil
+		}
+	}
+	return a, "", errors.New("no port")
+}
+
+// stop ends the instance; the databases are not checkpointed any differently from a crash as far as roles go.
+func (s *server) stop() {
+	s.m.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, db := range s.databases {
+		db.Close()
+	}
+	s.databases = nil
+}
+
+func newServers(t *testing.T, names ...string) []*server {
+	g := NewWithT(t)
+	root := t.TempDir()
+	known := map[string]bool{}
+	var out []*server
+	for _, n := range names {
+		known[n] = true
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: n}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+		g.Expect(err).NotTo(HaveOccurred())
+		s := &server{t: t, name: n, folder: filepath.Join(root, n), port: "0", log: slog.New(slog.DiscardHandler)}
+		if os.Getenv("GEOSQL_TEST_LOG") != "" {
+			s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("server", n)
+		}
+		s.id = &endpoint.Identity{Certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, Authorize: func(_ context.Context, c *x509.Certificate) error {
+			if !known[c.Subject.CommonName] {
+				return errors.New("unknown")
+			}
+			return nil
+		}}
+		g.Expect(os.MkdirAll(s.folder, 0o755)).To(Succeed())
+		s.start()
+		t.Cleanup(func() {
+			if s.databases != nil {
+				s.stop()
+			}
+		})
+		out = append(out, s)
+	}
+	return out
+}
+
+// database makes a database with one table and a first full backup.
+func (s *server) database(name string) *storage.Database {
+	g := NewWithT(s.t)
+	db, err := storage.Create(s.t.Context(), s.files(name), options)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.mu.Lock()
+	s.databases[name] = db
+	s.mu.Unlock()
+	tx, err := db.Begin(s.t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tx.ExecDDL("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")).To(Succeed())
+	_, err = tx.Commit(s.t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	h, err := db.Backup(s.t.Context(), discard{}, storage.BackupOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(db.NoteBackup(h)).To(Succeed())
+	return db
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func insert(ctx context.Context, db *storage.Database, id int) error {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	leave, err := tx.Use(ctx)
+	if err != nil {
+		return err
+	}
+	err = sqlitex.Execute(tx.Conn(), "INSERT INTO t VALUES (?, 'x')", &sqlitex.ExecOptions{Args: []any{id}})
+	leave()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Commit(ctx)
+	return err
+}
+
+func count(ctx context.Context, db *storage.Database) (int64, error) {
+	if db == nil {
+		return 0, errors.New("no database")
+	}
+	r, err := db.Reader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Release()
+	return sqlitex.ResultInt64(r.Conn().Prep("SELECT count(*) FROM t"))
+}
+
+// cluster is a group over three servers: two synchronous replicas and a third of the given mode.
+type cluster struct {
+	t       *testing.T
+	servers []*server
+}
+
+const lease = 30 * time.Second
+
+func newCluster(t *testing.T, third group.AvailabilityMode, change func(*group.Configuration)) *cluster {
+	g := NewWithT(t)
+	c := &cluster{t: t, servers: newServers(t, "a", "b", "c")}
+	a := c.servers[0]
+	db := a.database("app")
+	for i := range 3 {
+		g.Expect(insert(t.Context(), db, i)).To(Succeed())
+	}
+	conf := &group.Configuration{Name: "ag", Options: group.Options{ClusterType: group.External}}
+	for i, s := range c.servers {
+		r := group.Replica{ID: uuid.New(), Server: s.name, EndpointURL: "TCP://" + s.m.Address(), Mode: group.Synchronous, FailoverMode: "EXTERNAL",
+			AutomaticSeeding: true, SessionTimeout: 5, SecondaryConnections: "ALL", PrimaryConnections: "ALL"}
+		if i == 2 {
+			r.Mode = third
+		}
+		conf.Replicas = append(conf.Replicas, r)
+	}
+	conf.Databases = []group.Database{{ID: uuid.New(), Name: "app", Family: db.Identity().Family}}
+	if change != nil {
+		change(conf)
+	}
+	_, err := a.m.Create(t.Context(), conf, replica.BootTime(), lease)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range c.servers[1:] {
+		j, err := s.m.Join(t.Context(), "ag", group.External)
+		g.Expect(err).NotTo(HaveOccurred())
+		if r := conf.Server(s.name); r.Data() {
+			g.Expect(j.Grant(true, []byte{1})).To(Succeed())
+		}
+	}
+	return c
+}
+
+func (c *cluster) group(i int) *replica.Group { return c.servers[i].m.Group("ag") }
+
+// synchronized waits until the servers are called synchronized by the primary p.
+func (c *cluster) synchronized(p int, servers ...int) {
+	g := NewWithT(c.t)
+	g.Eventually(func() error {
+		conf := c.group(p).Configuration()
+		for _, i := range servers {
+			if !conf.SynchronizedAt(c.group(i).Self()) {
+				return fmt.Errorf("%s is not synchronized", c.servers[i].name)
+			}
+		}
+		return nil
+	}, "10s", "20ms").Should(Succeed())
+}
+
+func (c *cluster) role(i int) func() replica.Role {
+	return func() replica.Role { return c.group(i).Role() }
+}
+
+func number(err error) int32 {
+	var e *sqlerr.Error
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}
+
+func TestSeedingAndSynchronousCommit(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Synchronous, nil)
+	c.synchronized(0, 1, 2)
+	app := c.servers[0].Database("app")
+	for i := 10; i < 60; i++ {
+		g.Expect(insert(t.Context(), app, i)).To(Succeed())
+		// Acknowledged: on disk at both secondaries, before the next statement.
+		lsn, _ := app.Applied()
+		for _, s := range c.servers[1:] {
+			g.Expect(lsn.Less(s.Database("app").Log().Hardened())).To(BeTrue(), "an acknowledged commit is not hardened at %s", s.name)
+		}
+	}
+	for _, s := range c.servers[1:] {
+		g.Eventually(func() (int64, error) { return count(t.Context(), s.Database("app")) }).Should(Equal(int64(53)))
+		g.Expect(errors.Is(insert(t.Context(), s.Database("app"), 999), storage.ErrReadOnly)).To(BeTrue())
+	}
+}
+
+func TestPlannedFailoverAndBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 10)).To(Succeed())
+	g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
+	g.Expect(c.role(0)()).To(Equal(replica.Resolving))
+	g.Expect(number(insert(t.Context(), c.servers[0].Database("app"), 11))).To(Equal(int32(983)))
+	_, err := count(t.Context(), c.servers[0].Database("app"))
+	g.Expect(number(err)).To(Equal(int32(983)))
+	g.Expect(number(c.group(1).Failover(t.Context()))).To(Equal(int32(41104)), "no lease yet")
+	for i := range 3 {
+		g.Expect(c.group(i).SetLease(replica.BootTime(), lease)).To(Succeed())
+	}
+	g.Expect(number(c.group(2).Failover(t.Context()))).To(Equal(int32(47109)))
+	g.Expect(c.group(1).Failover(t.Context())).To(Succeed())
+	g.Eventually(c.role(1)).Should(Equal(replica.Primary))
+	g.Expect(count(t.Context(), c.servers[1].Database("app"))).To(Equal(int64(4)))
+	g.Expect(insert(t.Context(), c.servers[1].Database("app"), 12)).To(Succeed())
+
+	// The old primary follows only when told to.
+	g.Consistently(c.role(0), "300ms").Should(Equal(replica.Resolving))
+	g.Expect(number(c.group(0).Failover(t.Context()))).To(Equal(int32(41142)), "it lacks a commit now")
+	g.Expect(c.role(1)()).To(Equal(replica.Primary), "a refused failover must not disturb the primary")
+	g.Expect(c.group(0).BecomeSecondary(t.Context())).To(Succeed())
+	c.synchronized(1, 0)
+	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[0].Database("app")) }).Should(Equal(int64(5)))
+	g.Expect(c.group(0).Failover(t.Context())).To(Succeed())
+	g.Eventually(c.role(0)).Should(Equal(replica.Primary))
+	g.Eventually(c.role(1)).Should(Equal(replica.Resolving))
+	g.Expect(count(t.Context(), c.servers[0].Database("app"))).To(Equal(int64(5)))
+}
+
+func TestALostSecondaryIsGivenUpByConfigurationCommit(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	before := c.group(0).Configuration().Sequence
+	c.servers[1].stop()
+	started := time.Now()
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 10)).To(Succeed())
+	g.Expect(time.Since(started)).To(BeNumerically(">", 200*time.Millisecond), "the commit must have waited for the configuration")
+	conf := c.group(0).Configuration()
+	g.Expect(conf.Sequence).To(BeNumerically(">", before))
+	g.Expect(conf.Databases[0].Synchronized).To(BeEmpty())
+	g.Eventually(func() uint64 { return c.group(2).Configuration().Sequence }).Should(Equal(conf.Sequence))
+
+	// It comes back, waits for its primary, and catches up by itself.
+	c.servers[1].start()
+	c.synchronized(0, 1)
+	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[1].Database("app")) }).Should(Equal(int64(4)))
+}
+
+func TestAnIsolatedPrimaryBlocks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	c.servers[1].stop()
+	c.servers[2].stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := insert(ctx, c.servers[0].Database("app"), 10)
+	g.Expect(errors.Is(err, storage.ErrOutcomeUnknown)).To(BeTrue(), "%v", err)
+	g.Expect(c.group(0).States().CommitPendingSince).NotTo(BeZero())
+	c.servers[2].start()
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 11)).To(Succeed())
+	g.Expect(c.group(0).States().CommitPendingSince).To(BeZero())
+}
+
+func TestTheLeaseEndsAndARestartedPrimaryResolves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	a := c.group(0)
+	g.Expect(number(a.SetLease(replica.BootTime(), time.Second))).To(Equal(int32(47119)))
+	c.servers[0].stop()
+	c.servers[0].start()
+	a = c.group(0)
+	g.Expect(a.Role()).To(Equal(replica.Resolving))
+	g.Expect(number(insert(t.Context(), c.servers[0].Database("app"), 10))).To(Equal(int32(983)))
+	started := replica.BootTime()
+	g.Expect(a.SetLease(started, 1500*time.Millisecond)).To(Succeed())
+	g.Expect(a.Failover(t.Context())).To(Succeed())
+	g.Eventually(c.role(0)).Should(Equal(replica.Primary))
+	// Its secondary follows it again by itself: it is the same server.
+	c.synchronized(0, 1)
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 11)).To(Succeed())
+
+	var last time.Duration
+	id := 100
+	g.Eventually(func() int32 {
+		err := insert(t.Context(), c.servers[0].Database("app"), id)
+		if err == nil {
+			id++
+			last = replica.BootTime()
+		}
+		return number(err)
+	}, "5s", "1ms").Should(Equal(int32(983)))
+	g.Expect(last-started).To(BeNumerically("<", 1550*time.Millisecond), "a commit was acknowledged after the lease")
+	g.Eventually(c.role(0)).Should(Equal(replica.Resolving))
+}
+
+func TestForcedFailoverSuspendsAndTakesBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	c.servers[1].stop()
+	app := c.servers[0].Database("app")
+	for i := 10; i < 20; i++ {
+		g.Expect(insert(t.Context(), app, i)).To(Succeed())
+	}
+	c.servers[0].stop()
+	c.servers[1].start()
+	b := c.group(1)
+	g.Expect(b.SetLease(replica.BootTime(), lease)).To(Succeed())
+	g.Expect(number(b.Failover(t.Context()))).To(Equal(int32(41142)), "it lacks acknowledged commits")
+	g.Expect(b.Force(t.Context())).To(Succeed())
+	g.Eventually(c.role(1)).Should(Equal(replica.Primary))
+	g.Expect(insert(t.Context(), c.servers[1].Database("app"), 50)).To(Succeed())
+
+	c.servers[0].start()
+	g.Expect(c.group(0).BecomeSecondary(t.Context())).To(Succeed())
+	g.Eventually(func() bool { return c.group(0).States().Suspended("app") }).Should(BeTrue())
+	g.Consistently(func() bool { return b.Configuration().SynchronizedAt(c.group(0).Self()) }, "500ms").Should(BeFalse())
+	g.Expect(c.group(0).Resume("app")).To(Succeed())
+	c.synchronized(1, 0)
+	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[0].Database("app")) }).Should(Equal(int64(4)))
+}
+
+func TestRequiredSynchronizedSecondariesBlock(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Synchronous, func(c *group.Configuration) { c.Options.RequiredSynchronized = 1 })
+	c.synchronized(0, 1, 2)
+	c.servers[1].stop()
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 10)).To(Succeed())
+	c.servers[2].stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	g.Expect(insert(ctx, c.servers[0].Database("app"), 11)).NotTo(Succeed())
+	c.servers[2].start()
+	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 12)).To(Succeed())
+}
+
+func TestSeedingNeedsTheGrant(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Asynchronous, nil)
+	c.synchronized(0, 1)
+	d := c.servers[0].database("later")
+	g.Expect(c.group(1).Grant(false, nil)).To(Succeed())
+	g.Expect(c.group(0).AddDatabase(t.Context(), "later")).To(Succeed())
+	g.Eventually(func() int {
+		for _, s := range c.servers[0].m.Seedings() {
+			if s.Name == "later" && s.RemoteServer == "b" && s.State() == "FAILED" {
+				return s.Failure
+			}
+		}
+		return 0
+	}, "5s").Should(Equal(203))
+	g.Eventually(func() *storage.Database { return c.servers[2].Database("later") }, "5s").ShouldNot(BeNil())
+	g.Expect(c.group(1).Grant(true, nil)).To(Succeed())
+	g.Eventually(func() *storage.Database { return c.servers[1].Database("later") }, "5s").ShouldNot(BeNil())
+	c.synchronized(0, 1)
+	g.Expect(insert(t.Context(), d, 1)).To(Succeed())
+
+	g.Expect(c.group(0).RemoveDatabase(t.Context(), "later")).To(Succeed())
+	g.Eventually(func() storage.Mode { return c.servers[1].Database("later").Mode() }).Should(Equal(storage.Restoring))
+	g.Expect(insert(t.Context(), d, 2)).To(Succeed())
+}

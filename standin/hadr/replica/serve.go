@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/endpoint"
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage"
+)
+
+// helloTimeout bounds the first message of a connection.
+const helloTimeout = 10 * time.Second
+
+// serve handles a connection from another replica.
+func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
+	var h hello
+	if err := conn.ReceiveValue(msgHello, &h); err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	var err error
+	switch h.Purpose {
+	case purposeControl:
+		err = m.serveControl(conn, h)
+	case purposePrepare:
+		err = m.servePrepare(conn, h)
+	case purposeLog:
+		if g := m.groupByID(h.Group); g != nil {
+			err = g.serveLog(ctx, conn, h)
+		}
+	case purposeSeed:
+		if g := m.groupByID(h.Group); g != nil {
+			err = g.serveSeed(ctx, conn, h)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		m.host.Log().Debug("availability group: a connection of another replica ended", "purpose", h.Purpose, "group", h.Name, "from", h.Server, "error", err)
+	}
+}
+
+// serveControl answers a primary's regular messages until the connection ends.
+func (m *Manager) serveControl(conn *endpoint.Conn, h hello) error {
+	var held *Group
+	defer func() {
+		if held != nil {
+			held.lostContact(h.From)
+		}
+	}()
+	for {
+		var req controlRequest
+		if err := conn.ReceiveValue(msgControl, &req); err != nil {
+			return err
+		}
+		g := m.groupByID(h.Group)
+		reply := controlReply{}
+		if g != nil {
+			held = g
+			var err error
+			if reply, err = g.control(h.From, req); err != nil {
+				return err
+			}
+		} else if req.Config != nil {
+			m.offer(req.Config)
+		}
+		if err := conn.SendValue(msgControlReply, reply); err != nil {
+			return err
+		}
+		if g != nil && reply.Known {
+			g.applyPrimary(req)
+		}
+	}
+}
+
+// control takes a primary's message: the configuration is on disk before the answer says so.
+func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase}
+	refused := req.Epoch < g.st.Promised || g.stopped
+	if g.role == Primary && g.st.Accepted.Options.ClusterType == group.None && from != g.st.Self {
+		// Without a cluster nothing decides between two primaries; a person takes one of them offline.
+		return controlReply{Known: true, Role: g.role}, nil
+	}
+	if !refused {
+		if err := g.acceptLocked(req); err != nil {
+			return reply, err
+		}
+		g.contact.primary, g.contact.at = from, time.Now()
+		if g.role == Resolving && g.st.Intent == Secondary && g.lead == nil {
+			g.role = Secondary
+			g.broadcastLocked()
+		}
+	}
+	reply.Promised = g.st.Promised
+	reply.Role = g.role
+	if !refused {
+		reply.Follows = g.followsLocked(from)
+	}
+	if g.st.Accepted != nil {
+		reply.Accepted = g.st.Accepted.Sequence
+	}
+	for id := range g.st.Databases {
+		reply.Databases = append(reply.Databases, g.statusLocked(id))
+	}
+	return reply, nil
+}
+
+// acceptLocked takes the message's configuration and its epoch.
+func (g *Group) acceptLocked(req controlRequest) error {
+	c := req.Config
+	newer := c != nil && (g.st.Accepted == nil || c.Sequence > g.st.Accepted.Sequence)
+	if !newer && req.Epoch <= g.st.Promised {
+		return nil
+	}
+	err := g.updateLocked(func(d *durable) {
+		if c != nil {
+			d.Accept(c)
+		}
+		d.Promised = max(d.Promised, req.Epoch)
+		if d.Intent == Secondary && d.Following == uuid.Nil && c != nil {
+			d.Following = c.Primary
+		}
+	})
+	if err != nil {
+		return err
+	}
+	g.fenceLocked(req.Epoch)
+	return nil
+}
+
+// fenceLocked ends what belongs to epochs before the promised one: this replica's own leadership, and log that comes
+// from an older primary.
+func (g *Group) fenceLocked(epoch uint32) {
+	if l := g.lead; l != nil && l.epoch < epoch {
+		go g.resign(l, Resolving, "a newer primary was elected")
+	}
+	for id, s := range g.streams {
+		if s.epoch < epoch {
+			s.conn.Close()
+			delete(g.streams, id)
+		}
+	}
+}
+
+// followsLocked tells whether this replica takes log of that primary: it is a secondary, and was bound to it by JOIN or
+// SET (ROLE = SECONDARY). After a failover to another server that has to be done again.
+func (g *Group) followsLocked(primary uuid.UUID) bool {
+	return g.role == Secondary && (g.st.Following == uuid.Nil || g.st.Following == primary)
+}
+
+// lostContact notes the end of a primary's control connection.
+func (g *Group) lostContact(from uuid.UUID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.contact.primary == from {
+		g.contact.at = time.Time{}
+	}
+	g.broadcastLocked()
+}
+
+// statusLocked describes the local copy of a database.
+func (g *Group) statusLocked(id uuid.UUID) secondaryStatus {
+	c := g.st.Databases[id]
+	cs := g.copyStateLocked(id)
+	s := secondaryStatus{ID: id, Joined: c.Joined, Suspended: c.Suspended, Reason: c.Reason, Reverting: cs.reverting}
+	if db := g.host.Database(c.Name); db != nil {
+		s.Exists = true
+		s.progress = g.progressLocked(id, db)
+	}
+	return s
+}
+
+func (g *Group) progressLocked(id uuid.UUID, db *storage.Database) progress {
+	cs := g.copyStateLocked(id)
+	l := db.Log()
+	p := progress{Received: l.End(), Hardened: l.Hardened(), ReceivedTime: cs.receivedTime, HardenedTime: cs.hardenedTime}
+	redone, at := db.Applied()
+	p.Redone, p.RedoneCommit, p.RedoneTime = redone, at, db.AppliedAt()
+	done := l.Bytes(db.AppliedEnd())
+	if end := l.Bytes(p.Received); end > done {
+		p.RedoQueue = end - done
+	}
+	p.RedoRate = cs.redo.note(done)
+	return p
+}
+
+// applyPrimary does what a primary's message calls for outside the answer: log holds, and databases that came or went.
+func (g *Group) applyPrimary(req controlRequest) {
+	g.mu.Lock()
+	l, c := g.lead, g.st.Accepted
+	g.mu.Unlock()
+	if l != nil {
+		return
+	}
+	if c.Replica(g.Self()) == nil {
+		g.removed()
+		return
+	}
+	for _, p := range req.Databases {
+		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
+			_ = db.HoldLog(storage.HoldReplica+" group", p.Keep)
+			_ = db.SetBackupPositions(p.FullBackup, p.LogBackup)
+		}
+	}
+	g.dropRemovedDatabases(c)
+	g.joinRestored(c)
+	g.suspendForced(c)
+}
+
+// servePrepare answers a replica that wants to become primary.
+func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
+	var req prepareRequest
+	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
+	if err := conn.ReceiveValue(msgPrepare, &req); err != nil {
+		return err
+	}
+	g := m.groupByID(h.Group)
+	if g == nil {
+		return conn.SendValue(msgPromise, group.Promise{})
+	}
+	p, err := g.promise(req)
+	if err != nil {
+		return err
+	}
+	return conn.SendValue(msgPromise, p)
+}
+
+func (g *Group) promise(req prepareRequest) (group.Promise, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := group.Promise{From: g.st.Self}
+	if !req.Read && !g.stopped && req.Epoch > g.st.Promised {
+		if err := g.updateLocked(func(d *durable) { p.Granted = d.Prepare(req.Epoch) }); err != nil {
+			return p, err
+		}
+		g.fenceLocked(req.Epoch)
+	}
+	p.Promised, p.Accepted = g.st.Promised, g.st.Accepted
+	return p, nil
+}

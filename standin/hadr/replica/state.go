@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+)
+
+// durable is what a replica keeps on disk of a group.
+type durable struct {
+	group.Acceptor
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+	Self uuid.UUID `json:"self"`
+	// Intent is the role to take after a restart: a secondary waits for its primary, a primary of cluster type NONE
+	// goes on, everybody else is RESOLVING.
+	Intent Role `json:"intent"`
+	// Following is the primary that this secondary follows; zero takes the next one that comes.
+	Following uuid.UUID `json:"following"`
+	// ForcedSeen is the forced failover that the databases were suspended for.
+	ForcedSeen uint32 `json:"forcedSeen"`
+	// CreateAnyDatabase is GRANT CREATE ANY DATABASE, and GrantedBy the login that ran it.
+	CreateAnyDatabase bool   `json:"createAnyDatabase"`
+	GrantedBy         []byte `json:"grantedBy,omitempty"`
+	// Databases are the local copies, by group database ID.
+	Databases map[uuid.UUID]*localCopy `json:"databases,omitempty"`
+}
+
+// localCopy is what a replica keeps on disk of its copy of a database.
+type localCopy struct {
+	Name      string `json:"name"`
+	Joined    bool   `json:"joined"`
+	Suspended bool   `json:"suspended"`
+	// Reason is suspend_reason while Suspended.
+	Reason uint8 `json:"reason"`
+}
+
+// The reasons of a suspension (sys.dm_hadr_database_replica_states.suspend_reason).
+const (
+	suspendUser    = 0
+	suspendPartner = 1
+	suspendRedo    = 2
+	suspendRestart = 5
+	suspendUndo    = 6
+)
+
+func statePath(folder string, id uuid.UUID) string { return filepath.Join(folder, id.String()+".json") }
+
+// save puts the state on disk. A failure is fatal for the answer that depends on it.
+func (d *durable) save(folder string) error {
+	data, err := json.MarshalIndent(d, "", " ")
+	if err != nil {
+		return fmt.Errorf("write the state of availability group %q: %w", d.Name, err)
+	}
+	if err := writeDurably(statePath(folder, d.ID), data); err != nil {
+		return fmt.Errorf("write the state of availability group %q: %w", d.Name, err)
+	}
+	return nil
+}
+
+func loadStates(folder string) ([]*durable, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list availability groups: %w", err)
+	}
+	var out []*durable
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read availability group: %w", err)
+		}
+		d := &durable{}
+		if err := json.Unmarshal(data, d); err != nil {
+			return nil, fmt.Errorf("read availability group %s: %w", path, err)
+		}
+		if d.Databases == nil {
+			d.Databases = map[uuid.UUID]*localCopy{}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// writeDurably replaces a file so that after a crash either the old or the new content is there.
+func writeDurably(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

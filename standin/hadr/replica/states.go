@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage"
+)
+
+// SynchronizationState is sys.dm_hadr_database_replica_states.synchronization_state.
+type SynchronizationState uint8
+
+// The synchronization states, with SQL Server's numbers.
+const (
+	NotSynchronizing SynchronizationState = 0
+	Synchronizing    SynchronizationState = 1
+	Synchronized     SynchronizationState = 2
+	Reverting        SynchronizationState = 3
+	Initializing     SynchronizationState = 4
+)
+
+// String is synchronization_state_desc.
+func (s SynchronizationState) String() string {
+	return [...]string{"NOT SYNCHRONIZING", "SYNCHRONIZING", "SYNCHRONIZED", "REVERTING", "INITIALIZING"}[s]
+}
+
+// States is a group as this server sees it at one moment.
+type States struct {
+	Role  Role
+	Self  uuid.UUID
+	Epoch uint32
+	// Configuration is the newest one known; on the primary the newest committed one.
+	Configuration *group.Configuration
+	// LeaseLeft is what is left of the write lease.
+	LeaseLeft time.Duration
+	// CommitPendingSince is since when a configuration is being committed; zero when none is.
+	CommitPendingSince time.Time
+	Replicas           []ReplicaState
+	Databases          []DatabaseState
+}
+
+// ReplicaState is a replica as this server sees it: its own one, and on the primary all.
+type ReplicaState struct {
+	ID        uuid.UUID
+	Local     bool
+	Role      Role
+	Connected bool
+	Joined    bool
+	Health    uint8
+	// ErrorNumber, ErrorText and ErrorTime are the last failed connection; 0 for none.
+	ErrorNumber int32
+	ErrorText   string
+	ErrorTime   time.Time
+}
+
+// DatabaseState is one copy of a database as this server sees it: its own, and on the primary all.
+type DatabaseState struct {
+	ID, Replica       uuid.UUID
+	Name              string
+	Local, Primary    bool
+	State             SynchronizationState
+	CommitParticipant bool
+	Suspended         bool
+	SuspendReason     uint8
+	Joined            bool
+	// Progress is how far the copy is; on the primary's own copy only End and Commit count.
+	Received, Hardened, Redone             storage.LSN
+	ReceivedTime, HardenedTime, RedoneTime time.Time
+	Sent                                   storage.LSN
+	SentTime                               time.Time
+	// SendQueue and RedoQueue are in KB, SendRate and RedoRate in KB/s.
+	SendQueue, SendRate, RedoQueue, RedoRate int64
+	End, Commit, Truncation, Recovery        storage.LSN
+	CommitTime                               time.Time
+	// Lag is secondary_lag_seconds; -1 when it is not known.
+	Lag int64
+	// Known is false when the primary never heard of the copy in this epoch.
+	Known bool
+}
+
+// Health is the worst over the databases: 0 not healthy, 1 partially, 2 healthy.
+const (
+	notHealthy       = 0
+	partiallyHealthy = 1
+	healthy          = 2
+)
+
+// Suspended tells whether the local copy of a database is suspended.
+func (s *States) Suspended(database string) bool {
+	for i := range s.Databases {
+		if d := &s.Databases[i]; d.Local && strings.EqualFold(d.Name, database) {
+			return d.Suspended
+		}
+	}
+	return false
+}
+
+// States describes the group.
+func (g *Group) States() *States {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &States{Role: g.role, Self: g.st.Self, Epoch: g.st.Promised, Configuration: g.configLocked()}
+	s.LeaseLeft = max(0, g.lease-bootTime())
+	l := g.lead
+	if l != nil && l.proposed != nil {
+		s.CommitPendingSince = l.proposedAt.UTC()
+	}
+	c := s.Configuration
+	for i := range c.Databases {
+		d := &c.Databases[i]
+		s.Databases = append(s.Databases, g.localStateLocked(c, d))
+		if g.role != Primary || l == nil {
+			continue
+		}
+		for j := range c.Replicas {
+			if r := &c.Replicas[j]; r.ID != g.st.Self && r.Data() {
+				s.Databases = append(s.Databases, l.remoteStateLocked(c, d, r))
+			}
+		}
+	}
+	if self := c.Replica(g.st.Self); self == nil || !self.Data() {
+		s.Databases = slices.DeleteFunc(s.Databases, func(d DatabaseState) bool { return d.Local })
+	}
+	for i := range c.Replicas {
+		r := &c.Replicas[i]
+		switch {
+		case r.ID == g.st.Self:
+			s.Replicas = append(s.Replicas, ReplicaState{ID: r.ID, Local: true, Role: g.role, Joined: true, Connected: g.connectedLocked(), Health: replicaHealth(s.Databases, r)})
+		case g.role == Primary && l != nil:
+			s.Replicas = append(s.Replicas, l.replicaStateLocked(s.Databases, r))
+		}
+	}
+	return s
+}
+
+// connectedLocked tells whether the local replica is in touch with its group.
+func (g *Group) connectedLocked() bool {
+	switch g.role {
+	case Primary:
+		return true
+	case Secondary:
+		r := g.st.Accepted.Replica(g.st.Self)
+		return r != nil && !g.contact.at.IsZero() && time.Since(g.contact.at) < r.Timeout()
+	}
+	return false
+}
+
+func (l *leadership) replicaStateLocked(all []DatabaseState, r *group.Replica) ReplicaState {
+	out := ReplicaState{ID: r.ID, Joined: r.Joined, Role: Resolving, Health: replicaHealth(all, r)}
+	if p := l.peers[r.ID]; p != nil {
+		out.Connected = p.connected && p.reply.Known && time.Since(p.lastReply) < p.timeoutLocked()
+		if out.Connected {
+			out.Role = p.reply.Role
+		}
+		if !p.connected {
+			out.ErrorNumber, out.ErrorText, out.ErrorTime = p.problem.number, p.problem.text, p.problem.at
+		}
+	}
+	if r.Mode == group.ConfigurationOnly && out.Connected {
+		out.Health = healthy
+	}
+	return out
+}
+
+// replicaHealth follows sys.dm_hadr_availability_replica_states: healthy when every database of the replica is.
+func replicaHealth(all []DatabaseState, r *group.Replica) uint8 {
+	n, good := 0, 0
+	for i := range all {
+		if all[i].Replica == r.ID {
+			n++
+			if all[i].Health(r) == healthy {
+				good++
+			}
+		}
+	}
+	switch {
+	case good == n:
+		return healthy
+	case good > 0:
+		return partiallyHealthy
+	}
+	return notHealthy
+}
+
+// Health follows sys.dm_hadr_database_replica_states.synchronization_health.
+func (d *DatabaseState) Health(r *group.Replica) uint8 {
+	switch {
+	case d.State == Synchronized, d.State == Synchronizing && r.Mode == group.Asynchronous:
+		return healthy
+	case d.State == NotSynchronizing:
+		return notHealthy
+	}
+	return partiallyHealthy
+}
+
+// localStateLocked is the local copy.
+func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) DatabaseState {
+	out := DatabaseState{ID: d.ID, Replica: g.st.Self, Name: d.Name, Local: true, Known: true, Lag: -1, Primary: g.role == Primary}
+	lc := g.st.Databases[d.ID]
+	cs := g.copyStateLocked(d.ID)
+	if lc != nil {
+		out.Joined, out.Suspended, out.SuspendReason = lc.Joined, lc.Suspended, lc.Reason
+	}
+	var db *storage.Database
+	if lc != nil {
+		db = g.host.Database(lc.Name)
+	}
+	self := c.Replica(g.st.Self)
+	switch {
+	case cs.seeding:
+		out.State = Initializing
+	case cs.reverting:
+		out.State = Reverting
+	case db == nil || lc == nil || !lc.Joined || out.Suspended:
+		out.State = NotSynchronizing
+	case g.role == Primary && self != nil && self.Mode == group.Synchronous:
+		out.State = Synchronized
+	case g.role == Primary:
+		out.State = Synchronizing
+	case g.role == Secondary && g.streams[d.ID] != nil && slices.Contains(g.st.Accepted.Database(d.ID).Synchronized, g.st.Self):
+		out.State = Synchronized
+	case g.role == Secondary && g.streams[d.ID] != nil:
+		out.State = Synchronizing
+	}
+	out.CommitParticipant = out.State == Synchronized
+	if db == nil {
+		return out
+	}
+	p := g.progressLocked(d.ID, db)
+	out.End, out.Commit, out.CommitTime = p.Received, p.Redone, p.RedoneCommit
+	out.Hardened, out.HardenedTime = p.Hardened, p.HardenedTime
+	out.Truncation = db.Log().Oldest()
+	if g.role != Primary {
+		out.Received, out.ReceivedTime = p.Received, p.ReceivedTime
+		out.Redone, out.RedoneTime = p.Redone, p.RedoneTime
+		out.RedoQueue, out.RedoRate = int64(p.RedoQueue>>10), int64(p.RedoRate>>10)
+	}
+	forks := db.Identity().Forks
+	out.Recovery = forks[len(forks)-1].Start
+	return out
+}
+
+// remoteStateLocked is a secondary's copy as the primary knows it; it goes stale when the replica is disconnected.
+func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database, r *group.Replica) DatabaseState {
+	out := DatabaseState{ID: d.ID, Replica: r.ID, Name: d.Name, Lag: -1}
+	rem := l.remotes[remoteKey{r.ID, d.ID}]
+	p := l.peers[r.ID]
+	if rem == nil {
+		return out
+	}
+	out.Known, out.Joined, out.Suspended, out.SuspendReason = true, rem.Joined, rem.Suspended || l.suspended[d.ID], rem.Reason
+	connected := p != nil && p.connected
+	switch {
+	case !connected || out.Suspended:
+		out.State = NotSynchronizing
+	case rem.Reverting:
+		out.State = Reverting
+	case slices.Contains(d.Synchronized, r.ID) && rem.streaming:
+		out.State = Synchronized
+	case rem.streaming:
+		out.State = Synchronizing
+	case l.g.m.isSeeding(l.g.st.ID, d.ID, r.ID):
+		out.State = Initializing
+	}
+	out.CommitParticipant = slices.Contains(d.Synchronized, r.ID)
+	out.Received, out.Hardened, out.Redone = rem.Received, rem.Hardened, rem.Redone
+	out.ReceivedTime, out.HardenedTime, out.RedoneTime = rem.ReceivedTime, rem.HardenedTime, rem.RedoneTime
+	out.Sent, out.SentTime = rem.sent, rem.sentTime
+	out.Commit, out.CommitTime = rem.Redone, rem.RedoneCommit
+	out.End, out.Truncation = rem.Hardened, storage.LSN{}
+	out.RedoQueue, out.RedoRate = int64(rem.RedoQueue>>10), int64(rem.RedoRate>>10)
+	out.SendRate = int64(rem.sendRate.rate >> 10)
+	if db := l.g.host.Database(d.Name); db != nil {
+		log := db.Log()
+		if end, sent := log.Bytes(log.End()), log.Bytes(rem.Hardened); end > sent {
+			out.SendQueue = int64((end - sent) >> 10)
+		}
+		applied, at := db.Applied()
+		switch {
+		case !rem.Redone.Less(applied):
+			out.Lag = 0
+		case !rem.RedoneCommit.IsZero() && at.After(rem.RedoneCommit):
+			out.Lag = int64(at.Sub(rem.RedoneCommit).Seconds())
+		}
+	}
+	return out
+}
+
+func (m *Manager) isSeeding(group, database, remote uuid.UUID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.seeding {
+		if s.Group == group && s.Database == database && s.Remote == remote && s.Ended.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// ReplicationLimit is the position up to which the log reader may read: hardened at every secondary, or, with trace flag
+// 1448, at every synchronous one. ok is false when the local replica is not primary. A secondary that was not heard of
+// since this replica became primary holds everything back.
+func (g *Group) ReplicationLimit(database string) (limit storage.LSN, ok bool) {
+	ignoreAsynchronous := g.host.TraceFlag(1448)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id, c := g.copyNamedLocked(database)
+	l := g.lead
+	if c == nil || g.role != Primary || l == nil || !l.open || !g.leaseValidLocked() {
+		return limit, false
+	}
+	db := g.host.Database(c.Name)
+	if db == nil {
+		return limit, false
+	}
+	limit = db.Log().Hardened()
+	for i := range l.committed.Replicas {
+		r := &l.committed.Replicas[i]
+		if r.ID == g.st.Self || !r.Data() || (r.Mode == group.Asynchronous && ignoreAsynchronous) {
+			continue
+		}
+		rem := l.remotes[remoteKey{r.ID, id}]
+		if rem == nil {
+			return storage.LSN{}, true
+		}
+		if rem.Hardened.Less(limit) {
+			limit = rem.Hardened
+		}
+	}
+	return limit, true
+}
