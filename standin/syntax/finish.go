@@ -81,15 +81,13 @@ func (f *finisher) statement(s *ast.Statement) {
 }
 
 func (f *finisher) replace(s *ast.Statement, n *ast.RevertStatement) {
-	offset := n.StartOffset - f.batch.offsets.shift
+	offset := f.batch.offsets.original(n.StartOffset)
 	node, ok := f.nodes[offset]
 	if !ok {
 		f.refuseAt(n)
 		return
 	}
-	if f.batch.offsets.shift > 0 {
-		fragment(node).StartOffset += f.batch.offsets.shift
-	}
+	fragment(node).StartOffset = n.StartOffset
 	delete(f.nodes, offset)
 	*s = node
 }

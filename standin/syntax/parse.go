@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sqlc-dev/teesql/ast"
 	teeparser "github.com/sqlc-dev/teesql/parser"
@@ -39,16 +38,14 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err := impossiblePair(tokens, inside); err != nil {
 		return nil, err
 	}
-	shift := 0
-	if startsWithProcedureName(tokens) {
-		source = implicitExecute + source
-		shift = len(implicitExecute)
-	}
-	script, err := parseOrdinary(source, shift, text, tokens)
+	o := newOffsets(text)
+	implicit := startsWithProcedureName(tokens)
+	source = o.amend(source, tokens, inside, implicit)
+	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
 		return nil, err
 	}
-	batch := &Batch{Text: text, offsets: newOffsets(text, shift)}
+	batch := &Batch{Text: text, offsets: o}
 	if len(script.Batches) > 1 {
 		return nil, nearWord(tokens, "GO")
 	}
@@ -56,7 +53,7 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 		return batch, nil
 	}
 	list := script.Batches[0].Statements
-	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: shift > 0}
+	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit}
 	f.list(list, true)
 	if f.err != nil {
 		return nil, f.err
@@ -105,13 +102,13 @@ func fragment(node any) *ast.Fragment {
 }
 
 // parseOrdinary runs teesql and turns its errors (and panics, which malformed text must not reach a client with) into
-// SQL Server's. source may be longer than text by shift bytes at its front.
-func parseOrdinary(source string, shift int, text string, tokens []token) (*ast.Script, *sqlerr.Error) {
+// SQL Server's.
+func parseOrdinary(source string, o *offsets, tokens []token) (*ast.Script, *sqlerr.Error) {
 	script, message := teesql(source)
 	if message == "" {
 		return script, nil
 	}
-	return nil, nearFailure(source, shift, message, tokens)
+	return nil, nearFailure(source, o, message, tokens)
 }
 
 func teesql(source string) (script *ast.Script, message string) {
@@ -129,14 +126,10 @@ func teesql(source string) (script *ast.Script, message string) {
 
 // nearFailure finds the token that teesql stopped at: its errors give no position, so it is the last token of the
 // shortest prefix of the text that fails with the very same message.
-func nearFailure(source string, shift int, message string, tokens []token) *sqlerr.Error {
+func nearFailure(source string, o *offsets, message string, tokens []token) *sqlerr.Error {
 	last := len(tokens) - 1
 	n := sort.Search(last, func(i int) bool {
-		end := tokens[i].end + shift
-		if end > len(source) {
-			end = len(source)
-		}
-		_, m := teesql(source[:end])
+		_, m := teesql(source[:min(o.sourceByte(tokens[i].end), len(source))])
 		return m == message
 	})
 	return near(tokens, n)
@@ -226,64 +219,4 @@ func startsWithProcedureName(tokens []token) bool {
 		}
 	}
 	return true
-}
-
-// offsets translates positions as teesql counts them (UTF-16 code units) to bytes of the batch's text.
-type offsets struct {
-	text  string
-	shift int
-	ascii bool
-	bytes []int // by code unit, when the text isn't all ASCII
-}
-
-func newOffsets(text string, shift int) *offsets {
-	o := &offsets{text: text, shift: shift, ascii: true}
-	for i := 0; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf {
-			o.ascii = false
-			break
-		}
-	}
-	if o.ascii {
-		return o
-	}
-	for i, r := range text {
-		o.bytes = append(o.bytes, i)
-		if r > 0xFFFF {
-			o.bytes = append(o.bytes, i)
-		}
-	}
-	o.bytes = append(o.bytes, len(text))
-	return o
-}
-
-func (o *offsets) byteAt(unit int) int {
-	unit -= o.shift
-	if unit < 0 {
-		return 0
-	}
-	if o.ascii {
-		return min(unit, len(o.text))
-	}
-	return o.bytes[min(unit, len(o.bytes)-1)]
-}
-
-func (o *offsets) slice(start, end int) string {
-	from, to := o.byteAt(start), o.byteAt(end)
-	if to < from {
-		return ""
-	}
-	return o.text[from:to]
-}
-
-// units counts the UTF-16 code units of s.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n++
-		if r > 0xFFFF {
-			n++
-		}
-	}
-	return n
 }

@@ -49,6 +49,20 @@ func TestLinesAndTexts(t *testing.T) {
 	g.Expect(syntax.IsOwn(b.Statements[0].Node)).To(BeFalse())
 }
 
+func TestTextsAroundWhatIsWrittenOut(t *testing.T) {
+	g := NewWithT(t)
+	b, err := syntax.Parse("sp_who 'é'; SELECT .5, N'😀', -.25; REVERT; SELECT .5 AS b")
+	g.Expect(err).To(BeNil())
+	var texts []string
+	for _, s := range b.Statements {
+		texts = append(texts, s.Text)
+	}
+	g.Expect(texts).To(Equal([]string{"sp_who 'é'", "SELECT .5, N'😀', -.25", "REVERT", "SELECT .5 AS b"}))
+	_, err = syntax.Parse("SELECT .5,\n.5 x y z")
+	g.Expect(err).NotTo(BeNil())
+	g.Expect(err.Line).To(BeEquivalentTo(2))
+}
+
 func TestOwnStatementsStandInsideOthers(t *testing.T) {
 	g := NewWithT(t)
 	b, err := syntax.Parse(`IF NOT EXISTS (SELECT 1 FROM sys.sql_logins WHERE name = N'a')

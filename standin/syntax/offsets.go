@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// offsets translates positions as teesql counts them (UTF-16 code units of the text it was given) to bytes of the batch.
+type offsets struct {
+	text  string
+	ascii bool
+	bytes []int // by code unit, when the text isn't all ASCII
+	// inserted are the places where teesql's text has more than the batch.
+	inserted []insertion
+}
+
+// insertion is text before a byte of the batch: length ASCII characters at unit of teesql's text.
+type insertion struct{ unit, byte, length int }
+
+func newOffsets(text string) *offsets {
+	o := &offsets{text: text, ascii: true}
+	for i := 0; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf {
+			o.ascii = false
+			break
+		}
+	}
+	if o.ascii {
+		return o
+	}
+	for i, r := range text {
+		o.bytes = append(o.bytes, i)
+		if r > 0xFFFF {
+			o.bytes = append(o.bytes, i)
+		}
+	}
+	o.bytes = append(o.bytes, len(text))
+	return o
+}
+
+// amend writes out what teesql wants written: EXECUTE before a batch that begins with a procedure's name, and the zero
+// before a decimal point. source has the batch's code units, if not its bytes, up to each place.
+func (o *offsets) amend(source string, tokens []token, inside []bool, implicit bool) string {
+	if implicit {
+		o.inserted = append(o.inserted, insertion{0, 0, len(implicitExecute)})
+	}
+	var out strings.Builder
+	if implicit {
+		out.WriteString(implicitExecute)
+	}
+	copied, added := 0, out.Len()
+	for i, t := range tokens {
+		if inside[i] || t.kind != tokenNumber || t.text[0] != '.' {
+			continue
+		}
+		unit := units(o.text[:t.pos])
+		at := byteOfUnit(source, unit)
+		out.WriteString(source[copied:at])
+		out.WriteByte('0')
+		copied = at
+		o.inserted = append(o.inserted, insertion{unit + added, t.pos, 1})
+		added++
+	}
+	if len(o.inserted) == 0 {
+		return source
+	}
+	out.WriteString(source[copied:])
+	return out.String()
+}
+
+// byteOfUnit is the byte where a code unit of s begins.
+func byteOfUnit(s string, unit int) int {
+	n := 0
+	for i, r := range s {
+		if n >= unit {
+			return i
+		}
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return len(s)
+}
+
+// original is the unit of the batch that a unit of teesql's text stands for.
+func (o *offsets) original(unit int) int {
+	less := 0
+	for _, in := range o.inserted {
+		if unit >= in.unit+in.length {
+			less += in.length
+		} else if unit > in.unit {
+			less += unit - in.unit
+		}
+	}
+	return unit - less
+}
+
+// sourceByte is, for a batch of ASCII, the byte of teesql's text that a byte of the batch became; for others it is close.
+func (o *offsets) sourceByte(pos int) int {
+	at := pos
+	for _, in := range o.inserted {
+		if in.byte <= pos {
+			at += in.length
+		}
+	}
+	return at
+}
+
+func (o *offsets) byteAt(unit int) int {
+	unit = max(o.original(unit), 0)
+	if o.ascii {
+		return min(unit, len(o.text))
+	}
+	return o.bytes[min(unit, len(o.bytes)-1)]
+}
+
+func (o *offsets) slice(start, end int) string {
+	from, to := o.byteAt(start), o.byteAt(end)
+	if to < from {
+		return ""
+	}
+	return o.text[from:to]
+}
+
+// units counts the UTF-16 code units of s.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}
