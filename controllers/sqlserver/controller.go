@@ -139,6 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if err := r.hub.Get(ctx, request.NamespacedName, &server); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.connector.Forget(request.Namespace, v1alpha1.ServerName(request.Name))
+			unmeasure(request.Namespace, request.Name)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read SQLServer %s: %w", request.NamespacedName, err)

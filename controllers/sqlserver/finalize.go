@@ -62,6 +62,9 @@ func (r *Reconciler) remove(ctx context.Context, server *v1alpha1.SQLServer) (*c
 	if len(d.References) > 0 {
 		return deleting("the server is still named by " + strings.Join(d.References, ", ") + "; delete or change them first"), nil
 	}
+	if errors.Is(err, sites.ErrUnknownSite) {
+		return deleting(fmt.Sprintf("%v: declare the Site again; with lifecycle Lost if it is gone for good, which keeps nothing waiting", err)), nil
+	}
 	if err != nil {
 		o := conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
 			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", server.Spec.Site, err))
@@ -77,6 +80,9 @@ func (r *Reconciler) remove(ctx context.Context, server *v1alpha1.SQLServer) (*c
 	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace, Name: confName(server.Name)}}
 	if err := client.IgnoreNotFound(member.Client.Delete(ctx, conf)); err != nil {
 		return nil, fmt.Errorf("delete ConfigMap %s: %w", conf.Name, err)
+	}
+	if err := removeAccount(ctx, member, d); err != nil {
+		return nil, err
 	}
 	if server.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
 		return nil, nil

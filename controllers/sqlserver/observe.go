@@ -48,7 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*
 		return w, nil
 	}
 	w.desired = desire(server, w.member.Site, r.agentImage, around)
-	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeWorkload} {
+	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeAccount, r.observeWorkload} {
 		if err := read(ctx, w); err != nil {
 			if unreachable(err) {
 				// The site fell silent in between; its heartbeat will say so too.

@@ -45,6 +45,9 @@ func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.P
 	if e.Err != nil {
 		return e
 	}
+	// What can't be read is unknown; the plan takes it for the worse.
+	groups, err := mssql.ReadGroupNames(ctx, asked)
+	e.Groups, e.GroupsKnown = groups, err == nil
 	if e.TempDB, e.Err = mssql.ReadTempDBFiles(ctx, asked); e.Err != nil {
 		return e
 	}

@@ -40,6 +40,7 @@ type Observed struct {
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
 
+	Account     Account
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet
 	Pod         *corev1.Pod
@@ -63,6 +64,9 @@ type Engine struct {
 	Permissions map[string][]string
 	// Sysadmins are the members of the server role sysadmin.
 	Sysadmins []string
+	// Groups are the availability groups of which the instance hosts a replica; nil when GroupsKnown is false.
+	Groups      []string
+	GroupsKnown bool
 	// TempDB has the files of tempdb.
 	TempDB []mssql.TempDBFile
 }

@@ -179,6 +179,7 @@ func planWorkload(d Desired, o Observed, decision placement.Decision, p *Plan) b
 	if o.StatefulSet != nil && !owned(d, o.StatefulSet.Labels) {
 		return p.settle(foreign("StatefulSet", o.StatefulSet.Name, d))
 	}
+	planAccount(d, o, p)
 	conf := stamp(configMap(d))
 	if why := drift(conf, o.ConfigMap); why != "" {
 		p.add(ApplyObject{Object: conf, Reason: why})

@@ -73,7 +73,7 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 	if moved == "" || o.Pod == nil {
 		return true
 	}
-	if len(d.Groups) > 0 {
+	if len(hosted(d, o)) > 0 {
 		p.Pending = moved + "; the server is in a group, so its pod is not restarted behind it"
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 	"geosql.dev/operator/internal/placement"
 )
 
-// planRestart replaces a pod that was started from an older template: at once when the server is in no group or its
+// planRestart replaces a pod that was started from an older template: at once when the server hosts no group or its
 // engine has never run, else a person or the group's failover decides. The sidecar alone is not worth a restart.
 func planRestart(d Desired, o Observed, p *Plan) bool {
 	pod := o.Pod
@@ -29,13 +29,23 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 		p.Pending = why + "; it takes effect when the pod next starts"
 		return true
 	}
-	if len(d.Groups) > 0 && engineHasRun(pod) {
+	if groups := hosted(d, o); len(groups) > 0 && engineHasRun(pod) {
 		p.Pending = fmt.Sprintf("%s; the server is in group %s, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s",
-			why, strings.Join(d.Groups, ", "), pod.Name)
+			why, strings.Join(groups, ", "), pod.Name)
 		return true
 	}
 	p.add(RestartPod{Name: pod.Name, UID: pod.UID, Reason: why})
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+// hosted are the groups behind whose back the pod must not be restarted: those that the engine says it hosts, else, when
+// it does not answer, those that are declared. A group that is declared and not made yet holds up no restart; its
+// listener's name comes into the certificate that way.
+func hosted(d Desired, o Observed) []string {
+	if o.Engine.Asked && o.Engine.Err == nil && o.Engine.GroupsKnown {
+		return o.Engine.Groups
+	}
+	return d.Groups
 }
 
 func restartReason(want, have map[string]string) string {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +107,12 @@ func (e *environ) do(t *testing.T, step Step) {
 					o.Claims[role] = obj.DeepCopy()
 				}
 			}
+		case *corev1.ServiceAccount:
+			o.Account.ServiceAccount = obj.DeepCopy()
+		case *rbacv1.Role:
+			o.Account.Role = obj.DeepCopy()
+		case *rbacv1.RoleBinding:
+			o.Account.Binding = obj.DeepCopy()
 		case *corev1.ConfigMap:
 			o.ConfigMap = obj.DeepCopy()
 		case *appsv1.StatefulSet:
@@ -150,6 +157,7 @@ func (e *environ) startPod() {
 	if !e.o.Engine.Asked {
 		e.o.Engine = Engine{
 			Asked:       true,
+			GroupsKnown: true,
 			Instance:    mssql.Instance{ServerName: "TUKPUB-0", NetworkName: "tukpub-0", ProductVersion: "16.0.4000.0", Engine: "an engine"},
 			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
 			Permissions: map[string][]string{}, Refused: map[credentials.Role]error{},
@@ -228,7 +236,7 @@ func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
 			e.do(t, s)
 		}
 	}
-	t.Fatalf("the plan does not come to an end: %q", done)
+	t.Fatalf("the plan does not come to an end: %q ...", done[len(done)-8:])
 	return Plan{}, nil
 }
 
@@ -374,11 +382,39 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "and waits behind a group",
 			change: func(e *environ) {
-				e.d.Groups = []string{"content"}
+				e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
 			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group content",
+		},
+		{
+			name: "and behind one that nobody declares",
+			change: func(e *environ) {
+				e.o.Engine.Groups = []string{"theirs"}
+				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group theirs",
+		},
+		{
+			name: "and behind a declared one while the engine does not answer",
+			change: func(e *environ) {
+				e.d.Groups = []string{"content"}
+				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unknown, Err: errors.New("deadline")}
+				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering, pending: "the server is in group content",
+		},
+		{
+			name: "a group that is not made yet holds up no restart: its listener's name must come into the certificate",
+			change: func(e *environ) {
+				e.d.Groups, e.d.Listeners = []string{"content"}, []string{"content"}
+				e.do(t, IssueCertificate{Names: e.d.certificateNames()})
+				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the certificate changed"},
 		},
 		{
 			name: "unless its engine has never run",

@@ -28,8 +28,6 @@ const (
 	userID = 10001
 	// gracePeriod is how long the engine may take to write its checkpoint when the pod ends.
 	gracePeriod = 60
-	// serviceAccount of the pods; `kubectl geosql site join` makes it in each allowed namespace.
-	serviceAccount = "geosql-agent"
 	// tokenDir is where client libraries look for a pod's token.
 	tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenLife is the life of the sidecar's token; the kubelet renews it.
@@ -52,7 +50,7 @@ func podSpec(d Desired, terms []corev1.NodeSelectorTerm) corev1.PodSpec {
 		Containers:                    []corev1.Container{engineContainer(d), agentContainer(d)},
 		Volumes:                       podVolumes(d),
 		ShareProcessNamespace:         ptr.To(true),
-		ServiceAccountName:            serviceAccount,
+		ServiceAccountName:            credentials.OrdersName(d.name()),
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](gracePeriod),
@@ -168,8 +166,11 @@ func agentContainer(d Desired) corev1.Container {
 		Image:           d.AgentImage,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:            []string{"agent", "--server-name=" + d.host(), "--namespace=" + d.Server.Namespace},
-		Ports:           []corev1.ContainerPort{{Name: "agent", ContainerPort: agent.Port, Protocol: corev1.ProtocolTCP}},
-		ReadinessProbe:  probe("/readyz", 2, 2),
+		Env: []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
+		}}},
+		Ports:          []corev1.ContainerPort{{Name: "agent", ContainerPort: agent.Port, Protocol: corev1.ProtocolTCP}},
+		ReadinessProbe: probe("/readyz", 2, 2),
 		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.
 		LivenessProbe: probe("/livez", 10, 6),
 		Resources: corev1.ResourceRequirements{

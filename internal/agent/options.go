@@ -25,6 +25,8 @@ const (
 	PasswordDir = "/etc/geosql/agent"
 	// Port of the sidecar.
 	Port = 8443
+	// PodUIDVariable is the environment variable with the pod's UID.
+	PodUIDVariable = "POD_UID"
 )
 
 // Options of the sidecar.

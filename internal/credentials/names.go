@@ -73,5 +73,9 @@ func PasswordsName(server v1alpha1.ServerName) string { return string(server) + 
 // spec.tls names a Secret of the user's has its copy under this name at the site.
 func CertificateName(server v1alpha1.ServerName) string { return string(server) + "-tls" }
 
+// OrdersName is the name of the Secret, at the server's site, with the orders of its sidecar, and of the ServiceAccount
+// that may read it.
+func OrdersName(server v1alpha1.ServerName) string { return string(server) + "-agent" }
+
 // HostName is the instance's name, "<object name>-0".
 func HostName(server v1alpha1.ServerName) string { return string(server) + "-0" }

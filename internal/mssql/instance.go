@@ -45,3 +45,17 @@ func ReadInstance(ctx context.Context, q Querier) (Instance, error) {
 	i.Engine = strings.TrimSpace(i.Engine)
 	return i, nil
 }
+
+// ReadGroupNames reads the names of the availability groups of which the instance hosts a replica.
+func ReadGroupNames(ctx context.Context, q Querier) ([]string, error) {
+	var names []string
+	err := q.Query(ctx, tsql.GroupNames().Because("read the names of the availability groups"), func(r Row) error {
+		var name string
+		if err := r.Scan(&name); err != nil {
+			return err
+		}
+		names = append(names, name)
+		return nil
+	})
+	return names, err
+}

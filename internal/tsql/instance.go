@@ -37,3 +37,7 @@ FROM sys.server_role_members AS x
 JOIN sys.server_principals AS r ON r.principal_id = x.role_principal_id
 JOIN sys.server_principals AS m ON m.principal_id = x.member_principal_id`)
 }
+
+// GroupNames reads the names of the availability groups of which the instance hosts a replica.
+// Source: docs/relational-databases/system-catalog-views/sys-availability-groups-transact-sql.md.
+func GroupNames() Statement { return text("SELECT name FROM sys.availability_groups") }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Account is what the sidecar acts as at its site: a ServiceAccount of its server that may read the Secret with the
+// sidecar's orders and nothing else.
+type Account struct {
+	ServiceAccount *corev1.ServiceAccount
+	Role           *rbacv1.Role
+	Binding        *rbacv1.RoleBinding
+}
+
+// account as it should be.
+func account(d Desired) Account {
+	name := credentials.OrdersName(d.name())
+	return Account{
+		ServiceAccount: stamp(&corev1.ServiceAccount{
+			TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta:                   meta(d, name),
+			AutomountServiceAccountToken: ptr.To(false),
+		}),
+		Role: stamp(&rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+			ObjectMeta: meta(d, name),
+			Rules: []rbacv1.PolicyRule{{
+				// list and watch are granted for a field selector on the one name
+				// (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch"},
+			}},
+		}),
+		Binding: stamp(&rbacv1.RoleBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+			ObjectMeta: meta(d, name),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: d.Server.Namespace}},
+		}),
+	}
+}
+
+// planAccount adds the steps that make the account so.
+func planAccount(d Desired, o Observed, p *Plan) {
+	want := account(d)
+	for _, one := range []struct{ want, have client.Object }{
+		{want.ServiceAccount, o.Account.ServiceAccount}, {want.Role, o.Account.Role}, {want.Binding, o.Account.Binding},
+	} {
+		if why := drift(one.want, one.have); why != "" {
+			p.add(ApplyObject{Object: one.want, Reason: why})
+		}
+	}
+}
+
+// observeAccount reads the account from the API server: the kinds are not among those that are watched at sites.
+func (r *Reconciler) observeAccount(ctx context.Context, w *world) error {
+	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: credentials.OrdersName(w.desired.name())}
+	var (
+		serviceAccount corev1.ServiceAccount
+		role           rbacv1.Role
+		binding        rbacv1.RoleBinding
+	)
+	read := func(obj client.Object, keep func()) error {
+		err := w.member.APIReader.Get(ctx, key, obj)
+		if err == nil {
+			keep()
+			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("read %T %s at site %s: %w", obj, key, w.member.Name(), err)
+	}
+	a := &w.observed.Account
+	if err := read(&serviceAccount, func() { a.ServiceAccount = &serviceAccount }); err != nil {
+		return err
+	}
+	if err := read(&role, func() { a.Role = &role }); err != nil {
+		return err
+	}
+	return read(&binding, func() { a.Binding = &binding })
+}
+
+// removeAccount deletes the account and the orders, which are worth nothing without the pod.
+func removeAccount(ctx context.Context, member *sites.Member, d Desired) error {
+	a := account(d)
+	orders := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: credentials.OrdersName(d.name())}}
+	for _, obj := range []client.Object{a.Binding, a.Role, a.ServiceAccount, orders} {
+		if err := client.IgnoreNotFound(member.Client.Delete(ctx, obj)); err != nil {
+			return fmt.Errorf("delete %T %s: %w", obj, obj.GetName(), err)
+		}
+	}
+	return nil
+}
