@@ -5,9 +5,12 @@ package main
 import (
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/security"
 )
 
 // extensions are installed into the instance in this order. A new one is a line here.
 func extensions(settings *config.Settings) []engine.Extension {
-	return []engine.Extension{}
+	return []engine.Extension{
+		security.New(security.Options{SAPassword: settings.Password}),
+	}
 }

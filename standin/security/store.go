@@ -280,6 +280,11 @@ func (e *Extension) reading(ctx context.Context, s *engine.Session, db *engine.D
 		return fmt.Errorf("read the security catalog of %q: %w", db.Name(), err)
 	}
 	defer reader.Release()
+	leave, err := reader.Use(ctx)
+	if err != nil {
+		return fmt.Errorf("read the security catalog of %q: %w", db.Name(), err)
+	}
+	defer leave()
 	return f(reader.Conn())
 }
 
