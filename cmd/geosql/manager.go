@@ -100,11 +100,17 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err
 		}
+		if err := admission.Register(local); err != nil {
+			return err
+		}
 		if err := local.AddReadyzCheck("webhook", local.GetWebhookServer().StartedChecker()); err != nil {
 			return err
 		}
 	}
 	if err := local.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := local.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {

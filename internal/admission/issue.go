@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
 	"net/http"
 	"time"
 
@@ -23,8 +24,13 @@ const (
 	leafLife = 365 * 24 * time.Hour
 )
 
-// host is the name under which the API server calls.
-func (s *Serving) host() string { return s.opts.Service + "." + s.opts.Namespace + ".svc" }
+// host is the name or address under which the API server calls.
+func (s *Serving) host() string {
+	if s.opts.Host != "" {
+		return s.opts.Host
+	}
+	return s.opts.Service + "." + s.opts.Namespace + ".svc"
+}
 
 // ready says whether a certificate is shown.
 func (s *Serving) ready(*http.Request) error {
@@ -66,11 +72,15 @@ func (s *Serving) issue(old map[string][]byte, now time.Time) (map[string][]byte
 	template := &x509.Certificate{
 		SerialNumber: serial(now),
 		Subject:      pkix.Name{CommonName: s.host()},
-		DNSNames:     []string{s.host(), s.opts.Service + "." + s.opts.Namespace, s.host() + ".cluster.local"},
 		NotBefore:    now.Add(-time.Hour),
 		NotAfter:     now.Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(s.host()); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{s.host()}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
 	if err != nil {

@@ -43,6 +43,8 @@ type ServingOptions struct {
 	Namespace string
 	// Service of the webhooks in it.
 	Service string
+	// Host, a name or an IP address, at which the API server calls when that is not the Service.
+	Host string
 }
 
 // Serving keeps the certificate of the webhook server: issued by a CA of its own that lives in a Secret, renewed when

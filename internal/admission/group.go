@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// listenerServices are the Services of a group: for writers and for readers.
+func listenerServices(g *v1alpha1.AvailabilityGroup) []string {
+	name := g.Name
+	if g.Spec.Listener != nil && g.Spec.Listener.Name != "" {
+		name = g.Spec.Listener.Name
+	}
+	return []string{name, name + "-ro"}
+}
+
+// group checks an AvailabilityGroup against the other objects.
+func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	errs := w.voters(at.Child("voters"), g)
+	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
+	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
+	for _, p := range sorted(w.Publications) {
+		if string(p.Spec.Publisher.AvailabilityGroup) != g.Name {
+			continue
+		}
+		if g.Spec.Contained {
+			errs = append(errs, field.Forbidden(at.Child("contained"), fmt.Sprintf("Publication %s publishes from this group, and a contained group cannot take part in replication", p.Name)))
+		}
+		if d := w.Distributors[string(p.Spec.Distributor)]; d != nil && hosts(g, d.Spec.Server) {
+			errs = append(errs, field.Forbidden(at.Child("replicas"), hostsMessage(d, g, p.Name)))
+		}
+	}
+	for _, s := range sorted(w.Subscriptions) {
+		if g.Spec.Contained && string(s.Spec.Subscriber.AvailabilityGroup) == g.Name {
+			errs = append(errs, field.Forbidden(at.Child("contained"), fmt.Sprintf("Subscription %s is to this group, and a contained group cannot take part in replication", s.Name)))
+		}
+	}
+	return errs
+}
+
+func hosts(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
+	return slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == server })
+}
+
+func hostsMessage(d *v1alpha1.Distributor, g *v1alpha1.AvailabilityGroup, publication string) string {
+	return fmt.Sprintf("Distributor %s runs on %s, which hosts a replica of AvailabilityGroup %s, and Publication %s publishes from that group through it: the distributor must be on a server outside the group",
+		d.Name, d.Spec.Server, g.Name, publication)
+}
+
+// voters refuses one API server that would vote twice.
+func (w *World) voters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]v1alpha1.SiteName{}
+	for i, voter := range g.Spec.Voters {
+		s := w.Sites[string(voter)]
+		if s == nil || s.Status.ClusterUID == "" {
+			continue
+		}
+		if other, ok := seen[s.Status.ClusterUID]; ok {
+			errs = append(errs, field.Invalid(at.Index(i), voter, fmt.Sprintf("is the same API server as voter %s, which would vote twice: each voter must be another cluster", other)))
+		}
+		seen[s.Status.ClusterUID] = voter
+	}
+	return errs
+}
+
+// listener refuses a name that another group's listener or a server has.
+func (w *World) listener(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	mine := listenerServices(g)
+	var errs field.ErrorList
+	for _, other := range sorted(w.Groups) {
+		if other.Name == g.Name {
+			continue
+		}
+		for _, service := range listenerServices(other) {
+			if slices.Contains(mine, service) {
+				errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("its Services are %s, and AvailabilityGroup %s has %s", strings.Join(mine, " and "), other.Name, service)))
+			}
+		}
+	}
+	for name := range w.Servers {
+		if slices.Contains(mine, name+"-0") {
+			errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("SQLServer %s has the Service %s-0", name, name)))
+		}
+	}
+	return errs
+}
+
+// groupDatabases refuses a database that a server would have in two groups.
+func (w *World) groupDatabases(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	var errs field.ErrorList
+	for _, other := range sorted(w.Groups) {
+		if other.Name == g.Name {
+			continue
+		}
+		for i, db := range g.Spec.Databases {
+			taken := slices.ContainsFunc(other.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(db)) })
+			if !taken {
+				continue
+			}
+			for _, r := range g.Spec.Replicas {
+				if hosts(other, r.Server) {
+					errs = append(errs, field.Invalid(at.Index(i), db, fmt.Sprintf("is in AvailabilityGroup %s, which server %s hosts too: a database can be in one group", other.Name, r.Server)))
+					break
+				}
+			}
+		}
+	}
+	return errs
+}

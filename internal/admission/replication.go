@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// publisherName names a publisher or subscriber in a message.
+func publisherName(p v1alpha1.ServerOrGroup) string {
+	if p.AvailabilityGroup != "" {
+		return "AvailabilityGroup " + string(p.AvailabilityGroup)
+	}
+	return "SQLServer " + string(p.Server)
+}
+
+// distributor checks a Distributor against the other objects.
+func (w *World) distributor(at *field.Path, d *v1alpha1.Distributor) field.ErrorList {
+	var errs field.ErrorList
+	for _, other := range sorted(w.Distributors) {
+		if other.Name != d.Name && other.Spec.Server == d.Spec.Server {
+			errs = append(errs, field.Duplicate(at.Child("server"), fmt.Sprintf("%s is Distributor %s already: an instance is one distributor", d.Spec.Server, other.Name)))
+		}
+	}
+	for _, p := range sorted(w.Publications) {
+		if string(p.Spec.Distributor) != d.Name {
+			continue
+		}
+		if g := w.Groups[string(p.Spec.Publisher.AvailabilityGroup)]; g != nil && hosts(g, d.Spec.Server) {
+			errs = append(errs, field.Invalid(at.Child("server"), d.Spec.Server, hostsMessage(d, g, p.Name)))
+		}
+		if !admits(d, p.Spec.Publisher) {
+			errs = append(errs, field.Invalid(at.Child("publishers"), len(d.Spec.Publishers), fmt.Sprintf("%s must stay listed: Publication %s publishes from it through this distributor", publisherName(p.Spec.Publisher), p.Name)))
+		}
+	}
+	return errs
+}
+
+// admits reports whether a publisher may use a distributor; an empty list admits everybody.
+func admits(d *v1alpha1.Distributor, p v1alpha1.ServerOrGroup) bool {
+	return len(d.Spec.Publishers) == 0 || slices.Contains(d.Spec.Publishers, p)
+}
+
+// publication checks a Publication against the other objects.
+func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.ErrorList {
+	var errs field.ErrorList
+	group := w.Groups[string(p.Spec.Publisher.AvailabilityGroup)]
+	if group != nil && group.Spec.Contained {
+		errs = append(errs, field.Invalid(at.Child("publisher", "availabilityGroup"), group.Name, "is contained, and a contained group cannot take part in replication: use a group that is not"))
+	}
+	if w.strict && group != nil && !inGroup(group, p.Spec.Database) {
+		errs = append(errs, field.NotSupported(at.Child("database"), p.Spec.Database, group.Spec.Databases))
+	}
+	if d := w.Distributors[string(p.Spec.Distributor)]; d != nil {
+		if group != nil && hosts(group, d.Spec.Server) {
+			errs = append(errs, field.Invalid(at.Child("distributor"), d.Name, hostsMessage(d, group, p.Name)))
+		}
+		if !admits(d, p.Spec.Publisher) {
+			errs = append(errs, field.Invalid(at.Child("distributor"), d.Name, fmt.Sprintf("does not admit %s: add it to the Distributor's spec.publishers", publisherName(p.Spec.Publisher))))
+		}
+	}
+	for _, other := range sorted(w.Publications) {
+		if other.Name != p.Name && other.Spec.Publisher == p.Spec.Publisher && other.Spec.Distributor != p.Spec.Distributor {
+			errs = append(errs, field.Invalid(at.Child("distributor"), p.Spec.Distributor, fmt.Sprintf("%s uses Distributor %s for Publication %s: a publisher has one distributor", publisherName(p.Spec.Publisher), other.Spec.Distributor, other.Name)))
+		}
+	}
+	errs = append(errs, w.profile(at.Child("logReaderProfile"), p.Spec.LogReaderProfile, v1alpha1.AgentLogReader)...)
+	errs = append(errs, w.profile(at.Child("snapshotProfile"), p.Spec.SnapshotProfile, v1alpha1.AgentSnapshot)...)
+	return errs
+}
+
+func inGroup(g *v1alpha1.AvailabilityGroup, database v1alpha1.DatabaseName) bool {
+	return slices.ContainsFunc(g.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(database)) })
+}
+
+// profile refuses an AgentProfile that is for another agent.
+func (w *World) profile(at *field.Path, name v1alpha1.ObjectName, agent v1alpha1.ReplicationAgent) field.ErrorList {
+	p := w.Profiles[string(name)]
+	if p == nil || p.Spec.Agent == agent {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("is a profile for the %s agent: one with agent %s is needed", p.Spec.Agent, agent))}
+}
+
+// subscription checks a Subscription against the other objects.
+func (w *World) subscription(at *field.Path, s *v1alpha1.Subscription) field.ErrorList {
+	errs := w.profile(at.Child("profile"), s.Spec.Profile, v1alpha1.AgentDistribution)
+	if g := w.Groups[string(s.Spec.Subscriber.AvailabilityGroup)]; g != nil && g.Spec.Contained {
+		errs = append(errs, field.Invalid(at.Child("subscriber", "availabilityGroup"), g.Name, "is contained, and a contained group cannot take part in replication: use a group that is not"))
+	}
+	for _, other := range sorted(w.Subscriptions) {
+		if other.Name != s.Name && other.Spec.Publication == s.Spec.Publication && other.Spec.Subscriber == s.Spec.Subscriber &&
+			strings.EqualFold(string(other.Spec.Database), string(s.Spec.Database)) {
+			errs = append(errs, field.Duplicate(at.Child("database"), fmt.Sprintf("%s: Subscription %s delivers the same publication there", s.Spec.Database, other.Name)))
+		}
+	}
+	p := w.Publications[string(s.Spec.Publication)]
+	if p == nil || !strings.EqualFold(string(p.Spec.Database), string(s.Spec.Database)) {
+		return errs
+	}
+	if w.overlap(p.Spec.Publisher, s.Spec.Subscriber) {
+		errs = append(errs, field.Invalid(at.Child("database"), s.Spec.Database, fmt.Sprintf("is the published database itself: %s publishes it", publisherName(p.Spec.Publisher))))
+	}
+	return errs
+}
+
+// overlap reports whether two of publisher and subscriber have a server in common.
+func (w *World) overlap(a, b v1alpha1.ServerOrGroup) bool {
+	servers := func(x v1alpha1.ServerOrGroup) []v1alpha1.ServerName {
+		if x.Server != "" {
+			return []v1alpha1.ServerName{x.Server}
+		}
+		var list []v1alpha1.ServerName
+		if g := w.Groups[string(x.AvailabilityGroup)]; g != nil {
+			for _, r := range g.Spec.Replicas {
+				list = append(list, r.Server)
+			}
+		}
+		return list
+	}
+	other := servers(b)
+	return slices.ContainsFunc(servers(a), func(s v1alpha1.ServerName) bool { return slices.Contains(other, s) })
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssqlconf"
+)
+
+// setting is the form of a key of mssql.conf, section.key (docs/linux/sql-server-linux-configure-mssql-conf.md).
+var setting = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9_/-]+$`)
+
+// server checks a SQLServer against what it was before and the other objects.
+func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorList {
+	errs := configuration(at.Child("mssqlConf"), s.Spec.MSSQLConf)
+	errs = append(errs, memory(at, &s.Spec)...)
+	errs = append(errs, w.serverNameFree(s.Name)...)
+	if !w.strict {
+		errs = append(errs, sizes(at.Child("storage"), s.Spec.Storage)...)
+	}
+	if old != nil {
+		errs = append(errs, volumes(at.Child("storage"), old.Spec.Storage, s.Spec.Storage)...)
+	}
+	return errs
+}
+
+// configuration refuses settings that the operator manages: the engine would obey the one and the operator believe the
+// other.
+func configuration(at *field.Path, conf map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
+		switch {
+		case !setting.MatchString(key):
+			errs = append(errs, field.Invalid(at.Key(key), key, `a setting is written "section.key", such as "memory.enablecontainersharedmemory"`))
+		case mssqlconf.Managed(key):
+			errs = append(errs, field.Forbidden(at.Key(key), "the operator manages this setting, as it does: "+strings.Join(mssqlconf.Managers(), ", ")))
+		case strings.ContainsAny(conf[key], "\n\r"):
+			errs = append(errs, field.Invalid(at.Key(key), conf[key], "a value is one line"))
+		}
+	}
+	return errs
+}
+
+// memory refuses an engine that may use more than its container.
+func memory(at *field.Path, spec *v1alpha1.SQLServerSpec) field.ErrorList {
+	limit, ok := spec.Resources.Limits["memory"]
+	if spec.Memory == nil || !ok || spec.Memory.Cmp(limit) <= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("memory"), spec.Memory.String(), fmt.Sprintf("must not exceed the container's limit, resources.limits.memory (%s)", limit.String()))}
+}
+
+// roles lists a storage's volumes by role.
+func roles(s *v1alpha1.ServerStorage) []struct {
+	role   string
+	volume *v1alpha1.Volume
+} {
+	if s == nil {
+		s = &v1alpha1.ServerStorage{}
+	}
+	return []struct {
+		role   string
+		volume *v1alpha1.Volume
+	}{{"data", s.Data}, {"log", s.Log}, {"tempdb", s.TempDB}, {"backup", s.Backup}}
+}
+
+// sizes refuses volumes without a size.
+func sizes(at *field.Path, s *v1alpha1.ServerStorage) field.ErrorList {
+	var errs field.ErrorList
+	for _, v := range roles(s) {
+		if v.volume == nil || v.volume.Size.Sign() <= 0 {
+			errs = append(errs, field.Required(at.Child(v.role, "size"), "each of the volumes data, log, tempdb and backup needs a size greater than 0"))
+		}
+	}
+	return errs
+}
+
+// volumes refuses what a claim cannot do: shrink, or move to another class.
+func volumes(at *field.Path, old, now *v1alpha1.ServerStorage) field.ErrorList {
+	if old == nil || now == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	before := roles(old)
+	for i, v := range roles(now) {
+		was, now := before[i].volume, v.volume
+		if was == nil || now == nil {
+			continue
+		}
+		if now.Size.Cmp(was.Size) < 0 {
+			errs = append(errs, field.Invalid(at.Child(v.role, "size"), now.Size.String(), fmt.Sprintf("a volume cannot shrink: %s or more", was.Size.String())))
+		}
+		if was.StorageClassName != nil && now.StorageClassName != nil && *was.StorageClassName != *now.StorageClassName {
+			errs = append(errs, field.Invalid(at.Child(v.role, "storageClassName"), *now.StorageClassName, fmt.Sprintf("a volume's class cannot change from %s: declare another server and add it to the group", *was.StorageClassName)))
+		}
+	}
+	return errs
+}
+
+// serverNameFree refuses a server whose Service would be a listener's.
+func (w *World) serverNameFree(server string) field.ErrorList {
+	for _, g := range sorted(w.Groups) {
+		for _, service := range listenerServices(g) {
+			if service == server+"-0" {
+				return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), server, fmt.Sprintf("its Service %s-0 is the listener of AvailabilityGroup %s", server, g.Name))}
+			}
+		}
+	}
+	return nil
+}

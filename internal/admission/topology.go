@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/expansion"
+)
+
+// topology checks a Topology by checking every object it declares against the world as it would be. Inside a Topology
+// a reference must lead to something that it declares or that exists: here nothing comes later by itself.
+func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorList {
+	objects, err := expansion.Expand(t)
+	if err != nil {
+		return field.ErrorList{field.InternalError(at, err)}
+	}
+	errs := w.ownership(at, t, objects)
+	next := w.with(t, objects)
+	errs = append(errs, next.references(at, objects)...)
+	before := map[string]*v1alpha1.SQLServer{}
+	if old != nil {
+		if was, err := expansion.Expand(old); err == nil {
+			for _, s := range was.Servers {
+				before[s.Name] = s
+			}
+		}
+	}
+	for i, s := range objects.Servers {
+		path := at.Child("servers").Index(i)
+		errs = append(errs, complete(path, s)...)
+		errs = append(errs, next.server(path, before[s.Name], s)...)
+		if b := before[s.Name]; b != nil && b.Spec.Site != "" && b.Spec.Site != s.Spec.Site {
+			errs = append(errs, field.Invalid(path.Child("site"), s.Spec.Site, fmt.Sprintf("is immutable (%s): declare another server at the other site and add it to the group", b.Spec.Site)))
+		}
+	}
+	for i, g := range objects.Groups {
+		errs = append(errs, next.group(at.Child("availabilityGroups").Index(i), g)...)
+	}
+	for i, d := range objects.Distributors {
+		errs = append(errs, next.distributor(at.Child("distributors").Index(i), d)...)
+	}
+	for i, p := range objects.Publications {
+		errs = append(errs, next.publication(at.Child("publications").Index(i), p)...)
+	}
+	for i, s := range objects.Subscriptions {
+		errs = append(errs, next.subscription(at.Child("subscriptions").Index(i), s)...)
+	}
+	return errs
+}
+
+// ownership refuses objects that somebody else declares: another Topology, or a person, unless the Topology says that
+// it adopts.
+func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *expansion.Objects) field.ErrorList {
+	var errs field.ErrorList
+	check := func(path *field.Path, kind string, existing client.Object, name string) {
+		owner := existing.GetLabels()[v1alpha1.LabelTopology]
+		switch {
+		case owner == t.Name:
+		case owner != "":
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s belongs to Topology %s", kind, name, owner)))
+		case t.Annotations[v1alpha1.AdoptAnnotation] != "true":
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s exists and no Topology declares it: use another name, or annotate this Topology with %s: \"true\" to take it over", kind, name, v1alpha1.AdoptAnnotation)))
+		}
+	}
+	claim(at.Child("servers"), "SQLServer", objects.Servers, w.Servers, check)
+	claim(at.Child("availabilityGroups"), "AvailabilityGroup", objects.Groups, w.Groups, check)
+	claim(at.Child("distributors"), "Distributor", objects.Distributors, w.Distributors, check)
+	claim(at.Child("agentProfiles"), "AgentProfile", objects.Profiles, w.Profiles, check)
+	claim(at.Child("publications"), "Publication", objects.Publications, w.Publications, check)
+	claim(at.Child("subscriptions"), "Subscription", objects.Subscriptions, w.Subscriptions, check)
+	return append(errs, w.rivals(at, t, objects)...)
+}
+
+func claim[P client.Object](at *field.Path, kind string, objects []P, existing map[string]P, check func(*field.Path, string, client.Object, string)) {
+	for i, o := range objects {
+		if e, ok := existing[o.GetName()]; ok {
+			check(at.Index(i).Child("name"), kind, e, o.GetName())
+		}
+	}
+}
+
+// rivals refuses servers that another Topology declares, although neither may have been expanded yet.
+func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *expansion.Objects) field.ErrorList {
+	var errs field.ErrorList
+	for _, other := range sorted(w.Topologies) {
+		if other.Name == t.Name {
+			continue
+		}
+		for i, s := range objects.Servers {
+			exists := w.Servers[s.Name]
+			known := exists != nil && exists.Labels[v1alpha1.LabelTopology] != ""
+			declared := slices.ContainsFunc(other.Spec.Servers, func(o v1alpha1.TopologyServer) bool { return string(o.Name) == s.Name })
+			if declared && !known {
+				errs = append(errs, field.Invalid(at.Child("servers").Index(i).Child("name"), s.Name, fmt.Sprintf("Topology %s declares the SQLServer of this name", other.Name)))
+			}
+		}
+	}
+	return errs
+}
+
+// with is the world as it would be with the Topology's objects, and without those it no longer declares.
+func (w *World) with(t *v1alpha1.Topology, objects *expansion.Objects) *World {
+	next := NewWorld()
+	next.strict = true
+	maps.Copy(next.Sites, w.Sites)
+	overlay(next.Servers, w.Servers, objects.Servers, t.Name)
+	overlay(next.Groups, w.Groups, objects.Groups, t.Name)
+	overlay(next.Distributors, w.Distributors, objects.Distributors, t.Name)
+	overlay(next.Profiles, w.Profiles, objects.Profiles, t.Name)
+	overlay(next.Publications, w.Publications, objects.Publications, t.Name)
+	overlay(next.Subscriptions, w.Subscriptions, objects.Subscriptions, t.Name)
+	return next
+}
+
+func overlay[P client.Object](into, existing map[string]P, objects []P, topology string) {
+	for name, o := range existing {
+		if o.GetLabels()[v1alpha1.LabelTopology] != topology {
+			into[name] = o
+		}
+	}
+	for _, o := range objects {
+		into[o.GetName()] = o
+	}
+}
+
+// references refuses those that lead nowhere.
+func (w *World) references(at *field.Path, o *expansion.Objects) field.ErrorList {
+	var errs field.ErrorList
+	to := func(path *field.Path, name string, found bool, declared string) {
+		if name != "" && !found {
+			errs = append(errs, field.NotFound(path, fmt.Sprintf("%s; declared are: %s", name, declared)))
+		}
+	}
+	server := func(path *field.Path, s v1alpha1.ServerName) {
+		to(path, string(s), w.Servers[string(s)] != nil, names(w.Servers))
+	}
+	either := func(path *field.Path, x v1alpha1.ServerOrGroup) {
+		server(path.Child("server"), x.Server)
+		g := string(x.AvailabilityGroup)
+		to(path.Child("availabilityGroup"), g, w.Groups[g] != nil, names(w.Groups))
+	}
+	profile := func(path *field.Path, p v1alpha1.ObjectName) {
+		to(path, string(p), w.Profiles[string(p)] != nil, names(w.Profiles))
+	}
+	for i, g := range o.Groups {
+		path := at.Child("availabilityGroups").Index(i)
+		for j, r := range g.Spec.Replicas {
+			server(path.Child("replicas").Index(j).Child("server"), r.Server)
+		}
+	}
+	for i, d := range o.Distributors {
+		path := at.Child("distributors").Index(i)
+		server(path.Child("server"), d.Spec.Server)
+		for j, p := range d.Spec.Publishers {
+			either(path.Child("publishers").Index(j), p)
+		}
+	}
+	for i, p := range o.Publications {
+		path := at.Child("publications").Index(i)
+		either(path.Child("publisher"), p.Spec.Publisher)
+		d := string(p.Spec.Distributor)
+		to(path.Child("distributor"), d, w.Distributors[d] != nil, names(w.Distributors))
+		profile(path.Child("logReaderProfile"), p.Spec.LogReaderProfile)
+		profile(path.Child("snapshotProfile"), p.Spec.SnapshotProfile)
+	}
+	for i, s := range o.Subscriptions {
+		path := at.Child("subscriptions").Index(i)
+		p := string(s.Spec.Publication)
+		to(path.Child("publication"), p, w.Publications[p] != nil, names(w.Publications))
+		either(path.Child("subscriber"), s.Spec.Subscriber)
+		profile(path.Child("profile"), s.Spec.Profile)
+	}
+	return errs
+}
+
+// complete refuses a server that lacks what a SQLServer must have, after serverDefaults have been laid under it.
+func complete(at *field.Path, s *v1alpha1.SQLServer) field.ErrorList {
+	var errs field.ErrorList
+	need := func(ok bool, child, detail string) {
+		if !ok {
+			errs = append(errs, field.Required(at.Child(child), detail+"; say it here or in serverDefaults"))
+		}
+	}
+	need(s.Spec.Site != "", "site", "the Site where the server runs")
+	need(s.Spec.AcceptEULA, "acceptEULA", "must be true: read the licence of the image and accept it yourself")
+	need(s.Spec.Edition != "", "edition", "Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key")
+	need(s.Spec.Image != "", "image", "the image of the engine")
+	for _, v := range roles(s.Spec.Storage) {
+		if v.volume == nil || v.volume.Size.Sign() <= 0 {
+			errs = append(errs, field.Required(at.Child("storage", v.role, "size"), "each of the volumes data, log, tempdb and backup needs a size; say it here or in serverDefaults"))
+		}
+	}
+	return errs
+}

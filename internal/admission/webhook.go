@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// validator checks objects of one kind against the world.
+type validator[T client.Object] struct {
+	reader client.Reader
+	kind   string
+	// check returns what contradicts; old is nil on creation.
+	check func(w *World, old, obj T) field.ErrorList
+	// spec is what a check depends on: an update that leaves it alone is let through, so that labels, annotations and
+	// finalizers of an object can be changed whatever became of others.
+	spec func(T) any
+}
+
+// ValidateCreate checks a new object.
+func (v *validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
+	var none T
+	return nil, v.validate(ctx, none, obj)
+}
+
+// ValidateUpdate checks a changed object.
+func (v *validator[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warnings, error) {
+	if obj.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(obj)) {
+		return nil, nil
+	}
+	return nil, v.validate(ctx, old, obj)
+}
+
+// ValidateDelete lets every deletion through: finalizers hold what must wait.
+func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *validator[T]) validate(ctx context.Context, old, obj T) error {
+	w, err := load(ctx, v.reader, obj.GetNamespace())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+	}
+	if errs := v.check(w, old, obj); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
+	}
+	return nil
+}
+
+// Register adds the webhooks to the manager's server. Each is at /validate-geosql-dev-v1alpha1-KIND.
+func Register(mgr manager.Manager) error {
+	r := mgr.GetClient()
+	top := field.NewPath("spec")
+	return firstError(
+		add(mgr, &v1alpha1.Site{}, &validator[*v1alpha1.Site]{r, "Site",
+			func(w *World, old, o *v1alpha1.Site) field.ErrorList { return w.site(top, old, o) },
+			func(o *v1alpha1.Site) any { return o.Spec }}),
+		add(mgr, &v1alpha1.SQLServer{}, &validator[*v1alpha1.SQLServer]{r, "SQLServer",
+			func(w *World, old, o *v1alpha1.SQLServer) field.ErrorList { return w.server(top, old, o) },
+			func(o *v1alpha1.SQLServer) any { return o.Spec }}),
+		add(mgr, &v1alpha1.AvailabilityGroup{}, &validator[*v1alpha1.AvailabilityGroup]{r, "AvailabilityGroup",
+			func(w *World, _, o *v1alpha1.AvailabilityGroup) field.ErrorList { return w.group(top, o) },
+			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",
+			func(w *World, _, o *v1alpha1.Distributor) field.ErrorList { return w.distributor(top, o) },
+			func(o *v1alpha1.Distributor) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Publication{}, &validator[*v1alpha1.Publication]{r, "Publication",
+			func(w *World, _, o *v1alpha1.Publication) field.ErrorList { return w.publication(top, o) },
+			func(o *v1alpha1.Publication) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
+			func(w *World, _, o *v1alpha1.Subscription) field.ErrorList { return w.subscription(top, o) },
+			func(o *v1alpha1.Subscription) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
+			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },
+			func(o *v1alpha1.Topology) any { return o.Spec }}),
+	)
+}
+
+func add[T client.Object](mgr manager.Manager, obj T, v *validator[T]) error {
+	if err := builder.WebhookManagedBy(mgr, obj).WithValidator(v).Complete(); err != nil {
+		return fmt.Errorf("adding the admission webhook of %s: %w", v.kind, err)
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
