@@ -4,6 +4,7 @@ package sqlserver_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,9 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -43,9 +46,11 @@ const (
 
 // bed is a hub and one site with the controller between them.
 type bed struct {
+	// t is the test that everything lives as long as.
+	t         *testing.T
 	hub, site *testenv.APIServer
-	// engine is the address of the engine that stands behind every server; empty for none.
-	engine string
+	// engine is the address of the engine that stands behind every server; nobody listens there at first.
+	engine atomic.Pointer[string]
 }
 
 func newBed(t *testing.T) *bed {
@@ -55,7 +60,8 @@ func newBed(t *testing.T) *bed {
 	} else {
 		log.SetLogger(logr.Discard())
 	}
-	b := &bed{hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b := &bed{t: t, hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b.engine.Store(ptr.To("127.0.0.1:1"))
 	b.hub.Namespace(t, system)
 	b.hub.Namespace(t, "web")
 	b.storage(t)
@@ -106,7 +112,7 @@ func (b *bed) startManager(t *testing.T) {
 	g.Expect(provider.SetupWithManager(local)).To(Succeed())
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
-		Address: func(mssql.Target) string { return b.engine },
+		Address: func(mssql.Target) string { return *b.engine.Load() },
 	})
 	g.Expect(sqlserver.SetupWithManager(mgr, sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -186,6 +192,52 @@ func TestController(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(certificate.Covers("tukpub-0")).To(BeTrue())
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonPodPending)))
+	})
+
+	t.Run("brings the engine's logins to what they should be", func(t *testing.T) {
+		g := NewWithT(t)
+		b.startPod(t, "tukpub")
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonEngineNotAnswering)))
+		engine := b.startEngine(t, "tukpub")
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
+		var s v1alpha1.SQLServer
+		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
+		g.Expect(s.Status.Version).To(HavePrefix("16."))
+		g.Expect(s.Status.Engine).NotTo(BeEmpty())
+		g.Expect(s.Status.StartTime).NotTo(BeNil())
+		g.Expect(s.Status.CertificateExpires).NotTo(BeNil())
+		connector := engine.Connector(t)
+		for _, role := range credentials.Roles() {
+			db, err := connector.Open(t.Context(), engine.Target(role))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(db.Ping(t.Context())).To(Succeed(), role.Login())
+		}
+		agent, err := connector.Open(t.Context(), engine.Target(credentials.RoleAgent))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(agent.Exec(t.Context(), tsql.Statement{Text: "CREATE LOGIN intruder WITH PASSWORD = N'Aa1-Aa1-Aa1-Aa1'"})).NotTo(Succeed(),
+			"the sidecar's login has what it needs and no more")
+	})
+
+	t.Run("a login that was taken away or given another password is put right", func(t *testing.T) {
+		g := NewWithT(t)
+		var atSite corev1.Secret
+		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
+		atSite.Data[credentials.KeyAgent] = []byte("Another-1-by-a-person")
+		g.Expect(b.site.Client.Update(t.Context(), &atSite)).To(Succeed())
+		connector := mssql.NewConnector(mssql.Options{
+			Access: mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+				return mssql.Access{Passwords: atSite.Data, CA: certificateOf(t, b, "tukpub")[credentials.KeyCA]}, nil
+			}),
+			Address: func(mssql.Target) string { return *b.engine.Load() },
+		})
+		defer connector.Close()
+		g.Eventually(func() error {
+			db, err := connector.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleAgent})
+			if err != nil {
+				return err
+			}
+			return db.Ping(t.Context())
+		}, patient, often).Should(Succeed())
 	})
 
 	t.Run("puts right what somebody changed", func(t *testing.T) {
@@ -313,6 +365,46 @@ func TestController(t *testing.T) {
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason("NotFound")))
 		g.Expect(get(t, b.site.Client, "tukpub-data", &corev1.PersistentVolumeClaim{})()).To(Succeed())
 	})
+}
+
+func certificateOf(t *testing.T, b *bed, name string) map[string][]byte {
+	t.Helper()
+	var secret corev1.Secret
+	NewWithT(t).Expect(get(t, b.site.Client, name+"-tls", &secret)()).To(Succeed())
+	return secret.Data
+}
+
+// startPod is what the StatefulSet's controller, the scheduler and the kubelet do.
+func (b *bed) startPod(t *testing.T, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	var set appsv1.StatefulSet
+	g.Expect(get(t, b.site.Client, name, &set)()).To(Succeed())
+	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name, pod.Spec.NodeName = "web", name+"-0", "tukwila-worker"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: pod.Spec.ServiceAccountName}}
+	g.Expect(client.IgnoreAlreadyExists(b.site.Client.Create(t.Context(), account))).To(Succeed())
+	g.Expect(b.site.Client.Create(t.Context(), pod)).To(Succeed())
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: "10.101.1.7", PodIPs: []corev1.PodIP{{IP: "10.101.1.7"}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: sqlserver.ContainerEngine, Image: "mssql:1", Ready: true, State: running},
+			{Name: sqlserver.ContainerAgent, Image: "geosql:1", Ready: true, State: running},
+		},
+	}
+	g.Expect(b.site.Client.Status().Update(t.Context(), pod)).To(Succeed())
+}
+
+// startEngine starts an engine with the server's Secrets, as its pod would.
+func (b *bed) startEngine(t *testing.T, name string) *testengine.Engine {
+	t.Helper()
+	var passwords corev1.Secret
+	NewWithT(t).Expect(get(t, b.site.Client, name+"-credentials", &passwords)()).To(Succeed())
+	engine := testengine.StartWith(b.t, "web", v1alpha1.ServerName(name), passwords.Data, certificateOf(t, b, name), nil)
+	b.engine.Store(ptr.To(engine.Address))
+	return engine
 }
 
 // collect ends the foreground deletion of a StatefulSet, as the garbage collector does when nothing depends on it.

@@ -93,8 +93,7 @@ func engineContainer(d Desired) corev1.Container {
 			{Name: "tls", MountPath: mssqlconf.TLSDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
-		// Microsoft's image is not known to work with a read-only root file system.
-		SecurityContext: containerSecurity(false),
+		SecurityContext: engineSecurity(),
 	}
 	for _, v := range d.volumes() {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: string(v.role), MountPath: mounts[v.role]})
@@ -184,6 +183,15 @@ func agentContainer(d Desired) corev1.Container {
 }
 
 func mountOf(role placement.Role) string { return mounts[role] }
+
+// engineSecurity is the restricted profile, with the one capability that it lets be added: the image's sqlservr has it
+// among its file capabilities, and without it the kernel does not execute the file (mssql-docker, issues 769 and 918).
+// That image is not known to work with a read-only root file system.
+func engineSecurity() *corev1.SecurityContext {
+	security := containerSecurity(false)
+	security.Capabilities.Add = []corev1.Capability{"NET_BIND_SERVICE"}
+	return security
+}
 
 // containerSecurity is the restricted profile of the Pod Security Standards.
 func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {

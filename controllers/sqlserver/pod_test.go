@@ -39,6 +39,8 @@ func TestPodOfAServer(t *testing.T) {
 		g.Expect(c.SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 		g.Expect(*c.SecurityContext.RunAsNonRoot).To(BeTrue())
 	}
+	g.Expect(engine.SecurityContext.Capabilities.Add).To(ConsistOf(corev1.Capability("NET_BIND_SERVICE")), "the only one that the restricted profile allows")
+	g.Expect(sidecar.SecurityContext.Capabilities.Add).To(BeEmpty())
 	g.Expect(*sidecar.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
 	mounted := map[string]string{}
 	for _, m := range engine.VolumeMounts {
