@@ -9,7 +9,7 @@ import "maps"
 var formats = func() map[int32]string {
 	all := map[int32]string{}
 	for _, family := range []map[int32]string{syntaxFormats, nameFormats, conversionFormats, constraintFormats,
-		objectFormats, sessionFormats, databaseFormats, backupFormats, loginFormats, principalFormats, certificateFormats,
+		objectFormats, hadrFormats, sessionFormats, databaseFormats, backupFormats, loginFormats, principalFormats, certificateFormats,
 		procedureFormats} {
 		maps.Copy(all, family)
 	}
