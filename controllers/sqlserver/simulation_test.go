@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/placement"
+)
+
+var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// ca is made once: keys take time.
+var ca = func() *credentials.Authority {
+	a, err := credentials.NewAuthority(start)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}()
+
+func server() *v1alpha1.SQLServer {
+	size := func(s string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(s)} }
+	return &v1alpha1.SQLServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"},
+		Spec: v1alpha1.SQLServerSpec{
+			Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:2022",
+			Storage: &v1alpha1.ServerStorage{Data: size("20Gi"), Log: size("10Gi"), TempDB: size("5Gi"), Backup: size("50Gi")},
+			Startup: &v1alpha1.StartupOptions{CheckpointThrottleMBps: ptr.To[int32](750), TraceFlags: []int32{1222, 1204}},
+		},
+	}
+}
+
+func declared(s *v1alpha1.SQLServer, around surroundings) Desired {
+	return desire(s, v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
+		StorageClasses: v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"},
+	}}, "geosql:1", around)
+}
+
+// environ is a site as the simulation below sees it.
+type environ struct {
+	d Desired
+	o Observed
+}
+
+func newEnviron(t *testing.T, d Desired) *environ {
+	t.Helper()
+	host := func(name string, hosts ...string) storagev1.StorageClass {
+		return storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(name == "capacity"),
+			AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}}},
+		}
+	}
+	node := func(name string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	}
+	return &environ{d: d, o: Observed{
+		Now:    start,
+		Claims: map[placement.Role]*corev1.PersistentVolumeClaim{}, Bound: map[placement.Role]*corev1.PersistentVolume{},
+		Cluster: placement.Cluster{
+			Nodes:   []corev1.Node{node("tukwila-worker"), node("tukwila-worker2")},
+			Classes: []storagev1.StorageClass{host("fast", "tukwila-worker"), host("capacity", "tukwila-worker", "tukwila-worker2"), host("archive", "tukwila-worker2")},
+		},
+	}}
+}
+
+// do carries out a step as the clusters and the engine would.
+func (e *environ) do(t *testing.T, step Step) {
+	t.Helper()
+	o := &e.o
+	switch s := step.(type) {
+	case AgreePasswords:
+		a, err := credentials.Agree(o.SitePasswords, o.HubPasswords, s.VolumesExist)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
+	case IssueCertificate:
+		data, err := ca.Issue(s.Names, o.Now)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.Authority, o.SiteCertificate, o.HubCertificate = ca, data, data
+	case CopyCertificate:
+		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
+	case ApplyObject:
+		switch obj := s.Object.(type) {
+		case *corev1.PersistentVolumeClaim:
+			for _, role := range roles() {
+				if claimName("tukpub", role) == obj.Name {
+					o.Claims[role] = obj.DeepCopy()
+				}
+			}
+		case *corev1.ServiceAccount:
+			o.Account.ServiceAccount = obj.DeepCopy()
+		case *rbacv1.Role:
+			o.Account.Role = obj.DeepCopy()
+		case *rbacv1.RoleBinding:
+			o.Account.Binding = obj.DeepCopy()
+		case *corev1.ConfigMap:
+			o.ConfigMap = obj.DeepCopy()
+		case *appsv1.StatefulSet:
+			o.StatefulSet = obj.DeepCopy()
+			if o.Pod == nil {
+				e.startPod()
+			}
+		}
+	case RestartPod:
+		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
+		if s.Once != "" {
+			o.StatefulSet.Annotations[annotationRestarted] = s.Once
+		}
+		e.startPod()
+		for i := range o.Engine.TempDB {
+			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
+		}
+	case Execute:
+		e.execute(t, s)
+	default:
+		t.Fatalf("step %T is not known", step)
+	}
+}
+
+// startPod is what the StatefulSet's controller and the kubelet do.
+func (e *environ) startPod() {
+	template := e.o.StatefulSet.Spec.Template
+	e.o.Pod = &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", UID: types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
+			Labels: template.Labels, Annotations: template.Annotations},
+		Spec: template.Spec,
+		Status: corev1.PodStatus{
+			PodIP:      "10.101.1.7",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: ContainerEngine, Image: "mssql:2022", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+				{Name: ContainerAgent, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+			},
+		},
+	}
+	e.o.Pod.Spec.NodeName = "tukwila-worker"
+	if !e.o.Engine.Asked {
+		e.o.Engine = Engine{
+			Asked:       true,
+			GroupsKnown: true,
+			Instance:    mssql.Instance{ServerName: "TUKPUB-0", NetworkName: "tukpub-0", ProductVersion: "16.0.4000.0", Engine: "an engine"},
+			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
+			Permissions: map[string][]string{}, Refused: map[credentials.Role]error{},
+			TempDB: []mssql.TempDBFile{
+				{Name: "tempdev", Path: "/var/opt/mssql/data/tempdb.mdf", Next: "/var/opt/mssql/data/tempdb.mdf"},
+				{Name: "templog", Log: true, Path: "/var/opt/mssql/data/templog.ldf", Next: "/var/opt/mssql/data/templog.ldf"},
+			},
+		}
+	}
+}
+
+// execute understands the statements by their text, as the engine does.
+func (e *environ) execute(t *testing.T, s Execute) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(s.Role).To(Equal(credentials.RoleSA))
+	g.Expect(s.Database).To(Equal("master"))
+	engine := &e.o.Engine
+	words := strings.Fields(s.Statement.Text)
+	last := strings.Trim(words[len(words)-1], "[]")
+	switch text := s.Statement.Text; {
+	case strings.Contains(text, "CREATE LOGIN"):
+		for _, role := range credentials.Roles() {
+			if strings.Contains(text, "CREATE LOGIN ["+role.Login()+"]") {
+				g.Expect(text).To(ContainSubstring(e.o.SitePasswords.Of(role)))
+				engine.Logins[role.Login()] = mssql.Login{SID: credentials.SID("web", role.Login())}
+			}
+		}
+	case strings.HasPrefix(text, "GRANT "):
+		permission, login, _ := strings.Cut(strings.TrimPrefix(text, "GRANT "), " TO ")
+		login = strings.Trim(login, "[]")
+		g.Expect(engine.Logins).To(HaveKey(login), "a grant comes after its login")
+		engine.Permissions[login] = append(engine.Permissions[login], permission)
+	case strings.Contains(text, "ADD MEMBER"):
+		engine.Sysadmins = append(engine.Sysadmins, last)
+	case strings.Contains(text, "DROP MEMBER"):
+		engine.Sysadmins = slices.DeleteFunc(engine.Sysadmins, func(m string) bool { return m == last })
+	case strings.HasPrefix(text, "ALTER LOGIN"):
+		for _, role := range credentials.Roles() {
+			if strings.Contains(text, "["+role.Login()+"]") {
+				delete(engine.Refused, role)
+				l := engine.Logins[role.Login()]
+				l.Disabled = false
+				engine.Logins[role.Login()] = l
+			}
+		}
+	case strings.Contains(text, "MODIFY FILE"):
+		for i, f := range engine.TempDB {
+			if strings.Contains(text, "["+f.Name+"]") {
+				engine.TempDB[i].Next = "/var/opt/mssql-tempdb/" + f.Path[strings.LastIndex(f.Path, "/")+1:]
+			}
+		}
+	case strings.Contains(text, "ADD FILE"):
+		path := fmt.Sprintf("/var/opt/mssql-tempdb/%d.ndf", len(engine.TempDB))
+		engine.TempDB = append(engine.TempDB, mssql.TempDBFile{Name: fmt.Sprint("temp", len(engine.TempDB)), Path: path, Next: path})
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+}
+
+// settle plans and does until nothing is left to do, and returns the last plan and all steps. Every step may be the last
+// of its plan: only the first `most` steps of each plan are done.
+func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
+	t.Helper()
+	var done []string
+	for range 200 {
+		p := plan(e.d, e.o)
+		if len(p.Steps) == 0 {
+			return p, done
+		}
+		for i, s := range p.Steps {
+			if i == most {
+				break
+			}
+			done = append(done, s.Describe())
+			e.do(t, s)
+		}
+	}
+	t.Fatalf("the plan does not come to an end: %q ...", done[len(done)-8:])
+	return Plan{}, nil
+}
+
