@@ -35,10 +35,10 @@ func roundTrip(a, b string) float64 {
 	return max(defaultMatrix[[2]string{a, b}], defaultMatrix[[2]string{b, a}])
 }
 
-// connectTime returns the median of 15 TCP connect times from the pod to an address, in milliseconds.
+// connectTime returns the median of 9 TCP connect times from the pod to an address, in milliseconds.
 func connectTime(ctx context.Context, from *bed.Shell, address string, port int) (float64, error) {
 	out, err := from.Run(ctx, fmt.Sprintf(
-		`for i in $(seq 15); do curl -sk -o /dev/null -m 5 -w '%%{time_connect}\n' http://%s:%d/; done; true`, address, port))
+		`for i in $(seq 9); do curl -sk -o /dev/null -m 5 -w '%%{time_connect}\n' http://%s:%d/; done; true`, address, port))
 	if err != nil {
 		return 0, err
 	}
@@ -115,6 +115,38 @@ func remoteService(t *testing.T, at *bed.Site, namespace, name, podIP string) st
 	return service.Spec.ClusterIP
 }
 
+func TestBedCutAndHeal(t *testing.T) {
+	b := bed.Open(t, client.Options{})
+	b.ResetWan(t)
+	namespace := b.Namespace(t, "cut")
+	shells := map[string]*bed.Shell{}
+	for _, site := range b.Sites {
+		shells[site.Name] = site.StartShell(t, site.ShellPod(t, namespace, "shell",
+			fmt.Sprintf("exec socat TCP-LISTEN:%d,fork,reuseaddr,backlog=64 SYSTEM:true", echoPort)))
+	}
+	reaches := func(g Gomega, from, address string, port int) bool {
+		out, err := shells[from].Run(t.Context(), fmt.Sprintf(`timeout 3 bash -c 'exec 3<>/dev/tcp/%s/%d && echo open' || true`, address, port))
+		g.Expect(err).NotTo(HaveOccurred())
+		return strings.Contains(out, "open")
+	}
+	expect := func(from, to string, open bool) {
+		t.Helper()
+		NewWithT(t).Eventually(func(g Gomega) {
+			g.Expect(reaches(g, from, shells[to].Pod.Status.PodIP, echoPort)).To(Equal(open), "pod of %s from %s", to, from)
+			g.Expect(reaches(g, from, b.Site(to).Address, 6443)).To(Equal(open), "API server of %s from %s", to, from)
+		}).WithTimeout(30 * time.Second).Should(Succeed())
+	}
+	expect("tukwila", "dublin", true)
+	b.Wan(t, "cut", "tukwila", "dublin")
+	expect("tukwila", "dublin", false)
+	expect("dublin", "tukwila", false)
+	expect("tukwila", "quincy", true)
+	expect("quincy", "dublin", true)
+	b.Wan(t, "heal", "tukwila", "dublin")
+	expect("tukwila", "dublin", true)
+	expect("dublin", "tukwila", true)
+}
+
 func TestBedLetsNothingOut(t *testing.T) {
 	b := bed.Open(t, client.Options{})
 	namespace := b.Namespace(t, "isolation")
@@ -187,6 +219,22 @@ func TestBedStorageClasses(t *testing.T) {
 			}).WithTimeout(20 * time.Second).Should(Equal("kept\n10001"))
 		})
 	}
+	t.Run("data outlive a restart of the node", func(t *testing.T) {
+		g := NewWithT(t)
+		site := b.Site("quincy")
+		pod := site.ShellPod(t, namespace, "durable", "[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity")
+		addVolumes(t, site, pod, "capacity")
+		shell := site.StartShell(t, pod)
+		var before string
+		g.Eventually(func() (string, error) {
+			var err error
+			before, err = shell.Run(t.Context(), "cat /volume-0/file")
+			return before, err
+		}).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+		b.RestartNode(t, pod.Spec.NodeName)
+		g.Eventually(func() (string, error) { return shell.Run(t.Context(), "cat /volume-0/file") }).
+			WithTimeout(60 * time.Second).WithPolling(time.Second).Should(Equal(before))
+	})
 	t.Run("tukwila has no node for fast and archive together", func(t *testing.T) {
 		site := b.Site("tukwila")
 		pod := site.ShellPod(t, namespace, "nowhere", "exec sleep infinity")

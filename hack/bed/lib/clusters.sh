@@ -99,10 +99,10 @@ cluster_ensure() {
     echo "starting the nodes of $SITE"
     cluster_each_node docker start
     kind export kubeconfig --name "$SITE" --kubeconfig "$BED_KUBECONFIG" >/dev/null 2>&1 || true
-    if cluster_wait 120; then return; fi
-    echo "the API server of $SITE is silent 120 s after the start of its nodes; restarting them"
+    if cluster_wait 90; then return; fi
+    echo "the API server of $SITE is silent 90 s after the start of its nodes; restarting them"
     cluster_each_node docker restart -t 20
-    if cluster_wait 120; then return; fi
+    if cluster_wait 90; then return; fi
     echo "still silent: $SITE is made anew"
   fi
   cluster_create

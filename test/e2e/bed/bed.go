@@ -46,7 +46,7 @@ type Site struct {
 	Address string
 	// Nodes are the names of the nodes, control plane first; they are the names of the docker containers too.
 	Nodes []string
-	// Kubeconfig is a file with one context for this site.
+	// Kubeconfig is a file with a context kind-NAME for each site of the bed.
 	Kubeconfig string
 	// Config, Client and Clientset talk to the site's API server from the host, past the WAN.
 	Config    *rest.Config
@@ -144,6 +144,34 @@ func (b *Bed) Docker(t testing.TB, arguments ...string) string {
 func (b *Bed) NodeExec(t testing.TB, node string, command ...string) string {
 	t.Helper()
 	return b.mustRun(t, "docker", append([]string{"exec", node}, command...)...)
+}
+
+// RestartNode stops a node's container and starts it again, as a power cut would, then waits until its kubelet has
+// the pods running and gives the node its part of the WAN back (a restarted node sends unshaped).
+func (b *Bed) RestartNode(t testing.TB, node string) {
+	t.Helper()
+	b.Docker(t, "kill", node)
+	b.Docker(t, "start", node)
+	Wait(t, "hack/bed/up finds nothing amiss after the restart of "+node, 5*time.Minute, func(ctx context.Context) (bool, string, error) {
+		output, err := exec.CommandContext(ctx, filepath.Join(b.Repo, "hack/bed/up")).CombinedOutput()
+		return err == nil, lastLine(string(output)), nil
+	})
+}
+
+// AdminKubeconfig is the kubeconfig of the site's administrator that works from the pods of every site.
+func (s *Site) AdminKubeconfig(t testing.TB) []byte {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(s.bed.Repo, "hack/bed/kubeconfig"), s.Name)
+	kubeconfig, err := command.Output()
+	if err != nil {
+		t.Fatalf("hack/bed/kubeconfig %s: %v", s.Name, err)
+	}
+	return kubeconfig
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }
 
 func (b *Bed) mustRun(t testing.TB, name string, arguments ...string) string {
