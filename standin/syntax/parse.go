@@ -38,6 +38,9 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err := impossiblePair(tokens, inside); err != nil {
 		return nil, err
 	}
+	if err := unknownOptions(tokens, inside); err != nil {
+		return nil, err
+	}
 	o := newOffsets(text)
 	implicit := startsWithProcedureName(tokens)
 	source = o.amend(source, tokens, inside, implicit)
@@ -136,8 +139,8 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 }
 
 // danglers are words that something must follow.
-var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT UPDATE INSERT DELETE " +
-	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE TABLE DATABASE WITH")
+var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT INSERT " +
+	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH")
 
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
 // Tokens inside of this package's statements have been judged.
@@ -146,6 +149,9 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 		t, next := tokens[i], tokens[i+1]
 		if inside[i] || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
 			continue
+		}
+		if next.is(")") && (t.is("JOIN") || t.is("UNION")) {
+			continue // a query hint
 		}
 		for _, word := range danglers {
 			if t.is(word) {
@@ -156,15 +162,23 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// impossiblePair refuses words that can't follow one another and that teesql lets pass: FROM without a table, and a comma
-// before the end of a list.
+// impossiblePair refuses words that can't follow one another and that teesql lets pass: FROM without a table, a comma
+// before the end of a list (before a parenthesis CREATE TABLE allows one), PRIMARY and FOREIGN without KEY, CONSTRAINT without a name.
 func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
 		next := tokens[i+1]
 		switch {
 		case inside[i]:
 		case tokens[i].is(","):
-			if next.kind == tokenEnd || next.is(")") || next.is(";") || next.is("FROM") || next.is("WHERE") {
+			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") {
+				return near(tokens, i+1)
+			}
+		case tokens[i].is("PRIMARY"), tokens[i].is("FOREIGN"):
+			if !next.is("KEY") && !next.is("XML") {
+				return near(tokens, i+1)
+			}
+		case tokens[i].is("CONSTRAINT"):
+			if next.is(")") || next.is(",") {
 				return near(tokens, i+1)
 			}
 		case tokens[i].is("FROM"):
