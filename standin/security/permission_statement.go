@@ -323,6 +323,10 @@ func (e *Extension) columnIDs(ctx context.Context, s *engine.Session, t target, 
 			minors[p.Name] = []int32{0}
 			continue
 		}
+		if n.Action == "DENY" {
+			// Statements are judged by object: a denial that is kept and not enforced would be worse than none.
+			return nil, failure(1043, 1, "DENY of a permission on columns")
+		}
 		if named == nil {
 			var err error
 			if named, err = e.columnsOf(ctx, s, t); err != nil {
