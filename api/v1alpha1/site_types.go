@@ -8,7 +8,7 @@ import (
 )
 
 // ExposureType says how the pods of a site are reached from other sites.
-// +kubebuilder:validation:Enum=FlatNetwork;NodePort;LoadBalancer;MultiClusterService
+// +kubebuilder:validation:Enum=FlatNetwork;NodePort
 type ExposureType string
 
 const (
@@ -16,10 +16,6 @@ const (
 	ExposureFlatNetwork ExposureType = "FlatNetwork"
 	// ExposureNodePort publishes each server on a port of the site's nodes.
 	ExposureNodePort ExposureType = "NodePort"
-	// ExposureLoadBalancer publishes each server on a load balancer of its own.
-	ExposureLoadBalancer ExposureType = "LoadBalancer"
-	// ExposureMultiClusterService relies on the Multi-Cluster Services API.
-	ExposureMultiClusterService ExposureType = "MultiClusterService"
 )
 
 // SiteLifecycle is a person's word about a site.
@@ -56,7 +52,7 @@ type VolumeClasses struct {
 
 // Exposure says how the pods of a site are reached from other sites.
 type Exposure struct {
-	// type is FlatNetwork, NodePort, LoadBalancer or MultiClusterService.
+	// type is FlatNetwork or NodePort; LoadBalancer and MultiClusterService are not supported yet.
 	// +kubebuilder:default=FlatNetwork
 	Type ExposureType `json:"type,omitempty"`
 }
@@ -81,6 +77,12 @@ type SiteSpec struct {
 	// `kubectl geosql site join` makes it. Left out, the site is the hub itself.
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
+	// apiServer is the URL at which the other sites reach this cluster's API server. The kubeconfig's is taken unless
+	// given; the hub's own site has none, so a group whose voter it is needs it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^https://`
+	APIServer string `json:"apiServer,omitempty"`
 	// region, as people name it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -121,7 +123,7 @@ type StorageClassStatus struct {
 	// provisioner of the class.
 	// +optional
 	Provisioner string `json:"provisioner,omitempty"`
-	// nodes on which its volumes can live; empty means all.
+	// nodes on which its volumes can live, by allowedTopologies and where its CSI driver runs; the first 256 by name.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	Nodes []string `json:"nodes,omitempty"`
