@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"go.uber.org/zap/zapcore"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/admission"
+	"geosql.dev/operator/internal/testenv"
+)
+
+const operatorNamespace = "geosql-system"
+
+// replace replaces in turn, each pair in what the one before has left.
+func replace(manifest string, pairs ...string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		manifest = strings.ReplaceAll(manifest, pairs[i], pairs[i+1])
+	}
+	return manifest
+}
+
+// parse reads the documents of a manifest.
+func parse(t testing.TB, manifest string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for _, document := range strings.Split("\n"+manifest, "\n---") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			t.Fatalf("parsing:\n%s\n%v", document, err)
+		}
+		if len(u.Object) > 0 {
+			objects = append(objects, u)
+		}
+	}
+	return objects
+}
+
+// apply is what `kubectl apply --server-side` does.
+func apply(ctx context.Context, c client.Client, u *unstructured.Unstructured, opts ...client.ApplyOption) error {
+	opts = append(opts, client.FieldOwner("test"), client.ForceOwnership)
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), opts...)
+}
+
+// startHub starts a hub whose API server calls the webhooks of a manager that makes its own certificate, configured as
+// the chart configures them.
+func startHub(t *testing.T) (*testenv.APIServer, manager.Manager) {
+	t.Helper()
+	g := NewWithT(t)
+	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr), zap.Level(zapcore.ErrorLevel)))
+	hub := testenv.StartHub(t)
+	hub.Namespace(t, operatorNamespace)
+	hub.Namespace(t, "web")
+	port := freePort(t)
+	g.Expect(hub.Client.Create(t.Context(), configuration(t, port))).To(Succeed())
+	serving := admission.NewServing(admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"})
+	mgr, err := manager.New(hub.Config, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: serving.TLSOptions()})})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(serving.SetupWithManager(mgr)).To(Succeed())
+	g.Expect(admission.Register(mgr)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	g.Eventually(func() error {
+		return hub.Client.Create(t.Context(), parseOne(t, with(site, "NAME", "ready")), client.DryRunAll)
+	}, "20s").Should(Succeed(), "the webhooks answer")
+	return hub, mgr
+}
+
+func parseOne(t testing.TB, manifest string) *unstructured.Unstructured { return parse(t, manifest)[0] }
+
+// configuration is the chart's, with an address in place of the Service.
+func configuration(t *testing.T, port int) client.Object {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "webhook", "webhook.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(data), "\n---") {
+		if !strings.Contains(document, "kind: ValidatingWebhookConfiguration") {
+			continue
+		}
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		if err := yaml.Unmarshal([]byte(document), c); err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Webhooks {
+			path := *c.Webhooks[i].ClientConfig.Service.Path
+			c.Webhooks[i].ClientConfig.Service = nil
+			c.Webhooks[i].ClientConfig.URL = ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, path))
+		}
+		return c
+	}
+	t.Fatal("config/webhook/webhook.yaml has no ValidatingWebhookConfiguration: run make manifests")
+	return nil
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// clean removes all objects of the kinds, and waits until the webhooks' cache knows it.
+func clean(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, obj := range []client.Object{&v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
+		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}} {
+		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
+	}
+	g.Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Site{})).To(Succeed())
+	for _, list := range []client.ObjectList{&v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{}, &v1alpha1.DistributorList{},
+		&v1alpha1.AgentProfileList{}, &v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
+		g.Eventually(func() (int, error) {
+			err := cached.List(t.Context(), list)
+			return meta.LenList(list), err
+		}, "5s", "10ms").Should(BeZero())
+	}
+}
+
+// TestAdmission applies manifests to a real API server.
+func TestAdmission(t *testing.T) {
+	hub, mgr := startHub(t)
+	ctx := t.Context()
+	cached := mgr.GetClient()
+	for _, r := range refusals {
+		t.Run("refused: "+r.name, func(t *testing.T) {
+			g := NewWithT(t)
+			defer clean(t, hub, cached)
+			for _, u := range parse(t, r.setup) {
+				g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
+				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "5s", "10ms").Should(Succeed())
+			}
+			u := parseOne(t, r.manifest)
+			err := apply(ctx, hub.Client, u)
+			g.Expect(err).To(HaveOccurred(), "it was accepted:\n%s", r.manifest)
+			for _, fragment := range r.messages {
+				g.Expect(err.Error()).To(ContainSubstring(fragment))
+			}
+		})
+	}
+	for _, file := range []string{"examples/msdn.yaml", "examples/sites.yaml"} {
+		t.Run("accepted: "+file, func(t *testing.T) { accepted(t, hub, cached, file) })
+	}
+	t.Run("accepted in any order: samples", func(t *testing.T) {
+		files, err := filepath.Glob(filepath.Join(testenv.Root(), "config", "samples", "*.yaml"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(len(files)).To(BeNumerically(">=", 8))
+		for _, file := range files {
+			if filepath.Base(file) != "kustomization.yaml" {
+				rel, _ := filepath.Rel(testenv.Root(), file)
+				accepted(t, hub, cached, rel)
+			}
+		}
+	})
+	t.Run("labels may be changed whatever became of others", func(t *testing.T) {
+		g := NewWithT(t)
+		defer clean(t, hub, cached)
+		g.Expect(apply(ctx, hub.Client, parseOne(t, with(distributor, "NAME", "one", "SERVER", "d")))).To(Succeed())
+		var two v1alpha1.Distributor
+		g.Expect(yaml.Unmarshal([]byte(with(distributor, "NAME", "two", "SERVER", "e")), &two)).To(Succeed())
+		g.Expect(hub.Client.Create(ctx, &two)).To(Succeed())
+		g.Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(&two), &two) }, "5s").Should(Succeed())
+		two.Labels = map[string]string{"a": "b"}
+		g.Expect(hub.Client.Update(ctx, &two)).To(Succeed())
+	})
+	t.Run("the certificate is kept in a Secret and its CA in the configuration", func(t *testing.T) {
+		g := NewWithT(t)
+		var secret corev1.Secret
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: admission.SecretName}, &secret)).To(Succeed())
+		var c admissionregistrationv1.ValidatingWebhookConfiguration
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
+		g.Expect(c.Webhooks).To(HaveLen(7))
+		for _, w := range c.Webhooks {
+			g.Expect(w.ClientConfig.CABundle).To(Equal(secret.Data["ca.crt"]))
+		}
+	})
+}
+
+// accepted applies a file with server-side dry run.
+func accepted(t *testing.T, hub *testenv.APIServer, _ client.Reader, file string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), file))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	objects := parse(t, string(data))
+	NewWithT(t).Expect(objects).NotTo(BeEmpty())
+	for _, u := range objects {
+		if u.GetKind() == "Namespace" {
+			continue
+		}
+		NewWithT(t).Expect(apply(t.Context(), hub.Client, u, client.DryRunAll)).To(Succeed(), "%s: %s %s", file, u.GetKind(), u.GetName())
+	}
+}
+
+func cachedGet(ctx context.Context, cached client.Reader, u *unstructured.Unstructured) error {
+	obj, err := testenv.Scheme.New(u.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	return cached.Get(ctx, client.ObjectKeyFromObject(u), obj.(client.Object))
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+// refusal is a manifest that must be refused, after setup has been applied, with the fragments in its message.
+type refusal struct {
+	name     string
+	setup    string
+	manifest string
+	messages []string
+}
+
+const server = `
+apiVersion: geosql.dev/v1alpha1
+kind: SQLServer
+metadata: {name: NAME, namespace: web}
+spec:
+  site: tukwila
+  acceptEULA: true
+  edition: Developer
+  image: engine
+  storage: {data: {size: 2Gi}, log: {size: 1Gi}, tempdb: {size: 1Gi}, backup: {size: 1Gi}}
+`
+
+const group = `
+apiVersion: geosql.dev/v1alpha1
+kind: AvailabilityGroup
+metadata: {name: NAME, namespace: web}
+spec:
+  replicas:
+  - {server: a, availabilityMode: SynchronousCommit}
+  - {server: b, availabilityMode: SynchronousCommit}
+  - {server: c, availabilityMode: ConfigurationOnly}
+  initialPrimary: a
+  databases: [Content]
+`
+
+const distributor = `
+apiVersion: geosql.dev/v1alpha1
+kind: Distributor
+metadata: {name: NAME, namespace: web}
+spec: {server: SERVER}
+`
+
+const publication = `
+apiVersion: geosql.dev/v1alpha1
+kind: Publication
+metadata: {name: NAME, namespace: web}
+spec:
+  publisher: {availabilityGroup: content}
+  database: Content
+  distributor: main
+  articles:
+  - {table: dbo.Article}
+`
+
+const subscription = `
+apiVersion: geosql.dev/v1alpha1
+kind: Subscription
+metadata: {name: NAME, namespace: web}
+spec:
+  publication: articles
+  subscriber: {server: sub}
+  database: Content
+`
+
+const profile = `
+apiVersion: geosql.dev/v1alpha1
+kind: AgentProfile
+metadata: {name: NAME, namespace: web}
+spec: {agent: AGENT}
+`
+
+const site = `
+apiVersion: geosql.dev/v1alpha1
+kind: Site
+metadata: {name: NAME}
+spec:
+  kubeconfigSecretRef: {name: NAME}
+  allowedNamespaces: [web]
+`
+
+const topology = `
+apiVersion: geosql.dev/v1alpha1
+kind: Topology
+metadata: {name: NAME, namespace: web}
+spec:
+  serverDefaults:
+    acceptEULA: true
+    edition: Developer
+    image: engine
+    storage: {data: {size: 2Gi}, log: {size: 1Gi}, tempdb: {size: 1Gi}, backup: {size: 1Gi}}
+  servers:
+  - {name: p, site: tukwila}
+  - {name: d, site: tukwila}
+  distributors:
+  - {name: dist, server: d}
+  publications:
+  - {name: pub, publisher: {server: p}, database: Content, distributor: dist, articles: [{table: dbo.Article}]}
+`
+
+func with(manifest string, pairs ...string) string { return replace(manifest, pairs...) }
+
+// refusals are checked at a real API server: schema, CEL rules and webhooks together.
+var refusals = []refusal{
+	// Names and requirements of a server.
+	{"a server name over 13 characters", "", with(server, "NAME", "fourteen-chars"),
+		[]string{"metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15"}},
+	{"a server name that begins with a digit", "", with(server, "NAME", "1server"), []string{"must begin with a letter"}},
+	{"no licence accepted", "", with(server, "NAME", "s", "acceptEULA: true", "acceptEULA: false"), []string{"spec.acceptEULA must be true"}},
+	{"an unknown edition", "", with(server, "NAME", "s", "Developer", "Gratis"), []string{"spec.edition", "Developer"}},
+	{"a volume missing", "", with(server, "NAME", "s", ", backup: {size: 1Gi}", ""), []string{"spec.storage needs the volumes data, log, tempdb and backup"}},
+	{"a volume without size", "", with(server, "NAME", "s", "backup: {size: 1Gi}", "backup: {size: 0}"), []string{"spec.storage.backup.size", "greater than 0"}},
+	{"a shrunk volume", with(server, "NAME", "shrinks"), with(server, "NAME", "shrinks", "data: {size: 2Gi}", "data: {size: 1Gi}"),
+		[]string{"spec.storage.data.size", "a volume cannot shrink: 2Gi or more"}},
+	{"another class", with(server, "NAME", "moves", "log: {size: 1Gi}", "log: {size: 1Gi, storageClassName: fast}"),
+		with(server, "NAME", "moves", "log: {size: 1Gi}", "log: {size: 1Gi, storageClassName: slow}"),
+		[]string{"spec.storage.log.storageClassName", "cannot change from fast"}},
+	{"another site", with(server, "NAME", "wanders"), with(server, "NAME", "wanders", "site: tukwila", "site: quincy"), []string{"spec.site is immutable"}},
+	{"a managed setting", "", with(server, "NAME", "s") + "  mssqlConf: {network.tlscert: /tmp/x}\n",
+		[]string{"spec.mssqlConf[network.tlscert]", "the operator manages this setting", "network.tlskey"}},
+	{"a setting without a section", "", with(server, "NAME", "s") + "  mssqlConf: {tcpport: \"1\"}\n", []string{`"section.key"`}},
+	{"more memory than the container has", "", with(server, "NAME", "s") + "  memory: 4Gi\n  resources: {limits: {memory: 2Gi}}\n",
+		[]string{"spec.memory", "resources.limits.memory (2Gi)"}},
+	// Groups.
+	{"two synchronous replicas without a third vote", "", with(group, "NAME", "g", "  - {server: c, availabilityMode: ConfigurationOnly}\n", ""),
+		[]string{"two synchronous replicas need a third vote: add a third SynchronousCommit replica or one that is ConfigurationOnly"}},
+	{"an initial primary without data", "", with(group, "NAME", "g", "initialPrimary: a", "initialPrimary: c"), []string{"initialPrimary must be one of the synchronous replicas"}},
+	{"a replica twice", "", with(group, "NAME", "g", "server: b", "server: a"), []string{"duplicate entries for key", "a"}},
+	{"an even number of voters", "", with(group, "NAME", "g") + "  voters: [tukwila, quincy]\n", []string{"voters must be an odd number of sites"}},
+	{"automatic failover without a witness", "", with(group, "NAME", "g") + "  voters: [tukwila]\n  failoverPolicy: Automatic\n", []string{"at least three voters"}},
+	{"automatic failover of a group without a fence", "", with(group, "NAME", "g", "  - {server: c, availabilityMode: ConfigurationOnly}\n", "") + "  clusterType: None\n  voters: [tukwila, quincy, dublin]\n  failoverPolicy: Automatic\n",
+		[]string{"clusterType None has no fence: failoverPolicy must be Manual"}},
+	{"a system database", "", with(group, "NAME", "g", "[Content]", "[Master]"), []string{"a user database is needed, not one of master, model, msdb, tempdb"}},
+	{"another initial primary", with(group, "NAME", "fixed"), with(group, "NAME", "fixed", "initialPrimary: a", "initialPrimary: b"), []string{"initialPrimary is immutable"}},
+	{"a listener that is another's", with(group, "NAME", "first"), with(group, "NAME", "second", "[Content]", "[Other]") + "  listener: {name: first}\n",
+		[]string{"spec.listener.name", "AvailabilityGroup first has first"}},
+	{"a listener that is a server's", with(server, "NAME", "plain"), with(group, "NAME", "g") + "  listener: {name: plain-0}\n", []string{"SQLServer plain has the Service plain-0"}},
+	{"a database in two groups", with(group, "NAME", "has"), with(group, "NAME", "wants"), []string{"spec.databases[0]", "AvailabilityGroup has, which server a hosts too"}},
+	// Replication.
+	{"a distributor in the group", with(group, "NAME", "content") + "---" + with(distributor, "NAME", "main", "SERVER", "b"), with(publication, "NAME", "articles"),
+		[]string{"spec.distributor", "Distributor main runs on b, which hosts a replica of AvailabilityGroup content", "outside the group"}},
+	{"a replica on the distributor", with(publication, "NAME", "articles") + "---" + with(distributor, "NAME", "main", "SERVER", "b"), with(group, "NAME", "content"),
+		[]string{"spec.replicas", "Distributor main runs on b"}},
+	{"a contained group that publishes", with(group, "NAME", "content") + "  contained: true\n", with(publication, "NAME", "articles"),
+		[]string{"spec.publisher.availabilityGroup", "a contained group cannot take part in replication"}},
+	{"a publisher that is not admitted", with(distributor, "NAME", "main", "SERVER", "d", "{server: d}", "{server: d, publishers: [{server: x}]}"), with(publication, "NAME", "articles"),
+		[]string{"does not admit AvailabilityGroup content: add it to the Distributor's spec.publishers"}},
+	{"two distributors for a publisher", with(publication, "NAME", "one"), with(publication, "NAME", "two", "distributor: main", "distributor: other"),
+		[]string{"a publisher has one distributor"}},
+	{"two distributors on a server", with(distributor, "NAME", "one", "SERVER", "d"), with(distributor, "NAME", "two", "SERVER", "d"), []string{"d is Distributor one already"}},
+	{"a distributor that moves", with(distributor, "NAME", "stays", "SERVER", "d"), with(distributor, "NAME", "stays", "SERVER", "e"), []string{"spec.server is immutable"}},
+	{"an article twice", "", with(publication, "NAME", "p") + "  - {table: dbo.Article}\n", []string{"duplicate entries for key"}},
+	{"a table without schema", "", with(publication, "NAME", "p", "dbo.Article", "Article"), []string{"spec.articles[0].table"}},
+	{"publisher and group at once", "", with(publication, "NAME", "p", "{availabilityGroup: content}", "{availabilityGroup: content, server: a}"), []string{"name exactly one of server and availabilityGroup"}},
+	{"a pull agent at the distributor", "", with(subscription, "NAME", "s") + "  agentAt: Distributor\n", []string{"agentAt Distributor goes with type Push"}},
+	{"a subscription twice", with(subscription, "NAME", "one"), with(subscription, "NAME", "two"), []string{"spec.database", "Subscription one delivers the same publication there"}},
+	{"a subscription to the published database", with(publication, "NAME", "articles", "{availabilityGroup: content}", "{server: sub}"), with(subscription, "NAME", "loop"),
+		[]string{"is the published database itself: SQLServer sub publishes it"}},
+	{"a profile of another agent", with(profile, "NAME", "reader", "AGENT", "LogReader"), with(subscription, "NAME", "s") + "  profile: reader\n",
+		[]string{"spec.profile", "is a profile for the LogReader agent: one with agent Distribution is needed"}},
+	{"an agent parameter out of range", "", with(profile, "NAME", "p", "AGENT", "Distribution, commitBatchSize: 0"), []string{"spec.commitBatchSize", "greater than or equal to 1"}},
+	{"a parameter of another agent", "", with(profile, "NAME", "p", "AGENT", "Snapshot, pollingInterval: 5"), []string{"pollingInterval is for the Distribution and LogReader agents"}},
+	{"a retention too short", "", with(distributor, "NAME", "x", "SERVER", "d", "{server: d}", "{server: d, retention: 10m}"), []string{"retention must be between 1h and 8760h"}},
+	// Sites.
+	{"an exposure that is not supported", "", with(site, "NAME", "s") + "  exposure: {type: LoadBalancer}\n", []string{"spec.exposure.type", `supported values: "FlatNetwork", "NodePort"`}},
+	{"two Sites with one kubeconfig", with(site, "NAME", "one"), with(site, "NAME", "two", "kubeconfigSecretRef: {name: two}", "kubeconfigSecretRef: {name: one}"), []string{"Site one uses it"}},
+	{"two hubs", with(site, "NAME", "hub", "  kubeconfigSecretRef: {name: hub}\n", ""), with(site, "NAME", "hubtoo", "  kubeconfigSecretRef: {name: hubtoo}\n", ""), []string{"that is Site hub already"}},
+	{"a hub that becomes another cluster", with(site, "NAME", "hub", "  kubeconfigSecretRef: {name: hub}\n", ""), with(site, "NAME", "hub"), []string{"cannot turn from the hub into another cluster"}},
+	{"a link to itself", "", with(site, "NAME", "self") + "  links: [{to: self}]\n", []string{"a link leads to another site"}},
+	{"a namespace with servers taken out", with(site, "NAME", "tukwila", "[web]", "[web, other]") + "---" + with(server, "NAME", "stays"),
+		with(site, "NAME", "tukwila", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/stays; delete them first"}},
+	// Topologies.
+	{"a server that lacks an image", "", with(topology, "NAME", "t", "    image: engine\n", ""), []string{"spec.servers[0].image", "say it here or in serverDefaults"}},
+	{"a server that lacks a volume", "", with(topology, "NAME", "t", ", backup: {size: 1Gi}", ""), []string{"spec.servers[1].storage.backup.size"}},
+	{"a server twice", "", with(topology, "NAME", "t", "{name: d, site", "{name: p, site"), []string{"duplicate entries for key"}},
+	{"a reference to nothing", "", with(topology, "NAME", "t", "{name: dist, server: d}", "{name: dist, server: nobody}"), []string{"spec.distributors[0].server", "nobody; declared are: d, p"}},
+	{"a publication through nothing", "", with(topology, "NAME", "t", "distributor: dist", "distributor: none"), []string{"spec.publications[0].distributor", "declared are: dist"}},
+	{"a server of another topology", with(topology, "NAME", "first"), with(topology, "NAME", "second"), []string{"spec.servers[0].name", "Topology first declares the SQLServer of this name"}},
+	{"a server that somebody declared", with(server, "NAME", "p"), with(topology, "NAME", "t"), []string{"SQLServer p exists and no Topology declares it", "geosql.dev/adopt"}},
+	{"a volume shrunk in a topology", with(topology, "NAME", "t"), with(topology, "NAME", "t", "data: {size: 2Gi}", "data: {size: 1Gi}"), []string{"spec.servers[0].storage.data.size", "cannot shrink"}},
+	{"a server moved in a topology", with(topology, "NAME", "t"), with(topology, "NAME", "t", "{name: d, site: tukwila}", "{name: d, site: dublin}"), []string{"spec.servers[1].site", "immutable"}},
+}
