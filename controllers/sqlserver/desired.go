@@ -135,19 +135,19 @@ func (d Desired) scheduling() v1alpha1.ServerScheduling {
 	return v1alpha1.ServerScheduling{}
 }
 
-// surroundings are the hub's objects around a server.
-type surroundings struct {
-	groups        []v1alpha1.AvailabilityGroup
-	distributors  []v1alpha1.Distributor
-	publications  []v1alpha1.Publication
-	subscriptions []v1alpha1.Subscription
+// Surroundings are the hub's objects around a server.
+type Surroundings struct {
+	Groups        []v1alpha1.AvailabilityGroup
+	Distributors  []v1alpha1.Distributor
+	Publications  []v1alpha1.Publication
+	Subscriptions []v1alpha1.Subscription
 }
 
-// desire resolves what a server asks for. It is pure.
-func desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, around surroundings) Desired {
+// Desire resolves what a server asks for. It is pure.
+func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, around Surroundings) Desired {
 	d := Desired{Server: server, Site: site, AgentImage: agentImage}
 	name := v1alpha1.ServerName(server.Name)
-	for _, g := range around.groups {
+	for _, g := range around.Groups {
 		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {
 			continue
 		}
@@ -159,7 +159,7 @@ func desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		return who.Server == name || who.AvailabilityGroup != "" && slices.Contains(d.Groups, string(who.AvailabilityGroup))
 	}
 	servers := map[string]v1alpha1.ServerName{}
-	for _, x := range around.distributors {
+	for _, x := range around.Distributors {
 		servers[x.Name] = x.Spec.Server
 		if x.Spec.Server == name {
 			d.Replicates = true
@@ -167,14 +167,14 @@ func desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		}
 	}
 	distributorOf := map[string]v1alpha1.ServerName{}
-	for _, p := range around.publications {
+	for _, p := range around.Publications {
 		distributorOf[p.Name] = servers[string(p.Spec.Distributor)]
 		if part(p.Spec.Publisher) {
 			d.Replicates = true
 			d.References = append(d.References, "Publication "+p.Name)
 		}
 	}
-	for _, s := range around.subscriptions {
+	for _, s := range around.Subscriptions {
 		if !part(s.Spec.Subscriber) {
 			continue
 		}

@@ -54,7 +54,7 @@ func (r *Reconciler) remove(ctx context.Context, server *v1alpha1.SQLServer) (*c
 	if err != nil {
 		return nil, err
 	}
-	d := desire(server, v1alpha1.Site{}, r.agentImage, around)
+	d := Desire(server, v1alpha1.Site{}, r.agentImage, around)
 	member, err := r.sites.Member(server.Spec.Site)
 	if errors.Is(err, sites.ErrSiteLost) {
 		return nil, nil

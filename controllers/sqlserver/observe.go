@@ -44,10 +44,10 @@ func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*
 	}
 	if err != nil {
 		w.observed.Site, w.member = err, nil
-		w.desired = desire(server, v1alpha1.Site{}, r.agentImage, around)
+		w.desired = Desire(server, v1alpha1.Site{}, r.agentImage, around)
 		return w, nil
 	}
-	w.desired = desire(server, w.member.Site, r.agentImage, around)
+	w.desired = Desire(server, w.member.Site, r.agentImage, around)
 	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeAccount, r.observeWorkload} {
 		if err := read(ctx, w); err != nil {
 			if unreachable(err) {
@@ -72,7 +72,7 @@ func namesReady(server *v1alpha1.SQLServer) *metav1.Condition {
 }
 
 // surroundings reads the hub's objects of the namespace that may name the server.
-func (r *Reconciler) surroundings(ctx context.Context, namespace string) (surroundings, error) {
+func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surroundings, error) {
 	var (
 		groups        v1alpha1.AvailabilityGroupList
 		distributors  v1alpha1.DistributorList
@@ -81,10 +81,10 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (surrou
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return surroundings{}, fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
+			return Surroundings{}, fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
 		}
 	}
-	return surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items}, nil
+	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items}, nil
 }
 
 // observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:

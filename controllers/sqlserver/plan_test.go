@@ -27,7 +27,7 @@ func TestPlanCreatesAServer(t *testing.T) {
 	g := NewWithT(t)
 	s := server()
 	s.Spec.TempDBFiles = ptr.To[int32](4)
-	e := newEnviron(t, declared(s, surroundings{}))
+	e := newEnviron(t, declared(s, Surroundings{}))
 	p, done := e.settle(t, 100)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonRunning))
@@ -47,7 +47,7 @@ func TestPlanCreatesAServer(t *testing.T) {
 // The end is the same when the manager dies after each single step.
 func TestPlanSurvivesAnEndAfterEachStep(t *testing.T) {
 	g := NewWithT(t)
-	whole, single := newEnviron(t, declared(server(), surroundings{})), newEnviron(t, declared(server(), surroundings{}))
+	whole, single := newEnviron(t, declared(server(), Surroundings{})), newEnviron(t, declared(server(), Surroundings{}))
 	_, a := whole.settle(t, 100)
 	p, b := single.settle(t, 1)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
@@ -356,7 +356,7 @@ func TestPlanOutcomes(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			e := newEnviron(t, declared(server(), surroundings{}))
+			e := newEnviron(t, declared(server(), Surroundings{}))
 			settled, _ := e.settle(t, 100)
 			g.Expect(settled.Outcome.Reason).To(Equal(conditions.ReasonRunning))
 			tc.change(e)

@@ -17,7 +17,7 @@ func TestPodOfAServer(t *testing.T) {
 	g := NewWithT(t)
 	s := server()
 	s.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
-	e := newEnviron(t, declared(s, surroundings{}))
+	e := newEnviron(t, declared(s, Surroundings{}))
 	decision := must(decide(e.d, e.o))
 	pod := podSpec(e.d, decision.Terms)
 	engine, sidecar := pod.Containers[0], pod.Containers[1]
@@ -60,15 +60,15 @@ func TestPodOfAServer(t *testing.T) {
 func TestDesireLooksAround(t *testing.T) {
 	g := NewWithT(t)
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
-	around := surroundings{
-		groups: []v1alpha1.AvailabilityGroup{
+	around := Surroundings{
+		Groups: []v1alpha1.AvailabilityGroup{
 			{ObjectMeta: meta("content"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}}},
 			{ObjectMeta: meta("other"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "x"}}}},
 		},
-		distributors: []v1alpha1.Distributor{{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}}},
-		publications: []v1alpha1.Publication{{ObjectMeta: meta("articles"), Spec: v1alpha1.PublicationSpec{
+		Distributors: []v1alpha1.Distributor{{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}}},
+		Publications: []v1alpha1.Publication{{ObjectMeta: meta("articles"), Spec: v1alpha1.PublicationSpec{
 			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Distributor: "main"}}},
-		subscriptions: []v1alpha1.Subscription{{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
+		Subscriptions: []v1alpha1.Subscription{{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
 			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}}}},
 	}
 	of := func(name string) Desired {

@@ -48,8 +48,8 @@ func server() *v1alpha1.SQLServer {
 	}
 }
 
-func declared(s *v1alpha1.SQLServer, around surroundings) Desired {
-	return desire(s, v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
+func declared(s *v1alpha1.SQLServer, around Surroundings) Desired {
+	return Desire(s, v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
 		StorageClasses: v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"},
 	}}, "geosql:1", around)
 }
@@ -236,4 +236,3 @@ func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
 	t.Fatalf("the plan does not come to an end: %q ...", done[len(done)-8:])
 	return Plan{}, nil
 }
-
