@@ -173,7 +173,7 @@ func (r *Request) atHub(ctx context.Context, kubeconfig []byte) error {
 			}
 		}
 		for _, ns := range r.Spec.AllowedNamespaces {
-			if err := w.applyAll(ctx, r.access(ns, sites.HubRole, sites.HubRules())...); err != nil {
+			if err := w.applyAll(ctx, r.hubAccess(ns)...); err != nil {
 				return err
 			}
 		}

@@ -49,6 +49,15 @@ func (r *Request) access(namespace, name string, rules []rbacv1.PolicyRule) []cl
 	}
 }
 
+// hubAccess lets the manager keep the servers' Secrets in a namespace of the hub. Several sites share it, so it names none.
+func (r *Request) hubAccess(namespace string) []client.Object {
+	objects := r.access(namespace, sites.HubRole, sites.HubRules())
+	for _, obj := range objects {
+		delete(obj.GetLabels(), v1alpha1.LabelSite)
+	}
+	return objects
+}
+
 func (r *Request) secret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, r.Name), Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{sites.KubeconfigKey: kubeconfig}}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/join"
+	"geosql.dev/operator/internal/testenv"
+)
+
+func cluster(a *testenv.APIServer) join.Cluster {
+	return join.Cluster{Config: a.Config, Client: a.Client}
+}
+
+// credentials are those that the hub holds for a site.
+func credentials(t *testing.T, hub *testenv.APIServer, site string) *rest.Config {
+	t.Helper()
+	g := NewWithT(t)
+	var secret corev1.Secret
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKey{Namespace: sites.OperatorNamespace, Name: site}, &secret)).To(Succeed())
+	cfg, err := sites.LoadKubeconfig(secret.Data[sites.KubeconfigKey])
+	g.Expect(err).NotTo(HaveOccurred())
+	return cfg
+}
+
+func asOperator(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	c, err := client.New(cfg, client.Options{Scheme: testenv.Scheme})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// TestJoin joins a real API server to another, and takes it out again.
+func TestJoin(t *testing.T) {
+	hub, member := testenv.StartHub(t), testenv.StartMember(t)
+	ctx := t.Context()
+	request := func(namespaces ...string) (join.Request, *bytes.Buffer) {
+		out := &bytes.Buffer{}
+		quincy := cluster(member)
+		return join.Request{Name: "quincy", Member: &quincy, Hub: cluster(hub), Out: out,
+			Spec: v1alpha1.SiteSpec{AllowedNamespaces: namespaces}}, out
+	}
+
+	t.Run("a dry run changes nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		r, out := request("web")
+		r.DryRun = true
+		_, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out.String()).To(ContainSubstring("would be created"))
+		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Name: "web"}, &corev1.Namespace{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).To(BeTrue())
+	})
+
+	t.Run("joined with the rights that the manager needs and no others", func(t *testing.T) {
+		g := NewWithT(t)
+		r, _ := request("web")
+		r.Spec.Region = "us-west"
+		g.Expect(join.ParseStorageClass(&r.Spec.StorageClasses, "all=fast")).To(Succeed())
+		link, err := join.ParseLink("dublin=146ms/1Gbit")
+		g.Expect(err).NotTo(HaveOccurred())
+		r.Spec.Links = []v1alpha1.SiteLink{link}
+		expires, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(expires).To(BeTemporally(">", time.Now().Add(time.Hour)))
+		rights(t, asOperator(t, credentials(t, hub, "quincy")))
+	})
+
+	t.Run("the manager's caches fill with these rights", func(t *testing.T) { engages(t, hub) })
+
+	t.Run("again: nothing is said, all is kept, the credentials are new", func(t *testing.T) {
+		g := NewWithT(t)
+		before := credentials(t, hub, "quincy").BearerToken
+		r, out := request()
+		_, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out.String()).To(ContainSubstring("Role web/geosql-operator-site: unchanged"))
+		g.Expect(credentials(t, hub, "quincy").BearerToken).NotTo(Equal(before))
+		var s v1alpha1.Site
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		g.Expect(s.Spec.Region).To(Equal("us-west"))
+		g.Expect(s.Spec.StorageClasses.Log).To(Equal("fast"))
+		g.Expect(s.Spec.Links).To(HaveLen(1))
+		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web"}))
+	})
+
+	t.Run("another namespace in place of the first", func(t *testing.T) {
+		g := NewWithT(t)
+		r, _ := request("shop")
+		_, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		c := asOperator(t, credentials(t, hub, "quincy"))
+		g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("shop")) }, "5s").Should(Succeed())
+		g.Eventually(func() bool {
+			return apierrors.IsForbidden(c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("web")))
+		}, "5s").Should(BeTrue())
+	})
+
+	t.Run("the hub itself, once", func(t *testing.T) {
+		g := NewWithT(t)
+		out := &bytes.Buffer{}
+		r := join.Request{Name: "dublin", Hub: cluster(hub), Out: out, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}
+		expires, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(expires).To(BeZero())
+		r.Name = "quincy"
+		_, err = join.Join(ctx, r)
+		g.Expect(err).To(MatchError(ContainSubstring("site quincy exists and is another cluster")))
+	})
+
+	t.Run("taken out", func(t *testing.T) {
+		g := NewWithT(t)
+		c := asOperator(t, credentials(t, hub, "quincy"))
+		r, _ := request()
+		g.Expect(join.Leave(ctx, r, 10*time.Second)).To(Succeed())
+		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).To(BeTrue())
+		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "20s").ShouldNot(Succeed())
+		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
+		g.Expect(join.Leave(ctx, r, time.Second)).To(Succeed(), "again")
+	})
+}
+
+// rights tries what the account may and may not do.
+func rights(t *testing.T, c client.Client) {
+	g, ctx := NewWithT(t), t.Context()
+	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	for _, list := range []client.ObjectList{&corev1.NodeList{}, &corev1.PersistentVolumeList{}} {
+		g.Expect(c.List(ctx, list)).To(Succeed())
+	}
+	allowed := []client.Object{
+		&corev1.Secret{ObjectMeta: meta("web", "s")},
+		&corev1.ConfigMap{ObjectMeta: meta("web", "c")},
+		&corev1.ServiceAccount{ObjectMeta: meta("web", "a")},
+	}
+	for _, obj := range allowed {
+		g.Expect(c.Create(ctx, obj)).To(Succeed(), "%T", obj)
+		g.Expect(c.Delete(ctx, obj)).To(Succeed(), "%T", obj)
+	}
+	forbidden := []client.Object{
+		&corev1.Secret{ObjectMeta: meta("default", "s")},
+		&corev1.ConfigMap{ObjectMeta: meta(sites.OperatorNamespace, "c")},
+		&corev1.Namespace{ObjectMeta: meta("", "n")},
+		&corev1.Pod{ObjectMeta: meta("web", "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+	}
+	for _, obj := range forbidden {
+		err := c.Create(ctx, obj)
+		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%T: %v", obj, err)
+	}
+	g.Expect(apierrors.IsForbidden(c.List(ctx, &corev1.SecretList{}))).To(BeTrue(), "secrets of all namespaces")
+	g.Expect(apierrors.IsForbidden(c.List(ctx, &corev1.SecretList{}, client.InNamespace("kube-system")))).To(BeTrue())
+}
+
+// engages runs a provider with the credentials that Join left in the hub.
+func engages(t *testing.T, hub *testenv.APIServer) {
+	g := NewWithT(t)
+	provider := sites.NewProvider(sites.Options{Namespace: sites.OperatorNamespace, Heartbeat: 200 * time.Millisecond})
+	mgr, err := mcmanager.New(hub.Config, provider, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	defer func() { cancel(); g.Expect(<-done).To(Succeed()) }()
+	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "15s", "100ms").Should(Succeed())
+	member, err := provider.Member("quincy")
+	g.Expect(err).NotTo(HaveOccurred())
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x-0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1433}}}}
+	g.Expect(member.Apply(ctx, service)).To(Succeed())
+	g.Eventually(func() error { return member.Client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{}) }, "5s").Should(Succeed())
+	g.Expect(member.Client.Delete(ctx, service)).To(Succeed())
+}
+
+// TestParse reads what people write.
+func TestParse(t *testing.T) {
+	g := NewWithT(t)
+	var classes v1alpha1.VolumeClasses
+	for _, text := range []string{"all=fast", "backup=capacity"} {
+		g.Expect(join.ParseStorageClass(&classes, text)).To(Succeed())
+	}
+	g.Expect(classes).To(Equal(v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"}))
+	g.Expect(join.ParseStorageClass(&classes, "swap=fast")).To(MatchError(ContainSubstring("use data, log, tempdb, backup or all")))
+	g.Expect(join.ParseStorageClass(&classes, "data")).To(MatchError(ContainSubstring("ROLE=CLASS")))
+	for _, text := range []string{"dublin", "dublin=", "=5ms", "dublin=fast", "dublin=-5ms"} {
+		_, err := join.ParseLink(text)
+		g.Expect(err).To(MatchError(ContainSubstring("SITE=ROUNDTRIP")), text)
+	}
+}
