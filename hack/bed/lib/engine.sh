@@ -7,8 +7,10 @@ ENGINE_PIDFILE=$ENGINE_DIR/dockerd.pid
 
 engine_answers() { timeout 20 docker info >/dev/null 2>&1; }
 
-process_is() { # process_is PID NAME: PID lives and runs NAME (a pid file may outlive a reboot)
-  [ -n "$1" ] && [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
+# process_is PID NAME: PID lives and runs NAME. A pid file may outlive a reboot, and a killed process whose parent does
+# not ask after it stays as a zombie.
+process_is() {
+  [ -n "$1" ] && [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] && ! grep -q '^State:\s*Z' "/proc/$1/status" 2>/dev/null
 }
 
 engine_ready() { engine_answers; }
@@ -18,7 +20,9 @@ engine_start() {
   if [ -d /run/systemd/system ]; then
     systemctl start docker
   else
-    network_guard # rules that exist before the engine are kept by it; containers may start with the engine
+    # Nodes may start with the engine: limits and rules are there before it, and it keeps rules that it finds.
+    network_set_sysctls
+    network_guard
     engine_forget_stale
     engine_configure
     setsid dockerd --config-file "$ENGINE_DIR/daemon.json" --pidfile "$ENGINE_PIDFILE" \
@@ -26,10 +30,10 @@ engine_start() {
   fi
   local deadline=$((SECONDS + 90))
   until engine_answers; do
-    [ $SECONDS -lt $deadline ] || {
+    if [ $SECONDS -ge $deadline ] || grep -qs '^failed to start' "$ENGINE_DIR/dockerd.log"; then
       tail -n 20 "$ENGINE_DIR/dockerd.log" || true
-      die "the docker engine does not answer 90 s after its start"
-    }
+      die "the docker engine does not answer; its log is $ENGINE_DIR/dockerd.log (or journalctl -u docker)"
+    fi
     sleep 0.5
   done
 }

@@ -46,12 +46,16 @@ network_ready() {
     [ "$(docker network inspect "$BED_NETWORK" -f '{{(index .IPAM.Config 0).Subnet}}')" = "$BED_NODE_SUBNET" ]
 }
 
-network_make() {
-  network_guard
+network_set_sysctls() {
   local pair
   for pair in $network_wanted_sysctls; do
     [ "$(sysctl -n "${pair%%=*}")" -ge "${pair#*=}" ] || sysctl -qw "$pair"
   done
+}
+
+network_make() {
+  network_guard
+  network_set_sysctls
   docker network inspect "$BED_NETWORK" >/dev/null 2>&1 || docker network create "$BED_NETWORK" \
     --subnet "$BED_NODE_SUBNET" --gateway "$BED_GATEWAY" \
     -o com.docker.network.bridge.name="$BED_BRIDGE" \
