@@ -43,6 +43,7 @@ site_column() { awk -v s="$1" -v c="$2" '$1 == s {print $c; found = 1} END {exit
 site_pods() { site_column "$1" 2; }
 site_services() { site_column "$1" 3; }
 site_workers() { site_column "$1" 4; }
+site_of_role() { awk -v r="$1" 'NF == 7 && $5 == r {print $1; exit}' <<<"$BED_SITES"; }
 site_region() { site_column "$1" 6; }
 
 site_nodes() { # site_nodes SITE: lines of NODE ADDRESS, the control plane first

@@ -126,6 +126,7 @@ cluster_create() {
   cluster_wait 60 || die "the API server of $SITE does not answer 60 s after the creation of its cluster"
   dns_apply
   network_cni "$SITE"
+  kubectl config use-context "kind-$(site_of_role hub)" >/dev/null 2>&1 || true # kind makes the newest the current one
   cluster_containers >"$CLUSTERS_DIR/$SITE"
 }
 
