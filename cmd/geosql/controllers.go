@@ -7,6 +7,7 @@ import (
 
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
+	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/controllers/sqlserver"
@@ -38,6 +39,9 @@ var controllers = []struct {
 	{"sqlserver", func(e environment) error {
 		return sqlserver.SetupWithManager(e.Manager, sqlserver.Options{
 			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image})
+	}},
+	{"availabilitygroup", func(e environment) error {
+		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
 }
 

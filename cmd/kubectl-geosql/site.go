@@ -69,7 +69,7 @@ said again is kept.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces in which servers may run; made if they do not exist, at the member and in the hub")
-	flags.StringVar(&f.server, "kubeconfig-server", "", "URL at which the hub reaches the member's API server; the context's unless given")
+	flags.StringVar(&f.server, "kubeconfig-server", "", "URL at which the hub reaches the member's API server, the context's unless given; with --hub, the URL at which the other sites reach the hub's")
 	flags.StringArrayVar(&f.storageClasses, "storage-class", nil, "ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
 	flags.StringVar(&f.region, "region", "", "region of the site")

@@ -51,11 +51,35 @@ func (d Desired) clusterType() tsql.ClusterType {
 	return tsql.ClusterExternal
 }
 
+// former are the servers that were replicas when the status was last written and no longer are.
+func (d Desired) former() []v1alpha1.ServerName {
+	var names []v1alpha1.ServerName
+	for _, r := range d.Group.Status.Replicas {
+		if server := serverOf(r.Server); !slices.Contains(d.servers(), server) {
+			names = append(names, server)
+		}
+	}
+	return names
+}
+
 // fenced says whether votes and a write lease stand between two primaries.
 func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal }
 
-// voters are the declared sites, or those of the replicas when their number is odd.
+// voters are those that the group began with. The set is not changed afterwards: agents that disagreed on it could give
+// the votes twice.
 func (d Desired) voters() []v1alpha1.SiteName {
+	if d.Group.Status.GroupID == "" || len(d.Group.Status.Voters) == 0 {
+		return d.declaredVoters()
+	}
+	var sites []v1alpha1.SiteName
+	for _, v := range d.Group.Status.Voters {
+		sites = append(sites, v1alpha1.SiteName(v.Site))
+	}
+	return sites
+}
+
+// declaredVoters are the declared sites, or those of the replicas when their number is odd.
+func (d Desired) declaredVoters() []v1alpha1.SiteName {
 	if len(d.Group.Spec.Voters) > 0 {
 		return d.Group.Spec.Voters
 	}
@@ -88,6 +112,9 @@ func (d Desired) required() int {
 	}
 	return synchronous / 2
 }
+
+// adopts says whether the group may take in databases that somebody else made.
+func (d Desired) adopts() bool { return d.Group.Annotations[v1alpha1.AdoptAnnotation] == "true" }
 
 func (d Desired) listenerName() string {
 	if l := d.Group.Spec.Listener; l != nil && l.Name != "" {

@@ -8,6 +8,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
 )
 
 // Observed is the world around a group as it was read, without any decision.
@@ -19,6 +20,8 @@ type Observed struct {
 	Instances map[v1alpha1.ServerName]Instance
 	// Voters in the order of the declaration.
 	Voters []Voter
+	// VoterAddress says which voter's API server the agents cannot be told the address of, nil when there is none.
+	VoterAddress error
 	// Agents says for each server whether its agent has the group's present orders.
 	Agents map[v1alpha1.ServerName]Orders
 	// ListenerIP is the declared address, or the ClusterIP of the listener's Service at the initial primary's site;
@@ -33,9 +36,7 @@ type Instance struct {
 	// Mirroring is what it has for log between replicas.
 	Mirroring mssql.Mirroring
 	// Logins that exist, by name.
-	Logins map[string]bool
-	// Users of master by name.
-	Users map[string]bool
+	Logins map[string]mssql.Login
 	// Group as it knows it, nil when it has none of the name.
 	Group *mssql.Group
 }
@@ -52,7 +53,9 @@ type Voter struct {
 type Orders struct {
 	// Err is why the site could not be asked.
 	Err error
-	// UpToDate says that the Secret has what the group asks for, with credentials that do not end soon.
+	// Told is what the Secret has for this group, nil when it has nothing.
+	Told *orders.Group
+	// UpToDate says that it is what the group asks for, with credentials that do not end soon.
 	UpToDate bool
 }
 

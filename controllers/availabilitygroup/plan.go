@@ -22,7 +22,7 @@ func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
 		planReferences, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
-		planJoin, planReplicas, planMembership, planCommitRule, planListener, planSeeding, planHealth,
+		planJoin, planReplicas, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -76,6 +76,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case !begun:
 			return p.settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
 		}
+	}
+	if o.VoterAddress != nil {
+		return p.settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
 	}
 	for _, s := range o.answering(d) {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {

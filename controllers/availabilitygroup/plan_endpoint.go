@@ -73,10 +73,10 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 				continue
 			}
 			login := partnerLogin(partner)
-			if !o.Instances[s].Logins[login] {
+			if _, ok := o.Instances[s].Logins[login]; !ok {
 				p.add(CreatePartnerLogin{Server: s, Login: login})
 			}
-			if !o.Instances[s].Users[login] {
+			if _, ok := m.Users[login]; !ok {
 				p.executeAsSA(s, tsql.CreateUserForLogin(login, login))
 			}
 			if !m.Connectors[login] && m.Endpoint != nil {

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssqlconf"
 	"geosql.dev/operator/internal/tsql"
@@ -26,17 +29,19 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		return true
 	}
 	for _, name := range d.databases() {
-		database, exists := instance.Mirroring.Databases[name]
+		database, exists := database(instance.Mirroring, name)
 		switch {
 		case !exists:
 			p.execute(server, tsql.CreateDatabase(name))
 			p.execute(server, tsql.SetRecoveryFull(name))
-			p.executeAsSA(server, tsql.BackupDatabaseFull(name, firstBackup(name)))
+			p.execute(server, tsql.BackupDatabaseFull(name, firstBackup(name, o.Now)))
 		case database.InGroup || database.State != "ONLINE":
-		case database.RecoveryModel != "FULL":
-			p.execute(server, tsql.SetRecoveryFull(name))
-		case !database.LogChain:
-			p.executeAsSA(server, tsql.BackupDatabaseFull(name, firstBackup(name)))
+		case database.Owner != credentials.RoleOperator.Login() && !d.adopts():
+			return p.settle(conditions.Stalled(conditions.ReasonDatabaseConflict, fmt.Sprintf(
+				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name another database",
+				name, host(server), database.Owner, v1alpha1.AdoptAnnotation)))
+		default:
+			prepare(p, server, database, o.Now)
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -45,9 +50,34 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// firstBackup is the file of the full backup that begins a database's log chain.
-func firstBackup(database string) string {
-	return fmt.Sprintf("%s/%s-first.bak", mssqlconf.BackupDir, database)
+// prepare puts an existing database into FULL recovery with a log chain. The operator may back up a database that it
+// owns; of another's it takes sa.
+func prepare(p *Plan, server v1alpha1.ServerName, database mssql.Database, now time.Time) {
+	role := credentials.RoleOperator
+	if database.Owner != role.Login() {
+		role = credentials.RoleSA
+	}
+	if database.RecoveryModel != "FULL" {
+		p.executeAs(role, server, tsql.SetRecoveryFull(database.Name))
+	}
+	if database.RecoveryModel != "FULL" || !database.LogChain {
+		p.executeAs(role, server, tsql.BackupDatabaseFull(database.Name, firstBackup(database.Name, now)))
+	}
+}
+
+// database finds a database by its name, compared as the server's default collation does.
+func database(m mssql.Mirroring, name string) (mssql.Database, bool) {
+	for have, d := range m.Databases {
+		if strings.EqualFold(have, name) {
+			return d, true
+		}
+	}
+	return mssql.Database{}, false
+}
+
+// firstBackup is the file of the full backup that begins a database's log chain; never one that is there already.
+func firstBackup(database string, now time.Time) string {
+	return fmt.Sprintf("%s/%s-first-%s.bak", mssqlconf.BackupDir, database, now.UTC().Format("20060102T150405Z"))
 }
 
 // planJoin joins every replica that answers and has not joined, and lets the group seed databases there. A replica that
@@ -192,6 +222,7 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 		return true
 	}
 	group := o.Instances[primary].Group
+	grantSeeding(d, o, group, p)
 	for _, f := range group.SeedingFailures {
 		declared := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
 			return strings.EqualFold(host(r.Server), f.Server) && r.Seeding != v1alpha1.SeedingManual
@@ -202,9 +233,27 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding failed and is started again: "+p.Steps[0].Describe()))
+		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding has not begun or has failed: "+p.Steps[0].Describe()))
 	}
 	return true
+}
+
+// grantSeeding repeats the grant on replicas that lack a database of the group altogether: nothing shows whether it was
+// made, and the manager may have ended between JOIN and GRANT. It changes nothing where it was made.
+func grantSeeding(d Desired, o Observed, group *mssql.Group, p *Plan) {
+	for _, r := range d.Group.Spec.Replicas {
+		i, ok := o.Instances[r.Server]
+		if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
+			r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual {
+			continue
+		}
+		for _, name := range group.Databases {
+			if _, exists := database(i.Mirroring, name); !exists {
+				p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" seed database "+name+", which is not there"))
+				break
+			}
+		}
+	}
 }
 
 // stateOf is a database's synchronization state on a replica as the given instance knows it, empty when it has no row.

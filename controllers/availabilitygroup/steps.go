@@ -72,10 +72,28 @@ func (s GiveOrders) Describe() string {
 	return fmt.Sprintf("give the agent of %s its orders: %s", host(s.Server), s.Reason)
 }
 
+// TakeOrders takes a group away from the orders of a server that is no longer its replica.
+type TakeOrders struct{ Server v1alpha1.ServerName }
+
+// Describe names the server.
+func (s TakeOrders) Describe() string {
+	return fmt.Sprintf("take the orders from the agent of %s, which is no longer a replica", host(s.Server))
+}
+
+// RemoveVotes deletes a group's Lease and the agents' account at a voter.
+type RemoveVotes struct{ Site v1alpha1.SiteName }
+
+// Describe names the voter.
+func (s RemoveVotes) Describe() string {
+	return fmt.Sprintf("remove the group's lease and the agents' account at voter %s", s.Site)
+}
+
 // Plan is what to do and what is so until it is done.
 type Plan struct {
 	Steps   []Step
 	Outcome conditions.Outcome
+	// Done says of a deletion that nothing is left.
+	Done bool
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
@@ -87,7 +105,12 @@ func (p *Plan) execute(server v1alpha1.ServerName, s tsql.Statement) {
 
 // executeAsSA adds a statement in master that needs more than the operator's login has.
 func (p *Plan) executeAsSA(server v1alpha1.ServerName, s tsql.Statement) {
-	p.add(Execute{Server: server, Role: credentials.RoleSA, Database: "master", Statement: s})
+	p.executeAs(credentials.RoleSA, server, s)
+}
+
+// executeAs adds a statement in master under the login of a role.
+func (p *Plan) executeAs(role credentials.Role, server v1alpha1.ServerName, s tsql.Statement) {
+	p.add(Execute{Server: server, Role: role, Database: "master", Statement: s})
 }
 
 // settle sets the outcome and ends the planning.

@@ -27,3 +27,27 @@ const (
 	// ReasonSeedingFailed: a seeding failed and is started again.
 	ReasonSeedingFailed = "SeedingFailed"
 )
+
+// Condition types of an AvailabilityGroup beside Ready, Reconciling and Stalled.
+const (
+	// TypeFenced says whether votes and a write lease keep a second primary from writing.
+	TypeFenced = "Fenced"
+	// TypeDegraded is True while the group serves with less than what is declared.
+	TypeDegraded = "Degraded"
+)
+
+// Reasons of Fenced, Degraded and of conflicts.
+const (
+	// ReasonFenced: a majority of at least three voters and a write lease fence the primary.
+	ReasonFenced = "Fenced"
+	// ReasonNotFenced: clusterType None has no fence.
+	ReasonNotFenced = "NotFenced"
+	// ReasonComplete: every replica answers and is connected.
+	ReasonComplete = "Complete"
+	// ReasonReplicaDisconnected: a replica is not connected to the primary.
+	ReasonReplicaDisconnected = "ReplicaDisconnected"
+	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
+	ReasonDatabaseConflict = "DatabaseConflict"
+	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
+	ReasonVoterAddressMissing = "VoterAddressMissing"
+)

@@ -38,7 +38,12 @@ type Keeper struct {
 	leaderless time.Duration
 	// retryAt is when a refused FAILOVER may be tried again.
 	retryAt time.Duration
+	// paused forbids claims.
+	paused bool
 }
+
+// SetPaused forbids claims of new terms, or allows them again. What safety asks for is done all the same.
+func (k *Keeper) SetPaused(paused bool) { k.paused = paused }
 
 // NewKeeper makes a keeper for one group on one run of one engine; self.Nonce is ignored. nonce returns a fresh
 // random string at each call.

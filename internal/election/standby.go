@@ -79,6 +79,9 @@ func (k *Keeper) claim(ctx context.Context, leading Record) Outcome {
 	if now < k.retryAt {
 		return Outcome{}
 	}
+	if k.paused && leading.Term > 0 {
+		return Outcome{Action: "paused: no claim"}
+	}
 	samePod := leading.Holder.PodUID == k.self.PodUID
 	if leading.Term > 0 && !samePod && k.ballot.UnchangedFor() < k.timings.SuspectAfter() {
 		return Outcome{Action: "waiting for the votes of the former pod to expire"}

@@ -46,6 +46,8 @@ type Database struct {
 	InGroup bool
 	// LogChain says whether a full backup began its log chain.
 	LogChain bool
+	// Owner is the login that owns it, empty when it has none here.
+	Owner string
 }
 
 // Mirroring is what an instance has for log between replicas.
@@ -54,6 +56,8 @@ type Mirroring struct {
 	// Endpoint is nil when there is none.
 	Endpoint     *Endpoint
 	Certificates map[string]Certificate
+	// Users are the users of master that have a login, by name, with the login's name.
+	Users map[string]string
 	// Connectors are the logins that may connect to the endpoint.
 	Connectors map[string]bool
 	Databases  map[string]Database
@@ -61,7 +65,7 @@ type Mirroring struct {
 
 // ReadMirroring reads what an instance has for log between replicas.
 func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
-	m := Mirroring{Certificates: map[string]Certificate{}, Connectors: map[string]bool{}, Databases: map[string]Database{}}
+	m := Mirroring{Certificates: map[string]Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]Database{}}
 	reads := []struct {
 		statement tsql.Statement
 		scan      func(Row) error
@@ -80,6 +84,12 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			m.Certificates[c.Name] = c
 			return err
 		}},
+		{tsql.UsersOfLogins(), func(r Row) error {
+			var user, login string
+			err := r.Scan(&user, &login)
+			m.Users[user] = login
+			return err
+		}},
 		{tsql.EndpointConnectors(), func(r Row) error {
 			var login string
 			err := r.Scan(&login)
@@ -90,7 +100,7 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			var d Database
 			var group mssqldriver.NullUniqueIdentifier
 			var chain int
-			err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain)
+			err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain, &d.Owner)
 			d.InGroup, d.LogChain = group.Valid, chain == 1
 			m.Databases[d.Name] = d
 			return err

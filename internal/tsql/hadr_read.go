@@ -21,6 +21,13 @@ FROM sys.certificates AS c LEFT JOIN sys.database_principals AS u ON u.principal
 WHERE c.name NOT LIKE N'##%'`)
 }
 
+// UsersOfLogins reads the users of the connection's database that have a login, by the login's name.
+// Source: docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md.
+func UsersOfLogins() Statement {
+	return text(`SELECT u.name, l.name
+FROM sys.database_principals AS u JOIN sys.server_principals AS l ON l.sid = u.sid`)
+}
+
 // EndpointConnectors reads the logins that may connect to the endpoint.
 func EndpointConnectors() Statement {
 	return text(`SELECT l.name
@@ -38,7 +45,8 @@ func MasterKeyExists() Statement {
 // DatabaseStates reads the user databases with what a group asks of them. last_log_backup_lsn is not NULL once a full
 // backup began the log chain (docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md).
 func DatabaseStates() Statement {
-	return text(`SELECT d.name, d.state_desc, d.recovery_model_desc, d.group_database_id, CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END
+	return text(`SELECT d.name, d.state_desc, d.recovery_model_desc, d.group_database_id, CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END,
+    COALESCE(SUSER_SNAME(d.owner_sid), N'')
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
 WHERE d.database_id > 4`)
 }

@@ -38,7 +38,8 @@ type Request struct {
 	Hub Cluster
 	// OperatorNamespace in the hub and at the member; sites.OperatorNamespace unless given.
 	OperatorNamespace string
-	// Server is the URL at which the hub reaches the member's API server; that of Member.Config unless given.
+	// Server is the URL at which the hub reaches the member's API server; that of Member.Config unless given. Of the hub
+	// itself it is the URL at which the other sites reach it, and may be left out while no group has it as a voter.
 	Server string
 	// TokenLife asked for; DefaultTokenLife unless given.
 	TokenLife time.Duration
@@ -63,7 +64,10 @@ func (r *Request) withDefaults() error {
 	if r.Member != nil && r.Server == "" {
 		r.Server = r.Member.Config.Host
 	}
-	if r.Member != nil && !strings.HasPrefix(r.Server, "https://") {
+	if r.Member == nil {
+		r.Spec.APIServer = r.Server
+	}
+	if (r.Member != nil || r.Server != "") && !strings.HasPrefix(r.Server, "https://") {
 		return fmt.Errorf("the address of the API server, %q, must begin with https://: give it with --kubeconfig-server", r.Server)
 	}
 	return nil
@@ -83,6 +87,7 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 	if len(s.AllowedNamespaces) == 0 {
 		s.AllowedNamespaces = old.AllowedNamespaces
 	}
+	keepString(&s.APIServer, old.APIServer)
 	keepString(&s.Region, old.Region)
 	keepString(&s.Zone, old.Zone)
 	keepString(&s.StorageClasses.Data, old.StorageClasses.Data)

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	// statementTimeout bounds a statement; CREATE AVAILABILITY GROUP waits for the answers of the other replicas.
+	statementTimeout = 60 * time.Second
+	// backupTimeout bounds a backup of a database that may have been filled before it was declared.
+	backupTimeout = 30 * time.Minute
+	// voterGeneration is the generation of the voter set; the set does not change.
+	voterGeneration = 1
+)
+
+// apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
+func (r *Reconciler) apply(ctx context.Context, w *world, steps []Step) error {
+	for _, step := range steps {
+		r.log(ctx).Info("step", "group", w.desired.name(), "namespace", w.desired.Group.Namespace, "step", step.Describe())
+		if err := r.applyStep(ctx, w, step); err != nil {
+			return fmt.Errorf("%s: %w", step.Describe(), err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
+	switch s := step.(type) {
+	case Execute:
+		return r.execute(ctx, w, s)
+	case CreateMasterKey:
+		return r.createMasterKey(ctx, w, s)
+	case CreatePartnerLogin:
+		return r.createPartnerLogin(ctx, w, s)
+	case CreateLease:
+		return r.createLease(ctx, w, s)
+	case GiveOrders:
+		return r.giveOrders(ctx, w, s)
+	case TakeOrders:
+		return r.writeOrders(ctx, w, s.Server, nil)
+	case RemoveVotes:
+		return r.removeVotes(ctx, w, s)
+	}
+	return fmt.Errorf("step %T is not known", step)
+}
+
+func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
+	timeout := statementTimeout
+	if strings.HasPrefix(s.Statement.Text, "BACKUP ") {
+		timeout = backupTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.desired.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database})
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.Statement)
+}
+
+func (r *Reconciler) createMasterKey(ctx context.Context, w *world, s CreateMasterKey) error {
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: w.desired.Group.Namespace, Name: credentials.PasswordsName(s.Server)}
+	if err := r.secrets.Get(ctx, key, &secret); err != nil {
+		return fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	password := string(secret.Data[credentials.KeyMasterKey])
+	if password == "" {
+		return fmt.Errorf("the passwords in Secret %s have no key %s", key, credentials.KeyMasterKey)
+	}
+	return r.execute(ctx, w, Execute{Server: s.Server, Role: credentials.RoleSA, Database: "master", Statement: tsql.CreateMasterKey(password)})
+}
+
+func (r *Reconciler) createPartnerLogin(ctx context.Context, w *world, s CreatePartnerLogin) error {
+	password, err := credentials.NewPassword()
+	if err != nil {
+		return err
+	}
+	login := tsql.Login{Name: s.Login, SID: credentials.SID(w.desired.Group.Namespace, s.Login), Password: password}
+	return r.execute(ctx, w, Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master", Statement: tsql.CreateLogin(login)})
+}
+
+// createLease never changes a Lease that is there: it may be held.
+func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) error {
+	member, err := r.member(s.Site, w.desired.Group.Namespace)
+	if err != nil {
+		return err
+	}
+	lease := election.NewLease(w.desired.Group.Namespace, s.Group, s.InitialPrimary, voterGeneration)
+	lease.Labels = groupLabels(w.desired.Group)
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	if err := member.Client.Create(ctx, lease); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+// giveOrders makes the agents' accounts and tokens at the voters that answer and writes the server's Secret. Of a voter
+// that does not answer the agent keeps what it was told before.
+func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
+	d := w.desired
+	told := orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Paused: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused}
+	before := map[string]orders.Voter{}
+	if old := w.observed.Agents[s.Server].Told; old != nil {
+		for _, v := range old.Voters {
+			before[v.Site] = v
+		}
+	}
+	for _, site := range d.voters() {
+		v, err := r.credentialsAt(ctx, w, site, before[string(site)])
+		if err != nil {
+			return err
+		}
+		told.Voters = append(told.Voters, v)
+	}
+	data, err := told.Encode()
+	if err != nil {
+		return err
+	}
+	return r.writeOrders(ctx, w, s.Server, map[string][]byte{orders.Key(d.name()): data})
+}
+
+func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.SiteName, before orders.Voter) (orders.Voter, error) {
+	access := w.accounts[site]
+	member, err := r.member(site, w.desired.Group.Namespace)
+	if err == nil {
+		err = access.err
+	}
+	if err != nil {
+		if before.Token != "" && !errors.Is(err, errNoAPIServer) {
+			return before, nil
+		}
+		return orders.Voter{}, err
+	}
+	v := access.voter
+	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(w.observed.Now) >= 2*renewBelow {
+		v.Token, v.Issued, v.Expires = before.Token, before.Issued, before.Expires
+		return v, nil
+	}
+	account, err := ensureAccount(ctx, member, w.desired.Group)
+	if err != nil {
+		return orders.Voter{}, err
+	}
+	if err := mint(ctx, member, account, &v, w.observed.Now); err != nil {
+		return orders.Voter{}, err
+	}
+	return v, nil
+}
+
+// writeOrders applies this group's key of the server's Secret under a field manager of the group's own, so that the keys
+// of other groups stay; without data the key goes.
+func (r *Reconciler) writeOrders(ctx context.Context, w *world, server v1alpha1.ServerName, data map[string][]byte) error {
+	d := w.desired
+	member, err := r.member(d.Sites[server], d.Group.Namespace)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string(sites.OwnLabels())
+	labels[v1alpha1.LabelNamespace] = d.Group.Namespace
+	labels[v1alpha1.LabelServer] = string(server)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Group.Namespace, Name: credentials.OrdersName(server), Labels: labels},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       data,
+	}
+	if err := sites.ApplyAs(ctx, member.Client, secret, client.FieldOwner("geosql-group-"+d.name())); err != nil {
+		return fmt.Errorf("at site %s: %w", member.Name(), err)
+	}
+	return nil
+}
+
+// removeVotes deletes the Lease last: while it is there the step is planned again.
+func (r *Reconciler) removeVotes(ctx context.Context, w *world, s RemoveVotes) error {
+	group := w.desired.Group
+	member, err := r.member(s.Site, group.Namespace)
+	if err != nil {
+		return err
+	}
+	meta := metav1.ObjectMeta{Namespace: group.Namespace, Name: accountName(group.Name)}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}}
+	for _, obj := range []client.Object{
+		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta}, lease,
+	} {
+		if err := client.IgnoreNotFound(member.Client.Delete(ctx, obj)); err != nil {
+			return fmt.Errorf("delete %T %s at voter %s: %w", obj, obj.GetName(), s.Site, err)
+		}
+	}
+	return nil
+}

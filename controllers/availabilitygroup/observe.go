@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/sites"
+)
+
+const (
+	// instanceTimeout bounds all questions to one engine: about a dozen round trips, of 150 ms to the farthest.
+	instanceTimeout = 10 * time.Second
+	// siteTimeout bounds the questions to one site about one thing.
+	siteTimeout = 5 * time.Second
+)
+
+// world is one observation: what the group asks for, and what is there.
+type world struct {
+	desired  Desired
+	observed Observed
+	// accounts are the agents' accounts at the voters.
+	accounts map[v1alpha1.SiteName]voterAccess
+}
+
+// observe reads the world around a group. What does not answer is part of the observation, not an error.
+func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
+	w := &world{
+		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, Timings: r.timings},
+		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}},
+	}
+	for _, name := range append(w.desired.servers(), w.desired.former()...) {
+		var server v1alpha1.SQLServer
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(name)}, &server)
+		switch {
+		case apierrors.IsNotFound(err):
+			if slices.Contains(w.desired.servers(), name) {
+				w.observed.Missing = append(w.observed.Missing, name)
+			}
+		case err != nil:
+			return nil, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
+		default:
+			w.desired.Sites[name] = server.Spec.Site
+		}
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for name, site := range w.desired.Sites {
+		wg.Go(func() {
+			instance := r.observeInstance(ctx, group, name, site)
+			mu.Lock()
+			defer mu.Unlock()
+			w.observed.Instances[name] = instance
+		})
+	}
+	if w.desired.fenced() {
+		r.observeVotes(ctx, w)
+	}
+	r.observeListener(ctx, w)
+	wg.Wait()
+	return w, nil
+}
+
+// observeInstance asks one engine, under the operator's login.
+func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName, site v1alpha1.SiteName) Instance {
+	// An engine may answer while its site's API server does not; only a person's word that the site is lost counts.
+	if _, err := r.sites.Member(site); errors.Is(err, sites.ErrSiteLost) {
+		return Instance{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, instanceTimeout)
+	defer cancel()
+	var i Instance
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: group.Namespace, Server: server, Role: credentials.RoleOperator})
+	if err != nil {
+		return Instance{Err: err}
+	}
+	if i.Mirroring, err = mssql.ReadMirroring(ctx, db); err != nil {
+		return Instance{Err: err}
+	}
+	if i.Logins, err = mssql.ReadLogins(ctx, db); err != nil {
+		return Instance{Err: err}
+	}
+	if i.Group, err = mssql.ReadGroup(ctx, db, group.Name); err != nil {
+		return Instance{Err: err}
+	}
+	return i
+}
+
+// observeVotes reads the Leases at the voters, the accounts of the agents there, and the orders of the servers' agents.
+func (r *Reconciler) observeVotes(ctx context.Context, w *world) {
+	d, o := w.desired, &w.observed
+	voters := d.voters()
+	o.Voters = make([]Voter, len(voters))
+	access := make([]voterAccess, len(voters))
+	var wg sync.WaitGroup
+	for i, site := range voters {
+		wg.Go(func() {
+			o.Voters[i], access[i] = r.observeVoter(ctx, d.Group, site)
+		})
+	}
+	wg.Wait()
+	w.accounts = map[v1alpha1.SiteName]voterAccess{}
+	wanted := orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Paused: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused}
+	for i, site := range voters {
+		w.accounts[site] = access[i]
+		if errors.Is(access[i].err, errNoAPIServer) {
+			o.VoterAddress = access[i].err
+		}
+		wanted.Voters = append(wanted.Voters, access[i].voter)
+	}
+	for server, site := range d.Sites {
+		if slices.Contains(d.servers(), server) {
+			o.Agents[server] = r.observeOrders(ctx, d, server, site, wanted, o.Now)
+		} else {
+			o.Agents[server] = r.observeFormerOrders(ctx, d, server, site)
+		}
+	}
+}
+
+func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.AvailabilityGroup, site v1alpha1.SiteName) (Voter, voterAccess) {
+	member, err := r.member(site, group.Namespace)
+	if err != nil {
+		return Voter{Site: site, Err: err}, voterAccess{voter: orders.Voter{Site: string(site)}, err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	v := Voter{Site: site}
+	var lease coordinationv1.Lease
+	// From the API server: a Lease that the cache does not have yet must not look as if it were gone.
+	err = member.APIReader.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}, &lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		v.Err = election.ErrAbsent
+	case err != nil:
+		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, site, err)
+	default:
+		v.Record, v.Err = election.DecodeLease(&lease)
+	}
+	return v, observeAccess(ctx, member, group)
+}
+
+// observeOrders compares what a server's agent was told with what it should know. Voters that do not answer now are not
+// compared: what the agent has of them stays.
+func (r *Reconciler) observeOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName, wanted orders.Group, now time.Time) Orders {
+	told, err := r.readOrders(ctx, d, server, site)
+	if err != nil {
+		return Orders{Err: err}
+	}
+	if told == nil {
+		return Orders{}
+	}
+	have := *told
+	if have.Paused != wanted.Paused || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) {
+		return Orders{Told: told}
+	}
+	for i, v := range wanted.Voters {
+		h := have.Voters[i]
+		if h.Site != v.Site {
+			return Orders{Told: told}
+		}
+		if v.AccountUID == "" && v.Server == "" {
+			continue
+		}
+		if h.Server != v.Server || string(h.CA) != string(v.CA) || h.AccountUID != v.AccountUID || h.Left(now) < renewBelow {
+			return Orders{Told: told}
+		}
+	}
+	return Orders{Told: told, UpToDate: true}
+}
+
+// observeFormerOrders says whether a server that is no longer a replica has orders of the group still.
+func (r *Reconciler) observeFormerOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName) Orders {
+	told, err := r.readOrders(ctx, d, server, site)
+	return Orders{Err: err, Told: told, UpToDate: err == nil && told == nil}
+}
+
+func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName) (*orders.Group, error) {
+	member, err := r.member(site, d.Group.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: credentials.OrdersName(server)}
+	err = member.APIReader.Get(ctx, key, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, site, err)
+	}
+	data, ok := secret.Data[orders.Key(d.name())]
+	if !ok {
+		return nil, nil
+	}
+	told, err := orders.Decode(data)
+	if err != nil {
+		// Unreadable orders are written anew.
+		return nil, nil
+	}
+	return &told, nil
+}
+
+// observeListener finds the address that the listener object declares.
+func (r *Reconciler) observeListener(ctx context.Context, w *world) {
+	d := w.desired
+	if l := d.Group.Spec.Listener; l != nil && l.IP != "" {
+		w.observed.ListenerIP = l.IP
+		return
+	}
+	member, err := r.member(d.Sites[d.Group.Spec.InitialPrimary], d.Group.Namespace)
+	if err != nil {
+		return
+	}
+	var service corev1.Service
+	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: d.listenerName()}
+	if err := member.Client.Get(ctx, key, &service); err != nil || service.Labels[v1alpha1.LabelGroup] != d.name() {
+		return
+	}
+	if ip, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil {
+		w.observed.ListenerIP = ip.String()
+	}
+}
+
+// member is a site that answers and lets the namespace be used.
+func (r *Reconciler) member(site v1alpha1.SiteName, namespace string) (*sites.Member, error) {
+	if site == "" {
+		return nil, errors.New("the server is at no site that is known")
+	}
+	member, err := r.sites.Member(site)
+	if err != nil {
+		return nil, err
+	}
+	if err := member.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	return member, nil
+}

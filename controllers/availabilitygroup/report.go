@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+)
+
+// statusOwner is the field manager of a group's status; the names' condition has another.
+const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
+
+// ownConditions are the conditions that this controller writes.
+var ownConditions = []string{
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded,
+}
+
+// report writes the status from the observation and what was done, and records events of what changed.
+func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+	group := w.desired.Group
+	outcome := p.Outcome
+	if failed != nil {
+		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
+	}
+	status := describe(group.Status, w.desired, w.observed)
+	changes := conditions.Set(&status.StatusBase, group.Generation, outcome)
+	for _, c := range []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed)} {
+		if change := conditions.SetOne(&status.StatusBase, group.Generation, c); change != nil && change.Old != nil {
+			changes = append(changes, *change)
+		}
+	}
+	measure(group, status)
+	if err := r.writeStatus(ctx, group, status); err != nil {
+		return err
+	}
+	conditions.Emit(r.events, group, changes)
+	return nil
+}
+
+// fenced says whether votes and a write lease keep a second primary from writing.
+func fenced(d Desired, o Observed) metav1.Condition {
+	c := metav1.Condition{Type: conditions.TypeFenced, Status: metav1.ConditionTrue, Reason: conditions.ReasonFenced,
+		Message: fmt.Sprintf("a majority of %d voters and a write lease of %s fence the primary", len(o.Voters), d.Timings.WriteLease)}
+	known := 0
+	for _, v := range o.Voters {
+		if v.Err == nil {
+			known++
+		}
+	}
+	switch {
+	case !d.fenced():
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNotFenced
+		c.Message = "clusterType None: nothing keeps a former primary from writing"
+	case len(o.Voters) < 3:
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNoWitness
+		c.Message = fmt.Sprintf("%d voter: losing it stops the group, and failover is manual; name three sites in spec.voters", len(o.Voters))
+	case known <= len(o.Voters)/2:
+		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
+		c.Message = fmt.Sprintf("%d of %d voters are known", known, len(o.Voters))
+	}
+	if declared := d.declaredVoters(); d.fenced() && d.Group.Status.GroupID != "" && !slices.Equal(declared, d.voters()) {
+		c.Message += fmt.Sprintf("; spec.voters now names %s: the voters of a group that exists are not changed", list(declared))
+	}
+	return c
+}
+
+// degraded says whether the group serves with less than what is declared.
+func degraded(d Desired, o Observed) metav1.Condition {
+	c := metav1.Condition{Type: conditions.TypeDegraded, Status: metav1.ConditionFalse, Reason: conditions.ReasonComplete,
+		Message: "every replica answers and is connected"}
+	primary := o.primary(d)
+	if primary == "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown, "no replica that answers is primary"
+		return c
+	}
+	var missing []string
+	group := o.Instances[primary].Group
+	for _, server := range d.servers() {
+		if r := group.Replica(host(server)); server != primary && (r == nil || r.Connected != "CONNECTED") {
+			missing = append(missing, host(server))
+		}
+	}
+	if len(missing) > 0 {
+		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonReplicaDisconnected
+		c.Message = fmt.Sprintf("%s is primary; not connected to it: %s", host(primary), list(missing))
+	}
+	return c
+}
+
+// writeStatus applies the fields and conditions that are this controller's, so that the conditions of others stay.
+func (r *Reconciler) writeStatus(ctx context.Context, group *v1alpha1.AvailabilityGroup, status v1alpha1.AvailabilityGroupStatus) error {
+	own := func(s v1alpha1.AvailabilityGroupStatus) v1alpha1.AvailabilityGroupStatus {
+		s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool {
+			return !slices.Contains(ownConditions, c.Type)
+		})
+		return s
+	}
+	status = own(status)
+	if reflect.DeepEqual(plain(own(group.Status)), plain(status)) {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": plain(status)}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("AvailabilityGroup"))
+	u.SetNamespace(group.Namespace)
+	u.SetName(group.Name)
+	u.SetUID(group.UID)
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), statusOwner, client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of AvailabilityGroup %s/%s: %w", group.Namespace, group.Name, err)
+	}
+	return nil
+}
+
+// plain is a status as JSON values.
+func plain(status v1alpha1.AvailabilityGroupStatus) map[string]any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		// The type is of JSON's making.
+		panic(fmt.Sprintf("convert a status: %v", err))
+	}
+	return content
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package orders is what the manager tells the sidecar of a server: which groups it serves, at which voters, and with what
+// credentials. It lies in one Secret per server at the server's site, a key per group, so that several groups' controllers
+// write it without knowing of each other.
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// keyPrefix precedes a group's name in the Secret's keys.
+const keyPrefix = "group."
+
+// Group is one availability group as its server's sidecar must know it.
+type Group struct {
+	// Name of the group, which is the AvailabilityGroup's.
+	Name string `json:"name"`
+	// Namespace of the Leases at the voters.
+	Namespace string `json:"namespace"`
+	// Paused forbids claims: roles stay as they are. What safety asks for is done all the same.
+	Paused bool `json:"paused,omitempty"`
+	// Voters are an odd number of sites.
+	Voters []Voter `json:"voters"`
+}
+
+// Voter is an API server that holds the group's Lease, and the right to change it.
+type Voter struct {
+	// Site is the voter's name.
+	Site string `json:"site"`
+	// Server is the URL of the API server.
+	Server string `json:"server"`
+	// CA has signed its certificate; PEM.
+	CA []byte `json:"ca"`
+	// TLSServerName is verified instead of Server's host, when it is not empty.
+	TLSServerName string `json:"tlsServerName,omitempty"`
+	// Account is the ServiceAccount that the token is for; its UID shows a token of an account that was made anew.
+	Account    string `json:"account"`
+	AccountUID string `json:"accountUID"`
+	// Token of the account, until Expires.
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires"`
+	// Issued is when the token was made.
+	Issued time.Time `json:"issued"`
+}
+
+// Key is the key of a group in the Secret.
+func Key(group string) string { return keyPrefix + group }
+
+// Encode makes the value of a group's key.
+func (g Group) Encode() ([]byte, error) {
+	data, err := json.Marshal(g)
+	if err != nil {
+		return nil, fmt.Errorf("encode the orders of group %s: %w", g.Name, err)
+	}
+	return data, nil
+}
+
+// Decode reads the value of a group's key.
+func Decode(data []byte) (Group, error) {
+	var g Group
+	if err := json.Unmarshal(data, &g); err != nil {
+		// The decoder's message may quote a token.
+		return Group{}, fmt.Errorf("the orders are no JSON of the known form")
+	}
+	if g.Name == "" || g.Namespace == "" {
+		return Group{}, fmt.Errorf("the orders name no group or no namespace")
+	}
+	return g, nil
+}
+
+// DecodeAll reads all groups of a Secret, by name. What cannot be read is left out and said in the errors.
+func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
+	groups := map[string]Group{}
+	var errs []error
+	for key, value := range data {
+		name, ok := strings.CutPrefix(key, keyPrefix)
+		if !ok {
+			continue
+		}
+		g, err := Decode(value)
+		if err == nil && g.Name != name {
+			err = fmt.Errorf("the orders are those of group %s", g.Name)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("key %s: %w", key, err))
+			continue
+		}
+		groups[name] = g
+	}
+	return groups, errs
+}
+
+// Same tells whether two orders ask for the same, whatever their tokens.
+func (g Group) Same(o Group) bool {
+	return g.Name == o.Name && g.Namespace == o.Namespace && g.Paused == o.Paused && slices.EqualFunc(g.Voters, o.Voters, Voter.same)
+}
+
+func (v Voter) same(o Voter) bool {
+	return v.Site == o.Site && v.Server == o.Server && string(v.CA) == string(o.CA) && v.TLSServerName == o.TLSServerName &&
+		v.Account == o.Account && v.AccountUID == o.AccountUID
+}
+
+// Left is which part of the token's life is left, between 0 and 1.
+func (v Voter) Left(now time.Time) float64 {
+	life := v.Expires.Sub(v.Issued)
+	if v.Token == "" || life <= 0 {
+		return 0
+	}
+	return max(0, float64(v.Expires.Sub(now))/float64(life))
+}
