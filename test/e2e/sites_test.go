@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// readSite returns a Site of the hub and its condition Ready as text.
+func readSite(ctx context.Context, b *bed.Bed, name string) (*v1alpha1.Site, string, error) {
+	site := &v1alpha1.Site{}
+	if err := b.Hub().Client.Get(ctx, client.ObjectKey{Name: name}, site); err != nil {
+		return nil, "", err
+	}
+	c := meta.FindStatusCondition(site.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return site, "", nil
+	}
+	return site, fmt.Sprintf("%s %s", c.Status, c.Reason), nil
+}
+
+const (
+	answering   = string(metav1.ConditionTrue) + " " + conditions.ReasonSiteReady
+	unreachable = string(metav1.ConditionUnknown) + " " + conditions.ReasonSiteUnreachable
+)
+
+func waitForSite(t *testing.T, b *bed.Bed, name, state string, timeout time.Duration) *v1alpha1.Site {
+	t.Helper()
+	var site *v1alpha1.Site
+	bed.Wait(t, fmt.Sprintf("Site %s is %s", name, state), timeout, func(ctx context.Context) (bool, string, error) {
+		var text string
+		var err error
+		site, text, err = readSite(ctx, b, name)
+		return text == state, text, err
+	})
+	return site
+}
+
+// The hub reaches every site over the WAN and says what it sees there: round trip, clusters, storage.
+func TestSitesAnswer(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	clusters := map[string]bool{}
+	for _, s := range b.Sites {
+		site := waitForSite(t, b, s.Name, answering, time.Minute)
+		clusters[site.Status.ClusterUID] = true
+		g.Expect(site.Status.LastHeartbeat.Time).To(BeTemporally("~", time.Now(), 25*time.Second))
+		if s.Name != "dublin" {
+			asked := roundTrip("dublin", s.Name)
+			measured := float64(site.Status.RoundTrip.Duration) / float64(time.Millisecond)
+			t.Logf("%s: heartbeat %.1f ms over a link of %.0f ms", s.Name, measured, asked)
+			// The API server's own time comes on top.
+			g.Expect(measured).To(And(BeNumerically(">=", asked*0.9), BeNumerically("<", asked*1.1+60)))
+			g.Expect(site.Status.CredentialsExpire).NotTo(BeNil())
+		}
+	}
+	g.Expect(clusters).To(HaveLen(3))
+	tukwila, _, err := readSite(t.Context(), b, "tukwila")
+	g.Expect(err).NotTo(HaveOccurred())
+	nodes := map[string][]string{}
+	for _, c := range tukwila.Status.StorageClasses {
+		nodes[c.Name] = c.Nodes
+	}
+	g.Expect(nodes).To(HaveKeyWithValue("fast", []string{"tukwila-worker"}))
+	g.Expect(nodes).To(HaveKeyWithValue("capacity", []string{"tukwila-worker", "tukwila-worker2"}))
+	g.Expect(nodes).To(HaveKeyWithValue("archive", []string{"tukwila-worker2"}))
+}
+
+// While one site is cut off from the hub, the names of the others go on following their pods, the manager takes new
+// credentials of another site without a restart, and when the cut heals the site answers again.
+func TestSitesSurviveACut(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	b.ResetWan(t)
+	server := declareServer(t, b, "e2ecut", "quincy", nil)
+	waitForServer(t, b, server, 3*time.Minute)
+	manager := managerPod(t, b)
+
+	b.Wan(t, "cut", "tukwila", "dublin")
+	began := time.Now()
+	waitForSite(t, b, "tukwila", unreachable, time.Minute)
+	t.Logf("the cut was seen after %.1f s", time.Since(began).Seconds())
+
+	old, err := podOf(t.Context(), b.Site("quincy"), server)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.Site("quincy").Client.Delete(t.Context(), old)).To(Succeed())
+	delay := followed(t, b, server, old)
+	t.Logf("the name led to the new pod at Dublin %.1f s after it had an address", delay.Seconds())
+	g.Expect(delay).To(BeNumerically("<", 5*time.Second))
+
+	before, _, err := readSite(t.Context(), b, "quincy")
+	g.Expect(err).NotTo(HaveOccurred())
+	rejoin(t, b, "quincy")
+	bed.Wait(t, "the manager uses quincy's new credentials", time.Minute, func(ctx context.Context) (bool, string, error) {
+		site, text, err := readSite(ctx, b, "quincy")
+		if err != nil {
+			return false, "", err
+		}
+		renewed := site.Status.CredentialsExpire != nil && before.Status.CredentialsExpire.Before(site.Status.CredentialsExpire)
+		return renewed && text == answering, text, nil
+	})
+
+	b.Wan(t, "heal", "tukwila", "dublin")
+	began = time.Now()
+	waitForSite(t, b, "tukwila", answering, time.Minute)
+	t.Logf("the site answered %.1f s after the cut was healed", time.Since(began).Seconds())
+	g.Expect(managerPod(t, b)).To(Equal(manager), "the manager was not restarted")
+}
+
+// managerPod identifies the manager's container and its restarts.
+func managerPod(t *testing.T, b *bed.Bed) string {
+	t.Helper()
+	var pods corev1.PodList
+	err := b.Hub().Client.List(t.Context(), &pods, client.InNamespace(sites.OperatorNamespace), client.MatchingLabels{"app.kubernetes.io/name": "geosql-operator"})
+	if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
+		t.Fatalf("one running manager is needed: %d pods, error %v", len(pods.Items), err)
+	}
+	return pods.Items[0].Status.ContainerStatuses[0].ContainerID
+}
+
+// followed waits for the pod that replaces old and returns how long after it had an address the name at Dublin led there.
+func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.Pod) time.Duration {
+	t.Helper()
+	var addressed, led time.Time
+	bed.Wait(t, "the name leads to the new pod", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		pod, err := podOf(ctx, b.Site("quincy"), server)
+		if client.IgnoreNotFound(err) != nil {
+			return false, "", err
+		}
+		if err != nil || pod.UID == old.UID || pod.Status.PodIP == "" {
+			return false, "the new pod has no address yet", nil
+		}
+		if addressed.IsZero() {
+			addressed = time.Now()
+		}
+		var list discoveryv1.EndpointSliceList
+		if err := b.Site("dublin").Client.List(ctx, &list, client.InNamespace(namespace),
+			client.MatchingLabels{discoveryv1.LabelServiceName: server.Name + "-0"}); err != nil {
+			return false, "", err
+		}
+		there := slices.ContainsFunc(list.Items, func(s discoveryv1.EndpointSlice) bool {
+			return slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, pod.Status.PodIP) })
+		})
+		led = time.Now()
+		return there, "address " + pod.Status.PodIP, nil
+	})
+	return led.Sub(addressed)
+}
+
+// rejoin runs the plugin as a person does to renew credentials.
+func rejoin(t *testing.T, b *bed.Bed, site string) {
+	t.Helper()
+	plugin := filepath.Join(b.Cache, "bin-project", "kubectl-geosql")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, plugin, "site", "join", site, "--kubeconfig", b.Site(site).Kubeconfig,
+		"--context", "kind-"+site, "--hub-context", "kind-"+b.Hub().Name, "--kubeconfig-server", "https://"+b.Site(site).Address+":6443").CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl geosql site join %s: %v\n%s", site, err, output)
+	}
+}
