@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,18 +180,43 @@ func TestBedLetsNothingOut(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(code).To(Equal(2), "the name must not resolve")
 			g.Expect(milliseconds).To(BeNumerically("<", 1000))
+			// The answer itself: the low half of its fourth byte is the response code, 3 for NXDOMAIN (RFC 1035, 4.1.1).
+			out, err = shell.Run(t.Context(), `printf '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x03com\x00\x00\x01\x00\x01' |
+				socat -t 1 - UDP:$(awk '$1 == "nameserver" {print $2; exit}' /etc/resolv.conf):53 | od -An -tx1 -j3 -N1 | cut -c3`)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out).To(Equal("3"), "the answer's code must be NXDOMAIN")
 			out, err = shell.Run(t.Context(), "getent hosts kubernetes.default.svc.cluster.local")
 			g.Expect(err).NotTo(HaveOccurred(), "the cluster's own names do resolve")
 			g.Expect(out).To(ContainSubstring("kubernetes"))
 		})
 	}
-	t.Run("the host drops what a node lets pass", func(t *testing.T) {
+	t.Run("the host rejects what a node lets pass", func(t *testing.T) {
 		g := NewWithT(t)
-		node := b.Sites[0].Nodes[0]
-		out := b.NodeExec(t, node, "sh", "-c", "iptables -S GEOSQL-BED; curl -s -m 3 -o /dev/null -w '%{errormsg}' http://10.250.0.1/ || true")
-		g.Expect(out).To(ContainSubstring("tcp-reset"))
-		g.Expect(out).To(ContainSubstring("10.250.0.1"), "a node's own connections are rejected too")
+		node := b.Site("quincy").Nodes[0]
+		request := "curl -s -m 3 -o /dev/null -w '%{errormsg}; ' http://10.250.0.1/ || true"
+		g.Expect(b.NodeExec(t, node, "sh", "-c", request)).To(ContainSubstring("to 10.250.0.1"))
+		before := rejectedByHost(t)
+		// The node's own rule is out of the way for this one request.
+		out := b.NodeExec(t, node, "sh", "-c", "trap 'iptables -w -I OUTPUT -o eth0 -j GEOSQL-BED' EXIT; iptables -w -D OUTPUT -o eth0 -j GEOSQL-BED; "+request)
+		g.Expect(out).To(ContainSubstring("to 10.250.0.1"))
+		g.Expect(rejectedByHost(t)).To(BeNumerically(">", before), "packets that the host's rule counted")
 	})
+}
+
+// rejectedByHost is how many packets of nodes the host's own rule has rejected.
+func rejectedByHost(t *testing.T) int {
+	t.Helper()
+	out, err := exec.Command("iptables", "-w", "-nvxL", "DOCKER-USER").Output()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, line := range strings.Split(string(out), "\n") {
+		if columns := strings.Fields(line); len(columns) > 2 && columns[2] == "REJECT" && strings.Contains(line, "br-geosql") {
+			packets, err := strconv.Atoi(columns[0])
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			return packets
+		}
+	}
+	t.Fatalf("the host has no rule that rejects what leaves the bed; its chain is:\n%s", out)
+	return 0
 }
 
 func TestBedStorageClasses(t *testing.T) {
