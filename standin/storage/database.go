@@ -253,6 +253,7 @@ func (db *Database) recover(ctx context.Context) error {
 func (db *Database) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	db.background = cancel
+	db.checkpoint.at = time.Now()
 	db.finished.Add(1)
 	go func() {
 		defer db.finished.Done()
