@@ -46,11 +46,7 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, log: log, metrics: newMetrics()}
-	a.connector = mssql.NewConnector(mssql.Options{
-		Access:  mssql.FileAccess{TLSDir: o.TLSDir, AgentPasswordFile: o.PasswordFile},
-		Address: func(mssql.Target) string { return o.Engine },
-		Program: "geosql-agent",
-	})
+	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)
 	return a, nil
 }
@@ -60,6 +56,16 @@ func (a *Agent) Add(p Part) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.parts = append(a.parts, p)
+}
+
+// NewConnector makes a connector to the pod's own engine under the agent's login, for a part that must not share its
+// connections. program is shown in sys.dm_exec_sessions.
+func (a *Agent) NewConnector(program string) *mssql.Connector {
+	return mssql.NewConnector(mssql.Options{
+		Access:  mssql.FileAccess{TLSDir: a.options.TLSDir, AgentPasswordFile: a.options.PasswordFile},
+		Address: func(mssql.Target) string { return a.options.Engine },
+		Program: program,
+	})
 }
 
 // Connector connects to the pod's own engine under the agent's login, for parts.

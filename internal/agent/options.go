@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ const (
 	TLSDir = "/etc/geosql/tls"
 	// PasswordDir has the agent's password under its key.
 	PasswordDir = "/etc/geosql/agent"
+	// StateDir is on the data volume, beside the engine's own folders.
+	StateDir = "/var/opt/mssql/geosql-agent"
 	// Port of the sidecar.
 	Port = 8443
 	// PodUIDVariable is the environment variable with the pod's UID.
@@ -43,10 +46,16 @@ type Options struct {
 	TLSDir string
 	// PasswordFile has the password of the login geosql_agent.
 	PasswordFile string
+	// PodUID is the pod's UID; without it the sidecar takes no part in elections.
+	PodUID string
+	// StateDir keeps what the sidecar must know after a restart without an API server; on the data volume.
+	StateDir string
 	// Interval between two probes.
 	Interval time.Duration
 	// Timeout of one probe: an engine that accepts a connection and does not answer within it is frozen.
 	Timeout time.Duration
+	// LoginPause is how long no login is tried after one was refused: each refusal is a line in the engine's error log.
+	LoginPause time.Duration
 }
 
 // DefaultOptions are those of a pod.
@@ -56,8 +65,11 @@ func DefaultOptions() Options {
 		Engine:       "127.0.0.1:1433",
 		TLSDir:       TLSDir,
 		PasswordFile: filepath.Join(PasswordDir, "agent-password"),
+		PodUID:       os.Getenv(PodUIDVariable),
+		StateDir:     StateDir,
 		Interval:     time.Second,
 		Timeout:      2 * time.Second,
+		LoginPause:   5 * time.Second,
 	}
 }
 
@@ -69,6 +81,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Engine, "engine", o.Engine, "address of the engine's TDS port, on loopback")
 	flags.StringVar(&o.TLSDir, "tls-dir", o.TLSDir, "folder with tls.crt, tls.key and ca.crt of the server")
 	flags.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "file with the password of the login geosql_agent")
+	flags.StringVar(&o.PodUID, "pod-uid", o.PodUID, "UID of the pod; without it the sidecar takes no part in elections")
+	flags.StringVar(&o.StateDir, "state-dir", o.StateDir, "folder on the data volume for what must be known after a restart")
 	flags.DurationVar(&o.Interval, "probe-interval", o.Interval, "time between two probes of the engine")
 	flags.DurationVar(&o.Timeout, "probe-timeout", o.Timeout, "time after which an engine that accepts connections and does not answer is frozen")
 }

@@ -19,9 +19,6 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// loginPause is how long no login is tried after one was refused: each refusal is a line in the engine's error log.
-const loginPause = 5 * time.Second
-
 // prober asks the engine and keeps what it found.
 type prober struct {
 	options   Options
@@ -85,7 +82,7 @@ func (p *prober) once(ctx context.Context) (Status, bool) {
 
 // ask executes a statement; when that shows nothing, it asks for the least that a living engine answers.
 func (p *prober) ask(ctx context.Context) finding {
-	if wait := loginPause - time.Since(p.refused); wait > 0 {
+	if wait := p.options.LoginPause - time.Since(p.refused); wait > 0 {
 		return p.prelogin(ctx, nil)
 	}
 	name, err := p.statement(ctx)

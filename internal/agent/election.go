@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// addElection adds the part that holds the votes of the server's groups. Outside of a pod there is none.
+func addElection(a *Agent, o Options, log *slog.Logger) error {
+	if o.PodUID == "" {
+		log.Info("no part in elections: the pod's UID is not known")
+		return nil
+	}
+	server, err := o.server()
+	if err != nil {
+		return err
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("find the site's API server: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client of the site's API server: %w", err)
+	}
+	part, err := holder.New(holder.Options{
+		Target:     mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent},
+		PodUID:     o.PodUID,
+		Connector:  a.NewConnector("geosql-agent election"),
+		Process:    holder.ProcFS{},
+		Source:     holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)},
+		StateDir:   o.StateDir,
+		Log:        log,
+		Registerer: a.Registerer(),
+	})
+	if err != nil {
+		return err
+	}
+	a.Add(part)
+	return nil
+}

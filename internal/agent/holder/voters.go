@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
+)
+
+// voter is the vote at one API server, with a token that can be replaced while it is used.
+type voter struct {
+	*election.LeaseVoter
+	client *kubernetes.Clientset
+	http   *http.Client
+	// namespace of the account and the Lease.
+	namespace string
+
+	mu   sync.Mutex
+	told orders.Voter
+}
+
+// newVoter makes a voter. Its connections are its own: closing them disturbs nobody.
+func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
+	v := &voter{told: told, namespace: group.Namespace}
+	config := &rest.Config{
+		Host:            told.Server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: told.CA, ServerName: told.TLSServerName},
+		UserAgent:       "geosql-agent",
+		// A renewal is one request per second; nothing is to be held back.
+		QPS: -1,
+		// With a dialer of its own the transport is not shared with others of the same configuration.
+		Dial: (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 5 * time.Second}).DialContext,
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{v, next} })
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of voter %s: %w", told.Site, err)
+	}
+	if v.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("make a client of voter %s: %w", told.Site, err)
+	}
+	v.http = client
+	v.LeaseVoter = election.NewLeaseVoter(told.Site, v.client.CoordinationV1().Leases(group.Namespace), group.Name)
+	return v, nil
+}
+
+// bearer adds the voter's present token to each request.
+type bearer struct {
+	v    *voter
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Authorization", "Bearer "+b.v.token())
+	return b.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets connections be found and closed.
+func (b bearer) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+func (v *voter) token() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.told.Token
+}
+
+// Read implements election.Voter.
+func (v *voter) Read(ctx context.Context) (election.Record, string, error) {
+	record, version, err := v.LeaseVoter.Read(ctx)
+	v.distrust(err)
+	return record, version, err
+}
+
+// Swap implements election.Voter.
+func (v *voter) Swap(ctx context.Context, version string, r election.Record) (string, error) {
+	next, err := v.LeaseVoter.Swap(ctx, version, r)
+	v.distrust(err)
+	return next, err
+}
+
+// distrust closes the connections after a call that ran out of time: after a cut network has healed, TCP would wait for
+// its next retransmission, up to minutes later, where a new connection works at once.
+func (v *voter) distrust(err error) {
+	if err != nil && errors.Is(err, context.DeadlineExceeded) {
+		utilnet.CloseIdleConnectionsFor(v.http.Transport)
+	}
+}
+
+// take replaces the token by a newer one of the same account.
+func (v *voter) take(told orders.Voter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if told.AccountUID != v.told.AccountUID || told.Expires.After(v.told.Expires) {
+		v.told = told
+	}
+}
+
+// present is what is known of the voter, its newest token included.
+func (v *voter) present() orders.Voter {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.told
+}
+
+// renewAt is the part of a token's life below which the agent asks for a new one.
+const renewAt = 0.5
+
+// renew asks the voter's API server for a new token of the same account when half of the present one's life is over.
+func (v *voter) renew(ctx context.Context, now time.Time) (bool, error) {
+	told := v.present()
+	if told.Token == "" || told.Left(now) >= renewAt {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	seconds := int64(told.Expires.Sub(told.Issued) / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	answer, err := v.client.CoreV1().ServiceAccounts(v.namespace).CreateToken(ctx, told.Account, request, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("renew the token for voter %s: %w", told.Site, err)
+	}
+	told.Token, told.Issued, told.Expires = answer.Status.Token, now, answer.Status.ExpirationTimestamp.Time
+	v.take(told)
+	return true, nil
+}
+
+func (v *voter) close() { utilnet.CloseIdleConnectionsFor(v.http.Transport) }
