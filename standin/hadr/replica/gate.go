@@ -59,7 +59,7 @@ func (t *gate) Admit(write bool) error {
 
 // readableLocked decides about reads at a secondary.
 func (g *Group) readableLocked(id uuid.UUID, name string, intent bool) error {
-	self := g.st.Accepted.Replica(g.st.Self)
+	self := g.st.Accepted.Replica(g.self)
 	c := g.st.Databases[id]
 	if self == nil || c == nil || !c.Joined || g.copyStateLocked(id).seeding || g.copyStateLocked(id).reverting {
 		return failure(976, name)
@@ -89,7 +89,7 @@ func (g *Group) Readable(database string, readOnlyIntent bool) error {
 		if g.lead == nil || !g.lead.open || !g.leaseValidLocked() {
 			return g.notInRoleLocked(id)
 		}
-		self := g.lead.committed.Replica(g.st.Self)
+		self := g.lead.committed.Replica(g.self)
 		if self != nil && self.PrimaryConnections == "READ_WRITE" && readOnlyIntent {
 			return failure(979, c.Name)
 		}

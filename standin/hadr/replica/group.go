@@ -20,6 +20,9 @@ import (
 type Group struct {
 	m    *Manager
 	host Host
+	// id, name and self (the local replica's ID) never change.
+	id, self uuid.UUID
+	name     string
 
 	// transition is held while databases change their mode; it is taken before mu.
 	transition sync.Mutex
@@ -55,18 +58,18 @@ type copyState struct {
 }
 
 func newGroup(m *Manager, st *durable) *Group {
-	return &Group{m: m, host: m.host, changed: make(chan struct{}), st: st, streams: map[uuid.UUID]*stream{},
+	return &Group{m: m, host: m.host, id: st.ID, self: st.Self, name: st.Name, changed: make(chan struct{}), st: st, streams: map[uuid.UUID]*stream{},
 		copies: map[uuid.UUID]*copyState{}, gates: map[uuid.UUID]*gate{}}
 }
 
 // Name is the group's name.
-func (g *Group) Name() string { return g.st.Name }
+func (g *Group) Name() string { return g.name }
 
 // ID is group_id.
-func (g *Group) ID() uuid.UUID { return g.st.ID }
+func (g *Group) ID() uuid.UUID { return g.id }
 
 // Self is the local replica's ID.
-func (g *Group) Self() uuid.UUID { return g.st.Self }
+func (g *Group) Self() uuid.UUID { return g.self }
 
 // Role is the local replica's role.
 func (g *Group) Role() Role {
@@ -126,11 +129,11 @@ func (g *Group) broadcastLocked() {
 func (g *Group) updateLocked(change func(*durable)) error {
 	data, err := json.Marshal(g.st)
 	if err != nil {
-		return fmt.Errorf("change the state of availability group %q: %w", g.st.Name, err)
+		return fmt.Errorf("change the state of availability group %q: %w", g.name, err)
 	}
 	next := &durable{}
 	if err := json.Unmarshal(data, next); err != nil {
-		return fmt.Errorf("change the state of availability group %q: %w", g.st.Name, err)
+		return fmt.Errorf("change the state of availability group %q: %w", g.name, err)
 	}
 	if next.Databases == nil {
 		next.Databases = map[uuid.UUID]*localCopy{}

@@ -98,7 +98,7 @@ func (l *leadership) syncPeersLocked() {
 	c := l.newestLocked()
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
-		if r.ID == l.g.st.Self || l.peers[r.ID] != nil {
+		if r.ID == l.g.self || l.peers[r.ID] != nil {
 			continue
 		}
 		p := newPeer(l, r.ID)
@@ -179,7 +179,7 @@ func (l *leadership) configure(ready func() error) {
 func (l *leadership) committedLocked() bool {
 	g := l.g
 	return group.Committed(l.committed, l.proposed, func(id uuid.UUID) uint64 {
-		if id == g.st.Self {
+		if id == g.self {
 			return g.st.Accepted.Sequence
 		}
 		if p := l.peers[id]; p != nil {
@@ -230,7 +230,7 @@ func (l *leadership) proposeLocked() {
 	}
 	next.Sequence++
 	if err := l.g.updateLocked(func(d *durable) { d.Accept(next.Clone()) }); err != nil {
-		l.g.host.Log().Error("availability group: the configuration could not be stored", "group", l.g.st.Name, "error", err)
+		l.g.host.Log().Error("availability group: the configuration could not be stored", "group", l.g.name, "error", err)
 		l.failQueueLocked(err)
 		return
 	}
@@ -288,7 +288,7 @@ func (l *leadership) markSynchronizedLocked(next *group.Configuration) bool {
 func (l *leadership) shouldBeSynchronizedLocked(r *group.Replica, database uuid.UUID, was bool) bool {
 	rem := l.remotes[remoteKey{r.ID, database}]
 	p := l.peers[r.ID]
-	self := l.committed.Replica(l.g.st.Self)
+	self := l.committed.Replica(l.g.self)
 	eligible := r.Mode == group.Synchronous && r.Joined && rem != nil && p != nil && self != nil && self.Mode == group.Synchronous &&
 		!p.lostLocked() && !l.suspended[database] && !rem.Suspended
 	switch {
@@ -311,7 +311,7 @@ func (g *Group) apply(ctx context.Context, f func(*group.Configuration) error) e
 	l := g.lead
 	if g.role != Primary || l == nil {
 		g.mu.Unlock()
-		return failure(41140, g.st.Name)
+		return failure(41140, g.name)
 	}
 	c := &change{apply: f, done: make(chan error, 1)}
 	l.queue = append(l.queue, c)

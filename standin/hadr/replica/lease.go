@@ -20,20 +20,20 @@ func (g *Group) SetLease(started, validity time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.st.Accepted.Options.WriteLease {
-		return failure(47116, g.st.Name)
+		return failure(47116, g.name)
 	}
 	if validity <= 0 {
-		return failure(47118, "WRITE_LEASE_VALIDITY", g.st.Name)
+		return failure(47118, "WRITE_LEASE_VALIDITY", g.name)
 	}
 	until := started + validity
 	now := bootTime()
 	if g.lease > now && until < g.lease {
-		return failure(47119, g.st.Name)
+		return failure(47119, g.name)
 	}
 	if g.role == Primary && g.lease <= now {
 		// It expired, and the replica is about to resign: an old lease does not come back to life.
 		g.broadcastLocked()
-		return failure(19423, g.st.Name)
+		return failure(19423, g.name)
 	}
 	g.lease = until
 	g.broadcastLocked()

@@ -186,9 +186,9 @@ func (m *Manager) waitOffer(ctx context.Context, name string) (*group.Configurat
 // forget removes a group from this server.
 func (m *Manager) forget(g *Group) error {
 	m.mu.Lock()
-	delete(m.groups, g.st.ID)
+	delete(m.groups, g.id)
 	m.mu.Unlock()
-	if err := os.Remove(statePath(m.folder, g.st.ID)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(statePath(m.folder, g.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove availability group %q: %w", g.Name(), err)
 	}
 	if err := syncFolder(m.folder); err != nil {

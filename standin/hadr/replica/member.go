@@ -37,7 +37,7 @@ func (m *Manager) Create(ctx context.Context, c *group.Configuration, started, l
 	}
 	m.mu.Lock()
 	for _, other := range m.groups {
-		if equalName(other.st.Name, c.Name) {
+		if equalName(other.name, c.Name) {
 			m.mu.Unlock()
 			return nil, failure(41114, c.Name)
 		}
@@ -64,10 +64,10 @@ func (g *Group) waitPrimary(ctx context.Context) error {
 	defer g.mu.Unlock()
 	for g.role != Primary {
 		if g.lead == nil {
-			return failure(41160, g.st.Name, 41181)
+			return failure(41160, g.name, 41181)
 		}
 		if err := g.waitLocked(ctx); err != nil {
-			return failure(41149, g.st.Name)
+			return failure(41149, g.name)
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func (g *Group) joinRestored(c *group.Configuration) {
 			continue
 		}
 		if err := g.updateLocked(func(s *durable) { s.Databases[d.ID].Joined = true }); err != nil {
-			g.host.Log().Error("availability group: a seeded database could not be joined", "group", g.st.Name, "database", d.Name, "error", err)
+			g.host.Log().Error("availability group: a seeded database could not be joined", "group", g.name, "database", d.Name, "error", err)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (g *Group) joinRestored(c *group.Configuration) {
 func (g *Group) suspendForced(c *group.Configuration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c.Forced <= g.st.ForcedSeen || c.Primary == g.st.Self {
+	if c.Forced <= g.st.ForcedSeen || c.Primary == g.self {
 		return
 	}
 	err := g.updateLocked(func(d *durable) {
@@ -226,7 +226,7 @@ func (g *Group) suspendForced(c *group.Configuration) {
 		}
 	})
 	if err != nil {
-		g.host.Log().Error("availability group: databases could not be suspended", "group", g.st.Name, "error", err)
+		g.host.Log().Error("availability group: databases could not be suspended", "group", g.name, "error", err)
 	}
 	for id, s := range g.streams {
 		s.conn.Close()
@@ -340,8 +340,8 @@ func (g *Group) Alter(ctx context.Context, change func(*group.Configuration) err
 func (g *Group) Grant(on bool, sid []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r := g.st.Accepted.Replica(g.st.Self); r != nil && r.Mode == group.ConfigurationOnly {
-		return failure(47111, g.st.Name)
+	if r := g.st.Accepted.Replica(g.self); r != nil && r.Mode == group.ConfigurationOnly {
+		return failure(47111, g.name)
 	}
 	return g.updateLocked(func(d *durable) { d.CreateAnyDatabase, d.GrantedBy = on, sid })
 }

@@ -172,7 +172,7 @@ func (p *peer) noteLoss(err error) {
 func (p *peer) connect(url string, timeout time.Duration) error {
 	g := p.l.g
 	ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
-	conn, err := g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.st.ID, Name: g.st.Name, From: g.st.Self, Epoch: p.l.epoch})
+	conn, err := g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch})
 	cancel()
 	if err != nil {
 		return err

@@ -47,18 +47,18 @@ func (g *Group) Failover(ctx context.Context) error {
 func (g *Group) mayFailover() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	self := g.st.Accepted.Replica(g.st.Self)
+	self := g.st.Accepted.Replica(g.self)
 	switch {
 	case g.role == Primary:
-		return failure(41122, g.st.Name)
+		return failure(41122, g.name)
 	case g.lead != nil:
-		return failure(41113, g.st.Name)
+		return failure(41113, g.name)
 	case self == nil:
-		return failure(41100, g.st.Name)
+		return failure(41100, g.name)
 	case self.Mode == group.ConfigurationOnly:
-		return failure(47109, g.st.Name)
+		return failure(47109, g.name)
 	case !g.leaseValidLocked():
-		return failure(41104, g.st.Name)
+		return failure(41104, g.name)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (g *Group) ready(c *group.Configuration) bool {
 // under it.
 func (g *Group) decide(answers []group.Promise, read bool) (*group.Configuration, error) {
 	g.mu.Lock()
-	own, self, name := g.st.Accepted, g.st.Self, g.st.Name
+	own, self, name := g.st.Accepted, g.self, g.name
 	g.mu.Unlock()
 	if read {
 		for i := range answers {
@@ -130,7 +130,7 @@ func (g *Group) prepare(ctx context.Context, epoch uint32) ([]group.Promise, err
 // ask asks all other replicas at once and returns the answers that came in time; with Read the own one, too.
 func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 	g.mu.Lock()
-	c, self := g.st.Accepted, g.st.Self
+	c, self := g.st.Accepted, g.self
 	g.mu.Unlock()
 	var mu sync.Mutex
 	var out []group.Promise
@@ -165,7 +165,7 @@ func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 func (g *Group) askOne(ctx context.Context, url string, req prepareRequest) (p group.Promise, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	conn, err := g.m.dial(ctx, url, hello{Purpose: purposePrepare, Group: g.st.ID, Name: g.Name(), From: g.Self()})
+	conn, err := g.m.dial(ctx, url, hello{Purpose: purposePrepare, Group: g.id, Name: g.Name(), From: g.Self()})
 	if err != nil {
 		return p, err
 	}
@@ -185,7 +185,7 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.st.Promised != epoch || g.lead != nil || g.stopped {
-		return failure(41181, g.st.Name)
+		return failure(41181, g.name)
 	}
 	err := g.updateLocked(func(d *durable) {
 		d.Accept(first.Clone())
@@ -202,7 +202,7 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 	g.role = Resolving
 	closeStreams(g.takeStreamsLocked())
 	l := g.startLeadingLocked(epoch, old, first)
-	g.host.Log().Info("availability group: becoming primary", "group", g.st.Name, "epoch", epoch)
+	g.host.Log().Info("availability group: becoming primary", "group", g.name, "epoch", epoch)
 	l.wait.Go(func() { l.configure(func() error { return g.becomePrimary(l) }) })
 	return nil
 }
@@ -235,7 +235,7 @@ func (g *Group) becomePrimary(l *leadership) error {
 		return errNotLeading
 	}
 	g.role, l.open = Primary, true
-	g.host.Log().Info("availability group: the local replica is PRIMARY", "group", g.st.Name, "epoch", l.epoch)
+	g.host.Log().Info("availability group: the local replica is PRIMARY", "group", g.name, "epoch", l.epoch)
 	g.broadcastLocked()
 	l.wait.Go(l.watchLease)
 	return nil
@@ -323,10 +323,10 @@ func (g *Group) resign(l *leadership, intent Role, reason string) {
 	}
 	g.lead = nil
 	g.role = Resolving
-	g.host.Log().Warn("availability group: the local replica is RESOLVING", "group", g.st.Name, "reason", reason)
+	g.host.Log().Warn("availability group: the local replica is RESOLVING", "group", g.name, "reason", reason)
 	if err := g.updateLocked(func(d *durable) { d.Intent = intent }); err != nil {
 		// Even so the role in memory counts; after a restart a primary is RESOLVING in any case.
-		g.host.Log().Error("availability group: the role could not be stored", "group", g.st.Name, "error", err)
+		g.host.Log().Error("availability group: the role could not be stored", "group", g.name, "error", err)
 	}
 	g.mu.Unlock()
 	l.end(errNotLeading)

@@ -141,7 +141,7 @@ func (p *peer) seed(ctx context.Context, db *storage.Database, id uuid.UUID, aga
 	if full, _ := db.BackupPositions(); full.IsZero() {
 		return fmt.Errorf("there is no full backup of database %q", name)
 	}
-	op := g.m.beginSeeding(Seeding{ID: uuid.New(), Group: g.st.ID, Database: id, Remote: p.id, Name: name, RemoteServer: server, Source: true})
+	op := g.m.beginSeeding(Seeding{ID: uuid.New(), Group: g.id, Database: id, Remote: p.id, Name: name, RemoteServer: server, Source: true})
 	err := p.sendSeed(ctx, db, id, name, url, timeout, again, op)
 	var denied *seedError
 	switch {
@@ -190,7 +190,7 @@ func (p *peer) sendSeed(ctx context.Context, db *storage.Database, id uuid.UUID,
 	info := &seedInfo{Name: name, Files: db.Files(), Reseed: again, ID: op.ID}
 	data, log := g.host.DefaultFolders()
 	info.DataDefault, info.LogDefault = filepath.Dir(info.Files.Data) == filepath.Clean(data), filepath.Dir(info.Files.Log) == filepath.Clean(log)
-	conn, err := g.m.dial(dial, url, hello{Purpose: purposeSeed, Group: g.st.ID, Name: g.st.Name, From: g.st.Self, Epoch: p.l.epoch, Database: id, Seed: info})
+	conn, err := g.m.dial(dial, url, hello{Purpose: purposeSeed, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id, Seed: info})
 	cancel()
 	if err != nil {
 		return err
@@ -277,7 +277,7 @@ func (g *Group) serveSeed(ctx context.Context, conn *endpoint.Conn, h hello) err
 	if h.Seed == nil {
 		return fmt.Errorf("no database to seed is named")
 	}
-	op := g.m.beginSeeding(Seeding{ID: h.Seed.ID, Group: g.st.ID, Database: h.Database, Remote: h.From, Name: h.Seed.Name, RemoteServer: h.Server})
+	op := g.m.beginSeeding(Seeding{ID: h.Seed.ID, Group: g.id, Database: h.Database, Remote: h.From, Name: h.Seed.Name, RemoteServer: h.Server})
 	h.Seed.Files = g.seedFiles(h.Seed)
 	refusal := g.admitSeed(h)
 	if refusal == nil {

@@ -83,7 +83,7 @@ func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error
 	defer g.mu.Unlock()
 	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase}
 	refused := req.Epoch < g.st.Promised || g.stopped
-	if g.role == Primary && g.st.Accepted.Options.ClusterType == group.None && from != g.st.Self {
+	if g.role == Primary && g.st.Accepted.Options.ClusterType == group.None && from != g.self {
 		// Without a cluster nothing decides between two primaries; a person takes one of them offline.
 		return controlReply{Known: true, Role: g.role}, nil
 	}
@@ -234,7 +234,7 @@ func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
 func (g *Group) promise(req prepareRequest) (group.Promise, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := group.Promise{From: g.st.Self}
+	p := group.Promise{From: g.self}
 	if !req.Read && !g.stopped && req.Epoch > g.st.Promised {
 		if err := g.updateLocked(func(d *durable) { p.Granted = d.Prepare(req.Epoch) }); err != nil {
 			return p, err

@@ -38,7 +38,7 @@ func (p *peer) work(ctx context.Context, id uuid.UUID) error {
 	url, timeout, automatic := spec.EndpointURL, spec.Timeout(), spec.AutomaticSeeding
 	g.mu.Unlock()
 	dial, cancel := context.WithTimeout(ctx, min(timeout, dialTimeout))
-	conn, err := g.m.dial(dial, url, hello{Purpose: purposeLog, Group: g.st.ID, Name: g.st.Name, From: g.st.Self, Epoch: p.l.epoch, Database: id})
+	conn, err := g.m.dial(dial, url, hello{Purpose: purposeLog, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id})
 	cancel()
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (s *States) Suspended(database string) bool {
 func (g *Group) States() *States {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := &States{Role: g.role, Self: g.st.Self, Epoch: g.st.Promised, Configuration: g.configLocked()}
+	s := &States{Role: g.role, Self: g.self, Epoch: g.st.Promised, Configuration: g.configLocked()}
 	s.LeaseLeft = max(0, g.lease-bootTime())
 	l := g.lead
 	if l != nil && l.proposed != nil {
@@ -119,18 +119,18 @@ func (g *Group) States() *States {
 			continue
 		}
 		for j := range c.Replicas {
-			if r := &c.Replicas[j]; r.ID != g.st.Self && r.Data() {
+			if r := &c.Replicas[j]; r.ID != g.self && r.Data() {
 				s.Databases = append(s.Databases, l.remoteStateLocked(c, d, r))
 			}
 		}
 	}
-	if self := c.Replica(g.st.Self); self == nil || !self.Data() {
+	if self := c.Replica(g.self); self == nil || !self.Data() {
 		s.Databases = slices.DeleteFunc(s.Databases, func(d DatabaseState) bool { return d.Local })
 	}
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
 		switch {
-		case r.ID == g.st.Self:
+		case r.ID == g.self:
 			s.Replicas = append(s.Replicas, ReplicaState{ID: r.ID, Local: true, Role: g.role, Joined: true, Connected: g.connectedLocked(), Health: replicaHealth(s.Databases, r)})
 		case g.role == Primary && l != nil:
 			s.Replicas = append(s.Replicas, l.replicaStateLocked(s.Databases, r))
@@ -145,7 +145,7 @@ func (g *Group) connectedLocked() bool {
 	case Primary:
 		return true
 	case Secondary:
-		r := g.st.Accepted.Replica(g.st.Self)
+		r := g.st.Accepted.Replica(g.self)
 		return r != nil && !g.contact.at.IsZero() && time.Since(g.contact.at) < r.Timeout()
 	}
 	return false
@@ -201,7 +201,7 @@ func (d *DatabaseState) Health(r *group.Replica) uint8 {
 
 // localStateLocked is the local copy.
 func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) DatabaseState {
-	out := DatabaseState{ID: d.ID, Replica: g.st.Self, Name: d.Name, Local: true, Known: true, Lag: -1, Primary: g.role == Primary}
+	out := DatabaseState{ID: d.ID, Replica: g.self, Name: d.Name, Local: true, Known: true, Lag: -1, Primary: g.role == Primary}
 	lc := g.st.Databases[d.ID]
 	cs := g.copyStateLocked(d.ID)
 	if lc != nil {
@@ -211,7 +211,7 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 	if lc != nil {
 		db = g.host.Database(lc.Name)
 	}
-	self := c.Replica(g.st.Self)
+	self := c.Replica(g.self)
 	switch {
 	case cs.seeding:
 		out.State = Initializing
@@ -223,7 +223,7 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 		out.State = Synchronized
 	case g.role == Primary:
 		out.State = Synchronizing
-	case g.role == Secondary && g.streams[d.ID] != nil && slices.Contains(g.st.Accepted.Database(d.ID).Synchronized, g.st.Self):
+	case g.role == Secondary && g.streams[d.ID] != nil && slices.Contains(g.st.Accepted.Database(d.ID).Synchronized, g.self):
 		out.State = Synchronized
 	case g.role == Secondary && g.streams[d.ID] != nil:
 		out.State = Synchronizing
@@ -265,7 +265,7 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 		out.State = Synchronized
 	case rem.streaming:
 		out.State = Synchronizing
-	case l.g.m.isSeeding(l.g.st.ID, d.ID, r.ID):
+	case l.g.m.isSeeding(l.g.id, d.ID, r.ID):
 		out.State = Initializing
 	}
 	out.CommitParticipant = slices.Contains(d.Synchronized, r.ID)
@@ -278,7 +278,7 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 	out.SendRate = int64(rem.sendRate.rate >> 10)
 	if db := l.g.host.Database(d.Name); db != nil {
 		log := db.Log()
-		if end, sent := log.Bytes(log.End()), log.Bytes(rem.Hardened); end > sent {
+		if end, sent := log.Bytes(log.End()), log.Bytes(rem.sent); end > sent && !rem.sent.IsZero() {
 			out.SendQueue = int64((end - sent) >> 10)
 		}
 		applied, at := db.Applied()
@@ -322,7 +322,7 @@ func (g *Group) ReplicationLimit(database string) (limit storage.LSN, ok bool) {
 	limit = db.Log().Hardened()
 	for i := range l.committed.Replicas {
 		r := &l.committed.Replicas[i]
-		if r.ID == g.st.Self || !r.Data() || (r.Mode == group.Asynchronous && ignoreAsynchronous) {
+		if r.ID == g.self || !r.Data() || (r.Mode == group.Asynchronous && ignoreAsynchronous) {
 			continue
 		}
 		rem := l.remotes[remoteKey{r.ID, id}]

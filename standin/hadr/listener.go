@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hadr
+
+import (
+	"context"
+	"net/netip"
+	"regexp"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// A listener is a record only, as it is with an external cluster manager: names and addresses are made outside the
+// server.
+
+const defaultListenerPort = 1433
+
+var listenerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
+
+// alterListener is ADD, MODIFY, RESTART and REMOVE LISTENER.
+func alterListener(ctx context.Context, g *replica.Group, action any) error {
+	return g.Alter(ctx, func(c *group.Configuration) error {
+		switch a := action.(type) {
+		case syntax.AGAddListener:
+			return addListener(c, a.Listener)
+		case syntax.AGModifyListener:
+			return modifyListener(c, a)
+		case syntax.AGRestartListener:
+			_, err := findListener(c, a.Name)
+			return err
+		case syntax.AGRemoveListener:
+			i, err := findListener(c, a.Name)
+			if err != nil {
+				return err
+			}
+			c.Listeners = append(c.Listeners[:i], c.Listeners[i+1:]...)
+			return nil
+		}
+		return failure(41190, c.Name, "ALTER", "AVAILABILITY GROUP")
+	})
+}
+
+func findListener(c *group.Configuration, name string) (int, error) {
+	for i := range c.Listeners {
+		if equal(c.Listeners[i].Name, name) {
+			return i, nil
+		}
+	}
+	return 0, failure(19469, name, c.Name)
+}
+
+func addListener(c *group.Configuration, spec syntax.ListenerSpec) error {
+	if len(c.Listeners) > 0 {
+		return failure(19477, c.Name, c.Listeners[0].Name)
+	}
+	if !listenerName.MatchString(spec.Name) {
+		return failure(19485, spec.Name)
+	}
+	l := group.Listener{ID: uuid.New(), Name: spec.Name, Port: int(spec.Port), DHCP: spec.DHCP}
+	if l.Port == 0 {
+		l.Port = defaultListenerPort
+	}
+	for _, a := range spec.IPs {
+		if err := addAddress(&l, a); err != nil {
+			return err
+		}
+	}
+	c.Listeners = append(c.Listeners, l)
+	return nil
+}
+
+func addAddress(l *group.Listener, a syntax.ListenerAddress) error {
+	ip, err := netip.ParseAddr(a.IP)
+	if err != nil || (ip.Is4() && a.Mask == "") || (ip.Is6() && a.Mask != "") {
+		return failure(19483, a.IP)
+	}
+	if a.Mask != "" {
+		if m, err := netip.ParseAddr(a.Mask); err != nil || !m.Is4() {
+			return failure(19483, a.Mask)
+		}
+	}
+	for _, other := range l.IPs {
+		if other.IP == ip.String() {
+			return failure(19484, a.IP)
+		}
+	}
+	l.IPs = append(l.IPs, group.IPAddress{IP: ip.String(), Mask: a.Mask})
+	return nil
+}
+
+func modifyListener(c *group.Configuration, a syntax.AGModifyListener) error {
+	i, err := findListener(c, a.Name)
+	if err != nil {
+		return err
+	}
+	if a.AddIP != nil {
+		return addAddress(&c.Listeners[i], *a.AddIP)
+	}
+	if c.Listeners[i].Port == int(a.Port) {
+		return failure(19468, a.Name, c.Name, a.Port)
+	}
+	c.Listeners[i].Port = int(a.Port)
+	return nil
+}
