@@ -53,6 +53,8 @@ func newManagerCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("finding the hub's API server (in-cluster, or KUBECONFIG): %w", err)
 			}
+			// The client's own defaults, 20 and 30, saturate at some hundred objects.
+			cfg.QPS, cfg.Burst = 100, 200
 			return runManager(cmd.Context(), cfg, f)
 		},
 	}

@@ -146,10 +146,10 @@ func (r *reconciler) finalize(ctx context.Context, obj client.Object, add bool) 
 	return nil
 }
 
-// carryOut plans and applies the names of all sites and says what came of it. desired returns a site's names and those
-// to take away.
+// carryOut plans and applies the names of all sites and says what came of it. desired returns a site's names; others
+// with the owner's labels are taken away.
 func (r *reconciler) carryOut(ctx context.Context, namespace string, labels map[string]string, views []*siteView, services []string,
-	desired func(v1alpha1.SiteName) ([]name, []string)) *result {
+	desired func(v1alpha1.SiteName) []name) *result {
 	res := &result{failed: map[string]error{}}
 	var all []siteSteps
 	for _, v := range views {
@@ -157,12 +157,11 @@ func (r *reconciler) carryOut(ctx context.Context, namespace string, labels map[
 			res.unknown = append(res.unknown, v.err.Error())
 			continue
 		}
-		if err := v.readNames(ctx, namespace, services); err != nil {
+		if err := v.readNames(ctx, namespace, services, labels); err != nil {
 			res.failed[string(v.name)] = err
 			continue
 		}
-		want, removed := desired(v.name)
-		steps, conflicts := plan(v.name, want, removed, labels, v.has)
+		steps, conflicts := plan(v.name, desired(v.name), labels, v.has)
 		res.conflicts = append(res.conflicts, conflicts...)
 		all = append(all, siteSteps{v, steps})
 	}

@@ -70,10 +70,18 @@ func (r *reconciler) observeSites(ctx context.Context, namespace string) ([]*sit
 	return views, nil
 }
 
-// readNames fills in what a site has under the names. All reads are from its cache.
-func (v *siteView) readNames(ctx context.Context, namespace string, services []string) error {
-	if v.member == nil {
-		return nil
+// readNames fills in what a site has under the names, and under others that carry the owner's labels: a listener that
+// was renamed leaves its old name behind. All reads are from the site's cache.
+func (v *siteView) readNames(ctx context.Context, namespace string, services []string, labels map[string]string) error {
+	var own corev1.ServiceList
+	if err := v.member.Client.List(ctx, &own, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
+		return fmt.Errorf("reading the Services of namespace %s at site %s: %w", namespace, v.name, err)
+	}
+	services = slices.Clone(services)
+	for i := range own.Items {
+		if !slices.Contains(services, own.Items[i].Name) {
+			services = append(services, own.Items[i].Name)
+		}
 	}
 	for _, name := range services {
 		var at published
@@ -100,8 +108,13 @@ func (v *siteView) readNames(ctx context.Context, namespace string, services []s
 func (r *reconciler) observeServer(ctx context.Context, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
 	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
 	member, err := r.sites.Member(home)
+	if errors.Is(err, sites.ErrSiteLost) {
+		// A person says that nothing is there: connections are better refused than left hanging.
+		view.known = true
+		return view, nil
+	}
 	if err != nil {
-		if sites.IsUnreachable(err) || errors.Is(err, sites.ErrUnknownSite) || errors.Is(err, sites.ErrSiteLost) {
+		if sites.IsUnreachable(err) || errors.Is(err, sites.ErrUnknownSite) {
 			return view, nil
 		}
 		return nil, err

@@ -4,7 +4,9 @@ package names
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -43,35 +45,56 @@ type conflict struct {
 	text string
 }
 
-// plan returns the steps that make the names of one site as desired. removed names are taken away. A Service that the
-// operator did not make is never touched.
-func plan(site v1alpha1.SiteName, desired []name, removed []string, labels map[string]string, has map[string]published) ([]step, []conflict) {
+// plan returns the steps that make the names of one site as desired. Other names with the owner's labels are taken away.
+// A Service that the operator did not make for this owner is never touched.
+func plan(site v1alpha1.SiteName, desired []name, labels map[string]string, has map[string]published) ([]step, []conflict) {
 	var (
 		steps     []step
 		conflicts []conflict
 	)
+	wanted := map[string]bool{}
 	for i := range desired {
 		n := &desired[i]
+		wanted[n.service] = true
 		at := has[n.service]
 		if at.service != nil && !owned(at.service, n.labels) {
-			conflicts = append(conflicts, conflict{site, fmt.Sprintf(
-				"Service %s/%s at site %s is not the operator's (no label %s=%s): rename or delete it, its name is needed", n.namespace, n.service, site,
-				v1alpha1.LabelManagedBy, v1alpha1.ManagedBy)})
+			conflicts = append(conflicts, conflict{site, conflictText(n, site, at.service)})
 			continue
 		}
 		steps = append(steps, planService(n, at.service)...)
 		steps = append(steps, planSlices(n, at)...)
 	}
-	for _, service := range removed {
-		at := has[service]
-		for i := range at.slices {
-			steps = append(steps, step{deleteObject, &at.slices[i], "the name is no longer declared"})
-		}
-		if at.service != nil && owned(at.service, labels) {
-			steps = append(steps, step{deleteObject, at.service, "the name is no longer declared"})
+	for _, service := range slices.Sorted(maps.Keys(has)) {
+		if !wanted[service] {
+			steps = append(steps, planRemoval(has[service], labels)...)
 		}
 	}
 	return steps, conflicts
+}
+
+func planRemoval(at published, labels map[string]string) []step {
+	var steps []step
+	for i := range at.slices {
+		if hasLabels(at.slices[i].Labels, labels) {
+			steps = append(steps, step{deleteObject, &at.slices[i], "the name is no longer declared"})
+		}
+	}
+	if at.service != nil && owned(at.service, labels) {
+		steps = append(steps, step{deleteObject, at.service, "the name is no longer declared"})
+	}
+	return steps
+}
+
+// conflictText says whose a Service is and what to do.
+func conflictText(n *name, site v1alpha1.SiteName, at *corev1.Service) string {
+	whose := "is not the operator's"
+	for _, label := range []string{v1alpha1.LabelServer, v1alpha1.LabelGroup} {
+		if owner := at.Labels[label]; owner != "" && at.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy {
+			whose = fmt.Sprintf("is that of %s %s/%s", map[string]string{v1alpha1.LabelServer: "SQLServer", v1alpha1.LabelGroup: "AvailabilityGroup"}[label],
+				at.Labels[v1alpha1.LabelNamespace], owner)
+		}
+	}
+	return fmt.Sprintf("Service %s/%s at site %s %s: rename or delete it, its name is needed", n.namespace, n.service, site, whose)
 }
 
 func planService(n *name, at *corev1.Service) []step {

@@ -38,8 +38,8 @@ func (r serverReconciler) Reconcile(ctx context.Context, req mcreconcile.Request
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	res := r.carryOut(ctx, server.Namespace, labels, views, allServerNames(self), func(at v1alpha1.SiteName) ([]name, []string) {
-		return serverNames(server.Namespace, view, at), removedServerNames(view, at)
+	res := r.carryOut(ctx, server.Namespace, labels, views, allServerNames(self), func(at v1alpha1.SiteName) []name {
+		return serverNames(server.Namespace, view, at)
 	})
 	switch {
 	case !view.known:
@@ -78,8 +78,8 @@ func (r groupReconciler) Reconcile(ctx context.Context, req mcreconcile.Request)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	res := r.carryOut(ctx, group.Namespace, labels, views, services, func(at v1alpha1.SiteName) ([]name, []string) {
-		return groupNames(view, at), nil
+	res := r.carryOut(ctx, group.Namespace, labels, views, services, func(at v1alpha1.SiteName) []name {
+		return groupNames(view, at)
 	})
 	switch {
 	case view.primary == nil:
@@ -128,7 +128,7 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 // remove takes an object's names away everywhere, and the finalizer when that is done. It waits for sites that do not
 // answer; a person who says that a site is lost releases it.
 func (r *reconciler) remove(ctx context.Context, obj client.Object, labels map[string]string, views []*siteView, services []string) (ctrl.Result, error) {
-	res := r.carryOut(ctx, obj.GetNamespace(), labels, views, services, func(v1alpha1.SiteName) ([]name, []string) { return nil, services })
+	res := r.carryOut(ctx, obj.GetNamespace(), labels, views, services, func(v1alpha1.SiteName) []name { return nil })
 	if len(res.failed) > 0 || len(res.unknown) > 0 {
 		next, err := res.next()
 		return next, err

@@ -27,14 +27,6 @@ func serverNames(namespace string, server *serverView, at v1alpha1.SiteName) []n
 	return names
 }
 
-// removedServerNames are names that a server may have had at a site and must not have now.
-func removedServerNames(server *serverView, at v1alpha1.SiteName) []string {
-	if at == server.home && server.exposure == v1alpha1.ExposureNodePort {
-		return nil
-	}
-	return []string{nodeServiceName(server.name)}
-}
-
 // allServerNames are all names that a server can have.
 func allServerNames(server v1alpha1.ServerName) []string {
 	return []string{podName(server), nodeServiceName(server)}

@@ -110,7 +110,8 @@ func SetOne(status *v1alpha1.StatusBase, generation int64, c metav1.Condition) *
 }
 
 // Emit records one event for the change of Ready, if there is one, as Normal when it is True or work goes on, else as
-// Warning. Reconciling and Stalled say the same in other words and make no events of their own; other types do.
+// Warning. Reconciling and Stalled say the same in other words and make no events of their own; the types of a kind's own
+// do, as Warning unless True.
 func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 	for _, c := range changes {
 		switch c.New.Type {
@@ -118,7 +119,8 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if c.New.Status == metav1.ConditionUnknown || (c.New.Status == metav1.ConditionFalse && stalled(changes)) {
+		failed := c.New.Status == metav1.ConditionFalse && (c.New.Type != v1alpha1.ConditionReady || stalled(changes))
+		if failed || c.New.Status == metav1.ConditionUnknown {
 			kind = corev1.EventTypeWarning
 		}
 		message := c.New.Message

@@ -108,10 +108,15 @@ func be(status metav1.ConditionStatus, reason string) gomegaMatcher {
 // makePod makes or remakes a server's pod with an address, as StatefulSet controller and kubelet would.
 func makePod(t *testing.T, at *testenv.APIServer, server, address string) {
 	t.Helper()
+	makePodOn(t, at, server, address, "")
+}
+
+func makePodOn(t *testing.T, at *testenv.APIServer, server, address, node string) {
+	t.Helper()
 	g := NewWithT(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0", Labels: map[string]string{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelServer: server, v1alpha1.LabelNamespace: "web"}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "none"}}}}
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "mssql", Image: "none"}}}}
 	err := at.Client.Delete(t.Context(), pod.DeepCopy(), client.GracePeriodSeconds(0))
 	g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 	g.Eventually(func() error { return at.Client.Create(t.Context(), pod) }, "5s").Should(Succeed())
@@ -210,6 +215,7 @@ func TestSites(t *testing.T) {
 	t.Run("a foreign Service of a server's name is reported and left alone", func(t *testing.T) {
 		testForeignService(t, f)
 	})
+	t.Run("a site whose pods are reached by node ports", func(t *testing.T) { testNodePort(t, f) })
 	t.Run("two Sites that are one cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy-again", "web")

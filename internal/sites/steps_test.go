@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega/types"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -166,4 +167,35 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	g.Eventually(f.siteReady(ctx, "odd"), "15s").Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
 		HaveField("Message", And(ContainSubstring("asked for the client to provide credentials"), ContainSubstring("site join odd")))))
 	g.Expect(f.hub.Client.Delete(ctx, odd)).To(Succeed())
+}
+
+// testNodePort lets quincy be reached by node ports and then as a flat network again.
+func testNodePort(t *testing.T, f *fleet) {
+	g, ctx := NewWithT(t), t.Context()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	g.Expect(f.quincy.Client.Create(ctx, node)).To(Succeed())
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.100.0.21"}}
+	g.Expect(f.quincy.Client.Status().Update(ctx, node)).To(Succeed())
+	expose := func(how v1alpha1.ExposureType) {
+		var s v1alpha1.Site
+		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		s.Spec.Exposure.Type = how
+		g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+	}
+	expose(v1alpha1.ExposureNodePort)
+	makePodOn(t, f.quincy, "quisec", "10.102.0.6", "n1")
+	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.100.0.21"))
+	var service corev1.Service
+	key := client.ObjectKey{Namespace: "web", Name: "quisec-0-node"}
+	g.Expect(f.quincy.Client.Get(ctx, key, &service)).To(Succeed())
+	var list discoveryv1.EndpointSliceList
+	g.Expect(f.hub.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: "quisec-0"})).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(1))
+	for i, p := range service.Spec.Ports {
+		g.Expect(p.NodePort).NotTo(BeZero())
+		g.Expect(*list.Items[0].Ports[i].Port).To(Equal(p.NodePort), "the number is hidden in the slice")
+	}
+	expose(v1alpha1.ExposureFlatNetwork)
+	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.102.0.6"))
+	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, "5s").Should(MatchError(ContainSubstring("not found")))
 }
