@@ -163,7 +163,7 @@ func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
 func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	connector := driver.NewConnectorConfig(config)
 	connector.Dialer = hostDialer{dial: c.options.Dial, host: config.Host}
-	handle := sql.OpenDB(connector)
+	handle := sql.OpenDB(boundedConnector{connector})
 	handle.SetMaxOpenConns(poolSize)
 	handle.SetMaxIdleConns(2)
 	handle.SetConnMaxIdleTime(idleTime)
@@ -231,16 +231,3 @@ func (c *Connector) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// hostDialer resolves names itself under the context; the driver's own look-up has no deadline.
-type hostDialer struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	host string
-}
-
-func (d hostDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return d.dial(ctx, network, address)
-}
-
-// HostName makes the driver leave the look-up of names to this dialer.
-func (d hostDialer) HostName() string { return d.host }

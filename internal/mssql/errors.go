@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 
 	driver "github.com/microsoft/go-mssqldb"
 )
@@ -116,7 +117,9 @@ func classify(err error) Class {
 			return Retryable
 		}
 		return Refused
-	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid), errors.As(err, &verify):
+	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid), errors.As(err, &verify),
+		// The driver keeps only the text of a failed handshake.
+		strings.Contains(err.Error(), "tls: failed to verify certificate"):
 		return Untrusted
 	case errors.As(err, &name):
 		return Unreachable

@@ -5,6 +5,7 @@ package mssql
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"geosql.dev/operator/internal/tsql"
@@ -44,12 +45,18 @@ func (d *DB) Handle() *sql.DB { return d.handle }
 
 // Exec executes the statement on any connection.
 func (d *DB) Exec(ctx context.Context, s tsql.Statement) error {
-	return exec(ctx, d.handle, d.server, s)
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	err := d.borrow(ctx, func(conn *sql.Conn) error { return exec(ctx, conn, s) })
+	return d.explain(doing(s), err)
 }
 
 // Query executes the statement on any connection.
 func (d *DB) Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error {
-	return query(ctx, d.handle, d.server, s, scan)
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	err := d.borrow(ctx, func(conn *sql.Conn) error { return query(ctx, conn, s, scan) })
+	return d.explain(doing(s), err)
 }
 
 // Session calls f with one connection, for statements that depend on each other's session state. The connection goes
@@ -59,7 +66,7 @@ func (d *DB) Session(ctx context.Context, f func(*Session) error) error {
 	defer cancel()
 	conn, err := d.handle.Conn(connecting)
 	if err != nil {
-		return newError(d.server, "log in as "+d.login, err)
+		return d.explain("log in as "+d.login, err)
 	}
 	defer conn.Close()
 	return f(&Session{conn: conn, server: d.server})
@@ -69,10 +76,17 @@ func (d *DB) Session(ctx context.Context, f func(*Session) error) error {
 func (d *DB) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := d.handle.PingContext(ctx); err != nil {
-		return newError(d.server, "log in as "+d.login, err)
+	err := d.borrow(ctx, func(conn *sql.Conn) error {
+		return within(ctx, conn, func() error { return conn.PingContext(ctx) })
+	})
+	return d.explain("log in as "+d.login, err)
+}
+
+func (d *DB) explain(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return newError(d.server, doing, err)
 }
 
 func (d *DB) close() {
@@ -93,45 +107,45 @@ func (s *Session) Server() string { return s.server }
 
 // Exec executes the statement.
 func (s *Session) Exec(ctx context.Context, statement tsql.Statement) error {
-	return exec(ctx, s.conn, s.server, statement)
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := exec(ctx, s.conn, statement); err != nil {
+		return newError(s.server, doing(statement), err)
+	}
+	return nil
 }
 
 // Query executes the statement.
 func (s *Session) Query(ctx context.Context, statement tsql.Statement, scan func(Row) error) error {
-	return query(ctx, s.conn, s.server, statement, scan)
-}
-
-type executor interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func exec(ctx context.Context, on executor, server string, s tsql.Statement) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if _, err := on.ExecContext(ctx, s.Text, s.Arguments()...); err != nil {
-		return newError(server, doing(s), err)
+	if err := query(ctx, s.conn, statement, scan); err != nil {
+		return newError(s.server, doing(statement), err)
 	}
 	return nil
 }
 
-func query(ctx context.Context, on executor, server string, s tsql.Statement, scan func(Row) error) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	rows, err := on.QueryContext(ctx, s.Text, s.Arguments()...)
-	if err != nil {
-		return newError(server, doing(s), err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return newError(server, "read the rows of "+doing(s), err)
+func exec(ctx context.Context, conn *sql.Conn, s tsql.Statement) error {
+	return within(ctx, conn, func() error {
+		_, err := conn.ExecContext(ctx, s.Text, s.Arguments()...)
+		return err
+	})
+}
+
+func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scan func(Row) error) error {
+	return within(ctx, conn, func() error {
+		rows, err := conn.QueryContext(ctx, s.Text, s.Arguments()...)
+		if err != nil {
+			return err
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return newError(server, doing(s), err)
-	}
-	return nil
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return fmt.Errorf("read a row: %w", err)
+			}
+		}
+		return rows.Err()
+	})
 }
 
 // doing names a statement in an error: its reason, else its redacted text cut to one line.
