@@ -26,13 +26,16 @@ images_load_site() { # images_load_site SITE IMAGE...: into those of its nodes t
   done
 }
 
-images_prune_site() { # images_prune_site SITE: tags of the project's images that the engine has no more
-  local node repository name kept
+images_prune_site() { # images_prune_site SITE: tags of the project's images that neither the engine has nor the site uses
+  local node repository name kept used
+  # Pods that may be restarted, and the controllers that make them, need their image in the node: nothing pulls it.
+  used=$(kubectl_at "$1" get pods,statefulsets,deployments,daemonsets,jobs -A -o json --request-timeout=20s |
+    jq -r '[.items[] | (.spec.template.spec // .spec) | (.initContainers // [])[], .containers[] | .image] | unique[]')
   for node in $(node_names "$1"); do
     for repository in $PROJECT_REPOSITORIES; do
       kept=$(docker images --format '{{.Repository}}:{{.Tag}}' "$repository")
       node_images "$node" | { grep "^docker.io/library/$repository:" || true; } | while read -r name; do
-        grep -qxF "${name#docker.io/library/}" <<<"$kept" || docker exec "$node" ctr -n k8s.io images rm "$name" </dev/null >/dev/null
+        grep -qxF "${name#docker.io/library/}" <<<"$kept"$'\n'"$used" || docker exec "$node" ctr -n k8s.io images rm "$name" </dev/null >/dev/null
       done
     done
   done
