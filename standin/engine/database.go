@@ -41,6 +41,8 @@ type File struct {
 	// SizePages, MaxSizePages and Growth are as declared, in 8 KB pages; MaxSizePages -1 is unlimited.
 	SizePages, MaxSizePages, Growth int64
 	PercentGrowth                   bool
+	// Effective is where a file of tempdb is until the next start, when PhysicalName was changed.
+	Effective string
 }
 
 // DatabaseInfo is what master knows of a database.
@@ -76,12 +78,14 @@ type DatabaseInfo struct {
 type Database struct {
 	inst *Instance
 
+	updating sync.Mutex // one change of info at a time
+
 	mu      sync.RWMutex
 	info    DatabaseInfo
 	state   DatabaseState
 	storage *storage.Database
 	single  *Session
-	idents  map[int32]*identityCounter
+	idents  *identities
 	schemas schemaCache
 }
 

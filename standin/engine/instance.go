@@ -38,6 +38,8 @@ type Config struct {
 	Extensions []Extension
 	// Log takes what goes to the error log; nil discards it.
 	Log *slog.Logger
+	// KillSession closes a session's connection (tds.Server.Kill); nil leaves it to end by itself.
+	KillSession func(spid int) bool
 	// Shutdown is called by SHUTDOWN, once, from a goroutine of its own; nil refuses the statement.
 	Shutdown func(noWait bool)
 }

@@ -52,6 +52,7 @@ type ProcCall struct {
 
 	procedure *Procedure
 	names     []string // lower case, with @
+	extra     []argument
 	values    map[string]any
 	types     map[string]sqltype.Type
 	given     map[string]bool

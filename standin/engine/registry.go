@@ -34,6 +34,10 @@ type Registry struct {
 	stoppers       []func(context.Context)
 	databaseHooks  []func(context.Context, DatabaseEvent) error
 	sessionHooks   []func(*Session)
+	access         []func(context.Context, *Session, *Database) error
+	objectHooks    []ObjectFunc
+	principals     func(context.Context, *Session, *Database, string) (int32, bool)
+	alterations    map[reflect.Type]AlterFunc
 	authenticator  Authenticator
 	authorizer     Authorizer
 	remote         RemoteServers
@@ -50,6 +54,7 @@ func newRegistry(inst *Instance) *Registry {
 		functions:      map[string]*Function{},
 		globals:        map[string]*Global{},
 		properties:     map[string]func(*Instance) any{},
+		alterations:    map[reflect.Type]AlterFunc{},
 	}
 }
 
@@ -127,6 +132,20 @@ func (r *Registry) OnDatabase(f func(ctx context.Context, e DatabaseEvent) error
 
 // OnSessionEnd registers a func that is called when a session is closed or reset.
 func (r *Registry) OnSessionEnd(f func(*Session)) { r.sessionHooks = append(r.sessionHooks, f) }
+
+// AlterFunc carries out an action of ALTER DATABASE. A *sqlerr.Error goes to the client.
+type AlterFunc func(ctx context.Context, s *Session, db *Database, action any, w tds.Writer) error
+
+// AlterDatabase registers the func for ALTER DATABASE actions of action's type (syntax.DBSetHADR{}).
+func (r *Registry) AlterDatabase(action any, run AlterFunc) {
+	r.alterations[reflect.TypeOf(action)] = run
+}
+
+// OnAccess registers a func that is asked when a session enters a database (login, USE) and before each statement that
+// touches a user database; its *sqlerr.Error (976, 978, 983 ...) refuses.
+func (r *Registry) OnAccess(f func(ctx context.Context, s *Session, db *Database) error) {
+	r.access = append(r.access, f)
+}
 
 // Authenticator sets who checks logins; without one only Config's sa password counts.
 func (r *Registry) Authenticator(a Authenticator) { r.authenticator = a }

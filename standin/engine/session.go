@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -23,9 +22,12 @@ type Session struct {
 	internal bool
 
 	login Login
+	user  *User
 	db    *Database
 
-	mu     sync.Mutex // guards what the views of other sessions read
+	sessionState
+	transactions
+	local  localSpace
 	status sessionStatus
 }
 
@@ -88,6 +90,3 @@ func (s *Session) User(ctx context.Context, db *Database) (User, error) { return
 
 // Require is nil when the session has the permission.
 func (s *Session) Require(ctx context.Context, p Permission) error { return s.require(ctx, p) }
-
-// SetLogin changes who the session is (EXECUTE AS, REVERT); it does not change OriginalLogin.
-func (s *Session) SetLogin(l Login) { s.setLogin(l) }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"math"
+
+	"github.com/shopspring/decimal"
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func registerAggregates(conn *sqlite.Conn, st *connState) error {
+	for name, make := range map[string]func() sqlite.AggregateFunction{
+		"tsql_sumd":         func() sqlite.AggregateFunction { return &decimalSum{state: st} },
+		"tsql_avgd":         func() sqlite.AggregateFunction { return &decimalSum{state: st, average: true} },
+		"tsql_avgi":         func() sqlite.AggregateFunction { return &integerAverage{state: st} },
+		"tsql_stdev":        func() sqlite.AggregateFunction { return &moments{sample: true, root: true} },
+		"tsql_stdevp":       func() sqlite.AggregateFunction { return &moments{root: true} },
+		"tsql_var":          func() sqlite.AggregateFunction { return &moments{sample: true} },
+		"tsql_varp":         func() sqlite.AggregateFunction { return &moments{} },
+		"tsql_checksum_agg": func() sqlite.AggregateFunction { return &checksumAggregate{} },
+	} {
+		err := conn.CreateFunction(name, &sqlite.FunctionImpl{
+			NArgs: 1, Deterministic: true, AllowIndirect: true,
+			MakeAggregate: func(sqlite.Context) (sqlite.AggregateFunction, error) { return make(), nil },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decimalSum is SUM and AVG of stored decimals.
+type decimalSum struct {
+	state   *connState
+	average bool
+	sum     decimal.Decimal
+	n       int64
+}
+
+func (a *decimalSum) add(v sqlite.Value, sign int64) error {
+	if v.Type() == sqlite.TypeNull {
+		return nil
+	}
+	d, err := sqltype.DecodeDecimal(v.Blob())
+	if err != nil {
+		return a.state.fail(internalError(err))
+	}
+	if sign < 0 {
+		d = d.Neg()
+	}
+	a.sum = a.sum.Add(d)
+	a.n += sign
+	return nil
+}
+
+func (a *decimalSum) Step(_ sqlite.Context, args []sqlite.Value) error { return a.add(args[0], 1) }
+
+func (a *decimalSum) WindowInverse(_ sqlite.Context, args []sqlite.Value) error {
+	return a.add(args[0], -1)
+}
+
+func (a *decimalSum) WindowValue(sqlite.Context) (sqlite.Value, error) {
+	if a.n == 0 {
+		return sqlite.Value{}, nil
+	}
+	d := a.sum
+	if a.average {
+		d = d.DivRound(decimal.NewFromInt(a.n), 38)
+	}
+	if len(d.Truncate(0).Coefficient().String()) > 38 {
+		return sqlite.Value{}, a.state.fail(sqlerr.New(8115, 2, "expression", "numeric"))
+	}
+	return sqlite.BlobValue(sqltype.EncodeDecimal(d)), nil
+}
+
+func (a *decimalSum) Finalize(sqlite.Context) {}
+
+// integerAverage is AVG of integers: the quotient is cut.
+type integerAverage struct {
+	state  *connState
+	sum, n int64
+}
+
+func (a *integerAverage) Step(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() == sqlite.TypeNull {
+		return nil
+	}
+	v := args[0].Int64()
+	if s := a.sum + v; (s > a.sum) != (v > 0) && v != 0 {
+		return a.state.fail(sqlerr.New(8115, 2, "expression", "bigint"))
+	}
+	a.sum += v
+	a.n++
+	return nil
+}
+
+func (a *integerAverage) WindowInverse(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() != sqlite.TypeNull {
+		a.sum -= args[0].Int64()
+		a.n--
+	}
+	return nil
+}
+
+func (a *integerAverage) WindowValue(sqlite.Context) (sqlite.Value, error) {
+	if a.n == 0 {
+		return sqlite.Value{}, nil
+	}
+	return sqlite.IntegerValue(a.sum / a.n), nil
+}
+
+func (a *integerAverage) Finalize(sqlite.Context) {}
+
+// moments is STDEV, STDEVP, VAR and VARP.
+type moments struct {
+	sample, root bool
+	n            int64
+	sum, squares float64
+}
+
+func (m *moments) Step(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() != sqlite.TypeNull {
+		f := args[0].Float()
+		m.n, m.sum, m.squares = m.n+1, m.sum+f, m.squares+f*f
+	}
+	return nil
+}
+
+func (m *moments) WindowInverse(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() != sqlite.TypeNull {
+		f := args[0].Float()
+		m.n, m.sum, m.squares = m.n-1, m.sum-f, m.squares-f*f
+	}
+	return nil
+}
+
+func (m *moments) WindowValue(sqlite.Context) (sqlite.Value, error) {
+	d := m.n
+	if m.sample {
+		d--
+	}
+	if d <= 0 {
+		return sqlite.Value{}, nil
+	}
+	v := math.Max(0, (m.squares-m.sum*m.sum/float64(m.n))/float64(d))
+	if m.root {
+		v = math.Sqrt(v)
+	}
+	return sqlite.FloatValue(v), nil
+}
+
+func (m *moments) Finalize(sqlite.Context) {}
+
+// checksumAggregate is CHECKSUM_AGG: independent of the order of rows.
+type checksumAggregate struct {
+	n   int64
+	sum uint32
+}
+
+func (c *checksumAggregate) Step(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() != sqlite.TypeNull {
+		c.n++
+		c.sum ^= uint32(args[0].Int64())
+	}
+	return nil
+}
+
+func (c *checksumAggregate) WindowInverse(_ sqlite.Context, args []sqlite.Value) error {
+	if args[0].Type() != sqlite.TypeNull {
+		c.n--
+		c.sum ^= uint32(args[0].Int64())
+	}
+	return nil
+}
+
+func (c *checksumAggregate) WindowValue(sqlite.Context) (sqlite.Value, error) {
+	if c.n == 0 {
+		return sqlite.Value{}, nil
+	}
+	return sqlite.IntegerValue(int64(int32(c.sum))), nil
+}
+
+func (c *checksumAggregate) Finalize(sqlite.Context) {}

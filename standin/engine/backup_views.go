@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
+)
+
+// lsnType is numeric(25,0), in which backup views and the HADR views show log sequence numbers.
+var lsnType = sqltype.DecimalOf(25, 0)
+
+// lsnValue is an LSN as a value of lsnType.
+func lsnValue(l storage.LSN) any {
+	if l.IsZero() {
+		return nil
+	}
+	return decimal.NewFromBigInt(l.Numeric(), 0)
+}
+
+// col makes a column of a system view.
+func col(name string, t sqltype.Type) tds.Column {
+	return tds.Column{Name: name, Type: t, Nullable: true}
+}
+
+func bkType(k storage.BackupKind) int64 {
+	if k == storage.LogBackup {
+		return 2
+	}
+	return 1
+}
+
+func lastFork(id storage.Identity) uuid.UUID {
+	if len(id.Forks) == 0 {
+		return uuid.Nil
+	}
+	return id.Forks[len(id.Forks)-1].ID
+}
+
+// writeHeader is RESTORE HEADERONLY (docs/t-sql/statements/restore-statements-headeronly-transact-sql.md).
+func writeHeader(w tds.Writer, h storage.BackupHeader, n backupNote) error {
+	nv, small, bit := sqltype.NVarCharOf(128), sqltype.SmallIntType, sqltype.BitType
+	cols := []tds.Column{col("BackupName", nv), col("BackupDescription", sqltype.NVarCharOf(255)), col("BackupType", small), col("ExpirationDate", sqltype.DateTimeType),
+		col("Compressed", sqltype.TinyIntType), col("Position", small), col("DeviceType", sqltype.TinyIntType), col("UserName", nv), col("ServerName", nv),
+		col("DatabaseName", nv), col("DatabaseVersion", sqltype.IntType), col("DatabaseCreationDate", sqltype.DateTimeType), col("BackupSize", sqltype.BigIntType),
+		col("FirstLSN", lsnType), col("LastLSN", lsnType), col("CheckpointLSN", lsnType), col("DatabaseBackupLSN", lsnType),
+		col("BackupStartDate", sqltype.DateTimeType), col("BackupFinishDate", sqltype.DateTimeType), col("SortOrder", small), col("CodePage", small),
+		col("UnicodeLocaleId", sqltype.IntType), col("UnicodeComparisonStyle", sqltype.IntType), col("CompatibilityLevel", sqltype.TinyIntType),
+		col("SoftwareVendorId", sqltype.IntType), col("SoftwareVersionMajor", sqltype.IntType), col("SoftwareVersionMinor", sqltype.IntType),
+		col("SoftwareVersionBuild", sqltype.IntType), col("MachineName", nv), col("Flags", sqltype.IntType), col("BindingID", sqltype.GUIDType),
+		col("RecoveryForkID", sqltype.GUIDType), col("Collation", nv), col("FamilyGUID", sqltype.GUIDType), col("HasBulkLoggedData", bit), col("IsSnapshot", bit),
+		col("IsReadOnly", bit), col("IsSingleUser", bit), col("HasBackupChecksums", bit), col("IsDamaged", bit), col("BeginsLogChain", bit),
+		col("HasIncompleteMetaData", bit), col("IsForceOffline", bit), col("IsCopyOnly", bit), col("FirstRecoveryForkID", sqltype.GUIDType),
+		col("ForkPointLSN", lsnType), col("RecoveryModel", sqltype.NVarCharOf(60)), col("DifferentialBaseLSN", lsnType), col("DifferentialBaseGUID", sqltype.GUIDType),
+		col("BackupTypeDescription", sqltype.NVarCharOf(60)), col("BackupSetGUID", sqltype.GUIDType), col("CompressedBackupSize", sqltype.BigIntType),
+		col("Containment", sqltype.TinyIntType), col("KeyAlgorithm", sqltype.NVarCharOf(32)), col("EncryptorThumbprint", sqltype.VarBinaryOf(20)), col("EncryptorType", sqltype.NVarCharOf(32))}
+	description := "Database"
+	if h.Kind == storage.LogBackup {
+		description = "Transaction Log"
+	}
+	finished := any(h.Started)
+	row := []any{orNull(n.Name), orNull(n.Description), bkType(h.Kind), nil, yes(h.Compressed), int64(1), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
+		h.Size, lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
+		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, lastFork(h.Identity), n.Collation, h.Identity.Family,
+		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, false, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), nil, nil,
+		description, n.Set, h.Size, int64(0), nil, nil, nil}
+	return writeResult(w, cols, [][]any{row})
+}
+
+func recoveryDescription(m storage.RecoveryModel) string {
+	switch m {
+	case storage.Simple:
+		return "SIMPLE"
+	case storage.BulkLogged:
+		return "BULK-LOGGED"
+	}
+	return "FULL"
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// writeFileList is RESTORE FILELISTONLY.
+func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
+	cols := []tds.Column{col("LogicalName", sqltype.Sysname), col("PhysicalName", sqltype.NVarCharOf(260)), col("Type", sqltype.Type{Kind: sqltype.Char, Length: 1}),
+		col("FileGroupName", sqltype.Sysname), col("Size", sqltype.DecimalOf(20, 0)), col("MaxSize", sqltype.DecimalOf(20, 0)), col("FileID", sqltype.BigIntType),
+		col("CreateLSN", lsnType), col("DropLSN", lsnType), col("UniqueID", sqltype.GUIDType), col("ReadOnlyLSN", lsnType), col("ReadWriteLSN", lsnType),
+		col("BackupSizeInBytes", sqltype.BigIntType), col("SourceBlockSize", sqltype.IntType), col("FileGroupID", sqltype.IntType), col("LogGroupGUID", sqltype.GUIDType),
+		col("DifferentialBaseLSN", lsnType), col("DifferentialBaseGUID", sqltype.GUIDType), col("IsReadOnly", sqltype.BitType), col("IsPresent", sqltype.BitType),
+		col("TDEThumbprint", sqltype.VarBinaryOf(32)), col("SnapshotURL", sqltype.NVarCharOf(360))}
+	var rows [][]any
+	for _, f := range n.Files {
+		kind, group, size := "D", any("PRIMARY"), h.Size
+		if f.Log {
+			kind, group, size = "L", nil, 0
+		}
+		rows = append(rows, []any{f.LogicalName, f.PhysicalName, kind, group, decimal.NewFromInt(f.SizePages * 8192), decimal.NewFromInt(max(0, f.MaxSizePages) * 8192), int64(f.ID),
+			nil, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), yes(!f.Log), nil, nil, nil, false, true, nil, nil})
+	}
+	return writeResult(w, cols, rows)
+}
+
+func writeLabel(w tds.Writer, n backupNote) error {
+	cols := []tds.Column{col("MediaName", sqltype.NVarCharOf(128)), col("MediaSetId", sqltype.GUIDType), col("FamilyCount", sqltype.IntType), col("FamilySequenceNumber", sqltype.IntType),
+		col("MediaFamilyId", sqltype.GUIDType), col("MediaSequenceNumber", sqltype.IntType), col("SoftwareName", sqltype.NVarCharOf(128)), col("SoftwareVendorId", sqltype.IntType)}
+	return writeResult(w, cols, [][]any{{orNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), "geosql stand-in", int64(4608)}})
+}
+
+// documents reads the JSON rows of an internal table of msdb.
+func documents[T any](ctx context.Context, s *Session, table string) ([]T, error) {
+	conn, release, err := s.readConn(ctx, s.inst.DatabaseByID(4))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var out []T
+	err = sqlitex.Execute(conn, "SELECT doc FROM "+table+" ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		var v T
+		if err := json.Unmarshal([]byte(stmt.ColumnText(0)), &v); err != nil {
+			return err
+		}
+		out = append(out, v)
+		return nil
+	}})
+	return out, err
+}
+
+func installBackupViews(r *Registry) {
+	nv, guid, dt, bit, tiny := sqltype.NVarCharOf(128), sqltype.GUIDType, sqltype.DateTimeType, sqltype.BitType, sqltype.TinyIntType
+	r.View(View{Database: "msdb", Schema: "dbo", Name: "backupset", Columns: []tds.Column{
+		col("backup_set_id", sqltype.IntType), col("backup_set_uuid", guid), col("media_set_id", sqltype.IntType), col("first_family_number", tiny), col("last_family_number", tiny),
+		col("position", sqltype.IntType), col("name", nv), col("description", sqltype.NVarCharOf(255)), col("user_name", nv), col("software_major_version", tiny),
+		col("software_minor_version", tiny), col("software_build_version", sqltype.SmallIntType), col("first_lsn", lsnType), col("last_lsn", lsnType), col("checkpoint_lsn", lsnType),
+		col("database_backup_lsn", lsnType), col("database_creation_date", dt), col("backup_start_date", dt), col("backup_finish_date", dt),
+		col("type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("compatibility_level", tiny), col("database_version", sqltype.IntType), col("backup_size", sqltype.DecimalOf(20, 0)),
+		col("compressed_backup_size", sqltype.DecimalOf(20, 0)), col("database_name", nv), col("server_name", nv), col("machine_name", nv), col("flags", sqltype.IntType), col("collation_name", nv),
+		col("is_copy_only", bit), col("has_backup_checksums", bit), col("is_damaged", bit), col("recovery_model", sqltype.NVarCharOf(60)), col("family_guid", guid),
+		col("first_recovery_fork_guid", guid), col("last_recovery_fork_guid", guid), col("database_guid", guid)},
+		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
+			list, err := documents[backupRecord](ctx, s, "__backupset")
+			if err != nil {
+				return nil, err
+			}
+			var rows [][]any
+			for _, b := range list {
+				h, n := b.Header, b.Note
+				rows = append(rows, []any{b.ID, n.Set, b.ID, int64(1), int64(1), int64(1), orNull(n.Name), orNull(n.Description), n.User, int64(16), int64(0), int64(4000),
+					lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), n.Created, h.Started, b.Finished, string(h.Kind), int64(n.CompatibilityLevel), int64(957),
+					decimal.NewFromInt(b.Bytes), decimal.NewFromInt(b.Bytes), b.Database, h.Server, h.Server, int64(512), n.Collation, h.CopyOnly, n.Checksum, false,
+					recoveryDescription(h.RecoveryModel), h.Identity.Family, lastFork(h.Identity), lastFork(h.Identity), h.Identity.Database})
+			}
+			return rows, nil
+		}})
+	r.View(View{Database: "msdb", Schema: "dbo", Name: "backupmediafamily", Columns: []tds.Column{
+		col("media_set_id", sqltype.IntType), col("family_sequence_number", tiny), col("media_family_id", guid), col("media_count", sqltype.IntType),
+		col("logical_device_name", nv), col("physical_device_name", sqltype.NVarCharOf(260)), col("device_type", tiny), col("physical_block_size", sqltype.IntType), col("mirror", tiny)},
+		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
+			list, err := documents[backupRecord](ctx, s, "__backupset")
+			if err != nil {
+				return nil, err
+			}
+			var rows [][]any
+			for _, b := range list {
+				rows = append(rows, []any{b.ID, int64(1), b.Note.Media, int64(1), nil, b.Device, int64(2), int64(4096), int64(0)})
+			}
+			return rows, nil
+		}})
+	r.View(View{Database: "msdb", Schema: "dbo", Name: "restorehistory", Columns: []tds.Column{
+		col("restore_history_id", sqltype.IntType), col("restore_date", dt), col("destination_database_name", nv), col("user_name", nv), col("backup_set_id", sqltype.IntType),
+		col("restore_type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("replace", bit), col("recovery", bit), col("restart", bit)},
+		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
+			list, err := documents[restoreRecord](ctx, s, "__restorehistory")
+			if err != nil {
+				return nil, err
+			}
+			var rows [][]any
+			for _, x := range list {
+				rows = append(rows, []any{x.ID, x.At, x.Database, x.User, int64(0), x.Kind, false, true, false})
+			}
+			return rows, nil
+		}})
+}

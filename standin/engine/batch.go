@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// Control flow travels as errors.
+var (
+	errBreak    = errors.New("BREAK")
+	errContinue = errors.New("CONTINUE")
+	errReturn   = errors.New("RETURN")
+	// errAbort ends the batch; the client has been told why.
+	errAbort = errors.New("the batch ended")
+)
+
+// maxNesting is the limit of nested modules (217).
+const maxNesting = 32
+
+// Batch serves tds.Session.
+func (s *Session) Batch(ctx context.Context, text string, w tds.Writer) error {
+	return s.serve(ctx, text, w, func(ctx context.Context) error {
+		return s.runBatch(ctx, text, "", nil, w)
+	})
+}
+
+// Execute serves tds.Session.
+func (s *Session) Execute(ctx context.Context, text, decl string, params []tds.Param, w tds.Writer) error {
+	return s.serve(ctx, text, w, func(ctx context.Context) error {
+		return s.executeText(ctx, text, decl, params, w, true)
+	})
+}
+
+// Call serves tds.Session.
+func (s *Session) Call(ctx context.Context, call tds.Call, w tds.Writer) error {
+	return s.serve(ctx, call.Name, w, func(ctx context.Context) error {
+		return s.callProcedure(ctx, call, w)
+	})
+}
+
+// serve brackets everything a client asks for: errors become messages, unfinished work is undone.
+func (s *Session) serve(ctx context.Context, text string, w tds.Writer, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	before := s.statementContext
+	s.statementContext = ctx
+	s.status.begin(text, s.db)
+	s.status.mu.Lock()
+	s.cancel = cancel
+	s.status.mu.Unlock()
+	frames, try := len(s.frames), s.tryDepth
+	err := f(ctx)
+	s.frames, s.tryDepth = s.frames[:frames], try
+	s.statementContext = before
+	if s.tryDepth == 0 && s.nest == 0 {
+		s.endRequest(w)
+	}
+	s.status.mu.Lock()
+	s.cancel = nil
+	s.status.mu.Unlock()
+	s.status.end(s.db, s.count)
+	s.inst.counters.batches.Add(1)
+	if s.broken != nil {
+		return s.broken
+	}
+	return s.requestError(err, w)
+}
+
+// endRequest rolls back what must not outlive a request.
+func (s *Session) endRequest(w tds.Writer) {
+	if s.doomed {
+		s.rollbackTransaction()
+		_ = w.Message(sqlerr.New(3998, 1))
+	}
+	if s.count == 0 && len(s.open) > 0 {
+		s.rollbackAll()
+	}
+}
+
+func (s *Session) requestError(err error, w tds.Writer) error {
+	switch {
+	case err == nil, errors.Is(err, errAbort), errors.Is(err, errReturn):
+		return nil
+	case errors.Is(err, errBreak):
+		return w.Message(sqlerr.New(135, 1))
+	case errors.Is(err, errContinue):
+		return w.Message(sqlerr.New(136, 1))
+	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
+		return nil
+	}
+	e := asError(err)
+	if err := w.Message(e); err != nil {
+		return err
+	}
+	if e.Class >= 20 {
+		return e
+	}
+	return w.Done(-1)
+}
+
+// runBatch parses and executes a batch. key tells apart equal texts with different parameters.
+func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
+	batch, perr := s.batches.parse(text, key)
+	if perr != nil {
+		s.lastError = perr.Number
+		if s.tryDepth > 0 {
+			return perr
+		}
+		if err := w.Message(perr); err != nil {
+			return err
+		}
+		if err := w.Done(-1); err != nil {
+			return err
+		}
+		return errAbort
+	}
+	if variables == nil {
+		variables = map[string]*variable{}
+	}
+	f := &frame{variables: variables, batch: batch, depth: s.nest}
+	s.frames = append(s.frames, f)
+	s.nest++
+	if s.settings.noExec || s.settings.parseOnly {
+		if !turnsExecutionOn(batch) {
+			s.popFrame()
+			return nil
+		}
+	}
+	nodes := make([]ast.Statement, len(batch.Statements))
+	for i, st := range batch.Statements {
+		nodes[i] = st.Node
+	}
+	err := s.statements(ctx, nodes, w)
+	s.popFrame()
+	if errors.Is(err, errReturn) {
+		return nil
+	}
+	return err
+}
+
+func (s *Session) popFrame() {
+	f := s.frames[len(s.frames)-1]
+	s.frames = s.frames[:len(s.frames)-1]
+	s.nest--
+	s.dropLocals(f)
+}
+
+func turnsExecutionOn(b *syntax.Batch) bool {
+	for _, st := range b.Statements {
+		if p, ok := st.Node.(*ast.PredicateSetStatement); ok && !p.IsOn &&
+			(strings.Contains(p.Options, "NoExec") || strings.Contains(p.Options, "ParseOnly")) {
+			return true
+		}
+	}
+	return false
+}
+
+// run executes T-SQL for Go code: errors come back instead of going to a client.
+func (s *Session) run(ctx context.Context, text string, params []any, w tds.Writer) error {
+	outer := s.statementContext
+	s.statementContext = ctx
+	if len(s.frames) == 0 {
+		s.status.begin(text, s.db)
+		defer func() { s.status.end(s.db, s.count) }()
+	}
+	s.tryDepth++
+	defer func() {
+		s.tryDepth--
+		s.statementContext = outer
+		if len(s.frames) == 0 && s.count == 0 && len(s.open) > 0 {
+			s.rollbackAll()
+		}
+	}()
+	variables := map[string]*variable{}
+	var key strings.Builder
+	for i, p := range params {
+		name := fmt.Sprintf("@p%d", i+1)
+		t, v := goParameter(p)
+		variables[name] = &variable{name: name, typ: t, value: v}
+		fmt.Fprintf(&key, "%d,", sqltype.Pack(t))
+	}
+	err := s.runBatch(ctx, text, "go:"+key.String(), variables, w)
+	if s.broken != nil {
+		return s.broken
+	}
+	if errors.Is(err, errAbort) {
+		return sqlerr.New(3621, 0)
+	}
+	return err
+}
+
+// goParameter is the type and value of a parameter given by Go code. Lengths are not told apart, so that one plan
+// serves them all.
+func goParameter(v any) (sqltype.Type, any) {
+	v = normalise(v)
+	switch x := v.(type) {
+	case nil:
+		return sqltype.NVarCharMax, nil
+	case string:
+		return sqltype.NVarCharMax, x
+	case []byte:
+		if x == nil {
+			return sqltype.VarBinaryMax, nil
+		}
+		return sqltype.VarBinaryMax, x
+	case int64:
+		return sqltype.BigIntType, x
+	case bool:
+		return sqltype.BitType, x
+	case time.Time:
+		return sqltype.DateTime2Type, x.UTC()
+	case fmt.Stringer:
+		t := sqltype.TypeOf(v)
+		if t.Kind == sqltype.NVarChar {
+			return sqltype.NVarCharMax, x.String()
+		}
+		return t, v
+	}
+	return sqltype.TypeOf(v), v
+}
+
+// executeText is sp_executesql: output parameters are returned to the client when rpc is set, else written back.
+func (s *Session) executeText(ctx context.Context, text, decl string, params []tds.Param, w tds.Writer, rpc bool) error {
+	declared, perr := syntax.ParseParameters(decl)
+	if perr != nil {
+		return perr
+	}
+	variables := map[string]*variable{}
+	for _, d := range declared {
+		variables[lower(d.Name)] = &variable{name: d.Name, typ: d.Type}
+	}
+	given := map[string]bool{}
+	for i := range params {
+		p := &params[i]
+		if p.Name == "" {
+			if i >= len(declared) {
+				return sqlerr.New(8144, 2, "")
+			}
+			p.Name = declared[i].Name
+		}
+		v := variables[lower(p.Name)]
+		if v == nil {
+			return sqlerr.New(8145, 1, p.Name, "sp_executesql")
+		}
+		value, e := sqltype.Convert(p.Value, p.Type, v.typ, 0, sqltype.Implicit)
+		if e != nil {
+			return e
+		}
+		v.value = value
+		given[lower(p.Name)] = true
+	}
+	for _, d := range declared {
+		if !given[lower(d.Name)] {
+			return sqlerr.New(8178, 1, "("+decl+")"+text, d.Name)
+		}
+	}
+	err := s.runBatch(ctx, text, decl, variables, w)
+	if err != nil && !errors.Is(err, errAbort) {
+		return err
+	}
+	for i := range params {
+		if !params[i].Output {
+			continue
+		}
+		v := variables[lower(params[i].Name)]
+		params[i].Value = v.value
+		if rpc {
+			if e := w.ReturnValue(params[i].Name, v.typ, v.value); e != nil {
+				return e
+			}
+		}
+	}
+	return err
+}
+
+// Reset serves tds.Session: the session is as after login.
+func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
+	if !keepTransaction && s.count > 0 {
+		s.rollbackTransaction()
+	}
+	s.rollbackIfIdle()
+	for _, h := range s.inst.registry.sessionHooks {
+		h(s)
+	}
+	isolation := s.settings.isolation
+	s.settings = defaultSettings()
+	s.settings.isolation = isolation
+	s.sessionKeys = map[string]sessionValue{}
+	s.login, s.user = s.original, nil
+	s.releaseSessionLocks()
+	s.rowCount, s.lastError, s.lastIdentity, s.errors = 0, 0, nil, nil
+	if !keepTransaction {
+		s.closeLocal()
+	}
+	name := s.request.Database
+	if name == "" {
+		name = s.original.DefaultDatabase
+	}
+	if db := s.inst.Database(name); db != nil && db.available() == nil {
+		s.db = db
+	}
+	return nil
+}
+
+func (s *Session) rollbackIfIdle() {
+	if s.count == 0 {
+		s.rollbackAll()
+	}
+}
+
+// Close ends the session; an open transaction is rolled back.
+func (s *Session) Close() error {
+	s.inst.mu.Lock()
+	if s.inst.sessions[s.spid] != s {
+		s.inst.mu.Unlock()
+		return nil
+	}
+	delete(s.inst.sessions, s.spid)
+	s.inst.mu.Unlock()
+	if s.count > 0 {
+		s.rollbackTransaction()
+	}
+	s.rollbackAll()
+	for _, h := range s.inst.registry.sessionHooks {
+		h(s)
+	}
+	s.releaseSessionLocks()
+	s.releaseSingleUser()
+	s.closeLocal()
+	return nil
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// tempSpace is the space of a session's temporary tables and table variables, which live in a SQLite database of the
+// session's own. Other spaces are database IDs.
+const tempSpace int32 = -1
+
+// binder turns a T-SQL statement into SQLite's SQL. Errors travel as panics of bindError inside of it.
+type binder struct {
+	ctx context.Context
+	s   *Session
+	// home is the space whose connection executes the statement; tables of others are virtual tables there.
+	home   int32
+	params []param
+	index  map[string]int
+	needs  []need
+	spaces map[int32]*schema
+	// used are the spaces that the statement reads base tables of.
+	used    map[int32]bool
+	aliases int
+	ctes    []*cte
+	// depth is the nesting of views.
+	depth int
+	// locks is set when a table hint asks for locks, volatile when the plan must not be kept.
+	locks, volatile bool
+}
+
+type bindError struct{ err *sqlerr.Error }
+
+// param is a parameter of the SQLite statement: a variable, or a value that is computed when the statement starts.
+type param struct {
+	variable string // lower case, with @
+	value    func(*Session) any
+	typ      sqltype.Type
+	// to is what the value is converted to before it is bound; Unknown for no conversion.
+	to sqltype.Type
+	// column is the column that it is stored in, for the messages of 515 and 2628.
+	column *Column
+}
+
+// need is a virtual table that the statement reads.
+type need struct {
+	view    string
+	args    int
+	columns []tds.Column
+	space   int32
+	version int64
+	object  *Object
+}
+
+func newBinder(ctx context.Context, s *Session, home int32) *binder {
+	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, spaces: map[int32]*schema{}, used: map[int32]bool{}}
+}
+
+// bindSafely runs f and turns the panics of fail into an error.
+func bindSafely(f func()) (err *sqlerr.Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			b, ok := r.(bindError)
+			if !ok {
+				panic(r)
+			}
+			err = b.err
+		}
+	}()
+	f()
+	return nil
+}
+
+func (b *binder) fail(number int32, args ...any) { panic(bindError{sqlerr.New(number, 1, args...)}) }
+
+func (b *binder) failWith(err *sqlerr.Error) {
+	copied := *err
+	panic(bindError{&copied})
+}
+
+// refuse is the error for T-SQL that the stand-in does not execute.
+func (b *binder) refuse(what string) {
+	panic(bindError{unsupported(what)})
+}
+
+// unsupported is error 40510's kin for T-SQL that SQL Server has and the stand-in has not.
+func unsupported(what string) *sqlerr.Error {
+	return &sqlerr.Error{Number: 40517, Class: 16, State: 1,
+		Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
+}
+
+// expr is a bound scalar expression.
+type expr struct {
+	sql string
+	typ sqltype.Type
+	// null is an untyped NULL.
+	null     bool
+	nullable bool
+	// collation is the key for character values; explicit is true for COLLATE, implicit for a column.
+	collation          string
+	explicit, implicit bool
+	// lit is the value of a literal.
+	lit    any
+	hasLit bool
+	// param is the parameter's number when the expression is nothing else, from 1.
+	param int
+	// column is set for a plain column, name is what a result column is called without alias.
+	column *sourceColumn
+	name   string
+	// free are the columns outside of aggregates, for grouped queries.
+	free []*sourceColumn
+	// aggregate is true when it contains an aggregate of the current query.
+	aggregate bool
+	window    bool
+}
+
+func quoteText(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		return fmt.Sprintf("CAST(x'%x' AS TEXT)", s)
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
+// literal is a constant of a type.
+func literal(t sqltype.Type, v any) expr {
+	e := expr{typ: t, lit: v, hasLit: true, nullable: v == nil, null: false}
+	raw, err := sqltype.Encode(t, v)
+	if err != nil {
+		panic(bindError{internalError(err)})
+	}
+	e.sql = rawText(raw)
+	if t.Kind.IsCharacter() {
+		e.collation = "tsql_ci_as"
+	}
+	return e
+}
+
+func rawText(raw any) string {
+	switch x := raw.(type) {
+	case nil:
+		return "NULL"
+	case int64:
+		if x == -9223372036854775808 {
+			return "(-9223372036854775807-1)"
+		}
+		return strconv.FormatInt(x, 10)
+	case float64:
+		s := strconv.FormatFloat(x, 'e', 17, 64)
+		return s
+	case string:
+		return quoteText(x)
+	case []byte:
+		return fmt.Sprintf("x'%x'", x)
+	}
+	return "NULL"
+}
+
+// parameter adds a variable or computed value.
+func (b *binder) parameter(key string, p param) expr {
+	n, ok := b.index[key]
+	if !ok {
+		b.params = append(b.params, p)
+		n = len(b.params)
+		b.index[key] = n
+	}
+	t := p.typ
+	if p.to.Kind != sqltype.Unknown {
+		t = p.to
+	}
+	e := expr{sql: "?" + strconv.Itoa(n), typ: t, nullable: true, param: n}
+	if t.Kind.IsCharacter() {
+		e.collation = "tsql_ci_as"
+	}
+	return e
+}
+
+// variable binds @name.
+func (b *binder) variable(name string) expr {
+	v := b.s.variable(name)
+	if v == nil {
+		b.fail(137, name)
+	}
+	if v.table != nil {
+		b.fail(137, name)
+	}
+	if v.bound != "" {
+		e := expr{sql: v.bound, typ: v.typ, nullable: true}
+		if v.typ.Kind.IsCharacter() {
+			e.collation = "tsql_ci_as"
+		}
+		return e
+	}
+	return b.parameter(lower(name), param{variable: lower(name), typ: v.typ})
+}
+
+// computed binds a value that is the same for all rows of the statement.
+func (b *binder) computed(key string, t sqltype.Type, value func(*Session) any) expr {
+	e := b.parameter("="+key, param{value: value, typ: t})
+	return e
+}
+
+// convert makes a value of another type of e.
+func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, try bool) expr {
+	if e.null {
+		out := literal(to, nil)
+		return out
+	}
+	if try {
+		if err := sqltype.Convertible(e.typ, to, mode); err != nil {
+			b.failWith(err)
+		}
+	} else if err := sqltype.Convertible(e.typ, to, mode); err != nil {
+		b.failWith(err)
+	}
+	if e.hasLit && !try {
+		v, err := sqltype.Convert(e.lit, e.typ, to, style, mode)
+		if err == nil {
+			out := literal(to, v)
+			out.name = e.name
+			return out
+		}
+	}
+	out := e
+	out.typ = to
+	out.hasLit, out.param, out.column, out.name = false, 0, nil, ""
+	if to.Kind.IsCharacter() && out.collation == "" {
+		out.collation = "tsql_ci_as"
+	}
+	if !to.Kind.IsCharacter() {
+		out.collation, out.explicit, out.implicit = "", false, false
+	}
+	if storedAlike(e.typ, to) {
+		out.param = e.param
+		if e.param > 0 && e.typ != to {
+			out.param = 0
+		}
+		return out
+	}
+	if e.param > 0 && !try && style == 0 && b.params[e.param-1].to.Kind == sqltype.Unknown && mode != sqltype.Explicit {
+		p := b.params[e.param-1]
+		p.to = to
+		return b.parameter(fmt.Sprintf("%s>%d", b.paramKey(e.param), sqltype.Pack(to)), p)
+	}
+	m := int(mode)
+	if try {
+		m += tryMode
+		out.nullable = true
+	}
+	if e.typ.Kind.IsInteger() && to.Kind == sqltype.Float {
+		out.sql = "CAST(" + e.sql + " AS REAL)"
+		return out
+	}
+	out.sql = fmt.Sprintf("tsql_conv(%s,%d,%d,%d,%d)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(to), m, style)
+	return out
+}
+
+func (b *binder) paramKey(n int) string {
+	for k, i := range b.index {
+		if i == n {
+			return k
+		}
+	}
+	return ""
+}
+
+// storedAlike tells whether every value of from is stored as the same value of to is, so that nothing is to be done.
+func storedAlike(from, to sqltype.Type) bool {
+	if from == to {
+		return true
+	}
+	f, t := from.Kind, to.Kind
+	switch {
+	case f == sqltype.Bit && t.IsInteger():
+		return true
+	case f.IsInteger() && t.IsInteger():
+		return f <= t
+	case (f == sqltype.VarChar || f == sqltype.NVarChar || f == sqltype.Char || f == sqltype.NChar) && (t == sqltype.VarChar || t == sqltype.NVarChar):
+		wide := to.Length == sqltype.MaxLength || from.Length != sqltype.MaxLength && from.Length <= to.Length
+		return wide && (t == sqltype.NVarChar || f == sqltype.VarChar || f == sqltype.Char)
+	case f.IsCharacter() && (t == sqltype.NText || t == sqltype.XML):
+		return true
+	case f == sqltype.Text && t == sqltype.VarChar, f == sqltype.NText && t == sqltype.NVarChar:
+		return to.Length == sqltype.MaxLength
+	case (f == sqltype.VarChar || f == sqltype.Char) && t == sqltype.Text:
+		return true
+	case (f == sqltype.VarBinary || f == sqltype.Binary) && t == sqltype.VarBinary:
+		return to.Length == sqltype.MaxLength || from.Length != sqltype.MaxLength && from.Length <= to.Length
+	case f.IsBinary() && t == sqltype.Image:
+		return true
+	case f == sqltype.Real && t == sqltype.Float:
+		return true
+	case f == sqltype.Decimal && t == sqltype.Decimal:
+		return to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
+	case f == sqltype.SmallMoney && t == sqltype.Money:
+		return true
+	case t == sqltype.DateTime2 && to.Scale == 7:
+		return f == sqltype.Date || f == sqltype.DateTime || f == sqltype.SmallDateTime || f == sqltype.DateTime2
+	case f == sqltype.DateTime2 && t == sqltype.DateTime2, f == sqltype.Time && t == sqltype.Time:
+		return to.Scale >= from.Scale
+	}
+	return false
+}
+
+// unify converts expressions to one type (comparison, CASE, UNION, IN).
+func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
+	t := sqltype.Type{}
+	for _, e := range list {
+		if !e.null {
+			t = sqltype.Union(t, e.typ)
+		}
+	}
+	if t.Kind == sqltype.Unknown {
+		t = sqltype.IntType
+	}
+	out := make([]expr, len(list))
+	for i, e := range list {
+		if e.typ.Kind.IsCharacter() && t.Kind.IsCharacter() && !e.null || comparedAlike(e.typ, t) && !e.null {
+			out[i] = e
+			continue
+		}
+		out[i] = b.convert(e, t, sqltype.Implicit, 0, false)
+	}
+	return out, t
+}
+
+// comparedAlike tells whether SQLite compares stored values of both types rightly without a conversion.
+func comparedAlike(a, t sqltype.Type) bool {
+	switch {
+	case (a.Kind.IsInteger() || a.Kind == sqltype.Bit) && (t.Kind.IsInteger() || t.Kind == sqltype.Bit):
+		return true
+	case a.Kind.IsInteger() && t.Kind.IsApproximate():
+		return false
+	case a.Kind.IsExact() && t.Kind.IsExact(), a.Kind.IsBinary() && t.Kind.IsBinary():
+		return true
+	case a.Kind.IsTemporal() && t.Kind.IsTemporal():
+		return a.Kind != sqltype.DateTimeOffset && t.Kind != sqltype.DateTimeOffset && a.Kind != sqltype.Time && t.Kind != sqltype.Time
+	}
+	return storedAlike(a, t)
+}
+
+// collate picks the collation for a comparison of character values: an explicit one, else a column's, else the default.
+func (b *binder) collate(operation string, list ...expr) string {
+	var chosen expr
+	for _, e := range list {
+		if e.collation == "" {
+			continue
+		}
+		switch {
+		case chosen.collation == "", e.explicit && !chosen.explicit, e.implicit && !chosen.implicit && !chosen.explicit:
+			chosen = e
+		case e.collation != chosen.collation && e.explicit == chosen.explicit && e.implicit && chosen.implicit:
+			b.fail(468, chosen.collation, e.collation, operation)
+		}
+	}
+	if chosen.collation == "" {
+		return "tsql_ci_as"
+	}
+	return chosen.collation
+}
+
+// collated is e's SQL with its collation, for ORDER BY, GROUP BY, DISTINCT and comparisons.
+func (e expr) collated() string {
+	if e.typ.Kind.IsCharacter() && e.collation != "" {
+		return e.sql + " COLLATE " + e.collation
+	}
+	return e.sql
+}
+
+// merge collects what an expression inherits from its parts.
+func merge(out expr, parts ...expr) expr {
+	for _, p := range parts {
+		out.free = append(out.free, p.free...)
+		out.aggregate = out.aggregate || p.aggregate
+		out.window = out.window || p.window
+	}
+	return out
+}

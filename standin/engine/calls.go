@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// functionCall binds a call of a built-in, registered or user-defined function.
+func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
+	name := lower(n.FunctionName.Value)
+	if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
+		parts := identifiers(t.MultiPartIdentifier)
+		if len(parts) != 1 || !strings.EqualFold(parts[0], "sys") {
+			return b.userFunction(sc, append(parts, n.FunctionName.Value), n.Parameters)
+		}
+	} else if n.CallTarget != nil {
+		b.refuse("A method call")
+	}
+	if a := aggregates[name]; a != nil {
+		return b.aggregate(sc, n, name, a)
+	}
+	if n.OverClause != nil {
+		return b.windowFunction(sc, n, name)
+	}
+	switch name {
+	case "dateadd", "datediff", "datediff_big", "datepart", "datename", "datetrunc", "date_bucket":
+		return b.datePartCall(sc, name, n.Parameters)
+	case "isnull":
+		return b.isNull(b.exactly(sc, name, n.Parameters, 2))
+	case "trim":
+		return b.trim(sc, n)
+	case "getdate", "getutcdate", "sysdatetime", "sysutcdatetime", "sysdatetimeoffset":
+		b.exactly(sc, name, n.Parameters, 0)
+		return b.now(name)
+	case "choose":
+		return b.choose(b.scalars(sc, n.Parameters))
+	case "update", "columns_updated", "grouping", "grouping_id":
+		b.refuse("The function " + strings.ToUpper(name))
+	}
+	e := b.builtin(name, b.scalars(sc, n.Parameters))
+	if n.Collation != nil {
+		e = b.collateClause(e, n.Collation.Value)
+	}
+	return e
+}
+
+func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, count int) []expr {
+	if len(params) != count {
+		b.fail(174, name, count)
+	}
+	return b.scalars(sc, params)
+}
+
+// builtin binds a function that is evaluated in Go.
+func (b *binder) builtin(name string, args []expr) expr {
+	if f := builtins[name]; f != nil {
+		b.countArguments(name, len(args), f.min, f.max)
+		for i := range args {
+			if t, ok := parameterAt(f.params, i); ok {
+				args[i] = b.convert(args[i], t, sqltype.Implicit, 0, false)
+			} else if args[i].null {
+				args[i] = literal(sqltype.IntType, nil)
+			}
+		}
+		types := make([]sqltype.Type, len(args))
+		for i := range args {
+			types[i] = args[i].typ
+		}
+		t := f.typ
+		if f.infer != nil {
+			t = f.infer(types, args)
+		}
+		if t.Kind == sqltype.Unknown {
+			b.fail(8116, typeName(args, 0), 1, name)
+		}
+		return b.goCall(name, args, t, f.pure)
+	}
+	f := b.s.inst.registry.functions[name]
+	if f == nil {
+		b.fail(195, name, "built-in function name")
+	}
+	b.countArguments(name, len(args), f.MinArgs, f.MaxArgs)
+	types := make([]sqltype.Type, len(args))
+	for i := range args {
+		if t, ok := parameterAt(f.Parameters, i); ok {
+			args[i] = b.convert(args[i], t, sqltype.Implicit, 0, false)
+		}
+		types[i] = args[i].typ
+	}
+	t := f.Type
+	if f.Infer != nil {
+		t = f.Infer(types)
+	}
+	return b.goCall(name, args, t, f.Deterministic)
+}
+
+func typeName(args []expr, i int) string {
+	if i < len(args) {
+		return args[i].typ.Kind.String()
+	}
+	return "NULL"
+}
+
+func parameterAt(params []sqltype.Type, i int) (sqltype.Type, bool) {
+	if len(params) == 0 {
+		return sqltype.Type{}, false
+	}
+	if i >= len(params) {
+		i = len(params) - 1
+	}
+	return params[i], params[i].Kind != sqltype.Unknown
+}
+
+func (b *binder) countArguments(name string, n, lo, hi int) {
+	if n >= lo && (hi < 0 || n <= hi) {
+		return
+	}
+	if lo == hi {
+		b.fail(174, name, lo)
+	}
+	if hi < 0 {
+		hi = 254
+	}
+	b.fail(189, name, lo, hi)
+}
+
+// goCall is the SQL of a call of a Go function.
+func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) expr {
+	types := make([]sqltype.Type, len(args))
+	parts := make([]string, len(args))
+	out := expr{typ: t, nullable: true}
+	for i, a := range args {
+		types[i], parts[i] = a.typ, a.sql
+	}
+	f := "tsql_call"
+	if pure {
+		f = "tsql_pure"
+	}
+	out.sql = f + "('" + strings.ReplaceAll(makeSignature(name, types, t), "'", "''") + "'"
+	if len(parts) > 0 {
+		out.sql += "," + strings.Join(parts, ",")
+	}
+	out.sql += ")"
+	if t.Kind.IsCharacter() {
+		out.collation = "tsql_ci_as"
+		if len(args) > 0 && args[0].collation != "" {
+			out.collation, out.implicit, out.explicit = args[0].collation, args[0].implicit, args[0].explicit
+		}
+	}
+	return merge(out, args...)
+}
+
+func (b *binder) isNull(args []expr) expr {
+	x, y := args[0], args[1]
+	if x.null {
+		return y
+	}
+	y = b.convert(y, x.typ, sqltype.Implicit, 0, false)
+	out := expr{sql: "ifnull(" + x.sql + "," + y.sql + ")", typ: x.typ, nullable: x.nullable && y.nullable}
+	out.collation, out.implicit = x.collation, x.implicit
+	return merge(out, x, y)
+}
+
+func (b *binder) choose(args []expr) expr {
+	if len(args) < 2 {
+		b.fail(189, "choose", 2, 254)
+	}
+	index := b.convert(args[0], sqltype.IntType, sqltype.Implicit, 0, false)
+	conditions := make([]expr, len(args)-1)
+	for i := range conditions {
+		conditions[i] = merge(expr{sql: fmt.Sprintf("(%s = %d)", index.sql, i+1)}, index)
+	}
+	return b.cases(conditions, args[1:], expr{sql: "NULL", null: true, nullable: true})
+}
+
+func (b *binder) trim(sc *scope, n *ast.FunctionCall) expr {
+	args := b.scalars(sc, n.Parameters)
+	if n.TrimOptions != nil && !strings.EqualFold(n.TrimOptions.Value, "both") {
+		return b.builtin(strings.ToLower(n.TrimOptions.Value)+"_trim", args)
+	}
+	return b.builtin("trim", args)
+}
+
+// datePartCall binds the functions whose first argument is the name of a part of a date.
+func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpression) expr {
+	want := map[string]int{"dateadd": 3, "datediff": 3, "datediff_big": 3, "datepart": 2, "datename": 2, "datetrunc": 2}[name]
+	if name == "date_bucket" {
+		b.refuse("The function DATE_BUCKET")
+	}
+	if len(params) != want {
+		b.fail(174, name, want)
+	}
+	word := ""
+	switch p := params[0].(type) {
+	case *ast.ColumnReferenceExpression:
+		if parts := identifiers(p.MultiPartIdentifier); len(parts) == 1 {
+			word = lower(parts[0])
+		}
+	case *ast.IdentifierLiteral:
+		word = lower(p.Value)
+	}
+	part, ok := dateParts[word]
+	if !ok {
+		b.fail(1023, 1, name)
+	}
+	first := literal(sqltype.VarCharMax, part)
+	args := b.scalars(sc, params[1:])
+	for i := range args {
+		if args[i].typ.Kind.IsCharacter() && !(name == "dateadd" && i == 0) || args[i].null {
+			t := sqltype.DateTime2Type
+			if name == "dateadd" {
+				t = sqltype.DateTimeType
+				if i == 0 {
+					t = sqltype.IntType
+				}
+			}
+			args[i] = b.convert(args[i], t, sqltype.Implicit, 0, false)
+		}
+	}
+	t := sqltype.IntType
+	switch name {
+	case "dateadd":
+		args[0] = b.convert(args[0], sqltype.IntType, sqltype.Explicit, 0, false)
+		t = args[1].typ
+	case "datediff_big":
+		t = sqltype.BigIntType
+	case "datename":
+		t = sqltype.NVarCharOf(30)
+	case "datetrunc":
+		t = args[0].typ
+	}
+	for i, a := range args {
+		if name == "dateadd" && i == 0 {
+			continue
+		}
+		if !a.typ.Kind.IsTemporal() {
+			args[i] = b.convert(a, sqltype.DateTimeType, sqltype.Implicit, 0, false)
+			if name == "dateadd" {
+				t = sqltype.DateTimeType
+			}
+		}
+	}
+	return b.goCall(name, append([]expr{first}, args...), t, true)
+}
+
+// now binds the functions that give the time; it is the same for a whole statement.
+func (b *binder) now(name string) expr {
+	t := map[string]sqltype.Type{"getdate": sqltype.DateTimeType, "getutcdate": sqltype.DateTimeType,
+		"sysdatetime": sqltype.DateTime2Type, "sysutcdatetime": sqltype.DateTime2Type,
+		"sysdatetimeoffset": {Kind: sqltype.DateTimeOffset, Scale: 7}}[name]
+	return b.computed(name, t, func(s *Session) any { return s.clock(t) })
+}
+
+// aggregate functions: how they are made of SQLite's and the engine's own.
+type aggregateKind struct {
+	// sql makes the call for an argument of a type; Unknown result means the type does not fit.
+	bind func(b *binder, name, distinct string, arg expr) expr
+}
+
+var aggregates = map[string]*aggregateKind{
+	"count": {countAggregate(sqltype.IntType)}, "count_big": {countAggregate(sqltype.BigIntType)},
+	"sum": {sumAggregate}, "avg": {avgAggregate}, "min": {extremeAggregate}, "max": {extremeAggregate},
+	"stdev": {statAggregate}, "stdevp": {statAggregate}, "var": {statAggregate}, "varp": {statAggregate},
+	"checksum_agg": {checksumAggregateCall}, "string_agg": {nil}, "approx_count_distinct": {countAggregate(sqltype.BigIntType)},
+}
+
+func countAggregate(t sqltype.Type) func(*binder, string, string, expr) expr {
+	return func(b *binder, name, distinct string, arg expr) expr {
+		if name == "approx_count_distinct" {
+			distinct = "DISTINCT "
+		}
+		return expr{sql: "count(" + distinct + arg.collated() + ")", typ: t}
+	}
+}
+
+func sumAggregate(b *binder, name, distinct string, arg expr) expr {
+	switch k := arg.typ.Kind; {
+	case k.IsInteger():
+		t := sqltype.IntType
+		if k == sqltype.BigInt {
+			t = sqltype.BigIntType
+		}
+		return expr{sql: "sum(" + distinct + arg.sql + ")", typ: t, nullable: true, name: "check"}
+	case k == sqltype.Decimal:
+		return expr{sql: "tsql_sumd(" + distinct + arg.sql + ")", typ: sqltype.DecimalOf(38, arg.typ.Scale), nullable: true}
+	case k.IsExact():
+		return expr{sql: "tsql_sumd(" + distinct + arg.sql + ")", typ: sqltype.MoneyType, nullable: true}
+	case k.IsApproximate():
+		return expr{sql: "sum(" + distinct + arg.sql + ")", typ: sqltype.FloatType, nullable: true}
+	}
+	b.fail(8117, arg.typ.Kind, name)
+	return expr{}
+}
+
+func avgAggregate(b *binder, name, distinct string, arg expr) expr {
+	switch k := arg.typ.Kind; {
+	case k.IsInteger():
+		t := sqltype.IntType
+		if k == sqltype.BigInt {
+			t = sqltype.BigIntType
+		}
+		return expr{sql: "tsql_avgi(" + distinct + arg.sql + ")", typ: t, nullable: true}
+	case k.IsExact():
+		t := sqltype.DecimalOf(38, max(arg.typ.Scale, 6))
+		if k != sqltype.Decimal {
+			t = sqltype.MoneyType
+		}
+		raw := sqltype.DecimalOf(38, 38)
+		return expr{sql: "tsql_avgd(" + distinct + arg.sql + ")", typ: t, nullable: true, name: fmt.Sprintf("conv%d", sqltype.Pack(raw))}
+	case k.IsApproximate():
+		return expr{sql: "avg(" + distinct + arg.sql + ")", typ: sqltype.FloatType, nullable: true}
+	}
+	b.fail(8117, arg.typ.Kind, name)
+	return expr{}
+}
+
+func extremeAggregate(b *binder, name, distinct string, arg expr) expr {
+	switch arg.typ.Kind {
+	case sqltype.Bit, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
+		b.fail(8117, arg.typ.Kind, name)
+	}
+	return expr{sql: name + "(" + arg.collated() + ")", typ: arg.typ, nullable: true, collation: arg.collation, implicit: arg.implicit}
+}
+
+func statAggregate(b *binder, name, distinct string, arg expr) expr {
+	if !arg.typ.Kind.IsNumeric() || arg.typ.Kind == sqltype.Bit {
+		b.fail(8117, arg.typ.Kind, name)
+	}
+	arg = b.convert(arg, sqltype.FloatType, sqltype.Implicit, 0, false)
+	return expr{sql: "tsql_" + name + "(" + distinct + arg.sql + ")", typ: sqltype.FloatType, nullable: true}
+}
+
+func checksumAggregateCall(b *binder, name, distinct string, arg expr) expr {
+	if !arg.typ.Kind.IsInteger() {
+		b.fail(8117, arg.typ.Kind, name)
+	}
+	return expr{sql: "tsql_checksum_agg(" + distinct + arg.sql + ")", typ: sqltype.IntType, nullable: true}
+}
+
+func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggregateKind) expr {
+	var out expr
+	var args []expr
+	distinct := ""
+	if n.UniqueRowFilter == "Distinct" {
+		distinct = "DISTINCT "
+	}
+	switch {
+	case name == "string_agg":
+		out, args = b.stringAggregate(sc, n)
+	case len(n.Parameters) == 1 && isStar(n.Parameters[0]):
+		if name != "count" && name != "count_big" {
+			b.fail(102, "*")
+		}
+		out = a.bind(b, name, "", expr{sql: "*"})
+	case len(n.Parameters) != 1:
+		b.fail(174, name, 1)
+	default:
+		args = b.scalars(sc, n.Parameters)
+		if args[0].aggregate && n.OverClause == nil {
+			b.fail(130)
+		}
+		if args[0].null {
+			b.fail(8117, "NULL", name)
+		}
+		out = a.bind(b, name, distinct, args[0])
+	}
+	check := out.name
+	out.name = ""
+	if n.OverClause != nil {
+		over, parts := b.over(sc, n.OverClause)
+		out.sql += over
+		out = merge(out, args...)
+		out = merge(out, parts...)
+		out.window = true
+	} else {
+		out.aggregate = true
+	}
+	switch {
+	case check == "check":
+		out.sql = fmt.Sprintf("tsql_check(%s,%d)", out.sql, out.typ.Kind)
+	case strings.HasPrefix(check, "conv"):
+		out.sql = fmt.Sprintf("tsql_conv(%s,%s,%d,%d,0)", out.sql, check[4:], sqltype.Pack(out.typ), sqltype.Explicit)
+	}
+	return out
+}
+
+func isStar(n ast.ScalarExpression) bool {
+	c, ok := n.(*ast.ColumnReferenceExpression)
+	return ok && c.ColumnType == "Wildcard"
+}
+
+func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) {
+	args := b.exactly(sc, "string_agg", n.Parameters, 2)
+	t := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
+	if args[0].typ.Kind.IsUnicode() || !args[0].typ.Kind.IsCharacter() {
+		t = sqltype.NVarCharOf(4000)
+	}
+	if args[0].typ.Length == sqltype.MaxLength {
+		t.Length = sqltype.MaxLength
+	}
+	x := b.convert(args[0], t, sqltype.Implicit, 0, false)
+	sep := b.convert(args[1], sqltype.NVarCharMax, sqltype.Implicit, 0, false)
+	order := ""
+	if n.WithinGroupClause != nil && n.WithinGroupClause.OrderByClause != nil {
+		var parts []string
+		for _, el := range n.WithinGroupClause.OrderByClause.OrderByElements {
+			text := b.scalar(sc, el.Expression).collated()
+			if el.SortOrder == "Descending" {
+				text += " DESC"
+			}
+			parts = append(parts, text)
+		}
+		order = " ORDER BY " + strings.Join(parts, ", ")
+	}
+	return expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as"}, args
+}
+
+// over binds OVER (...).
+func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
+	if o.WindowName != nil {
+		b.refuse("A named window")
+	}
+	var s strings.Builder
+	var parts []expr
+	s.WriteString(" OVER (")
+	for i, p := range o.Partitions {
+		e := b.scalar(sc, p)
+		parts = append(parts, e)
+		if i == 0 {
+			s.WriteString("PARTITION BY ")
+		} else {
+			s.WriteString(", ")
+		}
+		s.WriteString(e.collated())
+	}
+	if o.OrderByClause != nil {
+		s.WriteString(" ORDER BY ")
+		for i, el := range o.OrderByClause.OrderByElements {
+			e := b.scalar(sc, el.Expression)
+			parts = append(parts, e)
+			if i > 0 {
+				s.WriteString(", ")
+			}
+			if e.hasLit {
+				b.fail(5308)
+			}
+			s.WriteString(e.collated())
+			if el.SortOrder == "Descending" {
+				s.WriteString(" DESC")
+			}
+		}
+	}
+	if f := o.WindowFrameClause; f != nil {
+		s.WriteString(" " + strings.ToUpper(f.WindowFrameType) + " ")
+		if f.Bottom != nil {
+			s.WriteString("BETWEEN " + b.frameBound(sc, f.Top) + " AND " + b.frameBound(sc, f.Bottom))
+		} else {
+			s.WriteString(b.frameBound(sc, f.Top))
+		}
+	}
+	s.WriteString(")")
+	return s.String(), parts
+}
+
+func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {
+	switch d.WindowDelimiterType {
+	case "CurrentRow":
+		return "CURRENT ROW"
+	case "UnboundedPreceding":
+		return "UNBOUNDED PRECEDING"
+	case "UnboundedFollowing":
+		return "UNBOUNDED FOLLOWING"
+	}
+	e := b.scalar(sc, d.OffsetValue)
+	return e.sql + " " + strings.ToUpper(strings.TrimPrefix(d.WindowDelimiterType, "Value"))
+}
+
+// windowFunction binds ROW_NUMBER, RANK, LAG and their kin.
+func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) expr {
+	out := expr{typ: sqltype.BigIntType, window: true}
+	args := b.scalars(sc, n.Parameters)
+	switch name {
+	case "row_number", "rank", "dense_rank", "ntile":
+		out.sql = name + "("
+		if name == "ntile" {
+			if len(args) != 1 {
+				b.fail(174, name, 1)
+			}
+			out.sql += b.convert(args[0], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+		}
+		out.sql += ")"
+	case "percent_rank", "cume_dist":
+		out.sql, out.typ = name+"()", sqltype.FloatType
+	case "lag", "lead":
+		b.countArguments(name, len(args), 1, 3)
+		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.sql = name + "(" + args[0].sql
+		if len(args) > 1 {
+			out.sql += "," + b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+		}
+		if len(args) > 2 {
+			out.sql += "," + b.convert(args[2], args[0].typ, sqltype.Implicit, 0, false).sql
+		}
+		out.sql += ")"
+	case "first_value", "last_value":
+		b.countArguments(name, len(args), 1, 1)
+		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.sql = name + "(" + args[0].sql + ")"
+	default:
+		b.fail(4113, name)
+	}
+	if n.OverClause.OrderByClause == nil {
+		b.fail(4112, name)
+	}
+	over, parts := b.over(sc, n.OverClause)
+	out.sql += over
+	out = merge(out, args...)
+	return merge(out, parts...)
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// connState is what the engine keeps for one SQLite connection. Its functions and virtual tables reach the session
+// that uses the connection through it.
+type connState struct {
+	inst *Instance
+	conn *sqlite.Conn
+	// session is the one that executes on the connection now, nil while storage uses it (redo, recovery).
+	session *Session
+	// err is the SQL Server error that a function raised; SQLite itself passes on only its text.
+	err *sqlerr.Error
+	// statements are the prepared statements of the connection, by text.
+	statements statementCache
+}
+
+// connStates finds the state of a connection.
+type connStates struct{ m sync.Map }
+
+func (c *connStates) of(conn *sqlite.Conn) *connState {
+	if st, ok := c.m.Load(conn); ok {
+		return st.(*connState)
+	}
+	return nil
+}
+
+// prepareConn is called for every new connection of every database.
+func (inst *Instance) prepareConn(conn *sqlite.Conn) error {
+	st := &connState{inst: inst, conn: conn}
+	for _, key := range sqltype.CollationKeys {
+		if err := conn.SetCollation(key, func(a, b string) int { return sqltype.CompareByKey(key, a, b) }); err != nil {
+			return fmt.Errorf("register collation %s: %w", key, err)
+		}
+	}
+	if err := registerFunctions(conn, st); err != nil {
+		return fmt.Errorf("register the functions of a connection: %w", err)
+	}
+	if err := registerModules(conn, st); err != nil {
+		return fmt.Errorf("register the virtual tables of a connection: %w", err)
+	}
+	inst.conns.m.Store(conn, st)
+	return nil
+}
+
+// use makes s the session of the connection until the returned func is called; uses nest.
+func (st *connState) use(s *Session) func() {
+	before := st.session
+	st.session = s
+	return func() { st.session = before }
+}
+
+// fail remembers an error for the statement that is running and gives SQLite one to stop with.
+func (st *connState) fail(e *sqlerr.Error) error {
+	if st.err == nil {
+		st.err = e
+	}
+	return errors.New(e.Message)
+}
+
+// take returns and forgets the error that a function raised.
+func (st *connState) take() *sqlerr.Error {
+	e := st.err
+	st.err = nil
+	return e
+}
+
+// rawValue is the stored form that a SQLite value has.
+func rawValue(v sqlite.Value) any {
+	switch v.Type() {
+	case sqlite.TypeInteger:
+		return v.Int64()
+	case sqlite.TypeFloat:
+		return v.Float()
+	case sqlite.TypeText:
+		return v.Text()
+	case sqlite.TypeBlob:
+		return v.Blob()
+	}
+	return nil
+}
+
+// sqliteValue is the inverse of rawValue.
+func sqliteValue(raw any) sqlite.Value {
+	switch x := raw.(type) {
+	case int64:
+		return sqlite.IntegerValue(x)
+	case float64:
+		return sqlite.FloatValue(x)
+	case string:
+		return sqlite.TextValue(x)
+	case []byte:
+		return sqlite.BlobValue(x)
+	}
+	return sqlite.Value{}
+}
+
+// columnRaw is the stored form of a column of the current row.
+func columnRaw(stmt *sqlite.Stmt, i int) any {
+	switch stmt.ColumnType(i) {
+	case sqlite.TypeInteger:
+		return stmt.ColumnInt64(i)
+	case sqlite.TypeFloat:
+		return stmt.ColumnFloat(i)
+	case sqlite.TypeText:
+		return stmt.ColumnText(i)
+	case sqlite.TypeBlob:
+		b := make([]byte, stmt.ColumnLen(i))
+		stmt.ColumnBytes(i, b)
+		return b
+	}
+	return nil
+}
+
+// bindRaw binds a stored form to a parameter, from 1.
+func bindRaw(stmt *sqlite.Stmt, i int, raw any) {
+	switch x := raw.(type) {
+	case nil:
+		stmt.BindNull(i)
+	case int64:
+		stmt.BindInt64(i, x)
+	case float64:
+		stmt.BindFloat(i, x)
+	case string:
+		stmt.BindText(i, x)
+	case []byte:
+		if len(x) == 0 {
+			stmt.BindZeroBlob(i, 0)
+			return
+		}
+		stmt.BindBytes(i, x)
+	}
+}

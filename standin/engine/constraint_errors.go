@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+)
+
+// raised is what a trigger of the engine raises: "tsql:547:<object_id of the constraint>".
+const raised = "tsql:547:"
+
+// constraintError translates a violated constraint; nil when the error is something else.
+func (s *Session) constraintError(t *writeTarget, err error, key func(*Column) string) *sqlerr.Error {
+	text := err.Error()
+	if i := strings.Index(text, raised); i >= 0 {
+		digits := text[i+len(raised):]
+		if end := strings.IndexFunc(digits, func(r rune) bool { return r != '-' && (r < '0' || r > '9') }); end >= 0 {
+			digits = digits[:end]
+		}
+		id, convErr := strconv.ParseInt(digits, 10, 32)
+		if convErr == nil {
+			return s.conflict(t, int32(id))
+		}
+	}
+	switch sqlite.ErrCode(err) {
+	case sqlite.ResultConstraintUnique, sqlite.ResultConstraintPrimaryKey, sqlite.ResultConstraintRowID:
+		return s.duplicate(t, text, key)
+	case sqlite.ResultConstraintNotNull:
+		if c := t.failedColumn(text); c != nil {
+			return nullError(t, c)
+		}
+	}
+	return nil
+}
+
+// failedColumns are the columns in "UNIQUE constraint failed: t1.c1, t1.c2".
+func (t *writeTarget) failedColumns(text string) []*Column {
+	_, list, ok := strings.Cut(text, "constraint failed: ")
+	if !ok {
+		return nil
+	}
+	list, _, _ = strings.Cut(list, " (")
+	var out []*Column
+	for _, part := range strings.Split(list, ",") {
+		_, name, _ := strings.Cut(strings.TrimSpace(part), ".")
+		id, err := strconv.ParseInt(strings.TrimPrefix(name, "c"), 10, 32)
+		if err != nil {
+			return nil
+		}
+		if c := t.object.Table.columnByID(int32(id)); c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (t *writeTarget) failedColumn(text string) *Column {
+	if list := t.failedColumns(text); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+// duplicate is 2627 or 2601.
+func (s *Session) duplicate(t *writeTarget, text string, key func(*Column) string) *sqlerr.Error {
+	index := t.failedIndex(text)
+	if index == nil {
+		return nil
+	}
+	values := make([]string, len(index.Keys))
+	known := true
+	for i, k := range index.Keys {
+		values[i] = key(t.object.Table.columnByID(k.Column))
+		known = known && values[i] != ""
+	}
+	shown := "(" + strings.Join(values, ", ") + ")"
+	if !known {
+		shown = "(not known)"
+	}
+	if index.PrimaryKey || index.Constraint != 0 {
+		kind := "UNIQUE KEY"
+		if index.PrimaryKey {
+			kind = "PRIMARY KEY"
+		}
+		return sqlerr.New(2627, 1, kind, index.Name, t.String(), shown)
+	}
+	return sqlerr.New(2601, 1, t.String(), index.Name, shown)
+}
+
+func (t *writeTarget) failedIndex(text string) *Index {
+	if _, rest, ok := strings.Cut(text, "index '"); ok {
+		// A unique index's twin for NULLs is named after it.
+		name, _, _ := strings.Cut(rest, "'")
+		for _, i := range t.object.Table.Indexes {
+			if strings.TrimSuffix(name, "n") == indexStorageName(t.object.ID, i.ID) {
+				return i
+			}
+		}
+	}
+	columns := t.failedColumns(text)
+	for _, i := range t.object.Table.Indexes {
+		if !i.Unique || len(i.Keys) != len(columns) {
+			continue
+		}
+		same := true
+		for n, k := range i.Keys {
+			same = same && k.Column == columns[n].ID
+		}
+		if same {
+			return i
+		}
+	}
+	return nil
+}
+
+func indexStorageName(object, index int32) string {
+	return fmt.Sprintf("i%d_%d", uint32(object), index)
+}
+
+// conflict is 547 for a foreign key or check constraint.
+func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
+	space := tempSpace
+	if t.db != nil {
+		space = t.db.ID()
+	}
+	sch, err := s.schema(s.context(), space)
+	if err != nil {
+		return asError(err)
+	}
+	o := sch.objects[id]
+	if o == nil {
+		return sqlerr.New(547, 0, t.verb, "CHECK", strconv.Itoa(int(id)), t.database, t.String(), "", "", "")
+	}
+	table := sch.objects[o.Parent]
+	kind, column := "CHECK", int32(0)
+	switch {
+	case o.Kind == kindCheck:
+		column = o.Column
+	case o.Parent != t.object.ID:
+		kind = "REFERENCE"
+		column = o.ForeignKey.Columns[0]
+	case t.verb == "DELETE":
+		kind, column = "SAME TABLE REFERENCE", o.ForeignKey.Columns[0]
+	default:
+		kind, column = "FOREIGN KEY", o.ForeignKey.RefColumns[0]
+		table = sch.objects[o.ForeignKey.Referenced]
+		if o.ForeignKey.Referenced == o.Parent {
+			kind = "FOREIGN KEY SAME TABLE"
+		}
+	}
+	label, name, end := "", "", ""
+	if column != 0 && table != nil && (o.ForeignKey == nil || len(o.ForeignKey.Columns) == 1) {
+		if c := table.Table.columnByID(column); c != nil {
+			label, name, end = ", column '", c.Name, "'"
+		}
+	}
+	where := t.String()
+	if table != nil {
+		where = sch.schemaName(table) + "." + table.Name
+	}
+	return sqlerr.New(547, 0, t.verb, kind, o.Name, t.database, where, label, name, end)
+}
+
+// storeError is the error of a parameter's conversion to a column's type.
+func (s *Session) storeError(e *sqlerr.Error, c *Column, v any) error {
+	if s.target == nil {
+		copied := *e
+		return &copied
+	}
+	return truncation(e, s.target, c, v)
+}
+
+func (s *Session) nullError(c *Column) error {
+	if s.target == nil {
+		return sqlerr.New(515, 2, c.Name, "", "INSERT")
+	}
+	return nullError(s.target, c)
+}
+
+// nullInColumn is the error of tsql_notnull.
+func (st *connState) nullInColumn(_, column int32) *sqlerr.Error {
+	if st.session != nil && st.session.target != nil {
+		if c := st.session.target.object.Table.columnByID(column); c != nil {
+			return nullError(st.session.target, c)
+		}
+	}
+	return sqlerr.New(515, 2, "", "", "INSERT")
+}
+
+// store computes tsql_store(x, from, to, column).
+func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
+	raw := rawValue(args[0])
+	from, to, column := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64()), int32(args[3].Int64())
+	var c *Column
+	if st.session != nil && st.session.target != nil {
+		c = st.session.target.object.Table.columnByID(column)
+	}
+	if raw == nil {
+		if c != nil && !c.Nullable {
+			return nil, nullError(st.session.target, c)
+		}
+		return nil, nil
+	}
+	v, err := sqltype.Decode(from, raw)
+	if err != nil {
+		return nil, internalError(err)
+	}
+	out, e := sqltype.Convert(v, from, to, 0, sqltype.Assign)
+	if e != nil {
+		if c != nil {
+			return nil, truncation(e, st.session.target, c, v)
+		}
+		copied := *e
+		return nil, &copied
+	}
+	return encodeResult(to, out)
+}
+
+// classify is the SQL Server error for any Go error that reaches a client.
+func classify(err error) *sqlerr.Error {
+	var e *sqlerr.Error
+	var suspect *storage.Suspect
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, storage.ErrReadOnly):
+		return sqlerr.New(3906, 1, databaseIn(err))
+	case errors.Is(err, storage.ErrLogFull):
+		return sqlerr.New(9002, 4, databaseIn(err), "LOG_BACKUP", "(0:0:0)")
+	case errors.Is(err, storage.ErrClosed):
+		return sqlerr.New(952, 1, databaseIn(err))
+	case errors.As(err, &suspect):
+		return sqlerr.New(926, 1, suspect.Database)
+	case errors.Is(err, context.DeadlineExceeded):
+		return sqlerr.New(1222, 51)
+	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
+		return &sqlerr.Error{Number: 0, Class: 11, State: 0, Message: "Operation cancelled by user."}
+	}
+	return internalError(err)
+}
+
+// databaseIn is the database that an error of storage names in quotes.
+func databaseIn(err error) string {
+	_, rest, ok := strings.Cut(err.Error(), `database "`)
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// cte is a common table expression in scope.
+type cte struct {
+	name    string
+	sqlite  string
+	outputs []output
+	// query is its text, recursive when it refers to itself.
+	query     string
+	recursive bool
+	used      bool
+}
+
+// with binds the common table expressions of a statement, each seeing those before it.
+func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
+	if w == nil {
+		return
+	}
+	for _, n := range w.CommonTableExpressions {
+		name := n.ExpressionName.Value
+		for _, c := range b.ctes {
+			if strings.EqualFold(c.name, name) {
+				b.fail(239, name)
+			}
+		}
+		b.aliases++
+		c := &cte{name: name, sqlite: fmt.Sprintf("w%d", b.aliases)}
+		if refersTo(n.QueryExpression, name) {
+			b.recursive(c, n)
+		} else {
+			q := b.query(&scope{}, n.QueryExpression, queryOptions{subquery: true})
+			c.query, c.outputs = q.sql, b.cteOutputs(n, q.outputs)
+		}
+		b.ctes = append(b.ctes, c)
+	}
+}
+
+func (b *binder) cteOutputs(n *ast.CommonTableExpression, outputs []output) []output {
+	if len(n.Columns) > 0 && len(n.Columns) != len(outputs) {
+		b.fail(8158, n.ExpressionName.Value)
+	}
+	out := make([]output, len(outputs))
+	for i, o := range outputs {
+		o.expr = asColumn(o.expr, i)
+		if len(n.Columns) > 0 {
+			o.name = n.Columns[i].Value
+		}
+		if o.name == "" {
+			b.fail(8155, i+1, n.ExpressionName.Value)
+		}
+		out[i] = o
+	}
+	return out
+}
+
+// recursive binds anchor UNION ALL recursive part.
+func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
+	u, ok := n.QueryExpression.(*ast.BinaryQueryExpression)
+	if !ok || !u.All || u.BinaryQueryExpressionType != "Union" {
+		b.fail(252, c.name)
+	}
+	if refersTo(u.FirstQueryExpression, c.name) {
+		b.fail(246, c.name)
+	}
+	anchor := b.query(&scope{}, u.FirstQueryExpression, queryOptions{subquery: true})
+	c.outputs = b.cteOutputs(n, anchor.outputs)
+	for i := range c.outputs {
+		c.outputs[i].expr.nullable = true
+	}
+	c.recursive = true
+	b.ctes = append(b.ctes, c)
+	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true})
+	b.ctes = b.ctes[:len(b.ctes)-1]
+	if len(step.outputs) != len(anchor.outputs) {
+		b.fail(205)
+	}
+	parts := make([]string, len(step.outputs))
+	for i, o := range step.outputs {
+		want := c.outputs[i].expr.typ
+		if o.expr.typ.Kind != want.Kind && !o.expr.null {
+			b.fail(240, c.outputs[i].name, c.name)
+		}
+		parts[i] = b.convert(asColumn(o.expr, i), want, sqltype.Implicit, 0, false).sql
+	}
+	columns := make([]string, len(c.outputs))
+	for i := range columns {
+		columns[i] = columnName(int32(i + 1))
+	}
+	// The depth bounds the recursion as MAXRECURSION does.
+	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " +
+		"SELECT " + strings.Join(parts, ", ") + " FROM (" + step.sql + ")"
+}
+
+func (b *binder) findCTE(name string) *cte {
+	for i := len(b.ctes) - 1; i >= 0; i-- {
+		if strings.EqualFold(b.ctes[i].name, name) {
+			return b.ctes[i]
+		}
+	}
+	return nil
+}
+
+func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
+	c.used = true
+	if alias == "" {
+		alias = c.name
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	for i, o := range c.outputs {
+		src.addColumn(o.name, src.sqlite+"."+columnName(int32(i+1)), o.expr.typ, true, o.expr.collation, nil)
+	}
+	sc.add(src)
+	if c.recursive {
+		return c.sqlite + " AS " + src.sqlite
+	}
+	return "(" + c.query + ") AS " + src.sqlite
+}
+
+// withClause is SQLite's WITH for the recursive common table expressions of the statement.
+func (b *binder) withClause() string {
+	var parts []string
+	for _, c := range b.ctes {
+		if !c.recursive {
+			continue
+		}
+		columns := make([]string, len(c.outputs))
+		for i := range columns {
+			columns[i] = columnName(int32(i + 1))
+		}
+		parts = append(parts, c.sqlite+"("+strings.Join(columns, ", ")+") AS ("+c.query+")")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "WITH RECURSIVE " + strings.Join(parts, ", ") + " "
+}
+
+// refersTo tells whether a query names a table of that one-part name anywhere in its FROM clauses.
+func refersTo(q ast.QueryExpression, name string) bool {
+	switch n := q.(type) {
+	case *ast.BinaryQueryExpression:
+		return refersTo(n.FirstQueryExpression, name) || refersTo(n.SecondQueryExpression, name)
+	case *ast.QueryParenthesisExpression:
+		return refersTo(n.QueryExpression, name)
+	case *ast.QuerySpecification:
+		if n.FromClause == nil {
+			return false
+		}
+		for _, r := range n.FromClause.TableReferences {
+			if tableRefersTo(r, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func tableRefersTo(r ast.TableReference, name string) bool {
+	switch n := r.(type) {
+	case *ast.NamedTableReference:
+		o := nameOf(n.SchemaObject)
+		return o.schema == "" && strings.EqualFold(o.name, name)
+	case *ast.QualifiedJoin:
+		return tableRefersTo(n.FirstTableReference, name) || tableRefersTo(n.SecondTableReference, name)
+	case *ast.UnqualifiedJoin:
+		return tableRefersTo(n.FirstTableReference, name) || tableRefersTo(n.SecondTableReference, name)
+	case *ast.JoinParenthesisTableReference:
+		return tableRefersTo(n.Join, name)
+	case *ast.QueryDerivedTable:
+		return refersTo(n.QueryExpression, name)
+	}
+	return false
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// recordedOptions are options of ALTER DATABASE ... SET that are kept and shown, and change nothing else.
+var recordedOptions = map[string]bool{"AUTO_CLOSE": true, "AUTO_SHRINK": true, "AUTO_CREATE_STATISTICS": true, "AUTO_UPDATE_STATISTICS": true,
+	"AUTO_UPDATE_STATISTICS_ASYNC": true, "PAGE_VERIFY": true, "ANSI_NULL_DEFAULT": true, "ANSI_NULLS": true, "ANSI_PADDING": true, "ANSI_WARNINGS": true,
+	"ARITHABORT": true, "CONCAT_NULL_YIELDS_NULL": true, "NUMERIC_ROUNDABORT": true, "QUOTED_IDENTIFIER": true, "RECURSIVE_TRIGGERS": true,
+	"CURSOR_CLOSE_ON_COMMIT": true, "CURSOR_DEFAULT": true, "TRUSTWORTHY": true, "DB_CHAINING": true, "PARAMETERIZATION": true,
+	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "NEW_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
+	"TARGET_RECOVERY_TIME": true, "QUERY_STORE": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
+	"VARDECIMAL_STORAGE_FORMAT": true, "TEMPORAL_HISTORY_RETENTION": true}
+
+// setDatabase is ALTER DATABASE ... SET option, ... [WITH termination].
+func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet, w tds.Writer) error {
+	for _, o := range a.Options {
+		value := o.Value
+		if value == "" {
+			value = "ON"
+		}
+		if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: o.Name, Value: value}); err != nil {
+			return err
+		}
+		if err := s.setDatabaseOption(ctx, db, o, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.DatabaseOption, a syntax.DBSet) error {
+	switch o.Name {
+	case "RECOVERY":
+		return s.setRecovery(ctx, db, o.Value)
+	case "READ_ONLY", "READ_WRITE":
+		if db.System() {
+			return sqlerr.New(5058, 1, o.Name, db.Name())
+		}
+		if err := s.terminate(ctx, db, a); err != nil {
+			return err
+		}
+		return db.Update(ctx, func(i *DatabaseInfo) { i.ReadOnly = o.Name == "READ_ONLY" })
+	case "SINGLE_USER", "RESTRICTED_USER", "MULTI_USER":
+		return s.setAccess(ctx, db, o.Name, a)
+	case "OFFLINE", "ONLINE":
+		return s.setOffline(ctx, db, o.Name == "OFFLINE", a)
+	case "EMERGENCY":
+		return unsupported("SET EMERGENCY")
+	case "ALLOW_SNAPSHOT_ISOLATION":
+		return db.Update(ctx, func(i *DatabaseInfo) { i.SnapshotIsolation = o.Value == "ON" })
+	case "READ_COMMITTED_SNAPSHOT":
+		return db.Update(ctx, func(i *DatabaseInfo) { i.ReadCommittedSnapshot = o.Value == "ON" })
+	case "COMPATIBILITY_LEVEL":
+		level, err := strconv.Atoi(o.Value)
+		if err != nil || level < 100 || level > 160 || level%10 != 0 {
+			return sqlerr.New(15048, 1, "100, 110, 120, 130, 140, 150, 160")
+		}
+		return db.Update(ctx, func(i *DatabaseInfo) { i.CompatibilityLevel = level })
+	}
+	if !recordedOptions[o.Name] {
+		return unsupported("The database option " + o.Name)
+	}
+	return db.Update(ctx, func(i *DatabaseInfo) { i.Options[o.Name] = o.Value })
+}
+
+func (s *Session) setRecovery(ctx context.Context, db *Database, value string) error {
+	model, ok := map[string]storage.RecoveryModel{"FULL": storage.Full, "BULK_LOGGED": storage.BulkLogged, "SIMPLE": storage.Simple}[value]
+	if !ok {
+		return sqlerr.New(102, 1, value)
+	}
+	if db.ID() == 2 {
+		return sqlerr.New(5058, 1, "RECOVERY", db.Name())
+	}
+	if db.inGroup() && model != storage.Full {
+		return sqlerr.New(1468, 1, db.Name())
+	}
+	if err := db.available(); err != nil {
+		return err
+	}
+	if err := db.Storage().SetRecoveryModel(model); err != nil {
+		return err
+	}
+	if db.System() {
+		return nil
+	}
+	return db.Update(ctx, func(i *DatabaseInfo) { i.RecoveryModel = model })
+}
+
+// terminate ends other sessions in a database as WITH ROLLBACK says, or waits for them.
+func (s *Session) terminate(ctx context.Context, db *Database, a syntax.DBSet) error {
+	wait := 2 * time.Second
+	switch {
+	case a.NoWait:
+		wait = 0
+	case a.RollbackAfter > 0:
+		wait = time.Duration(a.RollbackAfter) * time.Second
+	case a.RollbackImmediate:
+		wait = 0
+	default:
+		if s.settings.lockTimeout >= 0 {
+			wait = time.Duration(s.settings.lockTimeout) * time.Millisecond
+		}
+	}
+	if s.waitUnused(ctx, db, wait) {
+		return nil
+	}
+	if !a.RollbackImmediate && a.RollbackAfter == 0 {
+		return sqlerr.New(5070, 2, db.Name())
+	}
+	for _, other := range s.inst.users(db, s) {
+		other.Broken(sqlerr.New(596, 1))
+		other.interrupt()
+		if s.inst.config.KillSession != nil {
+			s.inst.config.KillSession(other.spid)
+		}
+	}
+	if !s.waitUnused(ctx, db, 5*time.Second) {
+		return sqlerr.New(5061, 1, db.Name())
+	}
+	return nil
+}
+
+func (s *Session) setAccess(ctx context.Context, db *Database, mode string, a syntax.DBSet) error {
+	if db.ID() == 1 || db.ID() == 2 {
+		return sqlerr.New(5058, 1, mode, db.Name())
+	}
+	if mode == "SINGLE_USER" {
+		if err := s.terminate(ctx, db, a); err != nil {
+			return sqlerr.New(5064, 1, db.Name())
+		}
+	}
+	if err := db.Update(ctx, func(i *DatabaseInfo) { i.UserAccess = mode }); err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.single = nil
+	if mode == "SINGLE_USER" && s.db == db {
+		db.single = s
+	}
+	return nil
+}
+
+// claimSingleUser makes s the one session of a SINGLE_USER database that it enters.
+func (s *Session) claimSingleUser(db *Database) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.info.UserAccess == "SINGLE_USER" && db.single == nil && !s.internal {
+		db.single = s
+	}
+}
+
+func (s *Session) releaseSingleUser() {
+	for _, db := range s.inst.Databases() {
+		db.mu.Lock()
+		if db.single == s {
+			db.single = nil
+		}
+		db.mu.Unlock()
+	}
+}
+
+func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a syntax.DBSet) error {
+	if db.System() {
+		return sqlerr.New(5058, 1, "OFFLINE", db.Name())
+	}
+	if offline == (db.State() == Offline) {
+		return nil
+	}
+	if offline {
+		if db.inGroup() {
+			return sqlerr.New(1468, 2, db.Name())
+		}
+		if s.db == db {
+			s.db = s.inst.DatabaseByID(1)
+		}
+		if err := s.terminate(ctx, db, a); err != nil {
+			return err
+		}
+		if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db}); err != nil {
+			return err
+		}
+		db.saveIdentities()
+		if err := db.Update(ctx, func(i *DatabaseInfo) { i.Offline = true }); err != nil {
+			return err
+		}
+		st := db.Storage()
+		db.mu.Lock()
+		db.storage, db.state = nil, Offline
+		db.forget()
+		db.mu.Unlock()
+		return st.Close()
+	}
+	if err := db.Update(ctx, func(i *DatabaseInfo) { i.Offline = false }); err != nil {
+		return err
+	}
+	db.SetState(Recovering)
+	s.inst.openUser(ctx, db)
+	return db.available()
+}
+
+// checkPaths refuses files in folders that don't exist (5133).
+func (inst *Instance) checkPaths(files []File) error {
+	for _, f := range files {
+		dir := filepath.Dir(f.PhysicalName)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return sqlerr.New(5133, 1, dir, "2(The system cannot find the file specified.)")
+		}
+		if !filepath.IsAbs(f.PhysicalName) {
+			return sqlerr.New(5105, 1, f.PhysicalName)
+		}
+	}
+	return nil
+}
+
+// checkDatabase is DBCC CHECKDB and other commands that have nothing to do here but to look.
+func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if strings.EqualFold(n.Command, "checkdb") || strings.EqualFold(n.Command, "checktable") {
+		conn, release, err := s.readConn(ctx, s.db)
+		if err != nil {
+			return err
+		}
+		defer release()
+		bad := ""
+		err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			if text := stmt.ColumnText(0); text != "ok" {
+				bad = text
+			}
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+		if bad != "" {
+			return sqlerr.New(8946, 12, bad)
+		}
+	}
+	return w.Message(&sqlerr.Error{Number: 2528, State: 1, Message: "DBCC execution completed. If DBCC printed error messages, contact your system administrator."})
+}
+
+// checkIdent is DBCC CHECKIDENT ('table' [, NORESEED | RESEED [, value]]).
+func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) == 0 {
+		return sqlerr.New(2583, 3)
+	}
+	text, err := s.dbccWord(ctx, n.Literals[0])
+	if err != nil {
+		return err
+	}
+	name := splitName(text)
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var sch *schema
+	var o *Object
+	if e := bindSafely(func() {
+		space, sch, o = b.resolveWrite(name)
+		if o == nil || o.Kind != kindTable {
+			b.fail(2501, name.String())
+		}
+		if o.Table.identityColumn() == nil {
+			b.fail(7997, o.Name)
+		}
+	}); e != nil {
+		return e
+	}
+	reseed, value := true, int64(0)
+	given := len(n.Literals) > 2
+	if len(n.Literals) > 1 {
+		word, err := s.dbccWord(ctx, n.Literals[1])
+		if err != nil {
+			return err
+		}
+		reseed = !strings.EqualFold(word, "NORESEED")
+	}
+	if given {
+		if value, err = s.evaluateInt(ctx, n.Literals[2].Value); err != nil {
+			return err
+		}
+	}
+	d := b.dmlPlan("UPDATE", space, sch, o)
+	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
+		c, err := s.identityCounter(&d.target, conn)
+		if err != nil {
+			return err
+		}
+		before := c.last
+		message := fmt.Sprintf("Checking identity information: current identity value '%d'.", before)
+		if given && reseed {
+			if !c.used {
+				value -= c.increment
+			}
+			if err := s.setIdentity(&d.target, conn, value); err != nil {
+				return err
+			}
+		}
+		return w.Message(&sqlerr.Error{Number: 7998, State: 1, Message: message})
+	})
+}
+
+func (s *Session) dbccWord(ctx context.Context, l *ast.DbccNamedLiteral) (string, error) {
+	switch v := l.Value.(type) {
+	case nil:
+		return l.Name, nil
+	case *ast.IdentifierLiteral:
+		return v.Value, nil
+	case *ast.ColumnReferenceExpression:
+		return strings.Join(identifiers(v.MultiPartIdentifier), "."), nil
+	}
+	v, err := s.evaluate(ctx, l.Value, sqltype.NVarCharMax)
+	text, _ := v.(string)
+	return text, err
+}
+
+func (s *Session) traceFlags(ctx context.Context, n *ast.DbccStatement) error {
+	for _, l := range n.Literals {
+		v, err := s.evaluateInt(ctx, l.Value)
+		if err != nil {
+			return err
+		}
+		s.inst.setTraceFlag(int(v), strings.EqualFold(n.Command, "traceon"))
+	}
+	return nil
+}
+
+func (inst *Instance) setTraceFlag(flag int, on bool) {
+	inst.mu.Lock()
+	defer inst.mu.Unlock()
+	if inst.traceFlags == nil {
+		inst.traceFlags = map[int]bool{}
+		for _, f := range inst.config.TraceFlags {
+			inst.traceFlags[f] = true
+		}
+	}
+	inst.traceFlags[flag] = on
+}
+
+// TraceFlag tells whether a trace flag is on.
+func (inst *Instance) TraceFlag(flag int) bool {
+	inst.mu.RLock()
+	defer inst.mu.RUnlock()
+	if inst.traceFlags != nil {
+		return inst.traceFlags[flag]
+	}
+	for _, f := range inst.config.TraceFlags {
+		if f == flag {
+			return true
+		}
+	}
+	return false
+}

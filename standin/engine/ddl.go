@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+// ddl is a change of the metadata of one space, within a transaction.
+type ddl struct {
+	s     *Session
+	ctx   context.Context
+	space int32
+	db    *Database
+	// sch is changed as the change goes on.
+	sch  *schema
+	conn *sqlite.Conn
+	tx   *storage.Tx
+}
+
+// changeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
+func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *ddl) error) error {
+	if s.doomed {
+		return sqlerr.New(3930, 1)
+	}
+	if name.temporary() || strings.HasPrefix(name.name, "@") {
+		conn, err := s.localConn()
+		if err != nil {
+			return err
+		}
+		_, done, err := s.attach(conn, func() {})
+		if err != nil {
+			return err
+		}
+		defer done()
+		d := &ddl{s: s, ctx: ctx, space: tempSpace, sch: s.local.copySchema(), conn: conn}
+		if err := f(d); err != nil {
+			return err
+		}
+		s.local.schema = d.sch
+		return nil
+	}
+	db := s.db
+	if name.database != "" {
+		if db = s.inst.Database(name.database); db == nil {
+			return sqlerr.New(911, 1, name.database)
+		}
+	}
+	if err := s.allow(ctx, db); err != nil {
+		return err
+	}
+	return s.write(ctx, db, func(tx *storage.Tx) error {
+		version, err := schemaVersion(tx.Conn())
+		if err != nil {
+			return err
+		}
+		sch, err := loadSchema(tx.Conn(), version)
+		if err != nil {
+			return err
+		}
+		d := &ddl{s: s, ctx: ctx, space: db.ID(), db: db, sch: sch, conn: tx.Conn(), tx: tx}
+		if err := f(d); err != nil {
+			return err
+		}
+		return d.exec("UPDATE __catalog SET version = ?", int64(rand.Uint64()>>1))
+	})
+}
+
+// exec changes rows.
+func (d *ddl) exec(sql string, args ...any) error {
+	return sqlitex.Execute(d.conn, sql, &sqlitex.ExecOptions{Args: args})
+}
+
+// run executes SQLite DDL.
+func (d *ddl) run(sql string) error {
+	if d.tx != nil {
+		return d.tx.ExecDDL(sql)
+	}
+	return sqlitex.ExecuteTransient(d.conn, sql, nil)
+}
+
+// newObject makes an object with a fresh ID; it is not saved yet.
+func (d *ddl) newObject(name objectName, kind string) *Object {
+	now := time.Now().UTC()
+	o := &Object{ID: d.nextID(), Name: name.name, Kind: kind, Created: now, Modified: now, Schema: 1, Properties: map[string]string{}}
+	if d.space != tempSpace {
+		schemaName := name.schema
+		if schemaName == "" {
+			schemaName = d.s.defaultSchema(d.space)
+		}
+		if n := d.sch.schemaByName(schemaName); n != nil {
+			o.Schema = n.ID
+		}
+	}
+	return o
+}
+
+func (d *ddl) nextID() int32 {
+	if d.space == tempSpace {
+		d.s.local.next--
+		return d.s.local.next - 1000
+	}
+	var n int64
+	_ = sqlitex.Execute(d.conn, "UPDATE __catalog SET next_object = (next_object + 16000057) % 2147483647 RETURNING next_object",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+	for d.sch.objects[int32(n)] != nil || n < 1000 {
+		n++
+	}
+	return int32(n)
+}
+
+// place checks that a name is free and its schema exists.
+func (d *ddl) place(name objectName) error {
+	if d.space == tempSpace {
+		if d.sch.byName[objectKey(1, name.name)] != nil {
+			return sqlerr.New(2714, 6, name.name)
+		}
+		return nil
+	}
+	schemaName := name.schema
+	if schemaName == "" {
+		schemaName = d.s.defaultSchema(d.space)
+	}
+	n := d.sch.schemaByName(schemaName)
+	if n == nil {
+		return sqlerr.New(2760, 1, schemaName)
+	}
+	if n.ID == 3 || n.ID == 4 {
+		return sqlerr.New(2760, 1, schemaName)
+	}
+	if d.sch.byName[objectKey(n.ID, name.name)] != nil {
+		return sqlerr.New(2714, 6, name.name)
+	}
+	return nil
+}
+
+// save stores an object's metadata.
+func (d *ddl) save(o *Object) error {
+	old := d.sch.objects[o.ID]
+	if old != nil {
+		delete(d.sch.byName, objectKey(old.Schema, old.Name))
+		kept := d.sch.byChild[old.Parent]
+		for i, c := range kept {
+			if c.ID == o.ID {
+				d.sch.byChild[old.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
+				break
+			}
+		}
+	}
+	d.sch.add(o)
+	if d.space == tempSpace {
+		return nil
+	}
+	doc, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return d.exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
+}
+
+// modify saves an object with a new modify_date.
+func (d *ddl) modify(o *Object) error {
+	o.Modified = time.Now().UTC()
+	return d.save(o)
+}
+
+// remove forgets an object.
+func (d *ddl) remove(o *Object) error {
+	delete(d.sch.objects, o.ID)
+	delete(d.sch.byName, objectKey(o.Schema, o.Name))
+	kept := d.sch.byChild[o.Parent]
+	for i, c := range kept {
+		if c.ID == o.ID {
+			d.sch.byChild[o.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
+			break
+		}
+	}
+	if d.space == tempSpace {
+		return nil
+	}
+	if err := d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID)); err != nil {
+		return err
+	}
+	return d.exec("DELETE FROM __properties WHERE class = 1 AND major = ?", int64(o.ID))
+}
+
+// columnDDL is a column in SQLite's DDL.
+func columnDDL(c *Column) string {
+	text := columnName(c.ID)
+	if key := c.collationKey(); key != "" {
+		text += " COLLATE " + key
+	}
+	return text
+}
+
+// createTable makes a table of an object whose Table is complete, and saves it.
+func (d *ddl) createTable(o *Object) error {
+	if d.space == tempSpace {
+		if f := d.s.frame(); f != nil {
+			o.Properties["frame"] = fmt.Sprintf("%p", f)
+		}
+	}
+	t := o.Table
+	parts := []string{}
+	if t.RowidColumn == 0 {
+		parts = append(parts, "__rowid INTEGER PRIMARY KEY")
+	}
+	for _, c := range t.Columns {
+		switch {
+		case c.Computed != "":
+		case c.ID == t.RowidColumn:
+			parts = append(parts, columnName(c.ID)+" INTEGER PRIMARY KEY")
+		default:
+			parts = append(parts, columnDDL(c))
+		}
+	}
+	if err := d.run("CREATE TABLE " + o.storageName() + " (" + strings.Join(parts, ", ") + ")"); err != nil {
+		return err
+	}
+	for _, i := range t.Indexes {
+		if err := d.createIndex(o, i); err != nil {
+			return err
+		}
+	}
+	return d.save(o)
+}
+
+// createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for equal.
+func (d *ddl) createIndex(o *Object, i *Index) error {
+	if i.PrimaryKey && o.Table.RowidColumn != 0 || i.Disabled {
+		return nil
+	}
+	var keys, nulls, wrapped []string
+	for _, k := range i.Keys {
+		c := o.Table.columnByID(k.Column)
+		text := columnDDL(c)
+		plain := columnName(c.ID)
+		if k.Descending {
+			text += " DESC"
+		}
+		keys = append(keys, text)
+		if c.Nullable {
+			nulls = append(nulls, plain+" IS NULL")
+			w := "ifnull(" + plain + ",x'')"
+			if key := c.collationKey(); key != "" {
+				w += " COLLATE " + key
+			}
+			wrapped = append(wrapped, w)
+		} else {
+			wrapped = append(wrapped, text)
+		}
+	}
+	filter := ""
+	if i.Filter != "" {
+		sql, err := d.filter(o, i.Filter)
+		if err != nil {
+			return err
+		}
+		filter = sql
+	}
+	unique := ""
+	if i.Unique {
+		unique = "UNIQUE "
+	}
+	where := ""
+	if filter != "" {
+		where = " WHERE " + filter
+	}
+	name := indexStorageName(o.ID, i.ID)
+	err := d.run("CREATE " + unique + "INDEX " + name + " ON " + o.storageName() + " (" + strings.Join(keys, ", ") + ")" + where)
+	if err == nil && i.Unique && len(nulls) > 0 && !i.IgnoreDup {
+		cond := "(" + strings.Join(nulls, " OR ") + ")"
+		if filter != "" {
+			cond += " AND " + filter
+		}
+		err = d.run("CREATE UNIQUE INDEX " + name + "n ON " + o.storageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond)
+	}
+	if err != nil && strings.Contains(err.Error(), "UNIQUE constraint failed") {
+		return sqlerr.New(1505, 1, d.sch.schemaName(o)+"."+o.Name, i.Name, "(not known)")
+	}
+	return err
+}
+
+func (d *ddl) dropIndex(o *Object, i *Index) error {
+	name := indexStorageName(o.ID, i.ID)
+	if err := d.run("DROP INDEX IF EXISTS " + name); err != nil {
+		return err
+	}
+	return d.run("DROP INDEX IF EXISTS " + name + "n")
+}
+
+// over binds a condition over the plain columns of a table, prefixed ("NEW.").
+func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+	b := newBinder(d.ctx, d.s, d.space)
+	b.spaces[d.space] = d.sch
+	src := &source{alias: o.Name, object: o}
+	for _, c := range o.Table.Columns {
+		if c.Computed == "" {
+			src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+		}
+	}
+	sc := &scope{}
+	sc.add(src)
+	var sql string
+	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
+		return "", e
+	}
+	if len(b.params) > 0 || len(b.used) > 0 || len(b.needs) > 0 {
+		return "", sqlerr.New(1046, 1)
+	}
+	return sql, nil
+}
+
+func (d *ddl) filter(o *Object, text string) (string, error) {
+	node := parsePredicate(text)
+	if node == nil {
+		return "", sqlerr.New(10735, 1, text)
+	}
+	return d.over(o, "", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+}
+
+func triggerName(id int32, suffix string) string { return fmt.Sprintf("k%d%s", uint32(id), suffix) }
+
+// enforceCheck makes the triggers of a check constraint.
+func (d *ddl) enforceCheck(table, check *Object) error {
+	node := parsePredicate(check.Definition)
+	if node == nil {
+		return sqlerr.New(102, 1, check.Definition)
+	}
+	cond, err := d.over(table, "NEW.", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+	if err != nil {
+		return err
+	}
+	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
+		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
+			triggerName(check.ID, suffix), event, table.storageName(), cond, raised, check.ID))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyCheck tells whether all rows keep a check constraint.
+func (d *ddl) verifyCheck(table, check *Object) error {
+	node := parsePredicate(check.Definition)
+	cond, err := d.over(table, "", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+	if err != nil {
+		return err
+	}
+	return d.verify("SELECT 1 FROM "+table.storageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
+}
+
+func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
+	bad := false
+	if err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { bad = true; return nil }}); err != nil {
+		return err
+	}
+	if !bad {
+		return nil
+	}
+	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
+	if d.db != nil {
+		t.database = d.db.Name()
+	}
+	kind, where := "CHECK", table
+	if constraint.ForeignKey != nil {
+		kind = "FOREIGN KEY"
+		where = d.sch.objects[constraint.ForeignKey.Referenced]
+	}
+	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.schemaName(where)+"."+where.Name, "", "", "")
+}
+
+// enforceForeignKey makes the triggers of a foreign key, on both tables. They act only while a session executes:
+// repeated log has their effects already.
+func (d *ddl) enforceForeignKey(child, fk *Object) error {
+	k := fk.ForeignKey
+	parent := d.sch.objects[k.Referenced]
+	eq := func(table, prefix string) string {
+		parts := make([]string, len(k.Columns))
+		for i := range k.Columns {
+			if table == "child" {
+				parts[i] = columnName(k.Columns[i]) + " = " + prefix + columnName(k.RefColumns[i])
+			} else {
+				parts[i] = columnName(k.RefColumns[i]) + " = " + prefix + columnName(k.Columns[i])
+			}
+		}
+		return strings.Join(parts, " AND ")
+	}
+	var given, childColumns, parentColumns, changed []string
+	for i := range k.Columns {
+		given = append(given, "NEW."+columnName(k.Columns[i])+" IS NOT NULL")
+		childColumns = append(childColumns, columnName(k.Columns[i]))
+		parentColumns = append(parentColumns, columnName(k.RefColumns[i]))
+		changed = append(changed, "OLD."+columnName(k.RefColumns[i])+" IS NOT NEW."+columnName(k.RefColumns[i]))
+	}
+	fail := fmt.Sprintf("SELECT RAISE(ABORT, '%s%d');", raised, fk.ID)
+	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent", "NEW."))
+	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child", "OLD."))
+	moved := "(" + strings.Join(changed, " OR ") + ")"
+	triggers := map[string]string{
+		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.storageName(), orphan, fail),
+		"u": fmt.Sprintf("AFTER UPDATE OF %s ON %s WHEN %s BEGIN %s END", strings.Join(childColumns, ", "), child.storageName(), orphan, fail),
+		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN tsql_active() AND " + d.action(k, k.OnDelete, child, hasChild, fail, eq("child", "OLD."), false),
+		"p": "AFTER UPDATE OF " + strings.Join(parentColumns, ", ") + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " +
+			d.action(k, k.OnUpdate, child, hasChild, fail, eq("child", "OLD."), true),
+	}
+	suffixes := make([]string, 0, len(triggers))
+	for suffix := range triggers {
+		suffixes = append(suffixes, suffix)
+	}
+	sort.Strings(suffixes)
+	for _, suffix := range suffixes {
+		if err := d.run("CREATE TRIGGER " + triggerName(fk.ID, suffix) + " " + triggers[suffix]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// action is the rest of a trigger on the referenced table.
+func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail, match string, update bool) string {
+	sets := make([]string, len(k.Columns))
+	for i, c := range k.Columns {
+		sets[i] = columnName(c) + " = NULL"
+		if update && action == "CASCADE" {
+			sets[i] = columnName(c) + " = NEW." + columnName(k.RefColumns[i])
+		}
+	}
+	switch {
+	case action == "CASCADE" && !update:
+		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.storageName(), match)
+	case action == "CASCADE", action == "SET_NULL":
+		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.storageName(), strings.Join(sets, ", "), match)
+	}
+	return hasChild + " BEGIN " + fail + " END"
+}
+
+func (d *ddl) verifyForeignKey(child, fk *Object) error {
+	k := fk.ForeignKey
+	parent := d.sch.objects[k.Referenced]
+	var given, match []string
+	for i := range k.Columns {
+		given = append(given, "c."+columnName(k.Columns[i])+" IS NOT NULL")
+		match = append(match, "p."+columnName(k.RefColumns[i])+" = c."+columnName(k.Columns[i]))
+	}
+	return d.verify(fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
+		child.storageName(), strings.Join(given, " AND "), parent.storageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
+}
+
+// release drops the triggers of a check constraint or foreign key.
+func (d *ddl) release(constraint *Object) error {
+	for _, suffix := range []string{"i", "u", "d", "p"} {
+		if err := d.run("DROP TRIGGER IF EXISTS " + triggerName(constraint.ID, suffix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

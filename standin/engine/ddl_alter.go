@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// alterTable runs f on the table of an ALTER TABLE statement.
+func (s *Session) alterTable(ctx context.Context, n *ast.SchemaObjectName, f func(d *ddl, o *Object) error) error {
+	name := nameOf(n)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 4902)
+		if err != nil {
+			return err
+		}
+		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {
+			return err
+		}
+		if err := f(d, o); err != nil {
+			return err
+		}
+		return d.modify(o)
+	})
+}
+
+// objectEvent asks the extensions whether an object may be changed (replication).
+func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *Object) error {
+	if d.db == nil {
+		return nil
+	}
+	for _, f := range s.inst.registry.objectHooks {
+		if err := f(ctx, s, d.db, verb, o.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		b := &tableBuilder{d: d, o: o, altering: true, verb: "ALTER TABLE", noCheck: n.ExistingRowsCheckEnforcement == "NoCheck"}
+		for _, c := range n.Definition.ColumnDefinitions {
+			if err := b.addColumn(c); err != nil {
+				return err
+			}
+		}
+		for _, c := range n.Definition.TableConstraints {
+			if err := b.constraint(c); err != nil {
+				return err
+			}
+		}
+		for _, i := range n.Definition.Indexes {
+			if err := b.inlineIndex(i, nil); err != nil {
+				return err
+			}
+		}
+		for _, f := range b.later {
+			if err := f(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addColumn adds a column to a table that may have rows.
+func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
+	// Keys need the column to exist in SQLite before their index is made.
+	keys := []ast.ConstraintDefinition{}
+	plain := *n
+	plain.Constraints = nil
+	for _, c := range n.Constraints {
+		if _, ok := c.(*ast.UniqueConstraintDefinition); ok {
+			keys = append(keys, c)
+		} else {
+			plain.Constraints = append(plain.Constraints, c)
+		}
+	}
+	if err := b.column(&plain); err != nil {
+		return err
+	}
+	t := b.o.Table
+	c := t.Columns[len(t.Columns)-1]
+	if c.Computed != "" {
+		return nil
+	}
+	if err := b.d.run("ALTER TABLE " + b.o.storageName() + " ADD COLUMN " + columnDDL(c)); err != nil {
+		return err
+	}
+	withValues := n.DefaultConstraint != nil && n.DefaultConstraint.WithValues
+	for _, con := range n.Constraints {
+		if dc, ok := con.(*ast.DefaultConstraintDefinition); ok {
+			withValues = withValues || dc.WithValues
+		}
+	}
+	if err := b.fillColumn(c, withValues); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if err := b.columnConstraint(k, c, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillColumn gives existing rows the new column's value.
+func (b *tableBuilder) fillColumn(c *Column, withValues bool) error {
+	if c.Nullable && !withValues {
+		return nil
+	}
+	empty := true
+	if err := sqlitex.ExecuteTransient(b.d.conn, "SELECT 1 FROM "+b.o.storageName()+" LIMIT 1", &sqlitex.ExecOptions{
+		ResultFunc: func(*sqlite.Stmt) error { empty = false; return nil }}); err != nil {
+		return err
+	}
+	if empty {
+		return nil
+	}
+	value := ""
+	switch {
+	case c.Identity != nil:
+		value = fmt.Sprintf("%d + %d * (SELECT count(*) FROM %s x WHERE x.rowid < %s.rowid)", c.Identity.Seed, c.Identity.Increment, b.o.storageName(), b.o.storageName())
+	case c.Type.Kind == sqltype.RowVersion:
+		value = "tsql_rowversion(0)"
+	case c.Default != 0:
+		bind := newBinder(b.d.ctx, b.d.s, b.d.space)
+		bind.spaces[b.d.space] = b.d.sch
+		t := &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "ALTER TABLE", db: b.d.db}
+		var p *plan
+		if e := bindSafely(func() { p = bind.plan(bind.store(bind.defaultValue(b.d.sch, c), c, t)) }); e != nil {
+			return e
+		}
+		return b.fillWith(c, p, t)
+	default:
+		return sqlerr.New(4901, 1, c.Name, b.o.Name)
+	}
+	return b.fillWith(c, &plan{sql: value}, &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "ALTER TABLE", db: b.d.db})
+}
+
+func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
+	before := b.d.s.target
+	b.d.s.target = t
+	defer func() { b.d.s.target = before }()
+	stmt, _, err := b.d.conn.PrepareTransient("UPDATE " + b.o.storageName() + " SET " + columnName(c.ID) + " = " + p.sql)
+	if err != nil {
+		return err
+	}
+	defer stmt.Finalize()
+	if err := b.d.s.bindParams(p, stmt); err != nil {
+		return err
+	}
+	if _, err = stmt.Step(); err != nil {
+		if st := b.d.s.inst.conns.of(b.d.conn); st != nil {
+			if e := st.take(); e != nil {
+				return e
+			}
+		}
+	}
+	return err
+}
+
+func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		c := o.Table.column(n.ColumnIdentifier.Value)
+		if c == nil {
+			return sqlerr.New(4924, 1, "ALTER TABLE ALTER COLUMN", n.ColumnIdentifier.Value, o.Name)
+		}
+		switch n.AlterTableAlterColumnOption {
+		case "AddRowGuidCol":
+			c.RowGUID = true
+			return nil
+		case "DropRowGuidCol":
+			c.RowGUID = false
+			return nil
+		case "", "NoOptionDefined", "Null", "NotNull":
+		default:
+			return unsupported("ALTER COLUMN ... " + n.AlterTableAlterColumnOption)
+		}
+		if c.Computed != "" || c.Type.Kind == sqltype.RowVersion {
+			return sqlerr.New(4928, 1, c.Name, "COMPUTED")
+		}
+		b := &tableBuilder{d: d, o: o, altering: true}
+		next := *c
+		if err := b.columnType(&ast.ColumnDefinition{DataType: n.DataType, Collation: n.Collation}, &next); err != nil {
+			return err
+		}
+		next.Nullable = n.AlterTableAlterColumnOption != "NotNull"
+		if next.Type.Kind.IsCharacter() && n.Collation == nil && c.Type.Kind.IsCharacter() {
+			next.Collation = c.Collation
+		}
+		if err := b.dependents(c, next); err != nil {
+			return err
+		}
+		return b.convertColumn(c, next)
+	})
+}
+
+// dependents refuses a change of type of a column that keys and constraints are made of.
+func (b *tableBuilder) dependents(c *Column, next Column) error {
+	widened := next.Type == c.Type || next.Type.Kind == c.Type.Kind && (next.Type.Length == sqltype.MaxLength || next.Type.Length >= c.Type.Length && c.Type.Length != sqltype.MaxLength)
+	sameCollation := next.collationKey() == c.collationKey()
+	for _, i := range b.o.Table.Indexes {
+		for _, k := range i.Keys {
+			if k.Column != c.ID {
+				continue
+			}
+			if i.PrimaryKey && next.Nullable {
+				next.Nullable = false
+				return sqlerr.New(5074, 1, "object", i.Name, "column", c.Name)
+			}
+			if !widened || !sameCollation {
+				return sqlerr.New(5074, 1, "index", i.Name, "column", c.Name)
+			}
+		}
+	}
+	if next.Type == c.Type && sameCollation {
+		return nil
+	}
+	for _, child := range b.d.sch.children(b.o.ID) {
+		if child.Kind == kindDefault && child.Column == c.ID && !widened {
+			return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
+		}
+		if child.Kind == kindForeignKey {
+			for _, id := range child.ForeignKey.Columns {
+				if id == c.ID {
+					return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
+				}
+			}
+		}
+	}
+	if c.Identity != nil && !next.Type.Kind.IsInteger() {
+		return sqlerr.New(2749, 2, c.Name)
+	}
+	return nil
+}
+
+func (b *tableBuilder) convertColumn(c *Column, next Column) error {
+	old := *c
+	*c = next
+	if storedAlike(old.Type, next.Type) && (next.Nullable || !old.Nullable) {
+		return nil
+	}
+	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Explicit); err != nil {
+		return sqlerr.New(4927, 1, c.Name, next.Type.Kind)
+	}
+	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", columnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
+	t := &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "UPDATE", db: b.d.db, database: "tempdb"}
+	if b.d.db != nil {
+		t.database = b.d.db.Name()
+	}
+	return b.fillWith(c, &plan{sql: sql}, t)
+}
+
+func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTableElementStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		for _, el := range n.AlterTableDropTableElements {
+			var err error
+			kind := strings.ToLower(el.TableElementType)
+			if kind == "column" {
+				err = d.dropColumn(o, el.Name.Value, el.IsIfExists)
+			} else {
+				err = d.dropConstraint(o, el.Name.Value, el.IsIfExists)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
+	c := o.Table.column(name)
+	if c == nil {
+		if ifExists {
+			return nil
+		}
+		return sqlerr.New(4924, 1, "ALTER TABLE DROP COLUMN", name, o.Name)
+	}
+	if len(o.Table.Columns) == 1 {
+		return sqlerr.New(4923, 1, name, o.Name)
+	}
+	for _, i := range o.Table.Indexes {
+		for _, k := range i.Keys {
+			if k.Column == c.ID {
+				return sqlerr.New(5074, 1, "object", i.Name, "column", name)
+			}
+		}
+		for _, id := range i.Included {
+			if id == c.ID {
+				return sqlerr.New(5074, 1, "index", i.Name, "column", name)
+			}
+		}
+	}
+	for _, child := range d.sch.children(o.ID) {
+		used := child.Column == c.ID && child.Kind != kindPrimaryKey && child.Kind != kindUnique
+		if child.ForeignKey != nil {
+			for _, id := range child.ForeignKey.Columns {
+				used = used || id == c.ID
+			}
+		}
+		if child.Kind == kindCheck && strings.Contains(lower(child.Definition), lower(c.Name)) {
+			used = true
+		}
+		if used {
+			return sqlerr.New(5074, 1, "object", child.Name, "column", name)
+		}
+	}
+	if c.Computed == "" {
+		if err := d.run("ALTER TABLE " + o.storageName() + " DROP COLUMN " + columnName(c.ID)); err != nil {
+			return err
+		}
+	}
+	for i, other := range o.Table.Columns {
+		if other == c {
+			o.Table.Columns = append(append([]*Column(nil), o.Table.Columns[:i]...), o.Table.Columns[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
+
+func (d *ddl) dropConstraint(o *Object, name string, ifExists bool) error {
+	var con *Object
+	for _, child := range d.sch.children(o.ID) {
+		if strings.EqualFold(child.Name, name) {
+			con = child
+		}
+	}
+	if con == nil {
+		if ifExists {
+			return nil
+		}
+		return sqlerr.New(3728, 1, name)
+	}
+	switch con.Kind {
+	case kindDefault:
+		for _, c := range o.Table.Columns {
+			if c.Default == con.ID {
+				c.Default = 0
+			}
+		}
+	case kindCheck, kindForeignKey:
+		if err := d.release(con); err != nil {
+			return err
+		}
+	default:
+		if err := d.dropKey(o, con); err != nil {
+			return err
+		}
+	}
+	return d.remove(con)
+}
+
+func (d *ddl) dropKey(o, con *Object) error {
+	for at, i := range o.Table.Indexes {
+		if i.Constraint != con.ID {
+			continue
+		}
+		for _, fk := range d.sch.objects {
+			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.ForeignKey.RefIndex == i.ID {
+				return sqlerr.New(3725, 0, con.Name, o.Name, fk.Name)
+			}
+		}
+		if i.PrimaryKey && o.Table.RowidColumn != 0 {
+			if err := d.freeRowid(o); err != nil {
+				return err
+			}
+		} else if err := d.dropIndex(o, i); err != nil {
+			return err
+		}
+		o.Table.Indexes = append(append([]*Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
+		return nil
+	}
+	return nil
+}
+
+// freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may repeat.
+func (d *ddl) freeRowid(o *Object) error {
+	var columns, names []string
+	for _, c := range o.Table.Columns {
+		if c.Computed == "" {
+			columns, names = append(columns, columnDDL(c)), append(names, columnName(c.ID))
+		}
+	}
+	constraints := []*Object{}
+	for _, x := range d.sch.objects {
+		if x.Kind == kindCheck && x.Parent == o.ID && !x.Disabled || x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
+			constraints = append(constraints, x)
+			if err := d.release(x); err != nil {
+				return err
+			}
+		}
+	}
+	name := o.storageName()
+	list := strings.Join(names, ", ")
+	for _, i := range o.Table.Indexes {
+		if err := d.dropIndex(o, i); err != nil {
+			return err
+		}
+	}
+	err := d.run("CREATE TABLE " + name + "_new (__rowid INTEGER PRIMARY KEY, " + strings.Join(columns, ", ") + "); " +
+		"INSERT INTO " + name + "_new (" + list + ") SELECT " + list + " FROM " + name + " ORDER BY rowid; DROP TABLE " + name +
+		"; ALTER TABLE " + name + "_new RENAME TO " + name)
+	if err != nil {
+		return err
+	}
+	o.Table.RowidColumn = 0
+	for _, i := range o.Table.Indexes {
+		if i.PrimaryKey {
+			continue
+		}
+		if err := d.createIndex(o, i); err != nil {
+			return err
+		}
+	}
+	for _, x := range constraints {
+		if x.Kind == kindCheck {
+			err = d.enforceCheck(o, x)
+		} else {
+			err = d.enforceForeignKey(d.sch.objects[x.Parent], x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.
+func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstraintModificationStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		disable := n.ConstraintEnforcement == "NoCheck"
+		for _, child := range append([]*Object(nil), d.sch.children(o.ID)...) {
+			if child.Kind != kindCheck && child.Kind != kindForeignKey {
+				continue
+			}
+			named := n.All
+			for _, id := range n.ConstraintNames {
+				named = named || strings.EqualFold(id.Value, child.Name)
+			}
+			if !named {
+				continue
+			}
+			if err := d.release(child); err != nil {
+				return err
+			}
+			child.Disabled = disable
+			if disable {
+				child.NotTrusted = true
+			} else if err := d.enable(o, child, n.ExistingRowsCheckEnforcement == "Check"); err != nil {
+				return err
+			}
+			if err := d.save(child); err != nil {
+				return err
+			}
+		}
+		for _, id := range n.ConstraintNames {
+			found := false
+			for _, child := range d.sch.children(o.ID) {
+				found = found || strings.EqualFold(id.Value, child.Name)
+			}
+			if !found {
+				return sqlerr.New(4917, 0, id.Value)
+			}
+		}
+		return nil
+	})
+}
+
+func (d *ddl) enable(o, child *Object, verify bool) error {
+	if child.Kind == kindCheck {
+		if verify {
+			if err := d.verifyCheck(o, child); err != nil {
+				return err
+			}
+			child.NotTrusted = false
+		}
+		return d.enforceCheck(o, child)
+	}
+	if verify {
+		if err := d.verifyForeignKey(o, child); err != nil {
+			return err
+		}
+		child.NotTrusted = false
+	}
+	return d.enforceForeignKey(o, child)
+}
+
+// rebuild is ALTER TABLE ... REBUILD, which records compression.
+func (s *Session) rebuild(ctx context.Context, n *ast.AlterTableRebuildStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		b := &tableBuilder{d: d, o: o}
+		for _, opt := range n.IndexOptions {
+			c, ok := opt.(*ast.DataCompressionOption)
+			if !ok {
+				continue
+			}
+			level, err := compressionOf(c)
+			if err != nil {
+				return err
+			}
+			b.o.Table.Compression = level
+			for _, i := range b.o.Table.Indexes {
+				if i.Clustered {
+					i.Compression = level
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+func installDDL(r *Registry) {
+	on(r, (*Session).createTable)
+	on(r, (*Session).alterTableAdd)
+	on(r, (*Session).alterColumn)
+	on(r, (*Session).alterTableDrop)
+	on(r, (*Session).alterConstraints)
+	on(r, (*Session).rebuild)
+	on(r, (*Session).createIndexStatement)
+	on(r, (*Session).dropIndexStatement)
+	on(r, (*Session).alterIndex)
+	on(r, func(s *Session, ctx context.Context, n *ast.DropTableStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "table", kindTable)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DropViewStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "view", kindView)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DropProcedureStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "procedure", kindProcedure)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DropFunctionStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "function", kindScalar+kindInline)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DropSynonymStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "synonym", kindSynonym)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DropSequenceStatement, w tds.Writer) error {
+		return s.drop(ctx, n.Objects, n.IsIfExists, "sequence object", kindSequence)
+	})
+	on(r, (*Session).createSchema)
+	on(r, (*Session).dropSchema)
+	on(r, (*Session).createSynonym)
+	on(r, (*Session).declareTable)
+	installModules(r)
+	installSequences(r)
+}
+
+// drop is DROP TABLE, DROP VIEW and their kin.
+func (s *Session) drop(ctx context.Context, names []*ast.SchemaObjectName, ifExists bool, word, kinds string) error {
+	for _, n := range names {
+		name := nameOf(n)
+		if err := s.changeSchema(ctx, name, func(d *ddl) error { return d.drop(name, ifExists, word, kinds) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
+	var o *Object
+	if d.space == tempSpace {
+		o = d.sch.byName[objectKey(1, name.name)]
+	} else {
+		schemaName := name.schema
+		if schemaName == "" {
+			schemaName = d.s.defaultSchema(d.space)
+		}
+		o = d.sch.find(schemaName, name.name)
+	}
+	if o == nil {
+		if ifExists {
+			return nil
+		}
+		return sqlerr.New(3701, 5, "drop", word, name.String())
+	}
+	if !strings.Contains(kinds, o.Kind) {
+		return sqlerr.New(3705, 1, "DROP "+strings.ToUpper(word), name.String(), name.String(), kindWords[o.Kind], "DROP "+strings.ToUpper(kindWords[o.Kind]))
+	}
+	if d.db != nil {
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
+		if err := d.s.require(d.ctx, p); err != nil {
+			return sqlerr.New(3701, 5, "drop", word, name.String())
+		}
+	}
+	if err := d.s.objectEvent(d.ctx, d, "DROP", o); err != nil {
+		return err
+	}
+	if o.Kind == kindTable {
+		if err := d.dropTable(o); err != nil {
+			return err
+		}
+	}
+	if o.Kind == kindSequence {
+		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
+			return err
+		}
+	}
+	return d.remove(o)
+}
+
+var kindWords = map[string]string{kindTable: "table", kindView: "view", kindProcedure: "procedure", kindScalar: "function",
+	kindInline: "function", kindSynonym: "synonym", kindSequence: "sequence", kindPrimaryKey: "constraint", kindUnique: "constraint",
+	kindForeignKey: "constraint", kindCheck: "constraint", kindDefault: "constraint"}
+
+func (d *ddl) dropTable(o *Object) error {
+	for _, fk := range d.sch.objects {
+		if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID {
+			return sqlerr.New(3726, 1, o.Name)
+		}
+	}
+	for _, child := range append([]*Object(nil), d.sch.children(o.ID)...) {
+		if child.Kind == kindForeignKey || child.Kind == kindCheck {
+			if err := d.release(child); err != nil {
+				return err
+			}
+		}
+		if err := d.remove(child); err != nil {
+			return err
+		}
+	}
+	if d.tx != nil {
+		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
+			return err
+		}
+	}
+	return d.run("DROP TABLE " + o.storageName())
+}
+
+// truncate is TRUNCATE TABLE.
+func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w tds.Writer) error {
+	name := nameOf(n.TableName)
+	if len(n.PartitionRanges) > 0 {
+		return unsupported("TRUNCATE TABLE ... WITH (PARTITIONS)")
+	}
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var sch *schema
+	var o *Object
+	if e := bindSafely(func() {
+		space, sch, o = b.resolveWrite(name)
+		if o == nil || o.Kind != kindTable {
+			b.fail(4701, name.String())
+		}
+		b.require("ALTER", space, sch, o)
+		for _, fk := range sch.objects {
+			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID && !fk.Disabled {
+				b.fail(4712, name.String())
+			}
+		}
+	}); e != nil {
+		return e
+	}
+	d := b.dmlPlan("DELETE", space, sch, o)
+	if d.target.db != nil {
+		for _, f := range s.inst.registry.objectHooks {
+			if err := f(ctx, s, d.target.db, "TRUNCATE", o.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
+		if err := sqlitex.Execute(conn, "DELETE FROM main."+o.storageName(), nil); err != nil {
+			return err
+		}
+		if c := o.Table.identityColumn(); c != nil {
+			return s.setIdentity(&d.target, conn, c.Identity.Seed-c.Identity.Increment)
+		}
+		return nil
+	})
+}
+
+func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement, w tds.Writer) error {
+	if n.Name == nil {
+		return unsupported("CREATE SCHEMA without a name")
+	}
+	if err := s.requireDDL(ctx, objectName{}, "CREATE SCHEMA"); err != nil {
+		return err
+	}
+	err := s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+		if d.sch.schemaByName(n.Name.Value) != nil {
+			return sqlerr.New(2714, 6, n.Name.Value)
+		}
+		owner := int64(1)
+		if n.Owner != nil {
+			owner = d.principalID(n.Owner.Value)
+		}
+		ids := make([]int, 0, len(d.sch.schemas))
+		for id := range d.sch.schemas {
+			if id < 16384 {
+				ids = append(ids, int(id))
+			}
+		}
+		sort.Ints(ids)
+		id := int64(ids[len(ids)-1] + 1)
+		d.sch.schemas[int32(id)] = &SchemaName{ID: int32(id), Name: n.Name.Value, Principal: int32(owner)}
+		return d.exec("INSERT INTO __schemas VALUES (?, ?, ?)", id, n.Name.Value, owner)
+	})
+	if err != nil {
+		return err
+	}
+	return s.statements(ctx, listOf(n.StatementList), w)
+}
+
+// principalID is the principal_id of a user; 1 when the extension that keeps users does not know it.
+func (d *ddl) principalID(name string) int64 {
+	if lookup := d.s.inst.registry.principals; lookup != nil {
+		if id, ok := lookup(d.ctx, d.s, d.db, name); ok {
+			return int64(id)
+		}
+	}
+	return 1
+}
+
+func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
+	name := nameOf(n.Schema).name
+	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+		sc := d.sch.schemaByName(name)
+		if sc == nil {
+			if n.IsIfExists {
+				return nil
+			}
+			return sqlerr.New(15151, 1, "drop", "schema", name)
+		}
+		if sc.ID <= 4 || sc.ID >= 16384 {
+			return sqlerr.New(15150, 1, "drop", "schema", name)
+		}
+		for _, o := range d.sch.objects {
+			if o.Schema == sc.ID {
+				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.Name)
+			}
+		}
+		return d.exec("DELETE FROM __schemas WHERE id = ?", int64(sc.ID))
+	})
+}
+
+func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStatement, w tds.Writer) error {
+	name := nameOf(n.Name)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		if err := d.place(name); err != nil {
+			return err
+		}
+		o := d.newObject(name, kindSynonym)
+		target := nameOf(n.ForName)
+		parts := []string{}
+		for _, p := range []string{target.server, target.database, target.schema, target.name} {
+			if p != "" || len(parts) > 0 {
+				parts = append(parts, "["+strings.ReplaceAll(p, "]", "]]")+"]")
+			}
+		}
+		o.Target = strings.Join(parts, ".")
+		return d.save(o)
+	})
+}
+
+// declareTable is DECLARE @t TABLE (...).
+func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableStatement, w tds.Writer) error {
+	name := n.Body.VariableName.Value
+	if !strings.HasPrefix(name, "@") {
+		name = "@" + name
+	}
+	if v := s.variable(name); v != nil && v.table != nil {
+		return nil
+	}
+	full := objectName{name: variableTableName(name, s.frame())}
+	return s.changeSchema(ctx, full, func(d *ddl) error {
+		o, err := d.makeTable(full, n.Body.Definition, nil)
+		if err != nil {
+			return err
+		}
+		v := s.declare(name, o.Table.Columns[0].Type, nil)
+		v.table = o
+		return nil
+	})
+}
+
+// requireDDL asks for a database-wide permission such as CREATE TABLE.
+func (s *Session) requireDDL(ctx context.Context, name objectName, permission string) error {
+	db := s.db
+	if name.database != "" {
+		if db = s.inst.Database(name.database); db == nil {
+			return sqlerr.New(2702, 2, name.database)
+		}
+	}
+	return s.require(ctx, Permission{Name: permission, Database: db, Schema: name.schema})
+}
+
+// ObjectFunc is asked before a user object is changed: verb is ALTER, DROP, TRUNCATE or RENAME.
+type ObjectFunc func(ctx context.Context, s *Session, db *Database, verb string, objectID int32) error
+
+// OnObject registers a func that is asked before a table or other user object is altered, truncated or dropped; its
+// *sqlerr.Error (3724, 4929 ...) refuses.
+func (r *Registry) OnObject(f ObjectFunc) { r.objectHooks = append(r.objectHooks, f) }
+
+// Principals sets who knows the principal_id of a database's user or role.
+func (r *Registry) Principals(f func(ctx context.Context, s *Session, db *Database, name string) (int32, bool)) {
+	r.principals = f
+}
+
+func (o *Object) String() string { return fmt.Sprintf("%s %d %s", o.Kind, o.ID, o.Name) }

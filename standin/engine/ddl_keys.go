@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+// foreignKey adds a foreign key; the referenced columns must be a primary or unique key.
+func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns []int32) error {
+	first := b.o.Table.columnByID(columns[0]).Name
+	o, err := b.child(n.ConstraintIdentifier, kindForeignKey, "FK", first)
+	if err != nil {
+		return err
+	}
+	if b.d.space == tempSpace {
+		return nil // 1756: foreign keys of temporary tables are ignored
+	}
+	ref := nameOf(n.ReferenceTableName)
+	if ref.database != "" && !strings.EqualFold(ref.database, b.d.db.Name()) {
+		return sqlerr.New(1763, 0, o.Name)
+	}
+	parent := b.o
+	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.schemaName(b.o)))) {
+		schemaName := ref.schema
+		if schemaName == "" {
+			schemaName = b.d.s.defaultSchema(b.d.space)
+		}
+		parent = b.d.sch.find(schemaName, ref.name)
+	}
+	if parent == nil || parent.Kind != kindTable {
+		return sqlerr.New(1767, 0, o.Name, ref.String())
+	}
+	k := &ForeignKey{Columns: columns, Referenced: parent.ID, OnDelete: "NO_ACTION", OnUpdate: "NO_ACTION"}
+	if k.OnDelete, err = referentialAction(n.DeleteAction); err != nil {
+		return err
+	}
+	if k.OnUpdate, err = referentialAction(n.UpdateAction); err != nil {
+		return err
+	}
+	if err := b.referencedColumns(n, o, parent, k); err != nil {
+		return err
+	}
+	o.ForeignKey, o.NotForReplication, o.NotTrusted = k, n.NotForReplication, b.noCheck
+	b.later = append(b.later, func() error {
+		if b.altering && !b.noCheck {
+			if err := b.d.verifyForeignKey(b.o, o); err != nil {
+				return err
+			}
+		}
+		return b.d.enforceForeignKey(b.o, o)
+	})
+	return b.d.save(o)
+}
+
+func referentialAction(text string) (string, error) {
+	switch strings.ToLower(text) {
+	case "", "notspecified", "noaction":
+		return "NO_ACTION", nil
+	case "cascade":
+		return "CASCADE", nil
+	case "setnull":
+		return "SET_NULL", nil
+	}
+	return "", unsupported("The referential action SET DEFAULT")
+}
+
+func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, o, parent *Object, k *ForeignKey) error {
+	if len(n.ReferencedColumns) == 0 {
+		pk := parent.Table.primaryKey()
+		if pk == nil {
+			return sqlerr.New(1773, 0, o.Name, parent.Name)
+		}
+		if len(pk.Keys) != len(k.Columns) {
+			return sqlerr.New(1774, 0, o.Name, parent.Name)
+		}
+		for _, key := range pk.Keys {
+			k.RefColumns = append(k.RefColumns, key.Column)
+		}
+	}
+	for _, id := range n.ReferencedColumns {
+		c := parent.Table.column(id.Value)
+		if c == nil {
+			return sqlerr.New(1770, 0, o.Name, id.Value, parent.Name)
+		}
+		k.RefColumns = append(k.RefColumns, c.ID)
+	}
+	if len(k.RefColumns) != len(k.Columns) {
+		return sqlerr.New(8139, 0, parent.Name)
+	}
+	for i := range k.Columns {
+		child, ref := b.o.Table.columnByID(k.Columns[i]), parent.Table.columnByID(k.RefColumns[i])
+		if child.Type.Kind != ref.Type.Kind {
+			return sqlerr.New(1778, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
+		}
+		if child.Type.Precision != ref.Type.Precision || child.Type.Scale != ref.Type.Scale {
+			return sqlerr.New(1753, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
+		}
+	}
+	for _, i := range parent.Table.Indexes {
+		if i.Unique && i.Filter == "" && sameKeys(i.Keys, k.RefColumns) {
+			k.RefIndex = i.ID
+			return nil
+		}
+	}
+	return sqlerr.New(1776, 0, parent.Name, o.Name)
+}
+
+// sameKeys tells whether an index has just these key columns, in any order.
+func sameKeys(keys []Key, columns []int32) bool {
+	if len(keys) != len(columns) {
+		return false
+	}
+	for _, c := range columns {
+		found := false
+		for _, k := range keys {
+			found = found || k.Column == c
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
+	for _, opt := range options {
+		switch o := opt.(type) {
+		case *ast.DataCompressionOption:
+			c, err := compressionOf(o)
+			if err != nil {
+				return err
+			}
+			i.Compression = c
+			if i.Clustered {
+				b.o.Table.Compression = c
+			}
+		case *ast.IndexExpressionOption:
+			if strings.EqualFold(o.OptionKind, "FillFactor") {
+				if l, ok := o.Expression.(*ast.IntegerLiteral); ok {
+					i.FillFactor, _ = strconv.Atoi(l.Value)
+				}
+			}
+		case *ast.IgnoreDupKeyIndexOption:
+			if strings.EqualFold(o.OptionState, "On") {
+				return unsupported("IGNORE_DUP_KEY = ON")
+			}
+		case *ast.IndexStateOption:
+			if strings.EqualFold(o.OptionKind, "IgnoreDupKey") && strings.EqualFold(o.OptionState, "On") {
+				return unsupported("IGNORE_DUP_KEY = ON")
+			}
+		}
+	}
+	return nil
+}
+
+// tableForDDL finds the table of ALTER TABLE, CREATE INDEX and so on.
+func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
+	var o *Object
+	if d.space == tempSpace {
+		o = d.sch.byName[objectKey(1, name.name)]
+	} else {
+		schemaName := name.schema
+		if schemaName == "" {
+			schemaName = d.s.defaultSchema(d.space)
+		}
+		o = d.sch.find(schemaName, name.name)
+	}
+	if o == nil || o.Kind != kindTable {
+		switch number {
+		case 1088:
+			return nil, sqlerr.New(1088, 12, name.String())
+		default:
+			return nil, sqlerr.New(number, 1, name.String())
+		}
+	}
+	if d.space != tempSpace {
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
+		if err := d.s.require(d.ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// createIndexStatement is CREATE INDEX.
+func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexStatement, w tds.Writer) error {
+	name := nameOf(n.OnName)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 1088)
+		if err != nil {
+			return err
+		}
+		b := &tableBuilder{d: d, o: o, altering: true, verb: "CREATE INDEX"}
+		keys, err := b.keys(n.Columns)
+		if err != nil {
+			return err
+		}
+		i := &Index{Name: n.Name.Value, Unique: n.Unique, Clustered: n.Clustered != nil && *n.Clustered, Keys: keys}
+		dropExisting := dropsExisting(n.IndexOptions)
+		for at, other := range o.Table.Indexes {
+			if !strings.EqualFold(other.Name, i.Name) {
+				continue
+			}
+			if !dropExisting {
+				return sqlerr.New(1913, 1, "index", i.Name, name.String())
+			}
+			if err := d.dropIndex(o, other); err != nil {
+				return err
+			}
+			o.Table.Indexes = append(o.Table.Indexes[:at], o.Table.Indexes[at+1:]...)
+			break
+		}
+		for _, c := range n.IncludeColumns {
+			parts := identifiers(c.MultiPartIdentifier)
+			col := o.Table.column(parts[len(parts)-1])
+			if col == nil {
+				return sqlerr.New(1911, 1, parts[len(parts)-1])
+			}
+			i.Included = append(i.Included, col.ID)
+		}
+		if n.FilterPredicate != nil {
+			i.Filter = "(" + b.text(n.FilterPredicate) + ")"
+		}
+		if err := b.placeIndex(i); err != nil {
+			return err
+		}
+		if err := b.indexOptions(i, n.IndexOptions); err != nil {
+			return err
+		}
+		o.Table.Indexes = append(o.Table.Indexes, i)
+		if err := d.createIndex(o, i); err != nil {
+			return err
+		}
+		return d.modify(o)
+	})
+}
+
+func dropsExisting(options []ast.IndexOption) bool {
+	for _, opt := range options {
+		if o, ok := opt.(*ast.IndexStateOption); ok && strings.EqualFold(o.OptionKind, "DropExisting") && strings.EqualFold(o.OptionState, "On") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatement, w tds.Writer) error {
+	for _, clause := range n.DropIndexClauses {
+		var table objectName
+		index := ""
+		switch {
+		case clause.Object != nil && clause.Index != nil:
+			table, index = nameOf(clause.Object), clause.Index.Value
+		case clause.LegacyIndex != nil:
+			o := nameOf(clause.LegacyIndex)
+			table, index = objectName{database: o.database, name: o.schema}, o.name
+		default:
+			return sqlerr.New(102, 1, "")
+		}
+		err := s.changeSchema(ctx, table, func(d *ddl) error {
+			o, err := d.tableForDDL(table, 4902)
+			if err != nil {
+				if n.IsIfExists {
+					return nil
+				}
+				return sqlerr.New(3701, 7, "drop", "index", table.String()+"."+index)
+			}
+			for at, i := range o.Table.Indexes {
+				if !strings.EqualFold(i.Name, index) {
+					continue
+				}
+				if i.Constraint != 0 {
+					kind := "UNIQUE KEY"
+					if i.PrimaryKey {
+						kind = "PRIMARY KEY"
+					}
+					return sqlerr.New(3723, 4, table.String()+"."+index, kind)
+				}
+				if err := d.dropIndex(o, i); err != nil {
+					return err
+				}
+				o.Table.Indexes = append(append([]*Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
+				return d.modify(o)
+			}
+			if n.IsIfExists {
+				return nil
+			}
+			return sqlerr.New(3701, 7, "drop", "index", table.String()+"."+index)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alterIndex is ALTER INDEX: REBUILD and REORGANIZE record compression; DISABLE takes the index away until REBUILD.
+func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w tds.Writer) error {
+	name := nameOf(n.OnName)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 1088)
+		if err != nil {
+			return err
+		}
+		b := &tableBuilder{d: d, o: o}
+		found := n.All
+		for _, i := range o.Table.Indexes {
+			if !n.All && !strings.EqualFold(i.Name, n.Name.Value) {
+				continue
+			}
+			found = true
+			switch n.AlterIndexType {
+			case "Rebuild":
+				if i.Disabled {
+					i.Disabled = false
+					if err := d.createIndex(o, i); err != nil {
+						return err
+					}
+				}
+			case "Disable":
+				if i.PrimaryKey && o.Table.RowidColumn != 0 || i.Clustered {
+					return unsupported("Disabling a clustered index")
+				}
+				i.Disabled = true
+				if err := d.dropIndex(o, i); err != nil {
+					return err
+				}
+			case "Reorganize", "Set":
+			default:
+				return unsupported("ALTER INDEX ... " + n.AlterIndexType)
+			}
+			if err := b.indexOptions(i, n.IndexOptions); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return sqlerr.New(2727, 11, n.Name.Value)
+		}
+		return d.modify(o)
+	})
+}

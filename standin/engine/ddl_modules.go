@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// moduleMode tells CREATE, ALTER and CREATE OR ALTER apart.
+type moduleMode uint8
+
+const (
+	createModule moduleMode = iota
+	alterModule
+	createOrAlterModule
+)
+
+func installModules(r *Registry) {
+	module := func(node ast.Statement, kind string, mode moduleMode, name func(ast.Statement) *ast.SchemaObjectName) {
+		r.Statement(node, func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
+			return s.defineModule(ctx, nameOf(name(st.Node)), kind, mode, st)
+		})
+	}
+	module((*ast.CreateViewStatement)(nil), kindView, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName })
+	module((*ast.AlterViewStatement)(nil), kindView, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterViewStatement).SchemaObjectName })
+	module((*ast.CreateOrAlterViewStatement)(nil), kindView, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+		return n.(*ast.CreateOrAlterViewStatement).SchemaObjectName
+	})
+	module((*ast.CreateProcedureStatement)(nil), kindProcedure, createModule, func(n ast.Statement) *ast.SchemaObjectName {
+		return n.(*ast.CreateProcedureStatement).ProcedureReference.Name
+	})
+	module((*ast.AlterProcedureStatement)(nil), kindProcedure, alterModule, func(n ast.Statement) *ast.SchemaObjectName {
+		return n.(*ast.AlterProcedureStatement).ProcedureReference.Name
+	})
+	module((*ast.CreateOrAlterProcedureStatement)(nil), kindProcedure, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+		return n.(*ast.CreateOrAlterProcedureStatement).ProcedureReference.Name
+	})
+	module((*ast.CreateFunctionStatement)(nil), kindScalar, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateFunctionStatement).Name })
+	module((*ast.AlterFunctionStatement)(nil), kindScalar, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterFunctionStatement).Name })
+	module((*ast.CreateOrAlterFunctionStatement)(nil), kindScalar, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+		return n.(*ast.CreateOrAlterFunctionStatement).Name
+	})
+}
+
+// defineModule keeps a module's text.
+func (s *Session) defineModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement) error {
+	permission := map[string]string{kindView: "CREATE VIEW", kindProcedure: "CREATE PROCEDURE", kindScalar: "CREATE FUNCTION"}[kind]
+	if err := s.requireDDL(ctx, name, permission); err != nil {
+		return err
+	}
+	if name.temporary() {
+		return unsupported("A temporary procedure")
+	}
+	if kind == kindView {
+		if err := s.checkView(ctx, st.Node); err != nil {
+			return err
+		}
+	}
+	if ret := returnType(st.Node); ret != nil {
+		switch ret.(type) {
+		case *ast.SelectFunctionReturnType:
+			kind = kindInline
+		case *ast.TableValuedFunctionReturnType:
+			return unsupported("A multi-statement table-valued function")
+		}
+	}
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		schemaName := name.schema
+		if schemaName == "" {
+			schemaName = s.defaultSchema(d.space)
+		}
+		old := d.sch.find(schemaName, name.name)
+		switch {
+		case old == nil && mode == alterModule:
+			return sqlerr.New(208, 6, name.String())
+		case old != nil && (mode == createModule || old.Kind != kind):
+			return sqlerr.New(2714, 3, name.name)
+		case old != nil:
+			old.Definition = st.Text
+			return d.modify(old)
+		}
+		if err := d.place(name); err != nil {
+			return err
+		}
+		o := d.newObject(name, kind)
+		o.Definition, o.QuotedIdentifier = st.Text, s.settings.options["QuotedIdentifier"]
+		return d.save(o)
+	})
+}
+
+// checkView binds a view's query, so that a view over nothing is refused.
+func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
+	var def *ast.SelectStatement
+	var names []*ast.Identifier
+	switch n := node.(type) {
+	case *ast.CreateViewStatement:
+		def, names = n.SelectStatement, n.Columns
+	case *ast.AlterViewStatement:
+		def, names = n.SelectStatement, n.Columns
+	case *ast.CreateOrAlterViewStatement:
+		def, names = n.SelectStatement, n.Columns
+	}
+	if def == nil {
+		return sqlerr.New(102, 1, "VIEW")
+	}
+	b := newBinder(ctx, s, s.db.ID())
+	err := bindSafely(func() {
+		b.with(def.WithCtesAndXmlNamespaces)
+		q := b.query(&scope{}, def.QueryExpression, queryOptions{})
+		for i, o := range q.outputs {
+			if len(names) == 0 && o.name == "" {
+				b.fail(4511, i+1)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+func returnType(node ast.Statement) ast.FunctionReturnType {
+	switch n := node.(type) {
+	case *ast.CreateFunctionStatement:
+		return n.ReturnType
+	case *ast.AlterFunctionStatement:
+		return n.ReturnType
+	case *ast.CreateOrAlterFunctionStatement:
+		return n.ReturnType
+	}
+	return nil
+}
+
+// moduleParts are a module's parameters and body.
+type moduleParts struct {
+	parameters []*ast.ProcedureParameter
+	body       *ast.StatementList
+	returns    ast.FunctionReturnType
+}
+
+func partsOf(node ast.Statement) moduleParts {
+	switch n := node.(type) {
+	case *ast.CreateProcedureStatement:
+		return moduleParts{n.Parameters, n.StatementList, nil}
+	case *ast.AlterProcedureStatement:
+		return moduleParts{n.Parameters, n.StatementList, nil}
+	case *ast.CreateOrAlterProcedureStatement:
+		return moduleParts{n.Parameters, n.StatementList, nil}
+	case *ast.CreateFunctionStatement:
+		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
+	case *ast.AlterFunctionStatement:
+		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
+	case *ast.CreateOrAlterFunctionStatement:
+		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
+	}
+	return moduleParts{}
+}
+
+// userFunction binds a call of a user-defined scalar function.
+func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpression) expr {
+	name := objectName{name: parts[len(parts)-1]}
+	if len(parts) > 1 {
+		name.schema = parts[len(parts)-2]
+	}
+	if len(parts) > 2 {
+		name.database = parts[len(parts)-3]
+	}
+	space, _, o := b.resolve(name)
+	if o == nil || o.Kind != kindScalar {
+		b.fail(4121, parts[0], strings.Join(parts, "."))
+	}
+	_, node, perr := parseModule(o)
+	if perr != nil {
+		b.failWith(perr)
+	}
+	m := partsOf(node)
+	ret, ok := m.returns.(*ast.ScalarFunctionReturnType)
+	if !ok {
+		b.fail(4121, parts[0], strings.Join(parts, "."))
+	}
+	if len(params) > len(m.parameters) {
+		b.fail(8144, strings.Join(parts, "."))
+	}
+	if len(params) < len(m.parameters) {
+		b.fail(313, strings.Join(parts, "."))
+	}
+	args := make([]expr, len(params))
+	for i, p := range params {
+		t := b.dataType(m.parameters[i].DataType, false)
+		if _, isDefault := p.(*ast.DefaultLiteral); isDefault {
+			if m.parameters[i].Value == nil {
+				b.fail(201, strings.Join(parts, "."), m.parameters[i].VariableName.Value)
+			}
+			p = m.parameters[i].Value
+		}
+		args[i] = b.convert(b.scalar(sc, p), t, sqltype.Implicit, 0, false)
+	}
+	return b.goCall("user:"+itoa(space)+":"+itoa(o.ID), args, b.dataType(ret.DataType, false), false)
+}
+
+// callUser evaluates a user-defined scalar function.
+func (st *connState) callUser(sig *signature, args []any) (any, *sqlerr.Error) {
+	parts := strings.Split(sig.name, ":")
+	if len(parts) != 3 || parts[0] != "user" || st.session == nil {
+		return nil, sqlerr.New(195, 10, sig.name, "built-in function name")
+	}
+	v, err := st.session.userFunctionValue(parts[1], parts[2], args, sig.result)
+	if err != nil {
+		return nil, asError(err)
+	}
+	return encodeResult(sig.result, v)
+}
+
+func (s *Session) userFunctionValue(spaceText, idText string, args []any, result sqltype.Type) (any, error) {
+	space, id := parseInt32(spaceText), parseInt32(idText)
+	sch, err := s.schema(s.context(), space)
+	if err != nil {
+		return nil, err
+	}
+	o := sch.objects[id]
+	if o == nil {
+		return nil, sqlerr.New(208, 1, idText)
+	}
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		return nil, perr
+	}
+	if s.nest >= maxNesting {
+		return nil, sqlerr.New(217, 1, maxNesting)
+	}
+	m := partsOf(node)
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest}
+	for i, p := range m.parameters {
+		t, e := dataTypeOf(p.DataType, false)
+		if e != nil {
+			return nil, e
+		}
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, value: args[i]}
+	}
+	s.frames = append(s.frames, f)
+	s.nest++
+	s.tryDepth++
+	before, line := s.db, s.line
+	if db := s.inst.DatabaseByID(space); db != nil {
+		s.db = db
+	}
+	v, err := s.functionBody(m, result)
+	s.db, s.line = before, line
+	s.tryDepth--
+	s.popFrame()
+	return v, err
+}
+
+func (s *Session) functionBody(m moduleParts, result sqltype.Type) (any, error) {
+	var out any
+	w := &discardWriter{}
+	var walk func(list []ast.Statement) (bool, error)
+	walk = func(list []ast.Statement) (bool, error) {
+		for _, st := range list {
+			switch n := st.(type) {
+			case *ast.ReturnStatement:
+				v, err := s.evaluate(s.context(), n.Expression, result)
+				out = v
+				return true, err
+			case *ast.BeginEndBlockStatement:
+				if done, err := walk(listOf(n.StatementList)); done || err != nil {
+					return done, err
+				}
+			case *ast.IfStatement:
+				yes, err := s.test(s.context(), n.Predicate)
+				if err != nil {
+					return false, err
+				}
+				branch := n.ElseStatement
+				if yes {
+					branch = n.ThenStatement
+				}
+				if branch == nil {
+					continue
+				}
+				if done, err := walk([]ast.Statement{branch}); done || err != nil {
+					return done, err
+				}
+			case *ast.WhileStatement:
+				for {
+					yes, err := s.test(s.context(), n.Predicate)
+					if err != nil || !yes {
+						if err != nil {
+							return false, err
+						}
+						break
+					}
+					if done, err := walk([]ast.Statement{n.Statement}); done || err != nil {
+						if err == errBreak {
+							break
+						}
+						if err != errContinue {
+							return done, err
+						}
+					}
+				}
+			case *ast.DeclareVariableStatement, *ast.SetVariableStatement, *ast.SelectStatement, *ast.BreakStatement, *ast.ContinueStatement:
+				if err := s.statement(s.context(), st, w); err != nil {
+					return false, err
+				}
+			default:
+				return false, sqlerr.New(443, 1, describe(st))
+			}
+		}
+		return false, nil
+	}
+	_, err := walk(listOf(m.body))
+	return out, err
+}
+
+func parseInt32(s string) int32 {
+	n := int32(0)
+	negative := strings.HasPrefix(s, "-")
+	for _, r := range strings.TrimPrefix(s, "-") {
+		n = n*10 + int32(r-'0')
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// userTableFunction binds an inline table-valued function by expanding its query.
+func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	space, _, o := b.resolve(name)
+	if o == nil || o.Kind != kindInline {
+		b.fail(208, name.String())
+	}
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		b.failWith(perr)
+	}
+	m := partsOf(node)
+	ret, ok := m.returns.(*ast.SelectFunctionReturnType)
+	if !ok {
+		b.fail(208, name.String())
+	}
+	if len(args) < len(m.parameters) {
+		b.fail(313, name.String())
+	}
+	if len(args) > len(m.parameters) {
+		b.fail(8144, name.String())
+	}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name}
+	for i, p := range m.parameters {
+		t := b.dataType(p.DataType, false)
+		e := b.convert(b.scalar(&scope{}, args[i]), t, sqltype.Implicit, 0, false)
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql}
+	}
+	b.s.frames = append(b.s.frames, f)
+	restore := b.inDatabase(space)
+	defer func() {
+		restore()
+		b.s.frames = b.s.frames[:len(b.s.frames)-1]
+	}()
+	outer := b.ctes
+	b.ctes = nil
+	b.with(ret.SelectStatement.WithCtesAndXmlNamespaces)
+	q := b.query(&scope{}, ret.SelectStatement.QueryExpression, queryOptions{})
+	b.ctes = outer
+	if alias == "" {
+		alias = o.Name
+	}
+	return b.derived(sc, q, alias, names, name.schema)
+}
+
+func installSequences(r *Registry) {
+	on(r, (*Session).createSequence)
+	on(r, func(s *Session, ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
+		return unsupported("ALTER SEQUENCE")
+	})
+}
+
+func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceStatement, w tds.Writer) error {
+	name := nameOf(n.Name)
+	if err := s.requireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
+		return err
+	}
+	q := &Sequence{Type: sqltype.BigIntType, Increment: 1}
+	var start, lo, hi *int64
+	for _, opt := range n.SequenceOptions {
+		switch o := opt.(type) {
+		case *ast.DataTypeSequenceOption:
+			t, e := dataTypeOf(o.DataType, false)
+			if e != nil {
+				return e
+			}
+			if !t.Kind.IsInteger() {
+				return sqlerr.New(11702, 2, name.name)
+			}
+			q.Type = t
+		case *ast.ScalarExpressionSequenceOption:
+			if o.OptionValue == nil {
+				continue
+			}
+			v, err := s.evaluate(ctx, o.OptionValue, sqltype.BigIntType)
+			if err != nil {
+				return err
+			}
+			num, _ := v.(int64)
+			switch strings.ToLower(o.OptionKind) {
+			case "start":
+				start = &num
+			case "increment":
+				q.Increment = num
+			case "minvalue":
+				lo = &num
+			case "maxvalue":
+				hi = &num
+			}
+		case *ast.SequenceOption:
+			if strings.EqualFold(o.OptionKind, "cycle") && !o.NoValue {
+				q.Cycle = true
+			}
+		}
+	}
+	q.Min, q.Max = integerBounds(q.Type.Kind)
+	if lo != nil {
+		q.Min = *lo
+	}
+	if hi != nil {
+		q.Max = *hi
+	}
+	q.Start = q.Min
+	if q.Increment < 0 {
+		q.Start = q.Max
+	}
+	if start != nil {
+		q.Start = *start
+	}
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		if err := d.place(name); err != nil {
+			return err
+		}
+		o := d.newObject(name, kindSequence)
+		o.Sequence = q
+		return d.save(o)
+	})
+}
+
+func integerBounds(k sqltype.Kind) (int64, int64) {
+	switch k {
+	case sqltype.TinyInt:
+		return 0, 255
+	case sqltype.SmallInt:
+		return -1 << 15, 1<<15 - 1
+	case sqltype.Int:
+		return -1 << 31, 1<<31 - 1
+	}
+	return -1 << 63, 1<<63 - 1
+}
+
+// nextValue binds NEXT VALUE FOR; the value is taken once per statement.
+func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
+	space, _, o := b.resolve(nameOf(n.SequenceName))
+	if o == nil || o.Kind != kindSequence {
+		b.fail(208, nameOf(n.SequenceName).String())
+	}
+	db := b.s.inst.DatabaseByID(space)
+	return b.computed("next value for "+itoa(space)+"."+itoa(o.ID), o.Sequence.Type, func(s *Session) any {
+		v, err := s.nextSequenceValue(db, o)
+		if err != nil {
+			s.identityError = err
+			return nil
+		}
+		return v
+	})
+}
+
+func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
+	q := o.Sequence
+	next := q.Start
+	if s.open[db.ID()] == nil && s.count > 0 {
+		if _, _, err := s.join(s.context(), db); err != nil {
+			return 0, err
+		}
+	}
+	err := s.writeConnDo(s.context(), db, func(conn *sqlite.Conn) error {
+		err := sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(o.ID)},
+			ResultFunc: func(stmt *sqlite.Stmt) error { next = stmt.ColumnInt64(0) + q.Increment; return nil }})
+		if err != nil {
+			return err
+		}
+		if next > q.Max || next < q.Min {
+			if !q.Cycle {
+				return sqlerr.New(11728, 1, o.Name)
+			}
+			if next = q.Min; q.Increment < 0 {
+				next = q.Max
+			}
+		}
+		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), next}})
+	})
+	return next, err
+}

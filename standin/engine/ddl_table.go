@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// tableBuilder turns a table definition into metadata.
+type tableBuilder struct {
+	d     *ddl
+	o     *Object
+	later []func() error // constraints, once the table exists
+	// altering tells ALTER TABLE ADD from CREATE TABLE.
+	altering bool
+	verb     string
+	noCheck  bool
+}
+
+func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, w tds.Writer) error {
+	switch {
+	case n.SelectStatement != nil:
+		return unsupported("CREATE TABLE AS SELECT")
+	case n.AsEdge, n.AsNode, n.AsFileTable:
+		return unsupported("CREATE TABLE AS NODE, AS EDGE and AS FILETABLE")
+	}
+	name := nameOf(n.SchemaObjectName)
+	if !name.temporary() {
+		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
+			return err
+		}
+	}
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		if err := d.place(name); err != nil {
+			return err
+		}
+		_, err := d.makeTable(name, n.Definition, n.Options)
+		return err
+	})
+}
+
+func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*Object, error) {
+	o := d.newObject(name, kindTable)
+	o.Table = &Table{NextColumn: 1, NextIndex: 2}
+	b := &tableBuilder{d: d, o: o, verb: "CREATE TABLE"}
+	for _, c := range def.ColumnDefinitions {
+		if err := b.column(c); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Table.Columns) == 0 {
+		return nil, sqlerr.New(102, 1, ")")
+	}
+	for _, c := range def.TableConstraints {
+		if err := b.constraint(c); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range def.Indexes {
+		if err := b.inlineIndex(i, nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, opt := range options {
+		if err := b.option(opt); err != nil {
+			return nil, err
+		}
+	}
+	b.chooseRowid()
+	if err := d.createTable(o); err != nil {
+		return nil, err
+	}
+	for _, f := range b.later {
+		if err := f(); err != nil {
+			return nil, err
+		}
+	}
+	return o, d.save(o)
+}
+
+// chooseRowid makes a primary key of one integer column SQLite's row number.
+func (b *tableBuilder) chooseRowid() {
+	pk := b.o.Table.primaryKey()
+	if pk == nil || len(pk.Keys) != 1 {
+		return
+	}
+	c := b.o.Table.columnByID(pk.Keys[0].Column)
+	if c.Type.Kind.IsInteger() {
+		b.o.Table.RowidColumn = c.ID
+	}
+}
+
+func (b *tableBuilder) option(opt ast.TableOption) error {
+	switch t := opt.(type) {
+	case *ast.TableDataCompressionOption:
+		c, err := compressionOf(t.DataCompressionOption)
+		if err != nil {
+			return err
+		}
+		b.o.Table.Compression = c
+		for _, i := range b.o.Table.Indexes {
+			if i.Clustered {
+				i.Compression = c
+			}
+		}
+	case *ast.LockEscalationTableOption:
+	default:
+		return unsupported(fmt.Sprintf("The table option %s", strings.TrimPrefix(fmt.Sprintf("%T", opt), "*ast.")))
+	}
+	return nil
+}
+
+func compressionOf(o *ast.DataCompressionOption) (int, error) {
+	switch strings.ToUpper(o.CompressionLevel) {
+	case "NONE":
+		return 0, nil
+	case "ROW":
+		return 1, nil
+	case "PAGE":
+		return 2, nil
+	}
+	return 0, unsupported("DATA_COMPRESSION = " + o.CompressionLevel)
+}
+
+func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
+	t := b.o.Table
+	name := n.ColumnIdentifier.Value
+	if t.column(name) != nil {
+		return sqlerr.New(2705, 3, name, b.o.Name)
+	}
+	c := &Column{ID: t.NextColumn, Name: name, Nullable: true}
+	if n.GeneratedAlways != "" || n.Encryption != nil || n.IsMasked {
+		return unsupported("GENERATED ALWAYS, ENCRYPTED and MASKED columns")
+	}
+	if n.StorageOptions != nil && n.StorageOptions.IsFileStream {
+		return unsupported("FILESTREAM columns")
+	}
+	t.NextColumn++
+	t.Columns = append(t.Columns, c)
+	if n.ComputedColumnExpression != nil {
+		return b.computed(n, c)
+	}
+	if err := b.columnType(n, c); err != nil {
+		return err
+	}
+	if n.Nullable != nil {
+		c.Nullable = n.Nullable.Nullable
+	}
+	c.RowGUID = n.IsRowGuidCol
+	if n.IdentityOptions != nil {
+		if err := b.identity(n, c); err != nil {
+			return err
+		}
+	}
+	if n.DefaultConstraint != nil {
+		if err := b.addDefault(n.DefaultConstraint, c); err != nil {
+			return err
+		}
+	}
+	for _, con := range n.Constraints {
+		if err := b.columnConstraint(con, c, n); err != nil {
+			return err
+		}
+	}
+	if n.Index != nil {
+		return b.inlineIndex(n.Index, c)
+	}
+	return nil
+}
+
+func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
+	if n.DataType == nil {
+		if strings.EqualFold(c.Name, "timestamp") {
+			c.Type = sqltype.Type{Kind: sqltype.RowVersion}
+			return nil
+		}
+		return sqlerr.New(173, 1, c.Name)
+	}
+	t, e := dataTypeOf(n.DataType, false)
+	if e != nil {
+		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
+			if alias := b.d.s.aliasType(b.d.ctx, nameOf(u.Name)); alias != nil {
+				c.Type, c.UserType = *alias, nameOf(u.Name).name
+				e = nil
+			}
+		}
+		if e != nil {
+			return e
+		}
+	} else {
+		c.Type = t
+	}
+	switch name := n.DataType.(type) {
+	case *ast.UserDataTypeReference:
+		if strings.EqualFold(nameOf(name.Name).name, "sysname") {
+			c.UserType, c.Nullable = "sysname", false
+		}
+	case *ast.SqlDataTypeReference:
+		c.Numeric = strings.EqualFold(name.SqlDataTypeOption, "numeric")
+		if strings.EqualFold(name.SqlDataTypeOption, "sysname") {
+			c.UserType, c.Nullable = "sysname", false
+		}
+	}
+	if c.Type.Kind == sqltype.RowVersion {
+		c.Nullable = false
+	}
+	if c.Type.Kind.IsCharacter() {
+		c.Collation = sqltype.DefaultCollation
+		if b.d.db != nil {
+			c.Collation = b.d.db.Info().Collation
+		}
+		if n.Collation != nil && !strings.EqualFold(n.Collation.Value, "database_default") {
+			if _, ok := sqltype.ParseCollation(n.Collation.Value); !ok {
+				return sqlerr.New(448, 1, n.Collation.Value)
+			}
+			c.Collation = n.Collation.Value
+		}
+	}
+	return nil
+}
+
+func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
+	k := c.Type.Kind
+	if !k.IsInteger() && !(k == sqltype.Decimal && c.Type.Scale == 0) {
+		return sqlerr.New(2749, 2, c.Name)
+	}
+	if k == sqltype.Decimal {
+		return unsupported("An identity column of type decimal")
+	}
+	for _, other := range b.o.Table.Columns {
+		if other.Identity != nil {
+			return sqlerr.New(2744, 2, b.o.Name)
+		}
+	}
+	if n.Nullable != nil && n.Nullable.Nullable {
+		return sqlerr.New(8147, 1, c.Name, b.o.Name)
+	}
+	if n.DefaultConstraint != nil {
+		return sqlerr.New(1754, 0, b.o.Name, c.Name)
+	}
+	id := &Identity{Seed: 1, Increment: 1, NotForReplication: n.IdentityOptions.NotForReplication}
+	for _, part := range []struct {
+		node ast.ScalarExpression
+		out  *int64
+	}{{n.IdentityOptions.IdentitySeed, &id.Seed}, {n.IdentityOptions.IdentityIncrement, &id.Increment}} {
+		if part.node == nil {
+			continue
+		}
+		v, err := b.d.s.evaluate(b.d.ctx, part.node, sqltype.BigIntType)
+		if err != nil {
+			return err
+		}
+		*part.out, _ = v.(int64)
+	}
+	if id.Increment == 0 {
+		return sqlerr.New(2748, 1, c.Name)
+	}
+	c.Identity, c.Nullable = id, false
+	return nil
+}
+
+// computed makes a column that is computed whenever it is read.
+func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
+	text := b.text(n.ComputedColumnExpression)
+	c.Computed, c.Persisted = text, n.IsPersisted
+	c.Collation = sqltype.DefaultCollation
+	o := *b.o
+	_, err := b.d.over(&o, "", func(bind *binder, sc *scope) string {
+		e := bind.scalar(sc, n.ComputedColumnExpression)
+		c.Type = e.typ
+		return e.sql
+	})
+	return err
+}
+
+// text is the source of a node as the metadata keep it.
+func (b *tableBuilder) text(node any) string {
+	f := b.d.s.frame()
+	if f == nil || f.batch == nil {
+		return ""
+	}
+	return strings.TrimSpace(f.batch.TextOf(node))
+}
+
+// name is a constraint's name, made up when none is given.
+func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object) {
+	if id != nil && id.Value != "" {
+		o.Name = id.Value
+		return
+	}
+	o.SystemNamed = true
+	o.Name = prefix + "__" + sqltype.Cut(b.o.Name, 9)
+	if column != "" {
+		o.Name += "__" + sqltype.Cut(column, 5)
+	}
+	o.Name += fmt.Sprintf("__%08X", uint32(o.ID))
+}
+
+// child makes the object of a constraint of the table.
+func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*Object, error) {
+	o := b.d.newObject(objectName{}, kind)
+	o.Schema, o.Parent = b.o.Schema, b.o.ID
+	b.name(id, prefix, column, o)
+	if b.d.sch.byName[objectKey(o.Schema, o.Name)] != nil {
+		return nil, sqlerr.New(2714, 5, o.Name)
+	}
+	return o, nil
+}
+
+func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column) error {
+	switch {
+	case c.Default != 0:
+		return sqlerr.New(1781, 1)
+	case c.Identity != nil:
+		return sqlerr.New(1754, 0, b.o.Name, c.Name)
+	case c.Type.Kind == sqltype.RowVersion:
+		return sqlerr.New(1755, 0, b.o.Name, c.Name)
+	}
+	o, err := b.child(n.ConstraintIdentifier, kindDefault, "DF", c.Name)
+	if err != nil {
+		return err
+	}
+	o.Definition = "(" + b.text(n.Expression) + ")"
+	o.Column = c.ID
+	if e := bindSafely(func() {
+		bind := newBinder(b.d.ctx, b.d.s, b.d.space)
+		bind.spaces[b.d.space] = b.d.sch
+		x := bind.scalar(nil, n.Expression)
+		if !x.null {
+			if e := sqltype.Convertible(x.typ, c.Type, sqltype.Assign); e != nil {
+				bind.failWith(e)
+			}
+		}
+	}); e != nil {
+		return e
+	}
+	c.Default = o.ID
+	return b.d.save(o)
+}
+
+func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column, n *ast.ColumnDefinition) error {
+	switch t := con.(type) {
+	case *ast.NullableConstraintDefinition:
+		if c.Identity == nil || !t.Nullable {
+			c.Nullable = t.Nullable
+		}
+		return nil
+	case *ast.DefaultConstraintDefinition:
+		return b.addDefault(t, c)
+	case *ast.UniqueConstraintDefinition:
+		if t.IsPrimaryKey && n.Nullable != nil && n.Nullable.Nullable {
+			return sqlerr.New(8111, 1, b.o.Name)
+		}
+		return b.key(t, []Key{{Column: c.ID}}, c)
+	case *ast.CheckConstraintDefinition:
+		return b.check(t, c.ID)
+	case *ast.ForeignKeyConstraintDefinition:
+		return b.foreignKey(t, []int32{c.ID})
+	}
+	return unsupported(fmt.Sprintf("The column constraint %T", con))
+}
+
+func (b *tableBuilder) constraint(con ast.TableConstraint) error {
+	switch t := con.(type) {
+	case *ast.UniqueConstraintDefinition:
+		keys, err := b.keys(t.Columns)
+		if err != nil {
+			return err
+		}
+		return b.key(t, keys, nil)
+	case *ast.CheckConstraintDefinition:
+		return b.check(t, 0)
+	case *ast.ForeignKeyConstraintDefinition:
+		var ids []int32
+		for _, id := range t.Columns {
+			c := b.o.Table.column(id.Value)
+			if c == nil {
+				return sqlerr.New(1769, 1, b.fkName(t), id.Value, b.o.Name)
+			}
+			ids = append(ids, c.ID)
+		}
+		return b.foreignKey(t, ids)
+	case *ast.DefaultConstraintDefinition:
+		if t.Column == nil {
+			return sqlerr.New(142, 2, "DEFAULT")
+		}
+		c := b.o.Table.column(t.Column.Value)
+		if c == nil {
+			return sqlerr.New(1752, 0, t.Column.Value, b.o.Name)
+		}
+		return b.addDefault(t, c)
+	}
+	return unsupported(fmt.Sprintf("The table constraint %T", con))
+}
+
+func (b *tableBuilder) fkName(t *ast.ForeignKeyConstraintDefinition) string {
+	if t.ConstraintIdentifier != nil {
+		return t.ConstraintIdentifier.Value
+	}
+	return ""
+}
+
+func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
+	var keys []Key
+	for _, k := range columns {
+		parts := identifiers(k.Column.MultiPartIdentifier)
+		name := parts[len(parts)-1]
+		c := b.o.Table.column(name)
+		if c == nil {
+			return nil, sqlerr.New(1911, 1, name)
+		}
+		for _, other := range keys {
+			if other.Column == c.ID {
+				return nil, sqlerr.New(1909, 2, "index", name)
+			}
+		}
+		if c.Computed != "" {
+			return nil, unsupported("An index on a computed column")
+		}
+		switch c.Type.Kind {
+		case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
+			return nil, sqlerr.New(1919, 1, name, b.o.Name)
+		}
+		if c.Type.Length == sqltype.MaxLength {
+			return nil, sqlerr.New(1919, 1, name, b.o.Name)
+		}
+		keys = append(keys, Key{Column: c.ID, Descending: k.SortOrder == ast.SortOrderDescending})
+	}
+	return keys, nil
+}
+
+// key adds a PRIMARY KEY or UNIQUE constraint.
+func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column *Column) error {
+	t := b.o.Table
+	if len(n.Columns) > 0 {
+		var err error
+		if keys, err = b.keys(n.Columns); err != nil {
+			return err
+		}
+	}
+	kind, prefix := kindUnique, "UQ"
+	if n.IsPrimaryKey {
+		kind, prefix = kindPrimaryKey, "PK"
+		if t.primaryKey() != nil {
+			return sqlerr.New(1779, 0, b.o.Name)
+		}
+		for _, k := range keys {
+			c := t.columnByID(k.Column)
+			if b.altering && c.Nullable && column == nil {
+				return sqlerr.New(8111, 1, b.o.Name)
+			}
+			c.Nullable = false
+		}
+	}
+	o, err := b.child(n.ConstraintIdentifier, kind, prefix, "")
+	if err != nil {
+		return err
+	}
+	clustered := n.Clustered
+	if n.IndexType != nil {
+		clustered = strings.EqualFold(n.IndexType.IndexTypeKind, "Clustered")
+	} else if n.IsPrimaryKey && !n.Clustered {
+		clustered = !b.hasClustered()
+	}
+	index := &Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
+	if err := b.placeIndex(index); err != nil {
+		return err
+	}
+	if err := b.indexOptions(index, n.IndexOptions); err != nil {
+		return err
+	}
+	t.Indexes = append(t.Indexes, index)
+	if b.altering {
+		if err := b.d.createIndex(b.o, index); err != nil {
+			return err
+		}
+	}
+	return b.d.save(o)
+}
+
+func (b *tableBuilder) hasClustered() bool {
+	for _, i := range b.o.Table.Indexes {
+		if i.Clustered {
+			return true
+		}
+	}
+	return false
+}
+
+// placeIndex gives an index its index_id.
+func (b *tableBuilder) placeIndex(i *Index) error {
+	if i.Clustered {
+		for _, other := range b.o.Table.Indexes {
+			if other.Clustered {
+				return sqlerr.New(1902, 3, "clustered", b.o.Name, other.Name)
+			}
+		}
+		i.ID = 1
+		return nil
+	}
+	i.ID = b.o.Table.NextIndex
+	b.o.Table.NextIndex++
+	return nil
+}
+
+func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) error {
+	name := ""
+	if c := b.o.Table.columnByID(column); c != nil {
+		name = c.Name
+	}
+	o, err := b.child(n.ConstraintIdentifier, kindCheck, "CK", name)
+	if err != nil {
+		return err
+	}
+	o.Definition = "(" + b.text(n.CheckCondition) + ")"
+	o.Column, o.NotForReplication, o.NotTrusted = column, n.NotForReplication, b.noCheck
+	b.later = append(b.later, func() error {
+		if b.altering && !b.noCheck {
+			if err := b.d.verifyCheck(b.o, o); err != nil {
+				return err
+			}
+		}
+		return b.d.enforceCheck(b.o, o)
+	})
+	return b.d.save(o)
+}
+
+func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
+	keys := []Key{}
+	if c != nil && len(n.Columns) == 0 {
+		keys = []Key{{Column: c.ID}}
+	} else {
+		var err error
+		if keys, err = b.keys(n.Columns); err != nil {
+			return err
+		}
+	}
+	i := &Index{Name: n.Name.Value, Unique: n.Unique, Keys: keys}
+	if n.IndexType != nil {
+		i.Clustered = strings.EqualFold(n.IndexType.IndexTypeKind, "Clustered")
+		if strings.Contains(strings.ToLower(n.IndexType.IndexTypeKind), "columnstore") {
+			return unsupported("A columnstore index")
+		}
+	}
+	if err := b.placeIndex(i); err != nil {
+		return err
+	}
+	if err := b.indexOptions(i, n.IndexOptions); err != nil {
+		return err
+	}
+	b.o.Table.Indexes = append(b.o.Table.Indexes, i)
+	return nil
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// dmlPlan is what a plan of INSERT, UPDATE or DELETE adds.
+type dmlPlan struct {
+	verb   string
+	space  int32
+	object *Object
+	target writeTarget
+	// output tells that the statement's rows are the OUTPUT clause's; into is OUTPUT INTO's table.
+	output      bool
+	into        *objectName
+	intoColumns []string
+	// assigned are variables that UPDATE sets to new values of columns.
+	assigned []assignment
+	// identity is set when the statement makes identity values, explicit when it gives them.
+	identity, explicit bool
+	// keys are the values of a single inserted row by column, for messages.
+	keys map[int32]string
+	// values is the number of rows of VALUES.
+	values int
+	old    *oldRows
+}
+
+// writeTarget is the table that a statement writes, for messages.
+type writeTarget struct {
+	object   *Object
+	database string
+	schema   string
+	verb     string
+	db       *Database
+}
+
+func (t *writeTarget) String() string { return t.schema + "." + t.object.Name }
+
+// writable resolves the table that a statement writes to.
+func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, *Object, string) {
+	var space int32
+	var sch *schema
+	var obj *Object
+	alias := ""
+	switch n := ref.(type) {
+	case *ast.NamedTableReference:
+		name := nameOf(n.SchemaObject)
+		alias = aliasOf(n.Alias)
+		if name.server != "" {
+			b.refuse("Writing to a table of a linked server")
+		}
+		space, sch, obj = b.resolveWrite(name)
+		if obj == nil {
+			if b.s.findView(name) != nil {
+				b.fail(259)
+			}
+			b.fail(208, name.String())
+		}
+	case *ast.VariableTableReference:
+		v := b.s.variable(n.Variable.Name)
+		if v == nil || v.table == nil {
+			b.fail(1087, n.Variable.Name)
+		}
+		space, sch, obj = tempSpace, b.schema(tempSpace), b.s.localObject(v.table)
+		alias = aliasOf(n.Alias)
+	default:
+		b.refuse(fmt.Sprintf("%s of %T", verb, ref))
+	}
+	if obj.Kind == kindView {
+		b.refuse(verb + " through a view")
+	}
+	if obj.Kind != kindTable && obj.Kind != kindTableType {
+		b.fail(208, obj.Name)
+	}
+	b.require(strings.ToUpper(verb), space, sch, obj)
+	b.home = space
+	return space, sch, obj, alias
+}
+
+// resolveWrite follows synonyms.
+func (b *binder) resolveWrite(name objectName) (int32, *schema, *Object) {
+	for range 8 {
+		space, sch, obj := b.resolve(name)
+		if obj == nil || obj.Kind != kindSynonym {
+			return space, sch, obj
+		}
+		name = splitName(obj.Target)
+	}
+	return 0, nil, nil
+}
+
+func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dmlPlan {
+	t := writeTarget{object: obj, schema: sch.schemaName(obj), verb: verb, database: "tempdb"}
+	if space > 0 {
+		t.db = b.s.inst.DatabaseByID(space)
+		t.database = t.db.Name()
+	}
+	return &dmlPlan{verb: verb, space: space, object: obj, target: t}
+}
+
+// store makes of e what is stored in a column.
+func (b *binder) store(e expr, c *Column, t *writeTarget) string {
+	if e.null || e.hasLit && e.lit == nil {
+		if !c.Nullable {
+			panic(bindError{nullError(t, c)})
+		}
+		return "NULL"
+	}
+	if err := sqltype.Convertible(e.typ, c.Type, sqltype.Assign); err != nil {
+		if err.Number == 257 {
+			b.fail(257, e.typ.Kind, c.Type.Kind)
+		}
+		b.failWith(err)
+	}
+	if e.hasLit {
+		v, err := sqltype.Convert(e.lit, e.typ, c.Type, 0, sqltype.Assign)
+		if err != nil {
+			panic(bindError{truncation(err, t, c, e.lit)})
+		}
+		return literal(c.Type, v).sql
+	}
+	if e.param > 0 && b.params[e.param-1].column == nil && b.params[e.param-1].to.Kind == sqltype.Unknown {
+		p := b.params[e.param-1]
+		p.to, p.column = c.Type, c
+		return b.parameter(fmt.Sprintf("%s>%d>%d", b.paramKey(e.param), sqltype.Pack(c.Type), c.ID), p).sql
+	}
+	if storedAlike(e.typ, c.Type) && (c.Nullable || !e.nullable) {
+		return e.sql
+	}
+	return fmt.Sprintf("tsql_store(%s,%d,%d,%d)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(c.Type), c.ID)
+}
+
+// insertPlan binds INSERT ... VALUES, INSERT ... SELECT and INSERT ... DEFAULT VALUES.
+func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
+	spec := n.InsertSpecification
+	space, sch, obj, _ := b.writable(spec.Target, "INSERT")
+	d := b.dmlPlan("INSERT", space, sch, obj)
+	b.with(n.WithCtesAndXmlNamespaces)
+	columns := b.insertColumns(spec.Columns, obj, d)
+	all := b.allColumns(obj, columns, d)
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = columnName(c.ID)
+	}
+	head := "INSERT INTO main." + obj.storageName()
+	if len(names) > 0 {
+		head += " (" + strings.Join(names, ",") + ") "
+	}
+	var body string
+	switch src := spec.InsertSource.(type) {
+	case *ast.ValuesInsertSource:
+		if src.IsDefaultValues {
+			columns = nil
+			body = b.insertValues(sch, obj, columns, all, []*ast.RowValue{{}}, d)
+		} else {
+			body = b.insertValues(sch, obj, columns, all, src.RowValues, d)
+		}
+	case *ast.SelectInsertSource:
+		body = b.insertQuery(sch, obj, columns, all, src.Select, d)
+	default:
+		b.refuse(fmt.Sprintf("INSERT from %T", spec.InsertSource))
+	}
+	if len(names) == 0 {
+		body = "DEFAULT VALUES"
+		head += " "
+	}
+	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, obj, d, "inserted")
+	p := b.plan(head + body + returning)
+	p.dml, p.columns = d, cols
+	return p
+}
+
+// insertColumns are the columns that the statement gives values for.
+func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Object, d *dmlPlan) []*Column {
+	insertable := func(c *Column) bool { return c.Computed == "" && c.Type.Kind != sqltype.RowVersion }
+	onIdentity := b.s.settings.identityInto == obj.ID && b.s.settings.identityDB == d.space
+	var out []*Column
+	if len(refs) == 0 {
+		for _, c := range obj.Table.Columns {
+			if insertable(c) && c.Identity == nil {
+				out = append(out, c)
+			}
+		}
+		if onIdentity && obj.Table.identityColumn() != nil {
+			out = nil
+			for _, c := range obj.Table.Columns {
+				if insertable(c) {
+					out = append(out, c)
+				}
+			}
+			d.explicit, d.identity = true, true
+		}
+		return out
+	}
+	seen := map[int32]bool{}
+	for _, r := range refs {
+		parts := identifiers(r.MultiPartIdentifier)
+		c := obj.Table.column(parts[len(parts)-1])
+		if c == nil {
+			b.fail(207, parts[len(parts)-1])
+		}
+		if seen[c.ID] {
+			b.fail(264, c.Name)
+		}
+		seen[c.ID] = true
+		switch {
+		case c.Computed != "":
+			b.fail(271, c.Name)
+		case c.Type.Kind == sqltype.RowVersion:
+			b.fail(273)
+		case c.Identity != nil && !onIdentity:
+			b.fail(544, obj.Name)
+		case c.Identity != nil:
+			d.explicit = true
+		}
+		out = append(out, c)
+	}
+	if onIdentity && !d.explicit && obj.Table.identityColumn() != nil {
+		b.fail(545, obj.Name)
+	}
+	return out
+}
+
+// allColumns are the given columns and those that get defaults, identity values or row versions.
+func (b *binder) allColumns(obj *Object, given []*Column, d *dmlPlan) []*Column {
+	out := append([]*Column(nil), given...)
+	have := map[int32]bool{}
+	for _, c := range given {
+		have[c.ID] = true
+	}
+	for _, c := range obj.Table.Columns {
+		if have[c.ID] || c.Computed != "" {
+			continue
+		}
+		if c.Identity != nil || c.Default != 0 || c.Type.Kind == sqltype.RowVersion || !c.Nullable {
+			out = append(out, c)
+		}
+		if c.Identity != nil {
+			d.identity = true
+		}
+	}
+	return out
+}
+
+// automatic is the value of a column that the statement gives none for. rows tells whether it is made per row by SQLite.
+func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perRow bool, row int) string {
+	switch {
+	case c.Identity != nil && perRow:
+		return fmt.Sprintf("tsql_identity(%d)", obj.ID)
+	case c.Identity != nil:
+		target := d.target
+		return b.parameter(fmt.Sprintf("=identity %d", row), param{typ: sqltype.BigIntType, value: func(s *Session) any {
+			return s.takeIdentity(&target)
+		}}).sql
+	case c.Type.Kind == sqltype.RowVersion:
+		return fmt.Sprintf("tsql_rowversion(%d)", d.space)
+	case c.Default != 0:
+		return b.store(b.defaultValue(sch, c), c, &d.target)
+	case !c.Nullable:
+		panic(bindError{nullError(&d.target, c)})
+	}
+	return "NULL"
+}
+
+// defaultValue binds a column's default.
+func (b *binder) defaultValue(sch *schema, c *Column) expr {
+	o := sch.objects[c.Default]
+	if o == nil {
+		return expr{sql: "NULL", null: true, nullable: true, typ: sqltype.IntType}
+	}
+	node := parseExpression(o.Definition)
+	if node == nil {
+		b.fail(4413, o.Name)
+	}
+	return b.scalar(&scope{}, node)
+}
+
+func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, rows []*ast.RowValue, d *dmlPlan) string {
+	d.values = len(rows)
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		if len(r.ColumnValues) < len(columns) {
+			b.fail(pick(len(columns) == len(obj.Table.Columns) && b.unnamed(columns, obj), 213, 109))
+		}
+		if len(r.ColumnValues) > len(columns) {
+			b.fail(pick(b.unnamed(columns, obj), 213, 110))
+		}
+		parts := make([]string, len(all))
+		for j, c := range all {
+			if j >= len(columns) {
+				parts[j] = b.automatic(sch, obj, c, d, false, i)
+				continue
+			}
+			if _, isDefault := r.ColumnValues[j].(*ast.DefaultLiteral); isDefault {
+				if c.Identity != nil {
+					b.fail(339)
+				}
+				parts[j] = b.automatic(sch, obj, c, d, false, i)
+				continue
+			}
+			parts[j] = b.store(b.scalar(&scope{}, r.ColumnValues[j]), c, &d.target)
+		}
+		if len(rows) == 1 {
+			d.keys = map[int32]string{}
+			for j, c := range all {
+				d.keys[c.ID] = parts[j]
+			}
+		}
+		out[i] = "(" + strings.Join(parts, ",") + ")"
+	}
+	return "VALUES " + strings.Join(out, ",")
+}
+
+func (b *binder) unnamed(columns []*Column, obj *Object) bool {
+	return len(columns) == len(obj.Table.Columns)
+}
+
+func pick(first bool, a, b int32) int32 {
+	if first {
+		return a
+	}
+	return b
+}
+
+func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q ast.QueryExpression, d *dmlPlan) string {
+	bound := b.query(&scope{}, q, queryOptions{})
+	if len(bound.outputs) < len(columns) {
+		b.fail(120)
+	}
+	if len(bound.outputs) > len(columns) {
+		b.fail(121)
+	}
+	parts := make([]string, len(all))
+	for j, c := range all {
+		if j >= len(columns) {
+			parts[j] = b.automatic(sch, obj, c, d, true, 0)
+			continue
+		}
+		o := bound.outputs[j].expr
+		null := o.null
+		o = asColumn(o, j)
+		if null && !c.Nullable {
+			panic(bindError{nullError(&d.target, c)})
+		}
+		parts[j] = b.store(o, c, &d.target)
+	}
+	// The WHERE keeps SQLite from reading a following ON as the start of an upsert.
+	return "SELECT " + strings.Join(parts, ",") + " FROM (" + bound.sql + ") WHERE 1"
+}
+
+// outputClause binds OUTPUT; tables are the pseudo tables that it may name.
+func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *Object, d *dmlPlan, table string) (string, []tds.Column) {
+	var elements []ast.SelectElement
+	switch {
+	case o != nil && into != nil:
+		b.refuse("OUTPUT together with OUTPUT INTO")
+	case into != nil:
+		elements = into.SelectColumns
+		name := b.outputTarget(into.IntoTable)
+		d.into = &name
+		for _, c := range into.IntoTableColumns {
+			parts := identifiers(c.MultiPartIdentifier)
+			d.intoColumns = append(d.intoColumns, parts[len(parts)-1])
+		}
+	case o != nil:
+		elements = o.SelectColumns
+	default:
+		return "", nil
+	}
+	d.output = true
+	src := &source{alias: table, object: obj}
+	for _, c := range obj.Table.Columns {
+		src.addColumn(c.Name, columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+	}
+	sc := &scope{}
+	sc.add(src)
+	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{})
+	parts := make([]string, len(list.outputs))
+	cols := make([]tds.Column, len(list.outputs))
+	for i, out := range list.outputs {
+		parts[i], cols[i] = out.expr.sql, resultColumn(out)
+	}
+	return " RETURNING " + strings.Join(parts, ", "), cols
+}
+
+func (b *binder) outputTarget(ref ast.TableReference) objectName {
+	switch n := ref.(type) {
+	case *ast.NamedTableReference:
+		return nameOf(n.SchemaObject)
+	case *ast.VariableTableReference:
+		return objectName{name: n.Variable.Name}
+	}
+	b.refuse(fmt.Sprintf("OUTPUT INTO %T", ref))
+	return objectName{}
+}
+
+// nullError is 515.
+func nullError(t *writeTarget, c *Column) *sqlerr.Error {
+	return sqlerr.New(515, 2, c.Name, t.database+"."+t.String(), t.verb)
+}
+
+// truncation turns "too long" into 2628 with the column's name.
+func truncation(err *sqlerr.Error, t *writeTarget, c *Column, v any) *sqlerr.Error {
+	if err != sqltype.ErrTruncated {
+		copied := *err
+		return &copied
+	}
+	shown := ""
+	switch x := v.(type) {
+	case string:
+		shown = sqltype.Cut(x, max(c.Type.Length, 0))
+	case []byte:
+		shown = fmt.Sprintf("%X", x[:min(len(x), max(c.Type.Length, 0))])
+	}
+	return sqlerr.New(2628, 1, t.database+"."+t.String(), c.Name, shown)
+}

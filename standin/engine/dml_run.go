@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
+)
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }
+
+func installDML(r *Registry) {
+	on(r, (*Session).selectStatement)
+	on(r, (*Session).insert)
+	on(r, func(s *Session, ctx context.Context, n *ast.UpdateStatement, w tds.Writer) error {
+		return s.change(ctx, n, func(b *binder) *plan { return b.updatePlan(n) }, w)
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DeleteStatement, w tds.Writer) error {
+		return s.change(ctx, n, func(b *binder) *plan { return b.deletePlan(n) }, w)
+	})
+	on(r, (*Session).merge)
+	on(r, (*Session).truncate)
+	on(r, (*Session).executeStatement)
+}
+
+func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writer) error {
+	if n.InsertSpecification.TopRowFilter != nil {
+		return unsupported("INSERT TOP")
+	}
+	if src, ok := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
+		return s.insertExecute(ctx, n, src, w)
+	}
+	return s.change(ctx, n, func(b *binder) *plan { return b.insertPlan(n) }, w)
+}
+
+// change compiles and executes INSERT, UPDATE or DELETE.
+func (s *Session) change(ctx context.Context, n ast.Statement, bind func(*binder) *plan, w tds.Writer) error {
+	p, err := s.compile(ctx, n, bind)
+	if err != nil {
+		return err
+	}
+	return s.runChange(ctx, p, w)
+}
+
+func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
+	if s.doomed {
+		return sqlerr.New(3930, 1)
+	}
+	if err := s.allowRead(ctx, p); err != nil {
+		return err
+	}
+	if s.settings.fmtOnly {
+		return w.Done(0)
+	}
+	var out [][]any
+	var count int64
+	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
+		var err error
+		count, err = s.step(ctx, p, conn, &out)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.inst.counters.rowsWritten.Add(count)
+	s.rowCount = count
+	switch {
+	case p.dml.into != nil:
+		if err := s.outputInto(ctx, p, out); err != nil {
+			return err
+		}
+		s.rowCount = count
+	case p.dml.output:
+		if err := w.Columns(p.columns); err != nil {
+			return err
+		}
+		for _, row := range out {
+			if err := w.Row(row); err != nil {
+				return err
+			}
+		}
+	case len(p.dml.assigned) > 0 && len(out) > 0:
+		for i, a := range p.dml.assigned {
+			s.variable(a.variable).value = out[len(out)-1][i]
+		}
+	}
+	return w.Done(s.shown(count))
+}
+
+// writing runs f on the connection that writes to a statement's target, in the right transaction.
+func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) error) error {
+	before := s.target
+	s.target = &d.target
+	defer func() { s.target = before }()
+	if d.space == tempSpace {
+		conn, err := s.localConn()
+		if err != nil {
+			return err
+		}
+		conn.SetInterrupt(ctx.Done())
+		_, done, err := s.attach(conn, func() {})
+		if err != nil {
+			return err
+		}
+		defer done()
+		return f(conn)
+	}
+	if err := s.allow(ctx, d.target.db); err != nil {
+		return err
+	}
+	o, single, err := s.join(ctx, d.target.db)
+	if err != nil {
+		return err
+	}
+	err = s.inTx(ctx, o, func(tx *storage.Tx) error { return f(tx.Conn()) })
+	if !single {
+		return err
+	}
+	if err != nil {
+		s.rollbackAll()
+		return err
+	}
+	return s.commitAll(ctx)
+}
+
+// step executes the statement of a plan and collects the rows that it returns.
+func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][]any) (int64, error) {
+	keep := func(stmt *sqlite.Stmt) error {
+		row := make([]any, len(p.columns))
+		for i := range p.columns {
+			v, err := sqltype.Decode(p.columns[i].Type, columnRaw(stmt, i))
+			if err != nil {
+				return err
+			}
+			row[i] = v
+		}
+		*out = append(*out, row)
+		return nil
+	}
+	if p.dml.identity && !p.dml.explicit && p.dml.verb == "INSERT" {
+		s.lastIdentity = nil
+	}
+	if p.dml.old != nil {
+		n, err := s.updateOld(p, conn, keep)
+		if err != nil {
+			return 0, s.changeError(p, conn, err)
+		}
+		return n, nil
+	}
+	stmt, st, err := s.prepare(p, conn)
+	if err != nil {
+		return 0, err
+	}
+	defer st.statements.put(p.sql, stmt)
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			if e := st.take(); e != nil {
+				return 0, e
+			}
+			if ctx.Err() != nil {
+				return 0, errCancelled
+			}
+			return 0, s.changeError(p, conn, err)
+		}
+		if !more {
+			break
+		}
+		if err := keep(stmt); err != nil {
+			return 0, err
+		}
+	}
+	count := int64(conn.Changes())
+	if p.dml.identity {
+		s.noteIdentity(p, conn)
+	}
+	return count, nil
+}
+
+// outputInto stores the rows of OUTPUT INTO.
+func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
+	var space int32
+	var obj *Object
+	b := newBinder(ctx, s, s.db.ID())
+	err := bindSafely(func() {
+		if v := s.variable(p.dml.into.name); v != nil && v.table != nil {
+			space, obj = tempSpace, s.localObject(v.table)
+			return
+		}
+		space, _, obj = b.resolveWrite(*p.dml.into)
+		if obj == nil {
+			b.fail(208, p.dml.into.String())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	columns := []*Column{}
+	if len(p.dml.intoColumns) > 0 {
+		for _, name := range p.dml.intoColumns {
+			c := obj.Table.column(name)
+			if c == nil {
+				return sqlerr.New(207, 1, name)
+			}
+			columns = append(columns, c)
+		}
+	} else {
+		for _, c := range obj.Table.Columns {
+			if c.Identity == nil && c.Computed == "" && c.Type.Kind != sqltype.RowVersion {
+				columns = append(columns, c)
+			}
+		}
+	}
+	if len(columns) != len(p.columns) {
+		return sqlerr.New(213, 1)
+	}
+	_, e := s.insertValues(ctx, space, obj, columns, p.columns, rows, false)
+	return e
+}
+
+// changeError is the SQL Server error for what SQLite said about a change.
+func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
+	var e *sqlerr.Error
+	if errors.As(err, &e) || errors.Is(err, errCancelled) {
+		return err
+	}
+	if e := s.constraintError(&p.dml.target, err, func(c *Column) string { return s.keyValue(p, conn, c) }); e != nil {
+		return e
+	}
+	return err
+}
+
+// keyValue is the value that a single inserted row has in a column, for the message of 2627.
+func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *Column) string {
+	text, ok := p.dml.keys[c.ID]
+	if !ok {
+		return ""
+	}
+	stmt, _, err := conn.PrepareTransient("SELECT " + text)
+	if err != nil {
+		return ""
+	}
+	defer stmt.Finalize()
+	for i := range p.params {
+		if i+1 > stmt.BindParamCount() {
+			break
+		}
+		if p.params[i].column != nil && p.params[i].column.Identity != nil || p.params[i].variable == "" {
+			continue
+		}
+		raw, err := s.paramValue(&p.params[i])
+		if err != nil {
+			return ""
+		}
+		bindRaw(stmt, i+1, raw)
+	}
+	if more, err := stmt.Step(); err != nil || !more {
+		return ""
+	}
+	return showKey(c.Type, columnRaw(stmt, 0))
+}
+
+// showKey writes a key's value as error messages do.
+func showKey(t sqltype.Type, raw any) string {
+	if raw == nil {
+		return "<NULL>"
+	}
+	v, err := sqltype.Decode(t, raw)
+	if err != nil {
+		return ""
+	}
+	style := 0
+	if t.Kind.IsBinary() {
+		style = 1
+	}
+	out, e := sqltype.Convert(v, t, sqltype.NVarCharMax, style, sqltype.Explicit)
+	if e != nil {
+		return ""
+	}
+	text, _ := out.(string)
+	return text
+}

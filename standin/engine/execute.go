@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// argument is one argument of a procedure call.
+type argument struct {
+	name      string
+	value     any
+	typ       sqltype.Type
+	isDefault bool
+	// output is the caller's variable that gets the value back.
+	output *variable
+	// returned asks for a RETURNVALUE token (RPC).
+	returned bool
+}
+
+// executeStatement is EXEC.
+func (s *Session) executeStatement(ctx context.Context, n *ast.ExecuteStatement, w tds.Writer) error {
+	return s.executeSpecification(ctx, n.ExecuteSpecification, w)
+}
+
+func (s *Session) executeSpecification(ctx context.Context, spec *ast.ExecuteSpecification, w tds.Writer) error {
+	switch e := spec.ExecutableEntity.(type) {
+	case *ast.ExecutableStringList:
+		return s.executeStrings(ctx, spec, e, w)
+	case *ast.ExecutableProcedureReference:
+		name, err := s.procedureName(ctx, e.ProcedureReference)
+		if err != nil {
+			return err
+		}
+		args, err := s.arguments(ctx, e.Parameters)
+		if err != nil {
+			return err
+		}
+		status, err := s.execute(ctx, name, args, w)
+		if err == nil && spec.Variable != nil {
+			v := s.variable(spec.Variable.Name)
+			if v == nil {
+				return sqlerr.New(137, 1, spec.Variable.Name)
+			}
+			out, e := sqltype.Convert(int64(status), sqltype.IntType, v.typ, 0, sqltype.Implicit)
+			if e != nil {
+				return e
+			}
+			v.value = out
+		}
+		return err
+	}
+	return unsupported("This form of EXECUTE")
+}
+
+// executeStrings is EXEC ('text') and EXEC ('text') AT server.
+func (s *Session) executeStrings(ctx context.Context, spec *ast.ExecuteSpecification, e *ast.ExecutableStringList, w tds.Writer) error {
+	var text strings.Builder
+	for _, part := range e.Strings {
+		v, err := s.evaluate(ctx, part, sqltype.NVarCharMax)
+		if err != nil {
+			return err
+		}
+		str, _ := v.(string)
+		text.WriteString(str)
+	}
+	if spec.LinkedServer != nil {
+		if s.inst.registry.remote == nil {
+			return sqlerr.New(7202, 2, spec.LinkedServer.Value)
+		}
+		return s.inst.registry.remote.Execute(ctx, s, spec.LinkedServer.Value, text.String(), w)
+	}
+	if spec.ExecuteContext != nil {
+		return unsupported("EXECUTE (...) AS")
+	}
+	return s.nested(ctx, func() error { return s.runBatch(ctx, text.String(), "", nil, w) })
+}
+
+// nested guards the depth of modules and the transaction count around one.
+func (s *Session) nested(ctx context.Context, f func() error) error {
+	if s.nest >= maxNesting {
+		return sqlerr.New(217, 1, maxNesting)
+	}
+	db := s.db
+	err := f()
+	if s.db != db && !isAbort(err) {
+		// USE within dynamic SQL ends with it.
+		s.db = db
+	}
+	return err
+}
+
+func isAbort(err error) bool { return errors.Is(err, errAbort) }
+
+func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceName) (objectName, error) {
+	if r.ProcedureVariable != nil {
+		v := s.variable(r.ProcedureVariable.Name)
+		if v == nil {
+			return objectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
+		}
+		text, _ := v.value.(string)
+		return splitName(text), nil
+	}
+	return nameOf(r.ProcedureReference.Name), nil
+}
+
+func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter) ([]argument, error) {
+	out := make([]argument, 0, len(params))
+	named := false
+	for _, p := range params {
+		a := argument{}
+		if p.Variable != nil {
+			a.name, named = p.Variable.Name, true
+		} else if named {
+			return nil, sqlerr.New(119, 1, len(out)+1)
+		}
+		switch v := p.ParameterValue.(type) {
+		case *ast.DefaultLiteral:
+			a.isDefault = true
+		case *ast.VariableReference:
+			x := s.variable(v.Name)
+			if x == nil {
+				return nil, sqlerr.New(137, 2, v.Name)
+			}
+			a.value, a.typ = x.value, x.typ
+			if p.IsOutput {
+				a.output = x
+			}
+		case *ast.IdentifierLiteral:
+			a.value, a.typ = v.Value, sqltype.NVarCharOf(max(1, len(v.Value)))
+		case *ast.ColumnReferenceExpression:
+			parts := identifiers(v.MultiPartIdentifier)
+			text := strings.Join(parts, ".")
+			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
+		default:
+			if p.IsOutput {
+				return nil, sqlerr.New(179, 1)
+			}
+			var err error
+			if a.value, a.typ, err = s.evaluateTyped(ctx, p.ParameterValue); err != nil {
+				return nil, err
+			}
+			if _, isNull := p.ParameterValue.(*ast.NullLiteral); isNull {
+				a.typ = sqltype.Type{}
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// callProcedure serves an RPC request.
+func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer) error {
+	args := make([]argument, len(call.Params))
+	outs := make([]*variable, len(call.Params))
+	for i, p := range call.Params {
+		args[i] = argument{name: p.Name, value: p.Value, typ: p.Type, isDefault: p.Default, returned: p.Output}
+		if p.Output {
+			outs[i] = &variable{name: p.Name, typ: p.Type, value: p.Value}
+			args[i].output = outs[i]
+		}
+	}
+	f := &frame{variables: map[string]*variable{}}
+	s.frames = append(s.frames, f)
+	s.nest++
+	mark := len(s.foreignConns)
+	status, err := s.execute(ctx, splitName(call.Name), args, w)
+	s.releaseForeign(mark)
+	s.popFrame()
+	if err != nil && !isControl(err) {
+		if s.broken != nil {
+			return err
+		}
+		var node ast.Statement
+		if err = s.failed(ctx, node, err, w); err != nil && !isAbort(err) {
+			return err
+		}
+		return w.ReturnStatus(-6)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.ReturnStatus(status); err != nil {
+		return err
+	}
+	for _, v := range outs {
+		if v != nil {
+			if err := w.ReturnValue(v.name, v.typ, v.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// execute runs a procedure: a system procedure by its name anywhere, or a user's.
+func (s *Session) execute(ctx context.Context, name objectName, args []argument, w tds.Writer) (int32, error) {
+	if name.server != "" {
+		return 0, s.executeRemote(ctx, name, args, w)
+	}
+	if s.nest >= maxNesting {
+		return 0, sqlerr.New(217, 1, maxNesting)
+	}
+	if p, db := s.findProcedure(name); p != nil {
+		return s.runProcedure(ctx, p, db, args, w)
+	}
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var o *Object
+	if e := bindSafely(func() {
+		var sch *schema
+		space, sch, o = b.resolve(name)
+		if o != nil && o.Kind == kindSynonym {
+			space, sch, o = b.resolve(splitName(o.Target))
+		}
+		if o != nil {
+			b.require("EXECUTE", space, sch, o)
+		}
+	}); e != nil {
+		return 0, e
+	}
+	if o == nil || o.Kind != kindProcedure {
+		if strings.HasPrefix(lower(name.name), "sp_") {
+			s.inst.log.Debug("unknown procedure", "name", name.String())
+		}
+		return 0, sqlerr.New(2812, 62, name.String())
+	}
+	return s.runModule(ctx, space, o, args, w)
+}
+
+// findProcedure finds a registered procedure and the database it runs in.
+func (s *Session) findProcedure(name objectName) (*Procedure, *Database) {
+	db := s.db
+	if name.database != "" {
+		if db = s.inst.Database(name.database); db == nil {
+			return nil, nil
+		}
+	}
+	schema := lower(name.schema)
+	if schema == "" {
+		schema = "dbo"
+	}
+	key := lower(db.Name()) + "." + schema + "." + lower(name.name)
+	if p := s.inst.registry.procedures[key]; p != nil {
+		return p, db
+	}
+	if db.Info().Distributor {
+		if p := s.inst.registry.procedures["distribution."+schema+"."+lower(name.name)]; p != nil {
+			return p, db
+		}
+	}
+	if schema == "dbo" || schema == "sys" {
+		return s.inst.registry.procedures[lower(name.name)], db
+	}
+	return nil, nil
+}
+
+// executeRemote is EXEC server.database.schema.procedure.
+func (s *Session) executeRemote(ctx context.Context, name objectName, args []argument, w tds.Writer) error {
+	if s.inst.registry.remote == nil {
+		return sqlerr.New(7202, 2, name.server)
+	}
+	var text strings.Builder
+	text.WriteString("EXEC ")
+	local := name
+	local.server = ""
+	parts := []string{local.database, local.schema, local.name}
+	for len(parts) > 1 && parts[0] == "" {
+		parts = parts[1:]
+	}
+	for i, p := range parts {
+		if i > 0 {
+			text.WriteString(".")
+		}
+		if p != "" {
+			text.WriteString(quoteName(p))
+		}
+	}
+	for i, a := range args {
+		if i > 0 {
+			text.WriteString(",")
+		}
+		text.WriteString(" ")
+		if a.name != "" {
+			text.WriteString(a.name + " = ")
+		}
+		lit, err := literalText(a.value, a.typ)
+		if err != nil {
+			return err
+		}
+		text.WriteString(lit)
+	}
+	return s.inst.registry.remote.Execute(ctx, s, name.server, text.String(), w)
+}
+
+func quoteName(s string) string { return "[" + strings.ReplaceAll(s, "]", "]]") + "]" }
+
+// literalText writes a value as a T-SQL literal.
+func literalText(v any, t sqltype.Type) (string, error) {
+	if v == nil {
+		return "NULL", nil
+	}
+	style := 0
+	if t.Kind.IsBinary() {
+		style = 1
+	}
+	if t.Kind.IsTemporal() {
+		style = 126
+	}
+	if t.Kind == sqltype.Float || t.Kind == sqltype.Real {
+		style = 3
+	}
+	out, e := sqltype.Convert(v, t, sqltype.NVarCharMax, style, sqltype.Explicit)
+	if e != nil {
+		return "", e
+	}
+	text, _ := out.(string)
+	if t.Kind.IsNumeric() || t.Kind.IsBinary() {
+		return text, nil
+	}
+	return "N'" + strings.ReplaceAll(text, "'", "''") + "'", nil
+}
+
+// runModule executes a user's procedure.
+func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []argument, w tds.Writer) (int32, error) {
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		return 0, perr
+	}
+	m := partsOf(node)
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest, trancount: s.count}
+	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
+	if err != nil {
+		return 0, err
+	}
+	before := s.db
+	if db := s.inst.DatabaseByID(space); db != nil {
+		s.db = db
+	}
+	s.frames = append(s.frames, f)
+	s.nest++
+	line := s.line
+	err = s.statements(ctx, listOf(m.body), w)
+	s.popFrame()
+	s.db, s.line = before, line
+	if errors.Is(err, errReturn) {
+		err = nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for a, v := range bound {
+		if args[a].output != nil {
+			out, e := sqltype.Convert(v.value, v.typ, args[a].output.typ, 0, sqltype.Implicit)
+			if e != nil {
+				return 0, e
+			}
+			args[a].output.value = out
+		}
+	}
+	if s.count != f.trancount && s.insertExec == nil {
+		e := sqlerr.New(266, 2, f.trancount, s.count)
+		e.Procedure = o.Name
+		if s.tryDepth == 0 {
+			if err := w.Message(e); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return f.status, nil
+}
+
+// bindArguments makes a procedure's parameters its variables. It returns the variable of each argument.
+func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.ProcedureParameter, args []argument, f *frame) (map[int]*variable, error) {
+	bound := map[int]*variable{}
+	byName := map[string]int{}
+	for i, p := range params {
+		byName[lower(p.VariableName.Value)] = i
+	}
+	given := map[int]int{}
+	for i, a := range args {
+		at := i
+		if a.name != "" {
+			n, ok := byName[lower(a.name)]
+			if !ok {
+				return nil, sqlerr.New(8145, 2, a.name, proc)
+			}
+			at = n
+		}
+		if at >= len(params) {
+			if len(params) == 0 {
+				return nil, sqlerr.New(8146, 2, proc)
+			}
+			return nil, sqlerr.New(8144, 2, proc)
+		}
+		if _, twice := given[at]; twice {
+			return nil, sqlerr.New(8143, 1, params[at].VariableName.Value)
+		}
+		given[at] = i
+	}
+	for i, p := range params {
+		t, e := dataTypeOf(p.DataType, false)
+		if e != nil {
+			alias := (*sqltype.Type)(nil)
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok {
+				alias = s.aliasType(ctx, nameOf(u.Name))
+			}
+			if alias == nil {
+				return nil, e
+			}
+			t = *alias
+		}
+		v := &variable{name: p.VariableName.Value, typ: t}
+		f.variables[lower(v.name)] = v
+		a, ok := given[i]
+		if !ok || args[a].isDefault {
+			if p.Value == nil {
+				return nil, sqlerr.New(201, 4, proc, p.VariableName.Value)
+			}
+			value, err := s.defaultArgument(ctx, p.Value, t)
+			if err != nil {
+				return nil, err
+			}
+			v.value = value
+			continue
+		}
+		if args[a].output != nil && !strings.EqualFold(p.Modifier, "Output") {
+			if !args[a].returned {
+				return nil, sqlerr.New(8162, 2, p.VariableName.Value)
+			}
+		}
+		value, e := sqltype.Convert(args[a].value, args[a].typ, t, 0, sqltype.Implicit)
+		if e != nil {
+			if e.Number == 245 || e.Number == 8169 || e.Number == 241 {
+				return nil, sqlerr.New(8114, 1, args[a].typ.Kind, t.Kind)
+			}
+			copied := *e
+			return nil, &copied
+		}
+		v.value = value
+		bound[a] = v
+	}
+	return bound, nil
+}
+
+func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+	if id, ok := node.(*ast.IdentifierLiteral); ok {
+		v, e := sqltype.Convert(id.Value, sqltype.NVarCharMax, t, 0, sqltype.Implicit)
+		if e != nil {
+			return nil, e
+		}
+		return v, nil
+	}
+	return s.evaluate(ctx, node, t)
+}
+
+// insertTarget collects the rows of INSERT ... EXEC.
+type insertTarget struct {
+	tds.Writer
+	columns []tds.Column
+	rows    [][]any
+	types   [][]tds.Column
+}
+
+func (t *insertTarget) Columns(cols []tds.Column) error { t.columns = cols; return nil }
+
+func (t *insertTarget) Row(values []any) error {
+	t.rows = append(t.rows, append([]any(nil), values...))
+	t.types = append(t.types, t.columns)
+	return nil
+}
+
+func (t *insertTarget) Done(int64) error { return nil }
+
+func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src *ast.ExecuteInsertSource, w tds.Writer) error {
+	if s.insertExec != nil {
+		return sqlerr.New(8164, 1)
+	}
+	target := &insertTarget{Writer: w}
+	s.insertExec = target
+	err := s.executeSpecification(ctx, src.Execute, target)
+	s.insertExec = nil
+	if err != nil {
+		return err
+	}
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var obj *Object
+	var columns []*Column
+	if e := bindSafely(func() {
+		var sch *schema
+		space, sch, obj, _ = b.writable(n.InsertSpecification.Target, "INSERT")
+		columns = b.insertColumns(n.InsertSpecification.Columns, obj, b.dmlPlan("INSERT", space, sch, obj))
+	}); e != nil {
+		return e
+	}
+	count := int64(0)
+	for i := 0; i < len(target.rows); {
+		j := i
+		for j < len(target.rows) && sameColumns(target.types[i], target.types[j]) {
+			j++
+		}
+		if len(target.types[i]) != len(columns) {
+			return sqlerr.New(213, 7)
+		}
+		n, err := s.insertValues(ctx, space, obj, columns, target.types[i], target.rows[i:j], false)
+		if err != nil {
+			return err
+		}
+		count += n
+		i = j
+	}
+	s.rowCount = count
+	return w.Done(s.shown(count))
+}
+
+func sameColumns(a, b []tds.Column) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Type != b[i].Type {
+			return false
+		}
+	}
+	return true
+}
+
+// statementText is what a statement of the running batch looks like in its source.
+func (s *Session) statementText(node ast.Statement) string {
+	if f := s.frame(); f != nil && f.batch != nil {
+		return f.batch.Statement(node).Text
+	}
+	return ""
+}

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// from binds a FROM clause; its sources are added to sc.
+func (b *binder) from(sc *scope, refs []ast.TableReference) string {
+	parts := make([]string, len(refs))
+	for i, r := range refs {
+		parts[i] = b.table(sc, r)
+	}
+	seen := map[string]bool{}
+	for _, src := range sc.sources {
+		key := lower(src.database + "." + src.schema + "." + src.alias)
+		if src.alias != "" && seen[key] {
+			b.fail(1013, src.alias, src.alias)
+		}
+		seen[key] = true
+	}
+	return strings.Join(parts, ", ")
+}
+
+// table binds one table reference and returns its SQL.
+func (b *binder) table(sc *scope, ref ast.TableReference) string {
+	switch n := ref.(type) {
+	case *ast.NamedTableReference:
+		return b.namedTable(sc, n)
+	case *ast.QualifiedJoin:
+		return b.join(sc, n)
+	case *ast.UnqualifiedJoin:
+		return b.unqualifiedJoin(sc, n)
+	case *ast.JoinParenthesisTableReference:
+		return "(" + b.table(sc, n.Join) + ")"
+	case *ast.QueryDerivedTable:
+		inner := &scope{parent: sc.parent}
+		q := b.query(inner, n.QueryExpression, queryOptions{subquery: true})
+		return b.derived(sc, q, aliasOf(n.Alias), n.Columns, "")
+	case *ast.InlineDerivedTable:
+		return b.derived(sc, b.values(sc, n.RowValues), aliasOf(n.Alias), n.Columns, "")
+	case *ast.VariableTableReference:
+		return b.tableVariable(sc, n)
+	case *ast.SchemaObjectFunctionTableReference:
+		return b.tableFunction(sc, nameOf(n.SchemaObject), n.Parameters, aliasOf(n.Alias), n.Columns)
+	case *ast.GlobalFunctionTableReference:
+		return b.tableFunction(sc, objectName{name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+	case *ast.BuiltInFunctionTableReference:
+		return b.tableFunction(sc, objectName{schema: "sys", name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+	case *ast.OpenQueryTableReference:
+		return b.openQuery(sc, n)
+	}
+	b.refuse(fmt.Sprintf("The table reference %s", strings.TrimPrefix(fmt.Sprintf("%T", ref), "*ast.")))
+	return ""
+}
+
+func aliasOf(id *ast.Identifier) string {
+	if id == nil {
+		return ""
+	}
+	return id.Value
+}
+
+func (b *binder) nextAlias() string {
+	b.aliases++
+	return fmt.Sprintf("s%d", b.aliases)
+}
+
+func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
+	words := map[string]string{"Inner": "JOIN", "LeftOuter": "LEFT JOIN", "RightOuter": "RIGHT JOIN", "FullOuter": "FULL JOIN"}
+	word, ok := words[n.QualifiedJoinType]
+	if !ok {
+		b.refuse("The join " + n.QualifiedJoinType)
+	}
+	left := b.table(sc, n.FirstTableReference)
+	before := len(sc.sources)
+	right := b.table(sc, n.SecondTableReference)
+	if n.QualifiedJoinType != "Inner" {
+		for i, src := range sc.sources {
+			if (i >= before) == (n.QualifiedJoinType == "LeftOuter") || n.QualifiedJoinType == "FullOuter" {
+				for _, c := range src.columns {
+					c.nullable = true
+				}
+			}
+		}
+	}
+	on := b.predicate(sc, n.SearchCondition)
+	return left + " " + word + " " + right + " ON " + on.sql
+}
+
+func (b *binder) unqualifiedJoin(sc *scope, n *ast.UnqualifiedJoin) string {
+	left := b.table(sc, n.FirstTableReference)
+	switch n.UnqualifiedJoinType {
+	case "CrossJoin":
+		return left + " JOIN " + b.table(sc, n.SecondTableReference) + " ON 1"
+	case "CrossApply", "OuterApply":
+		word := " JOIN "
+		if n.UnqualifiedJoinType == "OuterApply" {
+			word = " LEFT JOIN "
+		}
+		switch n.SecondTableReference.(type) {
+		case *ast.SchemaObjectFunctionTableReference, *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference:
+			return left + word + b.table(sc, n.SecondTableReference) + " ON 1"
+		}
+	}
+	b.refuse("CROSS APPLY and OUTER APPLY of anything but a system table function")
+	return ""
+}
+
+// derived makes a source of a query.
+func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Identifier, schema string) string {
+	src := &source{alias: alias, sqlite: b.nextAlias(), schema: schema}
+	if len(names) > 0 && len(names) != len(q.outputs) {
+		if len(names) > len(q.outputs) {
+			b.fail(8159, alias)
+		}
+		b.fail(8158, alias)
+	}
+	seen := map[string]bool{}
+	for i, o := range q.outputs {
+		name := o.name
+		if len(names) > 0 {
+			name = names[i].Value
+		}
+		if name == "" {
+			b.fail(8155, i+1, alias)
+		}
+		if seen[lower(name)] {
+			b.fail(8156, name, alias)
+		}
+		seen[lower(name)] = true
+		t := o.expr.typ
+		if o.expr.null {
+			t = sqltype.IntType
+		}
+		var col *Column
+		if o.expr.column != nil && o.expr.column.column != nil {
+			col = o.expr.column.column
+		}
+		src.addColumn(name, src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr.collation, col)
+	}
+	sc.add(src)
+	return "(" + q.sql + ") AS " + src.sqlite
+}
+
+// values is a table value constructor: (VALUES (1, 'a'), (2, 'b')).
+func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
+	var q boundQuery
+	bound := make([][]expr, len(rows))
+	for i, r := range rows {
+		bound[i] = b.scalars(&scope{parent: sc.parent}, r.ColumnValues)
+		if len(bound[i]) != len(bound[0]) {
+			b.fail(10709)
+		}
+	}
+	texts := make([][]string, len(rows))
+	for c := range bound[0] {
+		column := make([]expr, len(rows))
+		for r := range bound {
+			column[r] = bound[r][c]
+		}
+		list, t := b.unifyResults(column...)
+		e := expr{sql: columnName(int32(c + 1)), typ: t}
+		if t.Kind.IsCharacter() {
+			e.collation = b.collate("VALUES", column...)
+		}
+		for r := range list {
+			e.nullable = e.nullable || list[r].nullable
+			text := list[r].sql
+			if r == 0 {
+				text += fmt.Sprintf(" AS c%d", c+1)
+			}
+			texts[r] = append(texts[r], text)
+		}
+		q.outputs = append(q.outputs, output{expr: e})
+	}
+	selects := make([]string, len(rows))
+	for r := range texts {
+		selects[r] = "SELECT " + strings.Join(texts[r], ", ")
+	}
+	q.sql = strings.Join(selects, " UNION ALL ")
+	return q
+}
+
+// namedTable binds a table, view, synonym or common table expression by its name.
+func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
+	name := nameOf(n.SchemaObject)
+	if n.TableSampleClause != nil || n.TemporalClause != nil {
+		b.refuse("TABLESAMPLE and FOR SYSTEM_TIME")
+	}
+	b.hints(n.TableHints)
+	if name.server != "" {
+		return b.remoteTable(sc, name, aliasOf(n.Alias))
+	}
+	if name.schema == "" && name.database == "" {
+		if c := b.findCTE(name.name); c != nil {
+			return b.cteSource(sc, c, aliasOf(n.Alias))
+		}
+	}
+	return b.tableByName(sc, name, aliasOf(n.Alias))
+}
+
+func (b *binder) hints(hints []ast.TableHintType) {
+	for _, h := range hints {
+		if t, ok := h.(*ast.TableHint); ok {
+			switch strings.ToUpper(t.HintKind) {
+			case "UPDLOCK", "XLOCK", "TABLOCKX", "HOLDLOCK", "SERIALIZABLE", "REPEATABLEREAD":
+				b.locks = true
+			}
+		}
+	}
+}
+
+func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
+	space, sch, obj := b.resolve(name)
+	if obj == nil {
+		if sql := b.systemView(sc, name, alias); sql != "" {
+			return sql
+		}
+		b.fail(208, name.String())
+	}
+	switch obj.Kind {
+	case kindTable:
+		b.require("SELECT", space, sch, obj)
+		return b.baseTable(sc, space, sch, obj, alias, name)
+	case kindView:
+		b.require("SELECT", space, sch, obj)
+		return b.view(sc, space, obj, alias, name)
+	case kindSynonym:
+		if b.depth++; b.depth > 32 {
+			b.fail(217, 32)
+		}
+		defer func() { b.depth-- }()
+		if alias == "" {
+			alias = obj.Name
+		}
+		return b.tableByName(sc, splitName(obj.Target), alias)
+	}
+	b.fail(208, name.String())
+	return ""
+}
+
+// baseTable adds a table as a source.
+func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, alias string, name objectName) string {
+	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space}
+	if alias == "" {
+		src.alias, src.schema, src.database = name.name, sch.schemaName(obj), name.database
+		if src.database == "" && space > 0 {
+			src.database = b.s.db.Name()
+		}
+	}
+	b.used[space] = true
+	for _, c := range obj.Table.Columns {
+		if c.Computed != "" {
+			b.computedColumn(src, c)
+			continue
+		}
+		src.addColumn(c.Name, src.sqlite+"."+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+	}
+	sc.add(src)
+	if space == b.home {
+		return "main." + obj.storageName() + " AS " + src.sqlite
+	}
+	b.needs = append(b.needs, need{space: space, version: sch.version, object: obj})
+	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.version), obj.storageName(), src.sqlite)
+}
+
+// computedColumn adds a column that is computed from the others of its source.
+func (b *binder) computedColumn(src *source, c *Column) {
+	node := parseExpression(c.Computed)
+	if node == nil {
+		b.fail(207, c.Name)
+	}
+	inner := &scope{sources: []*source{src}}
+	e := b.scalar(inner, node)
+	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
+	src.addColumn(c.Name, e.sql, c.Type, true, c.collationKey(), c)
+}
+
+// view expands a view's definition.
+func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name objectName) string {
+	if b.depth++; b.depth > 32 {
+		b.fail(217, 32)
+	}
+	defer func() { b.depth-- }()
+	def, names := viewDefinition(obj)
+	if def == nil {
+		b.fail(4413, obj.Name)
+	}
+	outerCTEs := b.ctes
+	defer func() { b.ctes = outerCTEs }()
+	b.ctes = nil
+	if def.WithCtesAndXmlNamespaces != nil {
+		b.with(def.WithCtesAndXmlNamespaces)
+	}
+	restore := b.inDatabase(space)
+	defer restore()
+	q := b.query(&scope{}, def.QueryExpression, queryOptions{})
+	if alias == "" {
+		alias = obj.Name
+	}
+	return b.derived(sc, q, alias, names, name.schema)
+}
+
+// systemView binds a catalog view, DMV or other registered view; empty when there is none of that name.
+func (b *binder) systemView(sc *scope, name objectName, alias string) string {
+	v := b.s.findView(name)
+	if v == nil {
+		return ""
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	if alias == "" {
+		src.alias, src.schema, src.database = v.Name, v.Schema, name.database
+	}
+	for i, c := range v.Columns {
+		collation := ""
+		if c.Type.Kind.IsCharacter() {
+			collation = "tsql_ci_as"
+		}
+		src.addColumn(c.Name, src.sqlite+"."+columnName(int32(i+1)), c.Type, c.Nullable, collation, nil)
+	}
+	sc.add(src)
+	key := lower(v.Database + "." + v.Schema + "." + v.Name)
+	if name.database != "" && !strings.EqualFold(name.database, b.s.db.Name()) {
+		key += "@" + lower(name.database)
+	}
+	b.needs = append(b.needs, need{view: key, columns: v.Columns})
+	return "temp.v_" + identifierSafe(key) + " AS " + src.sqlite
+}
+
+// tableFunction binds a system table function with its arguments.
+func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	schema := name.schema
+	if schema == "" {
+		schema = "sys"
+	}
+	key := lower(schema + "." + name.name)
+	f := b.s.inst.registry.tableFunctions[key]
+	if f == nil {
+		return b.userTableFunction(sc, name, args, alias, names)
+	}
+	if len(args) < len(f.Parameters) {
+		b.fail(313, name.String())
+	}
+	if len(args) > len(f.Parameters) {
+		b.fail(8144, name.String())
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	if alias == "" {
+		src.alias, src.schema = f.Name, f.Schema
+	}
+	var terms []string
+	for i, a := range args {
+		e := expr{sql: "NULL"}
+		if _, isDefault := a.(*ast.DefaultLiteral); !isDefault {
+			e = b.convert(b.scalar(sc, a), f.Parameters[i], sqltype.Implicit, 0, false)
+		}
+		terms = append(terms, e.sql)
+	}
+	for i, c := range f.Columns {
+		collation := ""
+		if c.Type.Kind.IsCharacter() {
+			collation = "tsql_ci_as"
+		}
+		cname := c.Name
+		if len(names) == len(f.Columns) {
+			cname = names[i].Value
+		}
+		src.addColumn(cname, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, collation, nil)
+	}
+	sc.add(src)
+	b.needs = append(b.needs, need{view: key, args: len(args), columns: f.Columns})
+	if len(terms) == 0 {
+		return "temp.v_" + identifierSafe(key) + " AS " + src.sqlite
+	}
+	// SQLite takes arguments in parentheses for the hidden columns.
+	return "temp.v_" + identifierSafe(key) + "(" + strings.Join(terms, ", ") + ") AS " + src.sqlite
+}
+
+// resultColumn is an output as a client sees it.
+func resultColumn(o output) tds.Column {
+	c := tds.Column{Name: o.name, Type: o.expr.typ, Nullable: o.expr.nullable || o.expr.null}
+	if o.expr.null {
+		c.Type, c.Nullable = sqltype.IntType, true
+	}
+	if o.expr.column != nil && o.expr.column.column != nil {
+		c.Identity = o.expr.column.column.Identity != nil
+	}
+	return c
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// dateParts are the names of parts of dates and their abbreviations
+// (docs/t-sql/functions/datepart-transact-sql.md).
+var dateParts = map[string]string{
+	"year": "year", "yy": "year", "yyyy": "year", "quarter": "quarter", "qq": "quarter", "q": "quarter",
+	"month": "month", "mm": "month", "m": "month", "dayofyear": "dayofyear", "dy": "dayofyear", "y": "dayofyear",
+	"day": "day", "dd": "day", "d": "day", "week": "week", "wk": "week", "ww": "week", "weekday": "weekday", "dw": "weekday", "w": "weekday",
+	"hour": "hour", "hh": "hour", "minute": "minute", "mi": "minute", "n": "minute", "second": "second", "ss": "second", "s": "second",
+	"millisecond": "millisecond", "ms": "millisecond", "microsecond": "microsecond", "mcs": "microsecond",
+	"nanosecond": "nanosecond", "ns": "nanosecond", "tzoffset": "tzoffset", "tz": "tzoffset", "iso_week": "iso_week", "isowk": "iso_week", "isoww": "iso_week",
+}
+
+func init() {
+	dt := []sqltype.Type{sqltype.DateTime2Type}
+	part := func(name string) *builtinFunction {
+		return &builtinFunction{min: 1, max: 1, params: dt, typ: intT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			return datePart(name, a[0].(time.Time)), nil
+		}}
+	}
+	addBuiltins(map[string]*builtinFunction{
+		"year": part("year"), "month": part("month"), "day": part("day"),
+		"dateadd": {min: 3, max: 3, pure: true, run: dateAdd},
+		"datediff": {min: 3, max: 3, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			n := dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time))
+			if n != int64(int32(n)) {
+				return nil, sqlerr.New(535, 0, "datediff", "datediff")
+			}
+			return n, nil
+		}},
+		"datediff_big": {min: 3, max: 3, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time)), nil
+		}},
+		"datepart": {min: 2, max: 2, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			return datePart(a[0].(string), a[1].(time.Time)), nil
+		}},
+		"datename": {min: 2, max: 2, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			t := a[1].(time.Time)
+			switch a[0].(string) {
+			case "month":
+				return t.Month().String(), nil
+			case "weekday":
+				return t.Weekday().String(), nil
+			case "tzoffset":
+				return t.Format("-07:00"), nil
+			}
+			return strconv.FormatInt(datePart(a[0].(string), t), 10), nil
+		}},
+		"datetrunc": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return truncateTime(a[0].(string), a[1].(time.Time)), nil
+		}},
+		"eomonth": {min: 1, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, intT}, typ: sqltype.Type{Kind: sqltype.Date}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				t, add := a[0].(time.Time), 0
+				if len(a) > 1 {
+					add = int(integer(a[1]))
+				}
+				return time.Date(t.Year(), t.Month()+time.Month(add)+1, 0, 0, 0, 0, 0, time.UTC), nil
+			}},
+		"isdate": {min: 1, max: 1, params: []sqltype.Type{nmax}, typ: intT, nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			s, ok := a[0].(string)
+			if !ok || strings.TrimSpace(s) == "" {
+				return int64(0), nil
+			}
+			if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, 0, sqltype.Explicit); err != nil {
+				return int64(0), nil
+			}
+			return int64(1), nil
+		}},
+		"datefromparts": {min: 3, max: 3, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.Date}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "date") }},
+		"datetimefromparts": {min: 7, max: 7, params: []sqltype.Type{intT}, typ: sqltype.DateTimeType, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime") }},
+		"datetime2fromparts": {min: 8, max: 8, params: []sqltype.Type{intT}, typ: sqltype.DateTime2Type, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime2") }},
+		"switchoffset": {min: 2, max: 2, params: []sqltype.Type{{Kind: sqltype.DateTimeOffset, Scale: 7}, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := zoneOf(a[1].(string))
+				if err != nil {
+					return nil, err
+				}
+				return a[0].(time.Time).In(zone), nil
+			}},
+		"todatetimeoffset": {min: 2, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := zoneOf(a[1].(string))
+				if err != nil {
+					return nil, err
+				}
+				return inZone(a[0].(time.Time), zone), nil
+			}},
+		"at_time_zone": {min: 2, max: 2, params: []sqltype.Type{anyType, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			zone, err := zoneOf(a[1].(string))
+			t, ok := a[0].(time.Time)
+			if err != nil || !ok {
+				return nil, sqlerr.New(9820, 1, a[1])
+			}
+			if e.types[0].Kind == sqltype.DateTimeOffset {
+				return t.In(zone), nil
+			}
+			return inZone(t, zone), nil
+		}},
+		"datetime_add":      {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, 1) }},
+		"datetime_subtract": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, -1) }},
+	})
+}
+
+func inZone(t time.Time, zone *time.Location) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+}
+
+func zoneOf(s string) (*time.Location, *sqlerr.Error) {
+	if strings.EqualFold(s, "utc") {
+		return time.UTC, nil
+	}
+	if t, err := time.Parse("-07:00", s); err == nil {
+		_, offset := t.Zone()
+		return time.FixedZone("", offset), nil
+	}
+	return nil, sqlerr.New(9812, 0, s)
+}
+
+var day1900 = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func datetimeSum(e *evaluation, a []any, sign int64) (any, *sqlerr.Error) {
+	base := sqltype.Ticks(day1900)
+	n := sqltype.Ticks(a[0].(time.Time)) + sign*(sqltype.Ticks(a[1].(time.Time))-base)
+	return e.fit(sqltype.FromTicks(n), sqltype.DateTimeType)
+}
+
+func datePart(part string, t time.Time) int64 {
+	switch part {
+	case "year":
+		return int64(t.Year())
+	case "quarter":
+		return int64(t.Month()-1)/3 + 1
+	case "month":
+		return int64(t.Month())
+	case "dayofyear":
+		return int64(t.YearDay())
+	case "day":
+		return int64(t.Day())
+	case "week":
+		first := time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+		return int64(t.YearDay()+int(first.Weekday())-1)/7 + 1
+	case "weekday":
+		return int64(t.Weekday()) + 1
+	case "hour":
+		return int64(t.Hour())
+	case "minute":
+		return int64(t.Minute())
+	case "second":
+		return int64(t.Second())
+	case "millisecond":
+		return int64(t.Nanosecond() / 1e6)
+	case "microsecond":
+		return int64(t.Nanosecond() / 1e3)
+	case "nanosecond":
+		return int64(t.Nanosecond())
+	case "tzoffset":
+		_, offset := t.Zone()
+		return int64(offset / 60)
+	case "iso_week":
+		_, w := t.ISOWeek()
+		return int64(w)
+	}
+	return 0
+}
+
+func dateAdd(e *evaluation, a []any) (any, *sqlerr.Error) {
+	n, t := integer(a[1]), a[2].(time.Time)
+	months := map[string]int64{"year": 12, "quarter": 3, "month": 1}
+	var out time.Time
+	switch part := a[0].(string); {
+	case months[part] > 0:
+		out = addMonths(t, n*months[part])
+	case part == "day" || part == "dayofyear" || part == "weekday":
+		out = t.AddDate(0, 0, int(n))
+	case part == "week":
+		out = t.AddDate(0, 0, int(n*7))
+	default:
+		unit, ok := timeUnits[part]
+		if !ok {
+			return nil, sqlerr.New(9810, 1, part, "dateadd", e.types[2].Kind)
+		}
+		if part == "nanosecond" {
+			out = t.Add(time.Duration(n))
+		} else {
+			out = sqltype.FromTicks(sqltype.Ticks(t) + n*unit).In(t.Location())
+		}
+	}
+	v, err := sqltype.FitTime(out, e.types[2], e.result)
+	if err != nil || out.Year() > 9999 || out.Year() < 1 {
+		return nil, sqlerr.New(517, 1, e.result.Kind)
+	}
+	return v, nil
+}
+
+// timeUnits are parts of a day in units of 100 ns.
+var timeUnits = map[string]int64{"hour": 36e9, "minute": 6e8, "second": 1e7, "millisecond": 1e4, "microsecond": 10, "nanosecond": 1}
+
+// addMonths keeps the day, or takes the last one of a shorter month.
+func addMonths(t time.Time, n int64) time.Time {
+	total := int64(t.Year())*12 + int64(t.Month()) - 1 + n
+	year, month := int(total/12), time.Month(total%12+1)
+	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	return time.Date(year, month, min(t.Day(), last), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+}
+
+// dateDiff counts the boundaries of a part between two times.
+func dateDiff(part string, from, to time.Time) int64 {
+	from, to = from.UTC(), to.UTC()
+	switch part {
+	case "year":
+		return int64(to.Year() - from.Year())
+	case "quarter":
+		return int64(to.Year()-from.Year())*4 + datePart("quarter", to) - datePart("quarter", from)
+	case "month":
+		return int64(to.Year()-from.Year())*12 + int64(to.Month()-from.Month())
+	case "day", "dayofyear", "weekday":
+		return floorTicks(to, 864e9) - floorTicks(from, 864e9)
+	case "week":
+		// 0001-01-01 was a Monday; weeks begin on Sunday.
+		return (floorTicks(to, 864e9)+1)/7 - (floorTicks(from, 864e9)+1)/7
+	case "iso_week":
+		return floorTicks(to, 864e9)/7 - floorTicks(from, 864e9)/7
+	case "nanosecond":
+		return (sqltype.Ticks(to) - sqltype.Ticks(from)) * 100
+	}
+	unit := timeUnits[part]
+	if unit == 0 {
+		return 0
+	}
+	return floorTicks(to, unit) - floorTicks(from, unit)
+}
+
+func floorTicks(t time.Time, unit int64) int64 { return sqltype.Ticks(t) / unit }
+
+func truncateTime(part string, t time.Time) time.Time {
+	y, m, d := t.Date()
+	switch part {
+	case "year":
+		m, d = 1, 1
+	case "quarter":
+		m, d = time.Month((int(m)-1)/3*3+1), 1
+	case "month":
+		d = 1
+	case "week":
+		d -= int(t.Weekday())
+	case "iso_week":
+		d -= (int(t.Weekday()) + 6) % 7
+	case "hour":
+		return t.Truncate(time.Hour)
+	case "minute":
+		return t.Truncate(time.Minute)
+	case "second":
+		return t.Truncate(time.Second)
+	case "millisecond":
+		return t.Truncate(time.Millisecond)
+	case "microsecond":
+		return t.Truncate(time.Microsecond)
+	}
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}
+
+func fromParts(a []any, name string) (any, *sqlerr.Error) {
+	n := make([]int, 8)
+	for i, v := range a {
+		n[i] = int(integer(v))
+	}
+	nanos := n[6]
+	if name == "datetime" {
+		nanos = n[6] * 1e6
+	}
+	if name == "datetime2" {
+		for i := n[7]; i < 9; i++ {
+			nanos *= 10
+		}
+	}
+	t := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], nanos, time.UTC)
+	if t.Year() != n[0] || int(t.Month()) != n[1] || t.Day() != n[2] || t.Hour() != n[3] || t.Minute() != n[4] || t.Second() != n[5] || n[0] < 1 || n[0] > 9999 {
+		return nil, sqlerr.New(289, 1, name)
+	}
+	return t, nil
+}
+
+// formatDatePattern writes a date in a .NET pattern such as yyyy-MM-dd HH:mm:ss.
+func formatDatePattern(v any, pattern string) (any, *sqlerr.Error) {
+	t, ok := v.(time.Time)
+	if !ok {
+		return nil, nil
+	}
+	switch pattern {
+	case "d":
+		pattern = "MM/dd/yyyy"
+	case "D":
+		pattern = "dddd, dd MMMM yyyy"
+	case "s":
+		pattern = "yyyy-MM-ddTHH:mm:ss"
+	}
+	hour12 := t.Hour() % 12
+	if hour12 == 0 {
+		hour12 = 12
+	}
+	half := "AM"
+	if t.Hour() >= 12 {
+		half = "PM"
+	}
+	var out strings.Builder
+	for i := 0; i < len(pattern); {
+		n := 1
+		for i+n < len(pattern) && pattern[i+n] == pattern[i] {
+			n++
+		}
+		switch c := pattern[i]; c {
+		case 'y':
+			if n >= 4 {
+				fmt.Fprintf(&out, "%0*d", n, t.Year())
+			} else {
+				fmt.Fprintf(&out, "%0*d", n, t.Year()%100)
+			}
+		case 'M':
+			out.WriteString(pickName(n, int(t.Month()), t.Month().String()))
+		case 'd':
+			out.WriteString(pickName(n, t.Day(), t.Weekday().String()))
+		case 'H':
+			fmt.Fprintf(&out, "%0*d", n, t.Hour())
+		case 'h':
+			fmt.Fprintf(&out, "%0*d", n, hour12)
+		case 'm':
+			fmt.Fprintf(&out, "%0*d", n, t.Minute())
+		case 's':
+			fmt.Fprintf(&out, "%0*d", n, t.Second())
+		case 'f', 'F':
+			out.WriteString(fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)])
+		case 't':
+			out.WriteString(half[:min(n, 2)])
+		default:
+			out.WriteString(pattern[i : i+n])
+		}
+		i += n
+	}
+	return out.String(), nil
+}
+
+func pickName(n, number int, name string) string {
+	switch n {
+	case 1:
+		return strconv.Itoa(number)
+	case 2:
+		return fmt.Sprintf("%02d", number)
+	case 3:
+		return name[:3]
+	}
+	return name
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"hash"
+	"hash/crc32"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func init() {
+	float := func(f func(float64) float64) *builtinFunction {
+		return &builtinFunction{min: 1, max: 1, params: []sqltype.Type{floatT}, typ: floatT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			v := f(a[0].(float64))
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, sqlerr.New(3623, 1)
+			}
+			return v, nil
+		}}
+	}
+	exact := func(onInt func(int64) int64, onDecimal func(decimal.Decimal) decimal.Decimal, onFloat func(float64) float64) *builtinFunction {
+		return &builtinFunction{min: 1, max: 1, infer: numberLike, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			switch v := a[0].(type) {
+			case int64:
+				return onInt(v), nil
+			case bool:
+				return map[bool]int64{true: 1}[v], nil
+			case decimal.Decimal:
+				return e.fit(onDecimal(v), e.types[0])
+			}
+			f, err := sqltype.Convert(a[0], e.types[0], floatT, 0, sqltype.Explicit)
+			if err != nil {
+				return nil, err
+			}
+			return e.fit(onFloat(f.(float64)), floatT)
+		}}
+	}
+	same := func(n int64) int64 { return n }
+	addBuiltins(map[string]*builtinFunction{
+		"abs":     exact(abs64, decimal.Decimal.Abs, math.Abs),
+		"floor":   exact(same, decimal.Decimal.Floor, math.Floor),
+		"ceiling": exact(same, decimal.Decimal.Ceil, math.Ceil),
+		"sign": exact(func(n int64) int64 { return int64(decimal.NewFromInt(n).Sign()) },
+			func(d decimal.Decimal) decimal.Decimal { return decimal.NewFromInt(int64(d.Sign())) },
+			func(f float64) float64 { return float64(decimal.NewFromFloat(f).Sign()) }),
+		"sqrt": float(math.Sqrt), "exp": float(math.Exp), "log10": float(math.Log10), "sin": float(math.Sin), "cos": float(math.Cos),
+		"tan": float(math.Tan), "asin": float(math.Asin), "acos": float(math.Acos), "atan": float(math.Atan),
+		"cot":     float(func(f float64) float64 { return 1 / math.Tan(f) }),
+		"degrees": float(func(f float64) float64 { return f * 180 / math.Pi }), "radians": float(func(f float64) float64 { return f * math.Pi / 180 }),
+		"square": float(func(f float64) float64 { return f * f }),
+		"log": {min: 1, max: 2, params: []sqltype.Type{floatT}, typ: floatT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			v := math.Log(a[0].(float64))
+			if len(a) > 1 {
+				v /= math.Log(a[1].(float64))
+			}
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, sqlerr.New(3623, 1)
+			}
+			return v, nil
+		}},
+		"atn2": {min: 2, max: 2, params: []sqltype.Type{floatT}, typ: floatT, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				return math.Atan2(a[0].(float64), a[1].(float64)), nil
+			}},
+		"pi":    {typ: floatT, pure: true, run: func(*evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil }},
+		"power": {min: 2, max: 2, params: []sqltype.Type{anyType, floatT}, infer: numberLike, pure: true, run: power},
+		"round": {min: 2, max: 3, params: []sqltype.Type{anyType, intT, intT}, infer: numberLike, pure: true, run: round},
+		"rand": {min: 0, max: 1, params: []sqltype.Type{intT}, typ: floatT, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			if len(a) == 1 {
+				return rand.New(rand.NewPCG(uint64(integer(a[0])), 0)).Float64(), nil
+			}
+			return rand.Float64(), nil
+		}},
+		"newid":           {typ: sqltype.GUIDType, run: func(*evaluation, []any) (any, *sqlerr.Error) { return uuid.New(), nil }},
+		"newsequentialid": {typ: sqltype.GUIDType, run: func(*evaluation, []any) (any, *sqlerr.Error) { return sequentialID(), nil }},
+		"isnumeric": {min: 1, max: 1, typ: intT, nulls: true, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			if a[0] == nil {
+				return int64(0), nil
+			}
+			if e.types[0].Kind.IsNumeric() {
+				return int64(1), nil
+			}
+			s, ok := a[0].(string)
+			if !ok {
+				return int64(0), nil
+			}
+			if _, ok := sqltype.ParseNumber(s, true); ok && strings.TrimSpace(s) != "" {
+				return int64(1), nil
+			}
+			if _, err := sqltype.Convert(s, nmax, floatT, 0, sqltype.Explicit); err == nil && strings.TrimSpace(s) != "" {
+				return int64(1), nil
+			}
+			return int64(0), nil
+		}},
+		"checksum":        {min: 1, max: 254, typ: intT, nulls: true, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, true), nil }},
+		"binary_checksum": {min: 1, max: 254, typ: intT, nulls: true, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, false), nil }},
+		"hashbytes":       {min: 2, max: 2, params: []sqltype.Type{nmax, anyType}, typ: sqltype.VarBinaryOf(8000), pure: true, run: hashBytes},
+		"crypt_gen_random": {min: 1, max: 2, params: []sqltype.Type{intT, sqltype.VarBinaryMax}, typ: sqltype.VarBinaryOf(8000), run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			out := make([]byte, max(0, min(8000, integer(a[0]))))
+			for i := range out {
+				out[i] = byte(rand.Uint32())
+			}
+			return out, nil
+		}},
+		"greatest": {min: 1, max: 254, infer: unionType, nulls: true, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, 1) }},
+		"least":    {min: 1, max: 254, infer: unionType, nulls: true, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, -1) }},
+		"bit_count": {min: 1, max: 1, params: []sqltype.Type{bigT}, typ: bigT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			n := int64(0)
+			for u := uint64(integer(a[0])); u > 0; u &= u - 1 {
+				n++
+			}
+			return n, nil
+		}},
+	})
+}
+
+func unionType(types []sqltype.Type, _ []expr) sqltype.Type {
+	t := sqltype.Type{}
+	for _, x := range types {
+		t = sqltype.Union(t, x)
+	}
+	return t
+}
+
+func extreme(e *evaluation, a []any, sign int) (any, *sqlerr.Error) {
+	var best any
+	var bestRaw any
+	for i, v := range a {
+		if v == nil {
+			continue
+		}
+		x, err := e.fit(v, e.types[i])
+		if err != nil {
+			return nil, err
+		}
+		raw, encErr := sqltype.Encode(e.result, x)
+		if encErr != nil {
+			return nil, internalError(encErr)
+		}
+		if best == nil || compareRaw(raw, bestRaw)*sign > 0 {
+			best, bestRaw = x, raw
+		}
+	}
+	return best, nil
+}
+
+// compareRaw compares stored forms of one type.
+func compareRaw(a, b any) int {
+	switch x := a.(type) {
+	case int64:
+		y, _ := b.(int64)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+	case float64:
+		y, _ := b.(float64)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+	case string:
+		y, _ := b.(string)
+		return sqltype.CompareByKey("tsql_ci_as", x, y)
+	case []byte:
+		y, _ := b.([]byte)
+		return strings.Compare(string(x), string(y))
+	}
+	return 0
+}
+
+func power(e *evaluation, a []any) (any, *sqlerr.Error) {
+	f, err := sqltype.Convert(a[0], e.types[0], floatT, 0, sqltype.Explicit)
+	if err != nil {
+		return nil, err
+	}
+	v := math.Pow(f.(float64), a[1].(float64))
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, sqlerr.New(3623, 1)
+	}
+	if e.result.Kind.IsInteger() {
+		v = math.Trunc(v)
+		if math.Abs(v) > 9.2e18 || e.result.Kind == sqltype.Int && v != float64(int32(v)) {
+			return nil, sqlerr.New(232, 3, e.result.Kind, v)
+		}
+		return int64(v), nil
+	}
+	return e.fit(v, floatT)
+}
+
+func round(e *evaluation, a []any) (any, *sqlerr.Error) {
+	places := int32(integer(a[1]))
+	cut := len(a) > 2 && integer(a[2]) != 0
+	apply := func(d decimal.Decimal) decimal.Decimal {
+		if !cut {
+			return d.Round(places)
+		}
+		if places >= 0 {
+			return d.Truncate(places)
+		}
+		return d.Shift(places).Truncate(0).Shift(-places)
+	}
+	switch v := a[0].(type) {
+	case int64:
+		d := apply(decimal.NewFromInt(v))
+		if !fitsInteger(e.result.Kind, d.IntPart()) {
+			return nil, sqlerr.New(8115, 2, "expression", e.result.Kind)
+		}
+		return d.IntPart(), nil
+	case decimal.Decimal:
+		return e.fit(apply(v), e.types[0])
+	case bool:
+		return map[bool]int64{true: 1}[v], nil
+	}
+	f, err := sqltype.Convert(a[0], e.types[0], floatT, 0, sqltype.Explicit)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := apply(decimal.NewFromFloat(f.(float64))).Float64()
+	return out, nil
+}
+
+var sequence atomic.Uint64
+
+// sequentialID is a GUID greater than those before it in SQL Server's order.
+func sequentialID() uuid.UUID {
+	u := uuid.New()
+	n := sequence.Add(1)
+	for i := range 6 {
+		u[10+i] = byte(n >> (8 * (5 - i)))
+	}
+	return u
+}
+
+// checksum is CHECKSUM and BINARY_CHECKSUM: equal for equal values, not SQL Server's own numbers.
+func checksum(e *evaluation, a []any, fold bool) int64 {
+	h := crc32.NewIEEE()
+	for i, v := range a {
+		t := e.types[i]
+		if s, ok := v.(string); ok {
+			if fold {
+				s = strings.ToLower(strings.TrimRight(s, " "))
+			}
+			h.Write([]byte(s))
+		} else if v != nil {
+			if t.Kind.IsInteger() || t.Kind == sqltype.Bit {
+				t = bigT
+			}
+			raw, err := sqltype.Encode(t, v)
+			if err == nil {
+				h.Write([]byte(rawText(raw)))
+			}
+		}
+		h.Write([]byte{0xff, byte(i)})
+	}
+	return int64(int32(h.Sum32()))
+}
+
+func hashBytes(e *evaluation, a []any) (any, *sqlerr.Error) {
+	var h hash.Hash
+	switch strings.ToUpper(a[0].(string)) {
+	case "MD5":
+		h = md5.New()
+	case "SHA", "SHA1":
+		h = sha1.New()
+	case "SHA2_256":
+		h = sha256.New()
+	case "SHA2_512":
+		h = sha512.New()
+	default:
+		return nil, nil
+	}
+	switch v := a[1].(type) {
+	case []byte:
+		h.Write(v)
+	case string:
+		h.Write(sqltype.CharacterBytes(v, e.types[1]))
+	default:
+		return nil, sqlerr.New(8116, 1, e.types[1].Kind, 2, "hashbytes")
+	}
+	return h.Sum(nil), nil
+}

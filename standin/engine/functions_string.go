@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func stringFunction(min, max int, params []sqltype.Type, infer func([]sqltype.Type, []expr) sqltype.Type, run func(e *evaluation, a []any) (any, *sqlerr.Error)) *builtinFunction {
+	return &builtinFunction{min: min, max: max, params: params, infer: infer, pure: true, run: run}
+}
+
+func init() {
+	one := []sqltype.Type{anyType}
+	onText := func(f func(string) string) *builtinFunction {
+		return stringFunction(1, 1, one, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) { return f(text(a[0], e.types[0])), nil })
+	}
+	addBuiltins(map[string]*builtinFunction{
+		"len": {min: 1, max: 1, typ: intT, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			if b, ok := a[0].([]byte); ok {
+				return int64(len(b)), nil
+			}
+			return int64(sqltype.Length(strings.TrimRight(text(a[0], e.types[0]), " "))), nil
+		}},
+		"datalength": {min: 1, max: 1, typ: intT, pure: true, infer: func(t []sqltype.Type, _ []expr) sqltype.Type {
+			if t[0].Length == sqltype.MaxLength {
+				return bigT
+			}
+			return intT
+		}, run: func(e *evaluation, a []any) (any, *sqlerr.Error) { return dataLength(a[0], e.types[0]), nil }},
+		"upper": onText(strings.ToUpper), "lower": onText(strings.ToLower),
+		"ltrim": trimFunction(true, false), "rtrim": trimFunction(false, true), "trim": trimFunction(true, true),
+		"leading_trim": trimFunction(true, false), "trailing_trim": trimFunction(false, true),
+		"left": stringFunction(2, 2, []sqltype.Type{anyType, intT}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			if integer(a[1]) < 0 {
+				return nil, sqlerr.New(536, 1, "left")
+			}
+			return slice(a[0], e.types[0], 0, int(integer(a[1]))), nil
+		}),
+		"right": stringFunction(2, 2, []sqltype.Type{anyType, intT}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			n := int(integer(a[1]))
+			if n < 0 {
+				return nil, sqlerr.New(536, 1, "right")
+			}
+			total := units(a[0], e.types[0])
+			return slice(a[0], e.types[0], max(0, total-n), n), nil
+		}),
+		"substring": stringFunction(2, 3, []sqltype.Type{anyType, bigT, bigT}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			n := int64(1 << 31)
+			if len(a) > 2 {
+				n = integer(a[2])
+			}
+			if n < 0 {
+				return nil, sqlerr.New(537, 3)
+			}
+			return slice(a[0], e.types[0], int(integer(a[1]))-1, int(min(n, 1<<31))), nil
+		}),
+		"charindex": {min: 2, max: 3, params: []sqltype.Type{anyType, anyType, bigT}, typ: intT, pure: true, run: charIndex},
+		"patindex":  {min: 2, max: 2, params: []sqltype.Type{nmax, nmax}, typ: intT, pure: true, run: patIndex},
+		"replace": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, widened, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return replaceFold(text(a[0], e.types[0]), text(a[1], nmax), text(a[2], nmax)), nil
+		}),
+		"translate": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			from, to := []rune(text(a[1], nmax)), []rune(text(a[2], nmax))
+			if len(from) != len(to) {
+				return nil, sqlerr.New(9828, 1)
+			}
+			return strings.Map(func(r rune) rune {
+				for i, f := range from {
+					if f == r {
+						return to[i]
+					}
+				}
+				return r
+			}, text(a[0], e.types[0])), nil
+		}),
+		"stuff": stringFunction(4, 4, []sqltype.Type{anyType, intT, intT, nmax}, widened, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			s := text(a[0], e.types[0])
+			start, n := int(integer(a[1])), int(integer(a[2]))
+			if start < 1 || n < 0 || start > sqltype.Length(s) {
+				return nil, nil
+			}
+			return sqltype.Cut(s, start-1) + text(a[3], nmax) + sqltype.Slice(s, start-1+n, 1<<30), nil
+		}),
+		"replicate": stringFunction(2, 2, []sqltype.Type{anyType, intT}, widened, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			n := integer(a[1])
+			if n < 0 {
+				return nil, nil
+			}
+			s := text(a[0], e.types[0])
+			if e.result.Length != sqltype.MaxLength && len(s) > 0 {
+				n = min(n, int64(e.result.Length/max(1, sqltype.Length(s))+1))
+				return sqltype.Cut(strings.Repeat(s, int(n)), e.result.Length), nil
+			}
+			if n*int64(len(s)) > 1<<30 {
+				return nil, sqlerr.New(7119, 1)
+			}
+			return strings.Repeat(s, int(n)), nil
+		}),
+		"space": {min: 1, max: 1, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				if integer(a[0]) < 0 {
+					return nil, nil
+				}
+				return strings.Repeat(" ", int(min(integer(a[0]), 8000))), nil
+			}},
+		"reverse": onText(func(s string) string {
+			r := []rune(s)
+			for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+				r[i], r[j] = r[j], r[i]
+			}
+			return string(r)
+		}),
+		"ascii": {min: 1, max: 1, typ: intT, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			for _, r := range text(a[0], e.types[0]) {
+				return int64(sqltype.CP1252(r)), nil
+			}
+			return nil, nil
+		}},
+		"unicode": {min: 1, max: 1, params: []sqltype.Type{nmax}, typ: intT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			u := utf16.Encode([]rune(a[0].(string)))
+			if len(u) == 0 {
+				return nil, nil
+			}
+			return int64(u[0]), nil
+		}},
+		"char": {min: 1, max: 1, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.Char, Length: 1}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				if n := integer(a[0]); n >= 0 && n <= 255 {
+					return string(sqltype.FromCP1252(byte(n))), nil
+				}
+				return nil, nil
+			}},
+		"nchar": {min: 1, max: 1, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.NChar, Length: 1}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				if n := integer(a[0]); n >= 0 && n <= 65535 {
+					return string(rune(n)), nil
+				}
+				return nil, nil
+			}},
+		"quotename": {min: 1, max: 2, params: []sqltype.Type{nmax}, typ: sqltype.NVarCharOf(258), pure: true, run: quoteNameFunction},
+		"concat":    {min: 2, max: 254, infer: concatType, pure: true, nulls: true, run: concat},
+		"concat_ws": {min: 3, max: 254, infer: concatType, pure: true, nulls: true, run: concatWS},
+		"str":       {min: 1, max: 3, params: []sqltype.Type{floatT, intT, intT}, typ: sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, pure: true, run: str},
+		"format":    {min: 2, max: 3, params: []sqltype.Type{anyType, nmax, nmax}, typ: sqltype.NVarCharOf(4000), pure: true, run: format},
+		"parsename": {min: 2, max: 2, params: []sqltype.Type{nmax, intT}, typ: sqltype.Sysname, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			o := splitName(a[0].(string))
+			n := integer(a[1])
+			if n < 1 || n > 4 {
+				return nil, nil
+			}
+			part := []string{o.name, o.schema, o.database, o.server}[n-1]
+			if part == "" {
+				return nil, nil
+			}
+			return part, nil
+		}},
+		"string_escape": {min: 2, max: 2, params: []sqltype.Type{nmax, nmax}, typ: nmax, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			q := strconv.Quote(a[0].(string))
+			return strings.ReplaceAll(q[1:len(q)-1], `/`, `\/`), nil
+		}},
+		"soundex": {min: 1, max: 1, params: []sqltype.Type{nmax}, typ: sqltype.Type{Kind: sqltype.VarChar, Length: 4}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return soundex(a[0].(string)), nil }},
+		"difference": {min: 2, max: 2, params: []sqltype.Type{nmax, nmax}, typ: intT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			x, y := soundex(a[0].(string)), soundex(a[1].(string))
+			n := int64(0)
+			for i := range 4 {
+				if x[i] == y[i] {
+					n++
+				}
+			}
+			return n, nil
+		}},
+	})
+}
+
+func trimFunction(left, right bool) *builtinFunction {
+	return stringFunction(1, 2, []sqltype.Type{anyType, nmax}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		s, set := text(a[0], e.types[0]), " "
+		if len(a) > 1 {
+			// TRIM(characters FROM string) comes with the characters first.
+			set, s = text(a[0], e.types[0]), text(a[1], nmax)
+			if !(left && right) {
+				set, s = s, set
+			}
+		}
+		if left {
+			s = strings.TrimLeft(s, set)
+		}
+		if right {
+			s = strings.TrimRight(s, set)
+		}
+		return s, nil
+	})
+}
+
+func units(v any, t sqltype.Type) int {
+	if b, ok := v.([]byte); ok {
+		return len(b)
+	}
+	return sqltype.Length(text(v, t))
+}
+
+func slice(v any, t sqltype.Type, from, n int) any {
+	if b, ok := v.([]byte); ok {
+		if from < 0 {
+			n, from = n+from, 0
+		}
+		if from >= len(b) || n <= 0 {
+			return []byte{}
+		}
+		return b[from:min(len(b), from+n)]
+	}
+	return sqltype.Slice(text(v, t), from, n)
+}
+
+func dataLength(v any, t sqltype.Type) int64 {
+	switch x := v.(type) {
+	case string:
+		return int64(len(sqltype.CharacterBytes(x, t)))
+	case []byte:
+		return int64(len(x))
+	case uuid.UUID:
+		return 16
+	}
+	if t.Kind == sqltype.SQLVariant {
+		t = sqltype.TypeOf(v)
+	}
+	return int64(t.MaxBytes())
+}
+
+func charIndex(e *evaluation, a []any) (any, *sqlerr.Error) {
+	find, in := []rune(text(a[0], e.types[0])), []rune(text(a[1], e.types[1]))
+	start := 0
+	if len(a) > 2 {
+		start = max(0, int(integer(a[2]))-1)
+	}
+	if len(find) == 0 {
+		return int64(0), nil
+	}
+	for i := start; i+len(find) <= len(in); i++ {
+		same := true
+		for j := range find {
+			if !sameRune(in[i+j], find[j], "tsql_ci_as") {
+				same = false
+				break
+			}
+		}
+		if same {
+			return int64(i + 1), nil
+		}
+	}
+	return int64(0), nil
+}
+
+func patIndex(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	pattern, in := a[0].(string), []rune(a[1].(string))
+	anchored := !strings.HasPrefix(pattern, "%")
+	p := []rune(strings.TrimPrefix(pattern, "%"))
+	for i := 0; i <= len(in); i++ {
+		if likeRunes(in[i:], p, 0, "tsql_ci_as") {
+			return int64(i + 1), nil
+		}
+		if anchored {
+			break
+		}
+	}
+	return int64(0), nil
+}
+
+func replaceFold(s, old, with string) string {
+	if old == "" {
+		return s
+	}
+	lo, ln := strings.ToLower(s), strings.ToLower(old)
+	if len(lo) != len(s) || len(ln) != len(old) {
+		return strings.ReplaceAll(s, old, with)
+	}
+	var out strings.Builder
+	for {
+		i := strings.Index(lo, ln)
+		if i < 0 {
+			out.WriteString(s)
+			return out.String()
+		}
+		out.WriteString(s[:i] + with)
+		s, lo = s[i+len(old):], lo[i+len(old):]
+	}
+}
+
+func quoteNameFunction(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	s := a[0].(string)
+	if sqltype.Length(s) > 128 {
+		return nil, nil
+	}
+	open, end := "[", "]"
+	if len(a) > 1 {
+		q, _ := a[1].(string)
+		switch q {
+		case "'", `"`, "`":
+			open, end = q, q
+		case "(", ")":
+			open, end = "(", ")"
+		case "<", ">":
+			open, end = "<", ">"
+		case "{", "}":
+			open, end = "{", "}"
+		case "[", "]":
+		default:
+			return nil, nil
+		}
+	}
+	return open + strings.ReplaceAll(s, end, end+end) + end, nil
+}
+
+func concatType(types []sqltype.Type, _ []expr) sqltype.Type {
+	t := sqltype.Type{Kind: sqltype.VarChar}
+	total := 0
+	for _, a := range types {
+		if a.Kind.IsUnicode() {
+			t.Kind = sqltype.NVarChar
+		}
+		if a.Length == sqltype.MaxLength && (a.Kind.IsCharacter() || a.Kind.IsBinary()) {
+			total = -1 << 30
+		}
+		n := a.Length
+		if !a.Kind.IsCharacter() {
+			n = 40
+		}
+		total += n
+	}
+	limit := 8000
+	if t.Kind == sqltype.NVarChar {
+		limit = 4000
+	}
+	t.Length = max(1, min(limit, total))
+	if total < 0 {
+		t.Length = sqltype.MaxLength
+	}
+	return t
+}
+
+func concat(e *evaluation, a []any) (any, *sqlerr.Error) {
+	var out strings.Builder
+	for i, v := range a {
+		if v != nil {
+			out.WriteString(text(v, e.types[i]))
+		}
+	}
+	return out.String(), nil
+}
+
+func concatWS(e *evaluation, a []any) (any, *sqlerr.Error) {
+	sep := ""
+	if a[0] != nil {
+		sep = text(a[0], e.types[0])
+	}
+	var parts []string
+	for i, v := range a[1:] {
+		if v != nil {
+			parts = append(parts, text(v, e.types[i+1]))
+		}
+	}
+	return strings.Join(parts, sep), nil
+}
+
+func str(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	f := a[0].(float64)
+	length, digits := 10, 0
+	if len(a) > 1 {
+		length = int(integer(a[1]))
+	}
+	if len(a) > 2 {
+		digits = int(min(16, integer(a[2])))
+	}
+	if length < 0 || length > 8000 {
+		return nil, nil
+	}
+	s := strconv.FormatFloat(f, 'f', max(0, digits), 64)
+	whole, _, _ := strings.Cut(s, ".")
+	if len(whole) > length {
+		return strings.Repeat("*", length), nil
+	}
+	if len(s) > length {
+		s = strconv.FormatFloat(f, 'f', max(0, length-len(whole)-1), 64)
+	}
+	return fmt.Sprintf("%*s", length, s), nil
+}
+
+// format is FORMAT for the invariant culture: N, F, D, C, P, X and 0-patterns of numbers, and .NET's date patterns.
+func format(e *evaluation, a []any) (any, *sqlerr.Error) {
+	pattern := a[1].(string)
+	switch {
+	case e.types[0].Kind.IsTemporal():
+		return formatDatePattern(a[0], pattern)
+	case e.types[0].Kind.IsNumeric():
+		v, err := sqltype.Convert(a[0], e.types[0], sqltype.DecimalOf(38, 10), 0, sqltype.Explicit)
+		if err != nil {
+			return nil, nil
+		}
+		return formatNumber(v.(decimal.Decimal), pattern)
+	}
+	return nil, sqlerr.New(8116, 1, e.types[0].Kind, 1, "format")
+}
+
+func formatNumber(d decimal.Decimal, pattern string) (any, *sqlerr.Error) {
+	if len(pattern) > 0 && unicode.IsLetter(rune(pattern[0])) {
+		digits := -1
+		if n, err := strconv.Atoi(pattern[1:]); err == nil {
+			digits = n
+		} else if len(pattern) > 1 {
+			return pattern, nil
+		}
+		places := int32(2)
+		if digits >= 0 {
+			places = int32(digits)
+		}
+		switch unicode.ToUpper(rune(pattern[0])) {
+		case 'N':
+			return thousands(d.StringFixed(places)), nil
+		case 'F':
+			return d.StringFixed(places), nil
+		case 'C':
+			return "¤" + thousands(d.StringFixed(places)), nil
+		case 'P':
+			return thousands(d.Shift(2).StringFixed(places)) + " %", nil
+		case 'D':
+			return fmt.Sprintf("%0*d", max(digits, 1), d.IntPart()), nil
+		case 'X':
+			return fmt.Sprintf("%0*X", max(digits, 1), d.IntPart()), nil
+		case 'G':
+			return d.String(), nil
+		}
+		return nil, nil
+	}
+	whole, frac, _ := strings.Cut(pattern, ".")
+	s := d.StringFixed(int32(len(frac)))
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	w, f, _ := strings.Cut(s, ".")
+	for i := len(frac) - 1; i >= 0 && frac[i] == '#' && i < len(f) && f[i] == '0'; i-- {
+		f = f[:i]
+	}
+	need := strings.Count(whole, "0")
+	if w == "0" && need == 0 {
+		w = ""
+	}
+	for len(w) < need {
+		w = "0" + w
+	}
+	if strings.Contains(whole, ",") {
+		w = strings.TrimSuffix(thousands(w+".0"), ".0")
+	}
+	if f != "" {
+		w += "." + f
+	}
+	return sign + w, nil
+}
+
+func thousands(s string) string {
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	whole, frac, dot := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if dot {
+		whole += "." + frac
+	}
+	return sign + whole
+}
+
+func soundex(s string) string {
+	const codes = "01230120022455012623010202"
+	out := []byte{}
+	last := byte('0')
+	for _, r := range strings.ToUpper(s) {
+		if r < 'A' || r > 'Z' {
+			if len(out) > 0 {
+				break
+			}
+			continue
+		}
+		code := codes[r-'A']
+		if len(out) == 0 {
+			out = append(out, byte(r))
+		} else if code != '0' && code != last {
+			out = append(out, code)
+		}
+		if r != 'H' && r != 'W' {
+			last = code
+		}
+		if len(out) == 4 {
+			break
+		}
+	}
+	for len(out) < 4 {
+		out = append(out, '0')
+	}
+	return string(out)
+}

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func systemFunction(lo, hi int, t sqltype.Type, params []sqltype.Type, run func(s *Session, a []any) any) *builtinFunction {
+	return &builtinFunction{min: lo, max: hi, params: params, typ: t, nulls: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		if e.session == nil {
+			return nil, internalError(errNoSession)
+		}
+		return run(e.session, a), nil
+	}}
+}
+
+var errNoSession = stringError("a function of the session is evaluated without one")
+
+type stringError string
+
+func (e stringError) Error() string { return string(e) }
+
+func init() {
+	name := []sqltype.Type{nmax}
+	number := []sqltype.Type{intT}
+	addBuiltins(map[string]*builtinFunction{
+		"db_id": systemFunction(0, 1, sqltype.SmallIntType, name, func(s *Session, a []any) any {
+			db := s.db
+			if len(a) > 0 {
+				n, _ := a[0].(string)
+				db = s.inst.Database(n)
+			}
+			if db == nil {
+				return nil
+			}
+			return int64(db.ID())
+		}),
+		"db_name": systemFunction(0, 1, sqltype.Sysname, number, func(s *Session, a []any) any {
+			db := s.db
+			if len(a) > 0 && integer(a[0]) != 0 {
+				db = s.inst.DatabaseByID(int32(integer(a[0])))
+			}
+			if db == nil {
+				return nil
+			}
+			return db.Name()
+		}),
+		"object_id": systemFunction(1, 2, intT, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			kind := ""
+			if len(a) > 1 {
+				kind, _ = a[1].(string)
+			}
+			return s.objectID(n, kind)
+		}),
+		"object_name":        systemFunction(1, 2, sqltype.Sysname, number, func(s *Session, a []any) any { return s.objectPart(a, false) }),
+		"object_schema_name": systemFunction(1, 2, sqltype.Sysname, number, func(s *Session, a []any) any { return s.objectPart(a, true) }),
+		"schema_id": systemFunction(0, 1, intT, name, func(s *Session, a []any) any {
+			sch, err := s.schema(s.context(), s.db.ID())
+			if err != nil {
+				return nil
+			}
+			want := s.defaultSchema(s.db.ID())
+			if len(a) > 0 {
+				want, _ = a[0].(string)
+			}
+			if n := sch.schemaByName(want); n != nil {
+				return int64(n.ID)
+			}
+			return nil
+		}),
+		"schema_name": systemFunction(0, 1, sqltype.Sysname, number, func(s *Session, a []any) any {
+			sch, err := s.schema(s.context(), s.db.ID())
+			if err != nil {
+				return nil
+			}
+			if len(a) == 0 {
+				return s.defaultSchema(s.db.ID())
+			}
+			if n := sch.schemas[int32(integer(a[0]))]; n != nil && a[0] != nil {
+				return n.Name
+			}
+			return nil
+		}),
+		"col_name": systemFunction(2, 2, sqltype.Sysname, number, func(s *Session, a []any) any {
+			if o := s.objectByID(a[0]); o != nil && o.Table != nil {
+				if c := o.Table.columnByID(int32(integer(a[1]))); c != nil {
+					return c.Name
+				}
+			}
+			return nil
+		}),
+		"col_length": systemFunction(2, 2, sqltype.SmallIntType, name, func(s *Session, a []any) any {
+			table, _ := a[0].(string)
+			column, _ := a[1].(string)
+			if o := s.objectByID(s.objectID(table, "")); o != nil && o.Table != nil {
+				if c := o.Table.column(column); c != nil {
+					return int64(c.Type.MaxBytes())
+				}
+			}
+			return nil
+		}),
+		"columnproperty":   systemFunction(3, 3, intT, []sqltype.Type{intT, nmax, nmax}, columnProperty),
+		"objectproperty":   systemFunction(2, 2, intT, []sqltype.Type{intT, nmax}, objectProperty),
+		"objectpropertyex": systemFunction(2, 2, sqltype.VariantType, []sqltype.Type{intT, nmax}, objectProperty),
+		"indexproperty":    systemFunction(3, 3, intT, []sqltype.Type{intT, nmax, nmax}, indexProperty),
+		"databasepropertyex": systemFunction(2, 2, sqltype.VariantType, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			p, _ := a[1].(string)
+			return s.databaseProperty(n, p)
+		}),
+		"serverproperty": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			f := s.inst.registry.properties[lower(strings.TrimSpace(n))]
+			if f == nil {
+				return nil
+			}
+			return normalise(f(s.inst))
+		}),
+		"typeproperty": systemFunction(2, 2, intT, name, func(s *Session, a []any) any { return nil }),
+		"type_id": systemFunction(1, 1, intT, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			for _, i := range sqltype.Infos {
+				if strings.EqualFold(i.Name, splitName(n).name) {
+					return i.UserTypeID
+				}
+			}
+			return nil
+		}),
+		"type_name": systemFunction(1, 1, sqltype.Sysname, number, func(s *Session, a []any) any {
+			for _, i := range sqltype.Infos {
+				if a[0] != nil && i.UserTypeID == integer(a[0]) {
+					return i.Name
+				}
+			}
+			return nil
+		}),
+		"ident_current": identFunction(func(s *Session, o *Object, t *writeTarget) any {
+			if conn, release, err := s.connection(s.context(), s.db.ID()); err == nil {
+				defer release()
+				if c, err := s.identityCounter(t, conn); err == nil {
+					if !c.used {
+						return o.Table.identityColumn().Identity.Seed
+					}
+					return c.last
+				}
+			}
+			return nil
+		}),
+		"ident_seed": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Seed }),
+		"ident_incr": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Increment }),
+		"scope_identity": systemFunction(0, 0, sqltype.DecimalOf(38, 0), nil, func(s *Session, a []any) any {
+			f := s.frame()
+			if f == nil || f.identity == nil {
+				return nil
+			}
+			return decimalOf(f.identity)
+		}),
+		"xact_state": systemFunction(0, 0, sqltype.SmallIntType, nil, func(s *Session, a []any) any {
+			switch {
+			case s.doomed:
+				return int64(-1)
+			case s.count > 0:
+				return int64(1)
+			}
+			return int64(0)
+		}),
+		"current_transaction_id": systemFunction(0, 0, bigT, nil, func(s *Session, a []any) any { return int64(s.descriptor) }),
+		"error_number":           caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Number) }),
+		"error_severity":         caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Class) }),
+		"error_state":            caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.State) }),
+		"error_line":             caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Line) }),
+		"error_message":          caughtFunction(sqltype.NVarCharOf(4000), func(e *sqlerr.Error) any { return e.Message }),
+		"error_procedure": caughtFunction(sqltype.Sysname, func(e *sqlerr.Error) any {
+			if e.Procedure == "" {
+				return nil
+			}
+			return e.Procedure
+		}),
+		"host_name":      systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.HostName }),
+		"host_id":        systemFunction(0, 0, sqltype.Type{Kind: sqltype.Char, Length: 10}, nil, func(s *Session, a []any) any { return "0         " }),
+		"app_name":       systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
+		"program_name":   systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
+		"original_login": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.original.Name }),
+		"session_context": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
+			k, _ := a[0].(string)
+			return s.sessionKeys[lower(k)].value
+		}),
+		"context_info": systemFunction(0, 0, sqltype.VarBinaryOf(128), nil, func(s *Session, a []any) any {
+			if s.settings.contextInfo == nil {
+				return nil
+			}
+			return s.settings.contextInfo
+		}),
+		"rowcount_big":       systemFunction(0, 0, bigT, nil, func(s *Session, a []any) any { return s.rowCount }),
+		"getansinull":        systemFunction(0, 1, intT, name, func(*Session, []any) any { return int64(1) }),
+		"connectionproperty": systemFunction(1, 1, sqltype.VariantType, name, connectionProperty),
+		"collationproperty": systemFunction(2, 2, sqltype.VariantType, name, func(_ *Session, a []any) any {
+			n, _ := a[0].(string)
+			p, _ := a[1].(string)
+			if _, ok := sqltype.ParseCollation(n); !ok {
+				return nil
+			}
+			switch lower(p) {
+			case "codepage":
+				return int64(1252)
+			case "lcid":
+				return int64(1033)
+			case "version":
+				return int64(0)
+			}
+			return nil
+		}),
+		"sessionproperty": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			key := map[string]string{"ansi_nulls": "AnsiNulls", "ansi_padding": "AnsiPadding", "ansi_warnings": "AnsiWarnings", "arithabort": "ArithAbort",
+				"concat_null_yields_null": "ConcatNullYieldsNull", "numeric_roundabort": "NumericRoundAbort", "quoted_identifier": "QuotedIdentifier"}[lower(n)]
+			if key == "" {
+				return nil
+			}
+			return map[bool]int64{true: 1}[s.settings.options[key]]
+		}),
+		"has_dbaccess": systemFunction(1, 1, intT, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			db := s.inst.Database(n)
+			if db == nil {
+				return nil
+			}
+			if s.enter(s.context(), db) != nil {
+				return int64(0)
+			}
+			return int64(1)
+		}),
+		"file_id": systemFunction(1, 1, sqltype.SmallIntType, name, func(s *Session, a []any) any {
+			n, _ := a[0].(string)
+			for _, f := range s.db.Info().Files {
+				if strings.EqualFold(f.LogicalName, n) {
+					return int64(f.ID)
+				}
+			}
+			return nil
+		}),
+		"sql_variant_property": {min: 2, max: 2, params: []sqltype.Type{sqltype.VariantType, nmax}, typ: sqltype.VariantType, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			t := sqltype.TypeOf(a[0])
+			switch lower(a[1].(string)) {
+			case "basetype":
+				return t.Kind.String(), nil
+			case "precision":
+				return int64(t.DisplayPrecision()), nil
+			case "scale":
+				return int64(t.DisplayScale()), nil
+			case "maxlength":
+				return int64(t.MaxBytes()), nil
+			}
+			return nil, nil
+		}},
+		"formatmessage": {min: 1, max: 21, typ: sqltype.NVarCharOf(2047), nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			f, ok := a[0].(string)
+			if !ok {
+				return nil, nil
+			}
+			return first(formatMessage(f, a[1:]))
+		}},
+		"min_active_rowversion": systemFunction(0, 0, sqltype.Type{Kind: sqltype.Binary, Length: 8}, nil, func(s *Session, a []any) any { return make([]byte, 8) }),
+		"applock_mode": {min: 3, max: 3, params: name, typ: sqltype.NVarCharOf(32), run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return e.session.appLockMode(a[1].(string)), nil
+		}},
+	})
+}
+
+func first(s string, e *sqlerr.Error) (any, *sqlerr.Error) {
+	if e != nil {
+		return nil, e
+	}
+	return s, nil
+}
+
+func identFunction(f func(s *Session, o *Object, t *writeTarget) any) *builtinFunction {
+	return systemFunction(1, 1, sqltype.DecimalOf(38, 0), []sqltype.Type{nmax}, func(s *Session, a []any) any {
+		n, _ := a[0].(string)
+		o := s.objectByID(s.objectID(n, ""))
+		if o == nil || o.Table == nil || o.Table.identityColumn() == nil {
+			return nil
+		}
+		return decimalOf(f(s, o, &writeTarget{object: o, db: s.db, database: s.db.Name()}))
+	})
+}
+
+func decimalOf(v any) any {
+	n, ok := v.(int64)
+	if !ok {
+		return nil
+	}
+	out, err := sqltype.Convert(n, bigT, sqltype.DecimalOf(38, 0), 0, sqltype.Explicit)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func caughtFunction(t sqltype.Type, f func(*sqlerr.Error) any) *builtinFunction {
+	return systemFunction(0, 0, t, nil, func(s *Session, a []any) any {
+		if e := s.caught(); e != nil {
+			return f(e)
+		}
+		return nil
+	})
+}
+
+func connectionProperty(s *Session, a []any) any {
+	n, _ := a[0].(string)
+	switch lower(n) {
+	case "net_transport":
+		return "TCP"
+	case "protocol_type":
+		return "TSQL"
+	case "auth_scheme":
+		return "SQL"
+	case "client_net_address":
+		return clientAddress(s.request)
+	case "local_net_address":
+		if s.request.Local != nil {
+			host, _, _ := strings.Cut(s.request.Local.String(), ":")
+			return host
+		}
+	case "local_tcp_port":
+		return int64(s.inst.config.Port)
+	}
+	return nil
+}
+
+// objectID is OBJECT_ID(name, type); nil when there is none.
+func (s *Session) objectID(text, kind string) any {
+	name := splitName(text)
+	if name.database != "" && s.inst.Database(name.database) == nil {
+		return nil
+	}
+	var o *Object
+	b := newBinder(s.context(), s, s.db.ID())
+	if err := bindSafely(func() { _, _, o = b.resolve(name) }); err != nil {
+		return nil
+	}
+	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == kindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
+		return int64(o.ID)
+	}
+	if o != nil {
+		return nil
+	}
+	if v := s.findView(name); v != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "V")) {
+		return int64(systemObjectID(v.Schema + "." + v.Name))
+	}
+	if p, _ := s.findProcedure(name); p != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "P") || strings.EqualFold(strings.TrimSpace(kind), "X")) {
+		return int64(systemObjectID(p.Schema + "." + p.Name))
+	}
+	return nil
+}
+
+// systemObjectID is a made-up negative object_id of a system object, the same at all times.
+func systemObjectID(name string) int32 {
+	h := uint32(2166136261)
+	for _, c := range []byte(lower(name)) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return -int32(h&0x7ffffff) - 1
+}
+
+func (s *Session) objectByID(v any) *Object {
+	id, ok := v.(int64)
+	if !ok {
+		return nil
+	}
+	if sch, err := s.schema(s.context(), s.db.ID()); err == nil {
+		if o := sch.objects[int32(id)]; o != nil {
+			return o
+		}
+	}
+	if s.local.schema != nil {
+		return s.local.schema.objects[int32(id)]
+	}
+	return nil
+}
+
+func (s *Session) objectPart(a []any, schemaName bool) any {
+	db := s.db
+	if len(a) > 1 && a[1] != nil {
+		if db = s.inst.DatabaseByID(int32(integer(a[1]))); db == nil {
+			return nil
+		}
+	}
+	sch, err := s.schema(s.context(), db.ID())
+	if err != nil || a[0] == nil {
+		return nil
+	}
+	id := int32(integer(a[0]))
+	o := sch.objects[id]
+	if o == nil {
+		for _, v := range s.inst.registry.views {
+			if systemObjectID(v.Schema+"."+v.Name) == id {
+				if schemaName {
+					return v.Schema
+				}
+				return v.Name
+			}
+		}
+		return nil
+	}
+	if schemaName {
+		return sch.schemaName(o)
+	}
+	return o.Name
+}
+
+func yes(b bool) any { return map[bool]int64{true: 1}[b] }
+
+func columnProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	name, _ := a[1].(string)
+	property, _ := a[2].(string)
+	if o == nil || o.Table == nil {
+		return nil
+	}
+	c := o.Table.column(name)
+	if c == nil {
+		return nil
+	}
+	switch lower(property) {
+	case "allowsnull":
+		return yes(c.Nullable)
+	case "columnid", "ordinal":
+		return int64(c.ID)
+	case "isidentity":
+		return yes(c.Identity != nil)
+	case "isidnotforrepl":
+		return yes(c.Identity != nil && c.Identity.NotForReplication)
+	case "iscomputed":
+		return yes(c.Computed != "")
+	case "isrowguidcol":
+		return yes(c.RowGUID)
+	case "precision":
+		if c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary() {
+			return int64(c.Type.Length)
+		}
+		return int64(c.Type.DisplayPrecision())
+	case "scale":
+		return int64(c.Type.DisplayScale())
+	case "charmaxlen":
+		return int64(c.Type.Length)
+	case "ishidden", "issparse", "iscolumnset", "isfulltextindexed":
+		return int64(0)
+	}
+	return nil
+}
+
+func objectProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	property, _ := a[1].(string)
+	if o == nil {
+		return nil
+	}
+	switch p := lower(property); p {
+	case "istable", "isusertable":
+		return yes(o.Kind == kindTable)
+	case "isview":
+		return yes(o.Kind == kindView)
+	case "isprocedure":
+		return yes(o.Kind == kindProcedure)
+	case "isscalarfunction":
+		return yes(o.Kind == kindScalar)
+	case "isinlinefunction", "istablefunction":
+		return yes(o.Kind == kindInline)
+	case "isconstraint":
+		return yes(o.Parent != 0)
+	case "ismsshipped":
+		return yes(o.Shipped)
+	case "tablehasprimarykey":
+		return yes(o.Table != nil && o.Table.primaryKey() != nil)
+	case "tablehasidentity":
+		return yes(o.Table != nil && o.Table.identityColumn() != nil)
+	case "ownerid":
+		return int64(1)
+	case "schemaid":
+		return int64(o.Schema)
+	case "basetype":
+		return o.Kind
+	case "cnstisdisabled":
+		return yes(o.Disabled)
+	case "cnstisnottrusted":
+		return yes(o.NotTrusted)
+	case "tableisfake", "isexecuted", "istrigger":
+		return int64(0)
+	}
+	return nil
+}
+
+func indexProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	name, _ := a[1].(string)
+	property, _ := a[2].(string)
+	if o == nil || o.Table == nil {
+		return nil
+	}
+	for _, i := range o.Table.Indexes {
+		if !strings.EqualFold(i.Name, name) {
+			continue
+		}
+		switch lower(property) {
+		case "indexid":
+			return int64(i.ID)
+		case "isclustered":
+			return yes(i.Clustered)
+		case "isunique":
+			return yes(i.Unique)
+		case "isdisabled":
+			return yes(i.Disabled)
+		}
+	}
+	return nil
+}

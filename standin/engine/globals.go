@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+)
+
+// counters are what sys.dm_os_performance_counters and the @@ functions count.
+type counters struct {
+	batches, transactions, rowsWritten, logins, errors atomic.Int64
+}
+
+// productVersion is SERVERPROPERTY('ProductVersion').
+const productVersion = "16.0.4000.0"
+
+// versionText is @@VERSION. It does not pretend to be Microsoft's.
+func versionText(inst *Instance) string {
+	return fmt.Sprintf("geosql stand-in 16.0.4000.0 (not Microsoft SQL Server) - %s, %s/%s\n\t%s", productVersion, runtime.GOOS, runtime.GOARCH, inst.config.Edition)
+}
+
+func installGlobals(r *Registry) {
+	global := func(name string, t sqltype.Type, f func(*Session) any) {
+		r.Global(Global{Name: name, Type: t, Value: f})
+	}
+	global("@@version", sqltype.NVarCharOf(300), func(s *Session) any { return versionText(s.inst) })
+	global("@@servername", sqltype.Sysname, func(s *Session) any { return s.inst.config.ServerName })
+	global("@@servicename", sqltype.Sysname, func(s *Session) any { return "MSSQLSERVER" })
+	global("@@spid", sqltype.SmallIntType, func(s *Session) any { return int64(s.spid) })
+	global("@@rowcount", sqltype.IntType, func(s *Session) any { return s.rowCount })
+	global("@@error", sqltype.IntType, func(s *Session) any { return int64(s.lastError) })
+	global("@@trancount", sqltype.IntType, func(s *Session) any { return int64(s.count) })
+	global("@@nestlevel", sqltype.IntType, func(s *Session) any { return int64(max(0, s.nest-1)) })
+	global("@@fetch_status", sqltype.IntType, func(s *Session) any { return int64(0) })
+	global("@@cursor_rows", sqltype.IntType, func(s *Session) any { return int64(0) })
+	global("@@identity", sqltype.DecimalOf(38, 0), func(s *Session) any { return decimalOf(s.lastIdentity) })
+	global("@@lock_timeout", sqltype.IntType, func(s *Session) any { return s.settings.lockTimeout })
+	global("@@options", sqltype.IntType, func(s *Session) any { return s.optionBits() })
+	global("@@datefirst", sqltype.TinyIntType, func(s *Session) any { return s.settings.dateFirst })
+	global("@@language", sqltype.Sysname, func(s *Session) any { return s.settings.language })
+	global("@@langid", sqltype.SmallIntType, func(s *Session) any { return int64(0) })
+	global("@@textsize", sqltype.IntType, func(s *Session) any { return s.settings.textSize })
+	global("@@max_connections", sqltype.IntType, func(s *Session) any { return int64(32767) })
+	global("@@max_precision", sqltype.TinyIntType, func(s *Session) any { return int64(38) })
+	global("@@microsoftversion", sqltype.IntType, func(s *Session) any { return int64(16<<24 | 4000) })
+	global("@@procid", sqltype.IntType, func(s *Session) any {
+		if f := s.frame(); f != nil {
+			return int64(f.objectID)
+		}
+		return int64(0)
+	})
+	global("@@dbts", sqltype.Type{Kind: sqltype.VarBinary, Length: 8}, func(s *Session) any { return make([]byte, 8) })
+	global("@@connections", sqltype.IntType, func(s *Session) any { return s.inst.counters.logins.Load() })
+	global("@@remserver", sqltype.Sysname, func(s *Session) any { return nil })
+	for _, name := range []string{"@@cpu_busy", "@@idle", "@@io_busy", "@@pack_received", "@@pack_sent", "@@packet_errors", "@@timeticks", "@@total_errors", "@@total_read", "@@total_write"} {
+		global(name, sqltype.IntType, func(s *Session) any { return int64(0) })
+	}
+}
+
+// optionBits is @@OPTIONS (docs/database-engine/configure-windows/configure-the-user-options-server-configuration-option.md).
+func (s *Session) optionBits() int64 {
+	bits := int64(0)
+	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64, "QuotedIdentifier": 256,
+		"AnsiNullDfltOn": 1024, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192} {
+		if s.settings.options[name] {
+			bits |= bit
+		}
+	}
+	if s.settings.implicitTransactions {
+		bits |= 2
+	}
+	if s.settings.noCount {
+		bits |= 512
+	}
+	if s.settings.xactAbort {
+		bits |= 16384
+	}
+	return bits
+}
+
+func installProperties(r *Registry) {
+	text := func(v string) func(*Instance) any { return func(*Instance) any { return v } }
+	num := func(v int64) func(*Instance) any { return func(*Instance) any { return v } }
+	engineEdition := func(inst *Instance) any {
+		e := strings.ToLower(inst.config.Edition)
+		switch {
+		case strings.HasPrefix(e, "standard"), strings.HasPrefix(e, "web"):
+			return int64(2)
+		case strings.HasPrefix(e, "express"):
+			return int64(4)
+		}
+		return int64(3)
+	}
+	for name, f := range map[string]func(*Instance) any{
+		"ServerName": func(i *Instance) any { return i.config.ServerName }, "MachineName": func(i *Instance) any { return i.config.ServerName },
+		"ComputerNamePhysicalNetBIOS": func(i *Instance) any { return i.config.ServerName }, "InstanceName": func(*Instance) any { return nil },
+		"Edition": func(i *Instance) any { return i.config.Edition + " (geosql stand-in)" }, "EditionID": num(-2117995310), "EngineEdition": engineEdition,
+		"ProductVersion": text(productVersion), "ProductLevel": text("RTM"), "ProductMajorVersion": text("16"), "ProductMinorVersion": text("0"),
+		"ProductBuild": text("4000"), "ProductBuildType": func(*Instance) any { return nil }, "ProductUpdateLevel": func(*Instance) any { return nil },
+		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion), "BuildClrVersion": func(*Instance) any { return nil },
+		"Collation": text(sqltype.DefaultCollation), "CollationID": num(872468488), "SqlCharSet": num(1), "SqlCharSetName": text("iso_1"),
+		"SqlSortOrder": num(52), "SqlSortOrderName": text("nocase_iso"), "LCID": num(1033), "ComparisonStyle": num(196609),
+		"IsClustered": num(0), "IsFullTextInstalled": num(0), "IsIntegratedSecurityOnly": num(0), "IsSingleUser": num(0), "IsLocalDB": num(0),
+		"IsPolyBaseInstalled": num(0), "IsXTPSupported": num(0), "IsAdvancedAnalyticsInstalled": num(0), "IsBigDataCluster": num(0),
+		"IsTempDbMetadataMemoryOptimized": num(0), "IsExternalAuthenticationOnly": num(0), "LicenseType": text("DISABLED"), "NumLicenses": func(*Instance) any { return nil },
+		"IsHadrEnabled":             func(i *Instance) any { return yes(i.config.HADREnabled) },
+		"HadrManagerStatus":         func(i *Instance) any { return yes(i.config.HADREnabled) },
+		"ProcessID":                 func(*Instance) any { return int64(os.Getpid()) },
+		"InstanceDefaultDataPath":   func(i *Instance) any { return strings.TrimSuffix(i.config.DataDir, "/") + "/" },
+		"InstanceDefaultLogPath":    func(i *Instance) any { return strings.TrimSuffix(i.config.LogDir, "/") + "/" },
+		"InstanceDefaultBackupPath": func(i *Instance) any { return strings.TrimSuffix(i.config.BackupDir, "/") + "/" },
+		"ErrorLogFileName":          func(*Instance) any { return nil },
+		"FilestreamShareName":       text("MSSQLSERVER"), "FilestreamConfiguredLevel": num(0), "FilestreamEffectiveLevel": num(0),
+		"PathSeparator": text("/"),
+	} {
+		r.ServerProperty(name, f)
+	}
+}
+
+// databaseProperty is DATABASEPROPERTYEX.
+func (s *Session) databaseProperty(name, property string) any {
+	db := s.inst.Database(name)
+	if db == nil {
+		return nil
+	}
+	info := db.Info()
+	switch lower(property) {
+	case "status":
+		return db.State().String()
+	case "recovery":
+		return db.recoveryName()
+	case "updateability":
+		if info.ReadOnly || db.Storage() != nil && db.Storage().Mode() != storage.Primary {
+			return "READ_ONLY"
+		}
+		return "READ_WRITE"
+	case "useraccess":
+		return info.UserAccess
+	case "collation":
+		return info.Collation
+	case "version":
+		return int64(957)
+	case "ispublished":
+		return yes(info.Published)
+	case "issubscribed":
+		return yes(info.Subscribed)
+	case "ismergepublished":
+		return yes(info.MergePublished)
+	case "isinstandby", "isautoclose", "isautoshrink", "isparameterizationforced", "isanynullsenabled":
+		return int64(0)
+	case "issyncwithbackup":
+		return int64(0)
+	case "sqlsortorder":
+		return int64(52)
+	case "comparisonstyle":
+		return int64(196609)
+	case "lcid":
+		return int64(1033)
+	case "isfulltextenabled":
+		return int64(0)
+	case "isautocreatestatistics", "isautoupdatestatistics":
+		return int64(1)
+	}
+	return nil
+}
+
+// recoveryName is recovery_model_desc.
+func (db *Database) recoveryName() string {
+	switch db.recoveryModel() {
+	case storage.Simple:
+		return "SIMPLE"
+	case storage.BulkLogged:
+		return "BULK_LOGGED"
+	}
+	return "FULL"
+}
+
+func (db *Database) recoveryModel() storage.RecoveryModel {
+	if st := db.Storage(); st != nil {
+		return st.RecoveryModel()
+	}
+	return db.Info().RecoveryModel
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/uuid"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+// identityCounter is the identity of one table. Values are taken in memory; how far they may go is written ahead in
+// steps (SQL Server's identity cache), so that a crash leaves a gap and never repeats a value.
+type identityCounter struct {
+	id        int32
+	increment int64
+	// last is the value taken last, used is false while none was taken.
+	last int64
+	used bool
+	// reserved is how far the record in __identity reaches.
+	reserved int64
+	fresh    bool // nothing is recorded yet
+}
+
+// identityCache is how many values are reserved at once
+// (docs/t-sql/statements/alter-database-scoped-configuration-transact-sql.md, IDENTITY_CACHE).
+const identityCache = 1000
+
+// identities are the counters of a space, valid for one recovery fork.
+type identities struct {
+	fork     uuid.UUID
+	counters map[int32]*identityCounter
+}
+
+func (s *Session) identities(db *Database) *identities {
+	if db == nil {
+		if s.localIdentities == nil {
+			s.localIdentities = &identities{counters: map[int32]*identityCounter{}}
+		}
+		return s.localIdentities
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	fork := uuid.Nil
+	if forks := db.storage.Identity().Forks; len(forks) > 0 {
+		fork = forks[len(forks)-1].ID
+	}
+	if db.idents == nil || db.idents.fork != fork {
+		db.idents = &identities{fork: fork, counters: map[int32]*identityCounter{}}
+	}
+	return db.idents
+}
+
+// identityCounter loads a table's counter through the connection that writes to it.
+func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
+	all := s.identities(t.db)
+	if c := all.counters[t.object.ID]; c != nil {
+		return c, nil
+	}
+	col := t.object.Table.identityColumn()
+	if col == nil {
+		return nil, fmt.Errorf("table %s has no identity column", t.object.Name)
+	}
+	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: col.Identity.Seed - col.Identity.Increment, fresh: true}
+	if t.db != nil {
+		err := sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(c.id)},
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				c.last, c.used, c.fresh = stmt.ColumnInt64(0), true, false
+				c.reserved = c.last
+				return nil
+			}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	extreme := "max"
+	if c.increment < 0 {
+		extreme = "min"
+	}
+	err := sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			if stmt.ColumnType(0) != sqlite.TypeInteger {
+				return nil
+			}
+			c.reach(stmt.ColumnInt64(0))
+			return nil
+		}})
+	if err != nil {
+		return nil, err
+	}
+	all.counters[t.object.ID] = c
+	return c, nil
+}
+
+// reach moves the counter to a value that is in use.
+func (c *identityCounter) reach(v int64) {
+	if !c.used && c.fresh || c.increment > 0 && v > c.last || c.increment < 0 && v < c.last {
+		if c.fresh && !c.used && (c.increment > 0 && v < c.last || c.increment < 0 && v > c.last) {
+			return
+		}
+		c.last, c.used = v, true
+	}
+}
+
+// takeIdentity is the next value for the target of the running statement.
+func (s *Session) takeIdentity(t *writeTarget) any {
+	v, err := s.nextIdentityOf(t)
+	if err != nil {
+		s.identityError = err
+		return nil
+	}
+	return v
+}
+
+func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
+	conn, err := s.writeConn(t)
+	if err != nil {
+		return 0, err
+	}
+	c, err := s.identityCounter(t, conn)
+	if err != nil {
+		return 0, err
+	}
+	n := c.last + c.increment
+	col := t.object.Table.identityColumn()
+	if col.Type.Kind.IsInteger() && !fitsInteger(col.Type.Kind, n) {
+		return 0, sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
+	}
+	c.last, c.used = n, true
+	s.lastIdentity = n
+	if f := s.frame(); f != nil {
+		f.identity = n
+	}
+	return n, nil
+}
+
+// writeConn is the connection of the running change.
+func (s *Session) writeConn(t *writeTarget) (*sqlite.Conn, error) {
+	if t.db == nil {
+		return s.localConn()
+	}
+	o := s.open[t.db.ID()]
+	if o == nil {
+		return nil, fmt.Errorf("no transaction is open in database %q", t.database)
+	}
+	return o.tx.Conn(), nil
+}
+
+func (st *connState) nextIdentity([]sqlite.Value) (any, *sqlerr.Error) {
+	if st.session == nil || st.session.target == nil {
+		return nil, internalError(fmt.Errorf("an identity value is asked for outside of a statement"))
+	}
+	n, err := st.session.nextIdentityOf(st.session.target)
+	if err != nil {
+		return nil, asError(err)
+	}
+	return n, nil
+}
+
+// noteIdentity records, in the statement's transaction, how far a counter may go.
+func (s *Session) noteIdentity(p *plan, conn *sqlite.Conn) {
+	if err := s.reserveIdentity(&p.dml.target, conn, p.dml.explicit); err != nil {
+		s.inst.log.Warn("identity values could not be reserved", "table", p.dml.object.Name, "error", err.Error())
+	}
+}
+
+func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bool) error {
+	all := s.identities(t.db)
+	if explicit {
+		// The table's values tell how far explicit ones went.
+		delete(all.counters, t.object.ID)
+	}
+	c, err := s.identityCounter(t, conn)
+	if err != nil {
+		return err
+	}
+	if explicit {
+		s.lastIdentity = c.last
+		if f := s.frame(); f != nil {
+			f.identity = c.last
+		}
+	}
+	if t.db == nil || !c.used {
+		return nil
+	}
+	within := c.increment > 0 && c.last <= c.reserved || c.increment < 0 && c.last >= c.reserved
+	if !c.fresh && within {
+		return nil
+	}
+	before, fresh := c.reserved, c.fresh
+	c.reserved, c.fresh = c.last+identityCache*c.increment, false
+	if o := s.open[t.db.ID()]; o != nil {
+		o.undo = append(o.undo, func() { c.reserved, c.fresh = before, fresh })
+	}
+	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), c.reserved}})
+}
+
+// setIdentity is DBCC CHECKIDENT RESEED and TRUNCATE TABLE: the next value is last + increment, or the seed itself.
+func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) error {
+	col := t.object.Table.identityColumn()
+	all := s.identities(t.db)
+	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: last, used: true, reserved: last}
+	old := all.counters[c.id]
+	all.counters[c.id] = c
+	if t.db == nil {
+		return nil
+	}
+	if o := s.open[t.db.ID()]; o != nil {
+		o.undo = append(o.undo, func() { all.counters[c.id] = old })
+	}
+	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), last}})
+}
+
+// saveIdentities writes the exact values at an orderly stop, so that no gap is left.
+func (db *Database) saveIdentities() {
+	if db.idents == nil || db.storage.Mode() != storage.Primary || db.inGroup() || db.ID() == 2 || db.Info().ReadOnly {
+		return
+	}
+	ctx := context.Background()
+	tx, err := db.storage.Begin(ctx)
+	if err != nil {
+		return
+	}
+	defer tx.Rollback()
+	leave, err := tx.Use(ctx)
+	if err != nil {
+		return
+	}
+	for id, c := range db.idents.counters {
+		if c == nil || !c.used || c.fresh || c.reserved == c.last {
+			continue
+		}
+		if err := sqlitex.Execute(tx.Conn(), "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{c.last, int64(id)}}); err != nil {
+			leave()
+			return
+		}
+	}
+	leave()
+	if _, err := tx.Commit(ctx); err != nil {
+		db.inst.log.Warn("identity values were not saved", "database", db.Name(), "error", err.Error())
+	}
+}
+
+// nextRowVersion is the next value of a rowversion column: a counter of the database.
+func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
+	if st.session == nil || st.session.target == nil {
+		return nil, internalError(fmt.Errorf("a row version is asked for outside of a statement"))
+	}
+	t := st.session.target
+	n := int64(0)
+	if t.db == nil {
+		n = int64(transactionIDs.Add(1))
+	} else {
+		err := sqlitex.Execute(st.conn, "INSERT INTO __identity VALUES (0, 2000) ON CONFLICT (id) DO UPDATE SET last = last + 1 RETURNING last",
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+		if err != nil {
+			return nil, internalError(err)
+		}
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(n)), nil
+}

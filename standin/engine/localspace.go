@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage"
+)
+
+// localSpace is a session's own SQLite database in memory: its temporary tables and table variables live there, and
+// expressions without tables are evaluated there. It is no part of tempdb's files.
+type localSpace struct {
+	conn    *sqlite.Conn
+	schema  *schema
+	next    int32
+	inTx    bool
+	version int64
+}
+
+// localConn opens the session's own database when it is first needed.
+func (s *Session) localConn() (*sqlite.Conn, error) {
+	if s.local.conn != nil {
+		return s.local.conn, nil
+	}
+	conn, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite, sqlite.OpenMemory)
+	if err != nil {
+		return nil, fmt.Errorf("open the session's own database: %w", err)
+	}
+	if err := s.inst.prepareConn(conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	s.local.conn = conn
+	if s.local.schema == nil {
+		s.local.schema = emptySchema()
+	}
+	if s.count > 0 {
+		s.local.begin()
+	}
+	return conn, nil
+}
+
+func emptySchema() *schema {
+	s := &schema{version: 1, schemas: map[int32]*SchemaName{1: {ID: 1, Name: "dbo", Principal: 1}}, objects: map[int32]*Object{},
+		byName: map[string]*Object{}, byChild: map[int32][]*Object{}}
+	return s
+}
+
+func (l *localSpace) run(sql string) error { return sqlitex.ExecuteTransient(l.conn, sql, nil) }
+
+func (l *localSpace) begin() {
+	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
+		l.inTx = true
+	}
+}
+
+func (l *localSpace) commit() {
+	if l.inTx {
+		_ = l.run("COMMIT") // in memory; it fails only when SQLite has rolled back by itself
+		l.inTx = false
+	}
+}
+
+// rollback undoes changes of rows. Tables that were made within the transaction go with it.
+func (l *localSpace) rollback() {
+	if !l.inTx {
+		return
+	}
+	_ = l.run("ROLLBACK")
+	l.inTx = false
+	for _, o := range l.schema.objects {
+		if o.Kind != kindTable && o.Kind != kindTableType {
+			continue
+		}
+		exists := false
+		_ = sqlitex.Execute(l.conn, "SELECT 1 FROM sqlite_schema WHERE name = ?", &sqlitex.ExecOptions{Args: []any{o.storageName()},
+			ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }})
+		if !exists {
+			l.forget(o)
+		}
+	}
+}
+
+func (l *localSpace) forget(o *Object) {
+	next := l.copySchema()
+	delete(next.objects, o.ID)
+	delete(next.byName, objectKey(o.Schema, o.Name))
+	for _, c := range next.byChild[o.ID] {
+		delete(next.objects, c.ID)
+		delete(next.byName, objectKey(c.Schema, c.Name))
+	}
+	delete(next.byChild, o.ID)
+	l.schema = next
+}
+
+func (l *localSpace) copySchema() *schema {
+	l.version++
+	next := emptySchema()
+	next.version = l.version
+	for _, o := range l.schema.objects {
+		next.add(o)
+	}
+	return next
+}
+
+// localSpaceName is how a temporary table's name is kept: names of table variables begin with @ and carry their frame.
+func variableTableName(name string, f *frame) string { return fmt.Sprintf("%s/%p", lower(name), f) }
+
+// dropLocals drops the temporary tables and table variables of a frame that ends.
+func (s *Session) dropLocals(f *frame) {
+	if s.local.conn == nil || s.local.schema == nil {
+		return
+	}
+	for _, o := range s.local.schema.objects {
+		if o.Parent != 0 {
+			continue
+		}
+		owner := o.Properties["frame"] == fmt.Sprintf("%p", f)
+		if owner && (strings.HasPrefix(o.Name, "@") || f.procedure != "") {
+			_ = s.local.run("DROP TABLE IF EXISTS " + o.storageName())
+			s.local.forget(o)
+		}
+	}
+}
+
+// closeLocal ends the session's own database.
+func (s *Session) closeLocal() {
+	if s.local.conn == nil {
+		return
+	}
+	s.inst.conns.m.Delete(s.local.conn)
+	_ = s.local.conn.Close() // in memory
+	s.local = localSpace{}
+}
+
+// foreignUse is a connection to another database that a running statement reads through.
+type foreignUse struct {
+	space   int32
+	conn    *sqlite.Conn
+	release func()
+}
+
+// foreignConn is the connection through which the running statement reads another space.
+func (s *Session) foreignConn(space int32) (*sqlite.Conn, error) {
+	if space == tempSpace {
+		return s.localConn()
+	}
+	for _, f := range s.foreignConns {
+		if f.space == space {
+			return f.conn, nil
+		}
+	}
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return nil, fmt.Errorf("database %d is gone", space)
+	}
+	conn, release, err := s.readConn(s.context(), db)
+	if err != nil {
+		return nil, err
+	}
+	s.foreignConns = append(s.foreignConns, foreignUse{space: space, conn: conn, release: release})
+	return conn, nil
+}
+
+// releaseForeign gives back what foreignConn took since mark.
+func (s *Session) releaseForeign(mark int) {
+	for i := len(s.foreignConns) - 1; i >= mark; i-- {
+		s.foreignConns[i].release()
+	}
+	s.foreignConns = s.foreignConns[:mark]
+}
+
+// ddlTarget is where tables are made: a database's transaction or the session's own database.
+type ddlTarget struct {
+	space int32
+	db    *Database
+	tx    *storage.Tx
+	conn  *sqlite.Conn
+	run   func(sql string) error
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// plan is a bound statement, ready to be prepared on a connection.
+type plan struct {
+	sql    string
+	params []param
+	needs  []need
+	home   int32
+	// columns are the result's; variables are the targets of SELECT @x = ....
+	columns   []tds.Column
+	variables []assignment
+	// versions are those of the metadata that the plan was made of.
+	versions map[int32]int64
+	// constant is set for an expression that is a literal.
+	constant bool
+	value    any
+	locks    bool
+	dml      *dmlPlan
+}
+
+// plan turns what the binder has gathered into a plan.
+func (b *binder) plan(sql string) *plan {
+	p := &plan{sql: b.withClause() + sql, params: b.params, needs: b.needs, home: b.home, versions: map[int32]int64{}, locks: b.locks}
+	for space, sch := range b.spaces {
+		p.versions[space] = sch.version
+	}
+	return p
+}
+
+// better is the space where the statement should be executed, given what it reads.
+func (b *binder) better() int32 {
+	if b.used[b.home] {
+		return b.home
+	}
+	if len(b.used) == 1 {
+		for space := range b.used {
+			return space
+		}
+	}
+	if len(b.used) == 0 {
+		return tempSpace
+	}
+	return b.home
+}
+
+// compile binds with f, at the best place; f is called again when another place is better.
+func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *plan) (*plan, error) {
+	k := planKey{node: key, db: s.db.ID()}
+	if key != nil {
+		if p := s.plans.get(k); p != nil {
+			current, err := s.current(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			if current {
+				return p, nil
+			}
+		}
+	}
+	home := s.db.ID()
+	for range 2 {
+		b := newBinder(ctx, s, home)
+		var p *plan
+		if err := bindSafely(func() { p = f(b) }); err != nil {
+			return nil, err
+		}
+		if p.dml != nil {
+			home = b.home
+		}
+		if better := b.better(); p.dml == nil && better != home {
+			home = better
+			continue
+		}
+		if key != nil && !b.volatile {
+			s.plans.put(k, p)
+		}
+		return p, nil
+	}
+	return nil, internalError(errors.New("a statement found no place to run"))
+}
+
+// current tells whether the metadata that a plan was made of are still the same.
+func (s *Session) current(ctx context.Context, p *plan) (bool, error) {
+	for space, version := range p.versions {
+		sch, err := s.schema(ctx, space)
+		if err != nil {
+			return false, err
+		}
+		if sch.version != version {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// connection gives the connection of a space for reading.
+func (s *Session) connection(ctx context.Context, space int32) (*sqlite.Conn, func(), error) {
+	if space == tempSpace {
+		conn, err := s.localConn()
+		if err != nil {
+			return nil, nil, err
+		}
+		conn.SetInterrupt(ctx.Done())
+		return s.attach(conn, func() {})
+	}
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return nil, nil, sqlerr.New(911, 1, fmt.Sprint(space))
+	}
+	return s.readConn(ctx, db)
+}
+
+// prepare readies a plan on a connection: its virtual tables, statement and parameters.
+func (s *Session) prepare(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
+	st := s.inst.conns.of(conn)
+	if st == nil {
+		return nil, nil, internalError(errors.New("a connection was not prepared"))
+	}
+	for _, n := range p.needs {
+		var err error
+		if n.object != nil {
+			_, err = st.ensureForeign(n.space, n.version, n.object)
+		} else {
+			_, err = st.ensureView(n.view, n.args, n.columns)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	stmt, err := st.statements.take(conn, p.sql)
+	if err != nil {
+		return nil, nil, s.sqliteError(st, err)
+	}
+	if err := s.bindParams(p, stmt); err != nil {
+		st.statements.put(p.sql, stmt)
+		return nil, nil, err
+	}
+	return stmt, st, nil
+}
+
+func (s *Session) bindParams(p *plan, stmt *sqlite.Stmt) error {
+	for i := range p.params {
+		raw, err := s.paramValue(&p.params[i])
+		if err != nil {
+			return err
+		}
+		bindRaw(stmt, i+1, raw)
+	}
+	return nil
+}
+
+// paramValue is the stored form of a parameter's value now.
+func (s *Session) paramValue(p *param) (any, error) {
+	var v any
+	if p.variable != "" {
+		x := s.variable(p.variable)
+		if x == nil {
+			return nil, sqlerr.New(137, 2, p.variable)
+		}
+		v = x.value
+	} else {
+		v = normalise(p.value(s))
+		if s.identityError != nil {
+			err := s.identityError
+			s.identityError = nil
+			return nil, err
+		}
+	}
+	t := p.typ
+	if p.to.Kind != sqltype.Unknown {
+		t = p.to
+		mode := sqltype.Implicit
+		if p.column != nil {
+			mode = sqltype.Assign
+		}
+		out, e := sqltype.Convert(v, p.typ, p.to, 0, mode)
+		if e != nil {
+			if p.column != nil {
+				return nil, s.storeError(e, p.column, v)
+			}
+			copied := *e
+			return nil, &copied
+		}
+		v = out
+	}
+	if p.typ.Kind == sqltype.Unknown {
+		return v, nil
+	}
+	if v == nil && p.column != nil && !p.column.Nullable {
+		return nil, s.nullError(p.column)
+	}
+	return sqltype.Encode(t, v)
+}
+
+// rows runs a plan and calls row with the values of each of its rows.
+func (s *Session) rows(ctx context.Context, p *plan, conn *sqlite.Conn, row func(values []any) error) error {
+	stmt, st, err := s.prepare(p, conn)
+	if err != nil {
+		return err
+	}
+	defer st.statements.put(p.sql, stmt)
+	values := make([]any, len(p.columns))
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return s.stepError(ctx, st, err)
+		}
+		if !more {
+			return nil
+		}
+		for i := range p.columns {
+			v, err := sqltype.Decode(p.columns[i].Type, columnRaw(stmt, i))
+			if err != nil {
+				return fmt.Errorf("column %d (%s) of a result: %w", i+1, p.columns[i].Name, err)
+			}
+			values[i] = v
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Session) stepError(ctx context.Context, st *connState, err error) error {
+	if e := st.take(); e != nil {
+		return e
+	}
+	if ctx.Err() != nil {
+		return errCancelled
+	}
+	return s.sqliteError(st, err)
+}
+
+// sqliteError translates what SQLite says outside of constraint violations.
+func (s *Session) sqliteError(st *connState, err error) error {
+	if e := st.take(); e != nil {
+		return e
+	}
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "integer overflow"):
+		return sqlerr.New(8115, 2, "expression", "bigint")
+	case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
+		return errCancelled
+	}
+	return err
+}
+
+// query runs a SELECT's plan on its home connection.
+func (s *Session) queryPlan(ctx context.Context, p *plan, row func([]any) error) error {
+	if p.locks && p.home != tempSpace && s.count > 0 {
+		if db := s.inst.DatabaseByID(p.home); db != nil && db.info.ID > 4 {
+			if _, _, err := s.join(ctx, db); err != nil {
+				return err
+			}
+		}
+	}
+	conn, release, err := s.connection(ctx, p.home)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.rows(ctx, p, conn, row)
+}
+
+// evaluate computes an expression outside of a query and converts it.
+func (s *Session) evaluate(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+	return s.evaluateKeyed(ctx, node, node, t)
+}
+
+func (s *Session) evaluateKeyed(ctx context.Context, key ast.Node, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+	switch n := node.(type) {
+	case *ast.IntegerLiteral, *ast.StringLiteral, *ast.NullLiteral:
+		return s.evaluateSimple(ctx, n, t)
+	case *ast.VariableReference:
+		v := s.variable(n.Name)
+		if v == nil || v.table != nil {
+			return nil, sqlerr.New(137, 2, n.Name)
+		}
+		out, e := sqltype.Convert(v.value, v.typ, t, 0, sqltype.Implicit)
+		if e != nil {
+			copied := *e
+			return nil, &copied
+		}
+		return out, nil
+	}
+	p, err := s.compile(ctx, key, func(b *binder) *plan { return b.expressionPlan(node, &t) })
+	if err != nil {
+		return nil, err
+	}
+	return s.planValue(ctx, p)
+}
+
+func (s *Session) evaluateSimple(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+	b := newBinder(ctx, s, tempSpace)
+	var out expr
+	if e := bindSafely(func() { out = b.convert(b.scalar(nil, node), t, sqltype.Implicit, 0, false) }); e != nil {
+		return nil, e
+	}
+	if out.hasLit {
+		return out.lit, nil
+	}
+	p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.expressionPlan(node, &t) })
+	if err != nil {
+		return nil, err
+	}
+	return s.planValue(ctx, p)
+}
+
+func (b *binder) expressionPlan(node ast.ScalarExpression, t *sqltype.Type) *plan {
+	e := b.scalar(&scope{}, node)
+	if t != nil {
+		e = b.convert(e, *t, sqltype.Implicit, 0, false)
+	} else if e.null {
+		e = literal(sqltype.IntType, nil)
+	}
+	p := b.plan("SELECT " + e.sql)
+	p.columns = []tds.Column{{Type: e.typ}}
+	p.constant, p.value = e.hasLit, e.lit
+	return p
+}
+
+func (s *Session) planValue(ctx context.Context, p *plan) (any, error) {
+	if p.constant {
+		return p.value, nil
+	}
+	var out any
+	err := s.queryPlan(ctx, p, func(values []any) error {
+		out = values[0]
+		return nil
+	})
+	return out, err
+}
+
+// evaluateAny computes an expression in its own type.
+func (s *Session) evaluateAny(ctx context.Context, node ast.ScalarExpression) (any, error) {
+	v, _, err := s.evaluateTyped(ctx, node)
+	return v, err
+}
+
+func (s *Session) evaluateTyped(ctx context.Context, node ast.ScalarExpression) (any, sqltype.Type, error) {
+	p, err := s.compile(ctx, node, func(b *binder) *plan { return b.expressionPlan(node, nil) })
+	if err != nil {
+		return nil, sqltype.Type{}, err
+	}
+	v, err := s.planValue(ctx, p)
+	return v, p.columns[0].Type, err
+}
+
+func (s *Session) evaluateInt(ctx context.Context, node ast.ScalarExpression) (int64, error) {
+	v, err := s.evaluate(ctx, node, sqltype.IntType)
+	if err != nil {
+		return 0, err
+	}
+	n, _ := v.(int64)
+	return n, nil
+}
+
+// test evaluates the condition of IF and WHILE; unknown is false.
+func (s *Session) test(ctx context.Context, node ast.BooleanExpression) (bool, error) {
+	p, err := s.compile(ctx, node, func(b *binder) *plan {
+		e := b.predicate(&scope{}, node)
+		p := b.plan("SELECT " + e.sql)
+		p.columns = []tds.Column{{Type: sqltype.BitType}}
+		return p
+	})
+	if err != nil {
+		return false, err
+	}
+	yes := false
+	err = s.queryPlan(ctx, p, func(values []any) error {
+		yes, _ = values[0].(bool)
+		return nil
+	})
+	return yes, err
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// predicate binds a condition. Its SQL is 1, 0 or NULL.
+func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
+	switch n := node.(type) {
+	case *ast.BooleanBinaryExpression:
+		l, r := b.predicate(sc, n.FirstExpression), b.predicate(sc, n.SecondExpression)
+		return merge(expr{sql: "(" + l.sql + " " + strings.ToUpper(n.BinaryExpressionType) + " " + r.sql + ")"}, l, r)
+	case *ast.BooleanNotExpression:
+		e := b.predicate(sc, n.Expression)
+		return merge(expr{sql: "(NOT " + e.sql + ")"}, e)
+	case *ast.BooleanParenthesisExpression:
+		return b.predicate(sc, n.Expression)
+	case *ast.BooleanComparisonExpression:
+		return b.comparison(n.ComparisonType, b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression))
+	case *ast.BooleanIsNullExpression:
+		e := b.scalar(sc, n.Expression)
+		word := " IS NULL)"
+		if n.IsNot {
+			word = " IS NOT NULL)"
+		}
+		return merge(expr{sql: "(" + e.sql + word}, e)
+	case *ast.BooleanTernaryExpression:
+		return b.between(sc, n)
+	case *ast.BooleanInExpression:
+		return b.in(sc, n)
+	case *ast.BooleanLikeExpression:
+		return b.likePredicate(sc, n)
+	case *ast.ExistsPredicate:
+		inner := &scope{parent: sc}
+		q := b.query(inner, n.Subquery, queryOptions{subquery: true, exists: true})
+		return expr{sql: "EXISTS (" + q.sql + ")", free: inner.outer}
+	case *ast.SubqueryComparisonPredicate:
+		return b.quantified(sc, n)
+	case *ast.DistinctPredicate:
+		return b.distinct(sc, n)
+	case *ast.BooleanScalarPlaceholder:
+		b.fail(4145, "")
+	}
+	b.refuse(fmt.Sprintf("The condition %s", strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast.")))
+	return expr{}
+}
+
+var comparisons = map[string]string{"Equals": "=", "NotEqualToBrackets": "<>", "NotEqualToExclamation": "<>",
+	"GreaterThan": ">", "LessThan": "<", "GreaterThanOrEqualTo": ">=", "LessThanOrEqualTo": "<=",
+	"NotLessThan": ">=", "NotGreaterThan": "<="}
+
+var comparisonNames = map[string]string{"=": "equal to", "<>": "not equal to", ">": "greater than", "<": "less than",
+	">=": "greater than or equal to", "<=": "less than or equal to"}
+
+func (b *binder) comparison(kind string, l, r expr) expr {
+	op, ok := comparisons[kind]
+	if !ok {
+		b.refuse("The comparison " + kind)
+	}
+	b.comparable(op, l, r)
+	pair, t := b.unify(l, r)
+	sql := "(" + pair[0].sql
+	if t.Kind.IsCharacter() {
+		sql += " COLLATE " + b.collate(comparisonNames[op]+" operation", l, r)
+	}
+	return merge(expr{sql: sql + " " + op + " " + pair[1].sql + ")"}, l, r)
+}
+
+// comparable refuses what SQL Server doesn't compare.
+func (b *binder) comparable(op string, l, r expr) {
+	for _, e := range []expr{l, r} {
+		if e.null {
+			continue
+		}
+		switch e.typ.Kind {
+		case sqltype.XML:
+			b.fail(305)
+		case sqltype.Image:
+			b.fail(306)
+		}
+	}
+	if !l.null && !r.null && (l.typ.Kind == sqltype.Text || l.typ.Kind == sqltype.NText) && op != "LIKE" {
+		b.fail(402, l.typ.Kind, r.typ.Kind, comparisonNames[op])
+	}
+}
+
+func (b *binder) between(sc *scope, n *ast.BooleanTernaryExpression) expr {
+	x, lo, hi := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression), b.scalar(sc, n.ThirdExpression)
+	list, t := b.unify(x, lo, hi)
+	word := " BETWEEN "
+	if n.TernaryExpressionType == "NotBetween" {
+		word = " NOT BETWEEN "
+	}
+	sql := list[0].sql
+	if t.Kind.IsCharacter() {
+		sql += " COLLATE " + b.collate("BETWEEN operation", x, lo, hi)
+	}
+	return merge(expr{sql: "(" + sql + word + list[1].sql + " AND " + list[2].sql + ")"}, x, lo, hi)
+}
+
+func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
+	x := b.scalar(sc, n.Expression)
+	word := " IN ("
+	if n.NotDefined {
+		word = " NOT IN ("
+	}
+	if n.Subquery != nil {
+		inner := &scope{parent: sc}
+		q := b.query(inner, n.Subquery, queryOptions{subquery: true})
+		if len(q.outputs) != 1 {
+			b.fail(116)
+		}
+		o := q.outputs[0].expr
+		o.sql, o.hasLit, o.param, o.free = "c1", false, 0, nil
+		pair, t := b.unify(x, o)
+		sql := pair[0].sql
+		if t.Kind.IsCharacter() {
+			sql += " COLLATE " + b.collate("IN operation", x, o)
+		}
+		out := merge(expr{sql: "(" + sql + word + "SELECT " + pair[1].sql + " FROM (" + q.sql + ")))"}, x)
+		out.free = append(out.free, inner.outer...)
+		return out
+	}
+	values := append([]expr{x}, b.scalars(sc, n.Values)...)
+	list, t := b.unify(values...)
+	sql := list[0].sql
+	if t.Kind.IsCharacter() {
+		sql += " COLLATE " + b.collate("IN operation", values...)
+	}
+	parts := make([]string, len(list)-1)
+	for i := range parts {
+		parts[i] = list[i+1].sql
+	}
+	return merge(expr{sql: "(" + sql + word + strings.Join(parts, ",") + "))"}, values...)
+}
+
+func (b *binder) likePredicate(sc *scope, n *ast.BooleanLikeExpression) expr {
+	x, p := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression)
+	escape := "NULL"
+	parts := []expr{x, p}
+	if n.EscapeExpression != nil {
+		e := b.convert(b.scalar(sc, n.EscapeExpression), sqltype.NVarCharMax, sqltype.Implicit, 0, false)
+		escape = e.sql
+		parts = append(parts, e)
+	}
+	key := b.collate("LIKE operation", x, p)
+	xs, ps := b.convert(x, sqltype.NVarCharMax, sqltype.Implicit, 0, false), b.convert(p, sqltype.NVarCharMax, sqltype.Implicit, 0, false)
+	sql := fmt.Sprintf("tsql_like(%s,%s,%s,'%s')", xs.sql, ps.sql, escape, key)
+	if n.NotDefined {
+		sql = "(NOT " + sql + ")"
+	}
+	return merge(expr{sql: sql}, parts...)
+}
+
+// quantified is ANY, SOME and ALL.
+func (b *binder) quantified(sc *scope, n *ast.SubqueryComparisonPredicate) expr {
+	x := b.scalar(sc, n.Expression)
+	inner := &scope{parent: sc}
+	q := b.query(inner, n.Subquery.QueryExpression, queryOptions{subquery: true})
+	if len(q.outputs) != 1 {
+		b.fail(116)
+	}
+	o := q.outputs[0].expr
+	o.sql, o.hasLit, o.param, o.free = "c1", false, 0, nil
+	cmp := b.comparison(n.ComparisonType, x, o)
+	sql := "EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE " + cmp.sql + ")"
+	if n.SubqueryComparisonPredicateType == "All" {
+		sql = "NOT EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE (" + cmp.sql + ") IS NOT 1)"
+	}
+	out := merge(expr{sql: "(" + sql + ")"}, x)
+	out.free = append(out.free, inner.outer...)
+	return out
+}
+
+func (b *binder) distinct(sc *scope, n *ast.DistinctPredicate) expr {
+	l, r := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression)
+	pair, t := b.unify(l, r)
+	sql := pair[0].sql
+	if t.Kind.IsCharacter() {
+		sql += " COLLATE " + b.collate("IS DISTINCT FROM operation", l, r)
+	}
+	word := " IS NOT "
+	if n.IsNot {
+		word = " IS "
+	}
+	return merge(expr{sql: "(" + sql + word + pair[1].sql + ")"}, l, r)
+}
+
+// conditional binds CASE, IIF, NULLIF and COALESCE.
+func (b *binder) conditional(sc *scope, node ast.ScalarExpression) expr {
+	switch n := node.(type) {
+	case *ast.SearchedCaseExpression:
+		conditions := make([]expr, len(n.WhenClauses))
+		results := make([]expr, len(n.WhenClauses))
+		for i, w := range n.WhenClauses {
+			conditions[i], results[i] = b.predicate(sc, w.WhenExpression), b.scalar(sc, w.ThenExpression)
+		}
+		return b.cases(conditions, results, b.optional(sc, n.ElseExpression))
+	case *ast.SimpleCaseExpression:
+		input := b.scalar(sc, n.InputExpression)
+		conditions := make([]expr, len(n.WhenClauses))
+		results := make([]expr, len(n.WhenClauses))
+		for i, w := range n.WhenClauses {
+			conditions[i] = b.comparison("Equals", input, b.scalar(sc, w.WhenExpression))
+			results[i] = b.scalar(sc, w.ThenExpression)
+		}
+		return b.cases(conditions, results, b.optional(sc, n.ElseExpression))
+	case *ast.IIfCall:
+		return b.cases([]expr{b.predicate(sc, n.Predicate)}, []expr{b.scalar(sc, n.ThenExpression)}, b.scalar(sc, n.ElseExpression))
+	case *ast.NullIfExpression:
+		l, r := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression)
+		if l.null {
+			b.fail(4127)
+		}
+		out := b.cases([]expr{b.comparison("Equals", l, r)}, []expr{{sql: "NULL", null: true, nullable: true}}, l)
+		out.typ = l.typ
+		return out
+	case *ast.CoalesceExpression:
+		list := b.scalars(sc, n.Expressions)
+		nullable := true
+		conditions := make([]expr, len(list)-1)
+		for i, e := range list[:len(list)-1] {
+			conditions[i] = merge(expr{sql: "(" + e.sql + " IS NOT NULL)"}, e)
+			nullable = nullable && e.nullable
+		}
+		out := b.cases(conditions, list[:len(list)-1], list[len(list)-1])
+		out.nullable = nullable && list[len(list)-1].nullable
+		return out
+	}
+	return expr{}
+}
+
+func (b *binder) optional(sc *scope, n ast.ScalarExpression) expr {
+	if n == nil {
+		return expr{sql: "NULL", null: true, nullable: true, typ: sqltype.IntType}
+	}
+	return b.scalar(sc, n)
+}
+
+func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
+	all := append(append([]expr(nil), results...), otherwise)
+	onlyNull := true
+	for _, e := range all {
+		onlyNull = onlyNull && e.null
+	}
+	if onlyNull {
+		b.fail(8133)
+	}
+	list, t := b.unifyResults(all...)
+	var sql strings.Builder
+	sql.WriteString("(CASE")
+	out := expr{typ: t}
+	for i, c := range conditions {
+		sql.WriteString(" WHEN " + c.sql + " THEN " + list[i].sql)
+		out = merge(out, c)
+	}
+	sql.WriteString(" ELSE " + list[len(list)-1].sql + " END)")
+	out = merge(out, list...)
+	for _, e := range all {
+		out.nullable = out.nullable || e.nullable || e.null
+	}
+	if t.Kind.IsCharacter() {
+		out.collation = b.collate("CASE operation", all...)
+	}
+	out.sql = sql.String()
+	return out
+}
+
+// unifyResults converts expressions to one type so that their stored forms are that type's.
+func (b *binder) unifyResults(list ...expr) ([]expr, sqltype.Type) {
+	t := sqltype.Type{}
+	for _, e := range list {
+		if !e.null {
+			t = sqltype.Union(t, e.typ)
+		}
+	}
+	if t.Kind == sqltype.Unknown {
+		t = sqltype.IntType
+	}
+	out := make([]expr, len(list))
+	for i, e := range list {
+		out[i] = b.convert(e, t, sqltype.Implicit, 0, false)
+	}
+	return out, t
+}

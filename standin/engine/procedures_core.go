@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
+)
+
+func installProcedures(r *Registry) {
+	r.Procedure(Procedure{Name: "sp_executesql", Variadic: true, Parameters: []Parameter{
+		{Name: "@stmt", Type: nmax, Required: true}, {Name: "@params", Type: nmax}}, Run: nil})
+	r.Procedure(Procedure{Name: "sp_set_session_context", Run: setSessionContext})
+	r.Procedure(Procedure{Name: "sp_configure", Parameters: []Parameter{{Name: "@configname", Type: sqltype.NVarCharOf(35)}, {Name: "@configvalue", Type: sqltype.IntType}}, Run: configure})
+	r.Procedure(Procedure{Name: "sp_getapplock", Run: getAppLock})
+	r.Procedure(Procedure{Name: "sp_releaseapplock", Parameters: []Parameter{{Name: "@Resource", Type: sqltype.NVarCharOf(255), Required: true},
+		{Name: "@LockOwner", Type: sqltype.NVarCharOf(32), Default: "Transaction"}, {Name: "@DbPrincipal", Type: sqltype.Sysname, Default: "public"}}, Run: releaseAppLock})
+	r.Procedure(Procedure{Name: "sp_addextendedproperty", Run: extendedProperty("add")})
+	r.Procedure(Procedure{Name: "sp_updateextendedproperty", Run: extendedProperty("update")})
+	r.Procedure(Procedure{Name: "sp_dropextendedproperty", Parameters: propertyParameters(false), Run: extendedProperty("drop")})
+	r.Procedure(Procedure{Name: "sp_rename", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(1035), Required: true},
+		{Name: "@newname", Type: sqltype.Sysname, Required: true}, {Name: "@objtype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 13}}}, Run: rename})
+	r.Procedure(Procedure{Name: "sp_who", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who})
+	r.Procedure(Procedure{Name: "sp_helpdb", Parameters: []Parameter{{Name: "@dbname", Type: sqltype.Sysname}}, Run: helpDatabase})
+	r.Procedure(Procedure{Name: "sp_datatype_info_100", Parameters: []Parameter{{Name: "@data_type", Type: sqltype.IntType, Default: int64(0)}, {Name: "@ODBCVer", Type: sqltype.TinyIntType, Default: int64(2)}}, Run: dataTypeInfo})
+	r.Procedure(Procedure{Name: "sp_datatype_info", Parameters: []Parameter{{Name: "@data_type", Type: sqltype.IntType, Default: int64(0)}, {Name: "@ODBCVer", Type: sqltype.TinyIntType, Default: int64(2)}}, Run: dataTypeInfo})
+	r.Procedure(Procedure{Name: "sp_helptext", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(776), Required: true}, {Name: "@columnname", Type: sqltype.Sysname}}, Run: helpText})
+	r.Procedure(Procedure{Name: "sp_databases", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error {
+		return c.Exec(ctx, "SELECT name AS DATABASE_NAME, CAST(8192 AS int) AS DATABASE_SIZE, CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases ORDER BY name")
+	}})
+	r.Procedure(Procedure{Name: "sp_reset_connection", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) }})
+	r.procedures["sp_executesql"].Run = executeSQL
+	installCatalogProcedures(r)
+}
+
+// executeSQL is EXEC sp_executesql in a batch; the protocol calls Session.Execute itself.
+func executeSQL(ctx context.Context, c *ProcCall) error {
+	text, ok := c.Value("@stmt").(string)
+	if !ok {
+		return nil
+	}
+	s := c.Session
+	args := c.extra
+	params := make([]tds.Param, len(args))
+	for i, a := range args {
+		params[i] = tds.Param{Name: a.name, Type: a.typ, Value: a.value, Output: a.output != nil}
+		if a.typ.Kind == sqltype.Unknown {
+			params[i].Type = sqltype.NVarCharMax
+		}
+	}
+	err := s.executeText(ctx, text, c.String("@params"), params, c.Writer, false)
+	for i, a := range args {
+		if a.output != nil && err == nil {
+			v, e := sqltype.Convert(params[i].Value, sqltype.TypeOf(params[i].Value), a.output.typ, 0, sqltype.Explicit)
+			if e != nil {
+				return e
+			}
+			a.output.value = v
+		}
+	}
+	return err
+}
+
+func setSessionContext(ctx context.Context, c *ProcCall) error {
+	key := lower(c.String("@key"))
+	if key == "" {
+		return sqlerr.New(15600, 1, "sp_set_session_context")
+	}
+	old, exists := c.Session.sessionKeys[key]
+	if exists && old.readOnly {
+		return sqlerr.New(15664, 1, c.String("@key"))
+	}
+	if c.IsNull("@value") {
+		delete(c.Session.sessionKeys, key)
+		return nil
+	}
+	c.Session.sessionKeys[key] = sessionValue{value: c.Value("@value"), readOnly: c.Bool("@read_only")}
+	return nil
+}
+
+func propertyParameters(value bool) []Parameter {
+	out := []Parameter{{Name: "@name", Type: sqltype.Sysname, Required: true}}
+	if value {
+		out = append(out, Parameter{Name: "@value", Type: sqltype.VariantType})
+	}
+	for _, level := range []string{"0", "1", "2"} {
+		out = append(out, Parameter{Name: "@level" + level + "type", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 128}}, Parameter{Name: "@level" + level + "name", Type: sqltype.Sysname})
+	}
+	return out
+}
+
+// extendedProperty is sp_addextendedproperty and its kin.
+func extendedProperty(verb string) func(context.Context, *ProcCall) error {
+	return func(ctx context.Context, c *ProcCall) error {
+		s := c.Session
+		sch, err := s.schema(ctx, s.db.ID())
+		if err != nil {
+			return err
+		}
+		class, major, minor := int64(0), int64(0), int64(0)
+		if level := strings.ToUpper(c.String("@level0type")); level != "" {
+			n := sch.schemaByName(c.String("@level0name"))
+			if level != "SCHEMA" || n == nil {
+				return sqlerr.New(15135, 8, c.String("@level0name"))
+			}
+			class, major = 3, int64(n.ID)
+			if c.String("@level1type") != "" {
+				o := sch.byName[objectKey(n.ID, c.String("@level1name"))]
+				if o == nil {
+					return sqlerr.New(15135, 8, c.String("@level0name")+"."+c.String("@level1name"))
+				}
+				class, major = 1, int64(o.ID)
+				if strings.EqualFold(c.String("@level2type"), "COLUMN") {
+					if o.Table == nil || o.Table.column(c.String("@level2name")) == nil {
+						return sqlerr.New(15135, 8, c.String("@level2name"))
+					}
+					minor = int64(o.Table.column(c.String("@level2name")).ID)
+				}
+			}
+		}
+		return s.write(ctx, s.db, func(tx *storage.Tx) error {
+			return changeProperty(tx.Conn(), verb, c, class, major, minor)
+		})
+	}
+}
+
+func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, minor int64) error {
+	name := c.String("@name")
+	exists := false
+	err := sqlitex.Execute(conn, "SELECT 1 FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as", &sqlitex.ExecOptions{
+		Args: []any{class, major, minor, name}, ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }})
+	if err != nil {
+		return err
+	}
+	object := "object specified"
+	if exists && verb == "add" {
+		return sqlerr.New(15233, 1, name, object)
+	}
+	if !exists && verb != "add" {
+		return sqlerr.New(15217, 1, name, object)
+	}
+	if verb != "add" {
+		err = sqlitex.Execute(conn, "DELETE FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as", &sqlitex.ExecOptions{Args: []any{class, major, minor, name}})
+		if err != nil || verb == "drop" {
+			return err
+		}
+	}
+	raw, err := sqltype.Encode(sqltype.VariantType, c.Value("@value"))
+	if err != nil {
+		return err
+	}
+	return sqlitex.Execute(conn, "INSERT INTO __properties (class, major, minor, name, value) VALUES (?, ?, ?, ?, ?)", &sqlitex.ExecOptions{Args: []any{class, major, minor, name, raw}})
+}
+
+// rename is sp_rename for objects, columns and indexes.
+func rename(ctx context.Context, c *ProcCall) error {
+	s := c.Session
+	kind := strings.ToUpper(c.String("@objtype"))
+	old, newName := c.String("@objname"), c.String("@newname")
+	name := splitName(old)
+	if newName == "" {
+		return sqlerr.New(15223, 1, "@newname")
+	}
+	parent := name
+	if kind == "COLUMN" || kind == "INDEX" {
+		parent = objectName{name: name.schema, schema: name.database, database: name.server}
+	}
+	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
+		schemaName := parent.schema
+		if schemaName == "" {
+			schemaName = s.defaultSchema(d.space)
+		}
+		o := d.sch.find(schemaName, parent.name)
+		if o == nil {
+			return sqlerr.New(15225, 1, old, d.db.Name(), kind)
+		}
+		if err := s.objectEvent(ctx, d, "RENAME", o); err != nil {
+			return err
+		}
+		switch kind {
+		case "COLUMN":
+			col := o.Table.column(name.name)
+			if o.Table == nil || col == nil {
+				return sqlerr.New(15248, 1, kind)
+			}
+			if other := o.Table.column(newName); other != nil && other != col {
+				return sqlerr.New(15335, 1, newName, "COLUMN")
+			}
+			col.Name = newName
+			return d.modify(o)
+		case "INDEX":
+			for _, i := range o.Table.Indexes {
+				if strings.EqualFold(i.Name, name.name) {
+					i.Name = newName
+					if con := d.sch.objects[i.Constraint]; con != nil {
+						renamed := *con
+						renamed.Name = newName
+						if err := d.save(&renamed); err != nil {
+							return err
+						}
+					}
+					return d.modify(o)
+				}
+			}
+			return sqlerr.New(15248, 1, kind)
+		case "", "OBJECT":
+			if d.sch.byName[objectKey(o.Schema, newName)] != nil && !strings.EqualFold(o.Name, newName) {
+				return sqlerr.New(15335, 1, newName, "OBJECT")
+			}
+			renamed := *o
+			renamed.Name = newName
+			if o.Parent != 0 {
+				if p := d.sch.objects[o.Parent]; p != nil && p.Table != nil {
+					for _, i := range p.Table.Indexes {
+						if i.Constraint == o.ID {
+							i.Name = newName
+							if err := d.modify(p); err != nil {
+								return err
+							}
+						}
+					}
+				}
+			}
+			if err := d.modify(&renamed); err != nil {
+				return err
+			}
+			return c.Writer.Message(&sqlerr.Error{Number: 15477, State: 1, Message: "Caution: Changing any part of an object name could break scripts and stored procedures."})
+		}
+		return sqlerr.New(15249, 1, kind)
+	})
+}
+
+func who(ctx context.Context, c *ProcCall) error {
+	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", sqltype.Sysname),
+		col("hostname", sqltype.Type{Kind: sqltype.NChar, Length: 128}), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", sqltype.Sysname), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
+	var rows [][]any
+	for _, s := range c.Session.inst.Sessions() {
+		s.status.mu.Lock()
+		running, command, blocked, dbID := s.status.running, s.status.command, s.status.blockedBy, s.status.database
+		s.status.mu.Unlock()
+		state := "sleeping"
+		if running {
+			state = "runnable"
+		}
+		if command == "" {
+			command = "AWAITING COMMAND"
+		}
+		name := any(nil)
+		if db := c.Session.inst.DatabaseByID(dbID); db != nil {
+			name = db.Name()
+		}
+		rows = append(rows, []any{int64(s.spid), int64(0), state, s.original.Name, s.request.HostName, itoa(int32(blocked)), name, command, int64(0)})
+	}
+	return c.ResultSet(cols, rows)
+}
+
+func helpDatabase(ctx context.Context, c *ProcCall) error {
+	if !c.IsNull("@dbname") && c.Session.inst.Database(c.String("@dbname")) == nil {
+		return sqlerr.New(15010, 1, c.String("@dbname"))
+	}
+	return c.Exec(ctx, `SELECT d.name, CAST('8.00 MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
+		CONVERT(nvarchar(11), d.create_date) AS created, CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
+		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS status, d.compatibility_level
+		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
+}
+
+func helpText(ctx context.Context, c *ProcCall) error {
+	o := c.Session.objectByID(c.Session.objectID(c.String("@objname"), ""))
+	if o == nil {
+		return sqlerr.New(15009, 1, c.String("@objname"), c.Session.db.Name())
+	}
+	if o.Definition == "" {
+		return sqlerr.New(15197, 1, o.Name)
+	}
+	var rows [][]any
+	for _, line := range strings.SplitAfter(o.Definition, "\n") {
+		rows = append(rows, []any{line})
+	}
+	return c.ResultSet([]tds.Column{col("Text", sqltype.NVarCharOf(255))}, rows)
+}
+
+func dataTypeInfo(ctx context.Context, c *ProcCall) error { return unsupported("sp_datatype_info") }

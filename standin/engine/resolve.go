@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// schemaCache keeps the latest metadata of a database by their version, which is a random number for each change, so
+// that a version never means two things.
+type schemaCache struct {
+	mu     sync.Mutex
+	recent []*schema
+}
+
+func (c *schemaCache) get(version int64) *schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.recent {
+		if s.version == version {
+			return s
+		}
+	}
+	return nil
+}
+
+func (c *schemaCache) put(s *schema) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recent = append(c.recent, s)
+	if len(c.recent) > 4 {
+		c.recent = c.recent[1:]
+	}
+}
+
+// forget drops what was cached of a database whose storage was replaced; the caller holds mu.
+func (db *Database) forget() {
+	db.idents = nil
+	db.schemas.mu.Lock()
+	db.schemas.recent = nil
+	db.schemas.mu.Unlock()
+}
+
+// schema is the metadata of a space as the session sees them now.
+func (s *Session) schema(ctx context.Context, space int32) (*schema, error) {
+	if space == tempSpace {
+		if s.local.schema == nil {
+			s.local.schema = emptySchema()
+		}
+		return s.local.schema, nil
+	}
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return nil, sqlerr.New(911, 1, fmt.Sprint(space))
+	}
+	conn, release, err := s.readConn(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	version, err := schemaVersion(conn)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of database %q: %w", db.Name(), err)
+	}
+	if sch := db.schemas.get(version); sch != nil {
+		return sch, nil
+	}
+	sch, err := loadSchema(conn, version)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of database %q: %w", db.Name(), err)
+	}
+	db.schemas.put(sch)
+	return sch, nil
+}
+
+func (b *binder) schema(space int32) *schema {
+	if sch := b.spaces[space]; sch != nil {
+		return sch
+	}
+	sch, err := b.s.schema(b.ctx, space)
+	if err != nil {
+		panic(bindError{asError(err)})
+	}
+	b.spaces[space] = sch
+	return sch
+}
+
+// space is the space of a name's database: the current one when it names none.
+func (b *binder) space(name objectName) int32 {
+	if name.temporary() || strings.HasPrefix(name.name, "@") {
+		return tempSpace
+	}
+	if name.database == "" {
+		return b.s.db.ID()
+	}
+	db := b.s.inst.Database(name.database)
+	if db == nil {
+		b.fail(911, name.database)
+	}
+	if db != b.s.db {
+		if err := b.s.enter(b.ctx, db); err != nil {
+			panic(bindError{asError(err)})
+		}
+	}
+	return db.ID()
+}
+
+// resolve finds a user object by name; the object is nil when there is none.
+func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
+	space := b.space(name)
+	sch := b.schema(space)
+	if space == tempSpace {
+		return space, sch, sch.byName[objectKey(1, name.name)]
+	}
+	if name.schema != "" {
+		return space, sch, sch.find(name.schema, name.name)
+	}
+	for _, schemaName := range []string{b.s.defaultSchema(space), "dbo"} {
+		if o := sch.find(schemaName, name.name); o != nil {
+			return space, sch, o
+		}
+	}
+	return space, sch, nil
+}
+
+// defaultSchema is the default schema of the session's user in a database.
+func (s *Session) defaultSchema(space int32) string {
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return "dbo"
+	}
+	u, err := s.userIn(s.context(), db)
+	if err != nil || u.DefaultSchema == "" {
+		return "dbo"
+	}
+	return u.DefaultSchema
+}
+
+// require asks for a permission on an object of a database.
+func (b *binder) require(permission string, space int32, sch *schema, obj *Object) {
+	if space == tempSpace {
+		return
+	}
+	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.schemaName(obj), Object: obj.Name, ObjectID: obj.ID}
+	if err := b.s.require(b.ctx, p); err != nil {
+		panic(bindError{asError(err)})
+	}
+}
+
+// inDatabase makes another database the current one while a module of it is bound.
+func (b *binder) inDatabase(space int32) func() {
+	before := b.s.db
+	if db := b.s.inst.DatabaseByID(space); db != nil {
+		b.s.db = db
+	}
+	return func() { b.s.db = before }
+}
+
+// findView finds a system view by name: sys.x, INFORMATION_SCHEMA.x, msdb.dbo.x, and the compatibility views under any
+// schema.
+func (s *Session) findView(name objectName) *View {
+	schema := lower(name.schema)
+	database := lower(name.database)
+	if database == "" {
+		database = lower(s.db.Name())
+	}
+	schemas := []string{schema}
+	if schema == "" {
+		schemas = []string{"dbo", "sys"}
+	}
+	if schema == "dbo" {
+		schemas = []string{"dbo", "sys"}
+	}
+	for _, sch := range schemas {
+		for _, db := range []string{database, ""} {
+			v := s.inst.registry.views[db+"."+sch+"."+lower(name.name)]
+			if v != nil && (schema == "sys" || schema == "information_schema" || sch != "sys" || compatibilityViews[lower(name.name)]) {
+				return v
+			}
+		}
+		if db := s.inst.Database(database); db != nil && db.Info().Distributor {
+			if v := s.inst.registry.views["distribution."+sch+"."+lower(name.name)]; v != nil {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// compatibilityViews are found without naming sys.
+var compatibilityViews = map[string]bool{"sysobjects": true, "sysprocesses": true, "sysdatabases": true, "syscolumns": true,
+	"sysindexes": true, "systypes": true, "sysusers": true, "syslogins": true, "sysservers": true, "sysconfigures": true, "syscurconfigs": true}
+
+// viewDatabase is the database in whose context a system view is read: that of a three-part name, or the current one.
+func (s *Session) viewDatabase() *Database {
+	if s.viewDB != nil {
+		return s.viewDB
+	}
+	return s.db
+}
+
+// ViewDatabase is the database that a View's rows are to be about.
+func (s *Session) ViewDatabase() *Database { return s.viewDatabase() }
+
+func (s *Session) localObject(o *Object) *Object {
+	if cur := s.local.schema.objects[o.ID]; cur != nil {
+		return cur
+	}
+	return o
+}
+
+// splitName reads a name of up to four parts, with brackets or quotes.
+func splitName(text string) objectName {
+	var parts []string
+	var cur strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '[', '"':
+			end := c
+			if c == '[' {
+				end = ']'
+			}
+			for i++; i < len(text); i++ {
+				if text[i] == end {
+					if i+1 < len(text) && text[i+1] == end {
+						i++
+					} else {
+						break
+					}
+				}
+				cur.WriteByte(text[i])
+			}
+		case '.':
+			parts = append(parts, cur.String())
+			cur.Reset()
+		default:
+			cur.WriteByte(c)
+		}
+	}
+	parts = append(parts, cur.String())
+	var o objectName
+	outs := []*string{&o.name, &o.schema, &o.database, &o.server}
+	for i := 0; i < len(parts) && i < 4; i++ {
+		*outs[i] = strings.TrimSpace(parts[len(parts)-1-i])
+	}
+	return o
+}
+
+var parsedExpressions sync.Map
+
+// parseExpression parses the text of a default, check or computed column; nil when it is no expression.
+func parseExpression(text string) ast.ScalarExpression {
+	if n, ok := parsedExpressions.Load(text); ok {
+		return n.(ast.ScalarExpression)
+	}
+	batch, err := syntax.Parse("SELECT " + text)
+	if err != nil || len(batch.Statements) != 1 {
+		return nil
+	}
+	sel, ok := batch.Statements[0].Node.(*ast.SelectStatement)
+	if !ok {
+		return nil
+	}
+	q, ok := sel.QueryExpression.(*ast.QuerySpecification)
+	if !ok || len(q.SelectElements) != 1 {
+		return nil
+	}
+	el, ok := q.SelectElements[0].(*ast.SelectScalarExpression)
+	if !ok {
+		return nil
+	}
+	parsedExpressions.Store(text, el.Expression)
+	return el.Expression
+}
+
+// parsePredicate parses the text of a condition.
+func parsePredicate(text string) ast.BooleanExpression {
+	batch, err := syntax.Parse("SELECT 1 WHERE " + text)
+	if err != nil || len(batch.Statements) != 1 {
+		return nil
+	}
+	sel, ok := batch.Statements[0].Node.(*ast.SelectStatement)
+	if !ok {
+		return nil
+	}
+	q, ok := sel.QueryExpression.(*ast.QuerySpecification)
+	if !ok || q.WhereClause == nil {
+		return nil
+	}
+	return q.WhereClause.SearchCondition
+}
+
+var parsedModules sync.Map
+
+// parseModule parses a module's CREATE statement.
+func parseModule(o *Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
+	type module struct {
+		batch *syntax.Batch
+		node  ast.Statement
+	}
+	if m, ok := parsedModules.Load(o.Definition); ok {
+		return m.(module).batch, m.(module).node, nil
+	}
+	batch, err := syntax.Parse(o.Definition)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(batch.Statements) != 1 {
+		return nil, nil, sqlerr.New(4413, 1, o.Name)
+	}
+	parsedModules.Store(o.Definition, module{batch, batch.Statements[0].Node})
+	return batch, batch.Statements[0].Node, nil
+}
+
+func viewDefinition(o *Object) (*ast.SelectStatement, []*ast.Identifier) {
+	_, node, err := parseModule(o)
+	if err != nil {
+		return nil, nil
+	}
+	switch n := node.(type) {
+	case *ast.CreateViewStatement:
+		return n.SelectStatement, n.Columns
+	case *ast.CreateOrAlterViewStatement:
+		return n.SelectStatement, n.Columns
+	case *ast.AlterViewStatement:
+		return n.SelectStatement, n.Columns
+	}
+	return nil, nil
+}
+
+// aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
+func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type {
+	sch, err := s.schema(ctx, s.db.ID())
+	if err != nil {
+		return nil
+	}
+	schemaName := name.schema
+	if schemaName == "" {
+		schemaName = "dbo"
+	}
+	n := sch.schemaByName(schemaName)
+	if n == nil {
+		return nil
+	}
+	o := sch.byName[objectKey(n.ID, aliasTypePrefix+name.name)]
+	if o == nil || o.Table == nil || len(o.Table.Columns) != 1 {
+		return nil
+	}
+	return &o.Table.Columns[0].Type
+}
+
+// aliasTypePrefix keeps the names of types apart from those of objects.
+const aliasTypePrefix = "\x00type:"
+
+// tableVariable binds FROM @t.
+func (b *binder) tableVariable(sc *scope, n *ast.VariableTableReference) string {
+	v := b.s.variable(n.Variable.Name)
+	if v == nil || v.table == nil {
+		b.fail(1087, n.Variable.Name)
+	}
+	obj := b.s.localObject(v.table)
+	alias := aliasOf(n.Alias)
+	if alias == "" {
+		alias = n.Variable.Name
+	}
+	return b.baseTable(sc, tempSpace, b.schema(tempSpace), obj, alias, objectName{name: n.Variable.Name})
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// Object kinds, sys.objects.type without padding.
+const (
+	kindTable      = "U"
+	kindView       = "V"
+	kindProcedure  = "P"
+	kindScalar     = "FN"
+	kindInline     = "IF"
+	kindPrimaryKey = "PK"
+	kindUnique     = "UQ"
+	kindForeignKey = "F"
+	kindCheck      = "C"
+	kindDefault    = "D"
+	kindSequence   = "SO"
+	kindSynonym    = "SN"
+	kindTableType  = "TT"
+)
+
+// Object is one object of a database, as its row in __objects has it.
+type Object struct {
+	ID       int32     `json:"id"`
+	Schema   int32     `json:"schema"`
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind"`
+	Parent   int32     `json:"parent,omitempty"`
+	Created  time.Time `json:"created"`
+	Modified time.Time `json:"modified"`
+	// SystemNamed is true for constraints whose name the engine made.
+	SystemNamed bool `json:"systemNamed,omitempty"`
+	// Shipped is sys.objects.is_ms_shipped.
+	Shipped bool `json:"shipped,omitempty"`
+
+	Table *Table `json:"table,omitempty"`
+	// Definition is the text of a module, check or default.
+	Definition string      `json:"definition,omitempty"`
+	ForeignKey *ForeignKey `json:"foreignKey,omitempty"`
+	// Column is a default's or column check's column.
+	Column int32 `json:"column,omitempty"`
+	// Disabled and NotTrusted are a check's or foreign key's; NotForReplication is recorded.
+	Disabled          bool              `json:"disabled,omitempty"`
+	NotTrusted        bool              `json:"notTrusted,omitempty"`
+	NotForReplication bool              `json:"notForReplication,omitempty"`
+	QuotedIdentifier  bool              `json:"quotedIdentifier,omitempty"`
+	Sequence          *Sequence         `json:"sequence,omitempty"`
+	Target            string            `json:"target,omitempty"`
+	Properties        map[string]string `json:"properties,omitempty"`
+}
+
+// Table is what a table adds to an object.
+type Table struct {
+	Columns []*Column `json:"columns"`
+	Indexes []*Index  `json:"indexes,omitempty"`
+	// NextColumn and NextIndex are the next free column_id and nonclustered index_id.
+	NextColumn int32 `json:"nextColumn"`
+	NextIndex  int32 `json:"nextIndex"`
+	// RowidColumn is the column that is SQLite's row number, 0 when a hidden one is.
+	RowidColumn int32 `json:"rowidColumn,omitempty"`
+	// Compression is sys.partitions.data_compression of the heap: 0 none, 1 row, 2 page.
+	Compression int  `json:"compression,omitempty"`
+	Replicated  bool `json:"replicated,omitempty"`
+}
+
+// Column is a column of a table.
+type Column struct {
+	ID        int32        `json:"id"`
+	Name      string       `json:"name"`
+	Type      sqltype.Type `json:"type"`
+	Nullable  bool         `json:"nullable,omitempty"`
+	Collation string       `json:"collation,omitempty"`
+	Identity  *Identity    `json:"identity,omitempty"`
+	// Default is the object_id of its default constraint.
+	Default int32 `json:"default,omitempty"`
+	// Computed is the text of a computed column.
+	Computed  string `json:"computed,omitempty"`
+	Persisted bool   `json:"persisted,omitempty"`
+	RowGUID   bool   `json:"rowGuid,omitempty"`
+	// UserType is the name of the alias type, sysname among them.
+	UserType string `json:"userType,omitempty"`
+	Numeric  bool   `json:"numeric,omitempty"`
+}
+
+// Identity is IDENTITY(seed, increment).
+type Identity struct {
+	Seed              int64 `json:"seed"`
+	Increment         int64 `json:"increment"`
+	NotForReplication bool  `json:"notForReplication,omitempty"`
+}
+
+// Index is an index; keys are indexes too.
+type Index struct {
+	ID         int32   `json:"id"`
+	Name       string  `json:"name"`
+	Unique     bool    `json:"unique,omitempty"`
+	Clustered  bool    `json:"clustered,omitempty"`
+	PrimaryKey bool    `json:"primaryKey,omitempty"`
+	Constraint int32   `json:"constraint,omitempty"`
+	Keys       []Key   `json:"keys"`
+	Included   []int32 `json:"included,omitempty"`
+	Filter     string  `json:"filter,omitempty"`
+	// Compression is data_compression of the index.
+	Compression int  `json:"compression,omitempty"`
+	Disabled    bool `json:"disabled,omitempty"`
+	FillFactor  int  `json:"fillFactor,omitempty"`
+	IgnoreDup   bool `json:"ignoreDup,omitempty"`
+}
+
+// Key is one column of an index.
+type Key struct {
+	Column     int32 `json:"column"`
+	Descending bool  `json:"descending,omitempty"`
+}
+
+// ForeignKey is a foreign key's columns and actions (NO_ACTION, CASCADE, SET_NULL, SET_DEFAULT).
+type ForeignKey struct {
+	Columns    []int32 `json:"columns"`
+	Referenced int32   `json:"referenced"`
+	RefColumns []int32 `json:"refColumns"`
+	RefIndex   int32   `json:"refIndex,omitempty"`
+	OnDelete   string  `json:"onDelete"`
+	OnUpdate   string  `json:"onUpdate"`
+}
+
+// Sequence is a sequence object.
+type Sequence struct {
+	Type      sqltype.Type `json:"type"`
+	Start     int64        `json:"start"`
+	Increment int64        `json:"increment"`
+	Min       int64        `json:"min"`
+	Max       int64        `json:"max"`
+	Cycle     bool         `json:"cycle,omitempty"`
+}
+
+// SchemaName is a schema of a database.
+type SchemaName struct {
+	ID        int32
+	Name      string
+	Principal int32
+}
+
+// schema is all metadata of a database at one version. It is never changed once built.
+type schema struct {
+	version int64
+	schemas map[int32]*SchemaName
+	objects map[int32]*Object
+	byName  map[string]*Object
+	byChild map[int32][]*Object
+}
+
+func objectKey(schemaID int32, name string) string {
+	return fmt.Sprintf("%d.%s", schemaID, lower(name))
+}
+
+func (s *schema) schemaByName(name string) *SchemaName {
+	for _, n := range s.schemas {
+		if strings.EqualFold(n.Name, name) {
+			return n
+		}
+	}
+	return nil
+}
+
+// find looks an object up by schema and name; nil when there is none.
+func (s *schema) find(schemaName, name string) *Object {
+	n := s.schemaByName(schemaName)
+	if n == nil {
+		return nil
+	}
+	return s.byName[objectKey(n.ID, name)]
+}
+
+// schemaName is the name of an object's schema.
+func (s *schema) schemaName(o *Object) string {
+	if n := s.schemas[o.Schema]; n != nil {
+		return n.Name
+	}
+	return "dbo"
+}
+
+// children are an object's constraints.
+func (s *schema) children(id int32) []*Object { return s.byChild[id] }
+
+func (t *Table) column(name string) *Column {
+	for _, c := range t.Columns {
+		if strings.EqualFold(c.Name, name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *Table) columnByID(id int32) *Column {
+	for _, c := range t.Columns {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *Table) identityColumn() *Column {
+	for _, c := range t.Columns {
+		if c.Identity != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *Table) primaryKey() *Index {
+	for _, i := range t.Indexes {
+		if i.PrimaryKey {
+			return i
+		}
+	}
+	return nil
+}
+
+// storageName is a table's name in SQLite, columnName a column's.
+func storageName(id int32) string     { return fmt.Sprintf("t%d", uint32(id)) }
+func columnName(id int32) string      { return fmt.Sprintf("c%d", id) }
+func (o *Object) storageName() string { return storageName(o.ID) }
+
+// collationKey is the name of the collation that SQLite knows for a column, empty for columns that have none.
+func (c *Column) collationKey() string {
+	if !c.Type.Kind.IsCharacter() {
+		return ""
+	}
+	col, ok := sqltype.ParseCollation(c.Collation)
+	if !ok {
+		col, _ = sqltype.ParseCollation(sqltype.DefaultCollation)
+	}
+	return col.Key()
+}
+
+// coreTables are the engine's own internal tables.
+var coreTables = []InternalTable{
+	{Name: "__catalog", DDL: []string{
+		"CREATE TABLE __catalog (id INTEGER PRIMARY KEY, version INTEGER NOT NULL, next_object INTEGER NOT NULL)",
+		"INSERT INTO __catalog VALUES (1, 1, 245575913)",
+	}},
+	{Name: "__schemas", DDL: []string{
+		"CREATE TABLE __schemas (id INTEGER PRIMARY KEY, name TEXT NOT NULL, principal INTEGER NOT NULL)",
+		"INSERT INTO __schemas VALUES (1,'dbo',1),(2,'guest',2),(3,'INFORMATION_SCHEMA',3),(4,'sys',4)," +
+			"(16384,'db_owner',16384),(16385,'db_accessadmin',16385),(16386,'db_securityadmin',16386),(16387,'db_ddladmin',16387)," +
+			"(16389,'db_backupoperator',16389),(16390,'db_datareader',16390),(16391,'db_datawriter',16391)," +
+			"(16392,'db_denydatareader',16392),(16393,'db_denydatawriter',16393)",
+	}},
+	{Name: "__objects", DDL: []string{
+		"CREATE TABLE __objects (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)",
+	}},
+	{Name: "__identity", DDL: []string{
+		"CREATE TABLE __identity (id INTEGER PRIMARY KEY, last INTEGER NOT NULL)",
+	}},
+	{Name: "__properties", DDL: []string{
+		"CREATE TABLE __properties (id INTEGER PRIMARY KEY, class INTEGER NOT NULL, major INTEGER NOT NULL, " +
+			"minor INTEGER NOT NULL, name TEXT NOT NULL, value BLOB)",
+	}},
+}
+
+// schemaVersion reads the version of the metadata that a connection sees.
+func schemaVersion(conn *sqlite.Conn) (int64, error) {
+	stmt, err := conn.Prepare("SELECT version FROM __catalog")
+	if err != nil {
+		return 0, err
+	}
+	defer stmt.Reset()
+	if _, err := stmt.Step(); err != nil {
+		return 0, err
+	}
+	return stmt.ColumnInt64(0), nil
+}
+
+// loadSchema reads all metadata that a connection sees.
+func loadSchema(conn *sqlite.Conn, version int64) (*schema, error) {
+	s := &schema{version: version, schemas: map[int32]*SchemaName{}, objects: map[int32]*Object{},
+		byName: map[string]*Object{}, byChild: map[int32][]*Object{}}
+	err := sqlitex.Execute(conn, "SELECT id, name, principal FROM __schemas", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			n := &SchemaName{ID: stmt.ColumnInt32(0), Name: stmt.ColumnText(1), Principal: stmt.ColumnInt32(2)}
+			s.schemas[n.ID] = n
+			return nil
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("read the schemas: %w", err)
+	}
+	err = sqlitex.Execute(conn, "SELECT doc FROM __objects ORDER BY id", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			o := &Object{}
+			if err := json.Unmarshal([]byte(stmt.ColumnText(0)), o); err != nil {
+				return fmt.Errorf("read an object's metadata: %w", err)
+			}
+			s.add(o)
+			return nil
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("read the objects: %w", err)
+	}
+	return s, nil
+}
+
+func (s *schema) add(o *Object) {
+	s.objects[o.ID] = o
+	s.byName[objectKey(o.Schema, o.Name)] = o
+	if o.Parent != 0 {
+		s.byChild[o.Parent] = append(s.byChild[o.Parent], o)
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// scope is what column names mean at one place of a query.
+type scope struct {
+	parent  *scope
+	sources []*source
+	// outer are the columns of enclosing queries that were used.
+	outer []*sourceColumn
+	// outputs are the select list's names, for ORDER BY.
+	outputs []output
+}
+
+// source is one table, view or derived table of a FROM clause.
+type source struct {
+	scope *scope
+	// alias is its name in the query; schema and database qualify it when it has no alias of its own.
+	alias, schema, database string
+	// sqlite is its alias in SQLite's SQL.
+	sqlite  string
+	columns []*sourceColumn
+	object  *Object
+	space   int32
+}
+
+// sourceColumn is a column of a source.
+type sourceColumn struct {
+	source    *source
+	name      string
+	sql       string
+	typ       sqltype.Type
+	nullable  bool
+	collation string
+	column    *Column
+}
+
+// output is a column of a query's result.
+type output struct {
+	name string
+	expr expr
+}
+
+func (sc *scope) add(src *source) {
+	src.scope = sc
+	sc.sources = append(sc.sources, src)
+}
+
+func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, collation string, c *Column) {
+	src.columns = append(src.columns, &sourceColumn{source: src, name: name, sql: sql, typ: t, nullable: nullable,
+		collation: collation, column: c})
+}
+
+// matches tells whether a qualifier (alias, or table with schema and database) names the source.
+func (src *source) matches(parts []string) bool {
+	if !strings.EqualFold(parts[len(parts)-1], src.alias) {
+		return false
+	}
+	if len(parts) > 1 && parts[len(parts)-2] != "" && !strings.EqualFold(parts[len(parts)-2], src.schema) {
+		return false
+	}
+	return len(parts) <= 2 || parts[len(parts)-3] == "" || strings.EqualFold(parts[len(parts)-3], src.database)
+}
+
+// column resolves a column name of one to four parts.
+func (b *binder) column(sc *scope, parts []string) expr {
+	name := parts[len(parts)-1]
+	qualifier := parts[:len(parts)-1]
+	found := false
+	for at := sc; at != nil; at = at.parent {
+		var hit *sourceColumn
+		for _, src := range at.sources {
+			if len(qualifier) > 0 && !src.matches(qualifier) {
+				continue
+			}
+			found = found || len(qualifier) > 0
+			for _, c := range src.columns {
+				if !strings.EqualFold(c.name, name) {
+					continue
+				}
+				if hit != nil && hit.source != c.source {
+					b.fail(209, name)
+				}
+				hit = c
+			}
+		}
+		if hit != nil {
+			for s := sc; s != at; s = s.parent {
+				s.outer = append(s.outer, hit)
+			}
+			return hit.expr()
+		}
+	}
+	if len(qualifier) > 0 && !found {
+		b.fail(4104, strings.Join(parts, "."))
+	}
+	b.fail(207, name)
+	return expr{}
+}
+
+func (c *sourceColumn) expr() expr {
+	return expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
+		column: c, name: c.name, free: []*sourceColumn{c}}
+}
+
+// identifiers are the parts of a name.
+func identifiers(m *ast.MultiPartIdentifier) []string {
+	if m == nil {
+		return nil
+	}
+	parts := make([]string, len(m.Identifiers))
+	for i, id := range m.Identifiers {
+		if id != nil {
+			parts[i] = id.Value
+		}
+	}
+	return parts
+}
+
+// objectName is a name of up to four parts; missing ones are empty.
+type objectName struct{ server, database, schema, name string }
+
+func nameOf(n *ast.SchemaObjectName) objectName {
+	if n == nil {
+		return objectName{}
+	}
+	var o objectName
+	parts := n.Identifiers
+	if len(parts) == 0 {
+		for _, p := range []struct {
+			id  *ast.Identifier
+			out *string
+		}{{n.ServerIdentifier, &o.server}, {n.DatabaseIdentifier, &o.database}, {n.SchemaIdentifier, &o.schema}, {n.BaseIdentifier, &o.name}} {
+			if p.id != nil {
+				*p.out = p.id.Value
+			}
+		}
+		return o
+	}
+	outs := []*string{&o.name, &o.schema, &o.database, &o.server}
+	for i := 0; i < len(parts) && i < 4; i++ {
+		if p := parts[len(parts)-1-i]; p != nil {
+			*outs[i] = p.Value
+		}
+	}
+	return o
+}
+
+// String is the name as the client wrote it, without quotes.
+func (o objectName) String() string {
+	parts := []string{o.server, o.database, o.schema, o.name}
+	for len(parts) > 1 && parts[0] == "" {
+		parts = parts[1:]
+	}
+	return strings.Join(parts, ".")
+}
+
+func (o objectName) temporary() bool { return strings.HasPrefix(o.name, "#") }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// selectStatement executes SELECT.
+func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w tds.Writer) error {
+	if n.Into != nil {
+		return s.selectInto(ctx, n, w)
+	}
+	p, err := s.compile(ctx, n, func(b *binder) *plan { return b.selectPlan(n) })
+	if err != nil {
+		return err
+	}
+	if err := s.allowRead(ctx, p); err != nil {
+		return err
+	}
+	if len(p.variables) > 0 {
+		return s.selectVariables(ctx, p, w)
+	}
+	if err := w.Columns(p.columns); err != nil {
+		return err
+	}
+	if s.settings.fmtOnly {
+		return w.Done(0)
+	}
+	count := int64(0)
+	limit := s.settings.rowCount
+	err = s.queryPlan(ctx, p, func(values []any) error {
+		if limit > 0 && count >= limit {
+			return errEnough
+		}
+		count++
+		return w.Row(values)
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	s.rowCount = count
+	return w.Done(s.shown(count))
+}
+
+// errEnough ends a query early.
+var errEnough = fmt.Errorf("enough rows")
+
+// shown is a row count as the client is told it.
+func (s *Session) shown(n int64) int64 {
+	if s.settings.noCount {
+		return -1
+	}
+	return n
+}
+
+func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
+	b.with(n.WithCtesAndXmlNamespaces)
+	q := b.query(&scope{}, n.QueryExpression, queryOptions{assign: true})
+	p := b.plan(q.sql)
+	p.variables = q.variables
+	for _, o := range q.outputs {
+		p.columns = append(p.columns, resultColumn(o))
+	}
+	return p
+}
+
+// allowRead asks the access hooks about the user databases that a plan reads.
+func (s *Session) allowRead(ctx context.Context, p *plan) error {
+	if len(s.inst.registry.access) == 0 || s.internal {
+		return nil
+	}
+	for space := range p.versions {
+		if space <= 4 {
+			continue
+		}
+		if db := s.inst.DatabaseByID(space); db != nil {
+			if err := s.allow(ctx, db); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Session) allow(ctx context.Context, db *Database) error {
+	if s.internal || db.ID() <= 4 {
+		return nil
+	}
+	for _, f := range s.inst.registry.access {
+		if err := f(ctx, s, db); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectVariables is SELECT @x = ..., which sets the variables once for every row.
+func (s *Session) selectVariables(ctx context.Context, p *plan, w tds.Writer) error {
+	count := int64(0)
+	err := s.queryPlan(ctx, p, func(values []any) error {
+		count++
+		for i, a := range p.variables {
+			v := s.variable(a.variable)
+			if v == nil {
+				return sqlerr.New(137, 1, a.variable)
+			}
+			value := values[i]
+			if op := compoundOperator(a.operator); op != "" {
+				var err error
+				if value, err = s.compound(ctx, v, op, value); err != nil {
+					return err
+				}
+			}
+			v.value = value
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.rowCount = count
+	return nil
+}
+
+// compound computes @x op value.
+func (s *Session) compound(ctx context.Context, v *variable, op string, value any) (any, error) {
+	b := newBinder(ctx, s, tempSpace)
+	var e expr
+	var p *plan
+	bindErr := bindSafely(func() {
+		l := b.parameter("l", param{value: func(*Session) any { return v.value }, typ: v.typ})
+		r := b.parameter("r", param{value: func(*Session) any { return value }, typ: v.typ})
+		e = b.convert(b.binary(op, l, r), v.typ, sqltype.Implicit, 0, false)
+		p = b.plan("SELECT " + e.sql)
+		p.home = tempSpace
+		p.columns = []tds.Column{{Type: v.typ}}
+	})
+	if bindErr != nil {
+		return nil, bindErr
+	}
+	return s.planValue(ctx, p)
+}
+
+// selectInto is SELECT ... INTO: makes the table and fills it.
+func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.Writer) error {
+	copied := *n
+	copied.Into = nil
+	p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.selectPlan(&copied) })
+	if err != nil {
+		return err
+	}
+	name := nameOf(n.Into)
+	table := &Table{NextColumn: 1, NextIndex: 2}
+	identity := false
+	for i, c := range p.columns {
+		if c.Name == "" {
+			return sqlerr.New(1038, 1)
+		}
+		if table.column(c.Name) != nil {
+			return sqlerr.New(2705, 3, c.Name, name.name)
+		}
+		col := &Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: sqltype.DefaultCollation}
+		if c.Identity && !identity {
+			col.Identity, identity = &Identity{Seed: 1, Increment: 1}, true
+		}
+		table.Columns = append(table.Columns, col)
+		table.NextColumn++
+	}
+	var obj *Object
+	if err := s.changeSchema(ctx, name, func(d *ddl) error {
+		obj = d.newObject(name, kindTable)
+		obj.Table = table
+		return d.createTable(obj)
+	}); err != nil {
+		return err
+	}
+	count, err := s.copyRows(ctx, name, obj, p)
+	if err != nil {
+		return err
+	}
+	s.rowCount = count
+	return w.Done(s.shown(count))
+}
+
+// copyRows inserts a query's rows into a table that was just made; identity values are kept.
+func (s *Session) copyRows(ctx context.Context, name objectName, obj *Object, p *plan) (int64, error) {
+	var rows [][]any
+	err := s.queryPlan(ctx, p, func(values []any) error {
+		rows = append(rows, append([]any(nil), values...))
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return s.insertRows(ctx, name, obj, obj.Table.Columns, rows)
+}

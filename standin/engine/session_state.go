@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// settings are a session's SET options.
+type settings struct {
+	noCount, xactAbort, implicitTransactions, fmtOnly, noExec, parseOnly bool
+	// lockTimeout is in milliseconds, -1 for ever.
+	lockTimeout int64
+	// isolation is 1 read uncommitted to 4 serializable, 5 snapshot (sys.dm_exec_sessions).
+	isolation    byte
+	rowCount     int64
+	textSize     int64
+	language     string
+	dateFormat   string
+	dateFirst    int64
+	deadlock     int64
+	contextInfo  []byte
+	options      map[string]bool
+	identityInto int32 // object_id with IDENTITY_INSERT ON
+	identityDB   int32
+}
+
+func defaultSettings() settings {
+	return settings{lockTimeout: -1, isolation: 2, textSize: -1, language: "us_english", dateFormat: "mdy", dateFirst: 7,
+		options: map[string]bool{"AnsiNulls": true, "AnsiPadding": true, "AnsiWarnings": true, "ArithAbort": true,
+			"ConcatNullYieldsNull": true, "QuotedIdentifier": true, "AnsiNullDfltOn": true}}
+}
+
+// sessionState is what statements leave behind for later ones.
+type sessionState struct {
+	settings settings
+	frames   []*frame
+	// statementContext is that of the running request.
+	statementContext context.Context
+	cancel           context.CancelFunc
+	clockAt          time.Time
+	line             int32
+
+	rowCount     int64
+	lastError    int32
+	lastIdentity any
+	errors       []*sqlerr.Error // what CATCH blocks that are running have caught
+	tryDepth     int
+	nest         int
+	broken       error
+
+	batches      batchCache
+	plans        planCache
+	sessionKeys  map[string]sessionValue
+	insertExec   *insertTarget
+	target       *writeTarget
+	foreignConns []foreignUse
+	// viewDB is the database that a system view is read for, when a three-part name gave one.
+	viewDB          *Database
+	localIdentities *identities
+	identityError   error
+}
+
+// sessionValue is a value of sp_set_session_context.
+type sessionValue struct {
+	value    any
+	readOnly bool
+}
+
+// frame is a batch or procedure that is running.
+type frame struct {
+	variables map[string]*variable
+	batch     *syntax.Batch
+	// procedure is the name of the module, empty for a batch.
+	procedure string
+	objectID  int32
+	status    int32
+	identity  any
+	depth     int
+	trancount int
+}
+
+// variable is a declared variable.
+type variable struct {
+	name  string
+	typ   sqltype.Type
+	value any
+	// table is set for a table variable.
+	table *Object
+	// bound is the SQL of a parameter of an inline function that is being expanded.
+	bound string
+}
+
+type sessionSpec struct {
+	login    Login
+	database string
+	request  tds.LoginRequest
+	internal bool
+}
+
+func (inst *Instance) openSession(ctx context.Context, spec sessionSpec) (*Session, error) {
+	s := &Session{inst: inst, request: spec.request, login: spec.login, original: spec.login, started: time.Now(), internal: spec.internal}
+	s.settings = defaultSettings()
+	s.sessionKeys = map[string]sessionValue{}
+	s.statementContext = ctx
+	name := spec.database
+	if name == "" {
+		name = spec.login.DefaultDatabase
+	}
+	if name == "" {
+		name = "master"
+	}
+	db := inst.Database(name)
+	if db == nil {
+		return nil, sqlerr.New(4060, 1, name)
+	}
+	if err := s.enter(ctx, db); err != nil {
+		if spec.internal {
+			return nil, err
+		}
+		inst.log.Warn("login could not open its database", "login", spec.login.Name, "database", name, "error", err.Error())
+		if e := asError(err); e.Number == 976 || e.Number == 978 || e.Number == 983 || e.Number == 979 {
+			return nil, e
+		}
+		return nil, sqlerr.New(4060, 1, name)
+	}
+	s.db = db
+	inst.mu.Lock()
+	if inst.closed {
+		inst.mu.Unlock()
+		return nil, sqlerr.New(6005, 1, "")
+	}
+	s.spid = inst.nextSPID
+	for inst.sessions[s.spid] != nil {
+		s.spid++
+	}
+	inst.nextSPID = s.spid + 1
+	if inst.nextSPID > 30000 {
+		inst.nextSPID = firstUserSPID
+	}
+	inst.sessions[s.spid] = s
+	inst.mu.Unlock()
+	return s, nil
+}
+
+// enter is nil when the session may use the database now.
+func (s *Session) enter(ctx context.Context, db *Database) error {
+	if err := db.available(); err != nil {
+		return err
+	}
+	if err := db.admitSession(s); err != nil {
+		return err
+	}
+	for _, f := range s.inst.registry.access {
+		if err := f(ctx, s, db); err != nil {
+			return err
+		}
+	}
+	_, err := s.userIn(ctx, db)
+	return err
+}
+
+func (s *Session) frame() *frame {
+	if len(s.frames) == 0 {
+		return nil
+	}
+	return s.frames[len(s.frames)-1]
+}
+
+// variable finds a variable of the running frame; nil when it is not declared.
+func (s *Session) variable(name string) *variable {
+	if f := s.frame(); f != nil {
+		return f.variables[lower(name)]
+	}
+	return nil
+}
+
+func (s *Session) declare(name string, t sqltype.Type, value any) *variable {
+	v := &variable{name: name, typ: t, value: value}
+	s.frame().variables[lower(name)] = v
+	return v
+}
+
+// context is that of the running request.
+func (s *Session) context() context.Context {
+	if s.statementContext == nil {
+		return context.Background()
+	}
+	return s.statementContext
+}
+
+// clock is the time of the statement, rounded to a type.
+func (s *Session) clock(t sqltype.Type) any {
+	now := s.clockAt
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if t.Kind != sqltype.DateTimeOffset {
+		now = now.UTC()
+	}
+	v, err := sqltype.FitTime(now, t, t)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// Context is the value of sp_set_session_context for a key; nil when there is none.
+func (s *Session) Context(key string) any { return s.sessionKeys[lower(key)].value }
+
+// Broken makes the session end its connection after the current statement without an answer: the outcome of what it did
+// is unknown.
+func (s *Session) Broken(err error) {
+	if s.broken == nil {
+		s.broken = err
+	}
+}
+
+// sessionStatus is what other sessions' views show.
+type sessionStatus struct {
+	mu           sync.Mutex
+	running      bool
+	command      string
+	text         string
+	since        time.Time
+	last         time.Time
+	database     int32
+	databaseName string
+	reads        int64
+	writes       int64
+	blockedBy    int
+	wait         string
+	waitSince    time.Time
+	login        string
+	openTran     int
+	idle         chan struct{}
+}
+
+func (st *sessionStatus) begin(text string, db *Database) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.running, st.text, st.since, st.database = true, text, time.Now(), db.ID()
+	st.idle = make(chan struct{})
+}
+
+func (st *sessionStatus) end(db *Database, open int) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.running, st.last, st.database, st.openTran, st.command = false, time.Now(), db.ID(), open, ""
+	if st.idle != nil {
+		close(st.idle)
+		st.idle = nil
+	}
+}
+
+func (st *sessionStatus) set(command string) {
+	st.mu.Lock()
+	st.command = command
+	st.mu.Unlock()
+}
+
+func (st *sessionStatus) waiting(what string, by int) func() {
+	st.mu.Lock()
+	st.wait, st.waitSince, st.blockedBy = what, time.Now(), by
+	st.mu.Unlock()
+	return func() {
+		st.mu.Lock()
+		st.wait, st.blockedBy = "", 0
+		st.mu.Unlock()
+	}
+}
+
+// interrupt stops what the session executes now.
+func (s *Session) interrupt() {
+	s.status.mu.Lock()
+	cancel := s.cancel
+	s.status.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// waitIdle waits until the session executes nothing, for a bounded time.
+func (s *Session) waitIdle(d time.Duration) {
+	s.status.mu.Lock()
+	idle := s.status.idle
+	s.status.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-time.After(d):
+	}
+}
+
+// batchCache keeps parsed batches by text.
+type batchCache struct {
+	batches map[string]*syntax.Batch
+	order   []string
+}
+
+const maxBatches = 100
+
+func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
+	k := key + "\x00" + text
+	if b := c.batches[k]; b != nil {
+		return b, nil
+	}
+	b, err := syntax.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if c.batches == nil {
+		c.batches = map[string]*syntax.Batch{}
+	}
+	if len(text) > 1<<20 {
+		return b, nil
+	}
+	c.batches[k] = b
+	c.order = append(c.order, k)
+	if len(c.order) > maxBatches {
+		delete(c.batches, c.order[0])
+		c.order = c.order[1:]
+	}
+	return b, nil
+}
+
+// planCache keeps bound statements by their syntax node.
+type planCache struct {
+	plans map[planKey]*plan
+}
+
+type planKey struct {
+	node ast.Node
+	db   int32
+}
+
+const maxPlans = 400
+
+func (c *planCache) get(k planKey) *plan { return c.plans[k] }
+
+func (c *planCache) put(k planKey, p *plan) {
+	if c.plans == nil || len(c.plans) >= maxPlans {
+		c.plans = map[planKey]*plan{}
+	}
+	c.plans[k] = p
+}
+
+func describe(node any) string {
+	return strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast."), "Statement"))
+}

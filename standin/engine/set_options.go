@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+func installSetOptions(r *Registry) {
+	on(r, (*Session).setPredicate)
+	on(r, (*Session).setCommands)
+	on(r, func(s *Session, ctx context.Context, n *ast.SetTransactionIsolationLevelStatement, w tds.Writer) error {
+		level := map[string]byte{"readuncommitted": 1, "readcommitted": 2, "repeatableread": 3, "serializable": 4, "snapshot": 5}[strings.ToLower(n.Level)]
+		if level == 0 {
+			return sqlerr.New(102, 1, n.Level)
+		}
+		s.settings.isolation = level
+		return nil
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.SetTextSizeStatement, w tds.Writer) error {
+		v, err := s.evaluateInt(ctx, n.TextSize)
+		s.settings.textSize = v
+		return err
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.SetRowCountStatement, w tds.Writer) error {
+		v, err := s.evaluateInt(ctx, n.NumberRows)
+		s.settings.rowCount = v
+		return err
+	})
+	on(r, (*Session).setIdentityInsert)
+	on(r, func(s *Session, ctx context.Context, n *ast.SetStatisticsStatement, w tds.Writer) error {
+		if n.IsOn && strings.Contains(strings.ToUpper(n.Options), "XML") {
+			return unsupported("SET STATISTICS XML")
+		}
+		return nil
+	})
+	on(r, func(*Session, context.Context, *ast.SetErrorLevelStatement, tds.Writer) error {
+		return unsupported("SET ERRLVL")
+	})
+}
+
+// setPredicate is SET option[, option] ON | OFF.
+func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement, w tds.Writer) error {
+	for _, name := range strings.Split(n.Options, ",") {
+		name = strings.TrimSpace(name)
+		switch ast.SetOptions(name) {
+		case ast.SetOptionsNoCount:
+			s.settings.noCount = n.IsOn
+		case ast.SetOptionsXactAbort:
+			s.settings.xactAbort = n.IsOn
+		case ast.SetOptionsImplicitTransactions:
+			s.settings.implicitTransactions = n.IsOn
+		case ast.SetOptionsFmtOnly:
+			s.settings.fmtOnly = n.IsOn
+		case ast.SetOptionsNoExec:
+			s.settings.noExec = n.IsOn
+		case ast.SetOptionsParseOnly:
+			s.settings.parseOnly = n.IsOn
+		case ast.SetOptionsAnsiDefaults:
+			for _, o := range []string{"AnsiNulls", "AnsiNullDfltOn", "AnsiPadding", "AnsiWarnings", "QuotedIdentifier"} {
+				s.settings.options[o] = n.IsOn
+			}
+			s.settings.implicitTransactions = n.IsOn
+		case ast.SetOptionsAnsiNulls, ast.SetOptionsAnsiPadding, ast.SetOptionsConcatNullYieldsNull:
+			if !n.IsOn && s.strict() {
+				return unsupported("SET " + strings.ToUpper(name) + " OFF")
+			}
+			s.settings.options[name] = n.IsOn
+		case ast.SetOptionsAnsiNullDfltOff, ast.SetOptionsAnsiNullDfltOn, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
+			ast.SetOptionsArithIgnore, ast.SetOptionsCursorCloseOnCommit, ast.SetOptionsForceplan, ast.SetOptionsNoBrowsetable,
+			ast.SetOptionsNumericRoundAbort, ast.SetOptionsQuotedIdentifier, ast.SetOptionsRemoteProcTransactions:
+			s.settings.options[name] = n.IsOn
+		case ast.SetOptionsShowplanAll, ast.SetOptionsShowplanText, ast.SetOptionsShowplanXml:
+			if n.IsOn {
+				return unsupported("SET SHOWPLAN")
+			}
+		default:
+			return sqlerr.New(195, 5, strings.ToUpper(name), "SET option")
+		}
+	}
+	return nil
+}
+
+// strict tells whether options that change the meaning of statements are refused; old drivers switch some of them off
+// while they log in and mean nothing by it.
+func (s *Session) strict() bool { return s.nest > 1 }
+
+func (s *Session) setCommands(ctx context.Context, n *ast.SetCommandStatement, w tds.Writer) error {
+	for _, c := range n.Commands {
+		g, ok := c.(*ast.GeneralSetCommand)
+		if !ok {
+			continue // FIPS_FLAGGER has no effect
+		}
+		if err := s.setCommand(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand) error {
+	word := func() (string, error) {
+		switch p := g.Parameter.(type) {
+		case *ast.IdentifierLiteral:
+			return p.Value, nil
+		case *ast.ColumnReferenceExpression:
+			return strings.Join(identifiers(p.MultiPartIdentifier), "."), nil
+		}
+		v, err := s.evaluate(ctx, g.Parameter, sqltype.NVarCharMax)
+		text, _ := v.(string)
+		return text, err
+	}
+	switch g.CommandType {
+	case "LockTimeout":
+		v, err := s.evaluateInt(ctx, g.Parameter)
+		if err == nil {
+			s.settings.lockTimeout = v
+		}
+		return err
+	case "DateFirst":
+		v, err := s.evaluateInt(ctx, g.Parameter)
+		if err != nil {
+			return err
+		}
+		if v < 1 || v > 7 {
+			return sqlerr.New(2742, 1, v)
+		}
+		if v != 7 {
+			return unsupported("SET DATEFIRST other than 7")
+		}
+		s.settings.dateFirst = v
+		return nil
+	case "Language":
+		v, err := word()
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(v, "us_english") && !strings.EqualFold(v, "english") {
+			return sqlerr.New(2740, 1, v)
+		}
+		return nil
+	case "DateFormat":
+		v, err := word()
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(v) {
+		case "mdy":
+			return nil
+		case "dmy", "ymd", "ydm", "myd", "dym":
+			return unsupported("SET DATEFORMAT " + v)
+		}
+		return sqlerr.New(2741, 1, v)
+	case "DeadlockPriority":
+		v, err := word()
+		switch strings.ToLower(v) {
+		case "low":
+			s.settings.deadlock = -5
+		case "high":
+			s.settings.deadlock = 5
+		default:
+			s.settings.deadlock = 0
+		}
+		return err
+	case "ContextInfo":
+		v, err := s.evaluate(ctx, g.Parameter, sqltype.VarBinaryOf(128))
+		if err == nil {
+			s.settings.contextInfo, _ = v.([]byte)
+		}
+		return err
+	case "QueryGovernorCostLimit":
+		return nil
+	}
+	return sqlerr.New(195, 7, g.CommandType, "SET option")
+}
+
+func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInsertStatement, w tds.Writer) error {
+	name := nameOf(n.Table)
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var sch *schema
+	var o *Object
+	if e := bindSafely(func() {
+		space, sch, o = b.resolveWrite(name)
+		if o == nil || o.Kind != kindTable {
+			b.fail(1088, name.String())
+		}
+		if o.Table.identityColumn() == nil {
+			b.fail(8106, name.String())
+		}
+		b.require("ALTER", space, sch, o)
+	}); e != nil {
+		return e
+	}
+	switch {
+	case !n.IsOn && s.settings.identityInto == o.ID && s.settings.identityDB == space:
+		s.settings.identityInto, s.settings.identityDB = 0, 0
+		s.plans = planCache{}
+	case n.IsOn && s.settings.identityInto != 0 && (s.settings.identityInto != o.ID || s.settings.identityDB != space):
+		other, schemaName, table := "", "", ""
+		if db := s.inst.DatabaseByID(s.settings.identityDB); db != nil {
+			other = db.Name()
+			if osch, err := s.schema(ctx, db.ID()); err == nil {
+				if x := osch.objects[s.settings.identityInto]; x != nil {
+					schemaName, table = osch.schemaName(x), x.Name
+				}
+			}
+		}
+		return sqlerr.New(8107, 1, other, schemaName, table, name.String())
+	case n.IsOn:
+		s.settings.identityInto, s.settings.identityDB = o.ID, space
+		// Bound INSERT statements know the former setting.
+		s.plans = planCache{}
+	}
+	return nil
+}

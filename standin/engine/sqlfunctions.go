@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// The functions that SQLite statements made by the engine use:
+//
+//	tsql_call(signature, args...)   a T-SQL function; the signature is "name;packed argument types;packed result type"
+//	tsql_conv(x, from, to, mode, style)   a conversion between packed types
+//	tsql_arith(op, from1, from2, to, a, b)   an operator on numbers
+//	tsql_check(x, kind)   an integer that must fit the type, for aggregates
+//	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
+//	tsql_raise(number, text...)   raises an error
+//	tsql_identity(table)   the next identity value
+//
+// and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
+func registerFunctions(conn *sqlite.Conn, st *connState) error {
+	scalars := []struct {
+		name          string
+		args          int
+		deterministic bool
+		f             func(args []sqlite.Value) (any, *sqlerr.Error)
+	}{
+		{"tsql_call", -1, false, st.call},
+		{"tsql_pure", -1, true, st.call},
+		{"tsql_conv", 5, true, st.convert},
+		{"tsql_arith", 6, true, st.arith},
+		{"tsql_check", 2, true, st.checkInteger},
+		{"tsql_active", 0, false, st.active},
+		{"tsql_raise", -1, false, st.raise},
+		{"tsql_identity", 1, false, st.nextIdentity},
+		{"tsql_notnull", 3, false, st.notNull},
+		{"tsql_like", 4, true, st.like},
+		{"tsql_one", 2, false, st.one},
+		{"tsql_store", 4, false, st.store},
+		{"tsql_rowversion", 1, false, st.nextRowVersion},
+	}
+	for _, s := range scalars {
+		f := s.f
+		err := conn.CreateFunction(s.name, &sqlite.FunctionImpl{
+			NArgs: s.args, Deterministic: s.deterministic, AllowIndirect: true,
+			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+				raw, e := f(args)
+				if e != nil {
+					return sqlite.Value{}, st.fail(e)
+				}
+				return sqliteValue(raw), nil
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return registerAggregates(conn, st)
+}
+
+// signature is the parsed first argument of tsql_call.
+type signature struct {
+	name   string
+	types  []sqltype.Type
+	result sqltype.Type
+}
+
+var signatures sync.Map
+
+func makeSignature(name string, types []sqltype.Type, result sqltype.Type) string {
+	var b strings.Builder
+	b.WriteString(lower(name))
+	b.WriteByte(';')
+	for i, t := range types {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(sqltype.Pack(t), 10))
+	}
+	b.WriteByte(';')
+	b.WriteString(strconv.FormatInt(sqltype.Pack(result), 10))
+	return b.String()
+}
+
+func parseSignature(s string) *signature {
+	if sig, ok := signatures.Load(s); ok {
+		return sig.(*signature)
+	}
+	parts := strings.Split(s, ";")
+	sig := &signature{name: parts[0]}
+	if parts[1] != "" {
+		for _, p := range strings.Split(parts[1], ",") {
+			n, _ := strconv.ParseInt(p, 10, 64)
+			sig.types = append(sig.types, sqltype.Unpack(n))
+		}
+	}
+	n, _ := strconv.ParseInt(parts[2], 10, 64)
+	sig.result = sqltype.Unpack(n)
+	signatures.Store(s, sig)
+	return sig
+}
+
+// call evaluates a T-SQL function.
+func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
+	sig := parseSignature(args[0].Text())
+	values := make([]any, len(args)-1)
+	for i := range values {
+		v, err := sqltype.Decode(sig.types[i], rawValue(args[i+1]))
+		if err != nil {
+			return nil, internalError(err)
+		}
+		values[i] = v
+	}
+	if f := builtins[sig.name]; f != nil {
+		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result}, values)
+		if e != nil {
+			return nil, e
+		}
+		return encodeResult(sig.result, v)
+	}
+	f := st.inst.registry.functions[sig.name]
+	if f == nil {
+		return st.callUser(sig, values)
+	}
+	v, err := f.Eval(st.session, values)
+	if err != nil {
+		return nil, asError(err)
+	}
+	return encodeResult(sig.result, v)
+}
+
+func encodeResult(t sqltype.Type, v any) (any, *sqlerr.Error) {
+	raw, err := sqltype.Encode(t, normalise(v))
+	if err != nil {
+		return nil, internalError(err)
+	}
+	return raw, nil
+}
+
+// normalise lets Go code give plain Go values where sqltype wants its own.
+func normalise(v any) any {
+	switch x := v.(type) {
+	case int:
+		return int64(x)
+	case int32:
+		return int64(x)
+	case int16:
+		return int64(x)
+	case uint8:
+		return int64(x)
+	case uint32:
+		return int64(x)
+	case uint64:
+		return int64(x)
+	case float32:
+		return float64(x)
+	}
+	return v
+}
+
+func (st *connState) convert(args []sqlite.Value) (any, *sqlerr.Error) {
+	raw := rawValue(args[0])
+	if raw == nil {
+		return nil, nil
+	}
+	from, to := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64())
+	return convertRaw(raw, from, to, sqltype.Mode(args[3].Int64()&3), int(args[4].Int64()), args[3].Int64() >= tryMode)
+}
+
+// tryMode is added to a sqltype.Mode for TRY_CAST and TRY_CONVERT.
+const tryMode = 4
+
+func convertRaw(raw any, from, to sqltype.Type, mode sqltype.Mode, style int, try bool) (any, *sqlerr.Error) {
+	v, err := sqltype.Decode(from, raw)
+	if err != nil {
+		return nil, internalError(err)
+	}
+	out, e := sqltype.Convert(v, from, to, style, mode)
+	if e != nil {
+		if try {
+			return nil, nil
+		}
+		copied := *e
+		return nil, &copied
+	}
+	return encodeResult(to, out)
+}
+
+func (st *connState) active([]sqlite.Value) (any, *sqlerr.Error) {
+	if st.session != nil {
+		return int64(1), nil
+	}
+	return int64(0), nil
+}
+
+func (st *connState) raise(args []sqlite.Value) (any, *sqlerr.Error) {
+	rest := make([]any, len(args)-1)
+	for i := range rest {
+		rest[i] = args[i+1].Text()
+	}
+	return nil, sqlerr.New(int32(args[0].Int64()), 1, rest...)
+}
+
+// notNull passes a value through and raises 515 for NULL; the other arguments name table and column by number.
+func (st *connState) notNull(args []sqlite.Value) (any, *sqlerr.Error) {
+	if args[0].Type() == sqlite.TypeNull {
+		return nil, st.nullInColumn(int32(args[1].Int64()), int32(args[2].Int64()))
+	}
+	return rawValue(args[0]), nil
+}
+
+// one guards a scalar subquery: its second argument is the number of rows (512).
+func (st *connState) one(args []sqlite.Value) (any, *sqlerr.Error) {
+	if args[1].Int64() > 1 {
+		return nil, sqlerr.New(512, 1)
+	}
+	return rawValue(args[0]), nil
+}
+
+func (st *connState) like(args []sqlite.Value) (any, *sqlerr.Error) {
+	if args[0].Type() == sqlite.TypeNull || args[1].Type() == sqlite.TypeNull {
+		return nil, nil
+	}
+	escape := rune(0)
+	if args[2].Type() != sqlite.TypeNull {
+		r := []rune(args[2].Text())
+		if len(r) != 1 {
+			return nil, sqlerr.New(506, 1, args[2].Text(), "LIKE")
+		}
+		escape = r[0]
+	}
+	if likeMatch(args[0].Text(), args[1].Text(), escape, args[3].Text()) {
+		return int64(1), nil
+	}
+	return int64(0), nil
+}
+
+func (st *connState) checkInteger(args []sqlite.Value) (any, *sqlerr.Error) {
+	if args[0].Type() == sqlite.TypeNull {
+		return nil, nil
+	}
+	n := args[0].Int64()
+	if sqltype.Kind(args[1].Int64()) == sqltype.Int && n != int64(int32(n)) {
+		return nil, sqlerr.New(8115, 2, "expression", "int")
+	}
+	return n, nil
+}
+
+// internalError is for what must not happen; it says so without leaking more than the Go error's text.
+func internalError(err error) *sqlerr.Error {
+	return &sqlerr.Error{Number: 565, Class: 18, State: 1, Message: "A severe error occurred in the stand-in engine: " + err.Error()}
+}
+
+// asError is any Go error as a SQL Server error.
+func asError(err error) *sqlerr.Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*sqlerr.Error); ok {
+		return e
+	}
+	return classify(err)
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// statements executes a list of statements; the error is control flow, or what a TRY block outside has to catch.
+func (s *Session) statements(ctx context.Context, list []ast.Statement, w tds.Writer) error {
+	for _, node := range list {
+		if err := s.statement(ctx, node, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statement executes one statement and deals with its error.
+func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Writer) error {
+	if node == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errCancelled
+	}
+	s.line = syntax.Line(node)
+	s.clockAt = time.Now()
+	mark := len(s.foreignConns)
+	err := s.dispatch(ctx, node, w)
+	s.releaseForeign(mark)
+	if err == nil {
+		if !keepsError(node) {
+			s.lastError = 0
+		}
+		return nil
+	}
+	if isControl(err) || s.broken != nil {
+		return err
+	}
+	return s.failed(ctx, node, err, w)
+}
+
+func isControl(err error) bool {
+	return errors.Is(err, errBreak) || errors.Is(err, errContinue) || errors.Is(err, errReturn) || errors.Is(err, errAbort) ||
+		errors.Is(err, errCancelled)
+}
+
+// keepsError are statements whose parts set @@ERROR themselves.
+func keepsError(node ast.Statement) bool {
+	switch node.(type) {
+	case *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.TryCatchStatement, *ast.RaiseErrorStatement, *ast.ExecuteStatement:
+		return true
+	}
+	return false
+}
+
+// failed deals with a statement's error: a TRY block gets it; otherwise the client does, and the batch goes on or ends.
+func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w tds.Writer) error {
+	if ctx.Err() != nil && errors.As(err, new(*sqlerr.Error)) == false {
+		return errCancelled
+	}
+	e := *asError(err)
+	if e.Line == 0 {
+		e.Line = syntax.Line(node)
+	}
+	if f := s.frame(); f != nil && e.Procedure == "" {
+		e.Procedure = f.procedure
+	}
+	s.lastError = e.Number
+	s.rowCount = 0
+	aborts := s.aborts(&e)
+	thrown := isThrow(node)
+	if s.tryDepth > 0 && e.Class > 10 && e.Class < 20 {
+		if s.count > 0 && (aborts || s.settings.xactAbort && !isRaiserror(node)) {
+			s.doomed = true
+		}
+		return &e
+	}
+	if err := w.Message(&e); err != nil {
+		return err
+	}
+	if e.Class >= 20 {
+		s.Broken(&e)
+		return errAbort
+	}
+	if terminatesWithNotice(e.Number) {
+		if err := w.Message(sqlerr.New(3621, 0).At(e.Line)); err != nil {
+			return err
+		}
+	}
+	if err := w.Done(-1); err != nil {
+		return err
+	}
+	if aborts || (s.settings.xactAbort && !isRaiserror(node)) {
+		if s.count > 0 {
+			s.rollbackTransaction()
+		}
+		return errAbort
+	}
+	if thrown || endsBatch(e.Number) || s.doomed {
+		return errAbort
+	}
+	return nil
+}
+
+func isThrow(node ast.Statement) bool { _, ok := node.(*ast.ThrowStatement); return ok }
+
+func isRaiserror(node ast.Statement) bool { _, ok := node.(*ast.RaiseErrorStatement); return ok }
+
+// terminatesWithNotice are the errors after which "The statement has been terminated." follows.
+func terminatesWithNotice(n int32) bool {
+	switch n {
+	case 2627, 2601, 547, 515, 8152, 2628, 8115, 8134, 220, 544, 1205, 512:
+		return true
+	}
+	return false
+}
+
+// aborts tells whether an error ends the batch and rolls the transaction back whatever XACT_ABORT says: most conversion
+// errors, and a deadlock.
+func (s *Session) aborts(e *sqlerr.Error) bool {
+	switch e.Number {
+	case 241, 242, 244, 245, 248, 295, 8169, 1205, 235, 3609, 8114, 217, 565:
+		return true
+	}
+	return false
+}
+
+// endsBatch tells whether an error ends the batch but leaves the transaction.
+func endsBatch(n int32) bool {
+	switch n {
+	case 208, 2812, 207, 4104, 209, 911, 137, 8144, 8145, 201, 3930, 40517, 229, 262, 916:
+		return n != 2812 && n != 201 && n != 8144 && n != 8145
+	}
+	return false
+}
+
+// dispatch finds who executes a statement.
+func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer) error {
+	run := s.inst.registry.statements[reflect.TypeOf(node)]
+	if run == nil {
+		return unsupported("The statement " + describe(node))
+	}
+	if s.settings.implicitTransactions && s.count == 0 && startsTransaction(node) {
+		s.beginTransaction("")
+	}
+	var st syntax.Statement
+	if f := s.frame(); f != nil && f.batch != nil {
+		st = syntax.Statement{Node: node, Line: syntax.Line(node)}
+		if needsText(node) {
+			st = f.batch.Statement(node)
+		}
+	} else {
+		st = syntax.Statement{Node: node, Line: syntax.Line(node)}
+	}
+	return run(ctx, s, st, w)
+}
+
+// needsText are statements whose text is kept (modules) or shown.
+func needsText(node ast.Statement) bool {
+	t := fmt.Sprintf("%T", node)
+	return syntax.IsOwn(node) || strings.Contains(t, "View") || strings.Contains(t, "Procedure") || strings.Contains(t, "Function") || strings.Contains(t, "Trigger")
+}
+
+// startsTransaction are the statements that begin a transaction when IMPLICIT_TRANSACTIONS is on
+// (docs/t-sql/statements/set-implicit-transactions-transact-sql.md).
+func startsTransaction(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *ast.SelectStatement:
+		q, ok := n.QueryExpression.(*ast.QuerySpecification)
+		return !ok || q.FromClause != nil
+	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.MergeStatement, *ast.TruncateTableStatement,
+		*ast.CreateTableStatement, *ast.DropTableStatement, *ast.CreateIndexStatement, *ast.BeginTransactionStatement:
+		return true
+	}
+	t := fmt.Sprintf("%T", node)
+	return strings.HasPrefix(t, "*ast.Alter") || strings.HasPrefix(t, "*ast.Create") || strings.HasPrefix(t, "*ast.Drop")
+}
+
+// installStatements registers the engine's own statements.
+func installStatements(r *Registry) {
+	installControl(r)
+	installDML(r)
+	installDDL(r)
+	installServerStatements(r)
+}
+
+// on registers a func with its node already typed.
+func on[T ast.Statement](r *Registry, run func(s *Session, ctx context.Context, n T, w tds.Writer) error) {
+	var zero T
+	r.Statement(zero, func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
+		return run(s, ctx, st.Node.(T), w)
+	})
+}

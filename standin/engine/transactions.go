@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+var transactionIDs atomic.Uint64
+
+// transactions is a session's transaction state. Databases join a transaction when it first writes to them; each has
+// a single writer, and they commit one after another in the order of their IDs.
+type transactions struct {
+	// count is @@TRANCOUNT, descriptor the transaction's number while it is above 0.
+	count      int
+	descriptor uint64
+	began      time.Time
+	name       string
+	doomed     bool
+	open       map[int32]*openTx
+	saves      []string
+}
+
+// openTx is the write transaction in one database.
+type openTx struct {
+	db    *Database
+	tx    *storage.Tx
+	after []func() // run when it has committed
+	undo  []func() // run when it was rolled back
+}
+
+// errCancelled is an attention or the end of the connection.
+var errCancelled = errors.New("the statement was cancelled")
+
+// join gives the session's write transaction in a database, and begins one when there is none. single is true when
+// the caller must end it, because there is no user transaction and nobody else uses it.
+func (s *Session) join(ctx context.Context, db *Database) (o *openTx, single bool, err error) {
+	if s.doomed {
+		return nil, false, sqlerr.New(3930, 1)
+	}
+	if o := s.open[db.ID()]; o != nil {
+		return o, false, nil
+	}
+	tx, err := s.begin(ctx, db)
+	if err != nil {
+		return nil, false, err
+	}
+	if s.open == nil {
+		s.open = map[int32]*openTx{}
+	}
+	o = &openTx{db: db, tx: tx}
+	s.open[db.ID()] = o
+	for _, name := range s.saves {
+		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(name) }); err != nil {
+			return nil, false, err
+		}
+	}
+	return o, s.count == 0, nil
+}
+
+// inTx runs f between Use and leave, with the session attached to the connection.
+func (s *Session) inTx(ctx context.Context, o *openTx, f func(*storage.Tx) error) error {
+	leave, err := o.tx.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if st := s.inst.conns.of(o.tx.Conn()); st != nil {
+		defer st.use(s)()
+	}
+	return f(o.tx)
+}
+
+// write runs f in the session's transaction in db; see Session.Write.
+func (s *Session) write(ctx context.Context, db *Database, f func(tx *storage.Tx) error) error {
+	o, single, err := s.join(ctx, db)
+	if err != nil {
+		return err
+	}
+	err = s.inTx(ctx, o, func(tx *storage.Tx) error {
+		if single {
+			return f(tx)
+		}
+		if err := tx.Savepoint(statementSavepoint); err != nil {
+			return err
+		}
+		if err := f(tx); err != nil {
+			return errors.Join(err, tx.RollbackTo(statementSavepoint), tx.ReleaseSavepoint(statementSavepoint))
+		}
+		return tx.ReleaseSavepoint(statementSavepoint)
+	})
+	if !single {
+		return unjoin(err)
+	}
+	if err != nil {
+		s.rollbackAll()
+		return unjoin(err)
+	}
+	return s.commitAll(ctx)
+}
+
+// unjoin gives the first error of an errors.Join, whose others are consequences.
+func unjoin(err error) error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok && len(j.Unwrap()) > 0 {
+		return j.Unwrap()[0]
+	}
+	return err
+}
+
+// statementSavepoint is what a failed statement within a transaction is rolled back to.
+const statementSavepoint = "\x00statement"
+
+// commitAll commits the open transactions of all databases. An unknown outcome breaks the session.
+func (s *Session) commitAll(ctx context.Context) error {
+	ids := make([]int32, 0, len(s.open))
+	for id := range s.open {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+	var first error
+	for _, id := range ids {
+		o := s.open[id]
+		delete(s.open, id)
+		if first != nil {
+			s.undo(o)
+			continue
+		}
+		// An attention does not take a commit back.
+		_, err := o.tx.Commit(context.WithoutCancel(ctx))
+		s.inst.locks.release(s, o.db)
+		switch {
+		case errors.Is(err, storage.ErrOutcomeUnknown):
+			s.Broken(fmt.Errorf("commit in database %q: %w", o.db.Name(), err))
+			first = err
+		case err != nil:
+			for _, f := range o.undo {
+				f()
+			}
+			first = err
+		default:
+			for _, f := range o.after {
+				f()
+			}
+		}
+	}
+	s.inst.counters.transactions.Add(1)
+	return first
+}
+
+func (s *Session) undo(o *openTx) {
+	o.tx.Rollback()
+	s.inst.locks.release(s, o.db)
+	for _, f := range o.undo {
+		f()
+	}
+}
+
+// rollbackAll ends the open transactions of all databases.
+func (s *Session) rollbackAll() {
+	for id, o := range s.open {
+		delete(s.open, id)
+		s.undo(o)
+	}
+}
+
+// beginTransaction is BEGIN TRANSACTION.
+func (s *Session) beginTransaction(name string) {
+	if s.count == 0 {
+		s.descriptor = transactionIDs.Add(1)
+		s.began, s.name = time.Now(), name
+		s.local.begin()
+	}
+	s.count++
+}
+
+// commitTransaction is COMMIT: the outermost one makes everything durable.
+func (s *Session) commitTransaction(ctx context.Context) error {
+	if s.count == 0 {
+		return sqlerr.New(3902, 1)
+	}
+	if s.doomed {
+		return sqlerr.New(3930, 1)
+	}
+	if s.count > 1 {
+		s.count--
+		return nil
+	}
+	s.endTransaction()
+	s.local.commit()
+	return s.commitAll(ctx)
+}
+
+// rollbackTransaction is ROLLBACK without a savepoint.
+func (s *Session) rollbackTransaction() {
+	s.endTransaction()
+	s.local.rollback()
+	s.rollbackAll()
+}
+
+func (s *Session) endTransaction() {
+	s.count, s.descriptor, s.doomed, s.name, s.saves = 0, 0, false, "", nil
+	s.releaseTransactionLocks()
+}
+
+// saveTransaction is SAVE TRANSACTION.
+func (s *Session) saveTransaction(ctx context.Context, name string) error {
+	if s.count == 0 {
+		return sqlerr.New(628, 1)
+	}
+	if s.doomed {
+		return sqlerr.New(3931, 1)
+	}
+	s.saves = append(s.saves, lower(name))
+	for _, o := range s.open {
+		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(lower(name)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollbackTo is ROLLBACK TRANSACTION name, where name is a savepoint, or the name of the outermost transaction.
+func (s *Session) rollbackTo(ctx context.Context, name string) error {
+	if s.count == 0 {
+		return sqlerr.New(3903, 1)
+	}
+	for i := len(s.saves) - 1; i >= 0; i-- {
+		if s.saves[i] != lower(name) {
+			continue
+		}
+		if s.doomed {
+			return sqlerr.New(3931, 1)
+		}
+		s.saves = s.saves[:i+1]
+		for _, o := range s.open {
+			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(lower(name)) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if s.name != "" && lower(s.name) == lower(name) {
+		s.rollbackTransaction()
+		return nil
+	}
+	return sqlerr.New(6401, 1, "ROLLBACK", name)
+}
+
+// readConn gives a connection that reads db as the session sees it now.
+func (s *Session) readConn(ctx context.Context, db *Database) (*sqlite.Conn, func(), error) {
+	if err := db.available(); err != nil {
+		return nil, nil, err
+	}
+	if o := s.open[db.ID()]; o != nil {
+		leave, err := o.tx.Use(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.attach(o.tx.Conn(), leave)
+	}
+	r, err := db.Storage().Reader(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	leave, err := r.Use(ctx)
+	if err != nil {
+		r.Release()
+		return nil, nil, err
+	}
+	return s.attach(r.Conn(), func() { leave(); r.Release() })
+}
+
+func (s *Session) attach(conn *sqlite.Conn, leave func()) (*sqlite.Conn, func(), error) {
+	done := func() {}
+	if st := s.inst.conns.of(conn); st != nil {
+		done = st.use(s)
+	}
+	return conn, func() { done(); leave() }, nil
+}
+
+// Begin serves tds.Session. Levels are those of [MS-TDS] 2.2.6.9: 1 read uncommitted to 4 serializable, 5 snapshot.
+func (s *Session) Begin(ctx context.Context, isolation byte) (uint64, error) {
+	if isolation > 0 && isolation <= 5 {
+		s.settings.isolation = isolation
+	}
+	s.beginTransaction("")
+	return s.descriptor, nil
+}
+
+// Commit serves tds.Session.
+func (s *Session) Commit(ctx context.Context) error {
+	return s.answer(s.commitTransaction(ctx))
+}
+
+// Rollback serves tds.Session.
+func (s *Session) Rollback(ctx context.Context, savepoint string) error {
+	if s.count == 0 {
+		return sqlerr.New(3903, 1)
+	}
+	if savepoint != "" {
+		return s.answer(s.rollbackTo(ctx, savepoint))
+	}
+	s.rollbackTransaction()
+	return nil
+}
+
+// Save serves tds.Session.
+func (s *Session) Save(ctx context.Context, savepoint string) error {
+	return s.answer(s.saveTransaction(ctx, savepoint))
+}
+
+// answer is an error for the protocol: SQL Server's, or one that ends the connection.
+func (s *Session) answer(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.broken != nil {
+		return s.broken
+	}
+	return asError(err)
+}
+
+// InTransaction serves tds.Session.
+func (s *Session) InTransaction() uint64 { return s.descriptor }
+
+// writeConnDo runs f on the connection of the session's write transaction in db.
+func (s *Session) writeConnDo(ctx context.Context, db *Database, f func(*sqlite.Conn) error) error {
+	return s.write(ctx, db, func(tx *storage.Tx) error { return f(tx.Conn()) })
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// change is what UPDATE and DELETE have in common.
+type change struct {
+	space int32
+	sch   *schema
+	obj   *Object
+	src   *source
+	sc    *scope
+	d     *dmlPlan
+	// from is the FROM clause of the subquery that finds the rows; empty when the statement needs none.
+	from, where, limit string
+	with               string
+}
+
+// changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
+func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter) *change {
+	c := &change{sc: &scope{}}
+	if where != nil && where.Cursor != nil {
+		b.refuse("WHERE CURRENT OF")
+	}
+	if from != nil {
+		target = b.aliasedTarget(target, from)
+	} else if n, ok := target.(*ast.NamedTableReference); ok {
+		if cte := nameOf(n.SchemaObject); cte.schema == "" && b.findCTE(cte.name) != nil {
+			b.refuse(verb + " through a common table expression")
+		}
+	}
+	var alias string
+	c.space, c.sch, c.obj, alias = b.writable(target, verb)
+	c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
+	if from != nil {
+		c.from = b.from(c.sc, from.TableReferences)
+		c.src = b.targetSource(c.sc, target, c.obj, alias)
+	} else {
+		name := objectName{name: c.obj.Name}
+		c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, alias, name)
+		c.src = c.sc.sources[0]
+		c.src.schema = c.sch.schemaName(c.obj)
+	}
+	if where != nil && where.SearchCondition != nil {
+		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
+	}
+	if top != nil {
+		if top.Percent {
+			b.refuse("TOP ... PERCENT in " + verb)
+		}
+		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql
+	}
+	return c
+}
+
+// aliasedTarget finds the table of FROM whose alias the statement names as its target.
+func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) ast.TableReference {
+	n, ok := target.(*ast.NamedTableReference)
+	if !ok {
+		return target
+	}
+	name := nameOf(n.SchemaObject)
+	if name.schema != "" {
+		return target
+	}
+	var found ast.TableReference
+	var walk func(r ast.TableReference)
+	walk = func(r ast.TableReference) {
+		switch t := r.(type) {
+		case *ast.NamedTableReference:
+			if t.Alias != nil && strings.EqualFold(t.Alias.Value, name.name) {
+				found = t
+			}
+		case *ast.VariableTableReference:
+			if t.Alias != nil && strings.EqualFold(t.Alias.Value, name.name) {
+				found = t
+			}
+		case *ast.QualifiedJoin:
+			walk(t.FirstTableReference)
+			walk(t.SecondTableReference)
+		case *ast.UnqualifiedJoin:
+			walk(t.FirstTableReference)
+			walk(t.SecondTableReference)
+		case *ast.JoinParenthesisTableReference:
+			walk(t.Join)
+		}
+	}
+	for _, r := range from.TableReferences {
+		walk(r)
+	}
+	if found != nil {
+		return found
+	}
+	return target
+}
+
+// targetSource is the source of FROM that is the target.
+func (b *binder) targetSource(sc *scope, target ast.TableReference, obj *Object, alias string) *source {
+	for _, src := range sc.sources {
+		if src.object == obj && (alias == "" || strings.EqualFold(src.alias, alias)) {
+			return src
+		}
+	}
+	for _, src := range sc.sources {
+		if src.object != nil && src.object.ID == obj.ID {
+			return src
+		}
+	}
+	b.refuse("UPDATE or DELETE of a table that its FROM clause does not name")
+	return nil
+}
+
+// rowQuery is the subquery that finds the rows and computes values.
+func (c *change) rowQuery(values []string) string {
+	var s strings.Builder
+	s.WriteString("SELECT " + c.src.sqlite + ".rowid AS r")
+	for i, v := range values {
+		s.WriteString(", " + v + " AS n" + columnName(int32(i + 1))[1:])
+	}
+	s.WriteString(" FROM " + c.from + c.where + c.limit)
+	return s.String()
+}
+
+// updatePlan binds UPDATE.
+func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
+	spec := n.UpdateSpecification
+	b.with(n.WithCtesAndXmlNamespaces)
+	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
+	var columns []*Column
+	var values []string
+	seen := map[int32]bool{}
+	for _, set := range spec.SetClauses {
+		a, ok := set.(*ast.AssignmentSetClause)
+		if !ok {
+			b.refuse("SET of a method")
+		}
+		if a.Column == nil {
+			b.refuse("UPDATE ... SET @variable = expression without a column")
+		}
+		parts := identifiers(a.Column.MultiPartIdentifier)
+		col := c.obj.Table.column(parts[len(parts)-1])
+		b.updatable(col, parts[len(parts)-1], seen)
+		seen[col.ID] = true
+		columns = append(columns, col)
+		values = append(values, b.newValue(c, a, col))
+		if a.Variable != nil {
+			v := b.s.variable(a.Variable.Name)
+			if v == nil {
+				b.fail(137, a.Variable.Name)
+			}
+			c.d.assigned = append(c.d.assigned, assignment{variable: lower(a.Variable.Name), operator: columnName(col.ID)})
+		}
+	}
+	for _, col := range c.obj.Table.Columns {
+		if col.Type.Kind == sqltype.RowVersion {
+			columns, values = append(columns, col), append(values, "tsql_rowversion("+itoa(c.space)+")")
+		}
+	}
+	return b.finishUpdate(spec, c, columns, values)
+}
+
+func (b *binder) updatable(col *Column, name string, seen map[int32]bool) {
+	switch {
+	case col == nil:
+		b.fail(207, name)
+	case seen[col.ID]:
+		b.fail(264, col.Name)
+	case col.Identity != nil:
+		b.fail(8102, col.Name)
+	case col.Computed != "":
+		b.fail(271, col.Name)
+	case col.Type.Kind == sqltype.RowVersion:
+		b.fail(272)
+	}
+}
+
+func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) string {
+	if _, isDefault := a.NewValue.(*ast.DefaultLiteral); isDefault {
+		if col.Default == 0 {
+			return b.store(expr{sql: "NULL", null: true}, col, &c.d.target)
+		}
+		return b.store(b.defaultValue(c.sch, col), col, &c.d.target)
+	}
+	e := b.scalar(c.sc, a.NewValue)
+	if op := compoundOperator(a.AssignmentKind); op != "" {
+		e = b.binary(op, b.scalar(c.sc, a.Column), e)
+	}
+	return b.store(e, col, &c.d.target)
+}
+
+func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*Column, values []string) *plan {
+	sets := make([]string, len(columns))
+	simple := spec.FromClause == nil && c.limit == ""
+	for i, col := range columns {
+		sets[i] = columnName(col.ID) + " = " + values[i]
+		if !simple {
+			sets[i] = columnName(col.ID) + " = u.n" + columnName(int32(i + 1))[1:]
+		}
+	}
+	if usesDeleted(spec.OutputClause, spec.OutputIntoClause) {
+		return b.updateWithOld(spec, c, columns, values)
+	}
+	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, c.obj, c.d, "inserted")
+	if len(c.d.assigned) > 0 {
+		if returning != "" {
+			b.refuse("UPDATE with both SET @variable and OUTPUT")
+		}
+		parts := make([]string, len(c.d.assigned))
+		for i, a := range c.d.assigned {
+			parts[i] = a.operator
+			for _, col := range columns {
+				if columnName(col.ID) == a.operator {
+					cols = append(cols, tds.Column{Type: col.Type, Nullable: true})
+				}
+			}
+		}
+		returning = " RETURNING " + strings.Join(parts, ", ")
+	}
+	var sql string
+	if simple {
+		sql = "UPDATE " + c.from + " SET " + strings.Join(sets, ", ") + c.where
+	} else {
+		sql = "UPDATE main." + c.obj.storageName() + " SET " + strings.Join(sets, ", ") +
+			" FROM (" + c.rowQuery(values) + ") AS u WHERE main." + c.obj.storageName() + ".rowid = u.r"
+	}
+	p := b.plan(sql + returning)
+	p.dml, p.columns = c.d, cols
+	return p
+}
+
+func usesDeleted(o *ast.OutputClause, into *ast.OutputIntoClause) bool {
+	var elements []ast.SelectElement
+	if o != nil {
+		elements = o.SelectColumns
+	}
+	if into != nil {
+		elements = into.SelectColumns
+	}
+	found := false
+	for _, el := range elements {
+		switch n := el.(type) {
+		case *ast.SelectStarExpression:
+			parts := identifiers(n.Qualifier)
+			found = found || len(parts) == 1 && strings.EqualFold(parts[0], "deleted")
+		case *ast.SelectScalarExpression:
+			found = found || namesTable(n.Expression, "deleted")
+		}
+	}
+	return found
+}
+
+// namesTable tells whether an expression has a column of that qualifier.
+func namesTable(node ast.ScalarExpression, table string) bool {
+	switch n := node.(type) {
+	case *ast.ColumnReferenceExpression:
+		parts := identifiers(n.MultiPartIdentifier)
+		return len(parts) > 1 && strings.EqualFold(parts[0], table)
+	case *ast.ParenthesisExpression:
+		return namesTable(n.Expression, table)
+	case *ast.UnaryExpression:
+		return namesTable(n.Expression, table)
+	case *ast.BinaryExpression:
+		return namesTable(n.FirstExpression, table) || namesTable(n.SecondExpression, table)
+	case *ast.CastCall:
+		return namesTable(n.Parameter, table)
+	case *ast.ConvertCall:
+		return namesTable(n.Parameter, table)
+	case *ast.FunctionCall:
+		for _, p := range n.Parameters {
+			if namesTable(p, table) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deletePlan binds DELETE.
+func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
+	spec := n.DeleteSpecification
+	b.with(n.WithCtesAndXmlNamespaces)
+	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
+	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, c.obj, c.d, "deleted")
+	var sql string
+	if spec.FromClause == nil && c.limit == "" {
+		sql = "DELETE FROM " + c.from + c.where
+	} else {
+		sql = "DELETE FROM main." + c.obj.storageName() + " WHERE rowid IN (SELECT r FROM (" + c.rowQuery(nil) + "))"
+	}
+	p := b.plan(sql + returning)
+	p.dml, p.columns = c.d, cols
+	return p
+}
