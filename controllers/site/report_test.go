@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/sites"
+)
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// healthy is a Site that answers.
+func healthy() *observation {
+	return &observation{now: now, unknownAfter: 15 * time.Second, known: true,
+		site: &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}}},
+		health: sites.Health{Site: "quincy", Engaged: true, LastHeartbeat: now.Add(-3 * time.Second), RoundTrip: 146123 * time.Microsecond,
+			Version: "v1.36.3", ClusterUID: "uid", Namespaces: []string{"web"}}}
+}
+
+func TestConditionsOfASite(t *testing.T) {
+	silent := errors.New("no route to host")
+	for _, c := range []struct {
+		name     string
+		change   func(*observation)
+		ready    metav1.ConditionStatus
+		reason   string
+		progress map[string]metav1.ConditionStatus
+		says     string
+	}{
+		{"it answers", func(*observation) {}, "True", conditions.ReasonSiteReady, map[string]metav1.ConditionStatus{"Reconciling": "False", "Stalled": "False"}, "namespaces web"},
+		{"one heartbeat is missing", func(o *observation) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady, nil, ""},
+		{"silent for 15 s", func(o *observation) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
+			"Unknown", conditions.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"}, "no route to host"},
+		{"never answered", func(o *observation) { o.health = sites.Health{Cause: silent} }, "Unknown", conditions.ReasonSiteUnreachable, nil, "has not answered yet"},
+		{"not seen yet", func(o *observation) { o.known = false; o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil, ""},
+		{"caches are filled", func(o *observation) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil, ""},
+		{"a wrong kubeconfig", func(o *observation) {
+			o.health = sites.Health{Cause: &sites.KubeconfigError{Site: "quincy", Secret: "geosql-system/quincy", Reason: "it refers to files"}}
+		}, "False", conditions.ReasonKubeconfigInvalid, map[string]metav1.ConditionStatus{"Stalled": "True", "Reconciling": "False"}, "site join quincy"},
+		{"credentials refused", func(o *observation) {
+			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401")}}
+		},
+			"False", conditions.ReasonCredentialsDenied, map[string]metav1.ConditionStatus{"Stalled": "True"}, "401"},
+		{"credentials ended", func(o *observation) {
+			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"), Expired: now.Add(-time.Hour)}}
+		}, "False", conditions.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
+		{"the same cluster as another", func(o *observation) {
+			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
+		},
+			"False", conditions.ReasonDuplicateCluster, nil, "delete one of them"},
+		{"a namespace missing", func(o *observation) {
+			o.health.UnusableNamespaces = map[string]string{"shop": "it does not exist there"}
+		},
+			"False", conditions.ReasonNamespaceMissing, nil, "namespace shop: it does not exist there"},
+		{"declared lost", func(o *observation) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
+			"False", conditions.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"}, ""},
+		{"deleted while servers run", func(o *observation) {
+			o.site.DeletionTimestamp = &metav1.Time{Time: now}
+			o.users = []string{"web/tukpub"}
+		},
+			"False", conditions.ReasonDeleting, nil, "web/tukpub"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := healthy()
+			c.change(o)
+			fill(o)
+			ready := meta.FindStatusCondition(o.site.Status.Conditions, "Ready")
+			g.Expect(ready.Status).To(Equal(c.ready))
+			g.Expect(ready.Reason).To(Equal(c.reason))
+			g.Expect(ready.Message).To(ContainSubstring(c.says))
+			for kind, status := range c.progress {
+				g.Expect(meta.FindStatusCondition(o.site.Status.Conditions, kind).Status).To(Equal(status), kind)
+			}
+			g.Expect(fill(o)).To(BeEmpty(), "nothing changed, so nothing is to be told")
+		})
+	}
+}
+
+func TestCredentialsAreWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		ends   time.Time
+		status metav1.ConditionStatus
+		reason string
+	}{
+		{"no end is known", time.Time{}, "True", conditions.ReasonCredentialsGood},
+		{"a month", now.Add(30 * 24 * time.Hour), "True", conditions.ReasonCredentialsGood},
+		{"six days", now.Add(6 * 24 * time.Hour), "False", conditions.ReasonCredentialsExpireSoon},
+		{"over", now, "False", conditions.ReasonCredentialsExpired},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := healthy()
+			o.health.CredentialsExpire = c.ends
+			fill(o)
+			got := meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeCredentials)
+			g.Expect(got.Status).To(Equal(c.status))
+			g.Expect(got.Reason).To(Equal(c.reason))
+			g.Expect(meta.FindStatusCondition(o.site.Status.Conditions, "Ready").Status).To(BeEquivalentTo("True"), "credentials that end do not make the site unready")
+		})
+	}
+}
+
+// The heartbeat alone is written every 15 s, not with every beat.
+func TestHeartbeatIsWrittenSparingly(t *testing.T) {
+	g := NewWithT(t)
+	o := healthy()
+	fill(o)
+	first := o.site.Status.LastHeartbeat.Time
+	o.health.LastHeartbeat = o.health.LastHeartbeat.Add(5 * time.Second)
+	o.now = o.now.Add(5 * time.Second)
+	fill(o)
+	g.Expect(o.site.Status.LastHeartbeat.Time).To(Equal(first))
+	o.health.LastHeartbeat = o.health.LastHeartbeat.Add(10 * time.Second)
+	o.now = o.now.Add(10 * time.Second)
+	fill(o)
+	g.Expect(o.site.Status.LastHeartbeat.Time).To(Equal(first.Add(15 * time.Second)))
+	g.Expect(o.site.Status.RoundTrip.Duration).To(Equal(146100 * time.Microsecond))
+}
+
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*observation)
+		steps  []stepKind
+	}{
+		{"settled", func(*observation) {}, nil},
+		{"new", func(o *observation) { o.site.Finalizers = nil }, []stepKind{addFinalizer}},
+		{"deleted with servers", func(o *observation) { o.site.DeletionTimestamp = &metav1.Time{}; o.users = []string{"web/a"} }, nil},
+		{"deleted without", func(o *observation) { o.site.DeletionTimestamp = &metav1.Time{} }, []stepKind{removeFinalizer}},
+		{"deleted and lost", func(o *observation) {
+			o.site.DeletionTimestamp, o.users, o.site.Spec.Lifecycle = &metav1.Time{}, []string{"web/a"}, v1alpha1.SiteLost
+		}, []stepKind{removeFinalizer}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := healthy()
+			c.change(o)
+			var kinds []stepKind
+			for _, s := range plan(o) {
+				g.Expect(s.reason).NotTo(BeEmpty())
+				kinds = append(kinds, s.kind)
+			}
+			g.Expect(kinds).To(Equal(c.steps))
+		})
+	}
+}
+
+func TestStorageClasses(t *testing.T) {
+	g := NewWithT(t)
+	node := func(name, zone string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone, "kubernetes.io/hostname": name}}}
+	}
+	in := func(zones ...string) []corev1.TopologySelectorTerm {
+		return []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: zones}}}}
+	}
+	class := func(name, provisioner string, terms []corev1.TopologySelectorTerm) storagev1.StorageClass {
+		return storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, AllowedTopologies: terms}
+	}
+	capacity := func(class, zone, size string) storagev1.CSIStorageCapacity {
+		q := resource.MustParse(size)
+		return storagev1.CSIStorageCapacity{StorageClassName: class, Capacity: &q, NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": zone}}}
+	}
+	s := &storage{
+		classes: []storagev1.StorageClass{class("near", "csi", in("a")), class("any", "local", nil), class("none", "local", in("nowhere")), class("driver", "csi", nil)},
+		nodes:   []corev1.Node{node("n1", "a"), node("n2", "b"), node("n3", "a")},
+		csiNodes: []storagev1.CSINode{
+			{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "n2"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}}},
+		},
+		capacities: []storagev1.CSIStorageCapacity{capacity("near", "a", "10Gi"), capacity("near", "b", "90Gi"), capacity("driver", "a", "1Gi"), capacity("driver", "b", "2Gi")},
+	}
+	got := map[string]v1alpha1.StorageClassStatus{}
+	for _, c := range storageClasses(s) {
+		got[c.Name] = c
+	}
+	g.Expect(got["near"].Nodes).To(Equal([]string{"n1"}), "zone a, where the driver runs")
+	g.Expect(got["near"].Capacity.String()).To(Equal("10Gi"), "what is published elsewhere does not count")
+	g.Expect(got["any"].Nodes).To(Equal([]string{"n1", "n2", "n3"}))
+	g.Expect(got["any"].Capacity).To(BeNil())
+	g.Expect(got["none"].Nodes).To(BeEmpty())
+	g.Expect(got["driver"].Nodes).To(Equal([]string{"n1", "n2"}))
+	g.Expect(got["driver"].Capacity.String()).To(Equal("3Gi"))
+}

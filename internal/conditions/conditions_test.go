@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+)
+
+// The three conditions never contradict each other, whatever outcomes follow each other.
+func TestConditionsAgree(t *testing.T) {
+	outcomes := rapid.Custom(func(t *rapid.T) conditions.Outcome {
+		of := rapid.SampledFrom([]func(string, string) conditions.Outcome{conditions.Ready, conditions.InProgress, conditions.Stalled, conditions.Unknown}).Draw(t, "kind")
+		return of(rapid.SampledFrom([]string{"One", "Two"}).Draw(t, "reason"), "message")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var status v1alpha1.StatusBase
+		for i, o := range rapid.SliceOfN(outcomes, 1, 8).Draw(t, "outcomes") {
+			before := status.DeepCopy()
+			changes := conditions.Set(&status, int64(i), o)
+			is := func(kind string) metav1.ConditionStatus {
+				return meta.FindStatusCondition(status.Conditions, kind).Status
+			}
+			if is("Ready") == metav1.ConditionTrue && (is("Reconciling") == metav1.ConditionTrue || is("Stalled") == metav1.ConditionTrue) {
+				t.Fatal("ready, and not settled")
+			}
+			if is("Reconciling") == metav1.ConditionTrue && is("Stalled") == metav1.ConditionTrue {
+				t.Fatal("reconciling and stalled")
+			}
+			if status.ObservedGeneration != int64(i) {
+				t.Fatal("the generation is not the newest")
+			}
+			for _, c := range changes {
+				was := meta.FindStatusCondition(before.Conditions, c.New.Type)
+				if was != nil && was.Status == c.New.Status && was.Reason == c.New.Reason {
+					t.Fatalf("%s did not change", c.New.Type)
+				}
+			}
+			if len(conditions.Set(&status, int64(i), o)) != 0 {
+				t.Fatal("the same outcome twice is no change")
+			}
+		}
+	})
+}
+
+func TestEventsOnChangeOnly(t *testing.T) {
+	g := NewWithT(t)
+	recorder := events.NewFakeRecorder(10)
+	server := &v1alpha1.SQLServer{}
+	emitted := func(o conditions.Outcome) string {
+		conditions.Emit(recorder, server, conditions.Set(&server.Status.StatusBase, 1, o))
+		select {
+		case e := <-recorder.Events:
+			g.Expect(recorder.Events).To(BeEmpty(), "one event")
+			return e
+		default:
+			return ""
+		}
+	}
+	g.Expect(emitted(conditions.InProgress("VolumePending", "a volume is made"))).To(HavePrefix("Normal VolumePending"))
+	g.Expect(emitted(conditions.InProgress("VolumePending", "a volume is made, 10 s"))).To(BeEmpty())
+	g.Expect(emitted(conditions.Stalled("NoNodeForVolumes", "no node"))).To(HavePrefix("Warning NoNodeForVolumes"))
+	g.Expect(emitted(conditions.Unknown("SiteUnreachable", strings.Repeat("x", 5000)))).To(And(HavePrefix("Warning SiteUnreachable"), HaveLen(len("Warning SiteUnreachable ")+1000)))
+	g.Expect(emitted(conditions.Ready("Running", "it answers"))).To(HavePrefix("Normal Running"))
+}
