@@ -115,7 +115,7 @@ func StartWith(t testing.TB, namespace string, server v1alpha1.ServerName, passw
 	return e
 }
 
-var listening = regexp.MustCompile(`Server is listening on \[ 127\.0\.0\.1 <ipv4> (\d+)\]`)
+var listening = regexp.MustCompile(`Server is listening on \[ 127\.0\.0\.1 <\w+> (\d+)\]`)
 
 // Launch starts the process on the instance's files, on the port that it had.
 func (e *Engine) Launch(t testing.TB) {
