@@ -81,10 +81,11 @@ func (o Observed) silent(d Desired) []v1alpha1.ServerName {
 	return names
 }
 
-// primary is the server that says it is PRIMARY, empty when none that answers does.
+// primary is the server that says it is PRIMARY, empty when none that answers does. It may be one that is no longer
+// declared.
 func (o Observed) primary(d Desired) v1alpha1.ServerName {
-	for _, s := range o.answering(d) {
-		if g := o.Instances[s].Group; g != nil && g.Role == string(election.RolePrimary) {
+	for _, s := range append(o.answering(d), d.former()...) {
+		if g := o.Instances[s].Group; o.Instances[s].Err == nil && g != nil && g.Role == string(election.RolePrimary) {
 			return s
 		}
 	}

@@ -5,6 +5,7 @@ package availabilitygroup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -21,7 +22,7 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
-		planReferences, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
+		planReferences, planPrimary, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
 		planJoin, planReplicas, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -48,6 +49,16 @@ func planReferences(_ Desired, o Observed, p *Plan) bool {
 	if len(o.Missing) > 0 {
 		return p.settle(conditions.InProgress(conditions.ReasonReferenceMissing,
 			"these servers are not declared yet: "+list(o.Missing)))
+	}
+	return true
+}
+
+// planPrimary ends the plan while the primary is a server that is no longer declared: nobody else can be made primary by
+// changing a list.
+func planPrimary(d Desired, o Observed, p *Plan) bool {
+	if primary := o.primary(d); primary != "" && !slices.Contains(d.servers(), primary) {
+		return p.settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
+			"%s is the primary and no longer a declared replica: declare it again and switch over to another replica first", host(primary))))
 	}
 	return true
 }

@@ -134,10 +134,6 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		if slices.Contains(d.servers(), serverOf(have.Server)) {
 			continue
 		}
-		if serverOf(have.Server) == primary {
-			return p.settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
-				"%s is the primary and no longer a declared replica: switch over to another replica first", have.Server)))
-		}
 		p.execute(primary, tsql.RemoveReplica(d.name(), have.Server))
 	}
 	if len(p.Steps) > 0 {

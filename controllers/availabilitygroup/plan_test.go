@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// at is the position of the first step whose description has the text.
+func at(t testing.TB, done []string, text string) int {
+	t.Helper()
+	i := slices.IndexFunc(done, func(d string) bool { return strings.Contains(d, text) })
+	if i < 0 {
+		t.Fatalf("no step has %q among %q", text, done)
+	}
+	return i
+}
+
+func TestPlanMakesAGroup(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	p := e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronized))
+	g.Expect(e.group.primary).To(BeEquivalentTo("tukpub"))
+	g.Expect(e.group.required).To(Equal(0), "two synchronous replicas and a configuration-only one: 0")
+	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.96.7.7", Port: 1433}}))
+	g.Expect(e.servers["dubcfg"].granted).To(BeFalse(), "a configuration-only replica refuses the grant")
+	g.Expect(e.servers["dubcfg"].mirroring.Databases).To(BeEmpty())
+	g.Expect(e.servers["quisec"].mirroring.Databases).To(HaveKey("Content"))
+	g.Expect(at(t, e.done, "voter dublin")).To(BeNumerically("<", at(t, e.done, "orders")))
+	g.Expect(at(t, e.done, "BACKUP DATABASE [Content]")).To(BeNumerically("<", at(t, e.done, "CREATE AVAILABILITY GROUP")))
+	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "and nothing more")
+	for _, step := range e.done {
+		g.Expect(step).NotTo(ContainSubstring("PASSWORD = N'g"), "no step shows a password")
+	}
+}
+
+// three is the group with three synchronous replicas.
+func three() *v1alpha1.AvailabilityGroup {
+	group := declared()
+	group.Spec.Replicas[2] = v1alpha1.Replica{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit}
+	return group
+}
+
+func TestRequiredSynchronizedSecondariesFollowTheRule(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, three())
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(1))
+	e.d.Group.Spec.RequiredSynchronizedSecondaries = ptr.To[int32](2)
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(2), "what is declared counts")
+}
+
+// The world after any schedule of ends of the manager and of silent sites is the same as after none.
+func TestPlanSurvivesAnEndAfterAnyStep(t *testing.T) {
+	whole := newEnviron(t, declared())
+	whole.settle(everything)
+	rapid.Check(t, func(rt *rapid.T) {
+		e := newEnviron(t, declared())
+		rounds := rapid.IntRange(5, 60).Draw(rt, "rounds")
+		for range rounds {
+			for site := range homes {
+				e.silent[site] = rapid.IntRange(0, 5).Draw(rt, "silent") == 0
+			}
+			for _, site := range e.d.declaredVoters() {
+				e.cut[site] = rapid.IntRange(0, 5).Draw(rt, "cut") == 0
+			}
+			p := plan(e.d, e.observe())
+			most := rapid.IntRange(0, 4).Draw(rt, "steps")
+			for i, s := range p.Steps {
+				if i == most || e.do(s) != nil {
+					break
+				}
+			}
+			e.work()
+			e.now = e.now.Add(time.Second)
+		}
+		clear(e.silent)
+		clear(e.cut)
+		e.settle(func() int { return rapid.IntRange(1, 3).Draw(rt, "steps") })
+		if diff := different(whole, e); diff != "" {
+			rt.Fatalf("%s\nafter %q", diff, e.done)
+		}
+	})
+}
+
+// different says in what two worlds differ that matters.
+func different(a, b *environ) string {
+	for server, x := range a.servers {
+		y := b.servers[server]
+		for what, pair := range map[string][2]any{
+			"databases":    {x.mirroring.Databases, y.mirroring.Databases},
+			"users":        {x.mirroring.Users, y.mirroring.Users},
+			"connectors":   {x.mirroring.Connectors, y.mirroring.Connectors},
+			"joined":       {x.joined, y.joined},
+			"granted":      {x.granted, y.granted},
+			"certificates": {len(x.mirroring.Certificates), len(y.mirroring.Certificates)},
+		} {
+			if l, r := fmt.Sprint(pair[0]), fmt.Sprint(pair[1]); l != r {
+				return fmt.Sprintf("%s of %s: %s and %s", what, server, l, r)
+			}
+		}
+	}
+	if l, r := fmt.Sprintf("%+v %v %v", a.group.listeners, a.group.databases, a.group.required), fmt.Sprintf("%+v %v %v", b.group.listeners, b.group.databases, b.group.required); l != r {
+		return fmt.Sprintf("group: %s and %s", l, r)
+	}
+	return ""
+}
+
+func TestDatabasesComeAndGo(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Databases = []v1alpha1.DatabaseName{"Orders"}
+	e.settle(everything)
+	g.Expect(e.group.databases).To(Equal([]string{"Orders"}))
+	g.Expect(e.servers["tukpub"].mirroring.Databases["Content"].InGroup).To(BeFalse(), "a removed database stays as it is")
+	g.Expect(e.servers["quisec"].mirroring.Databases["Orders"].InGroup).To(BeTrue())
+	for _, step := range e.done {
+		g.Expect(step).NotTo(ContainSubstring("DROP DATABASE"))
+	}
+}
+
+// There is never a moment in which fewer acknowledgements suffice than the set of replicas needs.
+func TestReplicasComeAndGoInTheSafeOrder(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	group := three()
+	e.d.Group.Spec.Replicas = group.Spec.Replicas
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(1))
+	g.Expect(e.group.replicas).To(HaveLen(3))
+	g.Expect(e.servers["dubcfg"].joined).To(BeFalse(), "the group is dropped on a former replica")
+	g.Expect(e.orders).NotTo(HaveKey(v1alpha1.ServerName("dubcfg")), "and its agent has no orders of it")
+	g.Expect(e.d.former()).To(BeEmpty(), "then the status forgets it")
+	e.d.Group.Spec.Replicas = declared().Spec.Replicas
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(0))
+	for _, h := range e.history {
+		g.Expect(h.required).To(BeNumerically("<", h.synchronous), "more acknowledgements than replicas would block every commit")
+	}
+	lowered := at(t, e.done[at(t, e.done, "require 1 synchronized"):], "require 0 synchronized")
+	removed := at(t, e.done[at(t, e.done, "require 1 synchronized"):], "remove replica dubthird-0")
+	g.Expect(removed).To(BeNumerically("<", lowered), "a replica is removed before the number is lowered")
+}
+
+func TestOptionsOfReplicasAndListenerAreFollowed(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Replicas[1].Readable = false
+	e.d.Group.Spec.Replicas[1].SessionTimeout = &metav1.Duration{Duration: 15 * time.Second}
+	e.d.Group.Spec.Listener = &v1alpha1.Listener{Name: "web-content", Port: 1500}
+	e.settle(everything)
+	g.Expect(e.group.replicas["quisec-0"].Connections).To(Equal("NO"))
+	g.Expect(e.group.replicas["quisec-0"].SessionTimeout).To(Equal(15 * time.Second))
+	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "web-content", IP: "10.96.7.7", Port: 1500}}))
+}
+
+func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.now = e.now.Add(certificateLife - certificateRenewal + time.Hour)
+	e.settle(everything)
+	g.Expect(e.servers["tukpub"].mirroring.Endpoint.Certificate).To(Equal("geosql_tukpub_2"))
+	g.Expect(e.servers["quisec"].mirroring.Certificates).To(HaveKey("geosql_tukpub_2"))
+	shown := at(t, e.done, "show certificate geosql_tukpub_2")
+	for _, partner := range []string{"quisec-0", "dubcfg-0"} {
+		g.Expect(at(t, e.done, "on "+partner+" as sa: trust certificate geosql_tukpub_2")).To(BeNumerically("<", shown), "partners trust it before it is shown")
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	g.Expect(planDelete(e.d, e.observe())).To(Equal(Plan{Done: true}), "a deleted object leaves its group running")
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e.silent["dubcfg"] = true
+	remove := func() Plan {
+		var p Plan
+		for range 10 {
+			p = planDelete(e.d, e.observe())
+			for _, s := range p.Steps {
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+		return p
+	}
+	p := remove()
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dubcfg-0"))
+	g.Expect(e.leases).To(HaveLen(3), "the votes stay while a replica may have the group")
+	clear(e.silent)
+	g.Expect(remove().Done).To(BeTrue())
+	g.Expect(e.leases).To(BeEmpty())
+	g.Expect(e.servers["quisec"].joined).To(BeFalse())
+	g.Expect(e.servers["tukpub"].mirroring.Databases).To(HaveKey("Content"), "databases are never dropped")
+}
+
+func TestPlanOutcomes(t *testing.T) {
+	whole := func(e *environ) { e.settle(everything) }
+	for name, tc := range map[string]struct {
+		before  func(*environ)
+		change  func(*environ)
+		ready   metav1.ConditionStatus
+		reason  string
+		message string
+		steps   int
+	}{
+		"a server that is not declared": {
+			change: func(e *environ) { delete(e.servers, "quisec") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonReferenceMissing, message: "quisec",
+		},
+		"a replica that does not answer before there is a group": {
+			change: func(e *environ) { e.silent["dubcfg"] = true },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, message: "endpoints", steps: 4,
+		},
+		"a replica that does not answer": {
+			before: whole, change: func(e *environ) { e.silent["quisec"] = true },
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering, message: "tukpub-0 is primary and serves; no answer from quisec",
+		},
+		"a primary that does not answer": {
+			before: whole, change: func(e *environ) { e.silent["tukpub"], e.group.primary = true, "" },
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonPrimaryUnknown, message: "no answer from tukpub",
+		},
+		"everybody answers and nobody is primary": {
+			before: whole, change: func(e *environ) { e.group.primary = "" },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary, message: "no replica is primary",
+		},
+		"a minority of lost votes": {
+			before: whole, change: func(e *environ) { delete(e.leases, "tukwila") },
+			ready: metav1.ConditionTrue, reason: conditions.ReasonSynchronized, message: "tukpub-0 is primary",
+		},
+		"a majority of lost votes": {
+			before: whole, change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "quincy") },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost, message: "restore the leases",
+		},
+		"a foreign mirroring endpoint": {
+			before: func(e *environ) { e.settle(everything) },
+			change: func(e *environ) { e.servers["quisec"].mirroring.Endpoint.Port = 7022 },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonEndpointConflict, message: "7022",
+		},
+		"a database that somebody else made": {
+			change: func(e *environ) {
+				e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true, Owner: "sa"}
+				prepareEndpoints(e)
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
+		},
+		"a primary that is no longer declared": {
+			before: whole,
+			change: func(e *environ) { e.d.Group.Spec.Replicas = three().Spec.Replicas[1:] },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonPrimaryNotDeclared, message: "switch over",
+		},
+		"a group that was created and that nobody has": {
+			before: whole,
+			change: func(e *environ) {
+				for _, s := range e.servers {
+					s.joined = false
+				}
+				e.silent["tukpub"] = true
+			},
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering, message: "6a8b",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			if tc.before != nil {
+				tc.before(e)
+			}
+			tc.change(e)
+			p := plan(e.d, e.observe())
+			g.Expect(p.Outcome.Ready).To(Equal(tc.ready), "%+v", p.Outcome)
+			g.Expect(p.Outcome.Reason).To(Equal(tc.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(tc.message))
+			g.Expect(p.Steps).To(HaveLen(tc.steps))
+		})
+	}
+}
+
+// prepareEndpoints does what comes before the databases.
+func prepareEndpoints(e *environ) {
+	for range 50 {
+		p := plan(e.d, e.observe())
+		for _, s := range p.Steps {
+			if strings.Contains(s.Describe(), "CREATE DATABASE") {
+				return
+			}
+			if err := e.do(s); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestAnAdoptedDatabaseIsPreparedAsSA(t *testing.T) {
+	g := NewWithT(t)
+	group := declared()
+	group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	e := newEnviron(t, group)
+	e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE", RecoveryModel: "SIMPLE", Owner: "sa"}
+	g.Expect(e.settle(everything).Outcome.Ready).To(Equal(metav1.ConditionTrue))
+	at(t, e.done, "on tukpub-0 as sa: take the first full backup of Content")
+}
+
+func TestAFailedSeedingIsStartedAgain(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	delete(e.servers["quisec"].mirroring.Databases, "Content")
+	o := e.observe()
+	group := *o.Instances["tukpub"].Group
+	group.SeedingFailures = []mssql.SeedingFailure{{Server: "quisec-0", Database: "Content", Reason: "the network"}}
+	i := o.Instances["tukpub"]
+	i.Group = &group
+	o.Instances["tukpub"] = i
+	p := plan(e.d, o)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSeedingFailed))
+	g.Expect(p.Steps).To(HaveLen(2))
+	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("GRANT CREATE ANY DATABASE"))
+	g.Expect(p.Steps[1].Describe()).To(And(ContainSubstring("SEEDING_MODE = AUTOMATIC"), ContainSubstring("the network")))
+}
+
+func TestAGroupWithoutAFence(t *testing.T) {
+	g := NewWithT(t)
+	group := declared()
+	group.Spec.ClusterType, group.Spec.FailoverPolicy, group.Spec.Voters = v1alpha1.ClusterNone, v1alpha1.FailoverManual, nil
+	group.Spec.Replicas = group.Spec.Replicas[:2]
+	e := newEnviron(t, group)
+	p := e.settle(everything)
+	g.Expect(p.Outcome.Message).To(ContainSubstring("nothing fences"))
+	g.Expect(e.leases).To(BeEmpty())
+	for _, step := range e.done {
+		g.Expect(step).NotTo(ContainSubstring("WRITE_LEASE"))
+	}
+	o := e.observe()
+	g.Expect(fenced(e.d, o)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonNotFenced)))
+}
+
+func TestVotersOfAnExistingGroupStay(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "lisbon"}
+	g.Expect(e.d.voters()).To(Equal([]v1alpha1.SiteName{"tukwila", "quincy", "dublin"}))
+	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty())
+	g.Expect(fenced(e.d, e.observe()).Message).To(ContainSubstring("not changed"))
+}
+
+func TestAVoterWithoutAnAddressStopsTheOrders(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	clear(e.orders)
+	o := e.observe()
+	o.VoterAddress = errors.New("voter dublin: set spec.apiServer")
+	p := plan(e.d, o)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonVoterAddressMissing))
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+}

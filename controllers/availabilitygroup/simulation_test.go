@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+)
+
+// environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL
+// Server refuses, and do by themselves what it does by itself; voters; and agents that do what they are ordered.
+type environ struct {
+	t       testing.TB
+	d       Desired
+	now     time.Time
+	servers map[v1alpha1.ServerName]*engine
+	leases  map[v1alpha1.SiteName]*election.Record
+	orders  map[v1alpha1.ServerName]*orders.Group
+	// cut sites and silent servers do not answer.
+	cut    map[v1alpha1.SiteName]bool
+	silent map[v1alpha1.ServerName]bool
+	// group as its configuration says; nil when there is none.
+	group *configuration
+	// done are the descriptions of the steps that were done, history of every commit rule with the number of replicas.
+	done    []string
+	history []rule
+}
+
+type rule struct{ required, synchronous int }
+
+type configuration struct {
+	id        string
+	required  int
+	replicas  map[string]*mssql.GroupReplica
+	databases []string
+	listeners []mssql.GroupListener
+	primary   v1alpha1.ServerName
+}
+
+type engine struct {
+	mirroring mssql.Mirroring
+	logins    map[string]mssql.Login
+	joined    bool
+	granted   bool
+}
+
+var begin = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// declared is a group over three sites: two synchronous replicas and a configuration-only one.
+func declared() *v1alpha1.AvailabilityGroup {
+	return &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{
+			Replicas: []v1alpha1.Replica{
+				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			},
+			InitialPrimary: "tukpub",
+			Databases:      []v1alpha1.DatabaseName{"Content"},
+			Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
+		},
+	}
+}
+
+var homes = map[v1alpha1.ServerName]v1alpha1.SiteName{"tukpub": "tukwila", "quisec": "quincy", "dubcfg": "dublin", "dubthird": "dublin"}
+
+func newEnviron(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
+	e := &environ{t: t, now: begin, servers: map[v1alpha1.ServerName]*engine{}, leases: map[v1alpha1.SiteName]*election.Record{},
+		orders: map[v1alpha1.ServerName]*orders.Group{}, cut: map[v1alpha1.SiteName]bool{}, silent: map[v1alpha1.ServerName]bool{}}
+	e.d = Desired{Group: group, Sites: homes, Timings: election.DefaultTimings()}
+	for name := range homes {
+		e.servers[name] = &engine{logins: map[string]mssql.Login{}, mirroring: mssql.Mirroring{
+			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}
+	}
+	return e
+}
+
+var errSilent = errors.New("no answer")
+
+// observe is what the controller would read.
+func (e *environ) observe() Observed {
+	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7"}
+	for _, name := range append(e.d.servers(), e.d.former()...) {
+		s, ok := e.servers[name]
+		if !ok {
+			o.Missing = append(o.Missing, name)
+			continue
+		}
+		if e.silent[name] || e.cut[e.d.Sites[name]] {
+			o.Instances[name] = Instance{Err: errSilent}
+		} else {
+			o.Instances[name] = Instance{Mirroring: s.mirroring, Logins: s.logins, Group: e.view(name, s)}
+		}
+		told := e.orders[name]
+		if e.cut[e.d.Sites[name]] {
+			o.Agents[name] = Orders{Err: errSilent}
+		} else if slices.Contains(e.d.servers(), name) {
+			o.Agents[name] = Orders{Told: told, UpToDate: told != nil && len(told.Voters) == len(e.d.voters())}
+		} else {
+			o.Agents[name] = Orders{Told: told, UpToDate: told == nil}
+		}
+	}
+	for _, site := range e.d.voters() {
+		v := Voter{Site: site}
+		switch record := e.leases[site]; {
+		case e.cut[site]:
+			v.Err = errSilent
+		case record == nil:
+			v.Err = election.ErrAbsent
+		default:
+			v.Record = *record
+		}
+		o.Voters = append(o.Voters, v)
+	}
+	return o
+}
+
+// view is the group as one instance knows it.
+func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
+	if !s.joined {
+		return nil
+	}
+	g := &mssql.Group{Role: "RESOLVING", ClusterType: "EXTERNAL"}
+	if e.group == nil {
+		return g
+	}
+	c := e.group
+	g.ID, g.RequiredSynchronizedSecondaries, g.Databases, g.Listeners = c.id, c.required, slices.Clone(c.databases), slices.Clone(c.listeners)
+	switch {
+	case c.primary == name:
+		g.Role = "PRIMARY"
+	case c.replicas[host(name)] != nil && c.primary != "":
+		g.Role = "SECONDARY"
+	}
+	for server, r := range c.replicas {
+		row := *r
+		row.Connected = "CONNECTED"
+		if other := e.servers[serverOf(server)]; !other.joined || e.silent[serverOf(server)] || e.cut[homes[serverOf(server)]] {
+			row.Connected = "DISCONNECTED"
+		}
+		g.Replicas = append(g.Replicas, row)
+		for _, database := range c.databases {
+			d, there := e.servers[serverOf(server)].mirroring.Databases[database]
+			if !there || !d.InGroup || r.Mode == "CONFIGURATION_ONLY" || g.Role != "PRIMARY" && server != host(name) {
+				continue
+			}
+			state := "SYNCHRONIZED"
+			if r.Mode == "ASYNCHRONOUS_COMMIT" && serverOf(server) != c.primary {
+				state = "SYNCHRONIZING"
+			}
+			if row.Connected != "CONNECTED" {
+				state = "NOT SYNCHRONIZING"
+			}
+			g.States = append(g.States, mssql.GroupDatabaseState{Server: server, Database: database, Local: server == host(name), State: state})
+		}
+	}
+	return g
+}
+
+// work is what engines and agents do by themselves.
+func (e *environ) work() {
+	first := e.d.Group.Spec.InitialPrimary
+	votes := 0
+	for _, r := range e.leases {
+		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
+			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first)}, InitialPrimary: host(first)}
+		}
+		if r.Holder.Server == host(first) {
+			votes++
+		}
+	}
+	c := e.group
+	if c == nil || c.primary == "" {
+		return
+	}
+	for server, r := range c.replicas {
+		s := e.servers[serverOf(server)]
+		if serverOf(server) == c.primary || !s.joined || !s.granted || r.Mode == "CONFIGURATION_ONLY" {
+			continue
+		}
+		for _, database := range c.databases {
+			if _, exists := s.mirroring.Databases[database]; !exists {
+				s.mirroring.Databases[database] = mssql.Database{Name: database, State: "ONLINE", RecoveryModel: "FULL", InGroup: true, LogChain: true, Owner: "geosql_operator"}
+			}
+		}
+	}
+	// The controller's status follows.
+	e.d.Group.Status = describe(e.d.Group.Status, e.d, e.observe())
+}
+
+// do carries out a step as clusters and engines would.
+func (e *environ) do(step Step) error {
+	e.done = append(e.done, step.Describe())
+	switch s := step.(type) {
+	case CreateMasterKey:
+		e.servers[s.Server].mirroring.MasterKey = true
+	case CreatePartnerLogin:
+		e.servers[s.Server].logins[s.Login] = mssql.Login{SID: credentials.SID("web", s.Login)}
+	case CreateLease:
+		if e.leases[s.Site] == nil {
+			e.leases[s.Site] = &election.Record{State: election.StateReleased, InitialPrimary: s.InitialPrimary}
+		}
+	case RemoveVotes:
+		delete(e.leases, s.Site)
+	case GiveOrders:
+		told := &orders.Group{Name: "content"}
+		for _, site := range e.d.voters() {
+			if e.cut[site] {
+				return errSilent
+			}
+			told.Voters = append(told.Voters, orders.Voter{Site: string(site)})
+		}
+		e.orders[s.Server] = told
+	case TakeOrders:
+		delete(e.orders, s.Server)
+	case Execute:
+		if e.silent[s.Server] || e.cut[e.d.Sites[s.Server]] {
+			return errSilent
+		}
+		return e.execute(s)
+	default:
+		e.t.Fatalf("step %T is not known", step)
+	}
+	return nil
+}
+
+var (
+	name   = regexp.MustCompile(`\[([^\]]+)\]`)
+	quoted = regexp.MustCompile(`N'([^']*)'`)
+)
+
+// execute understands the statements by their text, as an engine does.
+func (e *environ) execute(s Execute) error {
+	t, text, engine := e.t, s.Statement.Text, e.servers[s.Server]
+	var names, strs []string
+	for _, m := range name.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		strs = append(strs, m[1])
+	}
+	if strings.Contains(text, "AVAILABILITY GROUP [") {
+		return e.executeGroup(s, engine, names, strs)
+	}
+	m := &engine.mirroring
+	switch {
+	case strings.Contains(text, "FROM BINARY"):
+		if m.Users[names[1]] == "" {
+			return fmt.Errorf("15151: no user %s", names[1])
+		}
+		m.Certificates[names[0]] = mssql.Certificate{Name: names[0], Login: names[1], DER: []byte(names[0]), Expires: e.now.Add(certificateLife)}
+	case strings.Contains(text, "CREATE CERTIFICATE"):
+		if !m.MasterKey {
+			return errors.New("15581: no master key")
+		}
+		m.Certificates[names[0]] = mssql.Certificate{Name: names[0], Expires: e.now.Add(certificateLife), DER: []byte(names[0])}
+	case strings.Contains(text, "DROP CERTIFICATE"):
+		delete(m.Certificates, names[0])
+	case strings.Contains(text, "CREATE ENDPOINT"):
+		m.Endpoint = &mssql.Endpoint{Name: names[0], State: "STARTED", Port: MirroringPort, Certificate: names[1]}
+	case strings.Contains(text, "ALTER ENDPOINT") && strings.Contains(text, "CERTIFICATE"):
+		m.Endpoint.Certificate = names[1]
+	case strings.Contains(text, "ALTER ENDPOINT"):
+		m.Endpoint.State = "STARTED"
+	case strings.Contains(text, "CREATE USER"):
+		m.Users[names[0]] = names[1]
+	case strings.Contains(text, "GRANT CONNECT ON ENDPOINT"):
+		m.Connectors[names[1]] = true
+	case strings.Contains(text, "CREATE DATABASE"):
+		if _, exists := m.Databases[names[0]]; !exists {
+			m.Databases[names[0]] = mssql.Database{Name: names[0], State: "ONLINE", RecoveryModel: "SIMPLE", Owner: s.Role.Login()}
+		}
+	case strings.Contains(text, "SET RECOVERY FULL"):
+		d := m.Databases[names[0]]
+		d.RecoveryModel = "FULL"
+		m.Databases[names[0]] = d
+	case strings.HasPrefix(text, "BACKUP DATABASE"):
+		d := m.Databases[names[0]]
+		if d.Owner != s.Role.Login() && s.Role != credentials.RoleSA {
+			return errors.New("262: BACKUP DATABASE permission denied")
+		}
+		d.LogChain = d.RecoveryModel == "FULL"
+		m.Databases[names[0]] = d
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+	return nil
+}
+
+// executeGroup is execute for AVAILABILITY GROUP statements.
+func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) error {
+	text := s.Statement.Text
+	switch {
+	case strings.HasPrefix(text, "CREATE"):
+		return e.create(s, engine, names, strs)
+	case strings.HasPrefix(text, "DROP"):
+		engine.joined, engine.granted = false, false
+		if e.group != nil && e.group.primary == s.Server {
+			e.group = nil
+		}
+		return nil
+	case strings.Contains(text, " JOIN "):
+		if engine.mirroring.Endpoint == nil {
+			return errors.New("35250: the connection to the primary is not active")
+		}
+		engine.joined = true
+		return nil
+	case strings.Contains(text, "GRANT CREATE ANY DATABASE"):
+		if !engine.joined {
+			return errors.New("15151: no such group")
+		}
+		engine.granted = true
+		return nil
+	}
+	c := e.group
+	if c == nil || c.primary != s.Server {
+		return errors.New("41140: not the primary")
+	}
+	switch {
+	case strings.Contains(text, "ADD REPLICA"):
+		c.replicas[strs[0]] = parseReplica(text, strs[0])
+	case strings.Contains(text, "REMOVE REPLICA"):
+		delete(c.replicas, strs[0])
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "AVAILABILITY_MODE"):
+		c.replicas[strs[0]].Mode = parseReplica(text, strs[0]).Mode
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
+		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):
+		c.replicas[strs[0]].SessionTimeout = parseReplica(text, strs[0]).SessionTimeout
+	case strings.Contains(text, "ADD DATABASE"):
+		d := engine.mirroring.Databases[names[1]]
+		if d.RecoveryModel != "FULL" || !d.LogChain {
+			return errors.New("1475: no full backup")
+		}
+		d.InGroup = true
+		engine.mirroring.Databases[names[1]] = d
+		c.databases = append(c.databases, names[1])
+	case strings.Contains(text, "REMOVE DATABASE"):
+		d := engine.mirroring.Databases[names[1]]
+		d.InGroup = false
+		engine.mirroring.Databases[names[1]] = d
+		c.databases = slices.DeleteFunc(c.databases, func(n string) bool { return n == names[1] })
+	case strings.Contains(text, "REQUIRED_SYNCHRONIZED"):
+		c.required = number(text, "TO_COMMIT = ")
+	case strings.Contains(text, "ADD LISTENER"):
+		c.listeners = append(c.listeners, mssql.GroupListener{Name: strs[0], IP: strs[1], Port: number(text, "PORT = ")})
+	case strings.Contains(text, "MODIFY LISTENER"):
+		c.listeners[0].Port = number(text, "PORT = ")
+	case strings.Contains(text, "REMOVE LISTENER"):
+		c.listeners = slices.DeleteFunc(c.listeners, func(l mssql.GroupListener) bool { return l.Name == strs[0] })
+	default:
+		e.t.Fatalf("statement %q is not known", text)
+	}
+	e.note()
+	return nil
+}
+
+func (e *environ) note() {
+	synchronous := 0
+	for _, r := range e.group.replicas {
+		if r.Mode == "SYNCHRONOUS_COMMIT" {
+			synchronous++
+		}
+	}
+	e.history = append(e.history, rule{e.group.required, synchronous})
+}
+
+var replicaClause = regexp.MustCompile(`N'([^']+)' WITH \(ENDPOINT_URL = N'[^']+', [^\n]*`)
+
+func (e *environ) create(s Execute, engine *engine, names, _ []string) error {
+	text := s.Statement.Text
+	if e.group != nil {
+		return errors.New("41042: the group exists")
+	}
+	if e.d.fenced() && !strings.Contains(text, "WRITE_LEASE_VALIDITY = 6") {
+		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
+	}
+	for _, r := range e.leases {
+		if e.d.fenced() && (r.Holder.Server != host(s.Server) || r.Term != 1) {
+			e.t.Fatal("the group was created before its first primary held the votes")
+		}
+	}
+	c := &configuration{id: "6a8b", replicas: map[string]*mssql.GroupReplica{}, primary: s.Server, required: number(text, "TO_COMMIT = ")}
+	for _, m := range replicaClause.FindAllStringSubmatch(text, -1) {
+		c.replicas[m[1]] = parseReplica(m[0], m[1])
+	}
+	for _, database := range names[1:] {
+		d := engine.mirroring.Databases[database]
+		if d.RecoveryModel != "FULL" || !d.LogChain {
+			return errors.New("1475: no full backup")
+		}
+		d.InGroup = true
+		engine.mirroring.Databases[database] = d
+		c.databases = append(c.databases, database)
+	}
+	e.group, engine.joined = c, true
+	e.note()
+	return nil
+}
+
+func parseReplica(text, server string) *mssql.GroupReplica {
+	r := &mssql.GroupReplica{Server: server, Connections: "NO", SessionTimeout: 10 * time.Second}
+	for _, mode := range []string{"ASYNCHRONOUS_COMMIT", "CONFIGURATION_ONLY", "SYNCHRONOUS_COMMIT"} {
+		if strings.Contains(text, "AVAILABILITY_MODE = "+mode) {
+			r.Mode = mode
+		}
+	}
+	if strings.Contains(text, "ALLOW_CONNECTIONS = ALL") {
+		r.Connections = "ALL"
+	}
+	if strings.Contains(text, "SESSION_TIMEOUT = ") {
+		r.SessionTimeout = time.Duration(number(text, "SESSION_TIMEOUT = ")) * time.Second
+	}
+	return r
+}
+
+func number(text, after string) int {
+	_, rest, _ := strings.Cut(text, after)
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	n, _ := strconv.Atoi(rest[:end])
+	return n
+}
+
+// settle plans and does until nothing is left, and returns the last plan. most is how many steps of each plan are done
+// before the manager ends.
+func (e *environ) settle(most func() int) Plan {
+	e.t.Helper()
+	for range 300 {
+		o := e.observe()
+		p := plan(e.d, o)
+		if len(p.Steps) == 0 && p.Outcome.Reason != "" && (p.Outcome.Ready == metav1.ConditionTrue || p.Outcome.Progress == "Stuck") {
+			e.d.Group.Status = describe(e.d.Group.Status, e.d, o)
+			return p
+		}
+		limit := most()
+		for i, s := range p.Steps {
+			if i == limit {
+				break
+			}
+			if err := e.do(s); err != nil {
+				break
+			}
+		}
+		e.work()
+		e.now = e.now.Add(time.Second)
+	}
+	p := plan(e.d, e.observe())
+	e.t.Fatalf("the plan does not come to an end: %+v\nlast steps: %q", p.Outcome, e.done[max(0, len(e.done)-8):])
+	return p
+}
+
+func everything() int { return 1 << 20 }
