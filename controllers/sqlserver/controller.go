@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -43,6 +44,8 @@ const (
 	lookStuck = 10 * time.Second
 	// lookSoon is when a server that is being worked on is looked at again.
 	lookSoon = 2 * time.Second
+	// settleTime is how long a new process waits for its first answer of a site before it says that there is none.
+	settleTime = 15 * time.Second
 	// workers are servers reconciled at the same time: most of the time is spent waiting for far sites.
 	workers = 8
 )
@@ -71,6 +74,9 @@ type Reconciler struct {
 	secrets client.Reader
 	events  events.EventRecorder
 	now     func() time.Time
+	// began is when the first server was looked at.
+	begin sync.Once
+	began time.Time
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -156,6 +162,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if r.settling(w.observed.Site) {
+		return ctrl.Result{RequeueAfter: lookSoon / 2}, nil
+	}
 	p := plan(w.desired, w.observed)
 	failed := r.apply(ctx, w, p.Steps)
 	if err := r.report(ctx, w, p, failed); err != nil {
@@ -165,6 +174,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return ctrl.Result{}, failed
 	}
 	return ctrl.Result{RequeueAfter: next(p)}, nil
+}
+
+// settling tells that the site may only be unknown because this process has just begun to reach for the sites: what was
+// reported before stays for that while, so that a restarted manager does not call every server into doubt.
+func (r *Reconciler) settling(site error) bool {
+	r.begin.Do(func() { r.began = r.now() })
+	if site == nil || r.now().Sub(r.began) > settleTime {
+		return false
+	}
+	var silent *sites.UnreachableError
+	return errors.Is(site, sites.ErrUnknownSite) || errors.As(site, &silent) && silent.Since.IsZero()
 }
 
 // next is when to look again when nothing else asks for it.
