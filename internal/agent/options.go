@@ -69,7 +69,7 @@ func DefaultOptions() Options {
 		StateDir:     StateDir,
 		Interval:     time.Second,
 		Timeout:      2 * time.Second,
-		LoginPause:   5 * time.Second,
+		LoginPause:   3 * time.Second,
 	}
 }
 

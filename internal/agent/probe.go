@@ -27,8 +27,9 @@ type prober struct {
 
 	mu     sync.Mutex
 	status Status
-	// refused is when the engine last refused the agent's login.
+	// refused is when the engine last refused the agent's login, and last what that meant.
 	refused time.Time
+	last    finding
 }
 
 func newProber(o Options, server v1alpha1.ServerName, connector *mssql.Connector) *prober {
@@ -82,8 +83,8 @@ func (p *prober) once(ctx context.Context) (Status, bool) {
 
 // ask executes a statement; when that shows nothing, it asks for the least that a living engine answers.
 func (p *prober) ask(ctx context.Context) finding {
-	if wait := p.options.LoginPause - time.Since(p.refused); wait > 0 {
-		return p.prelogin(ctx, nil)
+	if time.Since(p.refused) < p.options.LoginPause {
+		return p.last
 	}
 	name, err := p.statement(ctx)
 	switch {
@@ -92,8 +93,8 @@ func (p *prober) ask(ctx context.Context) finding {
 	case err == nil:
 		return finding{EngineReady, "", name}
 	case mssql.Is(err, mssql.LoginFailed):
-		p.refused = time.Now()
-		return finding{EngineBootstrapping, err.Error(), ""}
+		p.refused, p.last = time.Now(), finding{EngineBootstrapping, err.Error(), ""}
+		return p.last
 	case mssql.Is(err, mssql.Refused), mssql.Is(err, mssql.Retryable), mssql.Is(err, mssql.Untrusted):
 		return finding{EngineUnhealthy, err.Error(), ""}
 	}
@@ -112,8 +113,7 @@ func (p *prober) statement(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// prelogin tells a port that nobody listens on from an engine that does not answer. cause is what the statement met;
-// without it no statement was tried.
+// prelogin tells a port that nobody listens on from an engine that does not answer. cause is what the statement met.
 func (p *prober) prelogin(ctx context.Context, cause error) finding {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -127,10 +127,8 @@ func (p *prober) prelogin(ctx context.Context, cause error) finding {
 		return finding{EngineStarting, err.Error(), ""}
 	case err != nil:
 		return finding{EngineUnhealthy, err.Error(), ""}
-	case cause != nil:
-		return finding{EngineUnhealthy, cause.Error(), ""}
 	}
-	return finding{EngineBootstrapping, "the engine answers and has refused the login " + credentials.RoleAgent.Login(), ""}
+	return finding{EngineUnhealthy, cause.Error(), ""}
 }
 
 func (p *prober) certificateExpires() *time.Time {
