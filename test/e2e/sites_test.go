@@ -93,7 +93,14 @@ func TestSitesSurviveACut(t *testing.T) {
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
 	server := declareServer(t, b, "e2ecut", "quincy", nil)
-	waitForServer(t, b, server, 3*time.Minute)
+	bed.Wait(t, "the server's name leads to it", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
+		c := meta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
+		if err != nil || c == nil {
+			return false, "", err
+		}
+		return c.Status == metav1.ConditionTrue, c.Message, nil
+	})
 	manager := managerPod(t, b)
 
 	b.Wan(t, "cut", "tukwila", "dublin")
