@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"strings"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Publication is a publication as its database has it.
+type Publication struct {
+	ID          int
+	Description string
+	// SnapshotReady tells that the newest snapshot has every article.
+	SnapshotReady bool
+	// Articles by name in lower case.
+	Articles map[string]PublishedArticle
+	// Subscriptions to its articles.
+	Subscriptions []ArticleSubscription
+}
+
+// PublishedArticle is an article of a publication.
+type PublishedArticle struct {
+	Name, Schema, Table string
+	SchemaOption        int64
+	Filter              string
+	// Limited tells that a view chooses what the snapshot has.
+	Limited bool
+	Columns []string
+}
+
+// ArticleSubscription is a subscription to one article.
+type ArticleSubscription struct {
+	Article, Subscriber, Database string
+	Pull                          bool
+	// Status is 0 inactive, 1 subscribed (waits for a snapshot), 2 active.
+	Status int
+}
+
+// ReadPublication reads a publication of the connection's database; nil when it has none of the name.
+func ReadPublication(ctx context.Context, q Querier, name string) (*Publication, error) {
+	var p *Publication
+	err := q.Query(ctx, tsql.PublicationState(name), func(r Row) error {
+		p = &Publication{Articles: map[string]PublishedArticle{}}
+		return r.Scan(&p.ID, &p.Description, &p.SnapshotReady)
+	})
+	if err != nil || p == nil {
+		return nil, err
+	}
+	reads := []struct {
+		statement tsql.Statement
+		scan      func(Row) error
+	}{
+		{tsql.Articles(name), func(r Row) error {
+			var a PublishedArticle
+			var option []byte
+			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited)
+			if len(option) == 8 {
+				a.SchemaOption = int64(binary.BigEndian.Uint64(option))
+			}
+			p.Articles[strings.ToLower(a.Name)] = a
+			return err
+		}},
+		{tsql.ArticleColumns(name), func(r Row) error {
+			var article, column string
+			err := r.Scan(&article, &column)
+			a := p.Articles[strings.ToLower(article)]
+			a.Columns = append(a.Columns, column)
+			p.Articles[strings.ToLower(article)] = a
+			return err
+		}},
+		{tsql.ArticleSubscriptions(name), func(r Row) error {
+			var s ArticleSubscription
+			err := r.Scan(&s.Article, &s.Subscriber, &s.Database, &s.Pull, &s.Status)
+			p.Subscriptions = append(p.Subscriptions, s)
+			return err
+		}},
+	}
+	for _, read := range reads {
+		if err := q.Query(ctx, read.statement, read.scan); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Table is a user table.
+type Table struct {
+	Schema, Name string
+	// PrimaryKey are its columns, empty without one.
+	PrimaryKey []string
+	// Compression is NONE, ROW or PAGE.
+	Compression string
+}
+
+// ReadTables reads the user tables of the connection's database, by "schema.name" in lower case.
+func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
+	tables := map[string]Table{}
+	key := func(schema, name string) string { return strings.ToLower(schema + "." + name) }
+	err := q.Query(ctx, tsql.Tables(), func(r Row) error {
+		var t Table
+		var hasKey bool
+		err := r.Scan(&t.Schema, &t.Name, &hasKey, &t.Compression)
+		tables[key(t.Schema, t.Name)] = t
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, tsql.PrimaryKeyColumns(), func(r Row) error {
+		var schema, table, column string
+		err := r.Scan(&schema, &table, &column)
+		if t, ok := tables[key(schema, table)]; ok {
+			t.PrimaryKey = append(t.PrimaryKey, column)
+			tables[key(schema, table)] = t
+		}
+		return err
+	})
+	return tables, err
+}
+
+// SubscriptionHere is a subscription as its database knows it.
+type SubscriptionHere struct {
+	Publisher, PublisherDatabase, Publication string
+	Pull                                      bool
+}
+
+// ReadSubscriptionsHere reads the subscriptions that the connection's database knows of.
+func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, error) {
+	var all []SubscriptionHere
+	err := q.Query(ctx, tsql.SubscriptionsHere(), func(r Row) error {
+		var s SubscriptionHere
+		var kind int
+		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind)
+		s.Pull = kind == 1
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
+// ReadPullDistributor reads the distributor of a pull subscription as the connection's database knows it, empty when no
+// agent was attached to it yet.
+func ReadPullDistributor(ctx context.Context, q Querier, s tsql.PullSubscription) (string, error) {
+	var distributor string
+	err := q.Query(ctx, tsql.PullAgentHere(s), func(r Row) error { return r.Scan(&distributor) })
+	return distributor, err
+}
+
+// ReadPending reads how many commands wait for a subscription and in how many seconds they may be delivered.
+func ReadPending(ctx context.Context, q Querier, s tsql.Statement) (commands, seconds int64, err error) {
+	err = q.Query(ctx, s, func(r Row) error { return r.Scan(&commands, &seconds) })
+	return commands, seconds, err
+}
+
+// TokenLatency is how long a tracer token took, in seconds; nil has not arrived.
+type TokenLatency struct {
+	Subscriber, Database                            string
+	ToDistributor, DistributorToSubscriber, Overall *int64
+}
+
+// ReadTokenLatency reads how far a tracer token is, at every subscription.
+func ReadTokenLatency(ctx context.Context, q Querier, publication string, token int) ([]TokenLatency, error) {
+	var all []TokenLatency
+	err := q.Query(ctx, tsql.TracerTokenHistory(publication, token), func(r Row) error {
+		var l TokenLatency
+		var distributor, subscriber, overall sql.NullInt64
+		err := r.Scan(&distributor, &l.Subscriber, &l.Database, &subscriber, &overall)
+		l.ToDistributor, l.DistributorToSubscriber, l.Overall = known(distributor), known(subscriber), known(overall)
+		all = append(all, l)
+		return err
+	})
+	return all, err
+}

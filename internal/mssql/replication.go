@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// ReplicationServer is what an instance is in replication.
+type ReplicationServer struct {
+	// Sysadmin tells that the operator's login may configure replication here.
+	Sysadmin bool
+	// LoginSID of the agents' login, nil when there is none; PasswordRight tells that it has the right password.
+	LoginSID      []byte
+	PasswordRight bool
+	// Distributor is the instance's distributor, empty when it has none.
+	Distributor string
+	// Linked are the other servers that it knows, by name in lower case.
+	Linked map[string]bool
+	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
+	Distribution []DistributionDatabase
+	Publishers   []DistributionPublisher
+	// Databases by name in lower case.
+	Databases map[string]ReplicationDatabase
+}
+
+// DistributionDatabase is a distribution database. Retentions are in hours.
+type DistributionDatabase struct {
+	Name                        string
+	Retention, HistoryRetention int
+}
+
+// DistributionPublisher is a publisher as its distributor knows it.
+type DistributionPublisher struct {
+	Name, Database, WorkingDirectory, Login string
+	// SecurityMode is 0 for SQL logins.
+	SecurityMode int
+}
+
+// ReplicationDatabase is a database of an instance.
+type ReplicationDatabase struct {
+	// Name and State (ONLINE and so on).
+	Name, State string
+	// Published for transactional replication.
+	Published bool
+	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells that a full backup began the log chain.
+	RecoveryModel string
+	LogChain      bool
+}
+
+// Database finds a database, compared as the server's default collation does; nil when there is none.
+func (s *ReplicationServer) Database(name string) *ReplicationDatabase {
+	if d, ok := s.Databases[strings.ToLower(name)]; ok {
+		return &d
+	}
+	return nil
+}
+
+// Publisher finds a publisher; nil when the instance lets no such server publish.
+func (s *ReplicationServer) Publisher(name string) *DistributionPublisher {
+	for i := range s.Publishers {
+		if strings.EqualFold(s.Publishers[i].Name, name) {
+			return &s.Publishers[i]
+		}
+	}
+	return nil
+}
+
+// HasLogin tells whether the agents' login exists with this SID.
+func (s *ReplicationServer) HasLogin(sid []byte) bool { return bytes.Equal(s.LoginSID, sid) }
+
+// ReadReplicationServer reads what an instance is in replication; login and password are those of the agents.
+func ReadReplicationServer(ctx context.Context, q Querier, login, password string) (*ReplicationServer, error) {
+	s := &ReplicationServer{Linked: map[string]bool{}, Databases: map[string]ReplicationDatabase{}}
+	reads := []struct {
+		statement tsql.Statement
+		scan      func(Row) error
+	}{
+		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
+		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
+		{tsql.LinkedServers(), func(r Row) error {
+			var name, source string
+			var distributor bool
+			err := r.Scan(&name, &source, &distributor)
+			s.Linked[strings.ToLower(name)] = true
+			if distributor {
+				s.Distributor = source
+			}
+			return err
+		}},
+		{tsql.DistributionDatabases(), func(r Row) error {
+			var d DistributionDatabase
+			err := r.Scan(&d.Name, &d.Retention, &d.HistoryRetention)
+			s.Distribution = append(s.Distribution, d)
+			return err
+		}},
+		{tsql.DistributionPublishers(), func(r Row) error {
+			var p DistributionPublisher
+			err := r.Scan(&p.Name, &p.Database, &p.WorkingDirectory, &p.SecurityMode, &p.Login)
+			s.Publishers = append(s.Publishers, p)
+			return err
+		}},
+		{tsql.ReplicationDatabases(), func(r Row) error {
+			var d ReplicationDatabase
+			err := r.Scan(&d.Name, &d.State, &d.Published, &d.RecoveryModel, &d.LogChain)
+			s.Databases[strings.ToLower(d.Name)] = d
+			return err
+		}},
+	}
+	for _, read := range reads {
+		if err := q.Query(ctx, read.statement, read.scan); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// ReadOwner tells whether the login has a user in the connection's database, and whether that user is in db_owner.
+func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
+	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error { return r.Scan(&user, &owner) })
+	return user, owner, err
+}
+
+// ReadLocalRole reads the role of the instance's replica in a group, empty when it has none.
+func ReadLocalRole(ctx context.Context, q Querier, group string) (string, error) {
+	var role sql.NullString
+	err := q.Query(ctx, tsql.LocalRole(group), func(r Row) error { return r.Scan(&role) })
+	return role.String, err
+}
+
+// Job is a SQL Server Agent job.
+type Job struct {
+	Enabled bool
+	// Command of its first step; it has passwords.
+	Command string
+	// HasServer and Scheduled tell that sp_add_jobserver and sp_add_jobschedule were run for it.
+	HasServer, Scheduled bool
+	// Running tells that it is being executed.
+	Running bool
+}
+
+// ReadJob reads a job by its name; nil when there is none.
+func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
+	var job *Job
+	err := q.Query(ctx, tsql.JobState(name), func(r Row) error {
+		var servers, schedules, runs int
+		var j Job
+		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs)
+		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
+		job = &j
+		return err
+	})
+	return job, err
+}
+
+// RunStatus is the runstatus of an agent's history (docs/relational-databases/system-tables/msdistribution-history-transact-sql.md).
+type RunStatus int
+
+// The run statuses.
+const (
+	RunStarted    RunStatus = 1
+	RunSucceeded  RunStatus = 2
+	RunInProgress RunStatus = 3
+	RunIdle       RunStatus = 4
+	RunRetrying   RunStatus = 5
+	RunFailed     RunStatus = 6
+)
+
+// String is the status as an AgentStatus has it. 2 is Succeeded of a snapshot and Stopped of an agent that runs on.
+func (s RunStatus) String() string {
+	switch s {
+	case RunStarted:
+		return "Started"
+	case RunSucceeded:
+		return "Stopped"
+	case RunInProgress:
+		return "InProgress"
+	case RunIdle:
+		return "Idle"
+	case RunRetrying:
+		return "Retrying"
+	case RunFailed:
+		return "Failed"
+	}
+	return "Unknown"
+}
+
+// Agent is a replication agent as the distributor knows it.
+type Agent struct {
+	ID int
+	// Name is the agent's or its job's.
+	Name string
+	// Publisher is the original publisher.
+	Publisher string
+	// Status, Message and Time of the newest history row; Time is zero when there is none.
+	Status  RunStatus
+	Message string
+	Time    time.Time
+}
+
+// ReadAgents reads the agents that a statement selects (tsql.LogReaderAgents and so on), each with its newest history.
+func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind tsql.AgentKind) ([]Agent, error) {
+	var agents []Agent
+	err := q.Query(ctx, statement, func(r Row) error {
+		var a Agent
+		err := r.Scan(&a.ID, &a.Name, &a.Publisher)
+		agents = append(agents, a)
+		return err
+	})
+	for i := range agents {
+		if err != nil {
+			break
+		}
+		a := &agents[i]
+		err = q.Query(ctx, tsql.AgentHistory(kind, a.ID), func(r Row) error { return r.Scan(&a.Status, &a.Message, &a.Time) })
+	}
+	return agents, err
+}
+
+// ReadLastSnapshot reads when a snapshot agent last succeeded, as text; empty when never.
+func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (string, error) {
+	var at string
+	err := q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error { return r.Scan(&at) })
+	return at, err
+}
+
+// ReadOriginalPublishers reads under which server's name each publication of a database is known, by publication in
+// lower case.
+func ReadOriginalPublishers(ctx context.Context, q Querier, database string) (map[string]string, error) {
+	publishers := map[string]string{}
+	err := q.Query(ctx, tsql.OriginalPublishers(database), func(r Row) error {
+		var publication, server string
+		err := r.Scan(&publication, &server)
+		publishers[strings.ToLower(publication)] = server
+		return err
+	})
+	return publishers, err
+}
+
+// ReadRedirected reads where agents are sent that look for the original publisher's database, empty when nowhere else.
+func ReadRedirected(ctx context.Context, q Querier, original, database string) (string, error) {
+	var to sql.NullString
+	err := q.Query(ctx, tsql.RedirectedPublisher(original, database), func(r Row) error {
+		var number, severity, message any
+		return r.Scan(&to, &number, &severity, &message)
+	})
+	if strings.EqualFold(to.String, original) {
+		// Without a redirection the procedure names the publisher itself.
+		to.String = ""
+	}
+	return to.String, err
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+import "fmt"
+
+// Sources of the statements of this file: the pages of the procedures in
+// docs/relational-databases/system-stored-procedures/; they run in the publication database at the publisher.
+
+// PublishDatabase enables or disables a database for transactional publication; it runs in master.
+func PublishDatabase(database string, on bool) Statement {
+	reason := "publish database "
+	if !on {
+		reason = "stop publishing database "
+	}
+	return exec("sys.sp_replicationdboption").str("dbname", database).str("optname", "publish").flag("value", on).
+		done(reason + database)
+}
+
+// AddLogReaderAgent attaches the log reader's job, which must exist at the distributor.
+func AddLogReaderAgent(job, login, password string) Statement {
+	return exec("sys.sp_addlogreader_agent").str("job_name", job).num("publisher_security_mode", 0).
+		str("publisher_login", login).secret("publisher_password", password).
+		done("attach the log reader's job " + job)
+}
+
+// AddPublication adds a transactional publication that keeps a snapshot ready for new subscribers.
+func AddPublication(name, description string) Statement {
+	return exec("sys.sp_addpublication").str("publication", name).str("description", description).
+		str("sync_method", "concurrent").str("repl_freq", "continuous").str("status", "active").
+		flag("independent_agent", true).flag("immediate_sync", true).flag("allow_push", true).flag("allow_pull", true).
+		flag("allow_anonymous", false).flag("snapshot_in_defaultfolder", true).num("replicate_ddl", 1).num("retention", 0).
+		done("add publication " + name)
+}
+
+// DescribePublication changes a publication's description, by which its owner is known.
+func DescribePublication(name, description string) Statement {
+	return exec("sys.sp_changepublication").str("publication", name).str("property", "description").str("value", description).
+		done("take over publication " + name)
+}
+
+// DropPublication drops a publication; tables stay.
+func DropPublication(name string) Statement {
+	return exec("sys.sp_droppublication").str("publication", name).done("drop publication " + name)
+}
+
+// GrantPublicationAccess puts a login on the publication's access list, which agents of pull subscriptions need.
+func GrantPublicationAccess(publication, login string) Statement {
+	return exec("sys.sp_grant_publication_access").str("publication", publication).str("login", login).
+		done("let " + login + " read publication " + publication)
+}
+
+// AddPublicationSnapshot attaches the snapshot agent's job, which must exist at the distributor; it runs when asked for.
+func AddPublicationSnapshot(publication, job, login, password string) Statement {
+	return exec("sys.sp_addpublication_snapshot").str("publication", publication).num("frequency_type", 1).
+		str("snapshot_job_name", job).num("publisher_security_mode", 0).
+		str("publisher_login", login).secret("publisher_password", password).
+		done("attach the snapshot agent's job " + job)
+}
+
+// StartPublicationSnapshot starts the snapshot agent.
+func StartPublicationSnapshot(publication string) Statement {
+	return exec("sys.sp_startpublication_snapshot").str("publication", publication).
+		done("make a snapshot of publication " + publication)
+}
+
+// SchemaOption bits of sp_addarticle.
+const (
+	// schemaOption is the default of transactional articles, 0x30F3, with unique keys (0x4000) and schemas (0x8000000).
+	schemaOption int64 = 0x80070F3
+	// schemaOptionCompression replicates data compression.
+	schemaOptionCompression int64 = 0x400000000
+)
+
+// SchemaOption of an article as sysarticles.schema_option has it.
+func SchemaOption(compressed bool) int64 {
+	if compressed {
+		return schemaOption | schemaOptionCompression
+	}
+	return schemaOption
+}
+
+// Article is a table in a publication.
+type Article struct {
+	// Publication and Name of the article.
+	Publication, Name string
+	// Schema and Table of the published table, which has the same name at subscribers.
+	Schema, Table string
+	// Compressed replicates data compression.
+	Compressed bool
+	// Vertical says that not all columns are published: those are added by AddArticleColumn.
+	Vertical bool
+}
+
+// AddArticle publishes a table. pre_creation_cmd is drop: a new snapshot replaces the subscriber's copy.
+func AddArticle(a Article) Statement {
+	return exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
+		str("source_owner", a.Schema).str("source_object", a.Table).
+		str("destination_table", a.Table).str("destination_owner", a.Schema).
+		str("type", "logbased").str("pre_creation_cmd", "drop").
+		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed))).
+		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1).
+		done("publish table " + a.Schema + "." + a.Table)
+}
+
+// SetArticleSchemaOption changes which properties of the table subscribers get; the snapshot is made again.
+func SetArticleSchemaOption(publication, article string, compressed bool) Statement {
+	return exec("sys.sp_changearticle").str("publication", publication).str("article", article).
+		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", SchemaOption(compressed))).
+		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
+		done("change which properties of " + article + " are replicated")
+}
+
+// AddArticleColumn publishes a column.
+func AddArticleColumn(publication, article, column string) Statement {
+	return articleColumn(publication, article, column, "add").done("publish column " + column + " of " + article)
+}
+
+// DropArticleColumn publishes a column no longer.
+func DropArticleColumn(publication, article, column string) Statement {
+	return articleColumn(publication, article, column, "drop").done("publish column " + column + " of " + article + " no longer")
+}
+
+func articleColumn(publication, article, column, operation string) *call {
+	return exec("sys.sp_articlecolumn").str("publication", publication).str("article", article).str("column", column).
+		str("operation", operation).num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1)
+}
+
+// SetArticleFilter makes the procedure that filters rows; clause is a WHERE clause without the word.
+func SetArticleFilter(publication, article, filter, clause string) Statement {
+	return exec("sys.sp_articlefilter").str("publication", publication).str("article", article).
+		str("filter_name", filter).str("filter_clause", clause).
+		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
+		done("filter the rows of " + article)
+}
+
+// SetArticleView makes the view that a snapshot of chosen columns or rows is read from. clause is empty without a filter.
+func SetArticleView(publication, article, view, clause string) Statement {
+	return exec("sys.sp_articleview").str("publication", publication).str("article", article).
+		str("view_name", view).optional("filter_clause", clause).
+		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
+		done("define what the snapshot of " + article + " has")
+}
+
+// DropArticleSubscriptions ends all subscriptions to one article, which must be before it is dropped.
+func DropArticleSubscriptions(publication, article string) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", publication).str("article", article).str("subscriber", "all").
+		done("end the subscriptions to " + article)
+}
+
+// DropArticle publishes a table no longer; it stays at publisher and subscribers.
+func DropArticle(publication, article string) Statement {
+	return exec("sys.sp_droparticle").str("publication", publication).str("article", article).num("force_invalidate_snapshot", 1).
+		done("publish " + article + " no longer")
+}
+
+// RefreshSubscriptions subscribes the existing pull subscribers to articles that were added since.
+func RefreshSubscriptions(publication string) Statement {
+	return exec("sys.sp_refreshsubscriptions").str("publication", publication).
+		done("subscribe the subscribers of " + publication + " to its new articles")
+}
+
+// DataCompression is a table's DATA_COMPRESSION.
+type DataCompression string
+
+// The kinds of data compression.
+const (
+	DataCompressionNone DataCompression = "NONE"
+	DataCompressionRow  DataCompression = "ROW"
+	DataCompressionPage DataCompression = "PAGE"
+)
+
+// CompressTable rebuilds a table with another compression.
+// Source: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION)).
+func CompressTable(schema, table string, to DataCompression) Statement {
+	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (DATA_COMPRESSION = ", string(to), ")").
+		done("compress table " + schema + "." + table + " by " + string(to))
+}

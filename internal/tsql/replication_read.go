@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+// Sources of the statements of this file: docs/relational-databases/system-tables/ (syspublications, sysarticles,
+// sysarticlecolumns, syssubscriptions, MS*), docs/relational-databases/system-catalog-views/sys-servers-transact-sql.md,
+// sys-databases-transact-sql.md, sys-sql-logins-transact-sql.md.
+
+// ReplicationLogin selects the SID of a SQL login and whether the password is its own (PWDCOMPARE), in a row if it
+// exists. Source: docs/t-sql/functions/pwdcompare-transact-sql.md; it takes CONTROL SERVER to see the hash.
+func ReplicationLogin(login, password string) Statement {
+	return new(builder).sql("SELECT sid, COALESCE(PWDCOMPARE(@password, password_hash), 0) FROM sys.sql_logins WHERE name = @login").
+		arg("login", login).secretArg("password", password).done("read login " + login)
+}
+
+// IsSysadmin selects whether the session's login is a sysadmin.
+// Source: docs/t-sql/functions/is-srvrolemember-transact-sql.md.
+func IsSysadmin() Statement {
+	return text("SELECT COALESCE(IS_SRVROLEMEMBER(N'sysadmin'), 0)").Because("read what the operator may do")
+}
+
+// LinkedServers selects name, data source and whether it is the distributor, of every server that the instance knows
+// beside itself.
+func LinkedServers() Statement {
+	return text("SELECT name, COALESCE(data_source, N''), CAST(is_distributor AS int) FROM sys.servers WHERE server_id <> 0").
+		Because("read the linked servers")
+}
+
+// DistributionDatabases selects name, max_distretention and history_retention. The table is there once the instance is
+// a distributor.
+func DistributionDatabases() Statement {
+	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistributiondbs', N'U') IS NOT NULL
+    SELECT name, max_distretention, history_retention FROM msdb.dbo.MSdistributiondbs`).Because("read the distribution databases")
+}
+
+// DistributionPublishers selects name, distribution database, working directory, security mode and login.
+func DistributionPublishers() Statement {
+	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistpublishers', N'U') IS NOT NULL
+    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE(login, N'') FROM msdb.dbo.MSdistpublishers`).
+		Because("read the publishers")
+}
+
+// ReplicationDatabases selects name, state, is_published, recovery model and whether a full backup began the log chain,
+// of the user databases.
+func ReplicationDatabases() Statement {
+	return text(`SELECT d.name, d.state_desc, CAST(d.is_published AS int), d.recovery_model_desc,
+    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END
+FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
+WHERE d.database_id > 4`).Because("read the databases")
+}
+
+// OwnerMembership selects a row for each user of the login in the connection's database, with 1 when the user is in
+// db_owner. Source: docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md.
+func OwnerMembership(login string) Statement {
+	return new(builder).sql(`SELECT u.name, (SELECT COUNT(*) FROM sys.database_role_members AS m
+    JOIN sys.database_principals AS r ON r.principal_id = m.role_principal_id
+    WHERE m.member_principal_id = u.principal_id AND r.name = N'db_owner')
+FROM sys.database_principals AS u WHERE u.sid = SUSER_SID(@login)`).arg("login", login).
+		done("read the user of " + login)
+}
+
+// LocalRole selects the role of the local replica of a group.
+func LocalRole(group string) Statement {
+	return new(builder).sql(`SELECT s.role_desc FROM sys.availability_groups AS g
+JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND s.is_local = 1
+WHERE g.name = @group`).arg("group", group).done("read the role in group " + group)
+}
+
+// PublicationState selects pubid, description and immediate_sync_ready of a publication of the connection's database,
+// which must be published.
+func PublicationState(publication string) Statement {
+	return new(builder).sql(`SELECT pubid, COALESCE(description, N''), CAST(immediate_sync_ready AS int) FROM dbo.syspublications WHERE name = @publication`).
+		arg("publication", publication).done("read publication " + publication)
+}
+
+// Articles selects name, schema and name of the table, schema_option, filter clause and whether a view limits the
+// snapshot, of a publication's articles.
+func Articles(publication string) Statement {
+	return new(builder).sql(`SELECT a.name, COALESCE(OBJECT_SCHEMA_NAME(a.objid), N''), COALESCE(OBJECT_NAME(a.objid), N''), a.schema_option,
+    COALESCE(CAST(a.filter_clause AS nvarchar(4000)), N''), CASE WHEN a.sync_objid <> a.objid THEN 1 ELSE 0 END
+FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid WHERE p.name = @publication`).
+		arg("publication", publication).done("read the articles of " + publication)
+}
+
+// ArticleColumns selects article and column of a publication's articles.
+func ArticleColumns(publication string) Statement {
+	return new(builder).sql(`SELECT a.name, c.name
+FROM dbo.sysarticlecolumns AS x JOIN dbo.sysarticles AS a ON a.artid = x.artid
+JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+JOIN sys.columns AS c ON c.object_id = a.objid AND c.column_id = x.colid
+WHERE p.name = @publication`).arg("publication", publication).done("read the published columns")
+}
+
+// ArticleSubscriptions selects article, subscriber, database, type (0 push, 1 pull) and status (0 inactive, 1 subscribed,
+// 2 active) of a publication's subscriptions. The virtual subscription of a publication with immediate_sync has no name.
+func ArticleSubscriptions(publication string) Statement {
+	return new(builder).sql(`SELECT a.name, s.srvname, s.dest_db, s.subscription_type, s.status
+FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+WHERE p.name = @publication AND s.srvid >= 0 AND s.srvname <> N''`).arg("publication", publication).
+		done("read the subscriptions to " + publication)
+}
+
+// Tables selects schema, name, whether there is a primary key, and the data compression of the user tables of the
+// connection's database.
+func Tables() Statement {
+	return text(`SELECT s.name, t.name,
+    CASE WHEN EXISTS (SELECT 1 FROM sys.indexes AS i WHERE i.object_id = t.object_id AND i.is_primary_key = 1) THEN 1 ELSE 0 END,
+    COALESCE((SELECT MIN(p.data_compression_desc) FROM sys.partitions AS p WHERE p.object_id = t.object_id AND p.index_id IN (0, 1)), N'NONE')
+FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id WHERE t.is_ms_shipped = 0`).Because("read the tables")
+}
+
+// PrimaryKeyColumns selects schema, table and column of every primary key in the connection's database.
+func PrimaryKeyColumns() Statement {
+	return text(`SELECT s.name, t.name, c.name
+FROM sys.indexes AS i JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id
+JOIN sys.columns AS c ON c.object_id = x.object_id AND c.column_id = x.column_id
+JOIN sys.tables AS t ON t.object_id = i.object_id JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+WHERE i.is_primary_key = 1`).Because("read the primary keys")
+}
+
+// OriginalPublishers selects publication and the name of the server under which the distributor knows its publisher, for
+// the publications of a database. It runs in the distribution database.
+func OriginalPublishers(database string) Statement {
+	return new(builder).sql(`SELECT p.publication, s.name FROM dbo.MSpublications AS p
+JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @database`).arg("database", database).
+		done("read who publishes " + database)
+}
+
+// LogReaderAgents selects id, name and publisher of the log readers of a database. It runs in the distribution database.
+func LogReaderAgents(database string) Statement {
+	return new(builder).sql(`SELECT a.id, a.name, s.name FROM dbo.MSlogreader_agents AS a
+JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).arg("database", database).
+		done("read the log readers of " + database)
+}
+
+// SnapshotAgents selects id, name and publisher of the snapshot agents of a publication. It runs in the distribution
+// database.
+func SnapshotAgents(database, publication string) Statement {
+	return new(builder).sql(`SELECT a.id, a.name, s.name FROM dbo.MSsnapshot_agents AS a
+JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database AND a.publication = @publication`).
+		arg("database", database).arg("publication", publication).done("read the snapshot agent of " + publication)
+}
+
+// DistributionAgents selects id, name and publisher of the distribution agents of a subscription. It runs in the
+// distribution database.
+func DistributionAgents(publisherDatabase string, s Subscription) Statement {
+	return new(builder).sql(`SELECT a.id, a.name, p.name FROM dbo.MSdistribution_agents AS a
+JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
+WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber AND a.subscriber_db = @destination`).
+		arg("database", publisherDatabase).arg("publication", s.Publication).arg("subscriber", s.Subscriber).
+		arg("destination", s.Database).done("read the distribution agent of " + s.Database + " on " + s.Subscriber)
+}
+
+// AgentKind is a kind of replication agent with a history of its own.
+type AgentKind string
+
+// The kinds of agents.
+const (
+	AgentLogReader    AgentKind = "logreader"
+	AgentSnapshot     AgentKind = "snapshot"
+	AgentDistribution AgentKind = "distribution"
+)
+
+// AgentHistory selects runstatus, comments and time of an agent's newest history row. It runs in the distribution
+// database.
+func AgentHistory(kind AgentKind, id int) Statement {
+	return new(builder).sql("SELECT TOP (1) runstatus, COALESCE(CAST(comments AS nvarchar(4000)), N''), [time] FROM dbo.MS", string(kind), "_history\nWHERE agent_id = @id ORDER BY [time] DESC, [timestamp] DESC").
+		arg("id", id).done("read the history of the " + string(kind) + " agent")
+}
+
+// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, or no row. It runs in the
+// distribution database.
+func LastSnapshot(id int) Statement {
+	return new(builder).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
+		arg("id", id).done("read when the last snapshot was made")
+}
+
+// SubscriptionsHere selects publisher, database, publication and type of the subscriptions that the connection's database
+// knows of. The table is there once it has one.
+func SubscriptionsHere() Statement {
+	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
+    SELECT publisher, publisher_db, publication, subscription_type FROM dbo.MSreplication_subscriptions`).
+		Because("read the subscriptions of the database")
+}
+
+// PullAgentHere selects a row for a pull subscription whose properties, the distributor among them, are known to the
+// connection's database.
+func PullAgentHere(s PullSubscription) Statement {
+	return new(builder).sql(`IF OBJECT_ID(N'dbo.MSsubscription_properties', N'U') IS NOT NULL
+    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties
+    WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
+		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
+		done("read the properties of the pull subscription")
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+// Sources of the statements of this file: the pages of the procedures in
+// docs/relational-databases/system-stored-procedures/.
+
+// Subscription names a subscription at the publisher.
+type Subscription struct {
+	// Publication of the connection's database.
+	Publication string
+	// Subscriber is the instance's name, Database the one that receives.
+	Subscriber, Database string
+	// Pull says that the agent belongs to the subscriber.
+	Pull bool
+	// DataIsThere says that the subscriber has the data already (replication support only).
+	DataIsThere bool
+}
+
+func (s Subscription) kind() string {
+	if s.Pull {
+		return "pull"
+	}
+	return "push"
+}
+
+func (s Subscription) sync() string {
+	if s.DataIsThere {
+		return "replication support only"
+	}
+	return "automatic"
+}
+
+// AddSubscription registers a subscription to all articles; it runs in the publication database.
+func AddSubscription(s Subscription) Statement { return addSubscription(s, "all") }
+
+// AddArticleSubscription registers a push subscription to one article that was added later.
+func AddArticleSubscription(s Subscription, article string) Statement {
+	return addSubscription(s, article)
+}
+
+func addSubscription(s Subscription, article string) Statement {
+	return exec("sys.sp_addsubscription").str("publication", s.Publication).str("article", article).
+		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
+		str("subscription_type", s.kind()).str("update_mode", "read only").
+		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)
+}
+
+// DropSubscription ends a subscription at the publisher; the subscriber's tables stay.
+func DropSubscription(s Subscription) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", s.Publication).str("article", "all").
+		str("subscriber", s.Subscriber).str("destination_db", s.Database).
+		done("end the subscription of " + s.Database + " on " + s.Subscriber)
+}
+
+// PullSubscription names a subscription at the subscriber.
+type PullSubscription struct {
+	// Publisher is the original publisher's name, whatever it is redirected to.
+	Publisher, PublisherDatabase, Publication string
+}
+
+// AddPullSubscription registers a pull subscription in the subscription database. subscription_type would be anonymous
+// by default.
+func AddPullSubscription(s PullSubscription) Statement {
+	return exec("sys.sp_addpullsubscription").str("publisher", s.Publisher).str("publisher_db", s.PublisherDatabase).
+		str("publication", s.Publication).flag("independent_agent", true).str("subscription_type", "pull").
+		str("update_mode", "read only").num("immediate_sync", 1).
+		done("register the pull subscription to " + s.Publication)
+}
+
+// AddPullSubscriptionAgent attaches the distribution agent's job of the subscriber. Without @job_name the procedure would
+// make a job that connects to the subscriber with Windows authentication.
+func AddPullSubscriptionAgent(s PullSubscription, distributor, database, login, password, job string) Statement {
+	return exec("sys.sp_addpullsubscription_agent").str("publisher", s.Publisher).str("publisher_db", s.PublisherDatabase).
+		str("publication", s.Publication).str("distributor", distributor).str("distribution_db", database).
+		num("distributor_security_mode", 0).str("distributor_login", login).secret("distributor_password", password).
+		str("job_name", job).
+		done("attach the distribution agent's job " + job)
+}
+
+// DropPullSubscription ends a pull subscription at the subscriber; tables stay.
+func DropPullSubscription(s PullSubscription) Statement {
+	return exec("sys.sp_droppullsubscription").str("publisher", s.Publisher).str("publisher_db", s.PublisherDatabase).
+		str("publication", s.Publication).done("end the pull subscription to " + s.Publication)
+}
+
+// CleanSubscription removes what a subscription has left in the subscription database; tables stay.
+func CleanSubscription(s PullSubscription) Statement {
+	return exec("sys.sp_subscription_cleanup").str("publisher", s.Publisher).str("publisher_db", s.PublisherDatabase).
+		str("publication", s.Publication).done("remove what the subscription to " + s.Publication + " has left")
+}
+
+// AddPushSubscriptionAgent attaches the distribution agent's job of a push subscription, which must exist at the
+// distributor; it runs in the publication database.
+func AddPushSubscriptionAgent(s Subscription, login, password, job string) Statement {
+	return exec("sys.sp_addpushsubscription_agent").str("publication", s.Publication).str("subscriber", s.Subscriber).
+		str("subscriber_db", s.Database).num("subscriber_security_mode", 0).str("subscriber_login", login).
+		secret("subscriber_password", password).str("job_name", job).
+		done("attach the distribution agent's job " + job)
+}
+
+// PostTracerToken writes a tracer token into the publication database's log.
+func PostTracerToken(publication string) Statement {
+	return exec("sys.sp_posttracertoken").str("publication", publication).done("post a tracer token")
+}
+
+// TracerTokens selects tracer_id and publisher_commit of the tokens that are remembered.
+func TracerTokens(publication string) Statement {
+	return exec("sys.sp_helptracertokens").str("publication", publication).done("read the tracer tokens")
+}
+
+// TracerTokenHistory selects distributor_latency, subscriber, subscriber_db, subscriber_latency and overall_latency, in
+// seconds, of one token; NULL has not arrived.
+func TracerTokenHistory(publication string, token int) Statement {
+	return exec("sys.sp_helptracertokenhistory").str("publication", publication).num("tracer_id", token).
+		done("read how far a tracer token is")
+}
+
+// PendingCommands selects pendingcmdcount and estimatedprocesstime of a subscription; it runs in the distribution
+// database.
+func PendingCommands(publisher, publisherDatabase string, s Subscription) Statement {
+	return exec("sys.sp_replmonitorsubscriptionpendingcmds").str("publisher", publisher).str("publisher_db", publisherDatabase).
+		str("publication", s.Publication).str("subscriber", s.Subscriber).str("subscriber_db", s.Database).
+		num("subscription_type", bit(s.Pull)).done("count the pending commands")
+}
