@@ -286,5 +286,3 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	}
 	return c.ResultSet([]tds.Column{col("Text", sqltype.NVarCharOf(255))}, rows)
 }
-
-func dataTypeInfo(ctx context.Context, c *ProcCall) error { return unsupported("sp_datatype_info") }

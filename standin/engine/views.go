@@ -2,6 +2,95 @@
 
 package engine
 
-func installViews(r *Registry) {}
+import (
+	"context"
+	"fmt"
+	"strings"
 
-func installCatalogProcedures(r *Registry) {}
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// record is a row of a system view by column name; columns that it lacks are NULL.
+type record map[string]any
+
+// columns reads a list of columns: "name sysname, object_id int, scale decimal(10,2)".
+func columns(list string) []tds.Column {
+	var out []tds.Column
+	depth, start := 0, 0
+	add := func(text string) {
+		name, typ, _ := strings.Cut(strings.TrimSpace(text), " ")
+		t, err := syntax.ParseType(strings.TrimSpace(typ))
+		if err != nil {
+			panic(fmt.Sprintf("column %q: %v", text, err))
+		}
+		out = append(out, tds.Column{Name: name, Type: t, Nullable: true})
+	}
+	for i, r := range list {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				add(list[start:i])
+				start = i + 1
+			}
+		}
+	}
+	add(list[start:])
+	return out
+}
+
+// recordView registers a view of records. list is for columns, which the catalog's documentation gives when it is empty.
+func (r *Registry) recordView(database, schema, name, list string, rows func(ctx context.Context, s *Session) ([]record, error)) {
+	v := &View{Database: database, Schema: schema, Name: name}
+	if list != "" {
+		v.Columns = columns(list)
+	}
+	v.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
+		records, err := rows(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return byColumns(v.Columns, records), nil
+	}
+	r.views[lower(database+"."+schema+"."+name)] = v
+}
+
+func byColumns(cols []tds.Column, records []record) [][]any {
+	out := make([][]any, len(records))
+	for i, rec := range records {
+		row := make([]any, len(cols))
+		for c := range cols {
+			row[c] = normalise(rec[cols[c].Name])
+		}
+		out[i] = row
+	}
+	return out
+}
+
+// installViews registers the catalog views and DMVs of the engine itself.
+func installViews(r *Registry) {
+	installDatabaseViews(r)
+	installObjectViews(r)
+	installColumnViews(r)
+	installConstraintViews(r)
+	installModuleViews(r)
+	installSessionViews(r)
+	installServerViews(r)
+	installInformationSchema(r)
+}
+
+// viewSchema is the metadata of the database that a view is read for.
+func (s *Session) viewSchema(ctx context.Context) (*schema, error) {
+	return s.schema(ctx, s.viewDatabase().ID())
+}
+
+func desc(n int64, words ...string) any {
+	if n < 0 || n >= int64(len(words)) {
+		return nil
+	}
+	return words[n]
+}

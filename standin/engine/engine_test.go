@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/tds"
+)
+
+// server is an engine behind the protocol.
+type server struct {
+	t      *testing.T
+	config engine.Config
+	inst   *engine.Instance
+	tds    *tds.Server
+	addr   string
+}
+
+func newServer(t *testing.T, change ...func(*engine.Config)) *server {
+	t.Helper()
+	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass"}}
+	for _, f := range change {
+		f(&s.config)
+	}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	g := NewWithT(s.t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	s.addr = l.Addr().String()
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.config.Port, _ = strconv.Atoi(port)
+	s.inst, err = engine.New(context.Background(), s.config)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.tds, err = tds.NewServer(tds.Config{Backend: s.inst})
+	g.Expect(err).NotTo(HaveOccurred())
+	go s.tds.Serve(l)
+}
+
+func (s *server) stop() {
+	if s.inst == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = s.tds.Shutdown(ctx)
+	if err := s.inst.Close(); err != nil {
+		s.t.Errorf("close the engine: %v", err)
+	}
+	s.inst = nil
+}
+
+func (s *server) open(database string) *sql.DB {
+	s.t.Helper()
+	host, port, _ := net.SplitHostPort(s.addr)
+	db, err := sql.Open("sqlserver", fmt.Sprintf("sqlserver://sa:Str0ng%%21pass@%s:%s?database=%s&encrypt=disable&dial+timeout=5", host, port, database))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// conn is one connection with short ways to say things.
+type conn struct {
+	*sql.Conn
+	t *testing.T
+}
+
+func (s *server) conn(database string) *conn {
+	s.t.Helper()
+	c, err := s.open(database).Conn(context.Background())
+	if err != nil {
+		s.t.Fatalf("connect: %v", err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return &conn{c, s.t}
+}
+
+func (c *conn) exec(text string, args ...any) {
+	c.t.Helper()
+	if _, err := c.ExecContext(context.Background(), text, args...); err != nil {
+		c.t.Fatalf("%s\n%v", text, err)
+	}
+}
+
+// fails expects the SQL Server error of that number.
+func (c *conn) fails(number int32, text string, args ...any) {
+	c.t.Helper()
+	_, err := c.ExecContext(context.Background(), text, args...)
+	var e mssql.Error
+	if !errors.As(err, &e) {
+		c.t.Errorf("%s\nwants error %d, got %v", text, number, err)
+		return
+	}
+	for _, one := range e.All {
+		if one.Number == number {
+			return
+		}
+	}
+	c.t.Errorf("%s\nwants error %d, got %d: %s", text, number, e.Number, e.Message)
+}
+
+// one is the single value of a query.
+func (c *conn) one(text string, args ...any) any {
+	c.t.Helper()
+	var v any
+	if err := c.QueryRowContext(context.Background(), text, args...).Scan(&v); err != nil {
+		c.t.Fatalf("%s\n%v", text, err)
+	}
+	switch x := v.(type) {
+	case []byte:
+		return string(x)
+	case time.Time:
+		return x.UTC().Format("2006-01-02 15:04:05.9999999")
+	}
+	return v
+}
+
+// rows is a query's result as text, one string per row.
+func (c *conn) rows(text string, args ...any) []string {
+	c.t.Helper()
+	r, err := c.QueryContext(context.Background(), text, args...)
+	if err != nil {
+		c.t.Fatalf("%s\n%v", text, err)
+	}
+	defer r.Close()
+	cols, _ := r.Columns()
+	var out []string
+	for r.Next() {
+		values := make([]any, len(cols))
+		for i := range values {
+			values[i] = new(any)
+		}
+		if err := r.Scan(values...); err != nil {
+			c.t.Fatalf("%s\n%v", text, err)
+		}
+		line := ""
+		for i, v := range values {
+			if i > 0 {
+				line += "|"
+			}
+			x := *(v.(*any))
+			if b, ok := x.([]byte); ok {
+				x = string(b)
+			}
+			line += fmt.Sprint(x)
+		}
+		out = append(out, line)
+	}
+	if err := r.Err(); err != nil {
+		c.t.Fatalf("%s\n%v", text, err)
+	}
+	return out
+}
+
+func TestSelectAndInsertOverTheProtocol(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	c := s.conn("master")
+	g.Expect(c.one("SELECT 1")).To(Equal(int64(1)))
+	c.exec("CREATE DATABASE d")
+	c = s.conn("d")
+	c.exec("CREATE TABLE t (id int IDENTITY PRIMARY KEY, name nvarchar(20) NOT NULL, price decimal(10,2) NULL, at datetime2 DEFAULT SYSDATETIME())")
+	c.exec("INSERT INTO t (name, price) VALUES (@p1, @p2), (N'b', 2.5)", "a", "12.345")
+	g.Expect(c.rows("SELECT id, name, price FROM t ORDER BY id")).To(Equal([]string{"1|a|12.35", "2|b|2.50"}))
+	g.Expect(c.one("SELECT COUNT(*) FROM t WHERE NAME = N'A '")).To(Equal(int64(1)))
+	g.Expect(c.one("SELECT SUM(price) FROM t")).To(Equal("14.85"))
+}

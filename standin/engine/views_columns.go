@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+const columnColumns = "object_id int, name sysname, column_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, collation_name sysname, " +
+	"is_nullable bit, is_ansi_padded bit, is_rowguidcol bit, is_identity bit, is_computed bit, is_filestream bit, is_replicated bit, is_non_sql_subscribed bit, is_merge_published bit, " +
+	"is_dts_replicated bit, is_xml_document bit, xml_collection_id int, default_object_id int, rule_object_id int, is_sparse bit, is_column_set bit, generated_always_type tinyint, " +
+	"generated_always_type_desc nvarchar(60), encryption_type int, is_hidden bit, is_masked bit, graph_type int"
+
+func installColumnViews(r *Registry) {
+	user := func(ctx context.Context, s *Session) ([]record, error) {
+		return columnRecords(ctx, s, func(*Column) bool { return true })
+	}
+	r.recordView("", "sys", "columns", columnColumns, user)
+	r.recordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *Session) ([]record, error) {
+		out, err := user(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return append(out, s.systemColumns()...), nil
+	})
+	r.recordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *Session) ([]record, error) {
+		return columnRecords(ctx, s, func(c *Column) bool { return c.Computed != "" })
+	})
+	r.recordView("", "sys", "identity_columns", columnColumns+", seed_value sql_variant, increment_value sql_variant, last_value sql_variant, is_not_for_replication bit",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
+		})
+	r.recordView("", "sys", "sysindexes", "id int, status int, indid smallint, name sysname, rows int, keycnt smallint", func(ctx context.Context, s *Session) ([]record, error) {
+		list, err := partitionRecords(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		sch, err := s.viewSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range list {
+			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
+			if o := sch.objects[rec["object_id"].(int32)]; o != nil {
+				for _, i := range o.Table.Indexes {
+					if i.ID == rec["index_id"] {
+						rec["name"], rec["keycnt"] = i.Name, len(i.Keys)
+					}
+				}
+			}
+		}
+		return list, nil
+	})
+	r.recordView("", "sys", "indexes", "object_id int, name sysname, index_id int, type tinyint, type_desc nvarchar(60), is_unique bit, data_space_id int, ignore_dup_key bit, "+
+		"is_primary_key bit, is_unique_constraint bit, fill_factor tinyint, is_padded bit, is_disabled bit, is_hypothetical bit, is_ignored_in_optimization bit, allow_row_locks bit, "+
+		"allow_page_locks bit, has_filter bit, filter_definition nvarchar(max), compression_delay int, suppress_dup_key_messages bit, auto_created bit, optimize_for_sequential_key bit", indexRecords)
+	r.recordView("", "sys", "index_columns", "object_id int, index_id int, index_column_id int, column_id int, key_ordinal tinyint, partition_ordinal tinyint, is_descending_key bit, "+
+		"is_included_column bit, column_store_order_ordinal tinyint", indexColumnRecords)
+	r.recordView("", "sys", "stats", "object_id int, name sysname, stats_id int, auto_created bit, user_created bit, no_recompute bit, has_filter bit, filter_definition nvarchar(max)",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			list, err := indexRecords(ctx, s)
+			var out []record
+			for _, rec := range list {
+				if rec["index_id"] != int32(0) {
+					rec["stats_id"], rec["auto_created"], rec["user_created"], rec["no_recompute"] = rec["index_id"], false, false, false
+					out = append(out, rec)
+				}
+			}
+			return out, err
+		})
+}
+
+func userTypeID(c *Column) int64 {
+	for _, i := range sqltype.Infos {
+		if c.UserType != "" && i.Name == lower(c.UserType) {
+			return i.UserTypeID
+		}
+	}
+	if c.Type.Kind == sqltype.Decimal && c.Numeric {
+		return 108
+	}
+	return c.Type.SystemTypeID()
+}
+
+func systemTypeID(c *Column) int64 {
+	if c.Type.Kind == sqltype.Decimal && c.Numeric {
+		return 108
+	}
+	return c.Type.SystemTypeID()
+}
+
+func columnRecords(ctx context.Context, s *Session, keep func(*Column) bool) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range list {
+		if o.Kind == kindView || o.Kind == kindInline {
+			out = append(out, s.viewColumns(ctx, o, keep)...)
+		}
+		if o.Table == nil {
+			continue
+		}
+		for _, c := range o.Table.Columns {
+			if !keep(c) {
+				continue
+			}
+			rec := record{"object_id": o.ID, "name": c.Name, "column_id": c.ID, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
+				"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_nullable": c.Nullable, "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
+				"is_rowguidcol": c.RowGUID, "is_identity": c.Identity != nil, "is_computed": c.Computed != "", "is_filestream": false, "is_replicated": o.Table.Replicated, "is_non_sql_subscribed": false,
+				"is_merge_published": false, "is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": c.Default, "rule_object_id": 0, "is_sparse": false,
+				"is_column_set": false, "generated_always_type": 0, "generated_always_type_desc": "NOT_APPLICABLE", "is_hidden": false, "is_masked": false}
+			if c.Type.Kind.IsCharacter() {
+				rec["collation_name"] = c.Collation
+			}
+			if c.Computed != "" {
+				rec["definition"], rec["uses_database_collation"], rec["is_persisted"] = "("+c.Computed+")", true, c.Persisted
+			}
+			if c.Identity != nil {
+				rec["seed_value"], rec["increment_value"], rec["is_not_for_replication"] = c.Identity.Seed, c.Identity.Increment, c.Identity.NotForReplication
+				rec["last_value"] = s.lastIdentityOf(ctx, o)
+			}
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
+
+// lastIdentityOf is the last identity value of a table; nil when none was taken.
+func (s *Session) lastIdentityOf(ctx context.Context, o *Object) any {
+	db := s.viewDatabase()
+	t := &writeTarget{object: o, db: db, database: db.Name()}
+	if o.ID < 0 {
+		t.db = nil
+	}
+	space := db.ID()
+	if t.db == nil {
+		space = tempSpace
+	}
+	conn, release, err := s.connection(ctx, space)
+	if err != nil {
+		return nil
+	}
+	defer release()
+	c, err := s.identityCounter(t, conn)
+	if err != nil || !c.used {
+		return nil
+	}
+	return c.last
+}
+
+// viewColumns are the columns of a view, as its query gives them now.
+func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column) bool) []record {
+	def, names := viewDefinition(o)
+	if def == nil {
+		return nil
+	}
+	before := s.db
+	s.db = s.viewDatabase()
+	defer func() { s.db = before }()
+	var q boundQuery
+	if bindSafely(func() {
+		b := newBinder(ctx, s, s.db.ID())
+		b.with(def.WithCtesAndXmlNamespaces)
+		q = b.query(&scope{}, def.QueryExpression, queryOptions{})
+	}) != nil {
+		return nil
+	}
+	var out []record
+	for i, c := range q.outputs {
+		name := c.name
+		if i < len(names) {
+			name = names[i].Value
+		}
+		column := &Column{Name: name, Type: c.expr.typ, Nullable: c.expr.nullable}
+		if !keep(column) {
+			continue
+		}
+		rec := record{"object_id": o.ID, "name": name, "column_id": i + 1, "system_type_id": systemTypeID(column), "user_type_id": userTypeID(column), "max_length": column.Type.MaxBytes(),
+			"precision": column.Type.DisplayPrecision(), "scale": column.Type.DisplayScale(), "is_nullable": column.Nullable, "is_identity": false, "is_computed": false, "default_object_id": 0,
+			"is_rowguidcol": false, "is_replicated": false, "is_sparse": false, "is_hidden": false, "is_masked": false}
+		if column.Type.Kind.IsCharacter() {
+			rec["collation_name"] = sqltype.DefaultCollation
+		}
+		out = append(out, rec)
+	}
+	return out
+}
+
+func (s *Session) systemColumns() []record {
+	var out []record
+	for _, v := range s.inst.registry.views {
+		if v.Database != "" {
+			continue
+		}
+		for i, c := range v.Columns {
+			column := &Column{Name: c.Name, Type: c.Type}
+			out = append(out, record{"object_id": systemObjectID(v.Schema + "." + v.Name), "name": c.Name, "column_id": i + 1, "system_type_id": systemTypeID(column),
+				"user_type_id": userTypeID(column), "max_length": c.Type.MaxBytes(), "precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_nullable": c.Nullable,
+				"is_identity": false, "is_computed": false, "default_object_id": 0})
+		}
+	}
+	return out
+}
+
+func indexRecords(ctx context.Context, s *Session) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range list {
+		if o.Kind != kindTable {
+			continue
+		}
+		heap := true
+		for _, i := range o.Table.Indexes {
+			if i.Clustered {
+				heap = false
+			}
+		}
+		base := record{"object_id": o.ID, "data_space_id": 1, "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
+			"is_ignored_in_optimization": false, "allow_row_locks": true, "allow_page_locks": true, "has_filter": false, "suppress_dup_key_messages": false, "auto_created": false,
+			"optimize_for_sequential_key": false}
+		with := func(more record) record {
+			rec := record{}
+			for k, v := range base {
+				rec[k] = v
+			}
+			for k, v := range more {
+				rec[k] = v
+			}
+			return rec
+		}
+		if heap {
+			out = append(out, with(record{"index_id": int32(0), "type": 0, "type_desc": "HEAP", "is_unique": false, "is_primary_key": false, "is_unique_constraint": false}))
+		}
+		for _, i := range o.Table.Indexes {
+			kind := int64(2)
+			if i.Clustered {
+				kind = 1
+			}
+			rec := with(record{"index_id": i.ID, "name": i.Name, "type": kind, "type_desc": desc(kind, "HEAP", "CLUSTERED", "NONCLUSTERED"), "is_unique": i.Unique,
+				"is_primary_key": i.PrimaryKey, "is_unique_constraint": i.Constraint != 0 && !i.PrimaryKey, "fill_factor": i.FillFactor, "is_disabled": i.Disabled})
+			if i.Filter != "" {
+				rec["has_filter"], rec["filter_definition"] = true, i.Filter
+			}
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
+
+func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range list {
+		if o.Kind != kindTable {
+			continue
+		}
+		for _, i := range o.Table.Indexes {
+			n := 0
+			for k, key := range i.Keys {
+				n++
+				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": key.Column, "key_ordinal": k + 1, "partition_ordinal": 0,
+					"is_descending_key": key.Descending, "is_included_column": false, "column_store_order_ordinal": 0})
+			}
+			for _, c := range i.Included {
+				n++
+				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": 0,
+					"is_descending_key": false, "is_included_column": true, "column_store_order_ordinal": 0})
+			}
+		}
+	}
+	return out, nil
+}

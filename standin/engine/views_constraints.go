@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import "context"
+
+// constraintView registers a view over the objects of one kind, with columns of its own.
+func constraintView(r *Registry, name, list string, kinds string, more func(sch *schema, o *Object, rec record)) {
+	r.recordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
+		sch, objects, err := s.visible(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var out []record
+		for _, o := range objects {
+			if o.Kind == kinds || len(kinds) > 2 && (o.Kind == kinds[:2] || o.Kind == kinds[2:]) {
+				rec := objectRecord(o)
+				more(sch, o, rec)
+				out = append(out, rec)
+			}
+		}
+		return out, nil
+	})
+}
+
+func installConstraintViews(r *Registry) {
+	constraintView(r, "key_constraints", "unique_index_id int, is_system_named bit, is_enforced bit", kindPrimaryKey+kindUnique, func(sch *schema, o *Object, rec record) {
+		rec["is_system_named"], rec["is_enforced"] = o.SystemNamed, true
+		if t := sch.objects[o.Parent]; t != nil && t.Table != nil {
+			for _, i := range t.Table.Indexes {
+				if i.Constraint == o.ID {
+					rec["unique_index_id"] = i.ID
+				}
+			}
+		}
+	})
+	constraintView(r, "check_constraints", "is_disabled bit, is_not_for_replication bit, is_not_trusted bit, parent_column_id int, definition nvarchar(max), uses_database_collation bit, is_system_named bit",
+		kindCheck, func(_ *schema, o *Object, rec record) {
+			rec["is_disabled"], rec["is_not_for_replication"], rec["is_not_trusted"], rec["parent_column_id"] = o.Disabled, o.NotForReplication, o.NotTrusted, o.Column
+			rec["definition"], rec["uses_database_collation"], rec["is_system_named"] = o.Definition, true, o.SystemNamed
+		})
+	constraintView(r, "default_constraints", "parent_column_id int, definition nvarchar(max), is_system_named bit", kindDefault, func(_ *schema, o *Object, rec record) {
+		rec["parent_column_id"], rec["definition"], rec["is_system_named"] = o.Column, o.Definition, o.SystemNamed
+	})
+	constraintView(r, "foreign_keys", "referenced_object_id int, key_index_id int, is_disabled bit, is_not_for_replication bit, is_not_trusted bit, delete_referential_action tinyint, "+
+		"delete_referential_action_desc nvarchar(60), update_referential_action tinyint, update_referential_action_desc nvarchar(60), is_system_named bit", kindForeignKey,
+		func(_ *schema, o *Object, rec record) {
+			if o.ForeignKey == nil {
+				return
+			}
+			actions := map[string]int64{"NO_ACTION": 0, "CASCADE": 1, "SET_NULL": 2, "SET_DEFAULT": 3}
+			rec["referenced_object_id"], rec["key_index_id"] = o.ForeignKey.Referenced, o.ForeignKey.RefIndex
+			rec["is_disabled"], rec["is_not_for_replication"], rec["is_not_trusted"], rec["is_system_named"] = o.Disabled, o.NotForReplication, o.NotTrusted, o.SystemNamed
+			rec["delete_referential_action"], rec["delete_referential_action_desc"] = actions[o.ForeignKey.OnDelete], o.ForeignKey.OnDelete
+			rec["update_referential_action"], rec["update_referential_action_desc"] = actions[o.ForeignKey.OnUpdate], o.ForeignKey.OnUpdate
+		})
+	r.recordView("", "sys", "foreign_key_columns", "constraint_object_id int, constraint_column_id int, parent_object_id int, parent_column_id int, referenced_object_id int, referenced_column_id int",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			_, objects, err := s.visible(ctx)
+			var out []record
+			for _, o := range objects {
+				if o.ForeignKey == nil {
+					continue
+				}
+				for i := range o.ForeignKey.Columns {
+					out = append(out, record{"constraint_object_id": o.ID, "constraint_column_id": i + 1, "parent_object_id": o.Parent, "parent_column_id": o.ForeignKey.Columns[i],
+						"referenced_object_id": o.ForeignKey.Referenced, "referenced_column_id": o.ForeignKey.RefColumns[i]})
+				}
+			}
+			return out, err
+		})
+}
+
+func installModuleViews(r *Registry) {
+	modules := func(ctx context.Context, s *Session) ([]record, error) {
+		_, objects, err := s.visible(ctx)
+		var out []record
+		for _, o := range objects {
+			switch o.Kind {
+			case kindView, kindProcedure, kindScalar, kindInline:
+				out = append(out, record{"object_id": o.ID, "definition": o.Definition, "uses_ansi_nulls": true, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": false,
+					"uses_database_collation": false, "is_recompiled": false, "null_on_null_input": false, "uses_native_compilation": false, "is_inlineable": false})
+			}
+		}
+		return out, err
+	}
+	list := "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, uses_database_collation bit, is_recompiled bit, " +
+		"null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, is_inlineable bit"
+	r.recordView("", "sys", "sql_modules", list, modules)
+	r.recordView("", "sys", "all_sql_modules", list, modules)
+	r.recordView("", "sys", "sequences", objectColumns+", start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, is_cycling bit, is_cached bit, "+
+		"cache_size int, system_type_id tinyint, user_type_id int, precision tinyint, scale tinyint, current_value sql_variant, is_exhausted bit", func(ctx context.Context, s *Session) ([]record, error) {
+		_, objects, err := s.visible(ctx)
+		var out []record
+		for _, o := range objects {
+			if o.Sequence == nil {
+				continue
+			}
+			q := o.Sequence
+			rec := objectRecord(o)
+			rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"], rec["is_cycling"] = q.Start, q.Increment, q.Min, q.Max, q.Cycle
+			rec["is_cached"], rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"], rec["is_exhausted"] = true, q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0, false
+			out = append(out, rec)
+		}
+		return out, err
+	})
+	r.recordView("", "sys", "parameters", "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, "+
+		"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			_, objects, err := s.visible(ctx)
+			var out []record
+			for _, o := range objects {
+				if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline {
+					continue
+				}
+				_, node, perr := parseModule(o)
+				if perr != nil {
+					continue
+				}
+				for i, p := range partsOf(node).parameters {
+					t, e := dataTypeOf(p.DataType, false)
+					if e != nil {
+						continue
+					}
+					out = append(out, record{"object_id": o.ID, "name": p.VariableName.Value, "parameter_id": i + 1, "system_type_id": t.SystemTypeID(), "user_type_id": t.SystemTypeID(),
+						"max_length": t.MaxBytes(), "precision": t.DisplayPrecision(), "scale": t.DisplayScale(), "is_output": p.Modifier == "Output", "has_default_value": p.Value != nil,
+						"is_cursor_ref": false, "is_readonly": false, "is_nullable": true})
+				}
+			}
+			return out, err
+		})
+}

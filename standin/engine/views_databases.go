@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/storage"
+)
+
+func installDatabaseViews(r *Registry) {
+	r.recordView("", "sys", "databases", "", databaseRecords)
+	r.recordView("", "sys", "master_files", "", func(ctx context.Context, s *Session) ([]record, error) {
+		var out []record
+		for _, db := range s.inst.Databases() {
+			out = append(out, fileRecords(db, false)...)
+		}
+		return out, nil
+	})
+	r.recordView("", "sys", "database_files", "file_id int, file_guid uniqueidentifier, type tinyint, type_desc nvarchar(60), data_space_id int, name sysname, "+
+		"physical_name nvarchar(260), state tinyint, state_desc nvarchar(60), size int, max_size int, growth int, is_media_read_only bit, is_read_only bit, is_sparse bit, "+
+		"is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), "+
+		"read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), "+
+		"redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			return fileRecords(s.viewDatabase(), true), nil
+		})
+	r.recordView("", "sys", "filegroups", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit, filegroup_guid uniqueidentifier, log_filegroup_id int, is_read_only bit, is_autogrow_all_files bit",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			return []record{{"name": "PRIMARY", "data_space_id": 1, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": true, "is_system": false, "is_read_only": false, "is_autogrow_all_files": false}}, nil
+		})
+	r.recordView("", "sys", "data_spaces", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			return []record{{"name": "PRIMARY", "data_space_id": 1, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": true, "is_system": false}}, nil
+		})
+	r.recordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
+		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
+	r.recordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, cmptlevel tinyint, filename nvarchar(260), version smallint",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			var out []record
+			for _, db := range s.inst.Databases() {
+				i := db.Info()
+				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created,
+					"cmptlevel": i.CompatibilityLevel, "filename": filesOf(i.Files).Data, "version": 957})
+			}
+			return out, nil
+		})
+}
+
+func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
+	var out []record
+	for _, db := range s.inst.Databases() {
+		i := db.Info()
+		state := int64(db.State())
+		model := int64(db.recoveryModel())
+		access := map[string]int64{"MULTI_USER": 0, "SINGLE_USER": 1, "RESTRICTED_USER": 2}[i.UserAccess]
+		reuse, reuseDesc := 0, "NOTHING"
+		if st := db.Storage(); st != nil {
+			reuse, reuseDesc = st.ReuseWait()
+		}
+		on := func(name string, def bool) bool {
+			v, ok := i.Options[name]
+			if !ok {
+				return def
+			}
+			return v == "ON" || v == ""
+		}
+		snapshot := int64(0)
+		if i.SnapshotIsolation || i.ID == 1 || i.ID == 4 {
+			snapshot = 1
+		}
+		rec := record{"name": i.Name, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
+			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly, "is_auto_close_on": on("AUTO_CLOSE", false),
+			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": false, "is_cleanly_shutdown": db.State() == Offline,
+			"is_supplemental_logging_enabled": false, "snapshot_isolation_state": snapshot, "snapshot_isolation_state_desc": desc(snapshot, "OFF", "ON"),
+			"is_read_committed_snapshot_on": i.ReadCommittedSnapshot, "recovery_model": model, "recovery_model_desc": db.recoveryName(),
+			"page_verify_option": 2, "page_verify_option_desc": "CHECKSUM", "is_auto_create_stats_on": on("AUTO_CREATE_STATISTICS", true),
+			"is_auto_create_stats_incremental_on": false, "is_auto_update_stats_on": on("AUTO_UPDATE_STATISTICS", true), "is_auto_update_stats_async_on": on("AUTO_UPDATE_STATISTICS_ASYNC", false),
+			"is_ansi_null_default_on": on("ANSI_NULL_DEFAULT", false), "is_ansi_nulls_on": on("ANSI_NULLS", false), "is_ansi_padding_on": on("ANSI_PADDING", false),
+			"is_ansi_warnings_on": on("ANSI_WARNINGS", false), "is_arithabort_on": on("ARITHABORT", false), "is_concat_null_yields_null_on": on("CONCAT_NULL_YIELDS_NULL", false),
+			"is_numeric_roundabort_on": on("NUMERIC_ROUNDABORT", false), "is_quoted_identifier_on": on("QUOTED_IDENTIFIER", false), "is_recursive_triggers_on": on("RECURSIVE_TRIGGERS", false),
+			"is_cursor_close_on_commit_on": on("CURSOR_CLOSE_ON_COMMIT", false), "is_local_cursor_default": false, "is_fulltext_enabled": false,
+			"is_trustworthy_on": on("TRUSTWORTHY", i.ID == 4), "is_db_chaining_on": on("DB_CHAINING", i.ID <= 2 || i.ID == 4), "is_parameterization_forced": false, "is_master_key_encrypted_by_server": false,
+			"is_query_store_on": false, "is_published": i.Published, "is_subscribed": i.Subscribed, "is_merge_published": i.MergePublished, "is_distributor": i.Distributor,
+			"is_sync_with_backup": false, "service_broker_guid": i.BrokerGUID, "is_broker_enabled": false, "log_reuse_wait": reuse, "log_reuse_wait_desc": reuseDesc,
+			"is_date_correlation_on": false, "is_cdc_enabled": false, "is_encrypted": false, "is_honor_broker_priority_on": false}
+		if i.ReplicaID != uuid.Nil {
+			rec["replica_id"], rec["group_database_id"] = i.ReplicaID, i.GroupDatabaseID
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+func fileRecords(db *Database, effective bool) []record {
+	var out []record
+	info := db.Info()
+	for _, f := range info.Files {
+		kind, space := int64(0), int64(1)
+		if f.Log {
+			kind, space = 1, 0
+		}
+		path := f.PhysicalName
+		if effective && f.Effective != "" {
+			path = f.Effective
+		}
+		size := f.SizePages
+		if real := fileSize(path) / 8192; real > size {
+			size = real
+		}
+		state := int64(0)
+		if db.State() == Offline {
+			state = 6
+		}
+		out = append(out, record{"database_id": info.ID, "file_id": f.ID, "file_guid": uuid.NewSHA1(info.BrokerGUID, []byte(f.LogicalName)), "type": kind, "type_desc": desc(kind, "ROWS", "LOG"),
+			"data_space_id": space, "name": f.LogicalName, "physical_name": path, "state": state, "state_desc": db.State().String(), "size": size, "max_size": f.MaxSizePages, "growth": f.Growth,
+			"is_media_read_only": false, "is_media_read_onlyF": false, "is_read_only": false, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
+	}
+	return out
+}
+
+// fileSize is a file's size in bytes, or that of all files of a folder.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	if !info.IsDir() {
+		return info.Size()
+	}
+	total := int64(0)
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if fi, err := os.Stat(filepath.Join(path, e.Name())); err == nil {
+			total += fi.Size()
+		}
+	}
+	return total
+}
+
+func recoveryRecords(ctx context.Context, s *Session) ([]record, error) {
+	var out []record
+	for _, db := range s.inst.Databases() {
+		st := db.Storage()
+		if st == nil {
+			out = append(out, record{"database_id": db.ID()})
+			continue
+		}
+		id := st.Identity()
+		_, log := st.BackupPositions()
+		rec := record{"database_id": db.ID(), "database_guid": id.Database, "family_guid": id.Family, "recovery_fork_guid": lastFork(id), "first_recovery_fork_guid": lastFork(id)}
+		if st.RecoveryModel() != storage.Simple {
+			rec["last_log_backup_lsn"] = lsnValue(log)
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+	return word
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+const objectColumns = "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type char(2), type_desc nvarchar(60), create_date datetime, " +
+	"modify_date datetime, is_ms_shipped bit, is_published bit, is_schema_published bit"
+
+var kindDescriptions = map[string]string{kindTable: "USER_TABLE", kindView: "VIEW", kindProcedure: "SQL_STORED_PROCEDURE", kindScalar: "SQL_SCALAR_FUNCTION",
+	kindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", kindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", kindUnique: "UNIQUE_CONSTRAINT", kindForeignKey: "FOREIGN_KEY_CONSTRAINT",
+	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM"}
+
+// sorted are the objects of a schema in the order of their IDs, types excepted.
+func (s *schema) sorted() []*Object {
+	list := make([]*Object, 0, len(s.objects))
+	for _, o := range s.objects {
+		if o.Kind != kindTableType {
+			list = append(list, o)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list
+}
+
+// visible are the objects that a view shows: those of its database, and in tempdb the session's temporary tables.
+func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
+	sch, err := s.viewSchema(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := sch.sorted()
+	if s.viewDatabase().ID() == 2 && s.local.schema != nil {
+		for _, o := range s.local.schema.sorted() {
+			if len(o.Name) > 0 && o.Name[0] == '#' {
+				list = append(list, o)
+			}
+		}
+	}
+	return sch, list, nil
+}
+
+func objectRecord(o *Object) record {
+	replicated := o.Table != nil && o.Table.Replicated
+	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
+		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": false}
+}
+
+func installObjectViews(r *Registry) {
+	all := func(kinds ...string) func(ctx context.Context, s *Session) ([]record, error) {
+		return func(ctx context.Context, s *Session) ([]record, error) {
+			_, list, err := s.visible(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var out []record
+			for _, o := range list {
+				for _, k := range kinds {
+					if o.Kind == k {
+						out = append(out, objectRecord(o))
+					}
+				}
+				if len(kinds) == 0 {
+					out = append(out, objectRecord(o))
+				}
+			}
+			return out, nil
+		}
+	}
+	r.recordView("", "sys", "objects", objectColumns, all())
+	r.recordView("", "sys", "all_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) {
+		out, err := all()(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return append(out, s.systemObjects()...), nil
+	})
+	r.recordView("", "sys", "system_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) { return s.systemObjects(), nil })
+	r.recordView("", "sys", "tables", objectColumns+", lob_data_space_id int, filestream_data_space_id int, max_column_id_used int, lock_on_bulk_load bit, uses_ansi_nulls bit, "+
+		"is_replicated bit, has_replication_filter bit, is_merge_published bit, is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, "+
+		"large_value_types_out_of_row bit, is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, durability tinyint, "+
+		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, "+
+		"is_node bit, is_edge bit, data_retention_period int, ledger_type tinyint, ledger_type_desc nvarchar(60)", func(ctx context.Context, s *Session) ([]record, error) {
+		_, list, err := s.visible(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var out []record
+		for _, o := range list {
+			if o.Kind != kindTable {
+				continue
+			}
+			rec := objectRecord(o)
+			for k, v := range (record{"lob_data_space_id": 0, "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": false, "uses_ansi_nulls": true, "is_replicated": o.Table.Replicated,
+				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": 0,
+				"large_value_types_out_of_row": false, "is_tracked_by_cdc": false, "lock_escalation": 0, "lock_escalation_desc": "TABLE", "is_filetable": false, "is_memory_optimized": false,
+				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
+				"is_external": false, "is_node": false, "is_edge": false, "ledger_type": 0, "ledger_type_desc": "NON_LEDGER_TABLE"}) {
+				rec[k] = v
+			}
+			out = append(out, rec)
+		}
+		return out, nil
+	})
+	r.recordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
+	r.recordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit", all(kindView))
+	r.recordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", all("TR"))
+	r.recordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *Session) ([]record, error) {
+		_, list, err := s.visible(ctx)
+		var out []record
+		for _, o := range list {
+			if o.Kind == kindSynonym {
+				rec := objectRecord(o)
+				rec["base_object_name"] = o.Target
+				out = append(out, rec)
+			}
+		}
+		return out, err
+	})
+	r.recordView("", "sys", "schemas", "name sysname, schema_id int, principal_id int", func(ctx context.Context, s *Session) ([]record, error) {
+		sch, err := s.viewSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var out []record
+		for _, n := range sch.schemas {
+			out = append(out, record{"name": n.Name, "schema_id": n.ID, "principal_id": n.Principal})
+		}
+		sort.Slice(out, func(i, j int) bool { return out[i]["schema_id"].(int32) < out[j]["schema_id"].(int32) })
+		return out, nil
+	})
+	r.recordView("", "sys", "types", "name sysname, system_type_id tinyint, user_type_id int, schema_id int, principal_id int, max_length smallint, precision tinyint, scale tinyint, "+
+		"collation_name sysname, is_nullable bit, is_user_defined bit, is_assembly_type bit, default_object_id int, rule_object_id int, is_table_type bit", typeRecords)
+	r.recordView("", "sys", "partitions", "", partitionRecords)
+	r.recordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
+		"in_row_reserved_page_count bigint, lob_used_page_count bigint, lob_reserved_page_count bigint, row_overflow_used_page_count bigint, row_overflow_reserved_page_count bigint, "+
+		"used_page_count bigint, reserved_page_count bigint, row_count bigint", func(ctx context.Context, s *Session) ([]record, error) {
+		list, err := partitionRecords(ctx, s)
+		for _, rec := range list {
+			rec["row_count"], rec["used_page_count"], rec["reserved_page_count"], rec["in_row_data_page_count"] = rec["rows"], int64(1), int64(1), int64(1)
+			rec["in_row_used_page_count"], rec["in_row_reserved_page_count"] = int64(1), int64(1)
+		}
+		return list, err
+	})
+	r.recordView("", "sys", "sysobjects", "name sysname, id int, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, parent_obj int, crdate datetime, category int, type char(2)",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			out, err := all()(ctx, s)
+			for _, rec := range out {
+				rec["id"], rec["xtype"], rec["uid"], rec["parent_obj"], rec["crdate"] = rec["object_id"], rec["type"], rec["schema_id"], rec["parent_object_id"], rec["create_date"]
+				rec["status"], rec["info"], rec["category"], rec["base_schema_ver"] = 0, 0, 0, 0
+			}
+			return out, err
+		})
+	r.recordView("", "sys", "extended_properties", "class tinyint, class_desc nvarchar(60), major_id int, minor_id int, name sysname, value sql_variant", propertyRecords)
+}
+
+func (s *Session) systemObjects() []record {
+	var out []record
+	for _, v := range s.inst.registry.views {
+		if v.Database == "" {
+			out = append(out, record{"name": v.Name, "object_id": systemObjectID(v.Schema + "." + v.Name), "schema_id": 4, "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
+				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
+		}
+	}
+	for _, p := range s.inst.registry.procedures {
+		if p.Schema == "sys" {
+			out = append(out, record{"name": p.Name, "object_id": systemObjectID(p.Schema + "." + p.Name), "schema_id": 4, "parent_object_id": 0, "type": "P ", "type_desc": "SQL_STORED_PROCEDURE",
+				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i]["object_id"].(int32) < out[j]["object_id"].(int32) })
+	return out
+}
+
+func typeRecords(ctx context.Context, s *Session) ([]record, error) {
+	var out []record
+	for _, i := range sqltype.Infos {
+		t := sqltype.Type{Kind: i.Kind}
+		switch i.Kind {
+		case sqltype.Binary, sqltype.VarBinary, sqltype.Char, sqltype.VarChar:
+			t.Length = 8000
+		case sqltype.NChar, sqltype.NVarChar:
+			t.Length = 4000
+		case sqltype.Decimal:
+			t.Precision, t.Scale = 38, 38
+		case sqltype.Time, sqltype.DateTime2, sqltype.DateTimeOffset:
+			t.Scale = 7
+		}
+		if i.Name == "sysname" {
+			t.Length = 128
+		}
+		rec := record{"name": i.Name, "system_type_id": i.SystemTypeID, "user_type_id": i.UserTypeID, "schema_id": 4, "max_length": t.MaxBytes(), "precision": t.DisplayPrecision(),
+			"scale": t.DisplayScale(), "is_nullable": i.Name != "sysname" && i.Kind != sqltype.RowVersion, "is_user_defined": false, "is_assembly_type": false,
+			"default_object_id": 0, "rule_object_id": 0, "is_table_type": false}
+		if i.Kind.IsCharacter() {
+			rec["collation_name"] = sqltype.DefaultCollation
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+// partitionRecords counts the rows of every table; each index of a table has as many.
+func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, release, err := s.readConn(ctx, s.viewDatabase())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var out []record
+	for _, o := range list {
+		if o.Kind != kindTable {
+			continue
+		}
+		from := conn
+		if o.ID < 0 {
+			from = s.local.conn
+		}
+		rows := int64(0)
+		if err := sqlitex.ExecuteTransient(from, "SELECT count(*) FROM main."+o.storageName(), &sqlitex.ExecOptions{
+			ResultFunc: func(stmt *sqlite.Stmt) error { rows = stmt.ColumnInt64(0); return nil }}); err != nil {
+			return nil, err
+		}
+		add := func(index int32, compression int) {
+			id := int64(uint32(o.ID))<<16 | int64(index)
+			out = append(out, record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": 1, "hobt_id": id, "rows": rows, "filestream_filegroup_id": 0,
+				"data_compression": compression, "data_compression_desc": desc(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
+		}
+		heap := true
+		for _, i := range o.Table.Indexes {
+			if i.Clustered {
+				heap = false
+			}
+		}
+		if heap {
+			add(0, o.Table.Compression)
+		}
+		for _, i := range o.Table.Indexes {
+			add(i.ID, i.Compression)
+		}
+	}
+	return out, nil
+}
+
+func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
+	conn, release, err := s.readConn(ctx, s.viewDatabase())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var out []record
+	err = sqlitex.Execute(conn, "SELECT class, major, minor, name, value FROM __properties ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		v, err := sqltype.Decode(sqltype.VariantType, columnRaw(stmt, 4))
+		if err != nil {
+			return err
+		}
+		class := stmt.ColumnInt64(0)
+		out = append(out, record{"class": class, "class_desc": desc(class, "DATABASE", "OBJECT_OR_COLUMN", "PARAMETER", "SCHEMA"), "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
+			"name": stmt.ColumnText(3), "value": v})
+		return nil
+	}})
+	return out, err
+}

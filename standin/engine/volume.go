@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"path/filepath"
+	"syscall"
+)
+
+// volume is the size and the free space of the file system that has a file, in bytes.
+func volume(path string) (total, free int64) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {
+		return 0, 0
+	}
+	return int64(st.Blocks) * st.Bsize, int64(st.Bavail) * st.Bsize
+}
