@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
@@ -36,8 +37,10 @@ type LeaseVoter struct {
 	site   string
 	leases coordinationclient.LeaseInterface
 	name   string
-	// labels as last read: an update replaces them.
+	// labels and UID as last read: an update replaces the former, and must not create a Lease that was deleted since. API
+	// servers let an update create a Lease, unless it names the UID of the one that it means.
 	labels map[string]string
+	uid    types.UID
 }
 
 // NewLeaseVoter makes the voter of one site for one group.
@@ -61,13 +64,16 @@ func (v *LeaseVoter) Read(ctx context.Context) (Record, string, error) {
 	if err != nil {
 		return Record{}, "", fmt.Errorf("lease %s at %s: %w", v.name, v.site, err)
 	}
-	v.labels = lease.Labels
+	v.labels, v.uid = lease.Labels, lease.UID
 	return record, lease.ResourceVersion, nil
 }
 
 // Swap implements Voter by an update that carries the resourceVersion, in one round trip.
 func (v *LeaseVoter) Swap(ctx context.Context, version string, r Record) (string, error) {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, ResourceVersion: version, Labels: v.labels}}
+	if v.uid == "" {
+		return "", fmt.Errorf("updating lease %s at %s: it has not been read: %w", v.name, v.site, ErrAbsent)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, UID: v.uid, ResourceVersion: version, Labels: v.labels}}
 	encode(lease, r)
 	updated, err := v.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {

@@ -30,7 +30,8 @@ type sqlEngine struct {
 
 var _ election.Engine = (*sqlEngine)(nil)
 
-func newEngine(connector *mssql.Connector, target mssql.Target, process Process) *sqlEngine {
+// NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
+func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) election.Engine {
 	return &sqlEngine{connector: connector, target: target, process: process, roles: map[string]election.Role{}}
 }
 

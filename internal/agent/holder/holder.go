@@ -12,14 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Options of the part.
@@ -33,6 +32,8 @@ type Options struct {
 	Connector *mssql.Connector
 	// Process is the engine's; ProcFS in a pod.
 	Process Process
+	// Engine is the pod's engine; over T-SQL by Connector and Target unless given.
+	Engine election.Engine
 	// Source tells the orders.
 	Source Source
 	// StateDir keeps the last orders; empty to keep none.
@@ -51,7 +52,7 @@ const renewEvery = 5 * time.Minute
 // Holder is the part.
 type Holder struct {
 	options Options
-	engine  *sqlEngine
+	engine  election.Engine
 	memory  memory
 	metrics *metrics
 
@@ -67,7 +68,10 @@ func New(o Options) (*Holder, error) {
 	if err := o.Timings.Check(); err != nil {
 		return nil, err
 	}
-	h := &Holder{options: o, engine: newEngine(o.Connector, o.Target, o.Process), metrics: newMetrics(o.Registerer),
+	if o.Engine == nil {
+		o.Engine = NewEngine(o.Connector, o.Target, o.Process)
+	}
+	h := &Holder{options: o, engine: o.Engine, metrics: newMetrics(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}}
 	if o.StateDir != "" {
 		h.memory.file = filepath.Join(o.StateDir, "orders.json")
