@@ -5,12 +5,15 @@ package main
 import (
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/hadr"
 	"geosql.dev/operator/standin/security"
 )
 
 // extensions are installed into the instance in this order. A new one is a line here.
 func extensions(settings *config.Settings) []engine.Extension {
+	principals := security.New(security.Options{SAPassword: settings.Password})
 	return []engine.Extension{
-		security.New(security.Options{SAPassword: settings.Password}),
+		principals,
+		hadr.New(mirroring{principals}),
 	}
 }

@@ -61,6 +61,8 @@ type primaryDatabase struct {
 	ID uuid.UUID `json:"id"`
 	// Keep is from where some replica may still need log.
 	Keep storage.LSN `json:"keep"`
+	// Replication is from where the log reader still needs log; zero when there is none.
+	Replication storage.LSN `json:"replication"`
 	// FullBackup and LogBackup are the backup chain's positions.
 	FullBackup storage.LSN `json:"fullBackup"`
 	LogBackup  storage.LSN `json:"logBackup"`

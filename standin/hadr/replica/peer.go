@@ -45,13 +45,15 @@ type connectProblem struct {
 
 const (
 	// lossGrace is how long a broken connection may take to come back before the replica counts as lost.
-	lossGrace     = time.Second
-	minBackoff    = 100 * time.Millisecond
-	maxBackoff    = 900 * time.Millisecond
-	maxHeartbeat  = time.Second
-	dialTimeout   = 5 * time.Second
-	disconnected  = 35206
-	cannotConnect = 35250
+	lossGrace    = time.Second
+	minBackoff   = 100 * time.Millisecond
+	maxBackoff   = 900 * time.Millisecond
+	maxHeartbeat = time.Second
+	// startHeartbeat is the interval while some database does not move yet.
+	startHeartbeat = 200 * time.Millisecond
+	dialTimeout    = 5 * time.Second
+	disconnected   = 35206
+	cannotConnect  = 35250
 )
 
 func newPeer(l *leadership, id uuid.UUID) *peer {
@@ -198,7 +200,11 @@ func (p *peer) connect(url string, timeout time.Duration) error {
 // pause waits for the next heartbeat, or for a configuration that the replica has not been sent yet.
 func (p *peer) pause(timeout time.Duration) error {
 	g := p.l.g
-	next := time.NewTimer(min(maxHeartbeat, timeout/5))
+	interval := min(maxHeartbeat, timeout/5)
+	if p.idleDatabases() {
+		interval = min(interval, startHeartbeat)
+	}
+	next := time.NewTimer(interval)
 	defer next.Stop()
 	for {
 		g.mu.Lock()
@@ -218,6 +224,24 @@ func (p *peer) pause(timeout time.Duration) error {
 	}
 }
 
+// idleDatabases tells whether the replica should be receiving log that it does not receive.
+func (p *peer) idleDatabases() bool {
+	g := p.l.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := p.l.committed.Replica(p.id)
+	if r == nil || !r.Data() || !p.connected || !p.reply.Known {
+		return false
+	}
+	for i := range p.l.committed.Databases {
+		d := &p.l.committed.Databases[i]
+		if rem := p.l.remoteLocked(p.id, d.ID); !rem.streaming && !rem.Suspended && rem.seedFailed == "" && !p.l.suspended[d.ID] {
+			return true
+		}
+	}
+	return false
+}
+
 // exchange sends one control message and takes the answer.
 func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	g := p.l.g
@@ -235,7 +259,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	for _, id := range ids {
 		if db := g.localDatabase(id); db != nil {
 			full, log := db.BackupPositions()
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Keep: lowestHold(db), FullBackup: full, LogBackup: log})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))

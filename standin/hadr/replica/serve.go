@@ -4,6 +4,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -204,8 +205,12 @@ func (g *Group) applyPrimary(req controlRequest) {
 	}
 	for _, p := range req.Databases {
 		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
-			_ = db.HoldLog(storage.HoldReplica+" group", p.Keep)
-			_ = db.SetBackupPositions(p.FullBackup, p.LogBackup)
+			// The log reader goes on here after a failover: what it has not read must be here then.
+			err := errors.Join(db.HoldLog(storage.HoldReplica+" group", p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
+				db.SetBackupPositions(p.FullBackup, p.LogBackup))
+			if err != nil {
+				g.host.Log().Error("availability group: log could not be held", "group", g.Name(), "error", err)
+			}
 		}
 	}
 	g.dropRemovedDatabases(c)
