@@ -199,6 +199,8 @@ func TestController(t *testing.T) {
 		b.startPod(t, "tukpub")
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonEngineNotAnswering)))
 		engine := b.startEngine(t, "tukpub")
+		// tempdb is moved to its volume, which takes one restart of the pod.
+		b.replacePod(t, "tukpub", engine)
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
@@ -405,6 +407,20 @@ func (b *bed) startEngine(t *testing.T, name string) *testengine.Engine {
 	engine := testengine.StartWith(b.t, "web", v1alpha1.ServerName(name), passwords.Data, certificateOf(t, b, name), nil)
 	b.engine.Store(ptr.To(engine.Address))
 	return engine
+}
+
+// replacePod ends the pod that the operator deletes, as its kubelet does, and starts another with the engine's files.
+func (b *bed) replacePod(t *testing.T, name string, engine *testengine.Engine) {
+	t.Helper()
+	g := NewWithT(t)
+	var pod corev1.Pod
+	g.Eventually(func() bool {
+		return get(t, b.site.Client, name+"-0", &pod)() == nil && pod.DeletionTimestamp != nil
+	}, patient, often).Should(BeTrue(), b.why(t, name))
+	engine.Kill(t)
+	g.Expect(b.site.Client.Delete(t.Context(), &pod, client.GracePeriodSeconds(0))).To(Succeed())
+	b.startPod(t, name)
+	engine.Launch(t)
 }
 
 // collect ends the foreground deletion of a StatefulSet, as the garbage collector does when nothing depends on it.

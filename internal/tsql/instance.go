@@ -18,7 +18,7 @@ func Alive() Statement { return text("SELECT @@SERVERNAME") }
 // ServerLogins reads the SQL logins of the server with their SIDs.
 // Source: docs/relational-databases/system-catalog-views/sys-server-principals-transact-sql.md.
 func ServerLogins() Statement {
-	return text("SELECT name, sid, is_disabled FROM sys.server_principals WHERE type = 'S'")
+	return text("SELECT name, sid, is_disabled FROM sys.server_principals WHERE [type] = 'S'")
 }
 
 // ServerPermissions reads the permissions that are granted on the server itself.

@@ -7,10 +7,10 @@ package tsql
 // Sources: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md.
 func TempDBFiles() Statement {
-	return text(`SELECT m.name, m.type, m.physical_name, COALESCE(d.physical_name, m.physical_name)
+	return text(`SELECT m.name, m.[type], m.physical_name, COALESCE(d.physical_name, m.physical_name)
 FROM sys.master_files AS m LEFT JOIN tempdb.sys.database_files AS d ON d.file_id = m.file_id
 WHERE m.database_id = 2
-ORDER BY m.type, m.file_id`)
+ORDER BY m.[type], m.file_id`)
 }
 
 // MoveTempDBFile changes a file's place; it takes effect when the instance starts again.
