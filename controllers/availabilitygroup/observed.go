@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -79,6 +80,18 @@ func (o Observed) silent(d Desired) []v1alpha1.ServerName {
 		}
 	}
 	return names
+}
+
+// why lists the servers with the reason why nothing is known of them.
+func (o Observed) why(servers []v1alpha1.ServerName) string {
+	parts := make([]string, len(servers))
+	for i, s := range servers {
+		parts[i] = string(s)
+		if err := o.Instances[s].Err; err != nil {
+			parts[i] += " (" + err.Error() + ")"
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // primary is the server that says it is PRIMARY, empty when none that answers does. It may be one that is no longer

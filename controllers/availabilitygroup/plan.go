@@ -76,7 +76,7 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case errors.Is(v.Err, election.ErrAbsent) && !begun:
 			if silent := o.silent(d); len(silent) > 0 {
 				return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-					"the votes can be created only when every replica says that it has no such group; no answer from %s", list(silent))))
+					"the votes can be created only when every replica says that it has no such group; no answer from %s", o.why(silent))))
 			}
 			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
 		case errors.Is(v.Err, election.ErrAbsent) && len(o.Voters)/2 >= countLost(o):
@@ -121,11 +121,11 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	first := d.Group.Spec.InitialPrimary
 	if d.Group.Status.GroupID != "" {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"group %s was created, and no replica that answers has it; no answer from %s", d.Group.Status.GroupID, list(o.silent(d)))))
+			"group %s was created, and no replica that answers has it; no answer from %s", d.Group.Status.GroupID, o.why(o.silent(d)))))
 	}
 	if silent := o.silent(d); len(silent) > 0 {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"the group can be created only when every replica says that it has none; no answer from %s", list(silent))))
+			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
 	}
 	if d.fenced() {
 		leading, known := o.leading()
@@ -152,13 +152,13 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 	if primary == "" {
 		if len(silent) > 0 {
 			return p.settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
-				"no replica that answers is primary; no answer from %s", list(silent))))
+				"no replica that answers is primary; no answer from %s", o.why(silent))))
 		}
 		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, "no replica is primary; the agent of the last one makes it primary again when a majority of voters and replicas answer"))
 	}
 	if len(silent) > 0 {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"%s is primary and serves; no answer from %s", host(primary), list(silent))))
+			"%s is primary and serves; no answer from %s", host(primary), o.why(silent))))
 	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
 		return p.settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
