@@ -7,6 +7,7 @@ import (
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr"
 	"geosql.dev/operator/standin/security"
+	"geosql.dev/operator/standin/sqlagent"
 )
 
 // extensions are installed into the instance in this order. A new one is a line here.
@@ -15,5 +16,6 @@ func extensions(settings *config.Settings) []engine.Extension {
 	return []engine.Extension{
 		principals,
 		hadr.New(mirroring{principals}),
+		sqlagent.New(sqlagent.Options{}),
 	}
 }

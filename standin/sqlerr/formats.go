@@ -10,7 +10,7 @@ var formats = func() map[int32]string {
 	all := map[int32]string{}
 	for _, family := range []map[int32]string{syntaxFormats, nameFormats, conversionFormats, constraintFormats,
 		objectFormats, hadrFormats, sessionFormats, databaseFormats, backupFormats, loginFormats, principalFormats, certificateFormats,
-		procedureFormats} {
+		procedureFormats, agentFormats, replicationFormats} {
 		maps.Copy(all, family)
 	}
 	return all

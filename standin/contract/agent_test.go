@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// A job with two steps: the first fails and goes on, the second writes a row. Its history, activity and outcome are as
+// documented (docs/relational-databases/system-tables/dbo-sysjobhistory-transact-sql.md).
+func TestJobRunsItsSteps(t *testing.T) {
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
+	db := i.open(t, "master")
+	mustExec(t, db, `CREATE DATABASE jobs`)
+	mustExec(t, db, `CREATE TABLE jobs.dbo.t (id int NOT NULL PRIMARY KEY, at datetime NOT NULL)`)
+	mustExec(t, db, `EXEC msdb.dbo.sp_add_job @job_name = N'nightly', @category_name = N'Database Maintenance'`)
+	mustExec(t, db, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'nightly', @step_name = N'fails', @command = N'RAISERROR(N''no luck'', 16, 1)', @on_fail_action = 3`)
+	mustExec(t, db, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'nightly', @step_name = N'writes', @database_name = N'jobs', @command = N'INSERT INTO dbo.t SELECT COUNT(*) + 1, GETDATE() FROM dbo.t'`)
+
+	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_start_job @job_name = N'nightly'`).Number).To(BeEquivalentTo(14256), "no job server yet")
+	mustExec(t, db, `EXEC msdb.dbo.sp_add_jobserver @job_name = N'nightly'`)
+	mustExec(t, db, `EXEC msdb.dbo.sp_start_job @job_name = N'nightly'`)
+	g.Eventually(func() any { return value(t, db, `SELECT COUNT(*) FROM jobs.dbo.t`) }).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	g.Eventually(func() any {
+		return value(t, db, `SELECT COUNT(*) FROM msdb.dbo.sysjobhistory WHERE step_id = 0 AND run_status = 1`)
+	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	g.Expect(value(t, db, `SELECT run_status FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(BeEquivalentTo(0))
+	g.Expect(value(t, db, `SELECT [message] FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(ContainSubstring("no luck"))
+	g.Expect(value(t, db, `SELECT last_run_outcome FROM msdb.dbo.sysjobservers`)).To(BeEquivalentTo(1))
+
+	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_job @job_name = N'nightly'`).Number).To(BeEquivalentTo(14261))
+	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'nightly', @step_name = N's', @subsystem = N'CMDEXEC', @command = N'ls'`).Number).To(BeEquivalentTo(14266), "not supported, so refused")
+	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_job @job_name = N'x', @colour = 1`).Number).To(BeEquivalentTo(8145))
+	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'nightly'`).Number).To(BeEquivalentTo(201))
+	mustExec(t, db, `EXEC msdb.dbo.sp_delete_job @job_name = N'nightly'`)
+	g.Expect(value(t, db, `SELECT COUNT(*) FROM msdb.dbo.sysjobsteps`)).To(BeEquivalentTo(0))
+}
+
+// A job that waits is stopped, and its schedules start it again.
+func TestJobSchedulesAndStop(t *testing.T) {
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
+	db := i.open(t, "msdb")
+	mustExec(t, db, `EXEC sp_add_job @job_name = N'waits'`)
+	mustExec(t, db, `EXEC sp_add_jobstep @job_name = N'waits', @step_name = N'wait', @command = N'WAITFOR DELAY ''00:10:00'''`)
+	mustExec(t, db, `EXEC sp_add_jobserver @job_name = N'waits'`)
+	mustExec(t, db, `EXEC sp_add_jobschedule @job_name = N'waits', @name = N'often', @freq_type = 4, @freq_interval = 1, @freq_subday_type = 2, @freq_subday_interval = 1`)
+	status := func() any {
+		return value(t, db, `SELECT COUNT(*) FROM sysjobactivity WHERE start_execution_date IS NOT NULL AND stop_execution_date IS NULL`)
+	}
+	g.Eventually(status).WithTimeout(15 * time.Second).Should(BeEquivalentTo(1))
+	g.Expect(failure(t, db, `EXEC sp_start_job @job_name = N'waits'`).Number).To(BeEquivalentTo(22022), "it runs already")
+	mustExec(t, db, `EXEC sp_update_job @job_name = N'waits', @enabled = 0`)
+	mustExec(t, db, `EXEC sp_stop_job @job_name = N'waits'`)
+	g.Eventually(func() any { return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 3`) }).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlagent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+func (e *Extension) installHelp(r *engine.Registry) {
+	e.procedure(r, "sp_help_job", nil, e.helpJob)
+	e.procedure(r, "sp_help_jobstep", nil, e.helpJobStep)
+	e.procedure(r, "sp_help_jobactivity", nil, e.helpJobActivity)
+	e.procedure(r, "sp_help_jobhistory", nil, e.helpJobHistory)
+}
+
+// optionalJob is the job that @job_id or @job_name name; ok is false when neither is given.
+func (e *Extension) optionalJob(ctx context.Context, call *engine.ProcCall) (id uuid.UUID, ok bool, err error) {
+	if call.IsNull("@job_id") && call.IsNull("@job_name") {
+		return uuid.UUID{}, false, nil
+	}
+	id, _, err = e.job(ctx, call)
+	return id, err == nil, err
+}
+
+const helpJobColumns = `SELECT j.job_id, CAST(@@SERVERNAME AS nvarchar(30)) AS originating_server, j.name, j.enabled, j.description, j.start_step_id,
+	c.name AS category, CAST(SUSER_SNAME(j.owner_sid) AS nvarchar(128)) AS owner, j.notify_level_eventlog, j.notify_level_email,
+	j.notify_level_netsend, j.notify_level_page, CAST(N'(unknown)' AS nvarchar(128)) AS notify_email_operator,
+	CAST(N'(unknown)' AS nvarchar(128)) AS notify_netsend_operator, CAST(N'(unknown)' AS nvarchar(128)) AS notify_page_operator,
+	j.delete_level, j.date_created, j.date_modified, j.version_number, ISNULL(v.last_run_date, 0) AS last_run_date,
+	ISNULL(v.last_run_time, 0) AS last_run_time, CAST(ISNULL(v.last_run_outcome, 5) AS int) AS last_run_outcome,
+	0 AS next_run_date, 0 AS next_run_time, 0 AS next_run_schedule_id, 4 AS current_execution_status,
+	CAST(N'0 (unknown)' AS nvarchar(128)) AS current_execution_step, 0 AS current_retry_attempt,
+	(SELECT COUNT(*) FROM msdb.dbo.sysjobsteps AS t WHERE t.job_id = j.job_id) AS has_step,
+	(SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS a WHERE a.job_id = j.job_id) AS has_schedule,
+	CASE WHEN v.job_id IS NULL THEN 0 ELSE 1 END AS has_target, CASE WHEN v.job_id IS NULL THEN 0 ELSE 1 END AS type
+	FROM msdb.dbo.sysjobs AS j JOIN msdb.dbo.syscategories AS c ON c.category_id = j.category_id
+	LEFT JOIN msdb.dbo.sysjobservers AS v ON v.job_id = j.job_id`
+
+func (e *Extension) helpJob(ctx context.Context, call *engine.ProcCall) error {
+	for _, p := range []string{"@job_type", "@owner_login_name", "@subsystem", "@category_name", "@date_comparator", "@date_created",
+		"@date_last_modified", "@description"} {
+		if !call.IsNull(p) {
+			return sqlerr.New(14266, 1, p, "NULL (this filter is not supported; read msdb.dbo.sysjobs)")
+		}
+	}
+	id, one, err := e.optionalJob(ctx, call)
+	if err != nil {
+		return err
+	}
+	text, args := helpJobColumns, []any{}
+	if one {
+		text, args = text+" WHERE j.job_id = @p1", append(args, id)
+	} else if !call.IsNull("@enabled") {
+		text, args = text+" WHERE j.enabled = @p1", append(args, call.Int("@enabled"))
+	}
+	r, err := call.Session.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	aspect := strings.ToUpper(strings.TrimSpace(call.String("@job_aspect")))
+	if aspect == "" && one {
+		aspect = "ALL"
+	}
+	if aspect == "" || aspect == "JOB" || aspect == "ALL" || !one {
+		if err := e.sendJobs(call, r); err != nil || !one {
+			return err
+		}
+	}
+	if aspect == "STEPS" || aspect == "ALL" {
+		if err := e.sendSteps(ctx, call, id, "", nil); err != nil {
+			return err
+		}
+	}
+	if aspect == "SCHEDULES" || aspect == "ALL" {
+		if err := call.Exec(ctx, `SELECT c.schedule_id, c.name AS schedule_name, c.enabled, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
+			c.freq_relative_interval, c.freq_recurrence_factor, c.active_start_date, c.active_end_date, c.active_start_time, c.active_end_time,
+			c.date_created, CAST(N'(Description not requested)' AS nvarchar(4000)) AS schedule_description, a.next_run_date, a.next_run_time, c.schedule_uid,
+			(SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS x WHERE x.schedule_id = c.schedule_id) AS job_count
+			FROM msdb.dbo.sysjobschedules AS a JOIN msdb.dbo.sysschedules AS c ON c.schedule_id = a.schedule_id WHERE a.job_id = @p1`, id); err != nil {
+			return err
+		}
+	}
+	if aspect == "TARGETS" || aspect == "ALL" {
+		return call.Exec(ctx, `SELECT v.server_id, CAST(@@SERVERNAME AS nvarchar(30)) AS server_name, CAST(NULL AS datetime) AS enlist_date, CAST(NULL AS datetime) AS last_poll_date,
+			v.last_run_date, v.last_run_time, v.last_run_duration, v.last_run_outcome, CAST(v.last_outcome_message AS nvarchar(1024)) AS last_outcome_message
+			FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @p1`, id)
+	}
+	return nil
+}
+
+// sendJobs fills in what only the running agent knows.
+func (e *Extension) sendJobs(call *engine.ProcCall, r *engine.Result) error {
+	at := map[string]int{}
+	for i, c := range r.Columns {
+		at[c.Name] = i
+	}
+	wanted := call.Value("@execution_status")
+	var rows [][]any
+	e.mu.Lock()
+	for i, row := range r.Rows {
+		state := int64(stateIdle)
+		if x := e.running[r.UUID(i, "job_id")]; x != nil {
+			state = int64(x.state)
+			row[at["current_execution_step"]] = fmt.Sprintf("%d (%s)", x.step, x.stepName)
+			row[at["current_retry_attempt"]] = int64(x.retry)
+		}
+		row[at["current_execution_status"]] = state
+		if wanted == nil || wanted == state || wanted == int64(0) && state != stateIdle {
+			rows = append(rows, row)
+		}
+	}
+	e.mu.Unlock()
+	return call.ResultSet(r.Columns, rows)
+}
+
+func (e *Extension) helpJobStep(ctx context.Context, call *engine.ProcCall) error {
+	job, _, err := e.job(ctx, call)
+	if err != nil {
+		return err
+	}
+	return e.sendSteps(ctx, call, job, call.String("@step_name"), call.Value("@step_id"))
+}
+
+func (e *Extension) sendSteps(ctx context.Context, call *engine.ProcCall, job uuid.UUID, name string, id any) error {
+	text := `SELECT step_id, step_name, subsystem, command, flags, cmdexec_success_code, on_success_action, on_success_step_id, on_fail_action,
+		on_fail_step_id, server, database_name, database_user_name, retry_attempts, retry_interval, os_run_priority, output_file_name,
+		last_run_outcome, last_run_duration, last_run_retries, last_run_date, last_run_time, proxy_id
+		FROM msdb.dbo.sysjobsteps WHERE job_id = @p1`
+	args := []any{job}
+	if id != nil {
+		args = append(args, id)
+		text += fmt.Sprintf(" AND step_id = @p%d", len(args))
+	}
+	if name != "" {
+		args = append(args, name)
+		text += fmt.Sprintf(" AND step_name = @p%d", len(args))
+	}
+	return call.Exec(ctx, text+" ORDER BY step_id", args...)
+}
+
+func (e *Extension) helpJobActivity(ctx context.Context, call *engine.ProcCall) error {
+	id, one, err := e.optionalJob(ctx, call)
+	if err != nil {
+		return err
+	}
+	session := call.Value("@session_id")
+	if session == nil {
+		e.mu.Lock()
+		session = e.session
+		e.mu.Unlock()
+	}
+	text := `SELECT a.session_id, a.job_id, j.name AS job_name, a.run_requested_date, a.run_requested_source, a.queued_date, a.start_execution_date,
+		a.last_executed_step_id, a.last_executed_step_date AS last_exectued_step_date, a.stop_execution_date, a.next_scheduled_run_date,
+		a.job_history_id, CAST(h.message AS nvarchar(1024)) AS message, h.run_status, 0 AS operator_id_emailed, 0 AS operator_id_netsent, 0 AS operator_id_paged
+		FROM msdb.dbo.sysjobactivity AS a JOIN msdb.dbo.sysjobs AS j ON j.job_id = a.job_id
+		LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.instance_id = a.job_history_id WHERE a.session_id = @p1`
+	args := []any{session}
+	if one {
+		text, args = text+" AND a.job_id = @p2", append(args, id)
+	}
+	return call.Exec(ctx, text, args...)
+}
+
+func (e *Extension) helpJobHistory(ctx context.Context, call *engine.ProcCall) error {
+	id, one, err := e.optionalJob(ctx, call)
+	if err != nil {
+		return err
+	}
+	text := `SELECT h.instance_id, h.job_id, j.name AS job_name, h.step_id, h.step_name, h.sql_message_id, h.sql_severity,
+		CAST(h.message AS nvarchar(1024)) AS message, h.run_status, h.run_date, h.run_time, h.run_duration,
+		CAST(NULL AS nvarchar(20)) AS operator_emailed, CAST(NULL AS nvarchar(20)) AS operator_netsent,
+		CAST(NULL AS nvarchar(20)) AS operator_paged, h.retries_attempted, CAST(h.server AS nvarchar(30)) AS server
+		FROM msdb.dbo.sysjobhistory AS h JOIN msdb.dbo.sysjobs AS j ON j.job_id = h.job_id WHERE 1 = 1`
+	var args []any
+	where := func(condition string, value any) {
+		args = append(args, value)
+		text += fmt.Sprintf(" AND "+condition, len(args))
+	}
+	if one {
+		where("h.job_id = @p%d", id)
+	}
+	for _, f := range []struct{ parameter, condition string }{
+		{"@step_id", "h.step_id = @p%d"}, {"@sql_message_id", "h.sql_message_id = @p%d"}, {"@sql_severity", "h.sql_severity = @p%d"},
+		{"@start_run_date", "h.run_date >= @p%d"}, {"@end_run_date", "h.run_date <= @p%d"}, {"@start_run_time", "h.run_time >= @p%d"},
+		{"@end_run_time", "h.run_time <= @p%d"}, {"@minimum_run_duration", "h.run_duration >= @p%d"}, {"@run_status", "h.run_status = @p%d"},
+		{"@minimum_retries", "h.retries_attempted >= @p%d"}, {"@server", "h.server = @p%d"},
+	} {
+		if !call.IsNull(f.parameter) {
+			where(f.condition, call.Value(f.parameter))
+		}
+	}
+	order := " ORDER BY h.instance_id DESC"
+	if call.Int("@oldest_first") == 1 {
+		order = " ORDER BY h.instance_id"
+	}
+	r, err := call.Session.Query(ctx, text+order, args...)
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(call.String("@mode"), "FULL") {
+		return call.ResultSet(r.Columns, r.Rows)
+	}
+	cols, rows := summary(r)
+	return call.ResultSet(cols, rows)
+}
+
+// summary leaves out the columns that only @mode = FULL shows.
+func summary(r *engine.Result) ([]tds.Column, [][]any) {
+	drop := map[string]bool{"instance_id": true, "step_id": true, "step_name": true, "sql_message_id": true, "sql_severity": true, "message": true}
+	var keep []int
+	var cols []tds.Column
+	for i, c := range r.Columns {
+		if !drop[c.Name] {
+			keep, cols = append(keep, i), append(cols, c)
+		}
+	}
+	rows := make([][]any, len(r.Rows))
+	for i, row := range r.Rows {
+		for _, k := range keep {
+			rows[i] = append(rows[i], row[k])
+		}
+	}
+	return cols, rows
+}
