@@ -230,17 +230,35 @@ func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (string, error)
 	return at, err
 }
 
-// ReadOriginalPublishers reads under which server's name each publication of a database is known, by publication in
-// lower case.
-func ReadOriginalPublishers(ctx context.Context, q Querier, database string) (map[string]string, error) {
-	publishers := map[string]string{}
+// KnownPublication is a publication as the distributor knows it.
+type KnownPublication struct {
+	Name string
+	// Publisher is the original publisher.
+	Publisher string
+}
+
+// ReadKnownPublications reads the publications of a database and under which server's name the distributor knows each.
+func ReadKnownPublications(ctx context.Context, q Querier, database string) ([]KnownPublication, error) {
+	var all []KnownPublication
 	err := q.Query(ctx, tsql.OriginalPublishers(database), func(r Row) error {
-		var publication, server string
-		err := r.Scan(&publication, &server)
-		publishers[strings.ToLower(publication)] = server
+		var p KnownPublication
+		err := r.Scan(&p.Name, &p.Publisher)
+		all = append(all, p)
 		return err
 	})
-	return publishers, err
+	return all, err
+}
+
+// ReadPublicationAccess reads the logins on a publication's access list.
+func ReadPublicationAccess(ctx context.Context, q Querier, database, publication string) ([]string, error) {
+	var logins []string
+	err := q.Query(ctx, tsql.PublicationAccess(database, publication), func(r Row) error {
+		var login string
+		err := r.Scan(&login)
+		logins = append(logins, login)
+		return err
+	})
+	return logins, err
 }
 
 // ReadRedirected reads where agents are sent that look for the original publisher's database, empty when nowhere else.

@@ -127,6 +127,14 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 		done("read who publishes " + database)
 }
 
+// PublicationAccess selects the logins on a publication's access list. It runs in the distribution database.
+func PublicationAccess(database, publication string) Statement {
+	return new(builder).sql(`SELECT x.login FROM dbo.MSpublication_access AS x
+JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
+WHERE p.publisher_db = @database AND p.publication = @publication`).arg("database", database).arg("publication", publication).
+		done("read who may read publication " + publication)
+}
+
 // LogReaderAgents selects id, name and publisher of the log readers of a database. It runs in the distribution database.
 func LogReaderAgents(database string) Statement {
 	return new(builder).sql(`SELECT a.id, a.name, s.name FROM dbo.MSlogreader_agents AS a

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+// desire finds out what a Distributor asks for: who publishes follows from its list and from the Publications.
+func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (Desired, error) {
+	d := Desired{Distributor: object, System: replication.SystemOf(object)}
+	var publications v1alpha1.PublicationList
+	if err := r.hub.List(ctx, &publications, client.InNamespace(object.Namespace)); err != nil {
+		return d, fmt.Errorf("list the Publications of namespace %s: %w", object.Namespace, err)
+	}
+	who := slices.Clone(object.Spec.Publishers)
+	for _, p := range publications.Items {
+		if string(p.Spec.Distributor) != object.Name {
+			continue
+		}
+		d.Publications = append(d.Publications, p.Name)
+		if !slices.Contains(who, p.Spec.Publisher) {
+			who = append(who, p.Spec.Publisher)
+		}
+	}
+	for _, one := range who {
+		party, err := replication.Resolve(ctx, r.hub, object.Namespace, one)
+		if err != nil {
+			return d, err
+		}
+		if party.Missing != "" {
+			d.Missing = append(d.Missing, party.Missing)
+			continue
+		}
+		d.Publishers = append(d.Publishers, party.Servers...)
+	}
+	slices.Sort(d.Publishers)
+	d.Publishers = slices.Compact(d.Publishers)
+	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// observe asks the engines. What does not answer is part of the observation, not an error.
+func observe(ctx context.Context, engines replication.Engines, d Desired) Observed {
+	servers := append([]v1alpha1.ServerName{d.System.Server}, d.others()...)
+	o := Observed{Servers: engines.ReadServers(ctx, d.System, "", servers...)}
+	at := o.distributor(d)
+	if at == nil || at.Database(d.System.Database) == nil {
+		return o
+	}
+	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Owner.User, o.Owner.IsOwner, err = mssql.ReadOwner(ctx, db, d.System.Login)
+		return err
+	})
+	return o
+}

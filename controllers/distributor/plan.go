@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package distributor
+
+import (
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
+type stage func(d Desired, o Observed, p *replication.Plan) bool
+
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
+// next observation goes on from there; so any step can be the last.
+func plan(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	for _, s := range []stage{planLogin, planDistributor, planDatabase, planPublishers, planLinks, planHealth} {
+		if !s(d, o, &p) {
+			return p
+		}
+	}
+	return p
+}
+
+func configuring(format string, args ...any) conditions.Outcome {
+	return conditions.InProgress(conditions.ReasonConfiguring, fmt.Sprintf(format, args...))
+}
+
+func (o Observed) distributor(d Desired) *mssql.ReplicationServer {
+	return o.Servers[d.System.Server].State
+}
+
+// planLogin makes the agents' login first: it is also the mark by which the operator knows again, after a crash, the
+// distributor that it had begun to make.
+func planLogin(d Desired, o Observed, p *replication.Plan) bool {
+	server := d.System.Server
+	if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+		return p.Settle(outcome)
+	}
+	have := o.distributor(d)
+	host := d.System.Host()
+	if have.Distributor != "" && !strings.EqualFold(have.Distributor, host) {
+		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, or declare the distributor on another server",
+			host, have.Distributor)))
+	}
+	if have.LoginSID == nil && (have.Distributor != "" || len(have.Distribution) > 0) && !d.adopts() {
+		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+			"server %s is a distributor already and not the operator's: annotate the Distributor with %s=true to take it over",
+			host, v1alpha1.AdoptAnnotation)))
+	}
+	if have.Distributor != "" && have.LoginSID != nil && !have.PasswordRight {
+		// Both passwords come from the same secret: the link's has changed too.
+		p.Execute(server, replication.Master, tsql.ChangeDistributorPassword(d.System.LinkPassword))
+		for _, publisher := range have.Publishers {
+			p.Execute(server, replication.Master, tsql.SetPublisherPassword(publisher.Name, d.System.AgentPassword))
+		}
+	}
+	// The login last: while its password is the old one the steps before it are planned again.
+	if !p.Login(d.System, server, have) {
+		return false
+	}
+	return proceed(p, "the agents' login is being made on %s", host)
+}
+
+// proceed ends the plan when it has steps.
+func proceed(p *replication.Plan, format string, args ...any) bool {
+	if len(p.Steps) > 0 {
+		return p.Settle(configuring(format, args...))
+	}
+	return true
+}
+
+func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
+	if o.distributor(d).Distributor == "" {
+		p.Execute(d.System.Server, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
+	}
+	return proceed(p, "%s is being made a distributor", d.System.Host())
+}
+
+func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
+	s := d.System
+	var have *mssql.DistributionDatabase
+	for _, database := range o.distributor(d).Distribution {
+		if strings.EqualFold(database.Name, s.Database) {
+			have = &database
+		}
+	}
+	if have == nil {
+		p.Execute(s.Server, replication.Master, tsql.AddDistributionDatabase(s.Database, s.Retention, s.HistoryRetention))
+		return proceed(p, "distribution database %s is being created on %s", s.Database, s.Host())
+	}
+	if have.Retention != s.Retention {
+		p.Execute(s.Server, replication.Master, tsql.ChangeRetention(s.Database, s.Retention))
+	}
+	if have.HistoryRetention != s.HistoryRetention {
+		p.Execute(s.Server, replication.Master, tsql.ChangeHistoryRetention(s.Database, s.HistoryRetention))
+	}
+	if o.OwnerErr != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.OwnerErr.Error()))
+	}
+	p.Owner(s, s.Server, s.Database, o.Owner)
+	return proceed(p, "distribution database %s is being prepared", s.Database)
+}
+
+// planPublishers lets every server publish that is declared to. Those that are no longer are left: taking one away takes
+// its publications away.
+func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
+	s := d.System
+	for _, publisher := range d.Publishers {
+		name := credentials.HostName(publisher)
+		have := o.distributor(d).Publisher(name)
+		switch {
+		case have == nil:
+			p.Execute(s.Server, replication.Master, tsql.AddDistributionPublisher(tsql.DistributionPublisher{
+				Publisher: name, Database: s.Database, Login: s.Login, Password: s.AgentPassword, WorkingDirectory: s.WorkingDirectory,
+			}))
+			continue
+		case !strings.EqualFold(have.Database, s.Database):
+			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+				"%s publishes through distribution database %s, not %s: drop its publications there first, or name that database in spec.database",
+				name, have.Database, s.Database)))
+		}
+		if !strings.EqualFold(have.WorkingDirectory, s.WorkingDirectory) {
+			p.Execute(s.Server, replication.Master, tsql.SetPublisherWorkingDirectory(name, s.WorkingDirectory))
+		}
+		if have.SecurityMode == 0 && have.Login != s.Login {
+			p.Execute(s.Server, replication.Master, tsql.SetPublisherLogin(name, s.Login))
+			p.Execute(s.Server, replication.Master, tsql.SetPublisherPassword(name, s.AgentPassword))
+		}
+	}
+	return proceed(p, "publishers are being admitted")
+}
+
+// planLinks makes the distributor known on every publisher, with the agents' login there. One that does not answer holds
+// up no other.
+func planLinks(d Desired, o Observed, p *replication.Plan) bool {
+	for _, publisher := range d.others() {
+		server := o.Servers[publisher]
+		if _, ok := replication.Usable(publisher, server); !ok {
+			continue
+		}
+		have := server.State
+		if have.Distributor != "" && !strings.EqualFold(have.Distributor, d.System.Host()) {
+			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+				"publisher %s has %s for its distributor, not %s: drop its publications and take that distributor away there first",
+				credentials.HostName(publisher), have.Distributor, d.System.Host())))
+		}
+		changed := have.LoginSID != nil && !have.PasswordRight
+		if have.Distributor == "" {
+			p.Execute(publisher, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
+		} else if changed {
+			p.Execute(publisher, replication.Master, tsql.ChangeDistributorPassword(d.System.LinkPassword))
+		}
+		// The login last: while its password is the old one the steps before it are planned again.
+		if !p.Login(d.System, publisher, have) {
+			return false
+		}
+	}
+	return proceed(p, "publishers are being linked to %s", d.System.Host())
+}
+
+func planHealth(d Desired, o Observed, p *replication.Plan) bool {
+	if len(d.Missing) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these publishers are not declared yet: "+strings.Join(d.Missing, ", ")))
+	}
+	for _, publisher := range d.others() {
+		if outcome, ok := replication.Usable(publisher, o.Servers[publisher]); !ok {
+			outcome.Message = "publisher " + credentials.HostName(publisher) + " is not configured: " + outcome.Message
+			return p.Settle(outcome)
+		}
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonConfigured, fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)))
+	return true
+}
+
+// configured are the publishers whose link is complete at both ends.
+func configured(d Desired, o Observed) []string {
+	var names []string
+	at := o.distributor(d)
+	if at == nil {
+		return nil
+	}
+	for _, publisher := range d.Publishers {
+		name := credentials.HostName(publisher)
+		s := o.Servers[publisher]
+		if s.State != nil && at.Publisher(name) != nil && strings.EqualFold(s.State.Distributor, d.System.Host()) &&
+			s.State.HasLogin(d.System.SID) && s.State.PasswordRight {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything stays.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	if d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Done = true
+		return p
+	}
+	if len(d.Publications) > 0 {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these Publications: "+strings.Join(d.Publications, ", ")))
+		return p
+	}
+	if outcome, ok := replication.Usable(d.System.Server, o.Servers[d.System.Server]); !ok {
+		outcome.Message = "deletion waits: " + outcome.Message
+		p.Settle(outcome)
+		return p
+	}
+	have := o.distributor(d)
+	if have.LoginSID != nil && !have.HasLogin(d.System.SID) || have.LoginSID == nil {
+		p.Done = true
+		return p
+	}
+	for _, publisher := range d.others() {
+		if s := o.Servers[publisher]; s.State != nil && strings.EqualFold(s.State.Distributor, d.System.Host()) {
+			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		}
+	}
+	for _, publisher := range have.Publishers {
+		p.Execute(d.System.Server, replication.Master, tsql.DropDistributionPublisher(publisher.Name))
+	}
+	for _, database := range have.Distribution {
+		if strings.EqualFold(database.Name, d.System.Database) {
+			p.Execute(d.System.Server, replication.Master, tsql.DropDistributionDatabase(database.Name))
+		}
+	}
+	if have.Distributor != "" {
+		p.Execute(d.System.Server, replication.Master, tsql.DropDistributor())
+	}
+	// The login, which marks the distributor as the operator's, last.
+	p.Execute(d.System.Server, replication.Master, tsql.DropLogin(d.System.Login))
+	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is being taken away"))
+	return p
+}

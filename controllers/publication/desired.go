@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publication reconciles Publications: the published database, its log reader, the publication with its
+// articles and snapshots, and, for a group, the redirection to its listener.
+package publication
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Desired is what a Publication asks for.
+type Desired struct {
+	Publication *v1alpha1.Publication
+	System      replication.System
+	Publisher   replication.Party
+	// Missing are objects that are named and do not exist (yet).
+	Missing []string
+	// LogReaderProfile and SnapshotProfile are nil without one.
+	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
+}
+
+func (d Desired) name() string     { return d.Publication.Name }
+func (d Desired) database() string { return string(d.Publication.Spec.Database) }
+
+// adopts says whether what somebody else made may be taken over.
+func (d Desired) adopts() bool { return d.Publication.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+// description marks the publication on the server.
+func (d Desired) description() string {
+	return replication.Description(d.Publication.Namespace, d.name())
+}
+
+// snapshots says whether subscribers get a snapshot.
+func (d Desired) snapshots() bool {
+	return d.Publication.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly
+}
+
+// Observed is the world around a publication as it was read, without any decision.
+type Observed struct {
+	Now time.Time
+	// Servers are the publisher's servers and the distributor.
+	Servers map[v1alpha1.ServerName]replication.Server
+	// At is what the distributor knows; AtErr is why that is not known.
+	At    replication.AtDistributor
+	AtErr error
+	// LogReaderJob and SnapshotJob are at the distributor, nil while there are none.
+	LogReaderJob, SnapshotJob *mssql.Job
+	// Database is what the published database has, on the primary; DatabaseErr is why that is not known.
+	Database    Database
+	DatabaseErr error
+}
+
+// Database is the published database.
+type Database struct {
+	Owner replication.Owner
+	// Publication is nil while there is none.
+	Publication *mssql.Publication
+	// Tables by "schema.name" in lower case.
+	Tables map[string]mssql.Table
+}
+
+// primary is the server that takes writes, empty when none that answers says so.
+func (o Observed) primary(d Desired) v1alpha1.ServerName { return d.Publisher.Primary(o.Servers) }
+
+// original is the publisher's name as agents know it: where publishing began.
+func (o Observed) original(d Desired) string {
+	if o.At.Original != "" {
+		return o.At.Original
+	}
+	return credentials.HostName(o.primary(d))
+}
+
+// logReaderJob is the job that runs the log reader.
+func logReaderJob(d Desired, o Observed) tsql.Job {
+	name := replication.LogReaderJob(o.original(d), d.database())
+	if o.At.LogReader != nil {
+		name = o.At.LogReader.Name
+	}
+	return tsql.Job{
+		Name: name, Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
+		Subsystem: tsql.SubsystemLogReader, Database: d.System.Database, Continuous: true,
+		Command: d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile),
+	}
+}
+
+// snapshotJob is the job that runs the snapshot agent.
+func snapshotJob(d Desired, o Observed) tsql.Job {
+	name := replication.SnapshotJob(o.original(d), d.database(), d.name())
+	if o.At.Snapshot != nil {
+		name = o.At.Snapshot.Name
+	}
+	return tsql.Job{
+		Name: name, Description: d.description(), Subsystem: tsql.SubsystemSnapshot, Database: d.System.Database,
+		Command: d.System.SnapshotCommand(o.original(d), d.database(), d.name(), d.SnapshotProfile),
+	}
+}
+
+// split cuts schema.table.
+func split(table string) (schema, name string) {
+	schema, name, _ = strings.Cut(table, ".")
+	return schema, name
+}
+
+// limiting is the name of the procedure or view that limits an article: unique in the database, and the same each time.
+func limiting(kind, publication, article string) string {
+	sum := sha256.Sum256([]byte(publication + "\x00" + strings.ToLower(article)))
+	return "geosql_" + kind + "_" + hex.EncodeToString(sum[:12])
+}
+
+// State of an article, as status says it.
+const (
+	statePublished       = "Published"
+	stateWaitingForTable = "WaitingForTable"
+	stateNoPrimaryKey    = "NoPrimaryKey"
+	stateColumns         = "ColumnsNotPublishable"
+	statePending         = "Pending"
+	stateUnknown         = "Unknown"
+)
+
+// articleState judges an article by its table.
+func articleState(a v1alpha1.Article, db Database) string {
+	table, exists := db.Tables[strings.ToLower(a.Table)]
+	switch {
+	case !exists:
+		return stateWaitingForTable
+	case len(table.PrimaryKey) == 0:
+		return stateNoPrimaryKey
+	case len(a.Columns) > 0 && slices.ContainsFunc(table.PrimaryKey, func(c string) bool { return !replication.Contains(a.Columns, c) }):
+		return stateColumns
+	case db.Publication == nil:
+		return statePending
+	}
+	if _, published := db.Publication.Articles[strings.ToLower(a.Table)]; !published {
+		return statePending
+	}
+	return statePublished
+}

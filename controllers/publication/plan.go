@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
+type stage func(d Desired, o Observed, p *replication.Plan) bool
+
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
+// next observation goes on from there; so any step can be the last.
+func plan(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	for _, s := range []stage{
+		planReferences, planDistributor, planDatabase, planPublish, planLogReader, planPublication, planRedirection,
+		planSnapshotAgent, planTables, planArticles, planSnapshot, planRefresh, planHealth,
+	} {
+		if !s(d, o, &p) {
+			return p
+		}
+	}
+	return p
+}
+
+// proceed ends the plan when it has steps.
+func proceed(p *replication.Plan, format string, args ...any) bool {
+	if len(p.Steps) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonConfiguring, fmt.Sprintf(format, args...)))
+	}
+	return true
+}
+
+// planReferences ends the plan while something that is named is not declared.
+func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
+	if len(d.Missing) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(d.Missing, ", ")))
+	}
+	return true
+}
+
+// planDistributor waits for the distributor to admit every server of the publisher.
+func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
+	if outcome, ok := replication.Usable(d.System.Server, o.Servers[d.System.Server]); !ok {
+		return p.Settle(outcome)
+	}
+	at := o.Servers[d.System.Server].State
+	for _, server := range d.Publisher.Servers {
+		if at.Publisher(credentials.HostName(server)) == nil {
+			return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDistributor, fmt.Sprintf(
+				"distributor %s does not admit %s yet", d.System.Host(), credentials.HostName(server))))
+		}
+	}
+	primary := o.primary(d)
+	if primary == "" {
+		for _, server := range d.Publisher.Servers {
+			if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+				return p.Settle(outcome)
+			}
+		}
+		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary: nothing can be published now"))
+	}
+	if outcome, ok := replication.Usable(primary, o.Servers[primary]); !ok {
+		return p.Settle(outcome)
+	}
+	if have := o.Servers[primary].State; !strings.EqualFold(have.Distributor, d.System.Host()) || !have.HasLogin(d.System.SID) {
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDistributor, fmt.Sprintf(
+			"publisher %s is not linked to distributor %s yet", credentials.HostName(primary), d.System.Host())))
+	}
+	if o.AtErr != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.AtErr.Error()))
+	}
+	return true
+}
+
+// planDatabase creates the database on a server alone; in a group it is the group's. A new one is in FULL recovery with
+// a first full backup.
+func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
+	primary := o.primary(d)
+	have := o.Servers[primary].State.Database(d.database())
+	switch {
+	case have == nil && d.Publisher.Group != "":
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
+			"%s does not have database %s yet", d.Publisher.Name, d.database())))
+	case have == nil:
+		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()))
+		p.Execute(primary, replication.Master, tsql.SetRecoveryFull(d.database()))
+	case have.State != "ONLINE":
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
+			"database %s on %s is %s", d.database(), credentials.HostName(primary), strings.ToLower(have.State))))
+	}
+	if d.Publisher.Group == "" && (have == nil || have.RecoveryModel == "FULL" && !have.LogChain) {
+		p.Execute(primary, replication.Master, tsql.BackupDatabaseFull(d.database(), fmt.Sprintf("%s/%s-first-%s.bak",
+			mssqlconf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
+	}
+	return proceed(p, "database %s is being created on %s", d.database(), credentials.HostName(primary))
+}
+
+func planPublish(d Desired, o Observed, p *replication.Plan) bool {
+	primary := o.primary(d)
+	if o.DatabaseErr != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.DatabaseErr.Error()))
+	}
+	p.Owner(d.System, primary, d.database(), o.Database.Owner)
+	if !o.Servers[primary].State.Database(d.database()).Published {
+		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
+	}
+	return proceed(p, "database %s is being published", d.database())
+}
+
+// planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its own
+// that connects to the distributor with Windows authentication.
+func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
+	job := logReaderJob(d, o)
+	p.Job(d.System.Server, job, true, o.LogReaderJob)
+	if o.At.LogReader == nil {
+		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
+	}
+	if len(p.Steps) == 0 {
+		p.Run(d.System.Server, job.Name, o.LogReaderJob)
+	}
+	return proceed(p, "the log reader of %s is being set up", d.database())
+}
+
+func planPublication(d Desired, o Observed, p *replication.Plan) bool {
+	primary, have := o.primary(d), o.Database.Publication
+	switch {
+	case have == nil:
+		p.Execute(primary, d.database(), tsql.AddPublication(d.name(), d.description()))
+	case have.Description != d.description() && !d.adopts():
+		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(
+			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it over, or choose another name",
+			d.database(), d.name(), v1alpha1.AdoptAnnotation)))
+	case have.Description != d.description():
+		p.Execute(primary, d.database(), tsql.DescribePublication(d.name(), d.description()))
+	}
+	if have == nil || !replication.Contains(o.At.Access, d.System.Login) {
+		p.Execute(primary, d.database(), tsql.GrantPublicationAccess(d.name(), d.System.Login))
+	}
+	return proceed(p, "publication %s is being added", d.name())
+}
+
+// planRedirection sends agents to the listener: a group's primary moves.
+func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
+	if d.Publisher.Group != "" && !strings.EqualFold(o.At.RedirectedTo, d.Publisher.Address) {
+		p.Execute(d.System.Server, d.System.Database, tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address))
+	}
+	return proceed(p, "agents are being redirected to %s", d.Publisher.Address)
+}
+
+func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
+	if !d.snapshots() {
+		return true
+	}
+	job := snapshotJob(d, o)
+	p.Job(d.System.Server, job, true, o.SnapshotJob)
+	if o.At.Snapshot == nil {
+		p.Execute(o.primary(d), d.database(), tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword))
+	}
+	return proceed(p, "the snapshot agent of %s is being set up", d.name())
+}
+
+// planSnapshot makes a snapshot when the newest one lacks an article. A snapshot agent that failed is started again after
+// a while.
+func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	if !d.snapshots() || have.SnapshotReady || len(have.Articles) == 0 || o.SnapshotJob == nil {
+		return true
+	}
+	if o.SnapshotJob.Running {
+		return true
+	}
+	if at := o.At.Snapshot; at.Status == failed && o.Now.Sub(at.Time) < snapshotPause {
+		return true
+	}
+	p.Execute(o.primary(d), d.database(), tsql.StartPublicationSnapshot(d.name()), alreadyRunning)
+	return proceed(p, "a snapshot of %s is being made", d.name())
+}
+
+// planRefresh subscribes pull subscribers to articles that came after them. Push subscriptions are extended by their own
+// controller.
+func planRefresh(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	counts := map[string]int{}
+	for _, s := range have.Subscriptions {
+		if s.Pull {
+			counts[strings.ToLower(s.Subscriber+"\x00"+s.Database)]++
+		}
+	}
+	for _, n := range counts {
+		if n < len(have.Articles) {
+			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
+			break
+		}
+	}
+	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())
+}

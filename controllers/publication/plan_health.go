@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	failed = mssql.RunFailed
+	// snapshotPause is how long a snapshot agent that failed is left alone.
+	snapshotPause = 30 * time.Second
+	// alreadyRunning is what a job that runs is refused to be started with.
+	alreadyRunning = 22022
+)
+
+// planHealth says what is so when nothing is left to do.
+func planHealth(d Desired, o Observed, p *replication.Plan) bool {
+	states := map[string][]string{}
+	for _, a := range d.Publication.Spec.Articles {
+		state := articleState(a, o.Database)
+		states[state] = append(states[state], a.Table)
+	}
+	have := o.Database.Publication
+	ready := !d.snapshots() || have.SnapshotReady
+	switch at := o.At.Snapshot; {
+	case len(states[stateNoPrimaryKey]) > 0:
+		return p.Settle(conditions.Stalled(conditions.ReasonNoPrimaryKey, fmt.Sprintf(
+			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table out. %d of %d articles are published",
+			strings.Join(states[stateNoPrimaryKey], ", "), len(states[statePublished]), len(d.Publication.Spec.Articles))))
+	case len(states[stateColumns]) > 0:
+		return p.Settle(conditions.Stalled(conditions.ReasonColumnsNotPublishable, fmt.Sprintf(
+			"the columns of %s lack some of the primary key: add them to the article's columns", strings.Join(states[stateColumns], ", "))))
+	case len(states[stateWaitingForTable]) > 0:
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
+			"not in database %s yet: %s; %d of %d articles are published", d.database(), strings.Join(states[stateWaitingForTable], ", "),
+			len(states[statePublished]), len(d.Publication.Spec.Articles))))
+	case !ready && at != nil && at.Status == failed && o.SnapshotJob != nil && !o.SnapshotJob.Running:
+		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
+	case !ready:
+		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
+	}
+	if reader := o.At.LogReader; reader.Status == mssql.RunFailed || reader.Status == mssql.RunRetrying {
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+reader.Message))
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
+		"%d articles of %s are published through %s", len(have.Articles), d.database(), d.System.Host()))
+	return true
+}
+
+// planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	if d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 {
+		p.Done = true
+		return p
+	}
+	if !planDistributor(d, o, &p) {
+		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
+		return p
+	}
+	if o.DatabaseErr != nil {
+		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.DatabaseErr.Error()))
+		return p
+	}
+	have := o.Database.Publication
+	if have == nil || have.Description != d.description() {
+		// It is gone, or somebody else's.
+		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
+		p.Done = len(p.Steps) == 0
+		return p
+	}
+	if len(have.Subscriptions) > 0 {
+		s := have.Subscriptions[0]
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
+			"database %s on %s is still subscribed: delete its Subscription first, with reclaimPolicy Delete", s.Database, s.Subscriber)))
+		return p
+	}
+	p.Execute(o.primary(d), d.database(), tsql.DropPublication(d.name()))
+	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
+	return p
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+// Reasons of Distributors, Publications and Subscriptions.
+const (
+	// ReasonConfigured: the distributor is as declared.
+	ReasonConfigured = "Configured"
+	// ReasonConfiguring: it is being made so.
+	ReasonConfiguring = "Configuring"
+	// ReasonDistributorConflict: the instance is a distributor, or has one, that somebody else made.
+	ReasonDistributorConflict = "DistributorConflict"
+	// ReasonWaitingForServer: a server is not ready for what is to be done on it.
+	ReasonWaitingForServer = "WaitingForServer"
+	// ReasonWaitingForDistributor: the distributor does not admit the publisher yet.
+	ReasonWaitingForDistributor = "WaitingForDistributor"
+	// ReasonWaitingForDatabase: the group does not have the published database yet.
+	ReasonWaitingForDatabase = "WaitingForDatabase"
+	// ReasonWaitingForTable: tables of articles do not exist yet; the other articles are published.
+	ReasonWaitingForTable = "WaitingForTable"
+	// ReasonNoPrimaryKey: tables of articles have no primary key; the other articles are published.
+	ReasonNoPrimaryKey = "NoPrimaryKey"
+	// ReasonColumnsNotPublishable: an article's columns lack some of its table's, or of its primary key.
+	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
+	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
+	ReasonPublicationConflict = "PublicationConflict"
+	// ReasonSnapshotRunning: the snapshot is being made.
+	ReasonSnapshotRunning = "SnapshotRunning"
+	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.
+	ReasonSnapshotFailed = "SnapshotFailed"
+	// ReasonPublished: every article is published, and the snapshot is ready.
+	ReasonPublished = "Published"
+	// ReasonLogReaderNotRunning: the log reader does not run; nothing is delivered.
+	ReasonLogReaderNotRunning = "LogReaderNotRunning"
+	// ReasonWaitingForPublication: the publication is not there yet.
+	ReasonWaitingForPublication = "WaitingForPublication"
+	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
+	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
+	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
+	ReasonMirroring = "Mirroring"
+	// ReasonInitializing: the snapshot is being applied.
+	ReasonInitializing = "Initializing"
+	// ReasonDelivering: the subscription is active and its agent runs.
+	ReasonDelivering = "Delivering"
+	// ReasonAgentFailed: the distribution agent failed; it is started again.
+	ReasonAgentFailed = "AgentFailed"
+	// ReasonNotSupported: what is declared is not supported; the message names what is.
+	ReasonNotSupported = "NotSupported"
+)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// AtDistributor is what the distributor knows of a publication.
+type AtDistributor struct {
+	// Original is the publisher under whose name the database is known; agents keep it whatever it is redirected to.
+	// Empty before anything of the database is known.
+	Original string
+	// Known tells that the publication is.
+	Known bool
+	// Access are the logins on its access list.
+	Access []string
+	// LogReader and Snapshot are the agents, nil while there are none.
+	LogReader, Snapshot *mssql.Agent
+	// LastSnapshot is when the snapshot agent last succeeded, as text; empty when never.
+	LastSnapshot string
+	// RedirectedTo is where agents are sent, empty when nowhere.
+	RedirectedTo string
+}
+
+// ReadAtDistributor asks the distributor about a publication of a party.
+func (e Engines) ReadAtDistributor(ctx context.Context, s System, p Party, database, publication string) (AtDistributor, error) {
+	var at AtDistributor
+	err := e.Read(ctx, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, p, database, publication) })
+	return at, err
+}
+
+func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, database, publication string) error {
+	known, err := mssql.ReadKnownPublications(ctx, q, database)
+	if err != nil {
+		return err
+	}
+	for _, k := range known {
+		if p.Has(k.Publisher) {
+			at.Original = k.Publisher
+			at.Known = at.Known || strings.EqualFold(k.Name, publication)
+		}
+	}
+	readers, err := mssql.ReadAgents(ctx, q, tsql.LogReaderAgents(database), tsql.AgentLogReader)
+	if err != nil {
+		return err
+	}
+	if at.LogReader = p.agent(readers); at.LogReader != nil && at.Original == "" {
+		at.Original = at.LogReader.Publisher
+	}
+	if at.Original == "" {
+		return nil
+	}
+	if at.RedirectedTo, err = mssql.ReadRedirected(ctx, q, at.Original, database); err != nil || !at.Known {
+		return err
+	}
+	if at.Access, err = mssql.ReadPublicationAccess(ctx, q, database, publication); err != nil {
+		return err
+	}
+	snapshots, err := mssql.ReadAgents(ctx, q, tsql.SnapshotAgents(database, publication), tsql.AgentSnapshot)
+	if err != nil {
+		return err
+	}
+	if at.Snapshot = p.agent(snapshots); at.Snapshot != nil {
+		at.LastSnapshot, err = mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
+	}
+	return err
+}
+
+// Has tells whether a server of the party has the name, compared without case.
+func (p Party) Has(name string) bool {
+	for _, server := range p.Servers {
+		if strings.EqualFold(credentials.HostName(server), name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p Party) agent(agents []mssql.Agent) *mssql.Agent {
+	for i := range agents {
+		if p.Has(agents[i].Publisher) {
+			return &agents[i]
+		}
+	}
+	return nil
+}

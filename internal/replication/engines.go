@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+)
+
+const (
+	// readTimeout bounds all questions to one engine about one thing: a dozen round trips, of 150 ms to the farthest.
+	readTimeout = 12 * time.Second
+	// statementTimeout bounds a statement; those at the publisher go on to the distributor.
+	statementTimeout = 60 * time.Second
+	// longTimeout bounds a backup or the rebuild of a table.
+	longTimeout = 30 * time.Minute
+)
+
+// Engines are the servers of a namespace.
+type Engines struct {
+	Connector *mssql.Connector
+	Namespace string
+}
+
+// Open is a database of a server, under the operator's login.
+func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database string) (*mssql.DB, error) {
+	return e.Connector.Open(ctx, mssql.Target{Namespace: e.Namespace, Server: server, Database: database, Role: credentials.RoleOperator})
+}
+
+// Read calls read with a database of a server and a deadline for all of it.
+func (e Engines) Read(ctx context.Context, server v1alpha1.ServerName, database string, read func(context.Context, *mssql.DB) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	db, err := e.Open(ctx, server, database)
+	if err != nil {
+		return err
+	}
+	return read(ctx, db)
+}
+
+// Execute carries out a statement. An error that says that it is so already is none.
+func (e Engines) Execute(ctx context.Context, s Execute) error {
+	timeout := statementTimeout
+	if text := s.Statement.Text; strings.HasPrefix(text, "BACKUP ") || strings.Contains(text, " REBUILD ") {
+		timeout = longTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	db, err := e.Open(ctx, s.Server, s.Database)
+	if err == nil {
+		err = db.Exec(ctx, s.Statement)
+	}
+	if err != nil && len(s.Done) > 0 && mssql.HasNumber(err, s.Done...) {
+		return nil
+	}
+	return err
+}
+
+// Server is one server as it was read.
+type Server struct {
+	// Err is why it did not answer. Nothing else is known then.
+	Err   error
+	State *mssql.ReplicationServer
+	// Role of its replica in the party's group, empty for a server alone.
+	Role string
+}
+
+// ReadServers reads what each server is in replication, all at once. group is empty for servers alone.
+func (e Engines) ReadServers(ctx context.Context, s System, group string, servers ...v1alpha1.ServerName) map[v1alpha1.ServerName]Server {
+	all := map[v1alpha1.ServerName]Server{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, name := range servers {
+		wg.Go(func() {
+			var one Server
+			one.Err = e.Read(ctx, name, Master, func(ctx context.Context, db *mssql.DB) (err error) {
+				if one.State, err = mssql.ReadReplicationServer(ctx, db, s.Login, s.AgentPassword); err != nil || group == "" {
+					return err
+				}
+				one.Role, err = mssql.ReadLocalRole(ctx, db, group)
+				return err
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = one
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// Primary is the server of a party that takes writes: the only one, or the one that says it is PRIMARY; empty when none
+// that answers does.
+func (p Party) Primary(servers map[v1alpha1.ServerName]Server) v1alpha1.ServerName {
+	if p.Group == "" && len(p.Servers) == 1 {
+		if servers[p.Servers[0]].Err == nil && servers[p.Servers[0]].State != nil {
+			return p.Servers[0]
+		}
+		return ""
+	}
+	for _, name := range p.Servers {
+		if s := servers[name]; s.Err == nil && s.State != nil && s.Role == "PRIMARY" {
+			return name
+		}
+	}
+	return ""
+}
+
+// Usable says what is so when a server does not answer or may not be configured yet; ok when it can be worked on.
+func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
+	switch {
+	case s.Err != nil && (mssql.Is(s.Err, mssql.Unknown) || mssql.Is(s.Err, mssql.Unreachable)):
+		return conditions.Unknown(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+	case s.Err != nil:
+		return conditions.InProgress(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+	case s.State == nil:
+		return conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("server %s has not been asked", credentials.HostName(name))), false
+	case !s.State.Sysadmin:
+		return conditions.InProgress(conditions.ReasonWaitingForServer, fmt.Sprintf(
+			"on server %s the operator's login is not a sysadmin yet, which configuring replication takes", credentials.HostName(name))), false
+	}
+	return conditions.Outcome{}, true
+}

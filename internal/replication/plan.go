@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+type Step interface {
+	// Describe says what is done and why, without secrets.
+	Describe() string
+}
+
+// Execute executes a statement on a server, under the operator's login.
+type Execute struct {
+	Server    v1alpha1.ServerName
+	Database  string
+	Statement tsql.Statement
+	// Done are error numbers that say that what the statement asks for is so already.
+	Done []int32
+}
+
+// Describe names the server and the statement.
+func (s Execute) Describe() string {
+	return fmt.Sprintf("on %s in %s: %s: %s", credentials.HostName(s.Server), s.Database, s.Statement.Reason, s.Statement.Redacted())
+}
+
+// Plan is what to do and what is so until it is done.
+type Plan struct {
+	Steps   []Step
+	Outcome conditions.Outcome
+	// Done says of a deletion that nothing is left.
+	Done bool
+}
+
+// Add adds a step.
+func (p *Plan) Add(s Step) { p.Steps = append(p.Steps, s) }
+
+// Execute adds a statement.
+func (p *Plan) Execute(server v1alpha1.ServerName, database string, s tsql.Statement, done ...int32) {
+	p.Add(Execute{Server: server, Database: database, Statement: s, Done: done})
+}
+
+// Settle sets the outcome and ends the planning.
+func (p *Plan) Settle(o conditions.Outcome) bool {
+	p.Outcome = o
+	return false
+}
+
+const (
+	// Master is where procedures for the whole instance run.
+	Master = "master"
+	// alreadyRunning and notRunning are what sp_start_job and sp_stop_job refuse with: both have number 22022.
+	jobRefused = 22022
+)
+
+// Login makes the agents' login on a server what it should be. It returns false, with the outcome set, when the server
+// has another login of the name.
+func (p *Plan) Login(s System, server v1alpha1.ServerName, have *mssql.ReplicationServer) bool {
+	login := tsql.Login{Name: s.Login, SID: s.SID, Password: s.AgentPassword}
+	switch {
+	case have.LoginSID == nil:
+		p.Execute(server, Master, tsql.CreateLogin(login))
+	case !have.HasLogin(s.SID):
+		return p.Settle(conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf(
+			"login %s exists on server %s with another SID than %s: drop it there, it is made again",
+			login.Name, credentials.HostName(server), tsql.Binary(s.SID))))
+	case !have.PasswordRight:
+		p.Execute(server, Master, tsql.AlterLoginPassword(login))
+	}
+	return true
+}
+
+// Owner is the agents' user in a database.
+type Owner struct {
+	// User is empty when the login has none.
+	User string
+	// IsOwner tells that it is in db_owner.
+	IsOwner bool
+}
+
+// Owner makes the agents' login an owner of a database: what the agents' connections need
+// (docs/relational-databases/replication/security/replication-agent-security-model.md).
+func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have Owner) {
+	if have.User == "dbo" {
+		return
+	}
+	user := have.User
+	if user == "" {
+		user = s.Login
+		p.Execute(server, database, tsql.CreateUser(user, s.Login))
+	}
+	if !have.IsOwner {
+		p.Execute(server, database, tsql.AddRoleMember("db_owner", user))
+	}
+}
+
+// Job brings a job to what it should be, short of running. A job that runs with another command line is stopped; Run
+// starts it again.
+func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have *mssql.Job) {
+	if have == nil {
+		p.Execute(server, Master, tsql.AddJob(job, enabled))
+		p.Execute(server, Master, tsql.AddJobStep(job))
+		p.Execute(server, Master, tsql.AddJobServer(job.Name))
+		if job.Continuous {
+			p.Execute(server, Master, tsql.AddJobSchedule(job.Name))
+		}
+		return
+	}
+	switch {
+	case have.Command == "":
+		p.Execute(server, Master, tsql.AddJobStep(job))
+	case !job.Command.Is(have.Command):
+		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, job.Command))
+		if have.Running {
+			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
+		}
+	}
+	if !have.HasServer {
+		p.Execute(server, Master, tsql.AddJobServer(job.Name))
+	}
+	if job.Continuous && !have.Scheduled {
+		p.Execute(server, Master, tsql.AddJobSchedule(job.Name))
+	}
+	if have.Enabled != enabled {
+		p.Execute(server, Master, tsql.EnableJob(job.Name, enabled))
+		if !enabled && have.Running {
+			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
+		}
+	}
+}
+
+// Run starts a job that is there, enabled, and does not run.
+func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
+	if have != nil && have.Enabled && !have.Running {
+		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
+	}
+}
+
+// RemoveJob deletes a job if it is there.
+func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Job) {
+	if have == nil {
+		return
+	}
+	if have.Running {
+		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
+	}
+	p.Execute(server, Master, tsql.DeleteJob(name))
+}

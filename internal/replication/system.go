@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replication is what Distributors, Publications and Subscriptions have in common: the names of logins and jobs,
+// the agents' command lines, who publishes, and how steps are planned and carried out on servers.
+package replication
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssqlconf"
+)
+
+// System is a Distributor with what follows from it: everything that publishes through one distributor shares a login
+// for its agents, with one SID and one password, so that agents may follow a group from replica to replica.
+type System struct {
+	Namespace string
+	// Name of the Distributor.
+	Name string
+	// Server that distributes.
+	Server v1alpha1.ServerName
+	// Database is the distribution database.
+	Database string
+	// Retention and HistoryRetention in hours.
+	Retention, HistoryRetention int
+	// WorkingDirectory is the snapshot folder as publishers and agents know it.
+	WorkingDirectory string
+	// Login of the agents on every server, with its SID.
+	Login string
+	SID   []byte
+	// AgentPassword is the login's, LinkPassword that of the link from publishers to the distributor. They are empty
+	// until ReadPasswords.
+	AgentPassword, LinkPassword string
+}
+
+// Defaults of a Distributor (docs/relational-databases/system-stored-procedures/sp-adddistributiondb-transact-sql.md).
+const (
+	defaultDatabase         = "distribution"
+	defaultRetention        = 72
+	defaultHistoryRetention = 48
+)
+
+// SystemOf is the system of a Distributor, without passwords.
+func SystemOf(d *v1alpha1.Distributor) System {
+	s := System{
+		Namespace: d.Namespace, Name: d.Name, Server: d.Spec.Server, Database: string(d.Spec.Database),
+		Retention: defaultRetention, HistoryRetention: defaultHistoryRetention,
+		WorkingDirectory: mssqlconf.Share(d.Spec.Server),
+		Login:            credentials.RoleReplication.Login() + "_" + d.Name,
+	}
+	if s.Database == "" {
+		s.Database = defaultDatabase
+	}
+	if r := d.Spec.Retention; r != nil {
+		s.Retention = int(r.Duration / time.Hour)
+	}
+	if r := d.Spec.HistoryRetention; r != nil {
+		s.HistoryRetention = int(r.Duration / time.Hour)
+	}
+	if f := d.Spec.SnapshotFolder; f != "" && f != mssqlconf.SnapshotDir {
+		s.WorkingDirectory = f
+	}
+	s.SID = credentials.SID(d.Namespace, s.Login)
+	return s
+}
+
+// ReadPasswords derives the passwords from those of the distributor's server.
+func (s *System) ReadPasswords(ctx context.Context, source mssql.AccessSource) error {
+	access, err := source.Access(ctx, s.Namespace, s.Server)
+	if err != nil {
+		return fmt.Errorf("find the credentials of server %s/%s: %w", s.Namespace, s.Server, err)
+	}
+	if s.AgentPassword, err = credentials.Derive(access.Passwords, "agents of distributor "+s.Name); err == nil {
+		s.LinkPassword, err = credentials.Derive(access.Passwords, "link to distributor "+s.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("derive the passwords of distributor %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	return nil
+}
+
+// MirrorToken is what the sidecar of a subscriber shows to the sidecar of the distributor to read its snapshots.
+func (s *System) MirrorToken(ctx context.Context, source mssql.AccessSource, subscriber v1alpha1.ServerName) (string, error) {
+	access, err := source.Access(ctx, s.Namespace, s.Server)
+	if err != nil {
+		return "", fmt.Errorf("find the credentials of server %s/%s: %w", s.Namespace, s.Server, err)
+	}
+	return credentials.Derive(access.Passwords, "snapshots for "+string(subscriber))
+}
+
+// Host is the distributor's name.
+func (s *System) Host() string { return credentials.HostName(s.Server) }
+
+// Mirrored tells that the snapshot folder is the one that subscribers' sidecars mirror.
+func (s *System) Mirrored() bool { return s.WorkingDirectory == mssqlconf.Share(s.Server) }
+
+// Party is a publisher or a subscriber: one server, or a group.
+type Party struct {
+	// Name as messages say it, such as "AvailabilityGroup content".
+	Name string
+	// Group is empty for a server alone.
+	Group string
+	// Servers are the server, or the group's replicas that have data.
+	Servers []v1alpha1.ServerName
+	// Address is what agents connect to: the server's name, or the listener's, with ",port" unless it is 1433.
+	Address string
+	// Missing says which object does not exist (yet), empty when all do.
+	Missing string
+}
+
+// Resolve finds the servers of a publisher or subscriber.
+func Resolve(ctx context.Context, reader client.Reader, namespace string, who v1alpha1.ServerOrGroup) (Party, error) {
+	if who.Server != "" {
+		p := Party{Name: "SQLServer " + string(who.Server), Servers: []v1alpha1.ServerName{who.Server}, Address: credentials.HostName(who.Server)}
+		missing, err := absent(ctx, reader, namespace, p.Servers...)
+		p.Missing = missing
+		return p, err
+	}
+	p := Party{Name: "AvailabilityGroup " + string(who.AvailabilityGroup), Group: string(who.AvailabilityGroup)}
+	var group v1alpha1.AvailabilityGroup
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: p.Group}, &group)
+	if apierrors.IsNotFound(err) {
+		p.Missing = p.Name
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("read %s/%s: %w", namespace, p.Name, err)
+	}
+	p = PartyOf(&group)
+	p.Missing, err = absent(ctx, reader, namespace, p.Servers...)
+	return p, err
+}
+
+// PartyOf is a group as a publisher or subscriber.
+func PartyOf(group *v1alpha1.AvailabilityGroup) Party {
+	p := Party{Name: "AvailabilityGroup " + group.Name, Group: group.Name, Address: group.Name}
+	for _, r := range group.Spec.Replicas {
+		if r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			p.Servers = append(p.Servers, r.Server)
+		}
+	}
+	if l := group.Spec.Listener; l != nil {
+		if l.Name != "" {
+			p.Address = l.Name
+		}
+		if l.Port != 0 && l.Port != mssql.Port {
+			p.Address = fmt.Sprintf("%s,%d", p.Address, l.Port)
+		}
+	}
+	return p
+}
+
+func absent(ctx context.Context, reader client.Reader, namespace string, servers ...v1alpha1.ServerName) (string, error) {
+	for _, name := range servers {
+		var server v1alpha1.SQLServer
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
+		if apierrors.IsNotFound(err) {
+			return "SQLServer " + string(name), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("read SQLServer %s/%s: %w", namespace, name, err)
+		}
+	}
+	return "", nil
+}
+
+// Names of jobs. Agents' names have room for 100 characters (MSdistribution_agents.name).
+const longestName = 100
+
+func jobName(parts ...string) string {
+	name := "geosql-" + strings.Join(parts, "-")
+	if len(name) <= longestName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToValidUTF8(name[:longestName-17], "") + "-" + hex.EncodeToString(sum[:8])
+}
+
+// LogReaderJob is the name of the log reader's job of a published database.
+func LogReaderJob(publisher, database string) string {
+	return jobName(publisher, database, "logreader")
+}
+
+// SnapshotJob is the name of the snapshot agent's job of a publication.
+func SnapshotJob(publisher, database, publication string) string {
+	return jobName(publisher, database, publication, "snapshot")
+}
+
+// DistributionJob is the name of the distribution agent's job of a subscription.
+func DistributionJob(publisher, publisherDatabase, publication, subscriber, database string) string {
+	return jobName(publisher, publisherDatabase, publication, subscriber, database)
+}
+
+// Description marks what belongs to an object, on the server.
+func Description(namespace, name string) string { return "geosql.dev " + namespace + "/" + name }
+
+// Contains tells whether the names have one, compared without case.
+func Contains(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
