@@ -194,7 +194,7 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	return id, nil
 }
 
-// findSchedule identifies a schedule by @schedule_id or @schedule_name: 14373, 14262, and 14371 when the name is not
+// findSchedule identifies a schedule by @schedule_id or @schedule_name: 14262, and 14373 also when the name is not
 // unique.
 func findSchedule(ctx context.Context, call *engine.ProcCall) (int64, error) {
 	byID, byName := !call.IsNull("@schedule_id"), !call.IsNull("@schedule_name")
@@ -216,7 +216,7 @@ func findSchedule(ctx context.Context, call *engine.ProcCall) (int64, error) {
 		return 0, sqlerr.New(14262, 1, "@schedule_id", fmt.Sprint(value))
 	}
 	if r.Len() > 1 {
-		return 0, sqlerr.New(14371, 1, value)
+		return 0, sqlerr.New(14373, 2, "@schedule_id", "@schedule_id (the name is not unique)")
 	}
 	return r.Int(0, "schedule_id"), nil
 }

@@ -12,7 +12,6 @@ var agentFormats = map[int32]string{
 	14278: "The schedule for this job is invalid (reason: %v).",
 	14284: "Cannot specify a job ID for a new job. An ID will be assigned by the procedure.",
 	14288: "%v cannot be before %v.",
-	14371: "There are two or more schedules named \"%v\". Specify @schedule_id instead of @schedule_name.",
 	14373: "Supply either %v or %v to identify the schedule.",
 	14374: "Schedule '%v' is not attached to job '%v'.",
 	22022: "SQLServerAgent Error: %v",

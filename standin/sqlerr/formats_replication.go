@@ -4,8 +4,6 @@ package sqlerr
 
 // replicationFormats are the messages of replication's procedures and agents.
 var replicationFormats = map[int32]string{
-	4929:  "Cannot alter the %v '%v' because it is being published for replication.",
-	3724:  "Cannot %v the %v '%v' because it is being used for replication.",
 	14005: "Could not drop the publication. A subscription exists to it. Drop the subscriptions first.",
 	14013: "This database is not enabled for publication. Run sp_replicationdboption with @optname = N'publish'.",
 	14016: "The publication '%v' already exists.",
@@ -79,5 +77,4 @@ var replicationFormats = map[int32]string{
 	21889: "The SQL Server instance '%v' is not a replication publisher. Run sp_adddistributor on SQL Server instance '%v' with distributor '%v' in order to enable the instance to host the publishing database '%v'.",
 	21892: "Unable to query the replica hosts of the availability group of '%v'; error %v, error message '%v'.",
 	21893: "One or more publisher subscribers (%v) of original publisher '%v' do not appear as linked servers at the redirected publisher '%v'.",
-	21899: "The query at the redirected publisher '%v' to determine whether there were sysserver entries for the subscribers of the original publisher '%v' failed with error '%v', error message '%v'.",
 }
