@@ -42,13 +42,13 @@ type decimalSum struct {
 	n       int64
 }
 
-func (a *decimalSum) add(v sqlite.Value, sign int64) error {
+func (a *decimalSum) add(ctx sqlite.Context, v sqlite.Value, sign int64) error {
 	if v.Type() == sqlite.TypeNull {
 		return nil
 	}
 	d, err := sqltype.DecodeDecimal(v.Blob())
 	if err != nil {
-		return a.state.fail(internalError(err))
+		return a.state.failIn(ctx, internalError(err))
 	}
 	if sign < 0 {
 		d = d.Neg()
@@ -58,13 +58,15 @@ func (a *decimalSum) add(v sqlite.Value, sign int64) error {
 	return nil
 }
 
-func (a *decimalSum) Step(_ sqlite.Context, args []sqlite.Value) error { return a.add(args[0], 1) }
-
-func (a *decimalSum) WindowInverse(_ sqlite.Context, args []sqlite.Value) error {
-	return a.add(args[0], -1)
+func (a *decimalSum) Step(ctx sqlite.Context, args []sqlite.Value) error {
+	return a.add(ctx, args[0], 1)
 }
 
-func (a *decimalSum) WindowValue(sqlite.Context) (sqlite.Value, error) {
+func (a *decimalSum) WindowInverse(ctx sqlite.Context, args []sqlite.Value) error {
+	return a.add(ctx, args[0], -1)
+}
+
+func (a *decimalSum) WindowValue(ctx sqlite.Context) (sqlite.Value, error) {
 	if a.n == 0 {
 		return sqlite.Value{}, nil
 	}
@@ -73,7 +75,7 @@ func (a *decimalSum) WindowValue(sqlite.Context) (sqlite.Value, error) {
 		d = d.DivRound(decimal.NewFromInt(a.n), 38)
 	}
 	if len(d.Truncate(0).Coefficient().String()) > 38 {
-		return sqlite.Value{}, a.state.fail(sqlerr.New(8115, 2, "expression", "numeric"))
+		return sqlite.Value{}, a.state.failIn(ctx, sqlerr.New(8115, 2, "expression", "numeric"))
 	}
 	return sqlite.BlobValue(sqltype.EncodeDecimal(d)), nil
 }
@@ -86,13 +88,13 @@ type integerAverage struct {
 	sum, n int64
 }
 
-func (a *integerAverage) Step(_ sqlite.Context, args []sqlite.Value) error {
+func (a *integerAverage) Step(ctx sqlite.Context, args []sqlite.Value) error {
 	if args[0].Type() == sqlite.TypeNull {
 		return nil
 	}
 	v := args[0].Int64()
 	if s := a.sum + v; (s > a.sum) != (v > 0) && v != 0 {
-		return a.state.fail(sqlerr.New(8115, 2, "expression", "bigint"))
+		return a.state.failIn(ctx, sqlerr.New(8115, 2, "expression", "bigint"))
 	}
 	a.sum += v
 	a.n++

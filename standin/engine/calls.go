@@ -59,7 +59,7 @@ func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, 
 
 // builtin binds a function that is evaluated in Go.
 func (b *binder) builtin(name string, args []expr) expr {
-	if f := builtins[name]; f != nil {
+	if f := builtins[name]; f != nil && b.s.inst.registry.functions[name] == nil {
 		b.countArguments(name, len(args), f.min, f.max)
 		for i := range args {
 			if t, ok := parameterAt(f.params, i); ok {

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -67,6 +70,22 @@ func (st *connState) fail(e *sqlerr.Error) error {
 		st.err = e
 	}
 	return errors.New(e.Message)
+}
+
+// rawContext has the fields of sqlite.Context.
+type rawContext struct {
+	tls *libc.TLS
+	ptr uintptr
+}
+
+// failIn is fail for functions that SQLite calls. zombiezen.com/go/sqlite v1.4.2 gives SQLite the code of no error when
+// a function fails (Context.resultError overwrites its err), so that the error's text became the function's value. The
+// code is set here; the library's own call afterwards leaves it as it is.
+func (st *connState) failIn(ctx sqlite.Context, e *sqlerr.Error) error {
+	_ = st.fail(e)
+	raw := *(*rawContext)(unsafe.Pointer(&ctx))
+	lib.Xsqlite3_result_error_code(raw.tls, raw.ptr, lib.SQLITE_ERROR)
+	return nil
 }
 
 // take returns and forgets the error that a function raised.

@@ -465,8 +465,5 @@ func (s *Session) changeDatabase(ctx context.Context, name string, w tds.Writer)
 	old := s.db.Name()
 	s.db = db
 	s.claimSingleUser(db)
-	if err := w.Database(db.Name(), old); err != nil {
-		return err
-	}
-	return w.Message(sqlerr.New(5701, 2, db.Name()))
+	return w.Database(db.Name(), old)
 }

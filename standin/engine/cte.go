@@ -80,26 +80,20 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	}
 	c.recursive = true
 	b.ctes = append(b.ctes, c)
-	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true})
+	types := make([]sqltype.Type, len(c.outputs))
+	for i, o := range c.outputs {
+		types[i] = o.expr.typ
+	}
+	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true, types: types})
 	b.ctes = b.ctes[:len(b.ctes)-1]
 	if len(step.outputs) != len(anchor.outputs) {
 		b.fail(205)
-	}
-	parts := make([]string, len(step.outputs))
-	for i, o := range step.outputs {
-		want := c.outputs[i].expr.typ
-		if o.expr.typ.Kind != want.Kind && !o.expr.null {
-			b.fail(240, c.outputs[i].name, c.name)
-		}
-		parts[i] = b.convert(asColumn(o.expr, i), want, sqltype.Implicit, 0, false).sql
 	}
 	columns := make([]string, len(c.outputs))
 	for i := range columns {
 		columns[i] = columnName(int32(i + 1))
 	}
-	// The depth bounds the recursion as MAXRECURSION does.
-	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " +
-		"SELECT " + strings.Join(parts, ", ") + " FROM (" + step.sql + ")"
+	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " + step.sql
 }
 
 func (b *binder) findCTE(name string) *cte {

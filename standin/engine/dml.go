@@ -27,6 +27,8 @@ type dmlPlan struct {
 	assigned []assignment
 	// identity is set when the statement makes identity values, explicit when it gives them.
 	identity, explicit bool
+	// named tells that INSERT has a column list.
+	named bool
 	// keys are the values of a single inserted row by column, for messages.
 	keys map[int32]string
 	// values is the number of rows of VALUES.
@@ -146,6 +148,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	d := b.dmlPlan("INSERT", space, sch, obj)
 	b.with(n.WithCtesAndXmlNamespaces)
 	columns := b.insertColumns(spec.Columns, obj, d)
+	d.named = len(spec.Columns) > 0
 	all := b.allColumns(obj, columns, d)
 	names := make([]string, len(all))
 	for i, c := range all {
@@ -220,7 +223,7 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		case c.Identity != nil && !onIdentity:
 			b.fail(544, obj.Name)
 		case c.Identity != nil:
-			d.explicit = true
+			d.explicit, d.identity = true, true
 		}
 		out = append(out, c)
 	}
@@ -289,10 +292,10 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 	out := make([]string, len(rows))
 	for i, r := range rows {
 		if len(r.ColumnValues) < len(columns) {
-			b.fail(pick(len(columns) == len(obj.Table.Columns) && b.unnamed(columns, obj), 213, 109))
+			b.fail(pick(d.named, 109, 213))
 		}
 		if len(r.ColumnValues) > len(columns) {
-			b.fail(pick(b.unnamed(columns, obj), 213, 110))
+			b.fail(pick(d.named, 110, 213))
 		}
 		parts := make([]string, len(all))
 		for j, c := range all {
@@ -334,10 +337,10 @@ func pick(first bool, a, b int32) int32 {
 func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q ast.QueryExpression, d *dmlPlan) string {
 	bound := b.query(&scope{}, q, queryOptions{})
 	if len(bound.outputs) < len(columns) {
-		b.fail(120)
+		b.fail(pick(d.named, 120, 213))
 	}
 	if len(bound.outputs) > len(columns) {
-		b.fail(121)
+		b.fail(pick(d.named, 121, 213))
 	}
 	parts := make([]string, len(all))
 	for j, c := range all {

@@ -49,7 +49,7 @@ func (s *server) start() {
 	s.config.Port, _ = strconv.Atoi(port)
 	s.inst, err = engine.New(context.Background(), s.config)
 	g.Expect(err).NotTo(HaveOccurred())
-	s.tds, err = tds.NewServer(tds.Config{Backend: s.inst})
+	s.tds, err = tds.NewServer(tds.Config{Backend: s.inst, Log: s.t.Logf})
 	g.Expect(err).NotTo(HaveOccurred())
 	go s.tds.Serve(l)
 }

@@ -302,7 +302,7 @@ func (b *binder) binary(kind string, l, r expr) expr {
 	if bad := firstNonNumeric(lt, rt); bad != sqltype.Unknown {
 		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 	}
-	t := numericResult(op, lt, rt)
+	t := numericResult(op, literalDigits(l, lt), literalDigits(r, rt))
 	l, r = b.operand(l, t), b.operand(r, t)
 	if op == '&' || op == '|' || op == '^' {
 		if !t.Kind.IsInteger() && t.Kind != sqltype.Bit {
@@ -312,6 +312,15 @@ func (b *binder) binary(kind string, l, r expr) expr {
 	out := expr{typ: t, nullable: l.nullable || r.nullable}
 	out.sql = fmt.Sprintf("tsql_arith('%c',%d,%d,%d,%s,%s)", op, sqltype.Pack(l.typ), sqltype.Pack(r.typ), sqltype.Pack(t), l.sql, r.sql)
 	return merge(out, l, r)
+}
+
+// literalDigits is the type with which an integer literal takes part in decimal arithmetic: as many digits as it has.
+func literalDigits(e expr, t sqltype.Type) sqltype.Type {
+	n, ok := e.lit.(int64)
+	if !e.hasLit || !ok || t.Kind != sqltype.Int {
+		return t
+	}
+	return sqltype.Type{Kind: sqltype.Int, Precision: uint8(len(strconv.FormatInt(abs64(n), 10)))}
 }
 
 func firstNonNumeric(types ...sqltype.Type) sqltype.Kind {

@@ -51,8 +51,8 @@ func init() {
 	same := func(n int64) int64 { return n }
 	addBuiltins(map[string]*builtinFunction{
 		"abs":     exact(abs64, decimal.Decimal.Abs, math.Abs),
-		"floor":   exact(same, decimal.Decimal.Floor, math.Floor),
-		"ceiling": exact(same, decimal.Decimal.Ceil, math.Ceil),
+		"floor":   wholeNumber(exact(same, decimal.Decimal.Floor, math.Floor)),
+		"ceiling": wholeNumber(exact(same, decimal.Decimal.Ceil, math.Ceil)),
 		"sign": exact(func(n int64) int64 { return int64(decimal.NewFromInt(n).Sign()) },
 			func(d decimal.Decimal) decimal.Decimal { return decimal.NewFromInt(int64(d.Sign())) },
 			func(f float64) float64 { return float64(decimal.NewFromFloat(f).Sign()) }),
@@ -125,6 +125,18 @@ func init() {
 			return n, nil
 		}},
 	})
+}
+
+// wholeNumber is f with a result of scale 0.
+func wholeNumber(f *builtinFunction) *builtinFunction {
+	f.infer = func(types []sqltype.Type, args []expr) sqltype.Type {
+		t := numberLike(types, args)
+		if t.Kind == sqltype.Decimal {
+			t.Scale = 0
+		}
+		return t
+	}
+	return f
 }
 
 func unionType(types []sqltype.Type, _ []expr) sqltype.Type {

@@ -153,6 +153,16 @@ func init() {
 		}),
 		"ident_seed": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Seed }),
 		"ident_incr": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Increment }),
+		"suser_sname": systemFunction(0, 1, sqltype.Sysname, []sqltype.Type{sqltype.VarBinaryOf(85)}, func(s *Session, a []any) any {
+			if len(a) == 0 {
+				return s.login.Name
+			}
+			if sid, ok := a[0].([]byte); ok && len(sid) == 1 && sid[0] == 1 {
+				return "sa"
+			}
+			return nil
+		}),
+		"user_name": systemFunction(0, 1, sqltype.Sysname, number, func(s *Session, a []any) any { return s.userName() }),
 		"scope_identity": systemFunction(0, 0, sqltype.DecimalOf(38, 0), nil, func(s *Session, a []any) any {
 			f := s.frame()
 			if f == nil || f.identity == nil {

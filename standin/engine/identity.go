@@ -79,23 +79,27 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 			return nil, err
 		}
 	}
-	extreme := "max"
-	if c.increment < 0 {
-		extreme = "min"
-	}
-	err := sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
-		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			if stmt.ColumnType(0) != sqlite.TypeInteger {
-				return nil
-			}
-			c.reach(stmt.ColumnInt64(0))
-			return nil
-		}})
-	if err != nil {
+	if err := c.reachTable(t, conn); err != nil {
 		return nil, err
 	}
 	all.counters[t.object.ID] = c
 	return c, nil
+}
+
+// reachTable moves the counter to the outermost value that the table has.
+func (c *identityCounter) reachTable(t *writeTarget, conn *sqlite.Conn) error {
+	extreme := "max"
+	if c.increment < 0 {
+		extreme = "min"
+	}
+	col := t.object.Table.identityColumn()
+	return sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			if stmt.ColumnType(0) == sqlite.TypeInteger {
+				c.reach(stmt.ColumnInt64(0))
+			}
+			return nil
+		}})
 }
 
 // reach moves the counter to a value that is in use.
@@ -171,16 +175,15 @@ func (s *Session) noteIdentity(p *plan, conn *sqlite.Conn) {
 }
 
 func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bool) error {
-	all := s.identities(t.db)
-	if explicit {
-		// The table's values tell how far explicit ones went.
-		delete(all.counters, t.object.ID)
-	}
 	c, err := s.identityCounter(t, conn)
 	if err != nil {
 		return err
 	}
 	if explicit {
+		// The table's values tell how far explicit ones went.
+		if err := c.reachTable(t, conn); err != nil {
+			return err
+		}
 		s.lastIdentity = c.last
 		if f := s.frame(); f != nil {
 			f.identity = c.last

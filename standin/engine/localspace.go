@@ -148,7 +148,11 @@ type foreignUse struct {
 // foreignConn is the connection through which the running statement reads another space.
 func (s *Session) foreignConn(space int32) (*sqlite.Conn, error) {
 	if space == tempSpace {
-		return s.localConn()
+		conn, err := s.localConn()
+		if err == nil {
+			conn.SetInterrupt(s.context().Done())
+		}
+		return conn, err
 	}
 	for _, f := range s.foreignConns {
 		if f.space == space {

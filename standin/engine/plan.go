@@ -257,7 +257,8 @@ func (s *Session) sqliteError(st *connState, err error) error {
 	case strings.Contains(text, "integer overflow"):
 		return sqlerr.New(8115, 2, "expression", "bigint")
 	case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
-		return errCancelled
+		// Not the client's doing: the database changes its role or closes.
+		return sqlerr.New(952, 1, s.db.Name())
 	}
 	return err
 }

@@ -37,6 +37,8 @@ type queryOptions struct {
 	exists bool
 	// assign allows SELECT @x = ....
 	assign bool
+	// types are what the outputs are converted to, for the recursive part of a common table expression.
+	types []sqltype.Type
 }
 
 // query binds a query expression. sc is the new, empty scope whose parent is what the query is in.
@@ -80,6 +82,12 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	b.groupBy(sc, q.GroupByClause, &p)
 	out := b.selectList(sc, q, o)
+	for i, t := range o.types {
+		if i < len(out.outputs) {
+			e := out.outputs[i].expr
+			out.outputs[i].expr = merge(b.convert(e, t, sqltype.Implicit, 0, false), e)
+		}
+	}
 	sc.outputs = out.outputs
 	aggregate := false
 	for _, c := range out.outputs {

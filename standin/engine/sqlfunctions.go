@@ -50,10 +50,10 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		f := s.f
 		err := conn.CreateFunction(s.name, &sqlite.FunctionImpl{
 			NArgs: s.args, Deterministic: s.deterministic, AllowIndirect: true,
-			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+			Scalar: func(ctx sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 				raw, e := f(args)
 				if e != nil {
-					return sqlite.Value{}, st.fail(e)
+					return sqlite.Value{}, st.failIn(ctx, e)
 				}
 				return sqliteValue(raw), nil
 			},
@@ -118,7 +118,7 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 		}
 		values[i] = v
 	}
-	if f := builtins[sig.name]; f != nil {
+	if f := builtins[sig.name]; f != nil && st.inst.registry.functions[sig.name] == nil {
 		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result}, values)
 		if e != nil {
 			return nil, e

@@ -51,6 +51,10 @@ func precisionOf(t Type) (p, s int) {
 	case SmallInt:
 		return 5, 0
 	case Int:
+		// A literal knows how many digits it has.
+		if t.Precision > 0 {
+			return int(t.Precision), 0
+		}
 		return 10, 0
 	case BigInt:
 		return 19, 0

@@ -188,9 +188,10 @@ func formatClock(t time.Time, from Type, layout string) string {
 	if hour == 0 {
 		hour = 12
 	}
-	layout = strings.Replace(layout, "_3", fmt.Sprintf("%2d", hour), 1)
+	layout = strings.Replace(layout, "_3", "\x01", 1)
 	// The fraction goes in last, so that its digits are not taken for layout.
-	return strings.Replace(t.Format(strings.Replace(layout, "%f", "\x00", 1)), "\x00", fraction, 1)
+	text := t.Format(strings.Replace(layout, "%f", "\x00", 1))
+	return strings.NewReplacer("\x00", fraction, "\x01", fmt.Sprintf("%2d", hour)).Replace(text)
 }
 
 var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8,
