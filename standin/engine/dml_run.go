@@ -106,7 +106,6 @@ func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) 
 		if err != nil {
 			return err
 		}
-		conn.SetInterrupt(ctx.Done())
 		_, done, err := s.attach(conn, func() {})
 		if err != nil {
 			return err

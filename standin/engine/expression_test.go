@@ -50,8 +50,7 @@ func TestConditions(t *testing.T) {
 	}{
 		{"'a' = 'A'", true}, {"'a' = 'a  '", true}, {"EXISTS (SELECT 1 FROM (SELECT v COLLATE Latin1_General_BIN2 AS v FROM (VALUES ('a')) x(v)) y WHERE v = 'A')", false}, {"'abc' LIKE 'A%'", true}, {"'abc' LIKE '[a-c]b_'", true}, {"'a%c' LIKE 'a!%c' ESCAPE '!'", true},
 		{"'abc' NOT LIKE '%z%'", true}, {"3 BETWEEN 1 AND 5", true}, {"3 NOT BETWEEN 1 AND 2", true}, {"2 IN (1, 2, 3)", true}, {"'b' IN ('A', 'B')", true}, {"NULL = NULL", false}, {"NOT (1 = 2)", true},
-		{"1 = '1'", true}, {"1.50 = 1.5", true}, {"CAST('2024-01-01' AS date) < '2024-01-02'", true}, {"EXISTS (SELECT 1 FROM sys.databases WHERE name = 'master')", true}, {"10 > ALL (SELECT 1 UNION SELECT 9)", true},
-		{"1 = ANY (SELECT 1 UNION SELECT 9)", true}, {"NULL IS NOT DISTINCT FROM NULL", true}, {"CAST('00000000-0000-0000-0000-000000000001' AS uniqueidentifier) < '01000000-0000-0000-0000-000000000000'", false},
+		{"1 = '1'", true}, {"1.50 = 1.5", true}, {"CAST('2024-01-01' AS date) < '2024-01-02'", true}, {"EXISTS (SELECT 1 FROM sys.databases WHERE name = 'master')", true}, {"NULL IS NOT DISTINCT FROM NULL", true}, {"CAST('00000000-0000-0000-0000-000000000001' AS uniqueidentifier) < '01000000-0000-0000-0000-000000000000'", false},
 		{"N'é' = N'e'", false}, {"2 > 1.999", true}, {"CAST(5 AS float) = 5", true}, {"CAST(1 AS money) = 1", true}, {"0x01 < 0x0200", true}, {"'a' < 'B'", true}, {"'_' < 'a'", true},
 	} {
 		got := c.one("SELECT CASE WHEN "+e.text+" THEN 1 ELSE 0 END") == int64(1)

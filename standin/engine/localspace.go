@@ -20,11 +20,17 @@ type localSpace struct {
 	next    int32
 	inTx    bool
 	version int64
+	// done is what interrupts the connection.
+	done <-chan struct{}
 }
 
 // localConn opens the session's own database when it is first needed.
 func (s *Session) localConn() (*sqlite.Conn, error) {
 	if s.local.conn != nil {
+		if done := s.context().Done(); done != s.local.done {
+			s.local.done = done
+			s.local.conn.SetInterrupt(done)
+		}
 		return s.local.conn, nil
 	}
 	conn, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite, sqlite.OpenMemory)
@@ -36,6 +42,8 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 		return nil, err
 	}
 	s.local.conn = conn
+	s.local.done = s.context().Done()
+	conn.SetInterrupt(s.local.done)
 	if s.local.schema == nil {
 		s.local.schema = emptySchema()
 	}
@@ -51,7 +59,12 @@ func emptySchema() *schema {
 	return s
 }
 
-func (l *localSpace) run(sql string) error { return sqlitex.ExecuteTransient(l.conn, sql, nil) }
+// run executes a statement that nothing may interrupt.
+func (l *localSpace) run(sql string) error {
+	l.conn.SetInterrupt(nil)
+	l.done = nil
+	return sqlitex.ExecuteTransient(l.conn, sql, nil)
+}
 
 func (l *localSpace) begin() {
 	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
@@ -148,11 +161,7 @@ type foreignUse struct {
 // foreignConn is the connection through which the running statement reads another space.
 func (s *Session) foreignConn(space int32) (*sqlite.Conn, error) {
 	if space == tempSpace {
-		conn, err := s.localConn()
-		if err == nil {
-			conn.SetInterrupt(s.context().Done())
-		}
-		return conn, err
+		return s.localConn()
 	}
 	for _, f := range s.foreignConns {
 		if f.space == space {

@@ -116,7 +116,6 @@ func (s *Session) connection(ctx context.Context, space int32) (*sqlite.Conn, fu
 		if err != nil {
 			return nil, nil, err
 		}
-		conn.SetInterrupt(ctx.Done())
 		return s.attach(conn, func() {})
 	}
 	db := s.inst.DatabaseByID(space)
