@@ -168,7 +168,7 @@ func TestAdmission(t *testing.T) {
 		})
 	}
 	for _, file := range []string{"examples/msdn.yaml", "examples/sites.yaml"} {
-		t.Run("accepted: "+file, func(t *testing.T) { accepted(t, hub, cached, file) })
+		t.Run("accepted: "+file, func(t *testing.T) { accepted(t, hub, file) })
 	}
 	t.Run("accepted in any order: samples", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(testenv.Root(), "config", "samples", "*.yaml"))
@@ -177,7 +177,7 @@ func TestAdmission(t *testing.T) {
 		for _, file := range files {
 			if filepath.Base(file) != "kustomization.yaml" {
 				rel, _ := filepath.Rel(testenv.Root(), file)
-				accepted(t, hub, cached, rel)
+				accepted(t, hub, rel)
 			}
 		}
 	})
@@ -206,7 +206,7 @@ func TestAdmission(t *testing.T) {
 }
 
 // accepted applies a file with server-side dry run.
-func accepted(t *testing.T, hub *testenv.APIServer, _ client.Reader, file string) {
+func accepted(t *testing.T, hub *testenv.APIServer, file string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), file))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

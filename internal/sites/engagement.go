@@ -21,13 +21,14 @@ import (
 )
 
 // engagement is one site with one configuration: its goroutine probes, fills the caches, engages the controllers and
-// then beats. health, member and cluster are guarded by the provider's mutex.
+// then beats. health, member, cluster and old are guarded by the provider's mutex.
 type engagement struct {
-	p     *Provider
-	name  v1alpha1.SiteName
-	site  *v1alpha1.Site
-	cfg   *rest.Config
-	print string
+	p    *Provider
+	name v1alpha1.SiteName
+	site *v1alpha1.Site
+	cfg  *rest.Config
+	// basis is the fingerprint of all that it depends on.
+	basis string
 
 	once     sync.Once
 	stopping chan struct{}
@@ -36,10 +37,12 @@ type engagement struct {
 	health  Health
 	member  *Member
 	cluster cluster.Cluster
+	// old is the engagement with the configuration before, which serves until this one is engaged or has failed.
+	old *engagement
 }
 
-func newEngagement(p *Provider, site *v1alpha1.Site, cfg *rest.Config, print string) *engagement {
-	run := &engagement{p: p, name: v1alpha1.SiteName(site.Name), site: site, cfg: cfg, print: print,
+func newEngagement(p *Provider, site *v1alpha1.Site, cfg *rest.Config, basis string) *engagement {
+	run := &engagement{p: p, name: v1alpha1.SiteName(site.Name), site: site, cfg: cfg, basis: basis,
 		stopping: make(chan struct{}), done: make(chan struct{})}
 	run.health.Site = run.name
 	if cfg != nil {
@@ -68,6 +71,7 @@ func fingerprint(site *v1alpha1.Site, cfg *rest.Config, cause error) string {
 // and what comes after must not wait for that.
 func (run *engagement) stop() {
 	run.once.Do(func() { close(run.stopping) })
+	run.dropOld()
 	select {
 	case <-run.done:
 	case <-time.After(2 * time.Second):
@@ -128,6 +132,7 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 	if err := aware.Engage(ctx, multicluster.ClusterName(run.name), cl); err != nil {
 		return fmt.Errorf("starting the watches of site %s: %w", run.name, err)
 	}
+	run.dropOld()
 	run.p.log.Info("engaged", "site", run.name, "namespaces", first.usable, "roundTrip", first.roundTrip.String())
 	run.p.notify(run.name)
 	return run.beat(ctx, probe, first)

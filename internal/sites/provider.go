@@ -179,24 +179,27 @@ func (p *Provider) config(ctx context.Context, site *v1alpha1.Site) (*rest.Confi
 // ensure keeps the engagement of a site when nothing it depends on has changed, and starts a new one else.
 func (p *Provider) ensure(ctx context.Context, aware multicluster.Aware, site *v1alpha1.Site, cfg *rest.Config, cause error) {
 	name := v1alpha1.SiteName(site.Name)
-	print := fingerprint(site, cfg, cause)
+	basis := fingerprint(site, cfg, cause)
 	p.mu.Lock()
 	old := p.runs[name]
-	if old != nil && old.print == print {
+	if old != nil && old.basis == basis {
 		p.mu.Unlock()
 		return
 	}
-	run := newEngagement(p, site.DeepCopy(), cfg, print)
+	run := newEngagement(p, site.DeepCopy(), cfg, basis)
 	if cause != nil {
 		run.health.Cause = cause
 	} else if site.Spec.Lifecycle == v1alpha1.SiteLost {
 		run.health.Cause = ErrSiteLost
 	}
 	p.runs[name] = run
+	replaced := p.handOver(old, run)
 	p.mu.Unlock()
 	if old != nil {
 		p.log.Info("engaging anew: the Site or its kubeconfig changed", "site", name)
-		old.stop()
+	}
+	if replaced != nil {
+		replaced.stop()
 	}
 	if run.health.Cause == nil {
 		go run.loop(ctx, aware)
@@ -206,11 +209,33 @@ func (p *Provider) ensure(ctx context.Context, aware multicluster.Aware, site *v
 	p.notify(name)
 }
 
+// handOver lets the engagement that serves a site go on until run is engaged or has failed: renewed credentials or a new
+// storage class must not make everything at the site unknown for a moment. It returns the engagement to stop, if any.
+// The mutex is held.
+func (p *Provider) handOver(old, run *engagement) *engagement {
+	if old == nil || run.health.Cause != nil {
+		return old
+	}
+	serves := func(e *engagement) bool { return e != nil && e.health.Reachable(time.Now(), p.opts.UnknownAfter) }
+	switch {
+	case serves(old):
+		run.old = old
+		return nil
+	case serves(old.old):
+		// The site changed twice before it was engaged once.
+		run.old, old.old = old.old, nil
+	}
+	return old
+}
+
 // Get returns the cluster of an engaged site.
 func (p *Provider) Get(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	run, ok := p.runs[v1alpha1.SiteName(name)]
+	if ok && run.cluster == nil && run.old != nil {
+		run = run.old
+	}
 	if !ok || run.cluster == nil {
 		return nil, fmt.Errorf("site %s: %w", name, multicluster.ErrClusterNotFound)
 	}
@@ -248,6 +273,9 @@ func (p *Provider) Member(site v1alpha1.SiteName) (*Member, error) {
 	if run.health.Cause == ErrSiteLost {
 		return nil, fmt.Errorf("site %s: %w", site, ErrSiteLost)
 	}
+	if run.old != nil && run.old.health.Reachable(time.Now(), p.opts.UnknownAfter) {
+		return run.old.member, nil
+	}
 	if !run.health.Reachable(time.Now(), p.opts.UnknownAfter) {
 		cause := run.health.Cause
 		if cause == nil {
@@ -276,6 +304,11 @@ func (p *Provider) Health(site v1alpha1.SiteName) (Health, bool) {
 	run, ok := p.runs[site]
 	if !ok {
 		return Health{}, false
+	}
+	if run.old != nil {
+		h := run.old.health
+		h.CredentialsExpire = run.health.CredentialsExpire
+		return h, true
 	}
 	return run.health, true
 }

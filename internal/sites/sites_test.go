@@ -216,6 +216,7 @@ func TestSites(t *testing.T) {
 		testForeignService(t, f)
 	})
 	t.Run("a site whose pods are reached by node ports", func(t *testing.T) { testNodePort(t, f) })
+	t.Run("a changed Site is never unknown meanwhile", func(t *testing.T) { testHandOver(t, f) })
 	t.Run("two Sites that are one cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy-again", "web")

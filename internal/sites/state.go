@@ -22,6 +22,17 @@ func (run *engagement) engaged(cl cluster.Cluster, first answer) {
 	run.take(first, true)
 }
 
+// dropOld ends the engagement that this one replaces.
+func (run *engagement) dropOld() {
+	run.p.mu.Lock()
+	old := run.old
+	run.old = nil
+	run.p.mu.Unlock()
+	if old != nil {
+		old.stop()
+	}
+}
+
 // disengaged withdraws it.
 func (run *engagement) disengaged() {
 	run.p.mu.Lock()
@@ -56,6 +67,7 @@ func (run *engagement) failed(err error) bool {
 	news := run.health.Cause == nil || run.health.Cause.Error() != err.Error()
 	run.health.Cause = err
 	run.p.mu.Unlock()
+	run.dropOld()
 	if news {
 		run.p.notify(run.name)
 	}

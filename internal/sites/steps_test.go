@@ -199,3 +199,20 @@ func testNodePort(t *testing.T, f *fleet) {
 	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.102.0.6"))
 	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, "5s").Should(MatchError(ContainSubstring("not found")))
 }
+
+// testHandOver changes a Site's spec, which engages it anew, and asks for the member all the time.
+func testHandOver(t *testing.T, f *fleet) {
+	g, ctx := NewWithT(t), t.Context()
+	var s v1alpha1.Site
+	g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+	s.Spec.Region = "elsewhere"
+	g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+	g.Eventually(func() string {
+		member, err := f.provider.Member("quincy")
+		if err != nil {
+			t.Errorf("the site was unknown: %v", err)
+			return "elsewhere"
+		}
+		return member.Site.Spec.Region
+	}, "10s", "1ms").Should(Equal("elsewhere"))
+}
