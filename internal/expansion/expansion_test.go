@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expansion_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/expansion"
+)
+
+func read(t *testing.T, manifest string, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(manifest), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMergeServer(t *testing.T) {
+	g := NewWithT(t)
+	var defaults, server v1alpha1.SQLServerSpec
+	read(t, `
+acceptEULA: true
+image: engine
+storage: {data: {size: 20Gi, storageClassName: fast}, log: {size: 10Gi}}
+startup: {checkpointThrottleMBps: 750, traceFlags: [1204, 1222]}
+mssqlConf: {a.b: "1", c.d: "2"}
+`, &defaults)
+	read(t, `
+site: tukwila
+storage: {data: {size: 40Gi}}
+startup: {traceFlags: [3226]}
+mssqlConf: {c.d: "3"}
+`, &server)
+	before := server.DeepCopy()
+	merged, err := expansion.MergeServer(&defaults, &server)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(merged.AcceptEULA).To(BeTrue())
+	g.Expect(merged.Site).To(BeEquivalentTo("tukwila"))
+	g.Expect(merged.Storage.Data.Size.String()).To(Equal("40Gi"))
+	g.Expect(*merged.Storage.Data.StorageClassName).To(Equal("fast"), "merged field by field")
+	g.Expect(merged.Storage.Log.Size.String()).To(Equal("10Gi"))
+	g.Expect(*merged.Startup.CheckpointThrottleMBps).To(BeEquivalentTo(750))
+	g.Expect(merged.Startup.TraceFlags).To(Equal([]int32{3226}), "a list takes the default's place")
+	g.Expect(merged.MSSQLConf).To(Equal(map[string]string{"a.b": "1", "c.d": "3"}))
+	g.Expect(&server).To(Equal(before))
+
+	var onlyClass v1alpha1.SQLServerSpec
+	read(t, `storage: {log: {storageClassName: slow, size: 0}}`, &onlyClass)
+	merged, err = expansion.MergeServer(&defaults, &onlyClass)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(merged.Storage.Log.Size.String()).To(Equal("10Gi"), "a volume may name its class alone")
+	g.Expect(*merged.Storage.Log.StorageClassName).To(Equal("slow"))
+}
+
+func TestExpandTheExample(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "msdn.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var topology v1alpha1.Topology
+	for _, document := range strings.Split(string(data), "\n---") {
+		if strings.Contains(document, "kind: Topology") {
+			read(t, document, &topology)
+		}
+	}
+	objects, err := expansion.Expand(&topology)
+	g.Expect(err).NotTo(HaveOccurred())
+	var got []string
+	for _, o := range objects.All() {
+		g.Expect(o.GetNamespace()).To(Equal("web"))
+		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelTopology, topology.Name))
+		got = append(got, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName())
+	}
+	g.Expect(got).To(Equal([]string{"SQLServer tukpub", "SQLServer quisec", "SQLServer dubcfg", "SQLServer dist", "SQLServer dubsub",
+		"AvailabilityGroup content", "Distributor main", "Publication articles", "Subscription dublin"}))
+	objects.Servers[0].Spec.Storage.Data.Size.Neg()
+	g.Expect(topology.Spec.ServerDefaults.Storage.Data.Size.Sign()).To(Equal(1), "objects share nothing with the Topology")
+}
