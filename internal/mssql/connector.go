@@ -34,6 +34,8 @@ const (
 	dialTimeout = 5 * time.Second
 	// poolSize is connections per pool. The operator sends statements of one server one after another.
 	poolSize = 4
+	// idleConnections are kept open per pool.
+	idleConnections = 2
 	// idleTime after which an unused connection is closed.
 	idleTime = time.Minute
 	// connectionLife after which a connection is replaced, so that renewed certificates are met.
@@ -165,7 +167,7 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	connector.Dialer = hostDialer{dial: c.options.Dial, host: config.Host}
 	handle := sql.OpenDB(boundedConnector{connector})
 	handle.SetMaxOpenConns(poolSize)
-	handle.SetMaxIdleConns(2)
+	handle.SetMaxIdleConns(idleConnections)
 	handle.SetConnMaxIdleTime(idleTime)
 	handle.SetConnMaxLifetime(connectionLife)
 	return &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}

@@ -134,6 +134,16 @@ func TestConnector(t *testing.T) {
 		g.Eventually(func() bool { return mssql.Is(db.Exec(t.Context(), tsql.Alive()), mssql.Unreachable) }).Should(BeTrue())
 		e.Launch(t)
 		g.Expect(db.Exec(t.Context(), tsql.Alive())).To(Succeed())
+
+		// What only reads is asked again: nobody hears of a restart in between.
+		e.Kill(t)
+		e.Launch(t)
+		name := ""
+		g.Expect(db.Query(t.Context(), tsql.Alive(), func(r mssql.Row) error { return r.Scan(&name) })).To(Succeed())
+		g.Expect(strings.ToLower(name)).To(Equal("tukpub-0"))
+		e.Kill(t)
+		e.Launch(t)
+		g.Expect(db.Ping(t.Context())).To(Succeed())
 	})
 
 	t.Run("a frozen engine is unknown, not failed, within the deadline", func(t *testing.T) {

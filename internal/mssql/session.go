@@ -48,6 +48,7 @@ func (d *DB) Exec(ctx context.Context, s tsql.Statement) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	err := d.borrow(ctx, func(conn *sql.Conn) error { return exec(ctx, conn, s) })
+	d.broken(ctx, err)
 	return d.explain(doing(s), err)
 }
 
@@ -55,7 +56,13 @@ func (d *DB) Exec(ctx context.Context, s tsql.Statement) error {
 func (d *DB) Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	err := d.borrow(ctx, func(conn *sql.Conn) error { return query(ctx, conn, s, scan) })
+	rows := 0
+	counted := func(r Row) error { rows++; return scan(r) }
+	ask := func(conn *sql.Conn) error { return query(ctx, conn, s, counted) }
+	err := d.borrow(ctx, ask)
+	if rows == 0 && s.Repeatable() && d.broken(ctx, err) {
+		err = d.borrow(ctx, ask)
+	}
 	return d.explain(doing(s), err)
 }
 
@@ -76,10 +83,25 @@ func (d *DB) Session(ctx context.Context, f func(*Session) error) error {
 func (d *DB) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	err := d.borrow(ctx, func(conn *sql.Conn) error {
+	ask := func(conn *sql.Conn) error {
 		return within(ctx, conn, func() error { return conn.PingContext(ctx) })
-	})
+	}
+	err := d.borrow(ctx, ask)
+	if d.broken(ctx, err) {
+		err = d.borrow(ctx, ask)
+	}
 	return d.explain("log in as "+d.login, err)
+}
+
+// broken tells that a connection was lost while time remains. Its neighbours in the pool were made to the same process
+// and are closed: an engine that restarted would otherwise fail one statement for each of them.
+func (d *DB) broken(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || classify(err) != Unknown {
+		return false
+	}
+	d.handle.SetMaxIdleConns(0)
+	d.handle.SetMaxIdleConns(idleConnections)
+	return true
 }
 
 func (d *DB) explain(doing string, err error) error {

@@ -81,3 +81,13 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		g.Expect(s.Redacted()).To(ContainSubstring("PASSWORD = N'***'"))
 	}
 }
+
+func TestRepeatable(t *testing.T) {
+	g := NewWithT(t)
+	for _, s := range []tsql.Statement{tsql.Alive(), tsql.Instance(), tsql.ServerLogins(), tsql.TempDBFiles()} {
+		g.Expect(s.Repeatable()).To(BeTrue(), s.Text)
+	}
+	for _, text := range []string{"SELECT 1 INTO t", "UPDATE t SET a = 1", "SELECT 1; DELETE t", "SELECT 1\nDELETE t", "SELECT 1\nexec p", "SELECT NEXT VALUE FOR s", "EXEC p"} {
+		g.Expect(tsql.Statement{Text: text}.Repeatable()).To(BeFalse(), text)
+	}
+}

@@ -6,6 +6,7 @@ package tsql
 
 import (
 	"database/sql"
+	"regexp"
 	"strings"
 )
 
@@ -53,6 +54,16 @@ func (s Statement) SecretArgument(name string) bool { return s.secretArgs[name] 
 func (s Statement) Because(reason string) Statement {
 	s.Reason = reason
 	return s
+}
+
+// changing are words by which a batch may do more than read. A column of such a name only costs the repetition.
+var changing = regexp.MustCompile(`(?i)\b(INTO|NEXT|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|EXEC|EXECUTE|ALTER|CREATE|DROP|GRANT|REVOKE|DENY|BACKUP|RESTORE|SET|DECLARE|WAITFOR|KILL|SHUTDOWN|RECONFIGURE|DBCC)\b`)
+
+// Repeatable tells that the statement only reads, so that it may be sent again when a connection broke and nobody knows
+// whether it was executed.
+func (s Statement) Repeatable() bool {
+	text := strings.TrimSpace(s.Text)
+	return len(text) > 6 && strings.EqualFold(text[:6], "SELECT") && !changing.MatchString(text)
 }
 
 // Text makes a statement of text alone. The text must be a constant or made by this package.
