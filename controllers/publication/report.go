@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"context"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/replication"
+)
+
+// report writes the status from the observation and what was done, and records events of what changed.
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+	outcome := p.Outcome
+	if failed != nil {
+		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
+	}
+	status := describe(d, o)
+	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, outcome)
+	if err := replication.WriteStatus(ctx, r.hub, d.Publication, "Publication", &d.Publication.Status, &status); err != nil {
+		return err
+	}
+	conditions.Emit(r.events, d.Publication, changes)
+	return nil
+}
+
+// describe makes the status of what was observed.
+func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
+	s := *d.Publication.Status.DeepCopy()
+	known := o.DatabaseErr == nil && o.Database.Tables != nil
+	s.Articles = nil
+	for _, a := range d.Publication.Spec.Articles {
+		state := stateUnknown
+		if known {
+			state = articleState(a, o.Database)
+		}
+		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
+	}
+	if o.AtErr != nil || o.At.Original == "" {
+		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {
+			if agent != nil {
+				agent.State = stateUnknown
+			}
+		}
+		return s
+	}
+	s.LogReader = replication.AgentStatus(o.At.LogReader, o.LogReaderJob)
+	s.Snapshot = replication.AgentStatus(o.At.Snapshot, o.SnapshotJob)
+	if o.At.LastSnapshot != "" {
+		s.SnapshotFolder = d.System.WorkingDirectory
+	}
+	return s
+}

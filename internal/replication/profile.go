@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Profile reads an AgentProfile; nil without a name. missing says that it does not exist (yet).
+func Profile(ctx context.Context, reader client.Reader, namespace string, name v1alpha1.ObjectName) (spec *v1alpha1.AgentProfileSpec, missing string, err error) {
+	if name == "" {
+		return nil, "", nil
+	}
+	var profile v1alpha1.AgentProfile
+	err = reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &profile)
+	if apierrors.IsNotFound(err) {
+		return nil, "AgentProfile " + string(name), nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read AgentProfile %s/%s: %w", namespace, name, err)
+	}
+	return &profile.Spec, "", nil
+}
+
+// longestMessage is what an AgentStatus has room for.
+const longestMessage = 4096
+
+// AgentStatus is an agent as status has it. A job that does not run says more than the last history row.
+func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
+	if agent == nil {
+		return nil
+	}
+	s := &v1alpha1.AgentStatus{Name: agent.Name, State: agent.Status.String(), Message: agent.Message}
+	if len(s.Message) > longestMessage {
+		s.Message = s.Message[:longestMessage]
+	}
+	if !agent.Time.IsZero() {
+		at := metav1.NewTime(agent.Time).Rfc3339Copy()
+		s.Time = &at
+	}
+	running := agent.Status == mssql.RunStarted || agent.Status == mssql.RunInProgress || agent.Status == mssql.RunIdle
+	if job != nil && !job.Running && running {
+		s.State = mssql.RunSucceeded.String()
+	}
+	return s
+}
