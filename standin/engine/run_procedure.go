@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/catalog"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -21,8 +22,10 @@ func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, 
 	if p.NoTransaction && s.count > 0 {
 		return 1, sqlerr.New(15002, 1, p.Name)
 	}
-	if err := s.require(ctx, Permission{Name: "EXECUTE", Database: db, Schema: p.Schema, Object: p.Name}); err != nil {
-		return 1, err
+	if !p.public() {
+		if err := s.require(ctx, Permission{Name: "EXECUTE", Database: db, Schema: p.Schema, Object: p.Name}); err != nil {
+			return 1, err
+		}
 	}
 	f := &frame{variables: map[string]*variable{}, procedure: p.Name, depth: s.nest}
 	before, line := s.db, s.line
@@ -46,6 +49,13 @@ func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, 
 		v.value = out
 	}
 	return c.status, nil
+}
+
+// public tells whether everybody may execute the procedure: its page says so, or it has none in the catalog, as
+// sp_executesql, which public may execute.
+func (p *Procedure) public() bool {
+	info, ok := catalog.Procedure(p.Name)
+	return !ok || strings.Contains(info.Permission, "public") || strings.Contains(info.Permission, "any user")
 }
 
 // valueType is the type of an output value: the parameter's, or the Go value's own when a procedure set another.
