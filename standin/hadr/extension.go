@@ -84,6 +84,9 @@ func (e *Extension) start(ctx context.Context) error {
 	e.mu.Lock()
 	e.manager = m
 	e.mu.Unlock()
+	if err := e.dropStaleMembership(ctx); err != nil {
+		return err
+	}
 	e.security.SetAvailabilityGroups(func(name string) (int32, bool) {
 		g := m.Group(name)
 		if g == nil {
@@ -93,6 +96,29 @@ func (e *Extension) start(ctx context.Context) error {
 	})
 	e.security.OnEndpointChange(func() { e.listen(context.Background()) })
 	e.listen(ctx)
+	return nil
+}
+
+// dropStaleMembership frees databases that master believes to be in a group that this server does not know: CREATE or
+// DROP AVAILABILITY GROUP was cut short.
+func (e *Extension) dropStaleMembership(ctx context.Context) error {
+	for _, db := range e.inst.Databases() {
+		if db.Info().GroupDatabaseID == uuid.Nil || e.replicas().GroupOf(db.Name()) != nil {
+			continue
+		}
+		if err := (host{e}).Member(ctx, db.Name(), uuid.Nil, uuid.Nil); err != nil {
+			return err
+		}
+		// A copy that took log of a primary cannot go on by itself.
+		if st := db.Storage(); st != nil && st.Mode() == storage.Redo {
+			if err := st.SetMode(ctx, storage.Restoring, nil); err != nil {
+				return err
+			}
+			if err := (host{e}).Restoring(ctx, db.Name(), true); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

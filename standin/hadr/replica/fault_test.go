@@ -79,8 +79,11 @@ func TestFaultsLoseNothing(t *testing.T) {
 		for _, s := range c.servers {
 			for range 2 {
 				wait.Go(func() {
+					pace := time.NewTicker(2 * time.Millisecond)
+					defer pace.Stop()
 					for ctx.Err() == nil {
 						l.write(ctx, s)
+						<-pace.C
 					}
 				})
 			}

@@ -51,6 +51,8 @@ type remote struct {
 	secondaryStatus
 	// streaming is set while log is being sent.
 	streaming bool
+	// streamEnded is when that ended last.
+	streamEnded time.Time
 	// gating: commits already wait for it, from gateAt on, although it is not called synchronized yet.
 	gating   bool
 	gateAt   storage.LSN
@@ -298,7 +300,8 @@ func (l *leadership) shouldBeSynchronizedLocked(r *group.Replica, database uuid.
 		}
 		return false
 	case was:
-		return true
+		// A replica that is there but takes no log (it was taken offline, or follows no more) is lost, too.
+		return rem.streaming || (p.reply.Follows && time.Since(rem.streamEnded) < lossGrace)
 	default:
 		return rem.gating && rem.streaming && !rem.Hardened.Less(rem.gateAt)
 	}

@@ -4,6 +4,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -265,7 +266,28 @@ func (g *Group) reconcileDatabases(l *leadership) {
 			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
 		}
 	}
+	for i := range c.Databases {
+		if err := g.adopt(l, &c.Databases[i]); err != nil {
+			g.host.Log().Error("availability group: a database could not be added on the primary", "group", g.Name(), "database", c.Databases[i].Name, "error", err)
+		}
+	}
 	g.releaseHolds(c)
+}
+
+// adopt completes ADD DATABASE where the statement was cut short after its commit.
+func (g *Group) adopt(l *leadership, d *group.Database) error {
+	g.mu.Lock()
+	known := g.st.Databases[d.ID] != nil
+	g.mu.Unlock()
+	db := g.host.Database(d.Name)
+	if known || db == nil || db.Identity().Family != d.Family {
+		return nil
+	}
+	if err := g.update(func(s *durable) { s.Databases[d.ID] = &localCopy{Name: d.Name, Joined: true} }); err != nil {
+		return err
+	}
+	g.attach(d.ID, d.Name)
+	return errors.Join(g.holdForAll(l, d.ID, db), g.host.Member(l.ctx, d.Name, g.Self(), d.ID))
 }
 
 // releaseHolds lets go of log that was kept for replicas that are gone.

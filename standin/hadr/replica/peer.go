@@ -157,12 +157,22 @@ func (p *peer) noteLoss(err error) {
 	}
 	for key, r := range p.l.remotes {
 		if key.replica == p.id {
-			r.streaming = false
+			r.endStream()
 		}
 	}
 	g.broadcastLocked()
 	g.mu.Unlock()
-	// The loss is acted on when the grace is over.
+	g.wakeAfterGrace()
+}
+
+func (r *remote) endStream() {
+	if r.streaming {
+		r.streaming, r.streamEnded = false, time.Now()
+	}
+}
+
+// wakeAfterGrace has a loss acted on when the grace is over.
+func (g *Group) wakeAfterGrace() {
 	time.AfterFunc(lossGrace+50*time.Millisecond, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -342,10 +352,10 @@ func (p *peer) startWorkers(reply controlReply) {
 			err := p.work(ctx, id)
 			g.mu.Lock()
 			delete(p.workers, id)
-			rem := l.remoteLocked(p.id, id)
-			rem.streaming = false
+			l.remoteLocked(p.id, id).endStream()
 			g.broadcastLocked()
 			g.mu.Unlock()
+			g.wakeAfterGrace()
 			if err != nil && ctx.Err() == nil {
 				g.host.Log().Warn("availability group: data movement to a secondary ended", "group", g.Name(), "database", id, "replica", p.id, "error", err)
 			}

@@ -353,6 +353,20 @@ func TestALostSecondaryIsGivenUpByConfigurationCommit(t *testing.T) {
 	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[1].Database("app")) }).Should(Equal(int64(4)))
 }
 
+func TestASecondaryTakenOfflineIsGivenUp(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Synchronous, nil)
+	c.synchronized(0, 1, 2)
+	g.Expect(c.group(1).Offline(t.Context())).To(Succeed())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	g.Expect(insert(ctx, c.servers[0].Database("app"), 10)).To(Succeed())
+	g.Expect(c.group(0).Configuration().SynchronizedAt(c.group(1).Self())).To(BeFalse())
+	g.Expect(c.group(1).BecomeSecondary(t.Context())).To(Succeed())
+	c.synchronized(0, 1)
+}
+
 func TestAnIsolatedPrimaryBlocks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -311,7 +311,7 @@ func (g *Group) admitSeed(h hello) *seedReply {
 		return refuse(seedDenied, 19506, "the availability group has no CREATE ANY DATABASE permission on this server")
 	case cs.seeding:
 		return refuse(seedInternal, 0, "the database is being seeded already")
-	case !h.Seed.Reseed && g.host.Exists(h.Seed.Name):
+	case !h.Seed.Reseed && g.host.Exists(h.Seed.Name) && (g.st.Databases[h.Database] == nil || g.st.Databases[h.Database].Joined):
 		return refuse(seedExists, 1801, "a database of that name exists")
 	}
 	for _, path := range []string{h.Seed.Files.Data, h.Seed.Files.Log} {
@@ -319,8 +319,12 @@ func (g *Group) admitSeed(h hello) *seedReply {
 			return refuse(seedSQLError, 5133, "there is no folder %s", filepath.Dir(path))
 		}
 	}
+	// From here on what the operation leaves behind, should the process end, is known to be the group's own.
+	err := g.updateLocked(func(d *durable) { d.Databases[h.Database] = &localCopy{Name: h.Seed.Name} })
+	if err != nil {
+		return refuse(seedInternal, 0, "%v", err)
+	}
 	cs.seeding = true
-	g.broadcastLocked()
 	return nil
 }
 
@@ -331,8 +335,7 @@ func (g *Group) endSeed(id uuid.UUID) {
 	g.broadcastLocked()
 }
 
-// takeSeed receives the copy and joins it. The database is registered before its storage is there: an interrupted
-// seeding leaves a database that is RESTORING, and the next attempt replaces it.
+// takeSeed receives the copy and joins it. An interrupted one is begun again.
 func (g *Group) takeSeed(ctx context.Context, conn *endpoint.Conn, h hello, op *Seeding) *seedReply {
 	in, err := storage.OpenBackup(&seedReader{conn: conn, note: func(n int) {
 		g.m.changeSeeding(op, func(s *Seeding) { s.Streaming = true; s.Transferred += int64(n) })
@@ -356,14 +359,13 @@ func (g *Group) takeSeed(ctx context.Context, conn *endpoint.Conn, h hello, op *
 		return &seedReply{Failure: seedStream, Message: strings.TrimSpace(err.Error())}
 	}
 	g.attach(h.Database, h.Seed.Name)
-	err = g.update(func(d *durable) { d.Databases[h.Database] = &localCopy{Name: h.Seed.Name, Joined: true} })
+	err = g.update(func(d *durable) { d.Databases[h.Database].Joined = true })
 	if err == nil {
 		err = g.host.Member(ctx, h.Seed.Name, g.Self(), h.Database)
 	}
 	if err != nil {
 		return &seedReply{Failure: seedInternal, Message: err.Error()}
 	}
-	g.attach(h.Database, h.Seed.Name)
 	return nil
 }
 
