@@ -5,6 +5,7 @@ package contract_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -145,13 +146,20 @@ func TestAGFailover(t *testing.T) {
 	ctx := t.Context()
 	c.synchronized(0, 1)
 	g.Expect(c.insert(ctx, 0, 1)).To(Succeed())
+	mustExec(t, c.admins[0], "CREATE TABLE app.dbo.n (id int IDENTITY PRIMARY KEY, v nvarchar(10) NOT NULL UNIQUE)")
+	mustExec(t, c.admins[0], "INSERT INTO app.dbo.n (v) VALUES (N'a1'), (N'a2')")
+	g.Eventually(func() any { rows, _ := tryQuery(c.admins[1], "SELECT v FROM app.dbo.n ORDER BY id"); return rows }, "5s").
+		Should(Equal([][]any{{"a1"}, {"a2"}}), "a table that was made after seeding")
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	g.Expect(c.role(0)()).To(Equal("RESOLVING"))
 	c.promote(1)
 	g.Expect(c.insert(ctx, 1, 2)).To(Succeed())
+	mustExec(t, c.admins[1], "UPDATE app.dbo.n SET v = v + N'x'; INSERT INTO app.dbo.n (v) VALUES (N'b1')")
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 	c.synchronized(1, 0)
 	g.Eventually(c.ids(0), "5s").Should(Equal([]int64{1, 2}))
+	g.Eventually(func() any { rows, _ := tryQuery(c.admins[0], "SELECT v FROM app.dbo.n ORDER BY id"); return rows }, "5s").
+		Should(Equal([][]any{{"a1x"}, {"a2x"}, {"b1"}}))
 
 	c.servers[0].kill()
 	g.Expect(c.insert(ctx, 1, 3)).To(Succeed())
@@ -170,6 +178,52 @@ func TestAGFailover(t *testing.T) {
 	mustExec(t, c.admins[1], "ALTER DATABASE [app] SET HADR RESUME")
 	c.synchronized(0, 1)
 	g.Eventually(c.ids(1), "5s").Should(Equal([]int64{1, 2, 4}))
+}
+
+// TestAGKilledDuringSetUp: a server may end during CREATE AVAILABILITY GROUP, JOIN and seeding; what is done again
+// comes to the same end.
+func TestAGKilledDuringSetUp(t *testing.T) {
+	g := NewWithT(t)
+	c := newAGServers(t)
+	c.agDatabase(0, "app")
+	mustExec(t, c.admins[0], "CREATE TABLE app.dbo.big (id int NOT NULL PRIMARY KEY, v varchar(8000) NOT NULL)")
+	for i := range 20 {
+		mustExec(t, c.admins[0], "INSERT INTO app.dbo.big SELECT @p1 * 100 + n.i, REPLICATE('x', 8000) FROM (SELECT TOP 100 ROW_NUMBER() OVER (ORDER BY object_id) AS i FROM sys.all_columns) AS n", i)
+	}
+	create := "CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = 60) FOR DATABASE [app] REPLICA ON " +
+		c.replica(0, "SYNCHRONOUS_COMMIT") + ", " + c.replica(1, "SYNCHRONOUS_COMMIT") + ", " + c.replica(2, "CONFIGURATION_ONLY")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.admins[0].ExecContext(context.Background(), create)
+		ended <- err
+	}()
+	time.AfterFunc(time.Duration(rand.IntN(20))*time.Millisecond, c.servers[0].kill)
+	<-ended
+	<-c.servers[0].exited
+	c.restart(0)
+	if query(t, c.admins[0], "SELECT COUNT(*) FROM sys.availability_groups")[0][0] == int64(0) {
+		g.Expect(value(t, c.admins[0], "SELECT COUNT(*) FROM sys.databases WHERE group_database_id IS NOT NULL")).To(Equal(int64(0)))
+		mustExec(t, c.admins[0], create)
+	} else {
+		c.promote(0)
+	}
+	for n := 1; n < 3; n++ {
+		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
+	}
+	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] GRANT CREATE ANY DATABASE")
+	for range 3 {
+		// Seeding begins within a second; it is cut somewhere.
+		g.Eventually(func() int { return len(query(t, c.admins[1], "SELECT 1 FROM sys.dm_hadr_automatic_seeding")) }, "10s", "1ms").ShouldNot(BeZero())
+		c.servers[1].kill()
+		c.restart(1)
+		if s, _ := c.state(0, 1)(); s == "SYNCHRONIZED" {
+			break
+		}
+	}
+	c.synchronized(0, 1)
+	g.Expect(c.insert(t.Context(), 0, 1)).To(Succeed())
+	g.Eventually(c.ids(1), "5s").Should(Equal([]int64{1}))
+	g.Expect(value(t, c.admins[1], "SELECT COUNT(*) FROM app.dbo.big")).To(Equal(int64(2000)))
 }
 
 // TestAGPreconditions are the refusals of CREATE AVAILABILITY GROUP.
