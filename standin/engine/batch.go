@@ -130,6 +130,10 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 		variables = map[string]*variable{}
 	}
 	f := &frame{variables: variables, batch: batch, depth: s.nest}
+	if s.nest == 0 {
+		// The batches of a client are one scope to SCOPE_IDENTITY.
+		f.identity = s.outerIdentity
+	}
 	s.frames = append(s.frames, f)
 	s.nest++
 	if s.settings.noExec || s.settings.parseOnly {
@@ -154,6 +158,9 @@ func (s *Session) popFrame() {
 	f := s.frames[len(s.frames)-1]
 	s.frames = s.frames[:len(s.frames)-1]
 	s.nest--
+	if s.nest == 0 {
+		s.outerIdentity = f.identity
+	}
 	s.dropLocals(f)
 }
 
@@ -300,7 +307,7 @@ func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
 	s.sessionKeys = map[string]sessionValue{}
 	s.login, s.user = s.original, nil
 	s.releaseSessionLocks()
-	s.rowCount, s.lastError, s.lastIdentity, s.errors = 0, 0, nil, nil
+	s.rowCount, s.lastError, s.lastIdentity, s.outerIdentity, s.errors = 0, 0, nil, nil, nil
 	if !keepTransaction {
 		s.closeLocal()
 	}

@@ -35,6 +35,8 @@ type binder struct {
 	depth int
 	// locks is set when a table hint asks for locks, volatile when the plan must not be kept.
 	locks, volatile bool
+	// permissions were asked for, and are asked for again when the plan is used again.
+	permissions []Permission
 }
 
 type bindError struct{ err *sqlerr.Error }

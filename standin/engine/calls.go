@@ -43,7 +43,17 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	case "update", "columns_updated", "grouping", "grouping_id":
 		b.refuse("The function " + strings.ToUpper(name))
 	}
-	e := b.builtin(name, b.scalars(sc, n.Parameters))
+	args := []expr{}
+	for _, p := range n.Parameters {
+		if isStar(p) && (name == "checksum" || name == "binary_checksum") {
+			for _, o := range b.star(sc, nil, false) {
+				args = append(args, o.expr)
+			}
+			continue
+		}
+		args = append(args, b.scalar(sc, p))
+	}
+	e := b.builtin(name, args)
 	if n.Collation != nil {
 		e = b.collateClause(e, n.Collation.Value)
 	}

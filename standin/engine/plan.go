@@ -32,11 +32,13 @@ type plan struct {
 	value    any
 	locks    bool
 	dml      *dmlPlan
+	// permissions are asked for again at each execution.
+	permissions []Permission
 }
 
 // plan turns what the binder has gathered into a plan.
 func (b *binder) plan(sql string) *plan {
-	p := &plan{sql: b.withClause() + sql, params: b.params, needs: b.needs, home: b.home, versions: map[int32]int64{}, locks: b.locks}
+	p := &plan{sql: b.withClause() + sql, params: b.params, needs: b.needs, home: b.home, versions: map[int32]int64{}, locks: b.locks, permissions: b.permissions}
 	for space, sch := range b.spaces {
 		p.versions[space] = sch.version
 	}
@@ -69,6 +71,11 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 				return nil, err
 			}
 			if current {
+				for _, x := range p.permissions {
+					if err := s.require(ctx, x); err != nil {
+						return nil, err
+					}
+				}
 				return p, nil
 			}
 		}

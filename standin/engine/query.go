@@ -114,8 +114,25 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	out.oneRow = aggregate && !p.grouped || p.limit == "1" || p.from == ""
 	out.limited = p.limit != ""
+	if q.TopRowFilter != nil && q.TopRowFilter.WithTies {
+		out.oneRow = false
+		out.sql = p.withTies(out.outputs)
+		return out
+	}
 	out.sql = p.text(out.outputs, aggregate && !p.grouped)
 	return out
+}
+
+// withTies is the query with all rows that rank among the first ones.
+func (p *selectParts) withTies(outputs []output) string {
+	inner, names := *p, make([]string, len(outputs))
+	inner.limit, inner.order = "", ""
+	ranked := append(append([]output(nil), outputs...), output{expr: expr{sql: "rank() OVER (ORDER BY " + p.order + ")"}})
+	for i := range outputs {
+		names[i] = columnName(int32(i + 1))
+	}
+	last := columnName(int32(len(ranked)))
+	return "SELECT " + strings.Join(names, ", ") + " FROM (" + inner.text(ranked, false) + ") WHERE " + last + " <= " + p.limit + " ORDER BY " + last
 }
 
 func (p *selectParts) text(outputs []output, oneGroup bool) string {
@@ -291,8 +308,11 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 
 func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectParts, out *boundQuery) {
 	if t := q.TopRowFilter; t != nil {
-		if t.WithTies {
-			b.refuse("TOP ... WITH TIES")
+		if t.WithTies && (q.OrderByClause == nil || t.Percent || p.distinct || p.grouped) {
+			if q.OrderByClause == nil {
+				b.fail(1062)
+			}
+			b.refuse("TOP ... PERCENT WITH TIES, and WITH TIES together with DISTINCT or GROUP BY")
 		}
 		e := b.topCount(sc, t.Expression, t.Percent)
 		p.limit = e.sql

@@ -151,6 +151,7 @@ func (b *binder) require(permission string, space int32, sch *schema, obj *Objec
 		return
 	}
 	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.schemaName(obj), Object: obj.Name, ObjectID: obj.ID}
+	b.permissions = append(b.permissions, p)
 	if err := b.s.require(b.ctx, p); err != nil {
 		panic(bindError{asError(err)})
 	}

@@ -55,10 +55,12 @@ type sessionState struct {
 	rowCount     int64
 	lastError    int32
 	lastIdentity any
-	errors       []*sqlerr.Error // what CATCH blocks that are running have caught
-	tryDepth     int
-	nest         int
-	broken       error
+	// outerIdentity is SCOPE_IDENTITY() of the batches that the client itself sends.
+	outerIdentity any
+	errors        []*sqlerr.Error // what CATCH blocks that are running have caught
+	tryDepth      int
+	nest          int
+	broken        error
 
 	batches      batchCache
 	plans        planCache
@@ -319,6 +321,9 @@ func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
 		return b, nil
 	}
 	b, err := syntax.Parse(text)
+	if err == nil {
+		err = duplicateVariable(b)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -360,4 +365,55 @@ func (c *planCache) put(k planKey, p *plan) {
 
 func describe(node any) string {
 	return strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast."), "Statement"))
+}
+
+// duplicateVariable is 134 for a batch that declares a variable twice.
+func duplicateVariable(b *syntax.Batch) *sqlerr.Error {
+	seen := map[string]bool{}
+	var walk func(list ...ast.Statement) *sqlerr.Error
+	add := func(name string, node ast.Statement) *sqlerr.Error {
+		if !strings.HasPrefix(name, "@") {
+			name = "@" + name
+		}
+		if seen[lower(name)] {
+			return sqlerr.New(134, 1, name).At(syntax.Line(node))
+		}
+		seen[lower(name)] = true
+		return nil
+	}
+	walk = func(list ...ast.Statement) *sqlerr.Error {
+		for _, st := range list {
+			var err *sqlerr.Error
+			switch n := st.(type) {
+			case *ast.DeclareVariableStatement:
+				for _, d := range n.Declarations {
+					if err == nil {
+						err = add(d.VariableName.Value, st)
+					}
+				}
+			case *ast.DeclareTableVariableStatement:
+				err = add(n.Body.VariableName.Value, st)
+			case *ast.BeginEndBlockStatement:
+				err = walk(listOf(n.StatementList)...)
+			case *ast.IfStatement:
+				err = walk(n.ThenStatement, n.ElseStatement)
+			case *ast.WhileStatement:
+				err = walk(n.Statement)
+			case *ast.TryCatchStatement:
+				if err = walk(listOf(n.TryStatements)...); err == nil {
+					err = walk(listOf(n.CatchStatements)...)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, st := range b.Statements {
+		if err := walk(st.Node); err != nil {
+			return err
+		}
+	}
+	return nil
 }

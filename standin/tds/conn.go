@@ -432,7 +432,9 @@ func (c *conn) withoutHeaders(r *request) (*decoder, error) {
 		if len(data) != 12 {
 			return nil, malformed("a transaction descriptor of %d bytes", len(data))
 		}
-		if told := binary.LittleEndian.Uint64(data); told != 0 && told != c.session.InTransaction() {
+		// A request that resets the session still carries the descriptor of the transaction that the reset ended.
+		reset := r.status&(statusReset|statusResetSkipTran) != 0
+		if told := binary.LittleEndian.Uint64(data); told != 0 && told != c.session.InTransaction() && !reset {
 			return nil, sqlerr.New(3989, 1)
 		}
 	}
