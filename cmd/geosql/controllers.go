@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/controllers/sqlserver"
+	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
 )
@@ -43,6 +44,7 @@ var controllers = []struct {
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
+	{"topology", func(e environment) error { return topology.SetupWithManager(e.Manager) }},
 }
 
 func addControllers(e environment) error {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Observed is what is there: the objects of a Topology's namespace and who may own them.
+type Observed struct {
+	// Objects of the namespace of all kinds that a Topology expands into, its own and others'.
+	Objects map[Key]client.Object
+	// Topologies of the namespace by name, those that are being deleted too.
+	Topologies map[string]bool
+}
+
+// observe reads the cache; a step that makes an object or takes one over looks at the API server itself.
+func (r *Reconciler) observe(ctx context.Context, t *v1alpha1.Topology) (Observed, error) {
+	o := Observed{Objects: map[Key]client.Object{}, Topologies: map[string]bool{}}
+	for _, k := range kinds {
+		list := k.list()
+		if err := r.list(ctx, list, t.Namespace); err != nil {
+			return o, err
+		}
+		items, err := itemsOf(list)
+		if err != nil {
+			return o, err
+		}
+		for _, item := range items {
+			o.Objects[Key{k.name, item.GetName()}] = item
+		}
+	}
+	var topologies v1alpha1.TopologyList
+	if err := r.list(ctx, &topologies, t.Namespace); err != nil {
+		return o, err
+	}
+	for i := range topologies.Items {
+		o.Topologies[topologies.Items[i].Name] = true
+	}
+	return o, nil
+}
+
+func (r *Reconciler) list(ctx context.Context, list client.ObjectList, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/expansion"
+)
+
+// Desired is what a Topology declares.
+type Desired struct {
+	// Topology that declares it.
+	Topology *v1alpha1.Topology
+	// Objects in the order in which they are written.
+	Objects []client.Object
+	// Err says why the manifest cannot be expanded, or is nil.
+	Err error
+}
+
+// Desire expands a Topology; its objects name it as their owner.
+func Desire(t *v1alpha1.Topology) Desired {
+	d := Desired{Topology: t}
+	objects, err := expansion.Expand(t)
+	if err != nil {
+		d.Err = err
+		return d
+	}
+	d.Objects = objects.All()
+	for _, obj := range d.Objects {
+		obj.SetOwnerReferences([]metav1.OwnerReference{ownerReference(t)})
+	}
+	return d
+}
+
+// ownerReference shows whose the object is. It is no controller reference: of those there may be one only, and a
+// Topology that was made anew would meet its predecessor's.
+func ownerReference(t *v1alpha1.Topology) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Topology", Name: t.Name, UID: t.UID, BlockOwnerDeletion: ptr.To(true)}
+}
+
+// Verb is what a step does with an object.
+type Verb string
+
+const (
+	// Create makes an object that is not there.
+	Create Verb = "create"
+	// Change brings an object to what is declared.
+	Change Verb = "change"
+	// Adopt takes an object over that nobody's Topology declares.
+	Adopt Verb = "adopt"
+	// Remove deletes an object; its reclaim policy says what becomes of its data.
+	Remove Verb = "remove"
+)
+
+// Step is one object to be written or deleted.
+type Step struct {
+	Verb Verb
+	Key  Key
+	// Object as it shall be; as it is, for Remove.
+	Object client.Object
+	// Existing is the object as it is, nil for Create.
+	Existing client.Object
+	// Reason in words.
+	Reason string
+}
+
+// Describe is the step in one line.
+func (s Step) Describe() string { return fmt.Sprintf("%s %s: %s", s.Verb, s.Key, s.Reason) }
+
+// Plan is what to do and what is so.
+type Plan struct {
+	// Steps in order; one that fails keeps no other from being carried out.
+	Steps []Step
+	// Members of the topology and those that are leaving it.
+	Members []v1alpha1.MemberStatus
+	// Declared is the number of objects that the manifest has.
+	Declared int
+	// Outcome of the Topology, unless steps fail.
+	Outcome conditions.Outcome
+	// Done is set when a Topology that is being deleted has nothing left to wait for.
+	Done bool
+}
+
+// plan compares the objects that are declared with those that are there.
+func plan(d Desired, o Observed) Plan {
+	var p Plan
+	if d.Err != nil {
+		p.Members = d.Topology.Status.Members
+		p.Outcome = conditions.Stalled(conditions.ReasonManifestInvalid, d.Err.Error())
+		return p
+	}
+	p.Declared = len(d.Objects)
+	declared := map[Key]bool{}
+	for _, obj := range d.Objects {
+		key := keyOf(obj)
+		declared[key] = true
+		existing := o.Objects[key]
+		if conflict := o.conflict(d.Topology, existing); conflict != "" {
+			p.Members = append(p.Members, member(key, metav1.ConditionFalse, conditions.ReasonMemberConflict, conflict))
+			continue
+		}
+		if step := compare(d.Topology, key, obj, existing); step != nil {
+			p.Steps = append(p.Steps, *step)
+		}
+		p.Members = append(p.Members, memberStatus(key, obj, existing))
+	}
+	removals, leaving := planLeaving(d.Topology, o, func(k Key) bool { return !declared[k] })
+	p.Steps = append(p.Steps, removals...)
+	p.Members = append(p.Members, leaving...)
+	p.Outcome = sumUp(p.Members, o, p.Declared)
+	return p
+}
+
+// compare is the step that brings an object to what is declared, or nil.
+func compare(t *v1alpha1.Topology, key Key, desired, existing client.Object) *Step {
+	if existing == nil {
+		return &Step{Verb: Create, Key: key, Object: desired, Reason: "it is declared and does not exist"}
+	}
+	if existing.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	step := Step{Verb: Change, Key: key, Object: desired, Existing: existing}
+	switch {
+	case existing.GetLabels()[v1alpha1.LabelTopology] != t.Name:
+		step.Verb, step.Reason = Adopt, fmt.Sprintf("Topology %s is annotated with %s", t.Name, v1alpha1.AdoptAnnotation)
+	case !sameSpec(desired, existing):
+		step.Reason = "spec." + strings.Join(differences(desired, existing), ", spec.") + " differs from the manifest"
+	case !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == t.UID }):
+		step.Reason = "it does not name its Topology as owner"
+	default:
+		return nil
+	}
+	return &step
+}
+
+// differences are the fields of spec that differ, by name.
+func differences(a, b client.Object) []string {
+	x, _ := specOf(a).(map[string]any)
+	y, _ := specOf(b).(map[string]any)
+	var fields []string
+	for _, m := range []map[string]any{x, y} {
+		for k := range m {
+			if !slices.Contains(fields, k) && !equal(x[k], y[k]) {
+				fields = append(fields, k)
+			}
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// conflict says why an object that exists may not be taken for the Topology's, or is empty.
+func (o Observed) conflict(t *v1alpha1.Topology, existing client.Object) string {
+	if existing == nil {
+		return ""
+	}
+	owner := existing.GetLabels()[v1alpha1.LabelTopology]
+	switch {
+	case owner == t.Name:
+		return ""
+	case owner != "" && o.Topologies[owner]:
+		return fmt.Sprintf("it belongs to Topology %s, which must let go of it first; or use another name", owner)
+	case t.Annotations[v1alpha1.AdoptAnnotation] == "true":
+		return ""
+	}
+	return fmt.Sprintf("it exists and no Topology declares it: use another name, or annotate Topology %s with %s: \"true\" to take it over",
+		t.Name, v1alpha1.AdoptAnnotation)
+}
+
+// planLeaving removes the Topology's objects that go, those that refer to others first: the finalizer of a Publication
+// may need the servers that stand behind it. What is still being deleted is waited for.
+func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]Step, []v1alpha1.MemberStatus) {
+	var keys []Key
+	for key, obj := range o.Objects {
+		if obj.GetLabels()[v1alpha1.LabelTopology] == t.Name && goes(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		if a.Kind != b.Kind {
+			return b.rank() - a.rank()
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	var steps []Step
+	var leaving []v1alpha1.MemberStatus
+	for _, key := range keys {
+		obj := o.Objects[key]
+		leaving = append(leaving, leavingStatus(key, obj))
+		if key.Kind == keys[0].Kind && obj.GetDeletionTimestamp() == nil {
+			steps = append(steps, Step{Verb: Remove, Key: key, Object: obj, Existing: obj,
+				Reason: "the manifest does not have it; its reclaimPolicy says what becomes of data"})
+		}
+	}
+	return steps, leaving
+}
+
+// orphanFinalizer is what `kubectl delete --cascade=orphan` leaves for the garbage collector.
+const orphanFinalizer = metav1.FinalizerOrphanDependents
+
+// planDelete takes a deleted Topology's objects away, or leaves them all where the deletion says so.
+func planDelete(t *v1alpha1.Topology, o Observed) Plan {
+	if slices.Contains(t.Finalizers, orphanFinalizer) {
+		return Plan{Done: true}
+	}
+	steps, leaving := planLeaving(t, o, func(Key) bool { return true })
+	return Plan{Steps: steps, Members: leaving, Done: len(leaving) == 0,
+		Outcome: conditions.InProgress(conditions.ReasonDeleting, "waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete")}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+)
+
+// report writes the status from the plan and what failed of it, and records events of what changed.
+func (r *Reconciler) report(ctx context.Context, t *v1alpha1.Topology, p Plan, failed failures) error {
+	status := t.Status.DeepCopy()
+	var outcome conditions.Outcome
+	status.Members, outcome = withFailures(p, failed)
+	if outcome.Reason != conditions.ReasonManifestInvalid {
+		status.Summary = summary(status.Members, p.Declared)
+	}
+	changes := conditions.Set(&status.StatusBase, t.Generation, outcome)
+	if reflect.DeepEqual(&t.Status, status) {
+		return nil
+	}
+	before := t.DeepCopy()
+	t.Status = *status
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := client.IgnoreNotFound(r.hub.Status().Patch(ctx, t, client.MergeFrom(before))); err != nil {
+		return fmt.Errorf("write the status of Topology %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	conditions.Emit(r.events, t, changes)
+	return nil
+}
+
+// withFailures lays what failed over what the objects say of themselves.
+func withFailures(p Plan, failed failures) ([]v1alpha1.MemberStatus, conditions.Outcome) {
+	members := append([]v1alpha1.MemberStatus(nil), p.Members...)
+	outcome := p.Outcome
+	var refused, others []v1alpha1.MemberStatus
+	for _, f := range failed {
+		status := member(f.key, metav1.ConditionFalse, conditions.ReasonApplyFailed, f.err.Error()+"; it is tried again")
+		if f.refused {
+			status.Reason, status.Message = conditions.ReasonMemberRefused, f.err.Error()
+			refused = append(refused, status)
+		} else {
+			others = append(others, status)
+		}
+		for i := range members {
+			if members[i].Kind == status.Kind && members[i].Name == status.Name {
+				members[i] = status
+			}
+		}
+	}
+	text := fmt.Sprintf("%s. ", summary(members, p.Declared))
+	switch {
+	case len(refused) > 0:
+		outcome = conditions.Stalled(conditions.ReasonMemberRefused, text+explain(refused))
+	case len(others) > 0 && outcome.Progress != conditions.Stuck:
+		outcome = conditions.InProgress(conditions.ReasonApplyFailed, text+explain(others))
+	}
+	return members, outcome
+}
