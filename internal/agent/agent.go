@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -32,8 +33,9 @@ type Agent struct {
 	prober    *prober
 	metrics   *metrics
 
-	mu    sync.Mutex
-	parts []Part
+	mu       sync.Mutex
+	parts    []Part
+	handlers map[string]http.Handler
 }
 
 // New makes a sidecar. Parts are added before Run.
@@ -66,6 +68,16 @@ func (a *Agent) NewConnector(program string) *mssql.Connector {
 		Address: func(mssql.Target) string { return a.options.Engine },
 		Program: program,
 	})
+}
+
+// Handle adds what a part answers over HTTPS. It must be called before Run.
+func (a *Agent) Handle(pattern string, h http.Handler) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.handlers == nil {
+		a.handlers = map[string]http.Handler{}
+	}
+	a.handlers[pattern] = h
 }
 
 // Connector connects to the pod's own engine under the agent's login, for parts.

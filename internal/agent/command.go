@@ -29,6 +29,9 @@ func NewCommand() *cobra.Command {
 			if err := addElection(a, options, log); err != nil {
 				return err
 			}
+			if err := addSnapshots(a, options, log); err != nil {
+				return err
+			}
 			return a.Run(ctx)
 		},
 	}

@@ -79,6 +79,11 @@ func (a *Agent) Handler() http.Handler {
 		}
 	})
 	mux.Handle("GET /metrics", a.metrics.handler())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for pattern, h := range a.handlers {
+		mux.Handle(pattern, h)
+	}
 	return mux
 }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Prefixes of the keys of a subscription in the Secrets of its subscriber and of its distributor.
+const (
+	mirrorPrefix = "mirror."
+	readerPrefix = "reader."
+)
+
+// Mirror tells the sidecar of a subscriber which snapshots it copies from the sidecar of the distributor.
+type Mirror struct {
+	// Subscription that it is for.
+	Subscription string `json:"subscription"`
+	// Source is the distributor's sidecar, host:port; its certificate is verified against CA (PEM) for Host, the
+	// distributor's name.
+	Source string `json:"source"`
+	Host   string `json:"host"`
+	CA     []byte `json:"ca"`
+	// Token is shown to the sidecar of the distributor.
+	Token string `json:"token"`
+	// Folder of the publication below the snapshot folder's "unc", compared without case.
+	Folder string `json:"folder"`
+	// Generation is when the snapshot agent last succeeded, by the distributor's clock, ISO 8601 without a zone; snapshots
+	// that began later may not be whole. Empty while there is none.
+	Generation string `json:"generation"`
+}
+
+// Reader tells the sidecar of a distributor who may read a publication's snapshots.
+type Reader struct {
+	Subscription string `json:"subscription"`
+	Folder       string `json:"folder"`
+	Token        string `json:"token"`
+}
+
+// MirrorKey is the key of a Mirror.
+func MirrorKey(subscription string) string { return mirrorPrefix + subscription }
+
+// ReaderKey is the key of a Reader.
+func ReaderKey(subscription string) string { return readerPrefix + subscription }
+
+// Encode makes the value of the key.
+func (m Mirror) Encode() ([]byte, error) { return encode(m) }
+
+// Encode makes the value of the key.
+func (r Reader) Encode() ([]byte, error) { return encode(r) }
+
+func encode(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode the orders of a mirror: %w", err)
+	}
+	return data, nil
+}
+
+// Mirrors reads all Mirrors of a Secret. What cannot be read is left out and said in the errors.
+func Mirrors(data map[string][]byte) ([]Mirror, []error) { return decode[Mirror](data, mirrorPrefix) }
+
+// Readers reads all Readers of a Secret. What cannot be read is left out and said in the errors.
+func Readers(data map[string][]byte) ([]Reader, []error) { return decode[Reader](data, readerPrefix) }
+
+func decode[T any](data map[string][]byte, prefix string) (all []T, errs []error) {
+	for key, value := range data {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		var one T
+		if err := json.Unmarshal(value, &one); err != nil {
+			// The decoder's message may quote a token.
+			errs = append(errs, fmt.Errorf("key %s is no JSON of the known form", key))
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, errs
+}
