@@ -260,6 +260,12 @@ func TestController(t *testing.T) {
 		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
 		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), &atHub)).To(Succeed())
+		// The object is applied again, as it is in a rebuilt hub.
+		var s v1alpha1.SQLServer
+		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
+		again := client.MergeFrom(s.DeepCopy())
+		s.Labels = map[string]string{"applied": "again"}
+		g.Expect(b.hub.Client.Patch(t.Context(), &s, again)).To(Succeed())
 		g.Eventually(func(g Gomega) {
 			var again corev1.Secret
 			g.Expect(get(t, b.hub.Client, "tukpub-credentials", &again)()).To(Succeed())
