@@ -42,7 +42,7 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 	options := agent.DefaultOptions()
 	options.ServerName, options.Namespace, options.Listen, options.Engine = "tukpub-0", "web", address, e.Address
 	options.TLSDir, options.PasswordFile = e.TLSDir, password
-	options.Interval, options.Timeout = 50*time.Millisecond, 500*time.Millisecond
+	options.Interval, options.Timeout = 50*time.Millisecond, 1500*time.Millisecond
 	options.LoginPause = 300 * time.Millisecond
 	a, err := agent.New(options, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -15,8 +15,12 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// notSynchronized is the engine's refusal of FAILOVER: 41142, the replica is not ready to become primary.
-const notSynchronized = 41142
+const (
+	// notSynchronized is the engine's refusal of FAILOVER: the replica is not ready to become primary.
+	notSynchronized = 41142
+	// alreadyPrimary is its answer when an earlier FAILOVER, which returned before the role changed, has done it.
+	alreadyPrimary = 41122
+)
 
 // sqlEngine is the pod's engine over loopback, as election.Engine.
 type sqlEngine struct {
@@ -141,7 +145,10 @@ func (e *sqlEngine) Failover(ctx context.Context, group string, validity, notAft
 			return nil
 		})
 	})
-	if mssql.HasNumber(err, notSynchronized) {
+	switch {
+	case mssql.HasNumber(err, alreadyPrimary):
+		return nil
+	case mssql.HasNumber(err, notSynchronized):
 		return fmt.Errorf("%w: %w", election.ErrNotSynchronized, err)
 	}
 	return err

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// groupTest is a group with its servers, and pods that connect to them.
+type groupTest struct {
+	t       *testing.T
+	b       *bed.Bed
+	group   *v1alpha1.AvailabilityGroup
+	servers map[string]*v1alpha1.SQLServer // by site
+}
+
+// declareGroup declares three servers, one per site, and a group over them; all goes when the test ends.
+func declareGroup(t *testing.T, b *bed.Bed, name string, third v1alpha1.AvailabilityMode, change func(*v1alpha1.AvailabilityGroup)) *groupTest {
+	t.Helper()
+	gt := &groupTest{t: t, b: b, servers: map[string]*v1alpha1.SQLServer{}}
+	for _, site := range []string{"tukwila", "quincy", "dublin"} {
+		gt.servers[site] = declareServer(t, b, name+site[:1], site, nil)
+	}
+	gt.group = &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.AvailabilityGroupSpec{
+		Replicas: []v1alpha1.Replica{
+			{Server: gt.server("tukwila"), AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: gt.server("quincy"), AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+			{Server: gt.server("dublin"), AvailabilityMode: third},
+		},
+		InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.DatabaseName{"Content"},
+		Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
+		FailoverPolicy: v1alpha1.FailoverAutomatic, ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+	if change != nil {
+		change(gt.group)
+	}
+	t.Cleanup(gt.remove)
+	if err := b.Hub().Client.Create(t.Context(), gt.group); err != nil {
+		t.Fatalf("create AvailabilityGroup %s: %v", name, err)
+	}
+	return gt
+}
+
+func (gt *groupTest) server(site string) v1alpha1.ServerName {
+	return v1alpha1.ServerName(gt.servers[site].Name)
+}
+
+func (gt *groupTest) remove() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if gt.t.Failed() {
+		gt.explain(ctx)
+	}
+	if err := client.IgnoreNotFound(gt.b.Hub().Client.Delete(ctx, gt.group)); err != nil {
+		gt.t.Errorf("delete AvailabilityGroup %s: %v", gt.group.Name, err)
+		return
+	}
+	NewWithT(gt.t).Eventually(func() bool {
+		return apierrors.IsNotFound(gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(gt.group), gt.group))
+	}, 90*time.Second, time.Second).Should(BeTrue(), "AvailabilityGroup %s goes", gt.group.Name)
+	lease := election.NewLease(namespace, gt.group.Name, "", 1)
+	for _, site := range gt.b.Sites {
+		if err := site.Client.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
+			gt.t.Errorf("the group's lease is left at %s: %v", site.Name, err)
+		}
+	}
+}
+
+// explain logs what a failed test wants to know.
+func (gt *groupTest) explain(ctx context.Context) {
+	for site, s := range gt.servers {
+		for _, container := range []string{"agent", "mssql"} {
+			out, _, err := gt.b.Site(site).Kubectl(ctx, "logs", "-n", namespace, s.Name+"-0", "-c", container, "--tail=25")
+			gt.t.Logf("%s of %s at %s (%v):\n%s", container, s.Name, site, err, out)
+		}
+	}
+}
+
+// ready is the group's condition Ready.
+func (gt *groupTest) ready(ctx context.Context) (metav1.Condition, error) {
+	err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(gt.group), gt.group)
+	if c := meta.FindStatusCondition(gt.group.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return *c, err
+	}
+	return metav1.Condition{}, err
+}
+
+// wait waits until the group is ready in a term of at least that number and returns how long it took.
+func (gt *groupTest) wait(what string, term int64, timeout time.Duration) time.Duration {
+	gt.t.Helper()
+	began := time.Now()
+	bed.Wait(gt.t, what, timeout, func(ctx context.Context) (bool, string, error) {
+		c, err := gt.ready(ctx)
+		text := fmt.Sprintf("%s %s, term %d, primary %s: %s", c.Status, c.Reason, gt.group.Status.Term, gt.group.Status.Primary, c.Message)
+		return c.Status == metav1.ConditionTrue && gt.group.Status.Term >= term, text, err
+	})
+	return time.Since(began)
+}
+
+// through connects to the primary by the listener's name from a pod; its certificate is verified.
+func (gt *groupTest) through(shell *bed.Shell) *mssql.DB {
+	gt.t.Helper()
+	c := mssql.NewConnector(mssql.Options{
+		Access:  mssql.SecretAccess{Reader: gt.b.Hub().Client},
+		Dial:    dialFrom(gt.b, shell),
+		Address: func(mssql.Target) string { return gt.group.Name + ":1433" },
+		Program: "e2e through the listener",
+	})
+	gt.t.Cleanup(func() { _ = c.Close() })
+	return open(gt.t, c, gt.servers["tukwila"], credentials.RoleSA, "Content")
+}
+
+// writer inserts numbers one after another until it is stopped, and keeps those that were acknowledged.
+type writer struct {
+	mu     sync.Mutex
+	acked  []int
+	last   time.Time
+	errors []string
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+func startWriter(t *testing.T, db *mssql.DB, from int) *writer {
+	ctx, stop := context.WithCancel(context.Background())
+	w := &writer{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for id := from; ctx.Err() == nil; id++ {
+			bounded, cancel := context.WithTimeout(ctx, 4*time.Second)
+			err := db.Exec(bounded, tsql.Statement{Text: fmt.Sprintf("INSERT dbo.Acked VALUES (%d, N'written by the test')", id)})
+			cancel()
+			w.mu.Lock()
+			if err == nil {
+				w.acked, w.last = append(w.acked, id), time.Now()
+			} else if text := err.Error(); len(w.errors) == 0 || w.errors[len(w.errors)-1] != text {
+				w.errors = append(w.errors, text)
+			}
+			w.mu.Unlock()
+			if err != nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		}
+	}()
+	t.Cleanup(w.end)
+	return w
+}
+
+func (w *writer) end() { w.stop(); <-w.done }
+
+func (w *writer) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.acked)
+}
+
+func (w *writer) lastAck() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// more waits for the first acknowledgement after now and returns how long that took.
+func (w *writer) more(t *testing.T, timeout time.Duration) time.Duration {
+	t.Helper()
+	since := time.Now()
+	bed.Wait(t, "a write is acknowledged", timeout, func(context.Context) (bool, string, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		text := ""
+		if len(w.errors) > 0 {
+			text = w.errors[len(w.errors)-1]
+		}
+		return w.last.After(since), text, nil
+	})
+	return w.lastAck().Sub(since)
+}
+
+// verify compares what was acknowledged with what is there.
+func (w *writer) verify(t *testing.T, db *mssql.DB) {
+	t.Helper()
+	there := map[int]bool{}
+	bed.Wait(t, "the rows can be read", time.Minute, func(ctx context.Context) (bool, string, error) {
+		clear(there)
+		err := db.Query(ctx, tsql.Statement{Text: "SELECT id FROM dbo.Acked"}, func(r mssql.Row) error {
+			var id int
+			err := r.Scan(&id)
+			there[id] = true
+			return err
+		})
+		return err == nil, "", err
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost := 0
+	for _, id := range w.acked {
+		if !there[id] {
+			lost++
+		}
+	}
+	t.Logf("%d rows acknowledged, %d there", len(w.acked), len(there))
+	if lost > 0 {
+		t.Fatalf("%d of %d acknowledged rows are lost", lost, len(w.acked))
+	}
+}
+
+// killEngine ends the engine's process in its node, as kill -9 does.
+func (gt *groupTest) killEngine(site string) {
+	gt.t.Helper()
+	pod, err := podOf(gt.t.Context(), gt.b.Site(site), gt.servers[site])
+	if err != nil {
+		gt.t.Fatal(err)
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name != "mssql" || c.State.Running == nil {
+			continue
+		}
+		id := strings.TrimPrefix(c.ContainerID, "containerd://")
+		pid := strings.TrimSpace(gt.b.NodeExec(gt.t, pod.Spec.NodeName, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id))
+		gt.b.NodeExec(gt.t, pod.Spec.NodeName, "kill", "-9", pid)
+		return
+	}
+	gt.t.Fatalf("no engine runs in pod %s", pod.Name)
+}
+
+// A group over three sites serves through its listener; its primary comes back by itself, with every acknowledged row,
+// after its pod was deleted, after its engine was killed, and after it was cut off, when it has stopped acknowledging.
+func TestGroupOverThreeSites(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	b.ResetWan(t)
+	gt := declareGroup(t, b, "e2egroup", v1alpha1.ConfigurationOnly, nil)
+	t.Logf("ready after %.1f s", gt.wait("the group is synchronized", 1, 4*time.Minute).Seconds())
+	status := gt.group.Status
+	primary := credentials.HostName(gt.server("tukwila"))
+	g.Expect(status.Primary).To(Equal(primary))
+	g.Expect(*status.RequiredSynchronizedSecondaries).To(BeZero())
+	g.Expect(status.Voters).To(HaveLen(3))
+	g.Expect(status.Replicas[1]).To(And(HaveField("Role", "SECONDARY"), HaveField("SynchronizationHealth", "HEALTHY")))
+	g.Expect(status.Replicas[2].Databases).To(BeEmpty(), "a configuration-only replica has no data")
+
+	client := gt.through(shellAt(t, b.Site("dublin"), namespace))
+	write(t, client, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
+	w := startWriter(t, client, 1)
+	w.more(t, time.Minute)
+
+	pod, err := podOf(t.Context(), b.Site("tukwila"), gt.servers["tukwila"])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.Site("tukwila").Client.Delete(t.Context(), pod)).To(Succeed())
+	gone(t, b.Site("tukwila"), pod)
+	t.Logf("pod deleted: a write is acknowledged %.1f s after it was gone", w.more(t, 90*time.Second).Seconds())
+	gt.wait("the group is synchronized again", 2, time.Minute)
+	g.Expect(gt.group.Status.Primary).To(Equal(primary))
+
+	gt.killEngine("tukwila")
+	killed := time.Now()
+	gt.wait("the group is synchronized again", 3, 90*time.Second)
+	t.Logf("engine killed: a write is acknowledged %.1f s later", time.Since(killed).Seconds()-time.Since(w.lastAck()).Seconds())
+	w.more(t, time.Minute)
+
+	gt.cutOff(w)
+	w.end()
+	w.verify(t, client)
+	quincy := connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace))
+	w.verify(t, open(t, quincy, gt.servers["quincy"], credentials.RoleSA, "Content"))
+}
+
+// gone waits until the pod has ended.
+func gone(t *testing.T, s *bed.Site, pod *corev1.Pod) {
+	t.Helper()
+	uid := pod.UID
+	bed.Wait(t, "the old pod is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+		var now corev1.Pod
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(pod), &now)
+		return apierrors.IsNotFound(err) || err == nil && now.UID != uid, "", client.IgnoreNotFound(err)
+	})
+}
+
+// cutOff cuts Tukwila off from both other sites, with a client beside the primary that goes on writing.
+func (gt *groupTest) cutOff(elsewhere *writer) {
+	t, b := gt.t, gt.b
+	t.Helper()
+	g := NewWithT(t)
+	beside := connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace))
+	near := startWriter(t, open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"), 1_000_000)
+	near.more(t, time.Minute)
+	term := gt.group.Status.Term
+	b.Wan(t, "cut", "tukwila", "quincy")
+	b.Wan(t, "cut", "tukwila", "dublin")
+	cut := time.Now()
+	timings := election.DefaultTimings()
+	bed.Wait(t, "nothing is acknowledged for a while", time.Minute, func(context.Context) (bool, string, error) {
+		return time.Since(near.lastAck()) > 12*time.Second, "", nil
+	})
+	after := near.lastAck().Sub(cut)
+	t.Logf("cut off: the last write was acknowledged %.1f s after the cut (bound %s)", after.Seconds(), timings.WriteLease+timings.Overrun)
+	g.Expect(after).To(BeNumerically("<", timings.WriteLease+timings.Overrun))
+	role := ""
+	local := open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "master")
+	g.Eventually(func() (string, error) {
+		state, err := mssql.ReadGroup(t.Context(), local, gt.group.Name)
+		if state != nil {
+			role = state.Role
+		}
+		return role, err
+	}, 30*time.Second, time.Second).Should(Equal("RESOLVING"), "the primary that was cut off is none any more")
+	waitForReadyStatus(gt, metav1.ConditionUnknown)
+
+	b.Wan(t, "heal", "tukwila", "quincy")
+	b.Wan(t, "heal", "tukwila", "dublin")
+	t.Logf("healed: a write is acknowledged %.1f s later", near.more(t, 90*time.Second).Seconds())
+	elsewhere.more(t, time.Minute)
+	gt.wait("the group is synchronized again", term+1, 2*time.Minute)
+	near.end()
+	near.verify(t, open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"))
+}
+
+func waitForReadyStatus(gt *groupTest, want metav1.ConditionStatus) {
+	gt.t.Helper()
+	bed.Wait(gt.t, "the group's condition Ready is "+string(want), time.Minute, func(ctx context.Context) (bool, string, error) {
+		c, err := gt.ready(ctx)
+		return c.Status == want, fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message), err
+	})
+}
+
+// Three synchronous replicas need one of two secondaries for each commit: losing one stops nothing, and it catches up.
+func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	gt := declareGroup(t, b, "e2ethree", v1alpha1.SynchronousCommit, nil)
+	gt.wait("the group is synchronized", 1, 4*time.Minute)
+	g.Expect(*gt.group.Status.RequiredSynchronizedSecondaries).To(BeEquivalentTo(1))
+	client := gt.through(shellAt(t, b.Site("quincy"), namespace))
+	write(t, client, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
+	w := startWriter(t, client, 1)
+	w.more(t, time.Minute)
+	gt.killEngine("quincy")
+	t.Logf("a secondary's engine killed: the next write is acknowledged %.1f s later", w.more(t, 45*time.Second).Seconds())
+	gt.wait("the group is synchronized again", 1, 2*time.Minute)
+	w.end()
+	w.verify(t, client)
+	for _, site := range []string{"quincy", "dublin"} {
+		replica := gt.servers[site]
+		state, err := mssql.ReadGroup(t.Context(), open(t, connectorFrom(t, b, shellAt(t, b.Site(site), namespace)), replica, credentials.RoleSA, "master"), gt.group.Name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(state.Role).To(Equal("SECONDARY"))
+		g.Expect(state.States).To(ContainElement(And(HaveField("Local", true), HaveField("State", "SYNCHRONIZED"))))
+	}
+}
+
+// Engines that are killed while the group is being created and while it is being seeded end up in the same group.
+func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	b.ResetWan(t)
+	gt := declareGroup(t, b, "e2ekill", v1alpha1.ConfigurationOnly, nil)
+	bed.Wait(t, "the group exists on its first primary", 4*time.Minute, func(ctx context.Context) (bool, string, error) {
+		c, err := gt.ready(ctx)
+		return gt.group.Status.Term == 1, c.Message, err
+	})
+	gt.killEngine("tukwila")
+	bed.Wait(t, "a secondary has joined", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		c, err := gt.ready(ctx)
+		return len(gt.group.Status.Replicas) == 3 && gt.group.Status.Replicas[1].Role != "NotJoined" && gt.group.Status.Replicas[1].Role != "Unknown", c.Message, err
+	})
+	gt.killEngine("quincy")
+	t.Logf("synchronized %.1f s after the second kill", gt.wait("the group is synchronized", 1, 3*time.Minute).Seconds())
+}
