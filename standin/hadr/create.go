@@ -61,15 +61,8 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 	if err := checkGroup(c, createOperation); err != nil {
 		return err
 	}
-	for _, name := range n.Databases {
-		if c.DatabaseNamed(name) != nil {
-			return failure(35234, name)
-		}
-		db, err := e.candidate(name, n.Name)
-		if err != nil {
-			return err
-		}
-		c.Databases = append(c.Databases, group.Database{ID: uuid.New(), Name: db.Name(), Family: db.Storage().Identity().Family})
+	if err := e.firstDatabases(c, n.Databases); err != nil {
+		return err
 	}
 	if n.Listener != nil {
 		if err := addListener(c, *n.Listener); err != nil {
@@ -85,6 +78,21 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 	}
 	_, err = e.replicas().Create(ctx, c, started, lease)
 	return err
+}
+
+// firstDatabases takes FOR DATABASE.
+func (e *Extension) firstDatabases(c *group.Configuration, names []string) error {
+	for _, name := range names {
+		if c.DatabaseNamed(name) != nil {
+			return failure(35234, name)
+		}
+		db, err := e.candidate(name, c.Name)
+		if err != nil {
+			return err
+		}
+		c.Databases = append(c.Databases, group.Database{ID: uuid.New(), Name: db.Name(), Family: db.Storage().Identity().Family})
+	}
+	return nil
 }
 
 // newConfiguration takes the group's options.

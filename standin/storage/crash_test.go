@@ -57,6 +57,7 @@ func copyFile(g *WithT, from, to string) {
 // Whatever transactions run, with savepoints, schema changes and rollbacks: a copy of the files taken after any
 // acknowledgement, opened again, holds exactly the acknowledged state; also when the data file is an older one.
 func TestRecoveryGivesTheAcknowledgedState(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		g := NewWithT(rt)
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -191,6 +192,7 @@ func writeUntilKilled(dir string) {
 }
 
 func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	db, err := storage.Create(t.Context(), filesIn(dir, "db"), storage.Options{})

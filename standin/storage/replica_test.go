@@ -78,6 +78,7 @@ func TestASecondaryFollowsAndTakesOver(t *testing.T) {
 
 // After a forced failover the old primary takes back what only it had, and follows the new one.
 func TestRejoiningTakesBackWhatOnlyThisCopyHad(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		g := NewWithT(rt)
 		ctx := context.Background()

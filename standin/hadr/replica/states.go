@@ -236,6 +236,14 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 	out.End, out.Commit, out.CommitTime = p.Received, p.Redone, p.RedoneCommit
 	out.Hardened, out.HardenedTime = p.Hardened, p.HardenedTime
 	out.Truncation = db.Log().Oldest()
+	if g.role == Primary && g.lead != nil {
+		// The primary's own row has the minimum over its secondaries.
+		for key, rem := range g.lead.remotes {
+			if key.database == d.ID && !rem.Hardened.IsZero() && rem.Hardened.Less(out.Hardened) {
+				out.Hardened, out.HardenedTime = rem.Hardened, rem.HardenedTime
+			}
+		}
+	}
 	if g.role != Primary {
 		out.Received, out.ReceivedTime = p.Received, p.ReceivedTime
 		out.Redone, out.RedoneTime = p.Redone, p.RedoneTime
