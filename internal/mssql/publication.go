@@ -3,10 +3,14 @@
 package mssql
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"slices"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/internal/tsql"
 )
@@ -127,6 +131,8 @@ func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
 type SubscriptionHere struct {
 	Publisher, PublisherDatabase, Publication string
 	Pull                                      bool
+	// Applied tells that something was applied: a snapshot, or a transaction after it.
+	Applied bool
 }
 
 // ReadSubscriptionsHere reads the subscriptions that the connection's database knows of.
@@ -135,8 +141,9 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 	err := q.Query(ctx, tsql.SubscriptionsHere(), func(r Row) error {
 		var s SubscriptionHere
 		var kind int
-		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind)
-		s.Pull = kind == 1
+		var last []byte
+		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind, &last)
+		s.Pull, s.Applied = kind == 1, len(bytes.Trim(last, "\x00")) > 0
 		all = append(all, s)
 		return err
 	})
@@ -175,4 +182,35 @@ func ReadTokenLatency(ctx context.Context, q Querier, publication string, token 
 		return err
 	})
 	return all, err
+}
+
+// Token is a tracer token.
+type Token struct {
+	ID int
+	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
+	Posted time.Time
+}
+
+// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first.
+func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, error) {
+	var all []Token
+	err := q.Query(ctx, tsql.TracerTokens(publication), func(r Row) error {
+		var one Token
+		err := r.Scan(&one.ID, &one.Posted)
+		all = append(all, one)
+		return err
+	})
+	slices.SortFunc(all, func(a, b Token) int { return cmp.Or(b.Posted.Compare(a.Posted), cmp.Compare(b.ID, a.ID)) })
+	return all, err
+}
+
+// ReadPushAttached tells whether the agent of a push subscription has its job.
+func ReadPushAttached(ctx context.Context, q Querier, agent int) (bool, error) {
+	attached := false
+	err := q.Query(ctx, tsql.PushAgentAttached(agent), func(r Row) error {
+		var one int
+		attached = true
+		return r.Scan(&one)
+	})
+	return attached, err
 }

@@ -80,3 +80,18 @@ func decode[T any](data map[string][]byte, prefix string) (all []T, errs []error
 	}
 	return all, errs
 }
+
+// Of reads what a Secret has for a subscription; nil is nothing, or nothing that can be read.
+func Of(data map[string][]byte, subscription string) (*Mirror, *Reader) {
+	var mirror *Mirror
+	var reader *Reader
+	mirrors, _ := Mirrors(map[string][]byte{MirrorKey(subscription): data[MirrorKey(subscription)]})
+	if len(mirrors) == 1 {
+		mirror = &mirrors[0]
+	}
+	readers, _ := Readers(map[string][]byte{ReaderKey(subscription): data[ReaderKey(subscription)]})
+	if len(readers) == 1 {
+		reader = &readers[0]
+	}
+	return mirror, reader
+}

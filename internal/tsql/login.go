@@ -99,6 +99,12 @@ func CreateUser(user, login string) Statement {
 		sql(" FOR LOGIN ").name(login).done("create user " + user)
 }
 
+// DropUser drops a user of the current database if it exists. Source: docs/t-sql/statements/drop-user-transact-sql.md.
+func DropUser(user string) Statement {
+	return new(builder).sql("IF DATABASE_PRINCIPAL_ID(").str(user).sql(") IS NOT NULL\n    DROP USER ").name(user).
+		done("drop user " + user)
+}
+
 // AddRoleMember adds a user to a role of the current database. Source: docs/t-sql/statements/alter-role-transact-sql.md.
 func AddRoleMember(role, user string) Statement {
 	return new(builder).sql("ALTER ROLE ").name(role).sql(" ADD MEMBER ").name(user).

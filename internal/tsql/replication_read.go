@@ -160,6 +160,12 @@ WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @
 		arg("destination", s.Database).done("read the distribution agent of " + s.Database + " on " + s.Subscriber)
 }
 
+// PushAgentAttached selects a row when the agent of a push subscription has its job. It runs in the distribution database.
+func PushAgentAttached(agent int) Statement {
+	return new(builder).sql("SELECT 1 FROM dbo.MSdistribution_agents WHERE id = @id AND job_id IS NOT NULL").arg("id", agent).
+		done("read whether the distribution agent has a job")
+}
+
 // AgentKind is a kind of replication agent with a history of its own.
 type AgentKind string
 
@@ -184,11 +190,11 @@ func LastSnapshot(id int) Statement {
 		arg("id", id).done("read when the last snapshot was made")
 }
 
-// SubscriptionsHere selects publisher, database, publication and type of the subscriptions that the connection's database
-// knows of. The table is there once it has one.
+// SubscriptionsHere selects publisher, database, publication, type and transaction_timestamp of the subscriptions that the
+// connection's database knows of. The table is there once it has one.
 func SubscriptionsHere() Statement {
 	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
-    SELECT publisher, publisher_db, publication, subscription_type FROM dbo.MSreplication_subscriptions`).
+    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp FROM dbo.MSreplication_subscriptions`).
 		Because("read the subscriptions of the database")
 }
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package subscription reconciles Subscriptions: the subscription database, the registrations at publisher and
+// subscriber, the distribution agent's job, and the mirror of the snapshot at the subscriber's site.
+package subscription
+
+import (
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Desired is what a Subscription asks for.
+type Desired struct {
+	Subscription *v1alpha1.Subscription
+	// Publication that is subscribed to; nil while it does not exist.
+	Publication *v1alpha1.Publication
+	System      replication.System
+	Publisher   replication.Party
+	// Subscriber is the server that receives.
+	Subscriber v1alpha1.ServerName
+	// Profile of the distribution agent, nil without one.
+	Profile *v1alpha1.AgentProfileSpec
+	// Missing are objects that are named and do not exist (yet).
+	Missing []string
+	// Unsupported says what is declared and not supported; empty when nothing is.
+	Unsupported string
+	// Token lets the subscriber's sidecar read the distributor's snapshots; CA has signed the distributor's certificate.
+	Token string
+	CA    []byte
+}
+
+func (d Desired) name() string              { return d.Subscription.Name }
+func (d Desired) database() string          { return string(d.Subscription.Spec.Database) }
+func (d Desired) publication() string       { return d.Publication.Name }
+func (d Desired) publisherDatabase() string { return string(d.Publication.Spec.Database) }
+
+// host is the subscriber's name.
+func (d Desired) host() string { return credentials.HostName(d.Subscriber) }
+
+// adopts says whether a database that holds other data may be taken over.
+func (d Desired) adopts() bool { return d.Subscription.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+func (d Desired) pull() bool { return d.Subscription.Spec.Type != v1alpha1.SubscriptionPush }
+
+// agentServer is where the distribution agent runs.
+func (d Desired) agentServer() v1alpha1.ServerName {
+	if d.pull() || d.Subscription.Spec.AgentAt == v1alpha1.AgentAtSubscriber {
+		return d.Subscriber
+	}
+	return d.System.Server
+}
+
+// snapshots says whether the subscriber gets a snapshot.
+func (d Desired) snapshots() bool {
+	return d.Publication.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly
+}
+
+// mirrors says whether the snapshot has to be brought to the agent.
+func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
+
+// subscription as the publisher knows it.
+func (d Desired) subscription() tsql.Subscription {
+	return tsql.Subscription{
+		Publication: d.publication(), Subscriber: d.host(), Database: d.database(), Pull: d.pull(), DataIsThere: !d.snapshots(),
+	}
+}
+
+// Observed is the world around a subscription as it was read, without any decision.
+type Observed struct {
+	Now time.Time
+	// Servers are the publisher's, the distributor and the subscriber.
+	Servers map[v1alpha1.ServerName]replication.Server
+	// At is what the distributor knows of the publication, Agent of the subscription; AtErr is why that is not known.
+	At           replication.AtDistributor
+	Agent        *mssql.Agent
+	PushAttached bool
+	AtErr        error
+	// Publication as the published database has it, nil while there is none; PublicationErr is why that is not known.
+	Publication    *mssql.Publication
+	PublicationErr error
+	// Here is what the subscription database has; HereErr is why that is not known.
+	Here    Here
+	HereErr error
+	// Jobs of the subscription's name, by server; JobsErr is why they are not known.
+	Jobs    map[v1alpha1.ServerName]*mssql.Job
+	JobsErr error
+	Mirror  Mirror
+	// Pending commands and the seconds they may take, nil when they are not known.
+	Pending, PendingSeconds *int64
+	// Tokens are the newest tracer tokens, each with its latency for this subscription; TokensErr is why they are not
+	// known.
+	Tokens    []Token
+	TokensErr error
+}
+
+// Here is the subscription database.
+type Here struct {
+	Owner replication.Owner
+	// Tables by "schema.name" in lower case.
+	Tables map[string]mssql.Table
+	// Subscriptions that it knows of.
+	Subscriptions []mssql.SubscriptionHere
+	// Distributor of the pull subscription's agent, empty while none is attached.
+	Distributor string
+}
+
+// Token is a tracer token with its latency.
+type Token struct {
+	Posted  time.Time
+	Latency mssql.TokenLatency
+}
+
+// Mirror is what the sidecars were told and what the subscriber's says of the mirror.
+type Mirror struct {
+	// Told is the order that the subscriber's sidecar has, nil while it has none; Reader what the distributor's has.
+	Told   *orders.Mirror
+	Reader *orders.Reader
+	// Err is why the orders are not known.
+	Err error
+	// Status of the mirror, nil while the sidecar says nothing of it; StatusErr is why it is not known.
+	Status    *files.Status
+	StatusErr error
+}
+
+// primary is the publisher's server that takes writes, empty when none that answers says so.
+func (o Observed) primary(d Desired) v1alpha1.ServerName { return d.Publisher.Primary(o.Servers) }
+
+// registrations are the publisher's subscriptions of this database.
+func (o Observed) registrations(d Desired) []mssql.ArticleSubscription {
+	if o.Publication == nil {
+		return nil
+	}
+	var own []mssql.ArticleSubscription
+	for _, s := range o.Publication.Subscriptions {
+		if strings.EqualFold(s.Subscriber, d.host()) && strings.EqualFold(s.Database, d.database()) {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+// here is what the subscription database knows of the subscription, nil when nothing.
+func (o Observed) here(d Desired) *mssql.SubscriptionHere {
+	for i, s := range o.Here.Subscriptions {
+		if strings.EqualFold(s.Publisher, o.At.Original) && strings.EqualFold(s.PublisherDatabase, d.publisherDatabase()) &&
+			strings.EqualFold(s.Publication, d.publication()) {
+			return &o.Here.Subscriptions[i]
+		}
+	}
+	return nil
+}
+
+// applied tells that the subscriber has its first copy.
+func (o Observed) applied(d Desired) bool {
+	here := o.here(d)
+	return here != nil && here.Applied
+}
+
+// mirrored tells that the sidecar has the newest snapshot whole.
+func (o Observed) mirrored() bool {
+	s := o.Mirror.Status
+	return s != nil && s.State == files.Verified && s.Generation != "" && s.Generation == o.At.LastSnapshot
+}
+
+// pullSubscription as the subscriber knows it.
+func pullSubscription(d Desired, o Observed) tsql.PullSubscription {
+	return tsql.PullSubscription{Publisher: o.At.Original, PublisherDatabase: d.publisherDatabase(), Publication: d.publication()}
+}
+
+// job that runs the distribution agent.
+func job(d Desired, o Observed) tsql.Job {
+	j := tsql.Job{
+		Name:        replication.DistributionJob(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database()),
+		Description: replication.Description(d.Subscription.Namespace, d.name()), Subsystem: tsql.SubsystemDistribution,
+		Database: d.database(), Continuous: true,
+		Command: d.System.DistributionCommand(o.At.Original, d.publisherDatabase(), d.subscription(), d.Profile),
+	}
+	if d.agentServer() == d.System.Server {
+		j.Database = d.System.Database
+	}
+	return j
+}
+
+// mirrorOrder is what the subscriber's sidecar is told, readerOrder the distributor's.
+func mirrorOrder(d Desired, o Observed) orders.Mirror {
+	return orders.Mirror{
+		Subscription: d.name(), Source: replication.SidecarAddress(d.System.Server), Host: d.System.Host(), CA: d.CA, Token: d.Token,
+		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot,
+	}
+}
+
+func readerOrder(d Desired, o Observed) orders.Reader {
+	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token}
+}
+
+// snapshotFolder is where the snapshot agent writes below "unc"
+// (docs/relational-databases/replication/snapshot-options.md): publisher, database and publication.
+func snapshotFolder(d Desired, o Observed) string {
+	return strings.ReplaceAll(o.At.Original, "\\", "$") + "_" + d.publisherDatabase() + "_" + d.publication()
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// desire finds out what a Subscription asks for.
+func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) (Desired, error) {
+	d := Desired{Subscription: object, Subscriber: object.Spec.Subscriber.Server}
+	if d.Subscriber == "" {
+		d.Unsupported = "spec.subscriber.availabilityGroup is not supported: name the server that receives in spec.subscriber.server"
+		return d, nil
+	}
+	var publication v1alpha1.Publication
+	found, err := r.find(ctx, object.Namespace, string(object.Spec.Publication), &publication, &d, "Publication")
+	if err != nil || !found {
+		return d, err
+	}
+	d.Publication = &publication
+	var distributor v1alpha1.Distributor
+	found, err = r.find(ctx, object.Namespace, string(publication.Spec.Distributor), &distributor, &d, "Distributor")
+	if err != nil || !found {
+		return d, err
+	}
+	d.System = replication.SystemOf(&distributor)
+	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, publication.Spec.Publisher); err != nil {
+		return d, err
+	}
+	subscriber, err := replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Subscriber)
+	if err != nil {
+		return d, err
+	}
+	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
+	if err != nil {
+		return d, err
+	}
+	d.Profile = profile
+	for _, m := range []string{d.Publisher.Missing, subscriber.Missing, missing} {
+		if m != "" {
+			d.Missing = append(d.Missing, m)
+		}
+	}
+	if d.mirrors() && !d.System.Mirrored() {
+		d.Unsupported = fmt.Sprintf("Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out there, or declare type Push with agentAt Distributor", distributor.Name)
+	}
+	if len(d.Missing) > 0 || d.Unsupported != "" {
+		return d, nil
+	}
+	return d, d.readSecrets(ctx, r.access)
+}
+
+func (r *Reconciler) find(ctx context.Context, namespace, name string, into client.Object, d *Desired, kind string) (bool, error) {
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		d.Missing = append(d.Missing, kind+" "+name)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
+	}
+	return true, nil
+}
+
+// readSecrets fills in passwords, token and CA.
+func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) error {
+	if err := d.System.ReadPasswords(ctx, source); err != nil {
+		return err
+	}
+	if !d.mirrors() {
+		return nil
+	}
+	access, err := source.Access(ctx, d.System.Namespace, d.System.Server)
+	if err != nil {
+		return fmt.Errorf("find the CA of server %s/%s: %w", d.System.Namespace, d.System.Server, err)
+	}
+	d.CA = access.CA
+	d.Token, err = d.System.MirrorToken(ctx, source, d.Subscriber)
+	return err
+}
+
+// observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.
+func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, now time.Time) Observed {
+	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
+	if len(d.Missing) > 0 || d.Unsupported != "" {
+		return o
+	}
+	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
+	for name, server := range engines.ReadServers(ctx, d.System, "", d.System.Server, d.Subscriber) {
+		if _, both := o.Servers[name]; !both {
+			o.Servers[name] = server
+		}
+	}
+	if at := o.Servers[d.System.Server].State; at == nil || at.Database(d.System.Database) == nil {
+		return o
+	}
+	observePublisher(ctx, engines, d, &o)
+	if o.At.Original == "" {
+		return o
+	}
+	observeSubscriber(ctx, engines, d, &o)
+	observeDistributor(ctx, engines, d, &o)
+	observeTokens(ctx, engines, d, &o)
+	observeMirror(ctx, sidecars, d, &o)
+	return o
+}
+
+func observePublisher(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
+	primary := o.primary(d)
+	if primary == "" {
+		return
+	}
+	database := o.Servers[primary].State.Database(d.publisherDatabase())
+	if database == nil || database.State != "ONLINE" || !database.Published {
+		return
+	}
+	o.PublicationErr = engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Publication, err = mssql.ReadPublication(ctx, db, d.publication())
+		return err
+	})
+}
+
+func observeSubscriber(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+			o.Jobs[server], err = mssql.ReadJob(ctx, db, job(d, *o).Name)
+			return err
+		})
+		if err != nil {
+			o.JobsErr = err
+		}
+	}
+	state := o.Servers[d.Subscriber].State
+	if state == nil {
+		return
+	}
+	if database := state.Database(d.database()); database == nil || database.State != "ONLINE" {
+		return
+	}
+	o.HereErr = engines.Read(ctx, d.Subscriber, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Here.read(ctx, db, d, *o) })
+}
+
+func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
+	if h.Owner.User, h.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
+		return err
+	}
+	if h.Tables, err = mssql.ReadTables(ctx, q); err != nil {
+		return err
+	}
+	if h.Subscriptions, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
+		return err
+	}
+	h.Distributor, err = mssql.ReadPullDistributor(ctx, q, pullSubscription(d, o))
+	return err
+}
+
+// observeDistributor reads the agent's history and what waits for it.
+func observeDistributor(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	err := engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) error {
+		agents, err := mssql.ReadAgents(ctx, db, tsql.DistributionAgents(d.publisherDatabase(), d.subscription()), tsql.AgentDistribution)
+		if err != nil {
+			return err
+		}
+		for i := range agents {
+			if strings.EqualFold(agents[i].Publisher, o.At.Original) {
+				o.Agent = &agents[i]
+			}
+		}
+		if o.Agent == nil {
+			return nil
+		}
+		if o.PushAttached, err = mssql.ReadPushAttached(ctx, db, o.Agent.ID); err != nil {
+			return err
+		}
+		// What waits is worth a figure in status, and not more: without it everything else goes on.
+		commands, seconds, err := mssql.ReadPending(ctx, db, tsql.PendingCommands(o.At.Original, d.publisherDatabase(), d.subscription()))
+		if err == nil {
+			o.Pending, o.PendingSeconds = &commands, &seconds
+		}
+		return nil
+	})
+	if err != nil {
+		o.AtErr = err
+	}
+}
+
+// tokensKept is how many of the newest tracer tokens are looked at: the last may be under way.
+const tokensKept = 2
+
+func observeTokens(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	primary := o.primary(d)
+	if primary == "" || !o.applied(d) {
+		return
+	}
+	o.TokensErr = engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) error {
+		tokens, err := mssql.ReadTokens(ctx, db, d.publication())
+		if err != nil {
+			return err
+		}
+		for _, token := range tokens[:min(tokensKept, len(tokens))] {
+			latencies, err := mssql.ReadTokenLatency(ctx, db, d.publication(), token.ID)
+			if err != nil {
+				return err
+			}
+			one := Token{Posted: token.Posted}
+			for _, l := range latencies {
+				if strings.EqualFold(l.Subscriber, d.host()) && strings.EqualFold(l.Database, d.database()) {
+					one.Latency = l
+				}
+			}
+			o.Tokens = append(o.Tokens, one)
+		}
+		return nil
+	})
+}
+
+func observeMirror(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
+	if !d.mirrors() {
+		return
+	}
+	var err error
+	if o.Mirror.Told, _, err = sidecars.Orders(ctx, d.Subscription.Namespace, d.Subscriber, d.name()); err != nil {
+		o.Mirror.Err = err
+		return
+	}
+	if _, o.Mirror.Reader, err = sidecars.Orders(ctx, d.Subscription.Namespace, d.System.Server, d.name()); err != nil {
+		o.Mirror.Err = err
+		return
+	}
+	if o.Mirror.Told != nil && !o.applied(d) || o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot {
+		o.Mirror.Status, o.Mirror.StatusErr = sidecars.Mirror(ctx, d.Subscription.Namespace, d.Subscriber, d.name())
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"fmt"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+type articleSubscription = mssql.ArticleSubscription
+
+// Phases of a subscription, as status says them.
+const (
+	phasePending      = "Pending"
+	phaseSnapshot     = "Snapshot"
+	phaseMirroring    = "Mirroring"
+	phaseInitializing = "Initializing"
+	phaseActive       = "Active"
+	phaseFailed       = "Failed"
+	phaseUnknown      = "Unknown"
+)
+
+// tokenInterval is the time between two tracer tokens of a publication.
+const tokenInterval = time.Minute
+
+// planToken posts a tracer token when the newest one is a minute old. Subscriptions of one publication share them.
+func planToken(d Desired, o Observed, p *replication.Plan) bool {
+	if phase(d, o) != phaseActive || o.TokensErr != nil {
+		return true
+	}
+	if len(o.Tokens) > 0 && o.Now.Sub(o.Tokens[0].Posted) < tokenInterval {
+		return true
+	}
+	p.Execute(o.primary(d), d.publisherDatabase(), tsql.PostTracerToken(d.publication()))
+	// A token is no change of what is so.
+	return true
+}
+
+// phase says how far a subscription is.
+func phase(d Desired, o Observed) string {
+	if d.Publication == nil {
+		return phasePending
+	}
+	s := o.Servers[d.Subscriber]
+	switch {
+	case o.AtErr != nil || o.HereErr != nil || o.PublicationErr != nil || o.JobsErr != nil || s.Err != nil:
+		return phaseUnknown
+	case o.Publication == nil || len(o.registrations(d)) == 0:
+		return phasePending
+	case o.Agent != nil && o.Agent.Status == mssql.RunFailed && !o.running(d):
+		return phaseFailed
+	case o.applied(d):
+		return phaseActive
+	case d.snapshots() && o.At.LastSnapshot == "":
+		return phaseSnapshot
+	case d.mirrors() && !o.mirrored():
+		return phaseMirroring
+	}
+	return phaseInitializing
+}
+
+func (o Observed) running(d Desired) bool {
+	j := o.Jobs[d.agentServer()]
+	return j != nil && j.Running
+}
+
+// planHealth says what is so when nothing is left to do.
+func planHealth(d Desired, o Observed, p *replication.Plan) bool {
+	agent := ""
+	if o.Agent != nil {
+		agent = o.Agent.Message
+	}
+	switch phase(d, o) {
+	case phaseSnapshot:
+		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"))
+	case phaseMirroring:
+		return p.Settle(mirroring(o.Mirror))
+	case phaseInitializing:
+		return p.Settle(conditions.InProgress(conditions.ReasonInitializing, "the snapshot is being applied: "+agent))
+	case phaseFailed:
+		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent failed and is started again: "+agent))
+	}
+	if o.Agent != nil && o.Agent.Status == mssql.RunRetrying {
+		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent tries again: "+agent))
+	}
+	if !o.running(d) {
+		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent does not run: "+agent))
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles", d.database(), d.host(), len(o.registrations(d))))
+	return true
+}
+
+func mirroring(m Mirror) conditions.Outcome {
+	switch {
+	case m.StatusErr != nil:
+		return conditions.Unknown(conditions.ReasonMirroring, "how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error())
+	case m.Status == nil || m.Status.State == files.Waiting:
+		return conditions.InProgress(conditions.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
+	case m.Status.State == files.Failing:
+		return conditions.InProgress(conditions.ReasonMirroring, "the snapshot could not be mirrored and is tried again: "+m.Status.Message)
+	}
+	return conditions.InProgress(conditions.ReasonMirroring, fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
+		m.Status.Snapshot, m.Status.Bytes, m.Status.Total))
+}
+
+// planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 || d.Unsupported != "" {
+		p.Done = true
+		return p
+	}
+	if !planPublication(d, o, &p) && o.Publication != nil || p.Outcome.Ready == "Unknown" {
+		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
+		return p
+	}
+	if o.HereErr != nil || o.JobsErr != nil {
+		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("deletion waits: %v", errorOf(o))))
+		return p
+	}
+	leave(d, o, &p, d.pull())
+	if d.mirrors() && o.Mirror.Err == nil && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
+		p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
+	}
+	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && len(o.Here.Subscriptions) == 0 {
+		// The tables are the user's now.
+		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
+	}
+	if p.Done = len(p.Steps) == 0; !p.Done {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the subscription is being ended"))
+	}
+	return p
+}
+
+func errorOf(o Observed) error {
+	if o.HereErr != nil {
+		return o.HereErr
+	}
+	return o.JobsErr
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Sidecars are those of the servers of all sites.
+type Sidecars interface {
+	// Orders that a server's sidecar has for a subscription; nil when it has none.
+	Orders(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*orders.Mirror, *orders.Reader, error)
+	// Write replaces what a server's sidecar is told for a subscription; without data it is taken away.
+	Write(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string, data map[string][]byte) error
+	// Mirror is what a server's sidecar says of a subscription's mirror; nil when it says nothing.
+	Mirror(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*files.Status, error)
+}
+
+// sidecarTimeout bounds a question to a sidecar or about its orders.
+const sidecarTimeout = 5 * time.Second
+
+// siteSidecars tells sidecars by Secrets at their sites and asks them over HTTPS, under their servers' names.
+type siteSidecars struct {
+	sites  *sites.Provider
+	hub    client.Client
+	access mssql.AccessSource
+}
+
+// at is the site of a server.
+func (s siteSidecars) at(ctx context.Context, namespace string, server v1alpha1.ServerName) (*sites.Member, error) {
+	var object v1alpha1.SQLServer
+	if err := s.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(server)}, &object); err != nil {
+		return nil, fmt.Errorf("read SQLServer %s/%s: %w", namespace, server, err)
+	}
+	member, err := s.sites.Member(object.Spec.Site)
+	if err != nil {
+		return nil, err
+	}
+	return member, member.CheckNamespace(namespace)
+}
+
+// Orders reads the Secret from the API server: what the cache does not have yet must not look as if it were gone.
+func (s siteSidecars) Orders(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*orders.Mirror, *orders.Reader, error) {
+	member, err := s.at(ctx, namespace, server)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err = member.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: credentials.OrdersName(server)}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, member.Name(), err)
+	}
+	mirror, reader := orders.Of(secret.Data, subscription)
+	return mirror, reader, nil
+}
+
+// Write applies the subscription's key of the server's Secret under a field manager of the subscription's own, so that
+// the keys of others stay.
+func (s siteSidecars) Write(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string, data map[string][]byte) error {
+	member, err := s.at(ctx, namespace, server)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string(sites.OwnLabels())
+	labels[v1alpha1.LabelNamespace] = namespace
+	labels[v1alpha1.LabelServer] = string(server)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.OrdersName(server), Labels: labels},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       data,
+	}
+	if err := sites.ApplyAs(ctx, member.Client, secret, client.FieldOwner("geosql-subscription-"+subscription)); err != nil {
+		return fmt.Errorf("at site %s: %w", member.Name(), err)
+	}
+	return nil
+}
+
+// Mirror asks the sidecar for its status.
+func (s siteSidecars) Mirror(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*files.Status, error) {
+	access, err := s.access.Access(ctx, namespace, server)
+	if err != nil {
+		return nil, fmt.Errorf("find the CA of server %s/%s: %w", namespace, server, err)
+	}
+	host, port, err := net.SplitHostPort(replication.SidecarAddress(server))
+	if err != nil {
+		return nil, fmt.Errorf("find the sidecar of server %s/%s: %w", namespace, server, err)
+	}
+	return askSidecar(ctx, net.JoinHostPort(host+"."+namespace+".svc", port), host, access.CA, subscription)
+}
+
+// askSidecar reads a mirror's status from /status.
+func askSidecar(ctx context.Context, address, host string, ca []byte, subscription string) (*files.Status, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("no CA to verify the sidecar of " + host)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/status", nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the sidecar of %s: %w", host, err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the sidecar of %s: %w", host, err)
+	}
+	defer response.Body.Close()
+	var status struct {
+		Parts map[string]json.RawMessage `json:"parts"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+		return nil, fmt.Errorf("read what the sidecar of %s says: %w", host, err)
+	}
+	var mirrors []files.Status
+	if part, ok := status.Parts[files.PartName]; ok {
+		if err := json.Unmarshal(part, &mirrors); err != nil {
+			return nil, fmt.Errorf("read what the sidecar of %s says of mirrors: %w", host, err)
+		}
+	}
+	for i := range mirrors {
+		if mirrors[i].Subscription == subscription {
+			return &mirrors[i], nil
+		}
+	}
+	return nil, nil
+}

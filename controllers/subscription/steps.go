@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/orders"
+)
+
+// GiveMirror tells the sidecars of distributor and subscriber to bring snapshots from the one to the other.
+type GiveMirror struct {
+	Subscriber, Distributor v1alpha1.ServerName
+	Mirror                  orders.Mirror
+	Reader                  orders.Reader
+}
+
+// Describe names the snapshot.
+func (s GiveMirror) Describe() string {
+	what := "nothing yet"
+	if s.Mirror.Generation != "" {
+		what = "the snapshot of " + s.Mirror.Generation
+	}
+	return fmt.Sprintf("tell the sidecar of %s to mirror %s of %s from %s", credentials.HostName(s.Subscriber), what,
+		s.Mirror.Folder, credentials.HostName(s.Distributor))
+}
+
+// TakeMirror takes those orders away; files stay.
+type TakeMirror struct{ Subscriber, Distributor v1alpha1.ServerName }
+
+// Describe names the servers.
+func (s TakeMirror) Describe() string {
+	return fmt.Sprintf("take the orders of the mirror from the sidecars of %s and %s", credentials.HostName(s.Subscriber), credentials.HostName(s.Distributor))
+}
