@@ -6,10 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/workload"
 )
 
 // commands of the program; each process of the operator is one of them.
 var commands = []func() *cobra.Command{
 	newManagerCommand,
 	agent.NewCommand,
+	workload.NewCommand,
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql_test
+
+import "geosql.dev/operator/internal/tsql"
+
+func init() {
+	add("CreateArticleTable", tsql.CreateArticleTable())
+	add("CreateAttachmentTable", tsql.CreateAttachmentTable())
+	add("InsertArticle", tsql.InsertArticle(7, date, "It's"))
+	add("InsertAttachment", tsql.InsertAttachment(7, date, []byte{0xff}))
+	add("GreatestArticle", tsql.GreatestArticle())
+	add("ArticleTimes", tsql.ArticleTimes(7, 10_000, 1000))
+	add("ReadArticles", tsql.ReadArticles(7, 1000))
+	add("ReadAttachments", tsql.ReadAttachments(7, 10))
+}
