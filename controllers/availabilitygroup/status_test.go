@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+)
+
+func TestEstimatesFollowTheDocumentedFormulas(t *testing.T) {
+	commit := func(seconds int) *time.Time { return ptr.To(begin.Add(time.Duration(seconds) * time.Second)) }
+	for name, tc := range map[string]struct {
+		own          mssql.GroupDatabaseState
+		seen, leader *mssql.GroupDatabaseState
+		loss, redo   *time.Duration
+	}{
+		"no primary: both unknown":     {own: mssql.GroupDatabaseState{LastCommit: commit(0)}},
+		"ready for failover":           {own: mssql.GroupDatabaseState{LastCommit: commit(0)}, seen: &mssql.GroupDatabaseState{FailoverReady: true}, leader: &mssql.GroupDatabaseState{LastCommit: commit(9)}, loss: ptr.To(time.Duration(0))},
+		"lagging by its last commit":   {own: mssql.GroupDatabaseState{LastCommit: commit(3)}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}, loss: ptr.To(7 * time.Second)},
+		"a clock ahead is no loss":     {own: mssql.GroupDatabaseState{LastCommit: commit(11)}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}, loss: ptr.To(time.Duration(0))},
+		"never committed: unknown":     {own: mssql.GroupDatabaseState{}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}},
+		"redo queue by rate":           {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000), RedoRateKBps: ptr.To[int64](2000)}, redo: ptr.To(1500 * time.Millisecond)},
+		"an idle rate says nothing":    {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000), RedoRateKBps: ptr.To[int64](0)}},
+		"an empty queue takes no time": {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](0)}, redo: ptr.To(time.Duration(0))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := describeDatabase(tc.own, tc.seen, tc.leader)
+			g.Expect(duration(s.EstimatedDataLoss)).To(Equal(tc.loss))
+			g.Expect(duration(s.EstimatedRecoveryTime)).To(Equal(tc.redo))
+		})
+	}
+}
+
+func duration(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
+}
+
+// What cannot be seen is Unknown, not what it was before.
+func TestStatusOfWhatIsSilent(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	whole := e.d.Group.Status
+	g.Expect(whole.Primary).To(Equal("tukpub-0"))
+	g.Expect(whole.GroupID).To(Equal("6a8b"))
+	g.Expect(whole.Listener).To(Equal("content:1433"))
+	g.Expect(whole.Replicas[1].Databases[0]).To(HaveField("SynchronizationState", "SYNCHRONIZED"))
+	g.Expect(whole.Voters).To(HaveEach(HaveField("State", "Claimed")))
+
+	e.now = e.now.Add(time.Minute)
+	e.silent["quisec"], e.cut["quincy"] = true, true
+	s := describe(whole, e.d, e.observe())
+	g.Expect(s.Primary).To(Equal("tukpub-0"))
+	g.Expect(s.Replicas[1].Role).To(Equal("Unknown"))
+	g.Expect(s.Replicas[1].Databases).To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown"}}))
+	g.Expect(s.Replicas[1].ObservedAt).To(Equal(whole.Replicas[1].ObservedAt), "when it last answered stays")
+	g.Expect(s.Voters[1]).To(Equal(v1alpha1.VoterStatus{Site: "quincy", Holder: "tukpub-0", Term: 1, State: "Unknown"}))
+	g.Expect(fenced(e.d, e.observe()).Status).To(Equal(metav1.ConditionTrue), "two of three voters are a majority")
+	g.Expect(degraded(e.d, e.observe())).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("quisec-0"))))
+
+	e.cut["tukwila"] = true
+	s = describe(s, e.d, e.observe())
+	g.Expect(s.Primary).To(BeEmpty(), "nobody is known to be primary")
+	g.Expect(s.GroupID).To(Equal("6a8b"), "the group is not forgotten")
+	g.Expect(s.Term).To(Equal(int64(1)))
+	g.Expect(fenced(e.d, e.observe()).Status).To(Equal(metav1.ConditionUnknown))
+
+	clear(e.cut)
+	clear(e.silent)
+	delete(e.leases, "dublin")
+	g.Expect(describe(s, e.d, e.observe()).Voters[2]).To(Equal(v1alpha1.VoterStatus{Site: "dublin", State: "Absent"}))
+	e.leases["dublin"] = &election.Record{Term: 7, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(7)))
+}

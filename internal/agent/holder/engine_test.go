@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// hosted starts an instance with a group of itself alone, and the agent's login with the rights that the operator grants.
+func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
+	t.Helper()
+	g := NewWithT(t)
+	e := testengine.Start(t, "web", "tukpub")
+	connector := e.Connector(t)
+	sa, err := connector.Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	agent := credentials.RoleAgent
+	statements := []tsql.Statement{
+		tsql.CreateLogin(tsql.Login{Name: agent.Login(), SID: credentials.SID("web", agent.Login()), Password: e.Access.Passwords.Of(agent)}),
+		tsql.CreateDatabase("Content"), tsql.SetRecoveryFull("Content"), tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
+		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 3 * time.Second, Databases: []string{"Content"},
+			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
+	}
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase} {
+		statements = append(statements, tsql.GrantServerPermission(p, agent.Login()))
+	}
+	for _, s := range statements {
+		g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+	}
+	return e, holder.NewEngine(e.Connector(t), e.Target(agent), holder.ProcFS{Command: "none"})
+}
+
+func observed(t *testing.T, e election.Engine) func() election.Observation {
+	return func() election.Observation {
+		o, err := e.Observe(t.Context(), "content")
+		if err != nil {
+			return election.Observation{Role: election.Role(err.Error())}
+		}
+		return o
+	}
+}
+
+// The agent's statements do on an engine what the protocol takes them for, under the agent's own rights.
+func TestEngineOverTSQL(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	ctx := t.Context()
+	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
+	look := observed(t, e)
+	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
+	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
+
+	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, -time.Second)).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
+	for range 5 {
+		g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Second)).To(Succeed())
+		g.Consistently(look, time.Second, 200*time.Millisecond).Should(HaveField("Role", election.RolePrimary))
+	}
+	g.Eventually(look, 6*time.Second).Should(HaveField("Role", election.RoleResolving), "without renewals the lease runs out")
+
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, -time.Second)).To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, 2*time.Second)).To(Succeed())
+	g.Eventually(look, 3*time.Second).Should(HaveField("Role", election.RolePrimary))
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, 2*time.Second)).To(Succeed(), "already primary is done")
+	g.Expect(e.Offline(ctx, "content")).To(Succeed())
+	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving))
+
+	process.Freeze()
+	bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	g.Expect(e.RenewLease(bounded, "content", 3*time.Second, time.Second)).To(MatchError(context.DeadlineExceeded))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "a frozen engine does not hold the agent up")
+	process.Thaw()
+	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
+}
+
+// A restarted engine waits for its agent: its last role is not its own to take.
+func TestARestartedEngineIsResolving(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	look := observed(t, e)
+	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
+	process.Kill(t)
+	process.Launch(t)
+	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RoleResolving)))
+	g.Expect(e.Failover(t.Context(), "content", 3*time.Second, 2*time.Second)).To(Succeed())
+	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
+	db, err := process.Connector(t).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA, Database: "Content"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { return db.Ping(t.Context()) }, patience).Should(Succeed())
+}
