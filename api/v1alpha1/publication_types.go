@@ -104,7 +104,7 @@ type AgentStatus struct {
 type ArticleStatus struct {
 	// table of the article.
 	Table string `json:"table"`
-	// state is Published, WaitingForTable, NoPrimaryKey or Unknown.
+	// state is Published, Pending, WaitingForTable, NoPrimaryKey, ColumnsNotPublishable or Unknown.
 	State string `json:"state"`
 }
 

@@ -8,9 +8,12 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/names"
+	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/controllers/sqlserver"
+	"geosql.dev/operator/controllers/subscription"
 	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
@@ -43,6 +46,15 @@ var controllers = []struct {
 	}},
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
+	{"distributor", func(e environment) error {
+		return distributor.SetupWithManager(e.Manager, distributor.Options{Connector: e.Connector})
+	}},
+	{"publication", func(e environment) error {
+		return publication.SetupWithManager(e.Manager, publication.Options{Connector: e.Connector})
+	}},
+	{"subscription", func(e environment) error {
+		return subscription.SetupWithManager(e.Manager, subscription.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
 	{"topology", func(e environment) error { return topology.SetupWithManager(e.Manager) }},
 }

@@ -82,6 +82,9 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
+// serverExists is what sp_addlinkedserver refuses with when the server is known already.
+const serverExists = 15028
+
 // planServers makes the agents' login at the subscriber, and the subscriber known to every replica that may publish.
 func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	if !p.Login(d.System, d.Subscriber, o.Servers[d.Subscriber].State) {
@@ -90,7 +93,7 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	for _, server := range d.Publisher.Servers {
 		s := o.Servers[server]
 		if _, ok := replication.Usable(server, s); ok && d.Publisher.Group != "" && server != d.Subscriber && !s.State.Linked[d.host()] {
-			p.Execute(server, replication.Master, tsql.AddLinkedServer(d.host()))
+			p.Execute(server, replication.Master, tsql.AddLinkedServer(d.host()), serverExists)
 		}
 	}
 	return proceed(p, "servers are being made known to each other")

@@ -23,6 +23,8 @@ var forms = []form{
 	of("docs/t-sql/statements/alter-login-transact-sql.md", `ALTER LOGIN NAME (WITH PASSWORD = STRING|ENABLE|DISABLE)`),
 	of("docs/t-sql/statements/drop-login-transact-sql.md", `DROP LOGIN NAME`),
 	of("docs/t-sql/statements/create-user-transact-sql.md", `CREATE USER NAME FOR LOGIN NAME`),
+	of("docs/t-sql/statements/drop-user-transact-sql.md", `DROP USER NAME`),
+	of("docs/t-sql/statements/alter-table-transact-sql.md", `ALTER TABLE NAME\.NAME REBUILD WITH \(DATA_COMPRESSION = (NONE|ROW|PAGE)\)`),
 	of("docs/t-sql/statements/alter-role-transact-sql.md", `ALTER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/alter-server-role-transact-sql.md", `ALTER SERVER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/grant-server-permissions-transact-sql.md", `GRANT `+serverPermissions+` TO NAME`),

@@ -99,14 +99,12 @@ func DropDistributor() Statement {
 	return exec("sys.sp_dropdistributor").num("no_checks", 1).num("ignore_distributor", 1).done("forget the distributor")
 }
 
-// AddLinkedServer makes another SQL Server known to the instance under its own name if it is not
-// (docs/relational-databases/system-stored-procedures/sp-addlinkedserver-transact-sql.md;
-// docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md
+// AddLinkedServer makes another SQL Server known to the instance under its own name; the server refuses with 15028 when it
+// is (docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md
 // asks for it on every replica, for every subscriber).
 func AddLinkedServer(server string) Statement {
-	b := new(builder).sql("IF NOT EXISTS (SELECT 1 FROM sys.servers WHERE name = ").str(server).sql(")\n    ")
-	c := &call{b: b.sql("EXEC sys.sp_addlinkedserver"), first: true}
-	return c.str("server", server).str("srvproduct", "SQL Server").done("make " + server + " known as a linked server")
+	return exec("sys.sp_addlinkedserver").str("server", server).str("srvproduct", "SQL Server").
+		done("make " + server + " known as a linked server")
 }
 
 // RedirectPublisher makes agents that look for the original publisher's database connect to another name: the listener
@@ -121,13 +119,4 @@ func RedirectPublisher(original, database, to string) Statement {
 func RedirectedPublisher(original, database string) Statement {
 	return exec("sys.sp_get_redirected_publisher").str("original_publisher", original).str("publisher_db", database).
 		num("bypass_publisher_validation", 1).done("read where " + original + " is redirected to")
-}
-
-// ValidateReplicaHosts checks from the distributor that every replica of the group may take over publishing; it fails
-// with error 21899 for a secondary that cannot be read, which is to be expected. It runs in the distribution database.
-func ValidateReplicaHosts(original, database string) Statement {
-	b := new(builder).sql("DECLARE @redirected sysname;\nEXEC sys.sp_validate_replica_hosts_as_publishers")
-	c := &call{b: b, first: true}
-	return c.str("original_publisher", original).str("publisher_db", database).
-		raw("redirected_publisher", "@redirected OUTPUT").done("check that every replica may publish " + database)
 }

@@ -36,7 +36,7 @@ func DistributionDatabases() Statement {
 // DistributionPublishers selects name, distribution database, working directory, security mode and login.
 func DistributionPublishers() Statement {
 	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistpublishers', N'U') IS NOT NULL
-    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE(login, N'') FROM msdb.dbo.MSdistpublishers`).
+    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE([login], N'') FROM msdb.dbo.MSdistpublishers`).
 		Because("read the publishers")
 }
 
@@ -129,7 +129,7 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 
 // PublicationAccess selects the logins on a publication's access list. It runs in the distribution database.
 func PublicationAccess(database, publication string) Statement {
-	return new(builder).sql(`SELECT x.login FROM dbo.MSpublication_access AS x
+	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
 JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
 WHERE p.publisher_db = @database AND p.publication = @publication`).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
@@ -202,8 +202,7 @@ func SubscriptionsHere() Statement {
 // connection's database.
 func PullAgentHere(s PullSubscription) Statement {
 	return new(builder).sql(`IF OBJECT_ID(N'dbo.MSsubscription_properties', N'U') IS NOT NULL
-    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties
-    WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
+    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
 }

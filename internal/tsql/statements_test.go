@@ -142,8 +142,29 @@ func checkAllowed(t *testing.T, procedure string, p *catalog.ParameterInfo, lite
 		return
 	}
 	value := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(literal, "N'"), "'"), "''", "'")
+	if p.Name == "@schema_option" {
+		checkBits(t, procedure, p, value)
+		return
+	}
 	if !slices.ContainsFunc(p.Allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
 		t.Errorf("%s %s = %s is not one of %v", procedure, p.Name, literal, p.Allowed)
+	}
+}
+
+// checkBits compares each bit of a mask with the bits that the page allows.
+func checkBits(t *testing.T, procedure string, p *catalog.ParameterInfo, value string) {
+	t.Helper()
+	mask, err := strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
+	if err != nil {
+		t.Errorf("%s %s = %s is no mask", procedure, p.Name, value)
+	}
+	for bit := uint64(1); bit != 0; bit <<= 1 {
+		if one := "0x" + strings.ToUpper(strconv.FormatUint(bit, 16)); mask&bit != 0 && !slices.ContainsFunc(p.Allowed, func(a string) bool {
+			known, err := strconv.ParseUint(strings.TrimPrefix(a, "0x"), 16, 64)
+			return err == nil && known == bit
+		}) {
+			t.Errorf("%s %s has bit %s, which is not one of %v", procedure, p.Name, one, p.Allowed)
+		}
 	}
 }
 
@@ -280,6 +301,13 @@ var uncataloguedViews = map[string]string{
 	"sys.database_recovery_status":     "docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md",
 	"sys.database_files":               "docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md",
 	"sys.master_files":                 "docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md",
+	"sys.columns":                      "docs/relational-databases/system-catalog-views/sys-columns-transact-sql.md",
+	"sys.database_role_members":        "docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md",
+	"sys.indexes":                      "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
+	"sys.index_columns":                "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",
+	"sys.tables":                       "docs/relational-databases/system-catalog-views/sys-tables-transact-sql.md",
+	"sys.schemas":                      "docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md",
+	"sys.sql_logins":                   "docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md",
 	"sys.dm_os_sys_info":               "docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md",
 }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql_test
+
+import "geosql.dev/operator/internal/tsql"
+
+func init() {
+	command := tsql.NewCommand().With("Publisher", "tukpub-0").WithSecret("PublisherPassword", "secret").Flag("Continuous")
+	logReader := tsql.Job{Name: "geosql-log", Description: "It's ours", Subsystem: tsql.SubsystemLogReader, Database: "distribution", Continuous: true, Command: command}
+	snapshot, distribution := logReader, logReader
+	snapshot.Subsystem, snapshot.Continuous, distribution.Subsystem = tsql.SubsystemSnapshot, false, tsql.SubsystemDistribution
+	pull := tsql.Subscription{Publication: "articles", Subscriber: "dubsub-0", Database: "Content", Pull: true}
+	push := tsql.Subscription{Publication: "articles", Subscriber: "dubsub-0", Database: "Content", DataIsThere: true}
+	here := tsql.PullSubscription{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}
+
+	add("AddDistributor", tsql.AddDistributor("dist-0", "secret"))
+	add("AddDistributionDatabase", tsql.AddDistributionDatabase("distribution", 72, 48))
+	add("ChangeRetention", tsql.ChangeRetention("distribution", 24))
+	add("ChangeHistoryRetention", tsql.ChangeHistoryRetention("distribution", 24))
+	add("AddDistributionPublisher", tsql.AddDistributionPublisher(tsql.DistributionPublisher{
+		Publisher: "tukpub-0", Database: "distribution", Login: "agents", Password: "secret", WorkingDirectory: "//dist-0/ReplData"}))
+	add("SetPublisherWorkingDirectory", tsql.SetPublisherWorkingDirectory("tukpub-0", "//dist-0/ReplData"))
+	add("SetPublisherLogin", tsql.SetPublisherLogin("tukpub-0", "agents"))
+	add("SetPublisherPassword", tsql.SetPublisherPassword("tukpub-0", "secret"))
+	add("ChangeDistributorPassword", tsql.ChangeDistributorPassword("secret"))
+	add("DropDistributionPublisher", tsql.DropDistributionPublisher("tukpub-0"))
+	add("DropDistributionDatabase", tsql.DropDistributionDatabase("distribution"))
+	add("DropDistributor", tsql.DropDistributor())
+	add("AddLinkedServer", tsql.AddLinkedServer("dubsub-0"))
+	add("RedirectPublisher", tsql.RedirectPublisher("tukpub-0", "Content", "content"), tsql.RedirectPublisher("tukpub-0", "Content", "content,15333"))
+	add("RedirectedPublisher", tsql.RedirectedPublisher("tukpub-0", "Content"))
+
+	add("AddJob", tsql.AddJob(logReader, true), tsql.AddJob(snapshot, true), tsql.AddJob(distribution, false))
+	add("AddJobStep", tsql.AddJobStep(logReader), tsql.AddJobStep(snapshot), tsql.AddJobStep(distribution))
+	add("AddJobServer", tsql.AddJobServer("geosql-log"))
+	add("AddJobSchedule", tsql.AddJobSchedule("geosql-log"))
+	add("UpdateJobStep", tsql.UpdateJobStep("geosql-log", command))
+	add("EnableJob", tsql.EnableJob("geosql-log", true), tsql.EnableJob("geosql-log", false))
+	add("StartJob", tsql.StartJob("geosql-log"))
+	add("StopJob", tsql.StopJob("geosql-log"))
+	add("DeleteJob", tsql.DeleteJob("geosql-log"))
+	add("JobState", tsql.JobState("geosql-log"))
+
+	add("PublishDatabase", tsql.PublishDatabase("Content", true), tsql.PublishDatabase("Content", false))
+	add("AddLogReaderAgent", tsql.AddLogReaderAgent("geosql-log", "agents", "secret"))
+	add("AddPublication", tsql.AddPublication("articles", "geosql.dev web/articles"))
+	add("DescribePublication", tsql.DescribePublication("articles", "geosql.dev web/articles"))
+	add("DropPublication", tsql.DropPublication("articles"))
+	add("GrantPublicationAccess", tsql.GrantPublicationAccess("articles", "agents"))
+	add("AddPublicationSnapshot", tsql.AddPublicationSnapshot("articles", "geosql-snapshot", "agents", "secret"))
+	add("StartPublicationSnapshot", tsql.StartPublicationSnapshot("articles"))
+	add("AddArticle", tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article"}),
+		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true, Vertical: true}))
+	add("SetArticleSchemaOption", tsql.SetArticleSchemaOption("articles", "dbo.Article", true))
+	add("AddArticleColumn", tsql.AddArticleColumn("articles", "dbo.Article", "Title"))
+	add("DropArticleColumn", tsql.DropArticleColumn("articles", "dbo.Article", "Title"))
+	add("SetArticleFilter", tsql.SetArticleFilter("articles", "dbo.Article", "filter", "Language = N'en'"))
+	add("SetArticleView", tsql.SetArticleView("articles", "dbo.Article", "view", "Language = N'en'"), tsql.SetArticleView("articles", "dbo.Article", "view", ""))
+	add("DropArticleSubscriptions", tsql.DropArticleSubscriptions("articles", "dbo.Article"))
+	add("DropArticle", tsql.DropArticle("articles", "dbo.Article"))
+	add("RefreshSubscriptions", tsql.RefreshSubscriptions("articles"))
+	add("CompressTable", tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage), tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone))
+
+	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
+	add("AddArticleSubscription", tsql.AddArticleSubscription(push, "dbo.Article"))
+	add("DropSubscription", tsql.DropSubscription(pull))
+	add("AddPullSubscription", tsql.AddPullSubscription(here))
+	add("AddPullSubscriptionAgent", tsql.AddPullSubscriptionAgent(here, "dist-0", "distribution", "agents", "secret", "geosql-distribution"))
+	add("DropPullSubscription", tsql.DropPullSubscription(here))
+	add("CleanSubscription", tsql.CleanSubscription(here))
+	add("AddPushSubscriptionAgent", tsql.AddPushSubscriptionAgent(push, "agents", "secret", "geosql-distribution"))
+	add("PostTracerToken", tsql.PostTracerToken("articles"))
+	add("TracerTokens", tsql.TracerTokens("articles"))
+	add("TracerTokenHistory", tsql.TracerTokenHistory("articles", -1))
+	add("PendingCommands", tsql.PendingCommands("tukpub-0", "Content", pull), tsql.PendingCommands("tukpub-0", "Content", push))
+	add("DropUser", tsql.DropUser("agents"))
+
+	add("ReplicationLogin", tsql.ReplicationLogin("agents", "secret"))
+	add("IsSysadmin", tsql.IsSysadmin())
+	add("LinkedServers", tsql.LinkedServers())
+	add("DistributionDatabases", tsql.DistributionDatabases())
+	add("DistributionPublishers", tsql.DistributionPublishers())
+	add("ReplicationDatabases", tsql.ReplicationDatabases())
+	add("OwnerMembership", tsql.OwnerMembership("agents"))
+	add("LocalRole", tsql.LocalRole("content"))
+	add("PublicationState", tsql.PublicationState("articles"))
+	add("Articles", tsql.Articles("articles"))
+	add("ArticleColumns", tsql.ArticleColumns("articles"))
+	add("ArticleSubscriptions", tsql.ArticleSubscriptions("articles"))
+	add("Tables", tsql.Tables())
+	add("PrimaryKeyColumns", tsql.PrimaryKeyColumns())
+	add("OriginalPublishers", tsql.OriginalPublishers("Content"))
+	add("PublicationAccess", tsql.PublicationAccess("Content", "articles"))
+	add("LogReaderAgents", tsql.LogReaderAgents("Content"))
+	add("SnapshotAgents", tsql.SnapshotAgents("Content", "articles"))
+	add("DistributionAgents", tsql.DistributionAgents("Content", pull))
+	add("PushAgentAttached", tsql.PushAgentAttached(7))
+	add("AgentHistory", tsql.AgentHistory(tsql.AgentLogReader, 7), tsql.AgentHistory(tsql.AgentSnapshot, 7), tsql.AgentHistory(tsql.AgentDistribution, 7))
+	add("LastSnapshot", tsql.LastSnapshot(7))
+	add("SubscriptionsHere", tsql.SubscriptionsHere())
+	add("PullAgentHere", tsql.PullAgentHere(here))
+}
