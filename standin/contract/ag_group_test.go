@@ -150,8 +150,17 @@ func TestAGFailover(t *testing.T) {
 	mustExec(t, c.admins[0], "INSERT INTO app.dbo.n (v) VALUES (N'a1'), (N'a2')")
 	g.Eventually(func() any { rows, _ := tryQuery(c.admins[1], "SELECT v FROM app.dbo.n ORDER BY id"); return rows }, "5s").
 		Should(Equal([][]any{{"a1"}, {"a2"}}), "a table that was made after seeding")
+	// A client in the middle of a transaction, and one that does not read what it is sent, do not hold up the change.
+	busy := connection(t, c.servers[0].open(t, "app"))
+	mustExec(t, busy, "BEGIN TRANSACTION; INSERT INTO dbo.n (v) VALUES (N'open')")
+	idle := connection(t, c.servers[0].open(t, "app"))
+	unread, err := idle.QueryContext(ctx, "SELECT REPLICATE(CAST(N'x' AS nvarchar(max)), 100000) FROM sys.all_columns")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer unread.Close()
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	g.Expect(c.role(0)()).To(Equal("RESOLVING"))
+	_, err = tryQuery(busy, "COMMIT")
+	g.Expect(err).To(HaveOccurred())
 	c.promote(1)
 	g.Expect(c.insert(ctx, 1, 2)).To(Succeed())
 	mustExec(t, c.admins[1], "UPDATE app.dbo.n SET v = v + N'x'; INSERT INTO app.dbo.n (v) VALUES (N'b1')")

@@ -109,6 +109,13 @@ func (h host) DefaultFolders() (data, log string) {
 	return data, log
 }
 
+// Disconnect serves replica.Host.
+func (h host) Disconnect(database string) {
+	if db := h.e.inst.Database(database); db != nil {
+		h.e.inst.Disconnect(db)
+	}
+}
+
 // Seed serves replica.Host.
 func (h host) Seed(ctx context.Context, spec replica.SeedSpec, open replica.OpenFunc) error {
 	if db := h.e.inst.Database(spec.Name); db != nil {

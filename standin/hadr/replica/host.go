@@ -31,6 +31,8 @@ type Host interface {
 	Member(ctx context.Context, database string, replica, groupDatabase uuid.UUID) error
 	// Restoring shows a database as RESTORING, or not.
 	Restoring(ctx context.Context, database string, restoring bool) error
+	// Disconnect ends the connections of clients that are in the database.
+	Disconnect(database string)
 	// DefaultFolders are where databases' files go by default.
 	DefaultFolders() (data, log string)
 	// TraceFlag tells whether a trace flag is set.

@@ -29,9 +29,10 @@ type peer struct {
 	lostAt time.Time
 	// accepted is the sequence number that the replica has accepted in this epoch.
 	accepted uint64
-	sent     uint64
-	workers  map[uuid.UUID]context.CancelFunc
-	leaving  bool
+	// sent is the newest configuration that the replica was sent, told the newest one that it knows to be committed.
+	sent, told uint64
+	workers    map[uuid.UUID]context.CancelFunc
+	leaving    bool
 
 	// problem is the last failed attempt to connect (last_connect_error_*).
 	problem connectProblem
@@ -103,7 +104,7 @@ func (p *peer) run() {
 		if r := p.specLocked(); r != nil {
 			url = r.EndpointURL
 		}
-		timeout, leaving := p.timeoutLocked(), p.leaving
+		timeout, leaving := p.timeoutLocked(), p.leaving && p.l.committed.Replica(p.id) == nil
 		g.mu.Unlock()
 		started := time.Now()
 		err := p.connect(url, timeout)
@@ -195,7 +196,7 @@ func (p *peer) connect(url string, timeout time.Duration) error {
 		g.mu.Unlock()
 		return errNotLeading
 	}
-	p.conn, p.sent = conn, 0
+	p.conn, p.sent, p.told = conn, 0, 0
 	g.mu.Unlock()
 	for {
 		if err := p.exchange(conn, timeout); err != nil {
@@ -218,7 +219,7 @@ func (p *peer) pause(timeout time.Duration) error {
 	defer next.Stop()
 	for {
 		g.mu.Lock()
-		due := p.l.newestLocked().Sequence > p.sent
+		due := p.l.newestLocked().Sequence > p.sent || p.l.committed.Sequence > p.told
 		changed := g.changed
 		g.mu.Unlock()
 		if due {
@@ -258,6 +259,8 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	g.mu.Lock()
 	newest := p.l.newestLocked()
 	req := controlRequest{Epoch: p.l.epoch, Committed: p.l.committed.Sequence}
+	// It is told once the configuration without it is committed; until then it votes.
+	final := p.l.committed.Replica(p.id) == nil
 	if p.accepted < newest.Sequence || !p.connected || !p.reply.Known {
 		req.Config = newest
 	}
@@ -280,7 +283,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	if err := conn.ReceiveValue(msgControlReply, &reply); err != nil {
 		return err
 	}
-	return p.take(newest, reply)
+	return p.take(newest, reply, req.Committed, final)
 }
 
 // lowestHold is from where on any replica may need log.
@@ -295,7 +298,7 @@ func lowestHold(db *storage.Database) storage.LSN {
 }
 
 // take notes an answer and starts what it calls for.
-func (p *peer) take(sent *group.Configuration, reply controlReply) error {
+func (p *peer) take(sent *group.Configuration, reply controlReply, committed uint64, final bool) error {
 	l, g := p.l, p.l.g
 	g.mu.Lock()
 	if g.lead != l {
@@ -308,11 +311,11 @@ func (p *peer) take(sent *group.Configuration, reply controlReply) error {
 		return errNotLeading
 	}
 	p.connected, p.lastReply, p.reply, p.lostAt = true, time.Now(), reply, time.Time{}
-	p.sent = sent.Sequence
+	p.sent, p.told = sent.Sequence, committed
 	if uint32(reply.Accepted>>32) == l.epoch && reply.Accepted > p.accepted {
 		p.accepted = reply.Accepted
 	}
-	told := p.leaving && sent.Replica(p.id) == nil
+	told := final && p.leaving
 	for _, s := range reply.Databases {
 		r := l.remoteLocked(p.id, s.ID)
 		// Positions count only when they come with log of this epoch: those of another fork are not comparable.

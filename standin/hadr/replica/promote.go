@@ -347,6 +347,12 @@ func (g *Group) closeDatabases(reason string) {
 	var wait sync.WaitGroup
 	for id, db := range g.local() {
 		wait.Go(func() {
+			g.mu.Lock()
+			c := g.st.Databases[id]
+			g.mu.Unlock()
+			if c != nil {
+				g.host.Disconnect(c.Name)
+			}
 			if err := db.SetMode(context.Background(), storage.Redo, g.notInRole(id)); err != nil {
 				g.host.Log().Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id, "reason", reason, "error", err)
 			}

@@ -47,6 +47,7 @@ type server struct {
 
 func (s *server) ServerName() string                                         { return s.name }
 func (s *server) Identity(context.Context) (*endpoint.Identity, error)       { return s.id, nil }
+func (s *server) Disconnect(string)                                          {}
 func (s *server) TraceFlag(int) bool                                         { return false }
 func (s *server) Log() *slog.Logger                                          { return s.log }
 func (s *server) Restoring(context.Context, string, bool) error              { return nil }

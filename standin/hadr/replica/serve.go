@@ -199,7 +199,9 @@ func (g *Group) applyPrimary(req controlRequest) {
 	if l != nil {
 		return
 	}
-	if c.Replica(g.Self()) == nil {
+	// A configuration that is only proposed may never come to be.
+	committed := req.Committed >= c.Sequence
+	if committed && c.Replica(g.Self()) == nil {
 		g.removed()
 		return
 	}
@@ -213,7 +215,9 @@ func (g *Group) applyPrimary(req controlRequest) {
 			}
 		}
 	}
-	g.dropRemovedDatabases(c)
+	if committed {
+		g.dropRemovedDatabases(c)
+	}
 	g.joinRestored(c)
 	g.suspendForced(c)
 }
