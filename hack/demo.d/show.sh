@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154
+# What hack/demo reads of the hub and prints.
+
+step() { printf '\n== %s  [%d s]\n' "$1" "$SECONDS"; }
+
+topology_json() { kubectl --context "$hub" -n "$namespace" get topology "$topology" -o json --request-timeout=20s; }
+group_field() { kubectl --context "$hub" -n "$namespace" get availabilitygroup content -o json --request-timeout=20s | jq -r "$1 // empty"; }
+site_of() { kubectl --context "$hub" -n "$namespace" get sqlserver "$1" -o 'jsonpath={.spec.site}'; }
+
+# Tests on a Topology's JSON on standard input. A status of an older spec says nothing.
+group_ready() { jq -e '.status.observedGeneration == .metadata.generation and ([.status.members[]? | select(.kind == "AvailabilityGroup") | .ready == "True"] | length > 0 and all)' >/dev/null; }
+all_ready() { jq -e '.status.observedGeneration == .metadata.generation and ([.status.conditions[]? | select(.type == "Ready" and .status == "True")] | length > 0)' >/dev/null; }
+
+members() { jq -r '.status.members[]? | "\(.kind) \(.name): \(if .ready == "True" then "ready" else .reason end)"'; }
+members_not_ready() { jq -r '.status.members[]? | select(.ready != "True") | "\(.kind) \(.name): \(.reason): \(.message)"'; }
+
+# wait_for TEST SECONDS: prints each change of a member's state, and how far it is every 30 s.
+wait_for() {
+  local test=$1 deadline=$((SECONDS + $2)) said=$SECONDS
+  : >"$work/seen"
+  while true; do
+    if topology_json >"$work/topology.json" 2>"$work/complaint"; then
+      members <"$work/topology.json" >"$work/now"
+      comm -13 <(sort "$work/seen") <(sort "$work/now") | while read -r line; do printf '  %4d s  %s\n' "$SECONDS" "$line"; done
+      cmp -s "$work/seen" "$work/now" || said=$SECONDS
+      mv "$work/now" "$work/seen"
+      "$test" <"$work/topology.json" && return
+    elif [ $((SECONDS - said)) -ge 30 ]; then
+      sed 's/^/  hub: /' "$work/complaint"
+    fi
+    if [ $((SECONDS - said)) -ge 30 ]; then
+      said=$SECONDS
+      printf '  %4d s  %s; waiting for:\n' "$SECONDS" "$(jq -r '.status.summary // "nothing is known yet"' "$work/topology.json")"
+      members_not_ready <"$work/topology.json" | cut -c 1-160 | sed 's/^/            /'
+    fi
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    sleep 2
+  done
+}
+
+# held_by_members WHAT: notes which conditions hold it up, in their own words.
+held_by_members() {
+  held+=("$1 is not ready after $timeout s:")
+  local line
+  while read -r line; do held+=("  $line"); done < <(members_not_ready <"$work/topology.json")
+}
+
+conditions_table() {
+  local name
+  {
+    printf 'KIND\tNAME\tCONDITION\tSTATUS\tREASON\n'
+    kubectl --context "$hub" get sites -o json | conditions_of
+    for name in topologies sqlservers availabilitygroups distributors publications subscriptions; do
+      kubectl --context "$hub" -n "$namespace" get "$name" -o json | conditions_of
+    done
+  } | column -t -s "$(printf '\t')"
+}
+conditions_of() { jq -r '.items[] | . as $o | .status.conditions[]? | select(.type != "Reconciling" and .type != "Stalled") | [$o.kind, $o.metadata.name, .type, .status, .reason] | @tsv'; }
+
+placement_table() {
+  kubectl --context "$hub" -n "$namespace" get sqlservers -o json |
+    jq -r '.items[] | "\(.metadata.name)-0 at \(.spec.site), node \(.status.placement.node // "none")\n    \(.status.placement.reason // "no reason is known")"'
+}
+
+# finish prints the last screen and ends.
+finish() {
+  step "conditions"
+  conditions_table || true
+  step "where each pod landed, and why"
+  placement_table || true
+  if "$plugin" status --help >/dev/null 2>&1; then
+    step "kubectl geosql status $topology"
+    "$plugin" status "$topology" --context "$hub" -n "$namespace" || true
+  fi
+  if "$plugin" graph --help >/dev/null 2>&1; then
+    step "kubectl geosql graph $topology"
+    "$plugin" graph "$topology" --context "$hub" -n "$namespace" || true
+  fi
+  show_results
+  if [ ${#held[@]} -gt 0 ]; then
+    step "the demonstration is held up"
+    printf '%s\n' "${held[@]}"
+    exit 1
+  fi
+  step "done: everything declared is ready and all copies are equal"
+  exit 0
+}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154
+# The workload of hack/demo: `geosql workload` as Jobs in the operator's image, each at a site.
+
+operator_image=$(kubectl --context "$hub" -n geosql-system get deploy geosql-operator -o 'jsonpath={.spec.template.spec.containers[0].image}' 2>/dev/null || true)
+
+# job_start NAME SITE SERVER PART ARGUMENTS...: a Job with the server's own Secrets, which its site has.
+job_start() {
+  local name=demo-$1 site=$2 server=$3
+  shift 3
+  : "${operator_image:=$(kubectl --context "$hub" -n geosql-system get deploy geosql-operator -o 'jsonpath={.spec.template.spec.containers[0].image}')}"
+  kubectl --context "kind-$site" -n "$namespace" delete job "$name" --ignore-not-found --wait --timeout=60s >/dev/null
+  jq -n --arg name "$name" --arg image "$operator_image" --arg server "$server" --args '{
+    apiVersion: "batch/v1", kind: "Job", metadata: {name: $name, labels: {"app.kubernetes.io/part-of": "geosql-demo"}},
+    spec: {backoffLimit: 0, ttlSecondsAfterFinished: 3600, template: {
+      metadata: {labels: {"app.kubernetes.io/part-of": "geosql-demo"}},
+      spec: {restartPolicy: "Never", automountServiceAccountToken: false,
+        securityContext: {runAsNonRoot: true, runAsUser: 65532, fsGroup: 65532, seccompProfile: {type: "RuntimeDefault"}},
+        containers: [{name: "workload", image: $image, args: (["workload"] + $ARGS.positional + ["--server", $server, "--database", "Content"]),
+          securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: ["ALL"]}},
+          volumeMounts: [{name: "credentials", mountPath: "/credentials", readOnly: true}]}],
+        volumes: [{name: "credentials", projected: {defaultMode: 288, sources: [
+          {secret: {name: ($server + "-credentials"), items: [{key: "sa-password", path: "sa-password"}]}},
+          {secret: {name: ($server + "-tls"), items: [{key: "ca.crt", path: "ca.crt"}]}}]}}]}}}}' -- "$@" |
+    kubectl --context "kind-$site" -n "$namespace" apply -f - >/dev/null
+}
+job_logs() { kubectl --context "kind-$2" -n "$namespace" logs "job/demo-$1" --request-timeout=20s "${@:3}" 2>/dev/null || true; }
+
+# job_state NAME SITE: running, Complete or Failed.
+job_state() {
+  kubectl --context "kind-$2" -n "$namespace" get job "demo-$1" -o json --request-timeout=20s |
+    jq -r '[.status.conditions[]? | select(.status == "True" and (.type == "Complete" or .type == "Failed")) | .type][0] // "running"'
+}
+
+# job_result NAME SITE SECONDS: waits for the end and prints the result, the last line of JSON.
+job_result() {
+  local state deadline=$((SECONDS + $3))
+  until state=$(job_state "$1" "$2") && [ "$state" != running ]; do
+    if [ "$SECONDS" -ge "$deadline" ]; then
+      echo "workload $1 at $2 did not end within $3 s; its pod: $(kubectl --context "kind-$2" -n "$namespace" get pods -l "job-name=demo-$1" --no-headers 2>&1)" >&2
+      return 1
+    fi
+    sleep 1
+  done
+  job_logs "$1" "$2" | grep '^{' | tail -n 1
+  [ "$state" = Complete ] || { echo "workload $1 at $2: $(job_logs "$1" "$2" | tail -n 1)" >&2 && return 1; }
+}
+
+# workload NAME SITE SERVER PART ARGUMENTS...
+workload() {
+  job_start "$@"
+  job_result "$1" "$2" 300
+}
+
+# write_and_watch writes through the listener at the primary's site, while Dublin looks for the rows.
+write_and_watch() {
+  local seconds=900
+  if [ "$replicated" = yes ]; then
+    step "Dublin watches for the rows"
+    job_start watch dublin dubsub watch --base "$base" --rows "$rows" --timeout "${seconds}s"
+    local deadline=$((SECONDS + 120))
+    until job_logs watch dublin | grep -q '^watching'; do
+      [ "$SECONDS" -lt "$deadline" ] && [ "$(job_state watch dublin)" = running ] || { echo "the watcher does not see the table yet: $(job_logs watch dublin | tail -n 1)" && break; }
+      sleep 1
+    done
+  fi
+  step "$rows rows of 1 KB and $attachments of 100 KB, written at $primary_site through the listener content"
+  job_start write "$primary_site" "$primary" write --address content --base "$base" --rows "$rows" --attachments "$attachments" --timeout "${seconds}s"
+  while [ "$(job_state write "$primary_site")" = running ]; do
+    sleep 3
+    printf '  %4d s  %s' "$SECONDS" "$(job_logs write "$primary_site" --tail=1)"
+    [ "$replicated" = no ] || printf '; %s' "$(job_logs watch dublin --tail=1)"
+    printf '\n'
+  done
+  job_result write "$primary_site" 30 >"$work/written.json" || held+=("not every row was acknowledged")
+  cat "$work/written.json"
+  [ "$replicated" = yes ] || return 0
+  job_result watch dublin "$seconds" >"$work/arrived.json" || held+=("not every row arrived in Dublin")
+  cat "$work/arrived.json"
+}
+
+# compare_copies reads every row of every copy, until they are equal or a minute has gone.
+compare_copies() {
+  step "every row of every copy"
+  local server copies=() unread=() deadline=$((SECONDS + 90)) equal
+  for server in tukpub quisec; do copies+=("$server"); done
+  [ "$replicated" = no ] || copies+=(dubsub)
+  while true; do
+    : >"$work/copies.json"
+    unread=()
+    for server in "${copies[@]}"; do
+      job_start "verify-$server" "$(site_of "$server")" "$server" verify
+    done
+    for server in "${copies[@]}"; do
+      job_result "verify-$server" "$(site_of "$server")" 300 >>"$work/copies.json" || unread+=("the copy on $server could not be read")
+    done
+    equal=$(jq -s '[.[] | del(.server)] | unique | length == 1 and .[0].article.damaged == 0 and .[0].attachment.damaged == 0' "$work/copies.json")
+    [ "$equal" != true ] && [ "$SECONDS" -lt "$deadline" ] || break
+    sleep 3
+  done
+  held+=("${unread[@]}")
+  [ ${#unread[@]} -gt 0 ] || [ "$equal" = true ] || held+=("the copies differ")
+}
+
+show_results() {
+  if [ -s "$work/copies.json" ]; then
+    step "copies: rows and SHA-256 over all columns of all rows"
+    { printf 'SERVER\tTABLE\tROWS\tBYTES\tDAMAGED\tSHA256\n' && jq -r '. as $c | ("article", "attachment") | [$c.server, "dbo." + ., $c[.].rows, $c[.].bytes, $c[.].damaged, $c[.].sha256[0:32]] | @tsv' "$work/copies.json"; } |
+      column -t -s "$(printf '\t')"
+  fi
+  if [ -s "$work/written.json" ]; then
+    step "times"
+    jq -r '"written: \(.rows) rows in \(.seconds | round) s, each its own transaction; a synchronous commit took p50 \(.commit.p50Ms) ms, p99 \(.commit.p99Ms) ms"' "$work/written.json"
+  fi
+  if [ -s "$work/arrived.json" ]; then
+    jq -r '"arrived in Dublin: \(.rows) of \(.expected) rows; from just before the INSERT to being seen: p50 \(.arrival.p50Ms) ms, p90 \(.arrival.p90Ms) ms, p99 \(.arrival.p99Ms) ms, max \(.arrival.maxMs) ms" + (if .early > 0 then " (without \(.early) that were there at the first look)" else "" end)' "$work/arrived.json"
+    echo "the link from Quincy, where the distributor is, to Dublin has a round trip of 146 ms"
+  fi
+}
