@@ -4,22 +4,23 @@ package holder_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/election"
@@ -208,4 +209,32 @@ func TestPausedOrdersForbidClaims(t *testing.T) {
 	group.Paused = false
 	give(t, api, group)
 	g.Eventually(status(h), patience).Should(And(HaveField("Role", "PRIMARY"), HaveField("State", "Held")))
+}
+
+// Tokens are renewed with the account's own right when half of their life is over: no manager is needed for that.
+func TestTokensAreRenewedByTheAgent(t *testing.T) {
+	g := NewWithT(t)
+	api := testenv.StartMember(t)
+	api.Namespace(t, "web")
+	told := voter(t, api)
+	told.Issued = time.Now().Add(-2 * time.Hour) // as if it had been made for three hours
+	state := filepath.Join(t.TempDir(), "state")
+	start(t, api, &engine{run: "run1"}, state)
+	give(t, api, orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{told}})
+	g.Eventually(func() (orders.Voter, error) {
+		content, err := os.ReadFile(filepath.Join(state, "orders.json"))
+		if err != nil {
+			return orders.Voter{}, err
+		}
+		var groups map[string]orders.Group
+		if err := json.Unmarshal(content, &groups); err != nil || len(groups["content"].Voters) != 1 {
+			return orders.Voter{}, err
+		}
+		return groups["content"].Voters[0], nil
+	}, patience).Should(And(
+		HaveField("Token", Not(Or(BeEmpty(), Equal(told.Token)))),
+		HaveField("Expires", BeTemporally(">", told.Expires))))
+	info, err := os.Stat(filepath.Join(state, "orders.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600), "the file has tokens")
 }
