@@ -81,17 +81,25 @@ func (s *server) open(database string) *sql.DB {
 // conn is one connection with short ways to say things.
 type conn struct {
 	*sql.Conn
-	t *testing.T
+	t  *testing.T
+	db *sql.DB
+}
+
+// end closes the connection itself, not only the use of a pooled one.
+func (c *conn) end() {
+	c.Close()
+	c.db.Close()
 }
 
 func (s *server) conn(database string) *conn {
 	s.t.Helper()
-	c, err := s.open(database).Conn(context.Background())
+	db := s.open(database)
+	c, err := db.Conn(context.Background())
 	if err != nil {
 		s.t.Fatalf("connect: %v", err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	return &conn{c, s.t}
+	return &conn{c, s.t, db}
 }
 
 func (c *conn) exec(text string, args ...any) {

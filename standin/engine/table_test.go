@@ -85,7 +85,7 @@ func TestIdentity(t *testing.T) {
 	before := c.one("SELECT MAX(id) FROM t").(int64)
 	c.exec("INSERT INTO t (v) VALUES (6)")
 	g.Expect(c.one("SELECT MAX(id) FROM t")).To(Equal(before + 4))
-	c.Close()
+	c.end()
 	s.stop()
 	s.start()
 	c = s.conn("d")
