@@ -92,7 +92,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
 		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(r.groupsOfServer), hubOnly[0], hubOnly[1],
 			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		// A pod that comes or goes changes who is primary, sooner or later.
+		// Readiness is looked at every second while it is waited for. A pod that comes or goes changes who is primary, sooner or later.
 		Watches(&corev1.Pod{}, sites.EnqueueHub(r.groupsOfPod)).
 		Watches(&corev1.Service{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {

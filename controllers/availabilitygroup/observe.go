@@ -14,6 +14,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -43,7 +45,7 @@ type world struct {
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
 		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, Timings: r.timings},
-		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}},
+		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
 		var server v1alpha1.SQLServer
@@ -57,11 +59,20 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 			return nil, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
 		default:
 			w.desired.Sites[name] = server.Spec.Site
+			if ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady); group.Status.GroupID == "" && !isTrue(ready) {
+				w.observed.NotReady[name] = reasonOf(ready)
+			}
 		}
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for name, site := range w.desired.Sites {
+		if reason, ok := w.observed.NotReady[name]; ok {
+			mu.Lock()
+			w.observed.Instances[name] = Instance{Err: fmt.Errorf("SQLServer %s is not ready: %s", name, reason)}
+			mu.Unlock()
+			continue
+		}
 		wg.Go(func() {
 			instance := r.observeInstance(ctx, group, name, site)
 			mu.Lock()
@@ -75,6 +86,15 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 	r.observeListener(ctx, w)
 	wg.Wait()
 	return w, nil
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
+
+func reasonOf(c *metav1.Condition) string {
+	if c == nil {
+		return "new"
+	}
+	return c.Reason
 }
 
 // observeInstance asks one engine, under the operator's login.

@@ -17,6 +17,9 @@ type Observed struct {
 	Now time.Time
 	// Missing are the replicas' servers that no SQLServer declares.
 	Missing []v1alpha1.ServerName
+	// NotReady are the replicas' servers whose SQLServer is not ready, with the reason; only looked at before the group
+	// was made, when their pods may still be restarted.
+	NotReady map[v1alpha1.ServerName]string
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
 	// Voters in the order of the declaration.

@@ -22,7 +22,7 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
-		planReferences, planPrimary, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
+		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
 		planJoin, planReplicas, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -51,6 +51,21 @@ func planReferences(_ Desired, o Observed, p *Plan) bool {
 			"these servers are not declared yet: "+list(o.Missing)))
 	}
 	return true
+}
+
+// planServers waits for the servers before there is a group: their pods are restarted until everything that is read at
+// start is in place. Afterwards a group does not depend on what the hub thinks of a server.
+func planServers(d Desired, o Observed, p *Plan) bool {
+	if o.exists(d) || d.Group.Status.GroupID != "" || len(o.NotReady) == 0 {
+		return true
+	}
+	var waiting []string
+	for _, s := range d.servers() {
+		if reason, ok := o.NotReady[s]; ok {
+			waiting = append(waiting, fmt.Sprintf("%s (%s)", s, reason))
+		}
+	}
+	return p.settle(conditions.InProgress(conditions.ReasonServersNotReady, "these servers are not ready yet: "+strings.Join(waiting, ", ")))
 }
 
 // planPrimary ends the plan while the primary is a server that is no longer declared: nobody else can be made primary by

@@ -231,6 +231,14 @@ func TestPlanOutcomes(t *testing.T) {
 			change: func(e *environ) { delete(e.servers, "quisec") },
 			ready:  metav1.ConditionFalse, reason: conditions.ReasonReferenceMissing, message: "quisec",
 		},
+		"a server that is not ready before there is a group": {
+			change: func(e *environ) { e.notReady = map[v1alpha1.ServerName]string{"quisec": "PodPending"} },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonServersNotReady, message: "quisec (PodPending)",
+		},
+		"a server that is not ready when there is a group": {
+			before: whole, change: func(e *environ) { e.notReady = map[v1alpha1.ServerName]string{"quisec": "PodPending"} },
+			ready: metav1.ConditionTrue, reason: conditions.ReasonSynchronized, message: "tukpub-0 is primary",
+		},
 		"a replica that does not answer before there is a group": {
 			change: func(e *environ) { e.silent["dubcfg"] = true },
 			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, message: "endpoints", steps: 4,

@@ -33,6 +33,8 @@ type environ struct {
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
+	// notReady is what the hub thinks of servers.
+	notReady map[v1alpha1.ServerName]string
 	// group as its configuration says; nil when there is none.
 	group *configuration
 	// done are the descriptions of the steps that were done, history of every commit rule with the number of replicas.
@@ -94,7 +96,7 @@ var errSilent = errors.New("no answer")
 
 // observe is what the controller would read.
 func (e *environ) observe() Observed {
-	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7"}
+	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7", NotReady: e.notReady}
 	for _, name := range append(e.d.servers(), e.d.former()...) {
 		s, ok := e.servers[name]
 		if !ok {

@@ -8,6 +8,8 @@ const (
 	ReasonSynchronized = "Synchronized"
 	// ReasonSynchronizing: the group serves; some databases are not synchronized yet.
 	ReasonSynchronizing = "Synchronizing"
+	// ReasonServersNotReady: the group is made when the servers of its replicas are ready.
+	ReasonServersNotReady = "ServersNotReady"
 	// ReasonReplicaNotAnswering (Unknown): a replica does not answer.
 	ReasonReplicaNotAnswering = "ReplicaNotAnswering"
 	// ReasonVoterNotAnswering (Unknown): a voter does not answer before the group exists.
