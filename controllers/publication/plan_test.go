@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+func TestPublicationOfAGroup(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(w.o.At.RedirectedTo).To(Equal("content"), "agents follow the listener")
+	x := w.o.Database.Publication.Articles["dbo.attachment"]
+	g.Expect(x.Columns).To(Equal([]string{"Id", "Body"}))
+	g.Expect(x.Filter).To(Equal("Id > 7"))
+	g.Expect(x.Limited).To(BeTrue())
+	g.Expect(x.SchemaOption & 0x400000000).NotTo(BeZero())
+	g.Expect(w.o.Database.Tables["dbo.attachment"].Compression).To(Equal("PAGE"))
+	job := w.jobs["geosql-tukpub-0-Content-logreader"]
+	g.Expect(job.Running).To(BeTrue())
+	g.Expect(job.Command).To(ContainSubstring("-PublisherSecurityMode 0"))
+	g.Expect(job.Command).To(ContainSubstring("-DistributorSecurityMode 0"), "Windows authentication would be the default")
+	for _, step := range done {
+		g.Expect(step).NotTo(ContainSubstring("secret"))
+	}
+}
+
+func TestPublicationOfAServerAlone(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(false))
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(w.o.At.RedirectedTo).To(BeEmpty())
+	g.Expect(done[0]).To(ContainSubstring("CREATE DATABASE"))
+	g.Expect(w.o.Servers[publisher].State.Databases["content"].LogChain).To(BeTrue(), "a first backup")
+}
+
+// Whatever step is the last one of a process, the end is the same.
+func TestEveryStepMayBeTheLast(t *testing.T) {
+	want := map[bool]*world{}
+	for _, group := range []bool{true, false} {
+		want[group] = newWorld(declared(group))
+		want[group].settle(t, all)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		group := rapid.Bool().Draw(t, "group")
+		w := newWorld(declared(group))
+		w.settle(t, crashes(t))
+		g := NewWithT(fail{t})
+		g.Expect(w.o.Database.Publication).To(Equal(want[group].o.Database.Publication))
+		g.Expect(w.o.At).To(Equal(want[group].o.At))
+		g.Expect(w.jobs).To(Equal(want[group].jobs))
+	})
+}
+
+// fail lets gomega fail a rapid test.
+type fail struct{ *rapid.T }
+
+func (f fail) Helper() {}
+
+// After a failover agents keep the original publisher's name, and procedures run on the new primary.
+func TestPublicationAfterAFailover(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.elect(secondary)
+	w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[:1]
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+	g.Expect(w.o.Database.Publication.Articles).To(HaveLen(1))
+	g.Expect(w.jobs).To(HaveLen(2), "no second log reader")
+	g.Expect(w.o.At.Original).To(Equal("tukpub-0"))
+}
+
+func TestChangesOfArticles(t *testing.T) {
+	attachment := func(change func(*v1alpha1.Article)) func(*world) {
+		return func(w *world) { change(&w.d.Publication.Spec.Articles[1]) }
+	}
+	for name, c := range map[string]struct {
+		change func(*world)
+		steps  []string
+		check  func(Gomega, mssql.PublishedArticle)
+	}{
+		"a column more": {attachment(func(a *v1alpha1.Article) { a.Columns = append(a.Columns, "Title") }),
+			[]string{"sp_articlecolumn", "sp_articleview", "sp_startpublication_snapshot"},
+			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Columns).To(ConsistOf("Id", "Body", "Title")) }},
+		"a column less": {attachment(func(a *v1alpha1.Article) { a.Columns = []string{"Id"} }),
+			[]string{"sp_articlecolumn", "sp_articleview", "sp_startpublication_snapshot"},
+			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Columns).To(ConsistOf("Id")) }},
+		"another filter": {attachment(func(a *v1alpha1.Article) { a.Filter = "Id > 8" }),
+			[]string{"sp_articlefilter", "sp_articleview", "sp_startpublication_snapshot"},
+			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(Equal("Id > 8")) }},
+		"no filter any more": {attachment(func(a *v1alpha1.Article) { a.Filter = "" }),
+			[]string{"sp_dropsubscription", "sp_droparticle", "sp_addarticle", "sp_articlecolumn", "sp_articleview", "sp_startpublication_snapshot", "sp_refreshsubscriptions"},
+			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(BeEmpty()) }},
+		"drift of the schema option": {func(w *world) {
+			x := w.o.Database.Publication.Articles["dbo.attachment"]
+			x.SchemaOption = 1
+			w.o.Database.Publication.Articles["dbo.attachment"] = x
+		}, []string{"sp_changearticle", "sp_startpublication_snapshot"},
+			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.SchemaOption).NotTo(Equal(int64(1))) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(true))
+			w.settle(t, all)
+			for _, x := range []string{"dbo.Article", "dbo.Attachment"} {
+				w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
+					mssql.ArticleSubscription{Article: x, Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2})
+			}
+			c.change(w)
+			_, done := w.settle(t, all)
+			var procedures []string
+			for _, step := range done {
+				_, rest, _ := strings.Cut(step, "EXEC sys.")
+				name, _, _ := strings.Cut(rest, " ")
+				procedures = append(procedures, name)
+			}
+			g.Expect(procedures).To(Equal(c.steps))
+			c.check(g, w.o.Database.Publication.Articles["dbo.attachment"])
+		})
+	}
+}
+
+func TestDriftOfJobs(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	job := w.jobs["geosql-tukpub-0-Content-logreader"]
+	want := job.Command
+	job.Command, job.Enabled, job.Scheduled = "-Publisher [other]", false, false
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Command: want, HasServer: true, Scheduled: true, Running: true}))
+	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentLogReader, PollingInterval: ptr.To[int32](1), ReadBatchSize: ptr.To[int32](1000)}
+	w.settle(t, all)
+	g.Expect(job.Command).To(HaveSuffix("-Continuous -ReadBatchSize 1000 -PollingInterval 1"))
+	g.Expect(job.Running).To(BeTrue(), "stopped and started again")
+	delete(w.jobs, "geosql-tukpub-0-Content-logreader")
+	w.settle(t, all)
+	g.Expect(w.jobs).To(HaveLen(2), "a job that was deleted by hand is made again")
+}
+
+func TestPublicationPlan(t *testing.T) {
+	table := func(w *world, change func(*mssql.Table)) {
+		x := w.o.Database.Tables["dbo.attachment"]
+		change(&x)
+		w.o.Database.Tables["dbo.attachment"] = x
+	}
+	for name, c := range map[string]struct {
+		change   func(*world)
+		reason   string
+		words    string
+		progress conditions.Progress
+		articles int
+	}{
+		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, conditions.ReasonReferenceMissing, "Distributor main", conditions.Working, -1},
+		"not admitted": {func(w *world) { w.o.Servers[distributor].State.Publishers = nil },
+			conditions.ReasonWaitingForDistributor, "does not admit", conditions.Working, -1},
+		"no primary": {func(w *world) { w.elect("") }, conditions.ReasonNoPrimary, "no primary", conditions.Working, -1},
+		"silent": {func(w *world) {
+			w.o.Servers[publisher] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
+			w.o.Servers[secondary] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
+		}, conditions.ReasonEngineNotAnswering, "", conditions.Working, -1},
+		"no table yet": {func(w *world) { delete(w.o.Database.Tables, "dbo.attachment") },
+			conditions.ReasonWaitingForTable, "dbo.Attachment", conditions.Working, 1},
+		"no primary key": {func(w *world) { table(w, func(x *mssql.Table) { x.PrimaryKey = nil }) },
+			conditions.ReasonNoPrimaryKey, "dbo.Attachment", conditions.Stuck, 1},
+		"the key is not published": {func(w *world) { table(w, func(x *mssql.Table) { x.PrimaryKey = []string{"Id", "Language"} }) },
+			conditions.ReasonColumnsNotPublishable, "dbo.Attachment", conditions.Stuck, 1},
+		"the group has no such database": {func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") },
+			conditions.ReasonWaitingForDatabase, "Content", conditions.Working, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(true))
+			c.change(w)
+			p, _ := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.words))
+			g.Expect(p.Outcome.Progress).To(Equal(c.progress))
+			g.Expect(p.Outcome.Ready).NotTo(Equal(metav1.ConditionTrue))
+			if c.articles >= 0 {
+				g.Expect(w.o.Database.Publication.Articles).To(HaveLen(c.articles), "the others go on")
+			}
+		})
+	}
+}
+
+func TestSomebodysPublication(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.Description = "by hand"
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationConflict))
+	g.Expect(done).To(BeEmpty())
+	w.d.Publication.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	p, _ = w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+}
+
+func TestSnapshotThatFailed(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.SnapshotReady = false
+	w.o.At.Snapshot.Status, w.o.At.Snapshot.Message, w.o.At.Snapshot.Time = mssql.RunFailed, "no space left", start.Add(-time.Second)
+	p, done := w.settle(t, all)
+	g.Expect(done).To(BeEmpty(), "not again and again")
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("no space left"))
+	w.o.Now = start.Add(time.Minute)
+	_, done = w.settle(t, all)
+	g.Expect(done).To(HaveLen(1))
+}
+
+func TestDeletionOfAPublication(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "everything stays unless the policy says Delete")
+	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"}}
+	p := planDelete(w.d, w.look())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dubsub-0"))
+	w.o.Database.Publication.Subscriptions = nil
+	for range 5 {
+		if p = planDelete(w.d, w.look()); p.Done {
+			break
+		}
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(w.o.Database.Publication).To(BeNil())
+	g.Expect(w.jobs).NotTo(HaveKey("geosql-tukpub-0-Content-articles-snapshot"))
+}

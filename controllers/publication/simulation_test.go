@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql/tsqltest"
+)
+
+const distributor, publisher, secondary v1alpha1.ServerName = "dist", "tukpub", "quisec"
+
+var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// declared is a publication of a group, or of a server alone.
+func declared(group bool) Desired {
+	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: distributor}}
+	d := Desired{
+		Publication: &v1alpha1.Publication{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"},
+			Spec: v1alpha1.PublicationSpec{Database: "Content", Distributor: "main", Articles: []v1alpha1.Article{
+				{Table: "dbo.Article"},
+				{Table: "dbo.Attachment", DataCompression: v1alpha1.CompressionPage, Columns: []string{"Id", "Body"}, Filter: "Id > 7"},
+			}},
+		},
+		System:    replication.SystemOf(object),
+		Publisher: replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{publisher}, Address: "tukpub-0"},
+	}
+	if group {
+		d.Publisher = replication.Party{Name: "AvailabilityGroup content", Group: "content", Servers: []v1alpha1.ServerName{publisher, secondary}, Address: "content"}
+	}
+	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
+	return d
+}
+
+// world is what the servers would answer. It takes statements as engines take them, with the preconditions that matter.
+type world struct {
+	d Desired
+	o Observed
+	// jobs at the distributor.
+	jobs map[string]*mssql.Job
+}
+
+func newWorld(d Desired) *world {
+	w := &world{d: d, jobs: map[string]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
+	at := &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}}}
+	for _, name := range d.Publisher.Servers {
+		state := &mssql.ReplicationServer{Sysadmin: true, LoginSID: d.System.SID, PasswordRight: true, Distributor: "dist-0", Databases: map[string]mssql.ReplicationDatabase{}}
+		role := ""
+		if d.Publisher.Group != "" {
+			role = "SECONDARY"
+			state.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+		}
+		w.o.Servers[name] = replication.Server{State: state, Role: role}
+		at.Publishers = append(at.Publishers, mssql.DistributionPublisher{Name: string(name) + "-0", Database: "distribution"})
+	}
+	w.o.Servers[distributor] = replication.Server{State: at}
+	if d.Publisher.Group != "" {
+		w.elect(publisher)
+	}
+	w.o.Database.Tables = map[string]mssql.Table{
+		"dbo.article":    {Schema: "dbo", Name: "Article", PrimaryKey: []string{"Id"}, Compression: "NONE"},
+		"dbo.attachment": {Schema: "dbo", Name: "Attachment", PrimaryKey: []string{"Id"}, Compression: "NONE"},
+	}
+	return w
+}
+
+func (w *world) elect(primary v1alpha1.ServerName) {
+	for _, name := range w.d.Publisher.Servers {
+		s := w.o.Servers[name]
+		s.Role = "SECONDARY"
+		if name == primary {
+			s.Role = "PRIMARY"
+		}
+		w.o.Servers[name] = s
+	}
+}
+
+// look completes the observation as the reader would.
+func (w *world) look() Observed {
+	o := w.o
+	o.LogReaderJob, o.SnapshotJob = w.jobs[logReaderJob(w.d, o).Name], w.jobs[snapshotJob(w.d, o).Name]
+	return o
+}
+
+// fatal is what tests and rapid have in common.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func (w *world) do(t fatal, step replication.Step) {
+	t.Helper()
+	s := step.(replication.Execute)
+	c, isCall := tsqltest.Read(s.Statement.Text)
+	switch {
+	case !isCall:
+		w.ddl(t, s)
+	case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") || c.Procedure == "sp_update_jobstep":
+		if s.Server != distributor {
+			t.Fatalf("jobs of a publication are the distributor's, not of %s", s.Server)
+		}
+		w.job(t, c.Procedure, c.Arguments)
+	case c.Procedure == "sp_redirect_publisher":
+		if w.o.At.Original != c.Arguments["original_publisher"] {
+			t.Fatalf("redirected %s instead of %s", c.Arguments["original_publisher"], w.o.At.Original)
+		}
+		w.o.At.RedirectedTo = c.Arguments["redirected_publisher"]
+	default:
+		if s.Server != w.o.primary(w.d) {
+			t.Fatalf("%s runs on %s, which takes no writes", c.Procedure, s.Server)
+		}
+		w.publish(t, c.Procedure, c.Arguments)
+	}
+}
+
+func (w *world) job(t fatal, procedure string, a map[string]string) {
+	t.Helper()
+	j := w.jobs[a["job_name"]]
+	if (j == nil) != (procedure == "sp_add_job") {
+		t.Fatalf("%s %s: %+v", procedure, a["job_name"], j)
+	}
+	switch procedure {
+	case "sp_add_job":
+		w.jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1"}
+	case "sp_add_jobstep", "sp_update_jobstep":
+		j.Command = a["command"]
+	case "sp_add_jobserver":
+		j.HasServer = true
+	case "sp_add_jobschedule":
+		j.Scheduled = true
+	case "sp_update_job":
+		j.Enabled = a["enabled"] == "1"
+	case "sp_start_job":
+		j.Running = true
+	case "sp_stop_job":
+		j.Running = false
+	case "sp_delete_job":
+		delete(w.jobs, a["job_name"])
+	}
+}
+
+func (w *world) publish(t fatal, procedure string, a map[string]string) {
+	t.Helper()
+	b := &w.o.Database
+	host := string(w.o.primary(w.d)) + "-0"
+	needs := func(ok bool, what string) {
+		if !ok {
+			t.Fatalf("%s: %s", procedure, what)
+		}
+	}
+	article := func() mssql.PublishedArticle { return b.Publication.Articles[strings.ToLower(a["article"])] }
+	put := func(x mssql.PublishedArticle) {
+		b.Publication.Articles[strings.ToLower(x.Name)] = x
+		b.Publication.SnapshotReady = false
+	}
+	switch procedure {
+	case "sp_replicationdboption":
+		for _, name := range w.d.Publisher.Servers {
+			database := w.o.Servers[name].State.Databases["content"]
+			database.Published = true
+			w.o.Servers[name].State.Databases["content"] = database
+		}
+	case "sp_addlogreader_agent":
+		needs(w.jobs[a["job_name"]] != nil, "its job is not there")
+		w.o.At.Original = host
+		w.o.At.LogReader = &mssql.Agent{ID: 1, Name: a["job_name"], Publisher: host, Status: mssql.RunIdle}
+	case "sp_addpublication":
+		needs(w.o.At.LogReader != nil, "it would make a log reader of its own")
+		b.Publication = &mssql.Publication{Description: a["description"], Articles: map[string]mssql.PublishedArticle{}}
+		w.o.At.Known = true
+	case "sp_changepublication":
+		b.Publication.Description = a["value"]
+	case "sp_grant_publication_access":
+		w.o.At.Access = append(w.o.At.Access, a["login"])
+	case "sp_addpublication_snapshot":
+		needs(w.jobs[a["snapshot_job_name"]] != nil, "its job is not there")
+		w.o.At.Snapshot = &mssql.Agent{ID: 2, Name: a["snapshot_job_name"], Publisher: host}
+	case "sp_addarticle":
+		table := b.Tables[strings.ToLower(a["article"])]
+		needs(table.Name == a["source_object"] && len(table.PrimaryKey) > 0, "error 14088: no primary key")
+		option, _ := strconv.ParseInt(a["schema_option"], 0, 64)
+		x := mssql.PublishedArticle{Name: a["article"], Schema: a["source_owner"], Table: a["source_object"], SchemaOption: option, Columns: []string{"Id", "Title", "Body"}}
+		if a["vertical_partition"] == "true" {
+			x.Columns = table.PrimaryKey
+		}
+		put(x)
+	case "sp_changearticle":
+		x := article()
+		x.SchemaOption, _ = strconv.ParseInt(a["value"], 0, 64)
+		put(x)
+	case "sp_articlecolumn":
+		x := article()
+		if a["operation"] == "add" {
+			x.Columns = append(append([]string{}, x.Columns...), a["column"])
+		} else {
+			var rest []string
+			for _, c := range x.Columns {
+				if c != a["column"] {
+					rest = append(rest, c)
+				}
+			}
+			x.Columns = rest
+		}
+		put(x)
+	case "sp_articlefilter":
+		x := article()
+		x.Filter = a["filter_clause"]
+		put(x)
+	case "sp_articleview":
+		x := article()
+		x.Limited = true
+		put(x)
+	case "sp_dropsubscription":
+		var rest []mssql.ArticleSubscription
+		for _, s := range b.Publication.Subscriptions {
+			if !strings.EqualFold(s.Article, a["article"]) {
+				rest = append(rest, s)
+			}
+		}
+		b.Publication.Subscriptions = rest
+	case "sp_droparticle":
+		for _, s := range b.Publication.Subscriptions {
+			needs(!strings.EqualFold(s.Article, a["article"]), "error 14046: it has subscriptions")
+		}
+		delete(b.Publication.Articles, strings.ToLower(a["article"]))
+		b.Publication.SnapshotReady = false
+	case "sp_startpublication_snapshot":
+		needs(len(b.Publication.Articles) > 0 && w.o.At.Snapshot != nil, "nothing to take a snapshot of")
+		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
+	case "sp_refreshsubscriptions":
+		for _, x := range b.Publication.Articles {
+			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: "dubsub-0", Database: "Content", Pull: true})
+		}
+	case "sp_droppublication":
+		needs(len(b.Publication.Subscriptions) == 0, "error 14005: it has subscriptions")
+		b.Publication, w.o.At.Snapshot, w.o.At.Known = nil, nil, false
+	default:
+		t.Fatalf("procedure %s is not known", procedure)
+	}
+}
+
+func (w *world) ddl(t fatal, s replication.Execute) {
+	t.Helper()
+	databases := w.o.Servers[s.Server].State.Databases
+	switch text := s.Statement.Text; {
+	case strings.Contains(text, "CREATE DATABASE"):
+		databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL"}
+	case strings.Contains(text, "SET RECOVERY FULL"):
+	case strings.HasPrefix(text, "BACKUP "):
+		d := databases["content"]
+		d.LogChain = true
+		databases["content"] = d
+	case strings.Contains(text, "CREATE USER"):
+		w.o.Database.Owner.User = w.d.System.Login
+	case strings.HasPrefix(text, "ALTER ROLE"):
+		w.o.Database.Owner.IsOwner = true
+	case strings.Contains(text, " REBUILD "):
+		table := w.o.Database.Tables["dbo.attachment"]
+		table.Compression = "PAGE"
+		w.o.Database.Tables["dbo.attachment"] = table
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+}
+
+// settle plans and does until nothing is left. Only the first steps of each plan are done, as many as most says.
+func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
+	t.Helper()
+	var done []string
+	for range 200 {
+		p := plan(w.d, w.look())
+		if len(p.Steps) == 0 {
+			return p, done
+		}
+		n := most()
+		for i, s := range p.Steps {
+			if i == n {
+				break
+			}
+			done = append(done, s.Describe())
+			w.do(t, s)
+		}
+	}
+	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])
+	return replication.Plan{}, nil
+}
+
+func all() int { return 1000 }
+
+// crashes ends the process some times, after some steps, and then no more.
+func crashes(t *rapid.T) func() int {
+	left := rapid.IntRange(0, 20).Draw(t, "crashes")
+	return func() int {
+		if left--; left < 0 {
+			return all()
+		}
+		return rapid.IntRange(0, 4).Draw(t, "steps until the crash")
+	}
+}
