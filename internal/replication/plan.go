@@ -57,7 +57,7 @@ func (p *Plan) Settle(o conditions.Outcome) bool {
 const (
 	// Master is where procedures for the whole instance run.
 	Master = "master"
-	// alreadyRunning and notRunning are what sp_start_job and sp_stop_job refuse with: both have number 22022.
+	// jobRefused is what sp_start_job refuses with when the job runs, and sp_stop_job when it does not.
 	jobRefused = 22022
 )
 
@@ -118,10 +118,11 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 	case have.Command == "":
 		p.Execute(server, Master, tsql.AddJobStep(job))
 	case !job.Command.Is(have.Command):
-		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, job.Command))
 		if have.Running {
+			// Before the change: afterwards nothing would tell that it runs with the old one.
 			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
 		}
+		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, job.Command))
 	}
 	if !have.HasServer {
 		p.Execute(server, Master, tsql.AddJobServer(job.Name))
@@ -131,9 +132,9 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 	}
 	if have.Enabled != enabled {
 		p.Execute(server, Master, tsql.EnableJob(job.Name, enabled))
-		if !enabled && have.Running {
-			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
-		}
+	}
+	if !enabled && have.Running {
+		p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
 	}
 }
 

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+const jobOfAll = "geosql-tukpub-0-Content-articles-dubsub-0-Content"
+
+func TestPullSubscription(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	j := w.jobs[subscriber][jobOfAll]
+	g.Expect(j.Running && j.Enabled && j.HasServer && j.Scheduled).To(BeTrue())
+	g.Expect(j.Command).To(ContainSubstring("-Distributor [dist-0] -DistributorSecurityMode 0"))
+	g.Expect(j.Command).To(ContainSubstring("-Subscriber [dubsub-0] -SubscriberDB [Content] -SubscriberSecurityMode 0"), "the default is Windows authentication, error 18452")
+	g.Expect(j.Command).To(ContainSubstring("-SubscriptionType 1 "))
+	g.Expect(w.jobs[distributor]).To(BeEmpty())
+	g.Expect(w.o.Servers[publisher].State.Linked).To(HaveKey("dubsub-0"))
+	g.Expect(w.o.Servers[secondary].State.Linked).To(HaveKey("dubsub-0"), "whoever is primary next")
+	g.Expect(w.o.Mirror.Told.Folder).To(Equal("tukpub-0_Content_articles"))
+	g.Expect(w.o.Mirror.Told.Source).To(Equal("dist-0:8443"))
+	g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("secret"))
+	s := describe(w.d, w.look())
+	g.Expect(s.Phase).To(Equal(phaseActive))
+	g.Expect(s.MirroredSnapshot).To(Equal("2026-11-20T10:00:00"))
+	g.Expect(s.Latency.OverallSeconds).To(HaveValue(BeEquivalentTo(1)))
+}
+
+func TestPushSubscriptions(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(push(""))
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeTrue())
+	g.Expect(w.jobs[distributor][jobOfAll].Command).To(ContainSubstring("-SubscriptionType 0 "))
+	g.Expect(w.jobs[subscriber]).To(BeEmpty())
+	g.Expect(w.o.Mirror.Told).To(BeNil(), "the agent is where the snapshot is")
+
+	w = newWorld(push(v1alpha1.AgentAtSubscriber))
+	p, _ = w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.jobs[subscriber][jobOfAll].Running).To(BeTrue())
+	g.Expect(w.jobs[distributor][jobOfAll].Enabled).To(BeFalse())
+	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeFalse(), "one agent, not two")
+	g.Expect(w.o.Mirror.Told).NotTo(BeNil())
+}
+
+// Whatever step is the last one of a process, the end is the same.
+func TestEveryStepMayBeTheLast(t *testing.T) {
+	kinds := []func() Desired{declared, func() Desired { return push("") }, func() Desired { return push(v1alpha1.AgentAtSubscriber) }}
+	want := []*world{}
+	for _, kind := range kinds {
+		w := newWorld(kind())
+		w.settle(t, all)
+		want = append(want, w)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		first, second := rapid.IntRange(0, 2).Draw(t, "kind"), rapid.IntRange(0, 2).Draw(t, "kind afterwards")
+		w := newWorld(kinds[first]())
+		for _, kind := range []int{first, second} {
+			w.d = kinds[kind]()
+			w.settle(t, crashes(t))
+			if o := w.look(); phase(w.d, o) != phaseActive || len(o.registrations(w.d)) != 2 {
+				t.Fatalf("phase %s", phase(w.d, o))
+			}
+			for _, server := range []v1alpha1.ServerName{distributor, subscriber} {
+				for name, j := range want[kind].jobs[server] {
+					if have := w.jobs[server][name]; have == nil || *have != *j {
+						t.Fatalf("job %s on %s is %+v", name, server, have)
+					}
+				}
+				if len(w.jobs[server]) != len(want[kind].jobs[server]) {
+					t.Fatalf("jobs on %s: %v", server, w.jobs[server])
+				}
+			}
+		}
+	})
+}
+
+func TestForeignData(t *testing.T) {
+	foreign := func(tables ...string) func(*world) {
+		return func(w *world) {
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE"}
+			for _, name := range tables {
+				w.o.Here.Tables["dbo."+strings.ToLower(name)] = mssql.Table{Schema: "dbo", Name: name}
+			}
+		}
+	}
+	other := mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "other", Pull: true}
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason string
+	}{
+		"an empty database":             {foreign(), conditions.ReasonDelivering},
+		"a table of the article's name": {foreign("Article"), conditions.ReasonSubscriberNotEmpty},
+		"any other table":               {foreign("Orders"), conditions.ReasonSubscriberNotEmpty},
+		"tables of another subscription": {func(w *world) {
+			foreign("Orders")(w)
+			w.o.Here.Subscriptions = []mssql.SubscriptionHere{other}
+		}, conditions.ReasonDelivering},
+		"the same table from another subscription": {func(w *world) {
+			foreign("Article")(w)
+			w.o.Here.Subscriptions, w.o.Here.Owner = []mssql.SubscriptionHere{other}, replication.Owner{User: w.d.System.Login, IsOwner: true}
+		}, conditions.ReasonSubscriberNotEmpty},
+		"told to adopt": {func(w *world) {
+			foreign("Article")(w)
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+		}, conditions.ReasonDelivering},
+		"the data is there": {func(w *world) {
+			foreign("Article")(w)
+			w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+		}, conditions.ReasonDelivering},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			c.change(w)
+			p, _ := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			if c.reason == conditions.ReasonSubscriberNotEmpty {
+				g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+				g.Expect(p.Outcome.Message).To(ContainSubstring(v1alpha1.AdoptAnnotation + "=true"))
+				g.Expect(w.dropped).To(BeZero())
+				g.Expect(w.o.Publication.Subscriptions).To(BeEmpty())
+			}
+		})
+	}
+}
+
+// Tables that stay after a subscription has ended are the user's: a new subscription does not replace them.
+func TestDeletionKeepsTheTables(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	g.Expect(planDelete(w.d, w.look())).To(Equal(replication.Plan{Done: true}), "everything goes on unless the policy says Delete")
+	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	var p replication.Plan
+	for range 5 {
+		if p = planDelete(w.d, w.look()); p.Done {
+			break
+		}
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+	g.Expect(w.jobs[subscriber]).To(BeEmpty())
+	g.Expect(w.o.Publication.Subscriptions).To(BeEmpty())
+	g.Expect(w.o.Here.Subscriptions).To(BeEmpty())
+	g.Expect(w.o.Here.Tables).To(HaveLen(2))
+	g.Expect(w.o.Mirror.Told).To(BeNil())
+	again, _ := w.settle(t, all)
+	g.Expect(again.Outcome.Reason).To(Equal(conditions.ReasonSubscriberNotEmpty))
+}
+
+func TestSubscriptionPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason string
+		ready  metav1.ConditionStatus
+		phase  string
+	}{
+		"a group receives":    {func(w *world) { w.d.Unsupported = "no" }, conditions.ReasonNotSupported, metav1.ConditionFalse, phasePending},
+		"no publication":      {func(w *world) { w.o.Publication = nil }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
+		"somebody's":          {func(w *world) { w.o.Publication.Description = "by hand" }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
+		"no article":          {func(w *world) { w.o.Publication.Articles = nil }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
+		"no snapshot yet":     {func(w *world) { w.o.At.LastSnapshot = "" }, conditions.ReasonSnapshotRunning, metav1.ConditionFalse, phaseSnapshot},
+		"sidecars unknown":    {func(w *world) { w.o.Mirror.Err = errors.New("site dublin does not answer") }, conditions.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
+		"subscriber silent":   {func(w *world) { w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}} }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+		"publisher's unknown": {func(w *world) { w.o.PublicationErr = errors.New("time-out") }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			c.change(w)
+			p, _ := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
+			g.Expect(phase(w.d, w.look())).To(Equal(c.phase))
+			for _, jobs := range w.jobs {
+				for _, j := range jobs {
+					g.Expect(j.Running).To(BeFalse())
+				}
+			}
+		})
+	}
+}
+
+func TestMirrorThatFails(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	// The sidecar gets nowhere.
+	for range 30 {
+		p := plan(w.d, w.look())
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	w.o.Mirror.Status = &files.Status{State: files.Failing, Generation: w.o.At.LastSnapshot, Message: "no space left on device"}
+	p := plan(w.d, w.look())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonMirroring))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("no space left"))
+	g.Expect(w.jobs[subscriber][jobOfAll].Enabled).To(BeFalse())
+	w.o.Mirror.Status = &files.Status{State: files.Verified, Generation: "2026-11-20T09:00:00"}
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonMirroring), "an older snapshot is not enough")
+}
+
+func TestAgentThatFails(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.o.Agent.Status, w.o.Agent.Message = mssql.RunRetrying, "20598: the row was not found at the Subscriber"
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("20598"))
+	w.jobs[subscriber][jobOfAll].Running = false
+	_, done := w.settle(t, all)
+	g.Expect(done).To(HaveLen(1), "it is started again")
+}
+
+func TestChangesOfASubscription(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Profile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentDistribution, CommitBatchSize: ptr.To[int32](500), SkipErrors: []int32{2601, 2627}}
+	w.settle(t, all)
+	j := w.jobs[subscriber][jobOfAll]
+	g.Expect(j.Command).To(HaveSuffix("-Continuous -CommitBatchSize 500 -SkipErrors 2601:2627"))
+	g.Expect(j.Running).To(BeTrue())
+
+	// A newer snapshot is mirrored while the agent goes on.
+	w.o.At.LastSnapshot = "2026-11-20T11:00:00"
+	w.o.Mirror.Status = nil
+	w.do(t, plan(w.d, w.look()).Steps[0])
+	g.Expect(w.o.Mirror.Told.Generation).To(Equal("2026-11-20T11:00:00"))
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+
+	// A push subscription gets articles that came later.
+	w = newWorld(push(""))
+	w.settle(t, all)
+	w.o.Publication.Articles["dbo.more"] = mssql.PublishedArticle{Name: "dbo.More", Schema: "dbo", Table: "More"}
+	_, done := w.settle(t, all)
+	g.Expect(done).To(HaveLen(1))
+	g.Expect(done[0]).To(ContainSubstring("@article = N'dbo.More'"))
+}
+
+func TestTracerTokens(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	g.Expect(w.o.Tokens).To(HaveLen(1))
+	w.o.Now = start.Add(59 * time.Second)
+	w.settle(t, all)
+	g.Expect(w.o.Tokens).To(HaveLen(1))
+	w.o.Now = start.Add(61 * time.Second)
+	w.settle(t, all)
+	g.Expect(w.o.Tokens).To(HaveLen(2))
+}

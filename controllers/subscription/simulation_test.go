@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql/tsqltest"
+)
+
+const distributor, publisher, secondary, subscriber v1alpha1.ServerName = "dist", "tukpub", "quisec", "dubsub"
+
+var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+func declared() Desired {
+	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: distributor}}
+	d := Desired{
+		Subscription: &v1alpha1.Subscription{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin"},
+			Spec:       v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: subscriber}, Database: "Content"},
+		},
+		Publication: &v1alpha1.Publication{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{Database: "Content", Distributor: "main"},
+		},
+		System:     replication.SystemOf(object),
+		Publisher:  replication.Party{Name: "AvailabilityGroup content", Group: "content", Servers: []v1alpha1.ServerName{publisher, secondary}, Address: "content"},
+		Subscriber: subscriber, Token: "token-secret", CA: []byte("ca"),
+	}
+	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
+	return d
+}
+
+func push(at v1alpha1.AgentPlace) Desired {
+	d := declared()
+	d.Subscription.Spec.Type, d.Subscription.Spec.AgentAt = v1alpha1.SubscriptionPush, at
+	return d
+}
+
+// world is what servers and sidecars would answer. It takes statements as engines take them, with the preconditions that
+// matter.
+type world struct {
+	d Desired
+	o Observed
+	// jobs by server and name.
+	jobs map[v1alpha1.ServerName]map[string]*mssql.Job
+	// tables that the snapshot replaced at the subscriber.
+	dropped int
+}
+
+func newWorld(d Desired) *world {
+	w := &world{d: d, jobs: map[v1alpha1.ServerName]map[string]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
+	for _, name := range []v1alpha1.ServerName{distributor, publisher, secondary, subscriber} {
+		w.jobs[name] = map[string]*mssql.Job{}
+		w.o.Servers[name] = replication.Server{Role: map[v1alpha1.ServerName]string{publisher: "PRIMARY", secondary: "SECONDARY"}[name],
+			State: &mssql.ReplicationServer{Sysadmin: true, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+	}
+	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00"}
+	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
+		"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}}}
+	w.o.Here.Tables = map[string]mssql.Table{}
+	return w
+}
+
+func (w *world) look() Observed {
+	o := w.o
+	o.Jobs = map[v1alpha1.ServerName]*mssql.Job{}
+	for _, name := range []v1alpha1.ServerName{distributor, subscriber} {
+		o.Jobs[name] = w.jobs[name][job(w.d, o).Name]
+	}
+	return o
+}
+
+// run is what happens by itself: the sidecars copy, the agent applies.
+func (w *world) run() {
+	if told := w.o.Mirror.Told; told != nil && w.o.Mirror.Reader != nil && told.Generation != "" {
+		w.o.Mirror.Status = &files.Status{Subscription: told.Subscription, Generation: told.Generation, State: files.Verified}
+	}
+	o := w.look()
+	j := o.Jobs[w.d.agentServer()]
+	if j == nil || !j.Running || len(o.registrations(w.d)) == 0 {
+		return
+	}
+	if w.o.here(w.d) == nil {
+		w.o.Here.Subscriptions = append(w.o.Here.Subscriptions, mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"})
+	}
+	if here := w.o.here(w.d); !here.Applied {
+		here.Applied = true
+		w.dropped += len(w.o.Here.Tables)
+		for key, a := range w.o.Publication.Articles {
+			w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
+		}
+	}
+	w.o.Agent = &mssql.Agent{ID: 1, Name: job(w.d, o).Name, Status: mssql.RunIdle}
+}
+
+// fatal is what tests and rapid have in common.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func (w *world) do(t fatal, step replication.Step) {
+	t.Helper()
+	switch s := step.(type) {
+	case GiveMirror:
+		w.o.Mirror.Told, w.o.Mirror.Reader = &s.Mirror, &s.Reader
+	case TakeMirror:
+		w.o.Mirror = Mirror{}
+	case replication.Execute:
+		c, isCall := tsqltest.Read(s.Statement.Text)
+		switch {
+		case !isCall:
+			w.ddl(t, s)
+		case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") || c.Procedure == "sp_update_jobstep":
+			w.job(t, s.Server, c.Procedure, c.Arguments)
+		default:
+			w.call(t, s, c.Procedure, c.Arguments)
+		}
+	}
+}
+
+func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map[string]string) {
+	t.Helper()
+	jobs := w.jobs[server]
+	j := jobs[a["job_name"]]
+	if (j == nil) != (procedure == "sp_add_job") {
+		t.Fatalf("%s %s on %s: %+v", procedure, a["job_name"], server, j)
+	}
+	switch procedure {
+	case "sp_add_job":
+		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1"}
+	case "sp_add_jobstep", "sp_update_jobstep":
+		j.Command = a["command"]
+	case "sp_add_jobserver":
+		j.HasServer = true
+	case "sp_add_jobschedule":
+		j.Scheduled = true
+	case "sp_update_job":
+		j.Enabled = a["enabled"] == "1"
+	case "sp_start_job":
+		if status := w.o.Mirror.Status; w.d.mirrors() && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
+			t.Fatalf("the agent is started before the snapshot is mirrored")
+		}
+		j.Running = true
+	case "sp_stop_job":
+		j.Running = false
+	case "sp_delete_job":
+		delete(jobs, a["job_name"])
+	}
+}
+
+func (w *world) call(t fatal, s replication.Execute, procedure string, a map[string]string) {
+	t.Helper()
+	at := func(server v1alpha1.ServerName, database string) {
+		if s.Server != server || s.Database != database {
+			t.Fatalf("%s runs on %s in %s", procedure, s.Server, s.Database)
+		}
+	}
+	switch procedure {
+	case "sp_addlinkedserver":
+		w.o.Servers[s.Server].State.Linked[a["server"]] = true
+	case "sp_addsubscription":
+		at(publisher, "Content")
+		for _, x := range w.o.Publication.Articles {
+			if a["article"] == "all" || a["article"] == x.Name {
+				w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
+					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: 1})
+			}
+		}
+	case "sp_dropsubscription":
+		at(publisher, "Content")
+		w.o.Publication.Subscriptions, w.o.Agent, w.o.PushAttached = nil, nil, false
+	case "sp_addpullsubscription":
+		at(subscriber, "Content")
+		w.o.Here.Subscriptions = append(w.o.Here.Subscriptions, mssql.SubscriptionHere{
+			Publisher: a["publisher"], PublisherDatabase: a["publisher_db"], Publication: a["publication"], Pull: a["subscription_type"] == "pull"})
+	case "sp_addpullsubscription_agent":
+		at(subscriber, "Content")
+		if w.jobs[subscriber][a["job_name"]] == nil {
+			t.Fatalf("its job is not there")
+		}
+		w.o.Here.Distributor = a["distributor"]
+	case "sp_droppullsubscription", "sp_subscription_cleanup":
+		at(subscriber, "Content")
+		w.o.Here.Subscriptions, w.o.Here.Distributor = nil, ""
+	case "sp_addpushsubscription_agent":
+		at(publisher, "Content")
+		if w.jobs[distributor][a["job_name"]] == nil {
+			t.Fatalf("its job is not there")
+		}
+		w.o.PushAttached = true
+	case "sp_posttracertoken":
+		at(publisher, "Content")
+		one := int64(1)
+		w.o.Tokens = append([]Token{{Posted: w.o.Now, Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
+	default:
+		t.Fatalf("procedure %s is not known", procedure)
+	}
+}
+
+func (w *world) ddl(t fatal, s replication.Execute) {
+	t.Helper()
+	state := w.o.Servers[s.Server].State
+	switch text := s.Statement.Text; {
+	case strings.Contains(text, "CREATE LOGIN"):
+		state.LoginSID, state.PasswordRight = w.d.System.SID, true
+	case strings.Contains(text, "CREATE DATABASE"):
+		state.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE"}
+	case strings.Contains(text, "CREATE USER"):
+		w.o.Here.Owner.User = w.d.System.Login
+	case strings.Contains(text, "DROP USER"):
+		w.o.Here.Owner = replication.Owner{}
+	case strings.HasPrefix(text, "ALTER ROLE"):
+		w.o.Here.Owner.IsOwner = true
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+}
+
+// settle plans and does until nothing is left but what happens by itself, and that too.
+func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
+	t.Helper()
+	var done []string
+	idle := 0
+	for range 300 {
+		p := plan(w.d, w.look())
+		if len(p.Steps) == 0 {
+			if idle++; idle > 3 {
+				return p, done
+			}
+			w.run()
+			continue
+		}
+		idle = 0
+		n := most()
+		for i, s := range p.Steps {
+			if i == n {
+				break
+			}
+			done = append(done, s.Describe())
+			w.do(t, s)
+		}
+	}
+	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])
+	return replication.Plan{}, nil
+}
+
+func all() int { return 1000 }
+
+// crashes ends the process some times, after some steps, and then no more.
+func crashes(t *rapid.T) func() int {
+	left := rapid.IntRange(0, 20).Draw(t, "crashes")
+	return func() int {
+		if left--; left < 0 {
+			return all()
+		}
+		return rapid.IntRange(0, 4).Draw(t, "steps until the crash")
+	}
+}
