@@ -17,6 +17,9 @@ import (
 	"geosql.dev/operator/standin/storage"
 )
 
+// A busy machine is slow; what is waited for comes nevertheless.
+func init() { SetDefaultEventuallyTimeout(15 * time.Second) }
+
 func filesIn(dir, name string) storage.Files {
 	return storage.Files{Data: filepath.Join(dir, name+".mdf"), Log: filepath.Join(dir, name+"_log.ldf")}
 }

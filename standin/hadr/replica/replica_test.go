@@ -31,6 +31,9 @@ import (
 	"geosql.dev/operator/standin/storage"
 )
 
+// A busy machine is slow; what is waited for comes nevertheless.
+func init() { SetDefaultEventuallyTimeout(15 * time.Second) }
+
 // server is an instance without T-SQL.
 type server struct {
 	t      *testing.T
