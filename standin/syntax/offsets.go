@@ -40,8 +40,8 @@ func newOffsets(text string) *offsets {
 	return o
 }
 
-// amend writes out what teesql wants written: EXECUTE before a batch that begins with a procedure's name, and the zero
-// before a decimal point. source has the batch's code units, if not its bytes, up to each place.
+// amend writes out what teesql wants written: EXECUTE before a batch that begins with a procedure's name, the zero
+// before a decimal point, brackets around words that only teesql takes for keywords. source has the batch's code units, if not its bytes, up to each place.
 func (o *offsets) amend(source string, tokens []token, inside []bool, implicit bool) string {
 	if implicit {
 		o.inserted = append(o.inserted, insertion{0, 0, len(implicitExecute)})
@@ -51,17 +51,26 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		out.WriteString(implicitExecute)
 	}
 	copied, added := 0, out.Len()
-	for i, t := range tokens {
-		if inside[i] || t.kind != tokenNumber || t.text[0] != '.' {
-			continue
-		}
-		unit := units(o.text[:t.pos])
+	insert := func(pos int, text string) {
+		unit := units(o.text[:pos])
 		at := byteOfUnit(source, unit)
 		out.WriteString(source[copied:at])
-		out.WriteByte('0')
+		out.WriteString(text)
 		copied = at
-		o.inserted = append(o.inserted, insertion{unit + added, t.pos, 1})
-		added++
+		o.inserted = append(o.inserted, insertion{unit + added, pos, len(text)})
+		added += len(text)
+	}
+	for i, t := range tokens {
+		switch {
+		case inside[i]:
+		case t.kind == tokenNumber && t.text[0] == '.':
+			insert(t.pos, "0")
+		case t.kind == tokenWord && isPlainName(tokens, i):
+			insert(t.pos, "[")
+			insert(t.end, "]")
+		case t.is("THROW") && tokens[i+1].is("END"):
+			insert(t.end, ";")
+		}
 	}
 	if len(o.inserted) == 0 {
 		return source

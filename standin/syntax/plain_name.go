@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import "strings"
+
+// plainNames are words that T-SQL doesn't reserve and that teesql v1.1.0 doesn't take for names everywhere, with the
+// words before them that make them keywords.
+var plainNames = map[string][]string{
+	"TYPE": {"CREATE", "ALTER", "DROP", "MESSAGE"}, "MESSAGE": {"CREATE", "ALTER", "DROP"}, "WORK": {"COMMIT", "ROLLBACK"},
+	"LOGIN": {"CREATE", "ALTER", "DROP"}, "PASSWORD": nil, "MATCH": nil, "TIME": nil,
+}
+
+// isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
+func isPlainName(tokens []token, i int) bool {
+	word := strings.ToUpper(tokens[i].text)
+	before, ok := plainNames[word]
+	if !ok {
+		return false
+	}
+	var last token
+	if i > 0 {
+		last = tokens[i-1]
+	}
+	for _, b := range before {
+		if last.is(b) {
+			return false
+		}
+	}
+	next := tokens[i+1]
+	switch word {
+	case "MATCH":
+		return !next.is("(") // the graph predicate
+	case "TIME":
+		return (last.is("(") || last.is(",")) && (next.is(",") || next.is(")")) // a column in a list, not the type
+	}
+	return true
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/syntax"
+)
+
+func TestWordsThatAreNotReservedAreNames(t *testing.T) {
+	for _, word := range []string{"type", "login", "password", "message", "work", "match"} {
+		for _, text := range []string{"SELECT " + word + " FROM x WHERE " + word + " = 1 AND a." + word + " IN (2) ORDER BY " + word,
+			"INSERT INTO x (" + word + ") VALUES (1)", "UPDATE x SET " + word + " = 1", "CREATE TABLE t (" + word + " int)"} {
+			_, err := syntax.Parse(text)
+			NewWithT(t).Expect(err).To(BeNil(), text)
+		}
+	}
+	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date", "SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK"} {
+		_, err := syntax.Parse(text)
+		NewWithT(t).Expect(err).To(BeNil(), text)
+	}
+}
+
+func TestPositionsAfterBracketsAreThoseOfTheBatch(t *testing.T) {
+	g := NewWithT(t)
+	batch, err := syntax.Parse("SELECT type FROM é;\nSELECT .5, login FROM x\nEXEC p")
+	g.Expect(err).To(BeNil())
+	g.Expect(batch.Statements).To(HaveLen(3))
+	g.Expect(batch.Statements[0].Text).To(Equal("SELECT type FROM é"))
+	g.Expect(batch.Statements[1].Text).To(Equal("SELECT .5, login FROM x"))
+	g.Expect(batch.Statements[2].Line).To(Equal(int32(3)))
+}
+
+func TestThrowMayEndABlock(t *testing.T) {
+	g := NewWithT(t)
+	batch, err := syntax.Parse("BEGIN TRY\n SELECT 1\nEND TRY BEGIN CATCH\n THROW\nEND CATCH")
+	g.Expect(err).To(BeNil())
+	catch := batch.Statements[0].Node.(*ast.TryCatchStatement).CatchStatements.Statements
+	g.Expect(catch).To(HaveLen(1))
+	g.Expect(catch[0]).To(BeAssignableToTypeOf(&ast.ThrowStatement{}))
+}
