@@ -18,6 +18,8 @@ import (
 // commands of the plugin, by those who know what they do.
 var commands = []func() *cobra.Command{
 	newSiteCommand,
+	newStatusCommand,
+	newGraphCommand,
 }
 
 func main() {

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 # The workload of hack/demo: `geosql workload` as Jobs in the operator's image, each at a site.
 
-operator_image=$(kubectl --context "$hub" -n geosql-system get deploy geosql-operator -o 'jsonpath={.spec.template.spec.containers[0].image}' 2>/dev/null || true)
+operator_image= # that of the manager, found when the first Job is made
 
 # job_start NAME SITE SERVER PART ARGUMENTS...: a Job with the server's own Secrets, which its site has.
 job_start() {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package overview shows a topology to people: its state as text, its servers and flows as a graph. It reads objects of
+// the hub alone and decides nothing; what an object does not say is shown as unknown.
+package overview
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/expansion"
+)
+
+// Snapshot has the objects that are shown, each list in the order of namespaces and names.
+type Snapshot struct {
+	Sites         []v1alpha1.Site              `json:"sites"`
+	Topologies    []v1alpha1.Topology          `json:"topologies"`
+	Servers       []v1alpha1.SQLServer         `json:"servers"`
+	Groups        []v1alpha1.AvailabilityGroup `json:"availabilityGroups"`
+	Distributors  []v1alpha1.Distributor       `json:"distributors"`
+	Publications  []v1alpha1.Publication       `json:"publications"`
+	Subscriptions []v1alpha1.Subscription      `json:"subscriptions"`
+}
+
+// Scope says what is read.
+type Scope struct {
+	// Namespace of the objects; all when empty.
+	Namespace string
+	// Topology whose objects are read; when empty, those of all Topologies and of none.
+	Topology string
+}
+
+// Read reads a snapshot from the hub. A Topology that does not exist is an error that names those that do.
+func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, error) {
+	var (
+		sites         v1alpha1.SiteList
+		topologies    v1alpha1.TopologyList
+		servers       v1alpha1.SQLServerList
+		groups        v1alpha1.AvailabilityGroupList
+		distributors  v1alpha1.DistributorList
+		publications  v1alpha1.PublicationList
+		subscriptions v1alpha1.SubscriptionList
+	)
+	if err := reader.List(ctx, &sites); err != nil {
+		return nil, fmt.Errorf("list Sites in the hub: %w", err)
+	}
+	if err := reader.List(ctx, &topologies, client.InNamespace(scope.Namespace)); err != nil {
+		return nil, fmt.Errorf("list Topologies in the hub: %w", err)
+	}
+	options := []client.ListOption{client.InNamespace(scope.Namespace)}
+	if scope.Topology != "" {
+		options = append(options, client.MatchingLabels{v1alpha1.LabelTopology: scope.Topology})
+	}
+	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &publications, &subscriptions} {
+		if err := reader.List(ctx, list, options...); err != nil {
+			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+		}
+	}
+	s := &Snapshot{Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
+		Distributors: distributors.Items, Publications: publications.Items, Subscriptions: subscriptions.Items}
+	if scope.Topology != "" {
+		if err := s.only(scope); err != nil {
+			return nil, err
+		}
+	}
+	s.order()
+	return s, nil
+}
+
+// only keeps one Topology, and the sites that its servers are at.
+func (s *Snapshot) only(scope Scope) error {
+	var known []string
+	for _, t := range s.Topologies {
+		known = append(known, t.Name)
+	}
+	s.Topologies = slices.DeleteFunc(s.Topologies, func(t v1alpha1.Topology) bool { return t.Name != scope.Topology })
+	if len(s.Topologies) == 0 {
+		if len(known) == 0 {
+			known = []string{"none"}
+		}
+		return fmt.Errorf("there is no Topology %s in namespace %s; there are: %s", scope.Topology, scope.Namespace, strings.Join(known, ", "))
+	}
+	s.Sites = slices.DeleteFunc(s.Sites, func(site v1alpha1.Site) bool { return !s.uses(site.Name) })
+	return nil
+}
+
+// uses tells whether a server is at the site or a group votes there.
+func (s *Snapshot) uses(site string) bool {
+	for _, x := range s.Servers {
+		if string(x.Spec.Site) == site {
+			return true
+		}
+	}
+	for _, g := range s.Groups {
+		if slices.Contains(g.Spec.Voters, v1alpha1.SiteName(site)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Snapshot) order() {
+	sortByName(s.Sites, func(x *v1alpha1.Site) metav1.Object { return x })
+	sortByName(s.Topologies, func(x *v1alpha1.Topology) metav1.Object { return x })
+	sortByName(s.Servers, func(x *v1alpha1.SQLServer) metav1.Object { return x })
+	sortByName(s.Groups, func(x *v1alpha1.AvailabilityGroup) metav1.Object { return x })
+	sortByName(s.Distributors, func(x *v1alpha1.Distributor) metav1.Object { return x })
+	sortByName(s.Publications, func(x *v1alpha1.Publication) metav1.Object { return x })
+	sortByName(s.Subscriptions, func(x *v1alpha1.Subscription) metav1.Object { return x })
+}
+
+func sortByName[T any](list []T, object func(*T) metav1.Object) {
+	for i := range list {
+		object(&list[i]).SetManagedFields(nil)
+	}
+	slices.SortFunc(list, func(a, b T) int {
+		x, y := object(&a), object(&b)
+		return cmp.Or(strings.Compare(x.GetNamespace(), y.GetNamespace()), strings.Compare(x.GetName(), y.GetName()))
+	})
+}
+
+// Add adds another snapshot's objects.
+func (s *Snapshot) Add(other *Snapshot) {
+	s.Sites = append(s.Sites, other.Sites...)
+	s.Topologies = append(s.Topologies, other.Topologies...)
+	s.Servers = append(s.Servers, other.Servers...)
+	s.Groups = append(s.Groups, other.Groups...)
+	s.Distributors = append(s.Distributors, other.Distributors...)
+	s.Publications = append(s.Publications, other.Publications...)
+	s.Subscriptions = append(s.Subscriptions, other.Subscriptions...)
+	s.order()
+}
+
+// Decode reads manifests of the operator's kinds, separated by "---", and expands Topologies. Objects of other kinds are
+// refused, since what would be left out could matter.
+func Decode(manifests io.Reader) (*Snapshot, error) {
+	s := &Snapshot{}
+	documents := utilyaml.NewYAMLReader(newBufferedReader(manifests))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read a manifest: %w", err)
+		}
+		if err := s.decode(document); err != nil {
+			return nil, err
+		}
+	}
+	s.order()
+	return s, nil
+}
+
+func (s *Snapshot) decode(document []byte) error {
+	var head metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(document, &head); err != nil {
+		return fmt.Errorf("read a manifest: %w", err)
+	}
+	switch {
+	case head.Kind == "" && len(strings.TrimSpace(stripComments(document))) == 0:
+		return nil
+	case head.APIVersion != v1alpha1.GroupVersion.String():
+		return fmt.Errorf("%s %s: apiVersion %q is not supported here; %s is", head.Kind, head.Name, head.APIVersion, v1alpha1.GroupVersion)
+	}
+	strict := func(into any) error {
+		if err := yaml.UnmarshalStrict(document, into); err != nil {
+			return fmt.Errorf("%s %s: %w", head.Kind, head.Name, err)
+		}
+		return nil
+	}
+	switch head.Kind {
+	case "Topology":
+		t := v1alpha1.Topology{}
+		if err := strict(&t); err != nil {
+			return err
+		}
+		return s.expand(t)
+	case "Site":
+		return appendDecoded(&s.Sites, strict)
+	case "SQLServer":
+		return appendDecoded(&s.Servers, strict)
+	case "AvailabilityGroup":
+		return appendDecoded(&s.Groups, strict)
+	case "Distributor":
+		return appendDecoded(&s.Distributors, strict)
+	case "Publication":
+		return appendDecoded(&s.Publications, strict)
+	case "Subscription":
+		return appendDecoded(&s.Subscriptions, strict)
+	case "AgentProfile":
+		return strict(&v1alpha1.AgentProfile{})
+	}
+	return fmt.Errorf("kind %s is not supported here: Site, Topology, SQLServer, AvailabilityGroup, Distributor, Publication, Subscription and AgentProfile are", head.Kind)
+}
+
+// expand adds a Topology and its objects.
+func (s *Snapshot) expand(t v1alpha1.Topology) error {
+	objects, err := expansion.Expand(&t)
+	if err != nil {
+		return err
+	}
+	s.Topologies = append(s.Topologies, t)
+	for _, x := range objects.Servers {
+		s.Servers = append(s.Servers, *x)
+	}
+	for _, x := range objects.Groups {
+		s.Groups = append(s.Groups, *x)
+	}
+	for _, x := range objects.Distributors {
+		s.Distributors = append(s.Distributors, *x)
+	}
+	for _, x := range objects.Publications {
+		s.Publications = append(s.Publications, *x)
+	}
+	for _, x := range objects.Subscriptions {
+		s.Subscriptions = append(s.Subscriptions, *x)
+	}
+	return nil
+}
+
+func appendDecoded[T any](list *[]T, decode func(any) error) error {
+	var x T
+	if err := decode(&x); err != nil {
+		return err
+	}
+	*list = append(*list, x)
+	return nil
+}
