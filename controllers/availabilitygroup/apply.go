@@ -76,7 +76,16 @@ func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
 	if err != nil {
 		return err
 	}
-	return db.Exec(ctx, s.Statement)
+	return r.distrust(w.desired.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
+}
+
+// distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted all
+// idle ones are dead, and each would fail one more step.
+func (r *Reconciler) distrust(namespace string, server v1alpha1.ServerName, err error) error {
+	if mssql.Is(err, mssql.Unknown) {
+		r.connector.Forget(namespace, server)
+	}
+	return err
 }
 
 func (r *Reconciler) createMasterKey(ctx context.Context, w *world, s CreateMasterKey) error {

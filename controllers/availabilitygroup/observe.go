@@ -110,14 +110,14 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	if err != nil {
 		return Instance{Err: err}
 	}
-	if i.Mirroring, err = mssql.ReadMirroring(ctx, db); err != nil {
-		return Instance{Err: err}
+	if i.Mirroring, err = mssql.ReadMirroring(ctx, db); err == nil {
+		i.Logins, err = mssql.ReadLogins(ctx, db)
 	}
-	if i.Logins, err = mssql.ReadLogins(ctx, db); err != nil {
-		return Instance{Err: err}
+	if err == nil {
+		i.Group, err = mssql.ReadGroup(ctx, db, group.Name)
 	}
-	if i.Group, err = mssql.ReadGroup(ctx, db, group.Name); err != nil {
-		return Instance{Err: err}
+	if err != nil {
+		return Instance{Err: r.distrust(group.Namespace, server, err)}
 	}
 	return i
 }

@@ -398,13 +398,13 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 	for _, s := range gt.servers {
 		waitForServer(t, b, s, 4*time.Minute)
 	}
-	const rows = 400
+	const rows = 2000
 	tukwila := connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace))
 	write(t, open(t, tukwila, gt.servers["tukwila"], credentials.RoleSA, "master"), "CREATE DATABASE Content")
 	content := open(t, tukwila, gt.servers["tukwila"], credentials.RoleSA, "Content")
-	write(t, content, "CREATE TABLE dbo.Filler (id int NOT NULL PRIMARY KEY, v varchar(max) NOT NULL)")
-	for from := 0; from < rows; from += 100 {
-		write(t, content, fmt.Sprintf("DECLARE @i int = %d; WHILE @i < %d BEGIN INSERT dbo.Filler VALUES (@i, REPLICATE(CONVERT(varchar(36), NEWID()), 800)); SET @i = @i + 1 END", from, from+100))
+	write(t, content, "CREATE TABLE dbo.Filler (id int NOT NULL PRIMARY KEY, v varbinary(8000) NOT NULL)")
+	for from := 0; from < rows; from += 500 {
+		write(t, content, fmt.Sprintf("DECLARE @i int = %d; WHILE @i < %d BEGIN INSERT dbo.Filler VALUES (@i, CRYPT_GEN_RANDOM(8000)); SET @i = @i + 1 END", from, from+500))
 	}
 	b.Wan(t, "set", "tukwila", "quincy", "--rate", "8mbit")
 
@@ -431,7 +431,7 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 		t.Logf("engine of %s killed while the group is %s: %s", site, c.Reason, c.Message)
 		gt.killEngine(site)
 	}
-	t.Logf("synchronized %.1f s after the last kill", gt.wait("the group is synchronized", 2, 3*time.Minute).Seconds())
+	t.Logf("synchronized %.1f s after the last kill", gt.wait("the group is synchronized", gt.group.Status.Term+1, 3*time.Minute).Seconds())
 	var count int
 	g.Eventually(func() error {
 		return open(t, quincy, gt.servers["quincy"], credentials.RoleSA, "Content").Query(t.Context(),
