@@ -8,7 +8,6 @@ package orders
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -93,16 +92,6 @@ func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
 		groups[name] = g
 	}
 	return groups, errs
-}
-
-// Same tells whether two orders ask for the same, whatever their tokens.
-func (g Group) Same(o Group) bool {
-	return g.Name == o.Name && g.Namespace == o.Namespace && g.Paused == o.Paused && slices.EqualFunc(g.Voters, o.Voters, Voter.same)
-}
-
-func (v Voter) same(o Voter) bool {
-	return v.Site == o.Site && v.Server == o.Server && string(v.CA) == string(o.CA) && v.TLSServerName == o.TLSServerName &&
-		v.Account == o.Account && v.AccountUID == o.AccountUID
 }
 
 // Left is which part of the token's life is left, between 0 and 1.

@@ -241,7 +241,10 @@ func (w *writer) verify(t *testing.T, db *mssql.DB) {
 }
 
 // killEngine ends the engine's process in its node, as kill -9 does.
-func (gt *groupTest) killEngine(site string) {
+func (gt *groupTest) killEngine(site string) { gt.t.Helper(); gt.signalEngine(site, "-KILL") }
+
+// signalEngine sends a signal to the engine's process.
+func (gt *groupTest) signalEngine(site, signal string) {
 	gt.t.Helper()
 	pod, err := podOf(gt.t.Context(), gt.b.Site(site), gt.servers[site])
 	if err != nil {
@@ -253,7 +256,7 @@ func (gt *groupTest) killEngine(site string) {
 		}
 		id := strings.TrimPrefix(c.ContainerID, "containerd://")
 		pid := strings.TrimSpace(gt.b.NodeExec(gt.t, pod.Spec.NodeName, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id))
-		gt.b.NodeExec(gt.t, pod.Spec.NodeName, "kill", "-9", pid)
+		gt.b.NodeExec(gt.t, pod.Spec.NodeName, "kill", signal, pid)
 		return
 	}
 	gt.t.Fatalf("no engine runs in pod %s", pod.Name)
@@ -292,6 +295,12 @@ func TestGroupOverThreeSites(t *testing.T) {
 	killed := time.Now()
 	gt.wait("the group is synchronized again", 3, 90*time.Second)
 	t.Logf("engine killed: a write is acknowledged %.1f s later", time.Since(killed).Seconds()-time.Since(w.lastAck()).Seconds())
+	w.more(t, time.Minute)
+
+	gt.signalEngine("tukwila", "-STOP")
+	frozen := time.Now()
+	gt.wait("a frozen engine was ended by its agent and the group is synchronized again", gt.group.Status.Term+1, 2*time.Minute)
+	t.Logf("engine frozen: the group is synchronized again %.1f s later", time.Since(frozen).Seconds())
 	w.more(t, time.Minute)
 
 	gt.cutOff(w)

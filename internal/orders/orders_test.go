@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/orders"
+)
+
+var now = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+func content() orders.Group {
+	return orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{
+		Site: "tukwila", Server: "https://10.0.0.1:6443", CA: []byte("ca"), Account: "geosql-agent-content", AccountUID: "u1",
+		Token: "t0ken", Issued: now, Expires: now.Add(4 * time.Hour),
+	}}}
+}
+
+func TestOrdersSurviveTheirSecret(t *testing.T) {
+	g := NewWithT(t)
+	data, err := content().Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	groups, errs := orders.DecodeAll(map[string][]byte{orders.Key("content"): data, "something": []byte("else")})
+	g.Expect(errs).To(BeEmpty())
+	g.Expect(groups).To(Equal(map[string]orders.Group{"content": content()}))
+}
+
+// One group's unreadable orders keep no other group from its own, and no message shows what they hold.
+func TestUnreadableOrdersAreLeftOut(t *testing.T) {
+	g := NewWithT(t)
+	data, err := content().Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, bad := range []string{`{"name":"other","voters":[{"token":"t0ken"`, `{"name":"third","namespace":"web"}`, `{"voters":[{"token":"t0ken"}]}`} {
+		groups, errs := orders.DecodeAll(map[string][]byte{orders.Key("content"): data, orders.Key("other"): []byte(bad)})
+		g.Expect(groups).To(HaveLen(1))
+		g.Expect(errs).To(HaveLen(1))
+		g.Expect(errs[0].Error()).NotTo(ContainSubstring("t0ken"))
+	}
+}
+
+func TestTheLifeThatIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	v := content().Voters[0]
+	g.Expect(v.Left(now)).To(Equal(1.0))
+	g.Expect(v.Left(now.Add(3 * time.Hour))).To(Equal(0.25))
+	g.Expect(v.Left(now.Add(5 * time.Hour))).To(BeZero())
+	v.Token = ""
+	g.Expect(v.Left(now)).To(BeZero(), "no token has no life")
+}
