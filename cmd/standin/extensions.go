@@ -3,9 +3,12 @@
 package main
 
 import (
+	"context"
+
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr"
+	"geosql.dev/operator/standin/repl"
 	"geosql.dev/operator/standin/security"
 	"geosql.dev/operator/standin/sqlagent"
 )
@@ -13,9 +16,30 @@ import (
 // extensions are installed into the instance in this order. A new one is a line here.
 func extensions(settings *config.Settings) []engine.Extension {
 	principals := security.New(security.Options{SAPassword: settings.Password})
+	groups := hadr.New(mirroring{principals})
+	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
 		principals,
-		hadr.New(mirroring{principals}),
-		sqlagent.New(sqlagent.Options{}),
+		groups,
+		sqlagent.New(sqlagent.Options{Host: ownHost(settings), Subsystems: subsystems(replication)}),
+		replication,
 	}
+}
+
+// ownHost is the address at which the instance reaches itself.
+func ownHost(settings *config.Settings) string {
+	switch settings.Address {
+	case "0.0.0.0", "::":
+		return ""
+	}
+	return settings.Address
+}
+
+// subsystems lets jobs run replication agents: extensions do not know each other.
+func subsystems(replication *repl.Extension) map[string]sqlagent.Subsystem {
+	out := map[string]sqlagent.Subsystem{}
+	for name, run := range replication.Subsystems() {
+		out[name] = func(ctx context.Context, step sqlagent.Step) (string, error) { return run(ctx, step.Command) }
+	}
+	return out
 }

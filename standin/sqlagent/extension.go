@@ -32,9 +32,9 @@ type Subsystem func(ctx context.Context, step Step) (message string, err error)
 type Options struct {
 	// Subsystems are by name: "Distribution", "LogReader", "Snapshot". TSQL is built in, others are refused.
 	Subsystems map[string]Subsystem
-	// Address is where the instance serves its clients, host:port: nothing is started before it answers there, because
-	// agents connect to their own server as everybody does. nil is port Config.Port of 127.0.0.1.
-	Address func() string
+	// Host is the address at which the instance serves its clients; empty is 127.0.0.1. Nothing is started before it
+	// answers there, because agents connect to their own server as everybody does.
+	Host string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }

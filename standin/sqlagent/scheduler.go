@@ -131,10 +131,11 @@ const readyWithin = 30 * time.Second
 
 // awaitServer returns when the instance accepts connections.
 func (e *Extension) awaitServer(ctx context.Context) {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(e.inst.Config().Port))
-	if e.options.Address != nil {
-		address = e.options.Address()
+	host := e.options.Host
+	if host == "" {
+		host = "127.0.0.1"
 	}
+	address := net.JoinHostPort(host, strconv.Itoa(e.inst.Config().Port))
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.
+type agentRun struct {
+	e           *Extension
+	args        *arguments
+	name        string
+	application string
+	// history is the procedure that takes the history, "" before the agent is known.
+	history  string
+	agentID  int64
+	started  string
+	distConn *conn
+	distDB   string
+	// directory is the publisher's working directory at the distributor.
+	directory string
+	delivered struct{ transactions, commands int64 }
+	seqno     []byte
+	latency   int64
+}
+
+// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text.
+func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string) (string, error) {
+	return map[string]func(context.Context, string) (string, error){
+		"Snapshot": e.runSnapshot, "LogReader": e.runLogReader, "Distribution": e.runDistribution,
+	}
+}
+
+// begin parses the text and sees to it that only one agent of a kind serves the same thing here: 21036.
+func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func(), error) {
+	args, err := parseArguments(agent, commandLine)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the %s agent's command line: %w", kind, err)
+	}
+	key := strings.ToLower(strings.Join([]string{kind, args.str("-Publisher"), args.str("-PublisherDB"), args.str("-Publication"), args.str("-Subscriber"), args.str("-SubscriberDB")}, "|"))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.agents[key] {
+		return nil, nil, sqlerr.New(21036, 1, kind)
+	}
+	e.agents[key] = true
+	run := &agentRun{e: e, args: args, name: kind, application: "Replication " + kind, started: nowText()}
+	return run, func() {
+		e.mu.Lock()
+		delete(e.agents, key)
+		e.mu.Unlock()
+		run.distConn.close()
+	}, nil
+}
+
+// target describes a server by the agent's parameters -<role>SecurityMode, -<role>Login and -<role>Password.
+func (r *agentRun) target(role, server, database string) target {
+	t := target{role: role, server: server, database: database, windows: r.args.str("-"+role+"SecurityMode") == "1", login: r.args.str("-" + role + "Login"),
+		password: r.args.str("-" + role + "Password"), encryption: 1, loginTimeout: r.args.seconds("-LoginTimeOut", 15), queryTimeout: r.args.seconds("-QueryTimeOut", 1800),
+		packetSize: r.args.num("-PacketSize", 4096), application: r.application}
+	if r.args.given("-EncryptionLevel") {
+		t.encryption = r.args.num("-EncryptionLevel", 1)
+	}
+	return t
+}
+
+// connectDistributor connects to the distributor and enters its distribution database.
+func (r *agentRun) connectDistributor(ctx context.Context) error {
+	server := r.args.str("-Distributor")
+	if server == "" || server == "local Distributor for push" {
+		server = r.e.serverName()
+	}
+	c, err := r.e.connect(ctx, r.target("Distributor", server, ""))
+	if err != nil {
+		return err
+	}
+	found, err := c.query(ctx, "EXEC sp_MSget_distribution_db @publisher = @p1", r.args.str("-Publisher"))
+	if err == nil && len(found) == 0 {
+		err = sqlerr.New(14080, 1, r.args.str("-Publisher"))
+	}
+	if err == nil {
+		r.distDB, r.directory = found.str(0, "distribution_db"), found.str(0, "working_directory")
+		err = c.exec(ctx, "USE "+bracket(r.distDB))
+	}
+	if err != nil {
+		c.close()
+		return err
+	}
+	r.distConn = c
+	return nil
+}
+
+// connectPublisher connects to the publication database, where it is redirected to if it is.
+func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
+	server, db := r.args.str("-Publisher"), r.args.str("-PublisherDB")
+	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = 1", server, db)
+	if err != nil {
+		return nil, err
+	}
+	if to := found.str(0, "redirected_publisher"); to != "" {
+		server = to
+	}
+	return r.e.connect(ctx, r.target("Publisher", server, db))
+}
+
+// readProfile fills in the agent's profile from the distributor; -ProfileName names another one.
+func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) error {
+	found, err := r.distConn.query(ctx, "EXEC sp_MSget_agent_profile @agent_type = @p1, @profile_id = @p2, @profile_name = @p3", kind, profile, r.args.values["-profilename"])
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		if err := r.args.profile(found.str(i, "parameter_name"), found.str(i, "value")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note writes a line of history. Failing to write is no reason to stop delivering; it goes to the error log.
+func (r *agentRun) note(ctx context.Context, status int, comments string) {
+	if r.history == "" || r.distConn == nil || r.args.str("-HistoryVerboseLevel") == "0" && status != runFail {
+		return
+	}
+	var seqno any
+	if r.seqno != nil {
+		seqno = r.seqno
+	} else {
+		seqno = []byte(nil)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err := r.distConn.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9",
+		r.agentID, status, comments, r.started, seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands)
+	if err != nil {
+		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
+	}
+}
+
+// finish writes the end of a run into the history.
+func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		r.note(ctx, runSucceed, "The process was stopped.")
+		return "The process was stopped.", nil
+	case err != nil:
+		r.e.inst.Log().Warn("replication agent failed", "agent", r.name, "error", err.Error())
+		r.note(ctx, runFail, err.Error())
+		if r.history != "" {
+			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			// The error itself is what the caller reports; a distributor that is away cannot keep it.
+			_ = r.distConn.exec(bounded, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3", r.name, fmt.Sprint(numberOf(err)), err.Error())
+		}
+		return "", err
+	}
+	message := fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands)
+	if r.delivered.transactions == 0 {
+		message = "No replicated transactions are available."
+	}
+	r.note(ctx, runSucceed, message)
+	return message, nil
+}
+
+// pause waits for the polling interval, or until ctx ends; then it is false.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

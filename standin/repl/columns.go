@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"time"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// columns declares the columns of a result set: name, type, name, type ...
+func columns(pairs ...any) []tds.Column {
+	var out []tds.Column
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, column(pairs[i].(string), pairs[i+1].(sqltype.Type)))
+	}
+	return out
+}
+
+// nowText is the time for datetime columns, which have no more than milliseconds.
+func nowText() string { return timeText(sqltype.DateTimeType, time.Now().UTC()) }
+
+// nowSince is how many seconds ago a time was.
+func nowSince(t time.Time) float64 { return max(time.Since(t).Seconds(), 0) }

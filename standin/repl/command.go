@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/storage"
+)
+
+// Types of commands (MSrepl_commands.type).
+const (
+	// commandCall is a call of a procedure or a statement with parameters.
+	commandCall = 30
+	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
+	commandToken      = 0x4000002F
+	commandScript     = -2147483646
+	commandData       = -2147483645
+	commandIndexes    = -2147483644
+	commandCompletion = -2147483643
+)
+
+// A command's bytes: the length of a text, the text with ? for each parameter, and the values. The text is
+// "{CALL [proc] (?,?)}" or a statement.
+func encodeCommand(text string, values []byte) []byte {
+	buf := binary.AppendUvarint(nil, uint64(len(text)))
+	return append(append(buf, text...), values...)
+}
+
+// decodeCommand is the inverse; values are parameters for the driver.
+func decodeCommand(buf []byte) (text string, values []any, err error) {
+	n, w := binary.Uvarint(buf)
+	if w <= 0 || uint64(len(buf)-w) < n {
+		return "", nil, errShort
+	}
+	text, buf = string(buf[w:w+int(n)]), buf[w+int(n):]
+	for len(buf) > 0 {
+		var v any
+		if v, buf, err = readValue(buf); err != nil {
+			return "", nil, err
+		}
+		values = append(values, v)
+	}
+	return text, values, nil
+}
+
+// showCommand is a command as sp_browsereplcmds shows it.
+func showCommand(kind int64, raw []byte) string {
+	if kind != commandCall {
+		text, _, err := decodeCommand(raw)
+		if err != nil {
+			return "(" + err.Error() + ")"
+		}
+		return text
+	}
+	text, values, err := decodeCommand(raw)
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	parts := strings.Split(text, "?")
+	var b strings.Builder
+	for i, p := range parts {
+		b.WriteString(p)
+		if i < len(parts)-1 && i < len(values) {
+			b.WriteString(literalOf(values[i]))
+		}
+	}
+	return b.String()
+}
+
+// marks is n question marks for a list of parameters.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+// verb splits "SCALL [proc]".
+func verb(command string) (word, procedure string) {
+	word, procedure, _ = strings.Cut(command, " ")
+	procedure = strings.TrimSpace(procedure)
+	if !strings.HasPrefix(procedure, "[") {
+		procedure = bracket(procedure)
+	}
+	return strings.ToUpper(word), procedure
+}
+
+// commandsOf turns the change of a row into commands for an article: one, or none where the article says NONE.
+func (a *article) commandsOf(c storage.TableChange) ([]byte, error) {
+	at := map[string]int{}
+	for i, name := range c.Columns {
+		at[name] = i
+	}
+	switch c.Op {
+	case storage.OpInsert:
+		return a.insertCommand(at, c.New)
+	case storage.OpDelete:
+		return a.deleteCommand(at, c.Old)
+	}
+	return a.updateCommand(at, c.Old, c.New)
+}
+
+func appendColumns(buf []byte, columns []*engine.Column, at map[string]int, row []any) ([]byte, error) {
+	for _, c := range columns {
+		i, ok := at[c.StorageName()]
+		if !ok || i >= len(row) {
+			// A column that did not exist yet when the row was written.
+			var err error
+			if buf, err = appendValue(buf, c.Type, nil); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if _, undefined := row[i].(storage.Undefined); undefined {
+			return nil, fmt.Errorf("the log has no value of column %s", c.Name)
+		}
+		var err error
+		if buf, err = appendValue(buf, c.Type, row[i]); err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+	}
+	return buf, nil
+}
+
+func (a *article) names(columns []*engine.Column) string {
+	parts := make([]string, len(columns))
+	for i, c := range columns {
+		parts[i] = bracket(c.Name)
+	}
+	return strings.Join(parts, ",")
+}
+
+// where is the condition that finds a row by its key.
+func (a *article) where() string {
+	parts := make([]string, len(a.keys))
+	for i, c := range a.keys {
+		parts[i] = bracket(c.Name) + " = ?"
+	}
+	return strings.Join(parts, " AND ")
+}
+
+func (a *article) destination() string { return twoPart(a.destOwner, a.destTable) }
+
+func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
+	word, procedure := verb(a.insert)
+	if word == "NONE" {
+		return nil, nil
+	}
+	values, err := appendColumns(nil, a.columns, at, row)
+	if err != nil {
+		return nil, err
+	}
+	if word == "SQL" {
+		return encodeCommand("INSERT INTO "+a.destination()+" ("+a.names(a.columns)+") VALUES ("+marks(len(a.columns))+")", values), nil
+	}
+	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.columns))+")}", values), nil
+}
+
+func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
+	word, procedure := verb(a.delete)
+	if word == "NONE" {
+		return nil, nil
+	}
+	values, err := appendColumns(nil, a.keys, at, row)
+	if err != nil {
+		return nil, err
+	}
+	if word == "SQL" {
+		return encodeCommand("DELETE FROM "+a.destination()+" WHERE "+a.where(), values), nil
+	}
+	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.keys))+")}", values), nil
+}
+
+func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, error) {
+	word, procedure := verb(a.update)
+	if word == "NONE" {
+		return nil, nil
+	}
+	columns := a.columns
+	if word == "SQL" {
+		// An identity column never changes, and may be one at the subscriber too.
+		columns = nil
+		for _, c := range a.columns {
+			if c.Identity == nil {
+				columns = append(columns, c)
+			}
+		}
+	}
+	values, err := appendColumns(nil, columns, at, row)
+	if err == nil {
+		values, err = appendColumns(values, a.keys, at, old)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if word == "SQL" {
+		sets := make([]string, len(columns))
+		for i, c := range columns {
+			sets[i] = bracket(c.Name) + " = ?"
+		}
+		return encodeCommand("UPDATE "+a.destination()+" SET "+strings.Join(sets, ", ")+" WHERE "+a.where(), values), nil
+	}
+	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.columns)+len(a.keys))+")}", values), nil
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// runDistribution is the Distribution Agent: it brings the snapshot and the transactions from the distribution database
+// to a subscriber.
+func (e *Extension) runDistribution(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := e.beginAgent("distrib", "Distribution", commandLine)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	d := &delivery{agentRun: r}
+	err = d.run(ctx)
+	d.subscriber.close()
+	return r.finish(ctx, err)
+}
+
+// delivery is a run of the Distribution Agent.
+type delivery struct {
+	*agentRun
+	subscriber *conn
+	kind       int64
+	database   int64 // publisher_database_id
+	articles   []subscribedArticle
+	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
+	last []byte
+	// applied are the articles whose snapshot the subscriber has, or that need none.
+	applied map[int64]bool
+	skip    map[int32]bool
+}
+
+type subscribedArticle struct {
+	id            int64
+	name          string
+	status        int64
+	seqno         []byte
+	snapshot      bool
+	owner, object string
+}
+
+func (d *delivery) run(ctx context.Context) error {
+	if !d.args.given("-Publication") {
+		return errors.New("the parameter -Publication is required: agents that several publications share are not supported")
+	}
+	if err := d.skipErrors(); err != nil {
+		return err
+	}
+	if err := d.connectDistributor(ctx); err != nil {
+		return err
+	}
+	if err := d.readState(ctx); err != nil {
+		return err
+	}
+	d.note(ctx, runStart, "Starting agent.")
+	var err error
+	if d.subscriber, err = d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))); err != nil {
+		return err
+	}
+	if err := d.enterSubscriber(ctx); err != nil {
+		return err
+	}
+	polling := min(d.args.seconds("-PollingInterval", 5), 5*time.Second)
+	for {
+		delivered, waiting, err := d.cycle(ctx)
+		if err != nil {
+			return err
+		}
+		if delivered {
+			continue
+		}
+		if !d.args.given("-Continuous") {
+			return nil
+		}
+		comment := "No replicated transactions are available."
+		if waiting != "" {
+			comment = sqlerr.Text(21076, waiting)
+		}
+		d.note(ctx, runIdle, comment)
+		if !pause(ctx, min(polling, time.Second)) {
+			return ctx.Err()
+		}
+		if err := d.readState(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *delivery) skipErrors() error {
+	d.skip = map[int32]bool{}
+	for _, n := range strings.FieldsFunc(d.args.values["-skiperrors"], func(r rune) bool { return r == ':' || r == ';' || r == ',' }) {
+		var number int32
+		if _, err := fmt.Sscanf(n, "%d", &number); err != nil {
+			return sqlerr.New(20601, 1)
+		}
+		d.skip[number] = true
+	}
+	return nil
+}
+
+// readState asks the distributor what there is to deliver.
+func (d *delivery) readState(ctx context.Context) error {
+	state, err := d.distConn.query(ctx, "EXEC sp_MSget_agent_state @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscriber = @p4, @subscriber_db = @p5",
+		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))
+	if err != nil {
+		return err
+	}
+	if len(state) == 0 {
+		return sqlerr.New(21056, 3, d.args.str("-Publication"))
+	}
+	if d.history == "" {
+		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"), state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
+		if err := d.readProfile(ctx, agentDistribution, state.num(0, "profile_id")); err != nil {
+			return err
+		}
+		if err := d.skipErrors(); err != nil {
+			return err
+		}
+	}
+	d.articles = nil
+	for i := range state {
+		d.articles = append(d.articles, subscribedArticle{id: state.num(i, "article_id"), name: state.str(i, "article"), status: state.num(i, "status"),
+			seqno: state.raw(i, "subscription_seqno"), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.str(i, "destination_owner"), object: state.str(i, "destination_object")})
+	}
+	return nil
+}
+
+// enterSubscriber makes the subscriber's tables when they are missing and reads how far it is.
+func (d *delivery) enterSubscriber(ctx context.Context) error {
+	if err := d.subscriber.exec(ctx, "EXEC sp_MSprepare_subscriber @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscription_type = @p4",
+		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.kind); err != nil {
+		return err
+	}
+	return d.readPosition(ctx)
+}
+
+func (d *delivery) readPosition(ctx context.Context) error {
+	found, err := d.subscriber.query(ctx, "SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return sqlerr.New(20017, 1)
+	}
+	d.last = bytes.TrimRight(found.raw(0, "transaction_timestamp"), "\x00")
+	if len(d.last) > 0 {
+		d.last = found.raw(0, "transaction_timestamp")
+	}
+	progress, err := d.subscriber.query(ctx, "SELECT progress_token FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1",
+		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")))
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for i := range progress {
+		have[progress.str(i, "progress_token")] = true
+	}
+	d.applied = map[int64]bool{}
+	for _, a := range d.articles {
+		if !a.snapshot && a.status == activated || have[a.token()] {
+			d.applied[a.id] = true
+		}
+	}
+	return nil
+}
+
+// progressToken is MSsnapshotdeliveryprogress.session_token of a subscription.
+func progressToken(publisher, db, publication string) string {
+	return clip(publisher+":"+db+":"+publication, 260)
+}
+
+// token marks in MSsnapshotdeliveryprogress that the article's snapshot was applied.
+func (a subscribedArticle) token() string {
+	return fmt.Sprintf("article %d: snapshot %x", a.id, a.seqno)
+}
+
+// cycle applies the snapshots that are new and then all transactions that there are. waiting names an article whose
+// snapshot is not there yet.
+func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, err error) {
+	if err := d.readPosition(ctx); err != nil {
+		return false, "", err
+	}
+	for _, a := range d.articles {
+		if a.status == subscribed {
+			waiting = a.name
+		}
+		if a.status != activated || d.applied[a.id] {
+			continue
+		}
+		if err := d.applySnapshot(ctx, a); err != nil {
+			return false, "", err
+		}
+		d.applied[a.id] = true
+		delivered = true
+	}
+	if len(d.last) == 0 {
+		// The first transactions are those after the oldest snapshot; younger ones know where they begin.
+		for _, a := range d.articles {
+			if d.applied[a.id] && (len(d.last) == 0 || string(a.seqno) < string(d.last)) {
+				d.last = a.seqno
+			}
+		}
+		if len(d.last) == 0 {
+			return delivered, waiting, nil
+		}
+		if err := d.subscriber.exec(ctx, d.positionText("@p1"), d.last); err != nil {
+			return false, "", err
+		}
+	}
+	n, err := d.deliver(ctx)
+	return delivered || n > 0, waiting, err
+}
+
+// positionText is the statement that moves the subscription's position.
+func (d *delivery) positionText(parameter string) string {
+	return "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = " + parameter + ", time = GETDATE() WHERE publisher = " + lit(d.args.str("-Publisher")) +
+		" AND publisher_db = " + lit(d.args.str("-PublisherDB")) + " AND publication = " + lit(d.args.str("-Publication"))
+}
+
+// appliedList are the ids of the articles whose changes are delivered.
+func (d *delivery) appliedList() string {
+	var ids []string
+	for _, a := range d.articles {
+		if d.applied[a.id] && a.status == activated {
+			ids = append(ids, fmt.Sprint(a.id))
+		}
+	}
+	return "," + strings.Join(ids, ",") + ","
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+func (e *Extension) installDistributor(r *engine.Registry) {
+	e.procedure(r, "sp_adddistributor", sysadmins, nil, e.addDistributor)
+	e.procedure(r, "sp_adddistributiondb", sysadmins, nil, e.addDistributionDB)
+	e.procedure(r, "sp_adddistpublisher", sysadmins, nil, e.addDistPublisher)
+	e.procedure(r, "sp_changedistpublisher", sysadmins, nil, e.changeDistPublisher)
+	e.procedure(r, "sp_changedistributiondb", sysadmins, nil, e.changeDistributionDB)
+	e.procedure(r, "sp_changedistributor_password", sysadmins, nil, e.changeDistributorPassword)
+	e.procedure(r, "sp_dropdistpublisher", sysadmins, nil, e.dropDistPublisher)
+	e.procedure(r, "sp_dropdistributiondb", sysadmins, nil, e.dropDistributionDB)
+	e.procedure(r, "sp_dropdistributor", sysadmins, nil, e.dropDistributor)
+	e.procedure(r, "sp_get_distributor", anyone, nil, e.getDistributor)
+	e.procedure(r, "sp_helpdistributor", anyone, nil, e.helpDistributor)
+	e.procedure(r, "sp_helpdistributiondb", anyone, nil, e.helpDistributionDB)
+	e.procedure(r, "sp_helpdistpublisher", sysadmins, nil, e.helpDistPublisher)
+	e.procedure(r, "sp_MSget_distribution_db", anyone, []engine.Parameter{text("@publisher")}, e.getDistributionDB)
+}
+
+// exists tells whether a table is there.
+func exists(ctx context.Context, s *engine.Session, name string) (bool, error) {
+	r, err := s.Query(ctx, "SELECT OBJECT_ID(@p1) AS id", name)
+	return r.Value(0, "id") != nil, err
+}
+
+// isDistributor tells whether this server is a distributor.
+func (e *Extension) isDistributor(ctx context.Context, s *engine.Session) (bool, error) {
+	return exists(ctx, s, "msdb.dbo.MSdistributor")
+}
+
+// requireDistributor is 14114 unless this server is a distributor.
+func (e *Extension) requireDistributor(ctx context.Context, s *engine.Session) error {
+	ok, err := e.isDistributor(ctx, s)
+	if err == nil && !ok {
+		err = sqlerr.New(14114, 1, e.serverName())
+	}
+	return err
+}
+
+// linkExists tells whether this server has a distributor.
+func linkExists(ctx context.Context, s *engine.Session) (bool, error) {
+	r, err := s.Query(ctx, "SELECT data_source FROM sys.servers WHERE name = @p1", distributorLink)
+	return r.Len() > 0, err
+}
+
+func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@distributor")
+	if name == "" {
+		return sqlerr.New(14043, 1, "@distributor", "sp_adddistributor")
+	}
+	host, _, _ := strings.Cut(name, ",")
+	local := sameServer(host, e.serverName())
+	taken, err := linkExists(ctx, s)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return sqlerr.New(14099, 1, name)
+	}
+	password := call.String("@password")
+	if password == "" && !local {
+		return sqlerr.New(21768, 1)
+	}
+	if password == "" {
+		b := make([]byte, 24)
+		_, _ = rand.Read(b) // never fails since Go 1.24
+		password = "Aa1!" + base64.RawURLEncoding.EncodeToString(b)
+	}
+	source := e.address()
+	if !local {
+		if source, err = e.addressOf(ctx, s, name); err != nil {
+			return err
+		}
+	}
+	if local {
+		if err := makeTables(ctx, s, "msdb", distributorTables); err != nil {
+			return err
+		}
+		if err := setDistributorLogin(ctx, s, password); err != nil {
+			return err
+		}
+	}
+	return e.addLink(ctx, s, distributorLink, source, distributorLogin, password, "dist")
+}
+
+// setDistributorLogin makes the login distributor_admin, or gives it a new password.
+func setDistributorLogin(ctx context.Context, s *engine.Session, password string) error {
+	verb := "ALTER"
+	r, err := s.Query(ctx, "SELECT SUSER_ID(@p1) AS id", distributorLogin)
+	if err != nil {
+		return err
+	}
+	if r.Value(0, "id") == nil {
+		verb = "CREATE"
+	}
+	if err := s.Exec(ctx, verb+" LOGIN "+bracket(distributorLogin)+" WITH PASSWORD = "+lit(password)+", CHECK_POLICY = OFF"); err != nil {
+		return err
+	}
+	return s.Exec(ctx, "ALTER SERVER ROLE [sysadmin] ADD MEMBER "+bracket(distributorLogin))
+}
+
+// addLink makes a linked server with one remote login for everybody.
+func (e *Extension) addLink(ctx context.Context, s *engine.Session, name, address, login, password, option string) error {
+	host, port, _ := strings.Cut(address, ":")
+	if i := strings.LastIndex(address, ":"); i >= 0 {
+		host, port = address[:i], address[i+1:]
+	}
+	source := strings.Trim(host, "[]") + "," + port
+	err := s.Exec(ctx, "EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2", name, source)
+	if err != nil {
+		return err
+	}
+	if login != "" {
+		err = s.Exec(ctx, "EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3", name, login, password)
+		if err != nil {
+			return err
+		}
+	}
+	for _, o := range []string{"rpc out", "data access", option} {
+		if err := s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureServer makes a sys.servers row for a server that replication names, when there is none, and marks what it is.
+func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, option string) error {
+	if sameServer(name, e.serverName()) {
+		return nil
+	}
+	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		host, port := splitServer(name)
+		return e.addLink(ctx, s, name, host+":"+port, "", "", option)
+	}
+	return s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, option)
+}
+
+// distributionDatabase checks that a database of this server is a distribution database: 14117.
+func (e *Extension) distributionDatabase(ctx context.Context, s *engine.Session, name string) (*engine.Database, error) {
+	if err := e.requireDistributor(ctx, s); err != nil {
+		return nil, err
+	}
+	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
+	if err != nil {
+		return nil, err
+	}
+	db := e.inst.Database(name)
+	if r.Len() == 0 || db == nil {
+		return nil, sqlerr.New(14117, 1, name)
+	}
+	return db, nil
+}
+
+func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@database")
+	if err := e.requireDistributor(ctx, s); err != nil {
+		return err
+	}
+	lo, hi, history := call.Int("@min_distretention"), call.Int("@max_distretention"), call.Int("@history_retention")
+	if lo < 0 || hi < 0 || history < 0 {
+		return sqlerr.New(14106, 1)
+	}
+	if hi <= lo {
+		return sqlerr.New(14107, 1)
+	}
+	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14119, 1, name)
+	}
+	if e.inst.Database(name) == nil {
+		files := ""
+		if folder, file := call.String("@data_folder"), call.String("@data_file"); folder != "" || file != "" {
+			files = e.databaseFiles(call, name)
+		}
+		if err := s.Exec(ctx, "CREATE DATABASE "+bracket(name)+files); err != nil {
+			return err
+		}
+		if err := s.Exec(ctx, "ALTER DATABASE "+bracket(name)+" SET RECOVERY SIMPLE"); err != nil {
+			return err
+		}
+	}
+	if err := makeTables(ctx, s, name, distributionTables); err != nil {
+		return err
+	}
+	if err := e.inst.Database(name).Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = true }); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistributiondbs VALUES (@p1, @p2, @p3, @p4)", name, lo, hi, history); err != nil {
+		return err
+	}
+	return e.addCleanupJobs(ctx, s, name)
+}
+
+func (e *Extension) databaseFiles(call *engine.ProcCall, name string) string {
+	place := func(folder, file, suffix, otherwise string) string {
+		if file == "" {
+			file = name + suffix
+		}
+		if folder == "" {
+			folder = otherwise
+		}
+		return filepath.Join(folder, file)
+	}
+	c := e.inst.Config()
+	return fmt.Sprintf(" ON PRIMARY (NAME = %s, FILENAME = %s) LOG ON (NAME = %s, FILENAME = %s)", bracket(name),
+		lit(place(call.String("@data_folder"), call.String("@data_file"), ".MDF", c.DataDir)), bracket(name+"_log"),
+		lit(place(call.String("@log_folder"), call.String("@log_file"), ".LDF", c.LogDir)))
+}
+
+// addCleanupJobs makes the jobs that keep a distribution database small.
+func (e *Extension) addCleanupJobs(ctx context.Context, s *engine.Session, database string) error {
+	jobs := []struct {
+		name, category, command string
+		every                   int
+	}{
+		{"Distribution clean up: " + database, "REPL-Distribution Cleanup", "EXEC sp_MSdistribution_cleanup", 10},
+		{"Agent history clean up: " + database, "REPL-History Cleanup", "EXEC sp_MShistory_cleanup", 10},
+	}
+	for _, j := range jobs {
+		err := s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1)
+			BEGIN
+				EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
+				EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
+				EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
+					@freq_subday_type = 4, @freq_subday_interval = @p5;
+				EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;
+			END`, j.name, j.category, database, j.command, j.every)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@publisher")
+	if kind := call.String("@publisher_type"); !strings.EqualFold(kind, "MSSQLSERVER") {
+		return sqlerr.New(21023, 1, "@publisher_type = "+kind)
+	}
+	if _, err := e.distributionDatabase(ctx, s, call.String("@distribution_db")); err != nil {
+		return err
+	}
+	mode := call.Int("@security_mode")
+	if mode == 0 && call.String("@login") == "" {
+		return sqlerr.New(21694, 1, "@login", "@security_mode")
+	}
+	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14074, 1, name)
+	}
+	directory := call.String("@working_directory")
+	if directory == "" {
+		directory = filepath.Join(e.inst.Config().DataDir, "ReplData")
+	}
+	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
+		return err
+	}
+	return s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistpublishers VALUES (@p1, @p2, @p3, @p4, @p5, @p6, 1, 0, 0, N'MSSQLSERVER', NULL)",
+		name, call.String("@distribution_db"), directory, mode, call.String("@login"), e.key.seal(call.String("@password")))
+}
+
+// publisherRow is the row of a publisher at its distributor: 14080 when there is none.
+func (e *Extension) publisherRow(ctx context.Context, s *engine.Session, name string) (*engine.Result, error) {
+	if err := e.requireDistributor(ctx, s); err != nil {
+		return nil, err
+	}
+	r, err := s.Query(ctx, "SELECT * FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
+	if err == nil && r.Len() == 0 {
+		err = sqlerr.New(14080, 1, name)
+	}
+	return r, err
+}
+
+func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@publisher")
+	if _, err := e.publisherRow(ctx, s, name); err != nil {
+		return err
+	}
+	property, value := strings.ToLower(call.String("@property")), call.Value("@value")
+	text, _ := value.(string)
+	switch property {
+	case "active":
+		if value = strings.EqualFold(text, "true"); !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
+			return sqlerr.New(14137, 1)
+		}
+	case "security_mode":
+		if text != "0" && text != "1" {
+			return sqlerr.New(14109, 1)
+		}
+	case "password":
+		value = e.key.seal(text)
+	case "distribution_db":
+		if _, err := e.distributionDatabase(ctx, s, text); err != nil {
+			return err
+		}
+	case "login", "working_directory":
+	default:
+		return sqlerr.New(21794, 1, "active, distribution_db, login, password, security_mode, working_directory")
+	}
+	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistpublishers SET "+bracket(property)+" = @p2 WHERE name = @p1", name, value)
+}
+
+func (e *Extension) changeDistributionDB(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@database")
+	if _, err := e.distributionDatabase(ctx, s, name); err != nil {
+		return err
+	}
+	property := strings.ToLower(call.String("@property"))
+	switch property {
+	case "min_distretention", "max_distretention", "history_retention":
+	default:
+		return sqlerr.New(21794, 2, "history_retention, max_distretention, min_distretention")
+	}
+	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistributiondbs SET "+bracket(property)+" = CAST(@p2 AS int) WHERE name = @p1", name, call.String("@value"))
+}
+
+func (e *Extension) changeDistributorPassword(ctx context.Context, call *engine.ProcCall) error {
+	s, password := call.Session, call.String("@password")
+	taken, err := linkExists(ctx, s)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return sqlerr.New(21043, 1)
+	}
+	local, err := e.isDistributor(ctx, s)
+	if err != nil {
+		return err
+	}
+	if local {
+		if err := setDistributorLogin(ctx, s, password); err != nil {
+			return err
+		}
+	}
+	return s.Exec(ctx, "EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3", distributorLink, distributorLogin, password)
+}
+
+func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@publisher")
+	r, err := e.publisherRow(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	database := r.String(0, "distribution_db")
+	if e.inst.Database(database) != nil && !call.Bool("@no_checks") {
+		r, err := s.Query(ctx, "SELECT TOP (1) p.publication FROM "+bracket(database)+".dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = @p1", name)
+		if err != nil {
+			return err
+		}
+		if r.Len() > 0 {
+			return sqlerr.New(14098, 1, name, e.serverName())
+		}
+	}
+	return s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
+}
+
+func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@database")
+	db, err := e.distributionDatabase(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE distribution_db = @p1", name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14120, 1, name)
+	}
+	for _, job := range []string{"Distribution clean up: " + name, "Agent history clean up: " + name} {
+		if err := e.deleteJob(ctx, s, job); err != nil {
+			return err
+		}
+	}
+	if err := s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name); err != nil {
+		return err
+	}
+	if err := db.Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = false }); err != nil {
+		return err
+	}
+	return s.Exec(ctx, "DROP DATABASE "+bracket(name))
+}
+
+func (e *Extension) deleteJob(ctx context.Context, s *engine.Session, name string) error {
+	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1", name)
+}
+
+func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	taken, err := linkExists(ctx, s)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return sqlerr.New(21043, 1)
+	}
+	local, err := e.isDistributor(ctx, s)
+	if err != nil {
+		return err
+	}
+	if local {
+		r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs")
+		if err != nil {
+			return err
+		}
+		if r.Len() > 0 && !call.Bool("@no_checks") {
+			return sqlerr.New(14121, 1, e.serverName())
+		}
+	} else if !call.Bool("@no_checks") {
+		if published := e.publishedDatabases(); len(published) > 0 {
+			return sqlerr.New(21045, 1)
+		}
+	}
+	if err := s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink); err != nil {
+		return err
+	}
+	if !local {
+		return nil
+	}
+	if err := s.Exec(ctx, "DROP LOGIN "+bracket(distributorLogin)); err != nil {
+		return err
+	}
+	return dropTables(ctx, s, "msdb", distributorTables)
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"geosql.dev/operator/standin/engine"
+)
+
+// States of an agent's run (runstatus of the history tables).
+const (
+	runStart    = 1
+	runSucceed  = 2
+	runProgress = 3
+	runIdle     = 4
+	runRetry    = 5
+	runFail     = 6
+)
+
+func (e *Extension) installHistory(r *engine.Registry) {
+	parameters := []engine.Parameter{number("@agent_id"), number("@runstatus"), text("@comments"), text("@start_time"), binary1("@xact_seqno"), number("@transactions"),
+		number("@commands"), number("@latency"), number("@total")}
+	e.procedure(r, "sp_MSadd_distribution_history", agentLogins, parameters, e.addDistributionHistory)
+	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
+	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
+	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message")}, e.addError)
+	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{}, e.cleanHistory)
+}
+
+// addDistributionHistory adds a row, or brings the newest one up to date when it says the same of the same run.
+func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.ProcCall) error {
+	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
+		UPDATE dbo.MSdistribution_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, current_delivery_latency = @p8, delivered_transactions = @p6,
+		delivered_commands = @p7, delivery_rate = CASE WHEN @d > 0 THEN CAST(@p7 AS float) / @d ELSE 0 END, delivery_latency = @p8, total_delivered_commands = @p9
+		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4)
+		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSdistribution_history AS x WHERE x.agent_id = @p1);
+		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
+		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, historyArguments(call)...)
+}
+
+func historyArguments(call *engine.ProcCall) []any {
+	return []any{call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 4000), call.String("@start_time"), call.Bytes("@xact_seqno"),
+		call.Int("@transactions"), call.Int("@commands"), call.Int("@latency"), call.Int("@total")}
+}
+
+func (e *Extension) addLogReaderHistory(ctx context.Context, call *engine.ProcCall) error {
+	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
+		UPDATE dbo.MSlogreader_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, delivered_transactions = @p6, delivered_commands = @p7, delivery_latency = @p8
+		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4)
+		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSlogreader_history AS x WHERE x.agent_id = @p1);
+		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSlogreader_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, delivery_time, delivered_transactions,
+		delivered_commands, average_commands, delivery_rate, delivery_latency, error_id, updateable_row)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p6, @p7, 0, 0, @p8, 0, 1)`, historyArguments(call)[:8]...)
+}
+
+func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCall) error {
+	return call.Session.Exec(ctx, `INSERT INTO dbo.MSsnapshot_history (agent_id, runstatus, start_time, time, duration, comments, delivered_transactions, delivered_commands, delivery_rate, error_id)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, @p6, 0, 0)`,
+		call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 1000), call.String("@start_time"), call.Int("@transactions"), call.Int("@commands"))
+}
+
+func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
+	return call.Session.Exec(ctx, "INSERT INTO dbo.MSrepl_errors (time, error_type_id, source_type_id, source_name, error_code, error_text) VALUES (GETDATE(), 1, 1, @p1, @p2, @p3)",
+		clip(call.String("@source"), 100), clip(call.String("@code"), 128), call.String("@message"))
+}
+
+func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) error {
+	r, err := call.Session.Query(ctx, "SELECT history_retention FROM msdb.dbo.MSdistributiondbs WHERE name = DB_NAME()")
+	if err != nil {
+		return err
+	}
+	before := time.Now().UTC().Add(-time.Duration(r.Int(0, "history_retention")) * time.Hour)
+	for _, t := range []string{"MSdistribution_history", "MSlogreader_history", "MSsnapshot_history"} {
+		// The newest row of each agent stays: it is where the agent is.
+		err := call.Session.Exec(ctx, fmt.Sprintf(`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`, t), lit(before)[1:len(lit(before))-1])
+		if err != nil {
+			return err
+		}
+	}
+	return call.Session.Exec(ctx, "DELETE FROM dbo.MSrepl_errors WHERE time < CAST(@p1 AS datetime)", lit(before)[1:len(lit(before))-1])
+}
+
+// cleanCommands is the distribution clean-up: it removes transactions that all agents have delivered and that are older
+// than the minimum retention, and all that are older than the maximum. The newest transaction of a publisher stays: the
+// log reader goes on from it.
+func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	r, err := s.Query(ctx, "SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = DB_NAME()")
+	if err != nil {
+		return err
+	}
+	ago := func(hours int64) string {
+		t := lit(time.Now().UTC().Add(-time.Duration(hours) * time.Hour))
+		return t[1 : len(t)-1]
+	}
+	young, old := ago(r.Int(0, "min_distretention")), ago(r.Int(0, "max_distretention"))
+	databases, err := s.Query(ctx, "SELECT id FROM dbo.MSpublisher_databases")
+	if err != nil {
+		return err
+	}
+	for i := range databases.Len() {
+		id := databases.Int(i, "id")
+		needed, err := e.neededFrom(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		// A snapshot's commands lie at its own transaction, which subscriptions name as long as they may need it.
+		err = s.Exec(ctx, `BEGIN TRANSACTION;
+			DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND (entry_time < CAST(@p3 AS datetime) OR entry_time < CAST(@p2 AS datetime) AND xact_seqno <= @p4)
+			AND xact_seqno <> (SELECT MAX(x.xact_seqno) FROM dbo.MSrepl_transactions AS x WHERE x.publisher_database_id = @p1)
+			AND xact_seqno NOT IN (SELECT m.subscription_seqno FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1);
+			DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND NOT EXISTS (SELECT 1 FROM dbo.MSrepl_transactions AS t
+			WHERE t.publisher_database_id = @p1 AND t.xact_seqno = dbo.MSrepl_commands.xact_seqno);
+			COMMIT TRANSACTION`, id, young, old, needed)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neededFrom is the newest transaction of a publisher database that nobody needs any more. Virtual subscriptions need
+// everything since their snapshot.
+func (e *Extension) neededFrom(ctx context.Context, s *engine.Session, database int64) ([]byte, error) {
+	r, err := s.Query(ctx, `SELECT m.agent_id, MIN(m.subscription_seqno) AS seqno, (SELECT MAX(h.xact_seqno) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = m.agent_id) AS delivered
+		FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1 AND m.status = 2 GROUP BY m.agent_id`, database)
+	if err != nil {
+		return nil, err
+	}
+	needed := []byte{0xff}
+	for i := range r.Len() {
+		at := r.Bytes(i, "delivered")
+		if at == nil || r.Int(i, "agent_id") < 0 {
+			at = r.Bytes(i, "seqno")
+		}
+		if string(at) < string(needed) {
+			needed = at
+		}
+	}
+	return needed, nil
+}

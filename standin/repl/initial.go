@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// prepareSubscriber makes the subscription tables and, for a push subscription, its row.
+func (e *Extension) prepareSubscriber(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	if err := makeTables(ctx, s, call.Database.Name(), subscriptionTables); err != nil {
+		return err
+	}
+	if call.Int("@subscription_type") == pullType {
+		return nil // sp_addpullsubscription makes the row
+	}
+	return s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3)
+		INSERT INTO dbo.MSreplication_subscriptions (publisher, publisher_db, publication, independent_agent, subscription_type, time, transaction_timestamp, update_mode, immediate_sync)
+		VALUES (@p1, @p2, @p3, 1, 0, GETDATE(), 0x00, 0, 0)`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+}
+
+// applySnapshot applies one article's snapshot, with the changes that other articles of the subscription are ahead of
+// it, in one transaction of the subscriber.
+func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error {
+	d.note(ctx, runProgress, fmt.Sprintf("Applying the snapshot of article '%s'.", a.name))
+	files, err := d.distConn.query(ctx, "EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = @p3", d.database, a.seqno, a.id)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return sqlerr.New(21074, 1) // its snapshot was cleaned up: it has to be reinitialized
+	}
+	list, err := snapshotPaths(files)
+	if err != nil {
+		return err
+	}
+	if err := d.subscriber.exec(ctx, "BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	err = d.applyFiles(ctx, a, list)
+	if err == nil && len(d.last) > 0 && string(a.seqno) < string(d.last) {
+		_, err = d.apply(ctx, a.seqno, d.last, fmt.Sprintf(",%d,", a.id), false)
+	}
+	if err == nil {
+		session := progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+		err = d.subscriber.exec(ctx, `DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token LIKE @p2;
+			INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p3, GETDATE()); COMMIT TRANSACTION`, session, fmt.Sprintf("article %d: %%", a.id), a.token())
+	}
+	if err != nil {
+		(&writer{d: d, open: true}).rollback(ctx)
+		return fmt.Errorf("apply the snapshot of article '%s': %w", a.name, err)
+	}
+	return nil
+}
+
+type snapshotPath struct {
+	kind int64
+	path string
+}
+
+func snapshotPaths(files rows) ([]snapshotPath, error) {
+	var out []snapshotPath
+	var whole []byte
+	for i := range files {
+		whole = append(whole, files.raw(i, "command")...)
+		if files.flag(i, "partial_command") {
+			continue
+		}
+		path, _, err := decodeCommand(whole)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, snapshotPath{files.num(i, "type"), path})
+		whole = nil
+	}
+	return out, nil
+}
+
+func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []snapshotPath) error {
+	for _, f := range files {
+		path := f.path
+		if alt := d.args.str("-AltSnapshotFolder"); alt != "" {
+			if i := strings.Index(path, "/unc/"); i >= 0 {
+				path = strings.TrimRight(strings.ReplaceAll(alt, `\`, "/"), "/") + path[i:]
+			}
+		}
+		local, err := d.e.localPath(path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(local)
+		if err != nil {
+			return &sqlerr.Error{Number: 20143, Class: 16, State: 1, Message: fmt.Sprintf("The process could not read file '%s' (here: %s): %v", path, filepath.Clean(local), os.ErrNotExist)}
+		}
+		if f.kind == commandData {
+			err = d.copyRows(ctx, a, content)
+		} else {
+			err = d.runScript(ctx, string(content))
+		}
+		if err != nil {
+			return fmt.Errorf("file '%s': %w", path, err)
+		}
+	}
+	return nil
+}
+
+// runScript runs the batches of a script, which are separated by lines that say GO.
+func (d *delivery) runScript(ctx context.Context, script string) error {
+	for _, b := range strings.Split(script, "\nGO\n") {
+		if strings.TrimSpace(b) == "" {
+			continue
+		}
+		if err := d.subscriber.exec(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRows inserts a data file's rows.
+func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []byte) error {
+	table := twoPart(a.owner, a.object)
+	names, content, err := dataHeader(content)
+	if err != nil {
+		return err
+	}
+	found, err := d.subscriber.query(ctx, "SELECT c.name FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(@p1) AND c.is_identity = 1", table)
+	if err != nil {
+		return err
+	}
+	identity := len(found) > 0
+	if identity {
+		if err := d.subscriber.exec(ctx, "SET IDENTITY_INSERT "+table+" ON"); err != nil {
+			return err
+		}
+	}
+	perRequest := min(max(maxParameters/len(names), 1), 200)
+	head := "INSERT INTO " + table + " (" + strings.Join(names, ",") + ") VALUES "
+	var values []any
+	var row int
+	size := 0
+	flush := func() error {
+		if row == 0 {
+			return nil
+		}
+		var b strings.Builder
+		b.WriteString(head)
+		for i := range row {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('(')
+			for j := range names {
+				if j > 0 {
+					b.WriteByte(',')
+				}
+				b.WriteString("@p" + strconv.Itoa(i*len(names)+j+1))
+			}
+			b.WriteByte(')')
+		}
+		err := d.subscriber.exec(ctx, b.String(), values...)
+		values, row, size = values[:0], 0, 0
+		return err
+	}
+	for len(content) > 0 {
+		before := len(content)
+		for range names {
+			var v any
+			if v, content, err = readValue(content); err != nil {
+				return err
+			}
+			values = append(values, v)
+		}
+		row++
+		size += before - len(content)
+		if row == perRequest || size > 256<<10 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if identity {
+		return d.subscriber.exec(ctx, "SET IDENTITY_INSERT "+table+" OFF")
+	}
+	return nil
+}
+
+// dataHeader reads the names of the columns at the beginning of a data file, in brackets.
+func dataHeader(content []byte) (names []string, rest []byte, err error) {
+	v, content, err := readValue(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, ok := v.(int64)
+	if !ok || n < 1 || n > 4096 {
+		return nil, nil, errors.New("the file does not begin with the number of its columns")
+	}
+	for range n {
+		if v, content, err = readValue(content); err != nil {
+			return nil, nil, err
+		}
+		name, _ := v.(string)
+		names = append(names, bracket(name))
+	}
+	return names, content, nil
+}

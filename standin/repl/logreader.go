@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// runLogReader is the Log Reader Agent: it moves committed transactions from the publication database's log into the
+// distribution database.
+func (e *Extension) runLogReader(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := e.beginAgent("logread", "Log Reader", commandLine)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	return r.finish(ctx, r.logReader(ctx))
+}
+
+func (r *agentRun) logReader(ctx context.Context) error {
+	if err := r.connectDistributor(ctx); err != nil {
+		return err
+	}
+	state, err := r.distConn.query(ctx, "EXEC sp_MSget_last_transaction @publisher = @p1, @publisher_db = @p2", r.args.str("-Publisher"), r.args.str("-PublisherDB"))
+	if err != nil {
+		return err
+	}
+	r.history, r.agentID = "sp_MSadd_logreader_history", state.num(0, "agent_id")
+	if err := r.readProfile(ctx, agentLogReader, state.num(0, "profile_id")); err != nil {
+		return err
+	}
+	if err := r.storedLogin(state); err != nil {
+		return err
+	}
+	r.note(ctx, runStart, "Starting agent.")
+	publisher, err := r.connectPublisher(ctx)
+	if err != nil {
+		return err
+	}
+	defer publisher.close()
+	if last := state.raw(0, "last"); len(last) >= 10 {
+		if err := publisher.exec(ctx, "EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = 0, @time = 0, @reset = 0", last[:10]); err != nil {
+			return err
+		}
+	}
+	polling := r.args.seconds("-PollingInterval", 5)
+	for {
+		n, err := r.moveTransactions(ctx, publisher, state.num(0, "id"))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if !r.args.given("-Continuous") {
+			return nil
+		}
+		r.note(ctx, runIdle, "No replicated transactions are available.")
+		if !pause(ctx, min(polling, time.Second)) {
+			return ctx.Err()
+		}
+	}
+}
+
+// storedLogin uses the login that sp_addlogreader_agent or sp_addpublication_snapshot stored, when the command line has
+// none. Only the distributor itself can read it.
+func (r *agentRun) storedLogin(state rows) error {
+	if r.args.given("-PublisherLogin") || state.str(0, "publisher_login") == "" {
+		return nil
+	}
+	password, err := r.e.key.unseal(state.str(0, "publisher_password"))
+	if err != nil {
+		return err
+	}
+	r.args.values["-publisherlogin"], r.args.values["-publisherpassword"] = state.str(0, "publisher_login"), password
+	return nil
+}
+
+// moveTransactions delivers one batch: first the distributor has it, then the publisher is told. 0 when there was none.
+func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, database int64) (int, error) {
+	batch, err := publisher.query(ctx, "EXEC sp_replcmds @maxtrans = @p1", r.args.num("-ReadBatchSize", 500))
+	if err != nil {
+		return 0, err
+	}
+	if len(batch) == 0 {
+		return 0, sqlerr.New(18757, 2)
+	}
+	var data []byte
+	var last []byte
+	var committed time.Time
+	transactions, commands := 0, 0
+	for i := range len(batch) - 1 {
+		seqno := batch.raw(i, "xact_seqno")
+		if len(seqno) != 10 || len(batch.raw(i, "xact_id")) != 10 {
+			return 0, fmt.Errorf("the Publisher gave a log sequence number of %d bytes", len(seqno))
+		}
+		if string(seqno) != string(last) {
+			transactions++
+			last = seqno
+		}
+		commands++
+		committed, _ = batch[i]["commit_time"].(time.Time)
+		data = appendPacked(data, packed{seqno: seqno, begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
+			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command")})
+	}
+	scanned := batch.raw(len(batch)-1, "xact_seqno")
+	if commands > 0 {
+		if err := r.distConn.exec(ctx, "EXEC sp_MSadd_replcmds27hp @publisher_database_id = @p1, @data = @p2", database, data); err != nil {
+			return 0, err
+		}
+		r.delivered.transactions += int64(transactions)
+		r.delivered.commands += int64(commands)
+		r.seqno, r.latency = last, max(time.Since(committed).Milliseconds(), 0)
+	}
+	if len(scanned) == 10 && string(scanned) != string(make([]byte, 10)) {
+		if err := publisher.exec(ctx, "EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = @p2, @time = 0, @reset = 0", scanned, max(transactions, 1)); err != nil {
+			return 0, err
+		}
+	}
+	if commands > 0 {
+		r.note(ctx, runProgress, fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands))
+	}
+	return commands, nil
+}

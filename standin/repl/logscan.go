@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
+)
+
+// scan is how far the log of a published database was read.
+type scan struct {
+	// done is the last commit that the distributor has, read the last one that was given out.
+	done, read storage.LSN
+}
+
+func (e *Extension) installLogReader(r *engine.Registry) {
+	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}}, e.replCmds)
+	e.procedure(r, "sp_replshowcmds", owners, nil, e.replShowCmds)
+	e.procedure(r, "sp_repldone", owners, nil, e.replDone)
+	e.procedure(r, "sp_replflush", owners, nil, e.replFlush)
+	e.procedure(r, "sp_repltrans", owners, nil, e.replTrans)
+}
+
+// replicated is one command that the log reader delivers.
+type replicated struct {
+	seqno, begin storage.LSN
+	time         time.Time
+	kind         int64
+	article      int64
+	publication  int64
+	command      []byte
+}
+
+// transaction is the commands of one committed transaction; none when it touched no article.
+type transaction struct {
+	seqno    storage.LSN
+	commands []replicated
+}
+
+// claim makes the session the database's only log reader: 18752 when another one is, 18757 when it is not published.
+func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, error) {
+	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, sqlerr.New(18757, 1)
+	}
+	stored, err := call.Session.Query(ctx, "SELECT xact_seqno FROM dbo.MSreplposition WHERE id = 1")
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	id := call.Database.ID()
+	if owner := e.readers[id]; owner != nil && owner != call.Session {
+		return nil, sqlerr.New(18752, 1, owner.SPID())
+	}
+	e.readers[id] = call.Session
+	sc := e.scans[id]
+	if sc == nil {
+		sc = &scan{}
+		copy(sc.done[:], stored.Bytes(0, "xact_seqno"))
+		sc.read = sc.done
+		e.scans[id] = sc
+	}
+	return sc, nil
+}
+
+// endSession gives up what a session holds.
+func (e *Extension) endSession(s *engine.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, owner := range e.readers {
+		if owner == s {
+			delete(e.readers, id)
+			if sc := e.scans[id]; sc != nil {
+				sc.read = sc.done
+			}
+		}
+	}
+}
+
+// limit is the position up to which the log may be read: hardened here and, in a group, on its secondaries.
+func (e *Extension) limit(db *engine.Database) storage.LSN {
+	if e.options.Limit != nil {
+		if lsn, ok := e.options.Limit(db); ok {
+			return lsn
+		}
+	}
+	return db.Storage().Log().Hardened()
+}
+
+// readLog reads up to n transactions with commands after a position. scanned is the last commit looked at.
+func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n int) (out []transaction, scanned storage.LSN, err error) {
+	list, err := e.articles(ctx, s, db, "a.status & 1 = 1")
+	if err != nil {
+		return nil, from, err
+	}
+	byTable := map[string][]*article{}
+	for _, a := range list {
+		byTable[a.table.StorageName()] = append(byTable[a.table.StorageName()], a)
+	}
+	scanned = from
+	const maxBytes = 4 << 20
+	size := 0
+	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, e.limit(db)) {
+		if errors.Is(err, storage.ErrLogTruncated) {
+			return nil, from, sqlerr.New(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
+		}
+		if err != nil {
+			return nil, from, err
+		}
+		commands, err := commandsOf(t, byTable)
+		if err != nil {
+			return nil, from, fmt.Errorf("replicate the transaction %s: %w", t.Commit, err)
+		}
+		scanned = t.Commit
+		if len(commands) == 0 {
+			continue
+		}
+		out = append(out, transaction{seqno: t.Commit, commands: commands})
+		for _, c := range commands {
+			size += len(c.command)
+		}
+		if len(out) >= n || size >= maxBytes {
+			break
+		}
+	}
+	return out, scanned, nil
+}
+
+// order is deletes, updates, inserts: within a transaction the log has net changes without an order between rows, and
+// this is the order in which they do not meet each other's keys.
+var order = map[storage.Op]int{storage.OpDelete: 0, storage.OpUpdate: 1, storage.OpInsert: 2}
+
+func commandsOf(t *storage.Transaction, byTable map[string][]*article) ([]replicated, error) {
+	var out []replicated
+	if len(byTable) > 0 {
+		changes := append([]storage.TableChange(nil), t.Changes...)
+		sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
+		for _, c := range changes {
+			if c.Columns == nil {
+				continue // written before the table was published
+			}
+			for _, a := range byTable[c.Table] {
+				command, err := a.commandsOf(c)
+				if err != nil {
+					return nil, err
+				}
+				if command != nil {
+					out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication, command: command})
+				}
+			}
+		}
+	}
+	for _, m := range t.Marks {
+		if m.Kind != tokenMark || len(m.Payload) != 16 {
+			continue
+		}
+		token, publication := int64(binary.BigEndian.Uint64(m.Payload)), int64(binary.BigEndian.Uint64(m.Payload[8:]))
+		out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandToken, publication: publication,
+			command: encodeCommand(fmt.Sprint(token), nil)})
+	}
+	return out, nil
+}
+
+// column declares a column of a result set of this package's own.
+func column(name string, t sqltype.Type) tds.Column {
+	return tds.Column{Name: name, Type: t, Nullable: true}
+}
+
+// replCmds gives the next transactions to the log reader, a row for each command, and last a row with the position up
+// to which the log was looked at (kind 0).
+func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
+	sc, err := e.claim(ctx, call)
+	if err != nil {
+		return err
+	}
+	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)))
+	if err != nil {
+		return err
+	}
+	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(16)), column("xact_id", sqltype.VarBinaryOf(16)), column("commit_time", sqltype.DateTime2Type),
+		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax)}
+	if err := call.Writer.Columns(cols); err != nil {
+		return err
+	}
+	n := int64(0)
+	for _, t := range list {
+		for _, c := range t.commands {
+			n++
+			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := call.Writer.Row([]any{scanned[:], scanned[:], nil, int64(0), nil, nil, nil}); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	sc.read = scanned
+	e.mu.Unlock()
+	return call.Writer.Done(n + 1)
+}
+
+func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) error {
+	sc, err := e.claim(ctx, call)
+	if err != nil {
+		return err
+	}
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, int(max(call.Int("@maxtrans"), 1)))
+	if err != nil {
+		return err
+	}
+	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(10)), column("originator_id", sqltype.IntType), column("publisher_database_id", sqltype.IntType),
+		column("article_id", sqltype.IntType), column("type", sqltype.IntType), column("command", sqltype.NVarCharOf(1024))}
+	var out [][]any
+	for _, t := range list {
+		for _, c := range t.commands {
+			out = append(out, []any{c.seqno[:], int64(0), int64(0), c.article, c.kind, clip(showCommand(c.kind, c.command), 1024)})
+		}
+	}
+	return call.ResultSet(cols, out)
+}
+
+func (e *Extension) replTrans(ctx context.Context, call *engine.ProcCall) error {
+	sc, err := e.claim(ctx, call)
+	if err != nil {
+		return err
+	}
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, 10000)
+	if err != nil {
+		return err
+	}
+	var out [][]any
+	for _, t := range list {
+		out = append(out, []any{t.commands[0].begin[:], t.seqno[:]})
+	}
+	return call.ResultSet([]tds.Column{column("xdesid", sqltype.VarBinaryOf(10)), column("xact_seqno", sqltype.VarBinaryOf(10))}, out)
+}
+
+// replDone notes that the distributor has everything up to a commit; the log before it is not needed any more.
+func (e *Extension) replDone(ctx context.Context, call *engine.ProcCall) error {
+	sc, err := e.claim(ctx, call)
+	if err != nil {
+		return err
+	}
+	db := call.Database
+	var lsn storage.LSN
+	if call.Int("@reset") == 1 {
+		lsn, _ = db.Storage().Applied()
+	} else {
+		b := call.Bytes("@xact_seqno")
+		if len(b) != len(lsn) {
+			return sqlerr.New(18765, 1, "xact_seqno")
+		}
+		copy(lsn[:], b)
+	}
+	if end := db.Storage().Log().End(); end.Less(lsn) {
+		return sqlerr.New(18846, 1, lsn.VLF(), lsn.Block(), lsn.Slot(), end.VLF(), end.Block(), end.Slot())
+	}
+	e.mu.Lock()
+	before := sc.done
+	sc.done = lsn
+	if sc.read.Less(lsn) || call.Int("@numtrans") == 0 {
+		sc.read = lsn
+	}
+	e.mu.Unlock()
+	return e.hold(ctx, call.Session, db, before, lsn)
+}
+
+// hold keeps the log from a position on. The position is written into the database when it comes into another virtual
+// log file, because only whole ones can be freed.
+func (e *Extension) hold(ctx context.Context, s *engine.Session, db *engine.Database, before, lsn storage.LSN) error {
+	if lsn.IsZero() {
+		return nil
+	}
+	if err := db.Storage().HoldLog(storage.HoldReplication, lsn); err != nil {
+		return err
+	}
+	if before.VLF() == lsn.VLF() {
+		return nil
+	}
+	return s.Exec(ctx, "UPDATE dbo.MSreplposition SET xact_seqno = @p1 WHERE id = 1; IF @@ROWCOUNT = 0 INSERT INTO dbo.MSreplposition VALUES (1, @p1)", lsn[:])
+}
+
+func (e *Extension) replFlush(ctx context.Context, call *engine.ProcCall) error {
+	e.endSession(call.Session)
+	return nil
+}
+
+// keepLogsEvery is how often databases are looked at for keepLogs.
+const keepLogsEvery = 5 * time.Second
+
+// keepLogs makes replicas of published databases keep the log that the log reader will need after a failover, and makes
+// master know that they are published.
+func (e *Extension) keepLogs(ctx context.Context) {
+	ticker := time.NewTicker(keepLogsEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, db := range e.inst.Databases() {
+			if db.System() || db.State() != engine.Online || db.Storage() == nil || db.Info().GroupDatabaseID == [16]byte{} {
+				continue
+			}
+			if err := e.keepLog(ctx, db); err != nil && ctx.Err() == nil {
+				e.inst.Log().Debug("replication: the log's hold could not be renewed", "database", db.Name(), "error", err.Error())
+			}
+		}
+	}
+}
+
+func (e *Extension) keepLog(ctx context.Context, db *engine.Database) error {
+	s, err := e.system(ctx, "master")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	position, err := s.Table(ctx, db, "dbo", "MSreplposition")
+	if err != nil {
+		return err
+	}
+	published := position != nil
+	if published != db.Info().Published {
+		if err := db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = published }); err != nil {
+			return err
+		}
+	}
+	if !published || db.Storage().Mode() == storage.Primary {
+		return nil
+	}
+	r, err := s.Query(ctx, "SELECT xact_seqno FROM "+bracket(db.Name())+".dbo.MSreplposition WHERE id = 1")
+	if err != nil || r.Len() == 0 {
+		return err
+	}
+	var lsn storage.LSN
+	copy(lsn[:], r.Bytes(0, "xact_seqno"))
+	return db.Storage().HoldLog(storage.HoldReplication, lsn)
+}
+
+// databaseEvent forgets databases that go away, and forbids to drop one that is published.
+func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) error {
+	switch ev.Kind {
+	case engine.DatabaseDropping:
+		if ev.Database.Info().Published {
+			return sqlerr.New(3724, 3, "drop", "database", ev.Database.Name())
+		}
+		if ev.Database.Info().Distributor {
+			return sqlerr.New(3724, 4, "drop", "database", ev.Database.Name())
+		}
+	case engine.DatabaseClosing:
+	default:
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.scans, ev.Database.ID())
+	delete(e.readers, ev.Database.ID())
+	return nil
+}
+
+// objectEvent refuses changes of published tables that subscribers would not get.
+func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engine.Database, word string, id int32) error {
+	if !db.Info().Published {
+		return nil
+	}
+	o, err := s.Object(ctx, db, id)
+	if err != nil || o == nil || o.Table == nil || !o.Table.Replicated {
+		return err
+	}
+	switch word {
+	case "TRUNCATE":
+		return sqlerr.New(4711, 1, o.Name)
+	case "DROP":
+		return sqlerr.New(3724, 1, "drop", "table", o.Name)
+	}
+	return sqlerr.New(4929, 1, "table", o.Name)
+}

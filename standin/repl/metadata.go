@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// The distributor's half of the procedures that are called at the publisher. They run in the distribution database and
+// can be repeated: a publisher that was interrupted between the two halves does the whole again.
+func (e *Extension) installMetadata(r *engine.Registry) {
+	subscriptionKey := []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id"), text("@subscriber"), text("@subscriber_db")}
+	with := func(more ...engine.Parameter) []engine.Parameter {
+		return append(append([]engine.Parameter(nil), subscriptionKey...), more...)
+	}
+	job := []engine.Parameter{number("@mode"), text("@login"), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"),
+		number("@freq_subday_interval"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}
+	e.procedure(r, "sp_MSadd_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@article"),
+		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
+	e.procedure(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
+	e.procedure(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.dropPublicationRow)
+	e.procedure(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno")), e.addSubscriptionRow)
+	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
+	e.procedure(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
+	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
+	e.procedure(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
+	e.procedure(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
+	e.procedure(r, "sp_MSadd_snapshot_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, job...), e.addSnapshotRow)
+	e.procedure(r, "sp_MSstart_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.startSnapshot)
+	e.procedure(r, "sp_MSadd_push_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, job...), e.addPushRow)
+}
+
+// serverID is a server's id in sys.servers: 14080 when there is none.
+func serverID(ctx context.Context, s *engine.Session, name string) (int64, error) {
+	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
+	if err == nil && r.Len() == 0 {
+		err = sqlerr.New(14080, 1, name)
+	}
+	return r.Int(0, "server_id"), err
+}
+
+// publicationRow is a row of MSpublications: its id, whether it is immediate_sync, and the publisher's id.
+type publicationRow struct {
+	id, publisher, database int64
+	immediateSync           bool
+}
+
+func distributedPublication(ctx context.Context, s *engine.Session, publisher, db, name string) (publicationRow, error) {
+	r, err := s.Query(ctx, `SELECT p.publication_id, p.publisher_id, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
+		JOIN dbo.MSpublisher_databases AS d ON d.publisher_id = p.publisher_id AND d.publisher_db = p.publisher_db WHERE v.name = @p1 AND p.publisher_db = @p2 AND p.publication = @p3`, publisher, db, name)
+	if err == nil && r.Len() == 0 {
+		err = sqlerr.New(20026, 2, name)
+	}
+	return publicationRow{id: r.Int(0, "publication_id"), publisher: r.Int(0, "publisher_id"), database: r.Int(0, "id"), immediateSync: r.Int(0, "immediate_sync") == 1}, err
+}
+
+func (e *Extension) addArticleRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	err = s.Exec(ctx, `DELETE FROM dbo.MSarticles WHERE publisher_id = @p1 AND publisher_db = @p2 AND article_id = @p4;
+		INSERT INTO dbo.MSarticles (publisher_id, publisher_db, publication_id, article_id, article, destination_object, source_owner, source_object, destination_owner)
+		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9)`, p.publisher, call.String("@publisher_db"), p.id, call.Int("@article_id"), call.String("@article"),
+		call.String("@destination_object"), call.String("@source_owner"), call.String("@source_object"), call.String("@destination_owner"))
+	if err != nil || !p.immediateSync {
+		return err
+	}
+	// The virtual subscription stands for subscribers to come: it keeps the snapshot of the article for them.
+	return e.writeSubscription(ctx, s, subscriptionRow{p: p, publisherDB: call.String("@publisher_db"), article: call.Int("@article_id"), subscriber: virtualSubscriber, database: "virtual",
+		kind: pushType, sync: syncAutomatic, status: subscribed, agent: -p.id})
+}
+
+// virtualSubscriber is the subscriber_id of virtual subscriptions; their agent_id is -publication_id.
+const virtualSubscriber = -1
+
+type subscriptionRow struct {
+	p                     publicationRow
+	publisherDB, database string
+	article, subscriber   int64
+	kind, sync, status    int
+	agent                 int64
+	seqno                 []byte
+	snapshot              bool
+}
+
+func (e *Extension) writeSubscription(ctx context.Context, s *engine.Session, row subscriptionRow) error {
+	if row.seqno == nil {
+		row.seqno = []byte{0}
+	}
+	return s.Exec(ctx, `DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p12 AND article_id = @p5;
+		INSERT INTO dbo.MSsubscriptions (publisher_database_id, publisher_id, publisher_db, publication_id, article_id, subscriber_id, subscriber_db, subscription_type,
+		sync_type, status, subscription_seqno, snapshot_seqno_flag, independent_agent, subscription_time, loopback_detection, agent_id, update_mode, publisher_seqno, ss_cplt_seqno, nosync_type)
+		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11, @p13, 1, GETDATE(), 0, @p12, 0, @p11, @p11, @p14)`,
+		row.p.database, row.p.publisher, row.publisherDB, row.p.id, row.article, row.subscriber, row.database, row.kind, row.sync, row.status, row.seqno, row.agent, row.snapshot, row.sync-1)
+}
+
+func (e *Extension) dropArticleRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	id, err := serverID(ctx, s, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	return s.Exec(ctx, `DELETE FROM dbo.MSsubscriptions WHERE publisher_id = @p1 AND publisher_db = @p2 AND article_id = @p3;
+		DELETE FROM dbo.MSarticles WHERE publisher_id = @p1 AND publisher_db = @p2 AND article_id = @p3`, id, call.String("@publisher_db"), call.Int("@article_id"))
+}
+
+func (e *Extension) dropPublicationRow(ctx context.Context, call *engine.ProcCall) error {
+	s, db := call.Session, call.String("@publisher_db")
+	id, err := serverID(ctx, s, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT publication_id FROM dbo.MSpublications WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", id, db, call.String("@publication"))
+	if err != nil || r.Len() == 0 {
+		return err
+	}
+	if err := e.dropAgentJobs(ctx, s, "MSsnapshot_agents", "publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", id, db, call.String("@publication")); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, `DELETE FROM dbo.MSsubscriptions WHERE publication_id = @p1; DELETE FROM dbo.MSarticles WHERE publication_id = @p1;
+		DELETE FROM dbo.MSpublication_access WHERE publication_id = @p1; DELETE FROM dbo.MStracer_tokens WHERE publication_id = @p1;
+		DELETE FROM dbo.MSpublications WHERE publication_id = @p1`, r.Int(0, "publication_id")); err != nil {
+		return err
+	}
+	r, err = s.Query(ctx, "SELECT TOP (1) publication_id FROM dbo.MSpublications WHERE publisher_id = @p1 AND publisher_db = @p2", id, db)
+	if err != nil || r.Len() > 0 {
+		return err
+	}
+	return e.dropAgentJobs(ctx, s, "MSlogreader_agents", "publisher_id = @p1 AND publisher_db = @p2", id, db)
+}
+
+// dropAgentJobs deletes agents and the jobs that were made for them; jobs given by name (local_job 0) stay.
+func (e *Extension) dropAgentJobs(ctx context.Context, s *engine.Session, table, where string, args ...any) error {
+	r, err := s.Query(ctx, "SELECT id, local_job, CAST(job_id AS uniqueidentifier) AS job FROM dbo."+table+" WHERE "+where, args...)
+	if err != nil {
+		return err
+	}
+	for i := range r.Len() {
+		if r.Int(i, "local_job") == 1 && r.Value(i, "job") != nil {
+			if err := s.Exec(ctx, "IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE job_id = @p1) EXEC msdb.dbo.sp_delete_job @job_id = @p1", r.UUID(i, "job")); err != nil {
+				return err
+			}
+		}
+		if err := s.Exec(ctx, "DELETE FROM dbo."+table+" WHERE id = @p1", r.Int(i, "id")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	publisher, db, name := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
+	p, err := distributedPublication(ctx, s, publisher, db, name)
+	if err != nil {
+		return err
+	}
+	if err := e.ensureServer(ctx, s, call.String("@subscriber"), "sub"); err != nil {
+		return err
+	}
+	subscriber, err := serverID(ctx, s, call.String("@subscriber"))
+	if err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSsubscriber_info WHERE publisher = @p1 AND subscriber = @p2) INSERT INTO dbo.MSsubscriber_info VALUES (@p1, @p2, 0, NULL, NULL, NULL, 1)`, publisher, call.String("@subscriber")); err != nil {
+		return err
+	}
+	kind := int(call.Int("@subscription_type"))
+	agent, err := e.ensureDistributionAgent(ctx, s, p, publisher, db, name, subscriber, call.String("@subscriber"), call.String("@subscriber_db"), kind)
+	if err != nil {
+		return err
+	}
+	row := subscriptionRow{p: p, publisherDB: db, article: call.Int("@article_id"), subscriber: subscriber, database: call.String("@subscriber_db"), kind: kind,
+		sync: int(call.Int("@sync_type")), status: subscribed, agent: agent}
+	if row.sync != syncAutomatic {
+		row.status, row.seqno = activated, call.Bytes("@seqno")
+	} else if p.immediateSync {
+		r, err := s.Query(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2", -p.id, row.article)
+		if err != nil {
+			return err
+		}
+		if r.Len() > 0 {
+			row.status, row.seqno, row.snapshot = activated, r.Bytes(0, "subscription_seqno"), true
+		}
+	}
+	if err := e.writeSubscription(ctx, s, row); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(@p1 AS int) AS status, CAST(@p2 AS int) AS agent_id", row.status, agent)
+}
+
+func (e *Extension) ensureDistributionAgent(ctx context.Context, s *engine.Session, p publicationRow, publisher, db, name string, subscriber int64, subscriberName, subscriberDB string, kind int) (int64, error) {
+	find := "SELECT id, subscription_type FROM dbo.MSdistribution_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3 AND subscriber_id = @p4 AND subscriber_db = @p5"
+	args := []any{p.publisher, db, name, subscriber, subscriberDB}
+	r, err := s.Query(ctx, find, args...)
+	if err != nil {
+		return 0, err
+	}
+	if r.Len() > 0 {
+		id := r.Int(0, "id")
+		return id, s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET subscription_type = @p2 WHERE id = @p1", id, kind)
+	}
+	profile, err := defaultProfile(ctx, s, agentDistribution)
+	if err != nil {
+		return 0, err
+	}
+	label := fmt.Sprintf("%s-%s-%s-%s", publisher, db, name, subscriberName)
+	err = s.Exec(ctx, `INSERT INTO dbo.MSdistribution_agents (name, publisher_database_id, publisher_id, publisher_db, publication, subscriber_id, subscriber_db, subscription_type,
+		local_job, subscription_guid, profile_id, subscriber_name, creation_date, queue_status, offload_enabled, dts_package_location, sid, reset_partial_snapshot_progress, subscriptionstreams)
+		VALUES (@p6, @p7, @p1, @p2, @p3, @p4, @p5, @p8, 0, CAST(NEWID() AS binary(16)), @p9, @p10, GETDATE(), 0, 0, 0, 0x01, 0, 1)`,
+		append(args, clip(label, 90), p.database, kind, profile, subscriberName)...)
+	if err != nil {
+		return 0, err
+	}
+	if r, err = s.Query(ctx, find, args...); err != nil {
+		return 0, err
+	}
+	id := r.Int(0, "id")
+	return id, s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET name = @p2 WHERE id = @p1", id, fmt.Sprintf("%s-%d", clip(label, 90), id))
+}
+
+// clip shortens a name to n characters.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}
+
+// agentOf is the distribution agent of a subscription: 0 when there is none.
+func agentOf(ctx context.Context, s *engine.Session, call *engine.ProcCall) (int64, error) {
+	r, err := s.Query(ctx, `SELECT a.id FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id JOIN sys.servers AS w ON w.server_id = a.subscriber_id
+		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3 AND w.name = @p4 AND a.subscriber_db = @p5`,
+		call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"), call.String("@subscriber"), call.String("@subscriber_db"))
+	return r.Int(0, "id"), err
+}
+
+func (e *Extension) dropSubscriptionRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	agent, err := agentOf(ctx, s, call)
+	if err != nil || agent == 0 {
+		return err
+	}
+	if err := s.Exec(ctx, "DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id")); err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM dbo.MSsubscriptions WHERE agent_id = @p1", agent)
+	if err != nil || r.Int(0, "n") > 0 {
+		return err
+	}
+	return e.dropAgentJobs(ctx, s, "MSdistribution_agents", "id = @p1", agent)
+}
+
+func (e *Extension) reinitSubscriptionRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	agent, err := agentOf(ctx, s, call)
+	if err != nil {
+		return err
+	}
+	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	if call.Int("@invalidate") == 1 {
+		if err := s.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE agent_id = @p1", -p.id); err != nil {
+			return err
+		}
+	}
+	// A snapshot that is there already, and was not applied by this subscription, serves.
+	r, err := s.Query(ctx, `SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p2 AND m.article_id = v.article_id
+		WHERE v.agent_id = @p1 AND v.article_id = @p3 AND v.status = 2 AND v.subscription_seqno <> m.subscription_seqno`, -p.id, agent, call.Int("@article_id"))
+	if err != nil {
+		return err
+	}
+	status, seqno := subscribed, []byte{0}
+	if r.Len() > 0 {
+		status, seqno = activated, r.Bytes(0, "subscription_seqno")
+	}
+	if err := s.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = @p3, subscription_seqno = @p4, snapshot_seqno_flag = @p5 WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id"), status, seqno, status == activated); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(@p1 AS int) AS status", status)
+}
+
+// jobSpec is a job for an agent.
+type jobSpec struct {
+	name, category, subsystem, command string
+	kind, interval, subday, subdayInterval, recurrence,
+	startDate, endDate, startTime, endTime int64
+}
+
+func schedule(call *engine.ProcCall, j jobSpec) jobSpec {
+	j.kind, j.interval, j.subday, j.subdayInterval = call.Int("@freq_type"), call.Int("@freq_interval"), call.Int("@freq_subday"), call.Int("@freq_subday_interval")
+	j.recurrence, j.startDate, j.endDate = call.Int("@freq_recurrence"), call.Int("@start_date"), call.Int("@end_date")
+	j.startTime, j.endTime = call.Int("@start_time"), call.Int("@end_time")
+	return j
+}
+
+// onDemand is a frequency_type that gives no schedule.
+const onDemand = 2
+
+// makeJob makes a job for an agent and returns its id as binary(16). An existing job of that name is the agent's from
+// an interrupted call, and is replaced.
+func (e *Extension) makeJob(ctx context.Context, s *engine.Session, j jobSpec) ([]byte, error) {
+	if err := e.deleteJob(ctx, s, j.name); err != nil {
+		return nil, err
+	}
+	err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2, @enabled = 1;
+		EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @subsystem = @p3, @command = @p4, @retry_attempts = 10, @retry_interval = 1;
+		EXEC msdb.dbo.sp_add_jobserver @job_name = @p1`, j.name, j.category, j.subsystem, j.command)
+	if err != nil {
+		return nil, err
+	}
+	if j.kind != onDemand {
+		if j.endDate == 0 {
+			j.endDate = 99991231
+		}
+		if j.endTime == 0 {
+			j.endTime = 235959
+		}
+		var start any
+		if j.startDate != 0 {
+			start = j.startDate
+		}
+		if err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = @p2, @freq_interval = @p3, @freq_subday_type = @p4,
+			@freq_subday_interval = @p5, @freq_recurrence_factor = @p6, @active_start_date = @p7, @active_end_date = @p8, @active_start_time = @p9, @active_end_time = @p10`,
+			j.name, j.kind, j.interval, j.subday, j.subdayInterval, j.recurrence, start, j.endDate, j.startTime, j.endTime); err != nil {
+			return nil, err
+		}
+	}
+	id, err := jobID(ctx, s, j.name)
+	if err == nil && j.kind == 64 && e.inst.Config().AgentEnabled {
+		err = s.Exec(ctx, "EXEC msdb.dbo.sp_start_job @job_name = @p1", j.name)
+	}
+	return id, err
+}
+
+// jobID is a job's id as binary(16): 14262 when there is no such job.
+func jobID(ctx context.Context, s *engine.Session, name string) ([]byte, error) {
+	r, err := s.Query(ctx, "SELECT CAST(job_id AS binary(16)) AS id FROM msdb.dbo.sysjobs WHERE name = @p1", name)
+	if err == nil && r.Len() == 0 {
+		err = sqlerr.New(14262, 1, "@job_name", name)
+	}
+	return r.Bytes(0, "id"), err
+}
+
+// agentJob is the job of an agent: the one that is named, or a new one. local is false for a named one.
+func (e *Extension) agentJob(ctx context.Context, call *engine.ProcCall, j jobSpec) (id []byte, local bool, err error) {
+	if name := call.String("@job_name"); name != "" {
+		id, err = jobID(ctx, call.Session, name)
+		return id, false, err
+	}
+	id, err = e.makeJob(ctx, call.Session, j)
+	return id, true, err
+}
+
+// existingLogReader is the id of the log reader agent of a database; 0 when there is none.
+func existingLogReader(ctx context.Context, s *engine.Session, publisher int64, db string) (int64, error) {
+	r, err := s.Query(ctx, "SELECT id FROM dbo.MSlogreader_agents WHERE publisher_id = @p1 AND publisher_db = @p2", publisher, db)
+	return r.Int(0, "id"), err
+}
+
+func (e *Extension) ensureLogReaderRow(ctx context.Context, call *engine.ProcCall) error {
+	publisher, err := serverID(ctx, call.Session, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	id, err := existingLogReader(ctx, call.Session, publisher, call.String("@publisher_db"))
+	if err != nil || id != 0 {
+		return err
+	}
+	return e.insertLogReader(ctx, call, publisher, 1, nil, "")
+}
+
+func (e *Extension) addLogReaderRow(ctx context.Context, call *engine.ProcCall) error {
+	publisher, err := serverID(ctx, call.Session, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	id, err := existingLogReader(ctx, call.Session, publisher, call.String("@publisher_db"))
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		return sqlerr.New(21831, 1, "Log Reader Agent", "sp_changelogreader_agent")
+	}
+	return e.insertLogReader(ctx, call, publisher, call.Int("@mode"), call.Value("@login"), call.String("@password"))
+}
+
+func (e *Extension) insertLogReader(ctx context.Context, call *engine.ProcCall, publisher, mode int64, login any, password string) error {
+	s, db := call.Session, call.String("@publisher_db")
+	profile, err := defaultProfile(ctx, s, agentLogReader)
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT ISNULL(MAX(id), 0) + 1 AS n FROM dbo.MSlogreader_agents")
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db, 90), r.Int(0, "n"))
+	job, local, err := e.agentJob(ctx, call, jobSpec{name: name, category: "REPL-LogReader", subsystem: "LogReader", kind: 64, subday: 1,
+		command: fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Distributor [%s] -DistributorSecurityMode 1 -PublisherSecurityMode %d -Continuous", call.String("@publisher"), db, e.serverName(), mode)})
+	if err != nil {
+		return err
+	}
+	return s.Exec(ctx, `INSERT INTO dbo.MSlogreader_agents (name, publisher_id, publisher_db, publication, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
+		VALUES (@p1, @p2, @p3, N'ALL', @p4, @p5, @p6, @p7, @p8, @p9)`, name, publisher, db, local, job, profile, mode, login, e.key.seal(password))
+}
+
+func (e *Extension) changeLogReaderRow(ctx context.Context, call *engine.ProcCall) error {
+	publisher, err := serverID(ctx, call.Session, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	id, err := existingLogReader(ctx, call.Session, publisher, call.String("@publisher_db"))
+	if err != nil {
+		return err
+	}
+	if id == 0 {
+		return sqlerr.New(21799, 1, "Log Reader", call.String("@publisher"), call.String("@publisher_db"), "ALL")
+	}
+	for parameter, column := range map[string]string{"@mode": "publisher_security_mode", "@login": "publisher_login"} {
+		if call.IsNull(parameter) {
+			continue
+		}
+		if err := call.Session.Exec(ctx, "UPDATE dbo.MSlogreader_agents SET "+column+" = @p2 WHERE id = @p1", id, call.Value(parameter)); err != nil {
+			return err
+		}
+	}
+	if call.IsNull("@password") {
+		return nil
+	}
+	return call.Session.Exec(ctx, "UPDATE dbo.MSlogreader_agents SET publisher_password = @p2 WHERE id = @p1", id, e.key.seal(call.String("@password")))
+}
+
+func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) error {
+	s, db, publication := call.Session, call.String("@publisher_db"), call.String("@publication")
+	p, err := distributedPublication(ctx, s, call.String("@publisher"), db, publication)
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT id FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, publication)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14101, 1, publication)
+	}
+	profile, err := defaultProfile(ctx, s, agentSnapshot)
+	if err != nil {
+		return err
+	}
+	if r, err = s.Query(ctx, "SELECT ISNULL(MAX(id), 0) + 1 AS n FROM dbo.MSsnapshot_agents"); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db+"-"+publication, 90), r.Int(0, "n"))
+	job, local, err := e.agentJob(ctx, call, schedule(call, jobSpec{name: name, category: "REPL-Snapshot", subsystem: "Snapshot",
+		command: fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Distributor [%s] -Publication [%s] -DistributorSecurityMode 1 -PublisherSecurityMode %d", call.String("@publisher"), db, e.serverName(), publication, call.Int("@mode"))}))
+	if err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, `INSERT INTO dbo.MSsnapshot_agents (name, publisher_id, publisher_db, publication, publication_type, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
+		VALUES (@p1, @p2, @p3, @p4, 0, @p5, @p6, @p7, @p8, @p9, @p10)`, name, p.publisher, db, publication, local, job, profile, call.Int("@mode"), call.Value("@login"), e.key.seal(call.String("@password"))); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(@p1 AS binary(16)) AS job_id", job)
+}
+
+func (e *Extension) startSnapshot(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	r, err := s.Query(ctx, `SELECT CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(21799, 1, "Snapshot", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	}
+	return s.Exec(ctx, "EXEC msdb.dbo.sp_start_job @job_id = @p1", r.UUID(0, "job"))
+}
+
+func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	agent, err := agentOf(ctx, s, call)
+	if err != nil {
+		return err
+	}
+	if agent == 0 {
+		return sqlerr.New(14055, 1)
+	}
+	r, err := s.Query(ctx, "SELECT name, job_id FROM dbo.MSdistribution_agents WHERE id = @p1", agent)
+	if err != nil {
+		return err
+	}
+	if r.Bytes(0, "job_id") != nil {
+		return sqlerr.New(21837, 1, r.String(0, "name"))
+	}
+	command := fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Publication [%s] -Distributor [%s] -Subscriber [%s] -SubscriberDB [%s] -DistributorSecurityMode 1 -SubscriberSecurityMode %d -SubscriptionType 0",
+		call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"), e.serverName(), call.String("@subscriber"), call.String("@subscriber_db"), call.Int("@mode"))
+	spec := schedule(call, jobSpec{name: r.String(0, "name"), category: "REPL-Distribution", subsystem: "Distribution", command: command})
+	if spec.kind == 64 {
+		spec.command += " -Continuous"
+	}
+	job, local, err := e.agentJob(ctx, call, spec)
+	if err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET job_id = @p2, local_job = @p3, subscriber_security_mode = @p4, subscriber_login = @p5, subscriber_password = @p6 WHERE id = @p1",
+		agent, job, local, call.Int("@mode"), call.Value("@login"), e.key.seal(call.String("@password"))); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(@p1 AS binary(16)) AS job_id", job)
+}
+
+// pattern is a name for LIKE: empty, NULL and 'all' mean every one.
+func pattern(name string) string {
+	if name == "" || strings.EqualFold(name, "all") {
+		return "%"
+	}
+	return name
+}

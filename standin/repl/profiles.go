@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/catalog"
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// Kinds of agents (MSagent_profiles.agent_type).
+const (
+	agentSnapshot     = 1
+	agentLogReader    = 2
+	agentDistribution = 3
+)
+
+var agentNames = map[int64]string{agentSnapshot: "snapshot", agentLogReader: "logread", agentDistribution: "distrib"}
+
+func (e *Extension) installProfiles(r *engine.Registry) {
+	e.procedure(r, "sp_add_agent_profile", sysadmins, nil, e.addProfile)
+	e.procedure(r, "sp_drop_agent_profile", sysadmins, nil, e.dropProfile)
+	e.procedure(r, "sp_help_agent_profile", anyone, nil, e.helpProfile)
+	e.procedure(r, "sp_help_agent_parameter", anyone, nil, e.helpParameter)
+	e.procedure(r, "sp_add_agent_parameter", sysadmins, nil, e.addParameter)
+	e.procedure(r, "sp_change_agent_parameter", sysadmins, nil, e.changeParameter)
+	e.procedure(r, "sp_drop_agent_parameter", sysadmins, nil, e.dropParameter)
+	e.procedure(r, "sp_update_agent_profile", sysadmins, nil, e.updateAgentProfile)
+	e.procedure(r, "sp_MSget_agent_profile", agentLogins, []engine.Parameter{number("@agent_type"), number("@profile_id"), text("@profile_name")}, e.agentProfile)
+}
+
+// defaults are the profiles of an installation (docs/relational-databases/replication/agents/replication-agent-profiles.md).
+var defaults = []struct {
+	kind       int
+	parameters string
+}{
+	{agentSnapshot, "-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800"},
+	{agentLogReader, "-HistoryVerboseLevel 1 -LoginTimeOut 15 -LogScanThreshold 500000 -PollingInterval 5 -QueryTimeOut 1800 -ReadBatchSize 500"},
+	{agentDistribution, "-BcpBatchSize 100000 -CommitBatchSize 100 -CommitBatchThreshold 1000 -HistoryVerboseLevel 1 -KeepAliveMessageInterval 300 -LoginTimeOut 15 -MaxBcpThreads 1 -MaxDeliveredTransactions 0 -PollingInterval 5 -QueryTimeOut 1800 -TransactionsPerHistory 100"},
+}
+
+// startProfiles makes the profile tables and the default profiles when they are missing.
+func (e *Extension) startProfiles(ctx context.Context) error {
+	s, err := e.system(ctx, "msdb")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := makeTables(ctx, s, "msdb", profileTables); err != nil {
+		return fmt.Errorf("make the tables of agent profiles: %w", err)
+	}
+	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM msdb.dbo.MSagent_profiles")
+	if err != nil || r.Int(0, "n") > 0 {
+		return err
+	}
+	for _, d := range defaults {
+		r, err := s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (N'Default agent profile', @p1, 0, NULL, 1);
+			SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1`, d.kind)
+		if err != nil {
+			return err
+		}
+		tokens := strings.Fields(d.parameters)
+		for i := 0; i+1 < len(tokens); i += 2 {
+			if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", r.Int(0, "profile_id"), tokens[i], tokens[i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// defaultProfile is the id of the default profile of a kind of agent.
+func defaultProfile(ctx context.Context, s *engine.Session, kind int) (int64, error) {
+	r, err := s.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND def_profile = 1", kind)
+	return r.Int(0, "profile_id"), err
+}
+
+func (e *Extension) agentProfile(ctx context.Context, call *engine.ProcCall) error {
+	if name := call.String("@profile_name"); name != "" {
+		r, err := call.Session.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", call.Int("@agent_type"), name)
+		if err != nil {
+			return err
+		}
+		if r.Len() == 0 {
+			return sqlerr.New(20066, 1)
+		}
+		return call.Exec(ctx, "SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1", r.Int(0, "profile_id"))
+	}
+	return call.Exec(ctx, "SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1", call.Int("@profile_id"))
+}
+
+func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error {
+	s, kind, name := call.Session, call.Int("@agent_type"), call.String("@profile_name")
+	if agentNames[kind] == "" {
+		return sqlerr.New(21023, 1, fmt.Sprintf("@agent_type = %d", kind))
+	}
+	r, err := s.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", kind, name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(20057, 1, name)
+	}
+	if call.Bool("@default") {
+		if err := s.Exec(ctx, "UPDATE msdb.dbo.MSagent_profiles SET def_profile = 0 WHERE agent_type = @p1", kind); err != nil {
+			return err
+		}
+	}
+	r, err = s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p1, @p2, 1, @p3, @p4);
+		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p2 AND profile_name = @p1`, name, kind, call.Value("@description"), call.Bool("@default"))
+	if err != nil {
+		return err
+	}
+	id := r.Int(0, "profile_id")
+	call.SetOutput("@profile_id", id)
+	// A new profile begins as a copy of the default one.
+	return s.Exec(ctx, `INSERT INTO msdb.dbo.MSagent_parameters SELECT @p1, d.parameter_name, d.value FROM msdb.dbo.MSagent_parameters AS d
+		WHERE d.profile_id = (SELECT MIN(p.profile_id) FROM msdb.dbo.MSagent_profiles AS p WHERE p.agent_type = @p2 AND p.type = 0)`, id, kind)
+}
+
+// profile is the kind of agent of a profile: 20066 when there is none of that id.
+func profile(ctx context.Context, s *engine.Session, id int64) (kind int64, err error) {
+	r, err := s.Query(ctx, "SELECT agent_type FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
+	if err == nil && r.Len() == 0 {
+		err = sqlerr.New(20066, 1)
+	}
+	return r.Int(0, "agent_type"), err
+}
+
+func (e *Extension) dropProfile(ctx context.Context, call *engine.ProcCall) error {
+	id := call.Int("@profile_id")
+	if _, err := profile(ctx, call.Session, id); err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, "SELECT def_profile, type FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
+	if err != nil {
+		return err
+	}
+	if r.Int(0, "def_profile") == 1 || r.Int(0, "type") == 0 {
+		return sqlerr.New(20064, 1)
+	}
+	return call.Session.Exec(ctx, "DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1; DELETE FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
+}
+
+func (e *Extension) helpProfile(ctx context.Context, call *engine.ProcCall) error {
+	return call.Exec(ctx, `SELECT profile_id, profile_name, agent_type, type, description, def_profile FROM msdb.dbo.MSagent_profiles
+		WHERE (@p1 = 0 OR agent_type = @p1) AND (@p2 = -1 OR profile_id = @p2)`, call.Int("@agent_type"), orMinus(call, "@profile_id"))
+}
+
+func orMinus(call *engine.ProcCall, parameter string) int64 {
+	if call.IsNull(parameter) {
+		return -1
+	}
+	return call.Int(parameter)
+}
+
+func (e *Extension) helpParameter(ctx context.Context, call *engine.ProcCall) error {
+	return call.Exec(ctx, "SELECT profile_id, parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE @p1 = -1 OR profile_id = @p1 ORDER BY profile_id, parameter_name", orMinus(call, "@profile_id"))
+}
+
+// checkParameter checks a parameter against the documentation of the profile's agent and gives its documented name.
+func checkParameter(ctx context.Context, call *engine.ProcCall, value bool) (id int64, name string, err error) {
+	id = call.Int("@profile_id")
+	kind, err := profile(ctx, call.Session, id)
+	if err != nil {
+		return 0, "", err
+	}
+	info, ok := catalog.AgentParameters(agentNames[kind])
+	if !ok {
+		return 0, "", sqlerr.New(21804, 1, kind)
+	}
+	p, known := info.Parameter("-" + strings.TrimPrefix(call.String("@parameter_name"), "-"))
+	if !known {
+		return 0, "", sqlerr.New(map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind], 1, call.String("@parameter_name"))
+	}
+	if !value {
+		return id, p.Name, nil
+	}
+	if err := (&arguments{agent: info}).check(p, call.String("@parameter_value")); err != nil {
+		return 0, "", sqlerr.New(21802, 1, call.String("@parameter_value"), p.Name, p.Range)
+	}
+	return id, p.Name, nil
+}
+
+func (e *Extension) addParameter(ctx context.Context, call *engine.ProcCall) error {
+	id, name, err := checkParameter(ctx, call, true)
+	if err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, "SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(20067, 1, name)
+	}
+	return call.Session.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", id, name, call.String("@parameter_value"))
+}
+
+func (e *Extension) changeParameter(ctx context.Context, call *engine.ProcCall) error {
+	id, name, err := checkParameter(ctx, call, true)
+	if err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, "SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(21806, 1, id, name)
+	}
+	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSagent_parameters SET value = @p3 WHERE profile_id = @p1 AND parameter_name = @p2", id, name, call.String("@parameter_value"))
+}
+
+func (e *Extension) dropParameter(ctx context.Context, call *engine.ProcCall) error {
+	id, name, err := checkParameter(ctx, call, false)
+	if err != nil {
+		return err
+	}
+	return call.Session.Exec(ctx, "DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+}
+
+// updateAgentProfile gives an agent another profile. It runs in the distribution database.
+func (e *Extension) updateAgentProfile(ctx context.Context, call *engine.ProcCall) error {
+	tables := map[int64]string{agentSnapshot: "MSsnapshot_agents", agentLogReader: "MSlogreader_agents", agentDistribution: "MSdistribution_agents"}
+	kind := call.Int("@agent_type")
+	if tables[kind] == "" {
+		return sqlerr.New(21804, 1, kind)
+	}
+	own, err := profile(ctx, call.Session, call.Int("@profile_id"))
+	if err != nil {
+		return err
+	}
+	if own != kind {
+		return sqlerr.New(20066, 2)
+	}
+	return call.Session.Exec(ctx, "UPDATE dbo."+tables[kind]+" SET profile_id = @p2 WHERE id = @p1", call.Int("@agent_id"), call.Int("@profile_id"))
+}

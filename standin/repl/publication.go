@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+func (e *Extension) installPublications(r *engine.Registry) {
+	e.procedure(r, "sp_replicationdboption", sysadmins, nil, e.replicationDBOption)
+	e.procedure(r, "sp_helpreplicationdboption", anyone, nil, e.helpReplicationDBOption)
+	e.procedure(r, "sp_addpublication", owners, nil, e.addPublication)
+	e.procedure(r, "sp_changepublication", owners, nil, e.changePublication)
+	e.procedure(r, "sp_droppublication", owners, nil, e.dropPublication)
+	e.procedure(r, "sp_helppublication", owners, nil, e.helpPublication)
+	e.procedure(r, "sp_removedbreplication", sysadmins, nil, e.removeDBReplication)
+	e.procedure(r, "sp_grant_publication_access", owners, nil, e.grantPublicationAccess)
+	e.procedure(r, "sp_revoke_publication_access", owners, nil, e.revokePublicationAccess)
+	e.procedure(r, "sp_help_publication_access", owners, nil, e.helpPublicationAccess)
+	e.procedure(r, "sp_MSrepl_createdatatypemappings", sysadmins, []engine.Parameter{}, func(context.Context, *engine.ProcCall) error {
+		return nil // mappings of other vendors' types are not supported, so there are none to make
+	})
+}
+
+func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCall) error {
+	s, option := call.Session, strings.ToLower(call.String("@optname"))
+	db := e.inst.Database(call.String("@dbname"))
+	if db == nil {
+		return sqlerr.New(15010, 1, call.String("@dbname"))
+	}
+	on := strings.EqualFold(call.String("@value"), "true")
+	switch option {
+	case "publish":
+	case "subscribe":
+		return nil // without effect since SQL Server 2005 (the page: the option only marks the database)
+	default:
+		return sqlerr.New(21023, 1, option)
+	}
+	installed, err := linkExists(ctx, s)
+	if err != nil {
+		return err
+	}
+	if !installed && !call.Bool("@ignore_distributor") {
+		return sqlerr.New(20028, 1)
+	}
+	if on {
+		if !call.Bool("@ignore_distributor") {
+			p, err := e.publisherAt(ctx, s, db)
+			if err != nil {
+				return err
+			}
+			if err := e.ensurePublisherDatabase(ctx, s, p); err != nil {
+				return err
+			}
+		}
+		return e.enablePublishing(ctx, s, db)
+	}
+	return e.disablePublishing(ctx, s, db, false)
+}
+
+// ensurePublisherDatabase makes the distributor know the publication database.
+func (e *Extension) ensurePublisherDatabase(ctx context.Context, s *engine.Session, p publisher) error {
+	_, err := e.inDistributionOf(ctx, s, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+		IF NOT EXISTS (SELECT 1 FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?)
+		INSERT INTO dbo.MSpublisher_databases (publisher_id, publisher_db, publisher_engine_edition) VALUES (@id, ?, 30)`, p.server, p.db.Name(), p.db.Name())
+	return err
+}
+
+// enablePublishing makes the publication tables and keeps the log from here on for the log reader.
+func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
+	if err := makeTables(ctx, s, db.Name(), publicationTables); err != nil {
+		return err
+	}
+	position := db.Storage().AppliedEnd()
+	if _, held := db.Storage().Holds()[storage.HoldReplication]; !held {
+		if err := db.Storage().HoldLog(storage.HoldReplication, position); err != nil {
+			return err
+		}
+	}
+	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = true })
+}
+
+func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db *engine.Database, force bool) error {
+	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
+	if err != nil {
+		return err
+	}
+	if ok {
+		r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM "+bracket(db.Name())+".dbo.syspublications")
+		if err != nil {
+			return err
+		}
+		if r.Int(0, "n") > 0 && !force {
+			return sqlerr.New(14005, 1)
+		}
+		if err := e.unmarkArticles(ctx, s, db); err != nil {
+			return err
+		}
+		if err := dropTables(ctx, s, db.Name(), publicationTables); err != nil {
+			return err
+		}
+		if err := s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(nil) }); err != nil {
+			return err
+		}
+	}
+	if err := db.Storage().HoldLog(storage.HoldReplication, storage.LSN{}); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.scans, db.ID())
+	e.mu.Unlock()
+	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = false })
+}
+
+func (e *Extension) unmarkArticles(ctx context.Context, s *engine.Session, db *engine.Database) error {
+	r, err := s.Query(ctx, "SELECT objid FROM "+bracket(db.Name())+".dbo.sysarticles")
+	if err != nil {
+		return err
+	}
+	for i := range r.Len() {
+		id := int32(r.Int(i, "objid"))
+		o, err := s.Object(ctx, db, id)
+		if err != nil {
+			return err
+		}
+		if o == nil {
+			continue
+		}
+		if err := e.setReplicated(ctx, s, db, id, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Extension) helpReplicationDBOption(ctx context.Context, call *engine.ProcCall) error {
+	name := call.String("@dbname")
+	if name == "" {
+		name = "%"
+	}
+	return call.Exec(ctx, `SELECT name, database_id AS id, is_published AS transpublish, CAST(0 AS bit) AS mergepublish, CAST(1 AS bit) AS dbowner,
+		is_read_only AS dbreadonly, is_published AS haspublications, is_subscribed AS haspullsubscriptions FROM sys.databases
+		WHERE name LIKE @p1 AND database_id > 4 AND (@p2 <> N'publish' OR is_published = 1)`, name, strings.ToLower(call.String("@type")))
+}
+
+func yes(call *engine.ProcCall, parameter string) bool {
+	return strings.EqualFold(strings.TrimSpace(call.String(parameter)), "true")
+}
+
+// refusePublicationOptions refuses what this server does not do.
+func refusePublicationOptions(call *engine.ProcCall) error {
+	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet", "@compress_snapshot", "@allow_dts",
+		"@allow_subscription_copy", "@allow_initialize_from_backup", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
+		"@allow_partition_switch", "@replicate_partition_switch", "@centralized_conflicts", "@publish_local_changes_only"} {
+		if yes(call, p) {
+			return sqlerr.New(21023, 1, p+" = N'true'")
+		}
+	}
+	for _, p := range []string{"@alt_snapshot_folder", "@pre_snapshot_script", "@post_snapshot_script", "@ftp_address", "@ftp_subdirectory", "@queue_type"} {
+		if call.String(p) != "" {
+			return sqlerr.New(21023, 1, p)
+		}
+	}
+	if call.Given("@snapshot_in_defaultfolder") && !yes(call, "@snapshot_in_defaultfolder") {
+		return sqlerr.New(21023, 1, "@snapshot_in_defaultfolder = N'false'")
+	}
+	switch method := strings.ToLower(call.String("@sync_method")); method {
+	case "", "native", "concurrent":
+	default:
+		return sqlerr.New(21023, 1, "@sync_method = N'"+method+"'")
+	}
+	if strings.EqualFold(call.String("@repl_freq"), "snapshot") {
+		return sqlerr.New(21023, 1, "@repl_freq = N'snapshot'")
+	}
+	return nil
+}
+
+func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@publication")
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	if name == "" || strings.EqualFold(name, "all") {
+		return sqlerr.New(14034, 1)
+	}
+	if err := refusePublicationOptions(call); err != nil {
+		return err
+	}
+	immediate, independent := yes(call, "@immediate_sync"), yes(call, "@independent_agent")
+	if immediate && !independent {
+		return sqlerr.New(21022, 1)
+	}
+	if !independent {
+		return sqlerr.New(21023, 1, "@independent_agent = N'false'")
+	}
+	r, err := s.Query(ctx, "SELECT pubid FROM dbo.syspublications WHERE name = @p1", name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14016, 1, name)
+	}
+	method := 0
+	if strings.EqualFold(call.String("@sync_method"), "concurrent") {
+		method = 3
+	}
+	status := 0
+	if strings.EqualFold(call.String("@status"), "active") {
+		status = 1
+	}
+	if err := e.ensurePublisherDatabase(ctx, s, p); err != nil {
+		return err
+	}
+	_, err = e.inDistributionOf(ctx, s, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
+		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
+		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
+		VALUES (@id, ?, ?, 0, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, 0);
+		EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
+		p.server, p.db.Name(), name, p.db.Name(), name, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
+		call.Int("@retention"), method, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+	if err != nil {
+		return err
+	}
+	return s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
+		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
+		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
+		allow_initialize_from_backup, replicate_ddl, options)
+		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, 1, 0, 21, N'anonymous', 0, 0, 10, 0, @p9, 0)`,
+		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"))
+}
+
+func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	property, value := strings.ToLower(call.String("@property")), call.Value("@value")
+	text, _ := value.(string)
+	both := true
+	switch property {
+	case "allow_push", "allow_pull":
+		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
+			return sqlerr.New(14137, 1)
+		}
+		value = strings.EqualFold(text, "true")
+	case "description":
+	case "retention":
+	case "status":
+		both = false
+		if !strings.EqualFold(text, "active") && !strings.EqualFold(text, "inactive") {
+			return sqlerr.New(14012, 1)
+		}
+		value = strings.EqualFold(text, "active")
+	case "replicate_ddl":
+		both = false
+		if text != "0" && text != "1" {
+			return sqlerr.New(21544, 1)
+		}
+	default:
+		return sqlerr.New(21023, 1, "@property = N'"+property+"'")
+	}
+	if both {
+		if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = ?) AND publisher_db = ? AND publication = ?",
+			value, p.server, p.db.Name(), pub.name); err != nil {
+			return err
+		}
+	}
+	if b, ok := value.(bool); ok {
+		value = int64(0)
+		if b {
+			value = int64(1)
+		}
+	}
+	return s.Exec(ctx, "UPDATE dbo.syspublications SET "+bracket(property)+" = @p2 WHERE pubid = @p1", pub.id, value)
+}
+
+func (e *Extension) dropPublication(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@publication")
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	names := []string{name}
+	if strings.EqualFold(name, "all") {
+		r, err := s.Query(ctx, "SELECT name FROM dbo.syspublications")
+		if err != nil {
+			return err
+		}
+		names = nil
+		for i := range r.Len() {
+			names = append(names, r.String(i, "name"))
+		}
+	}
+	for _, n := range names {
+		if err := e.dropOnePublication(ctx, s, p, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p publisher, name string) error {
+	pub, err := findPublication(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1", pub.id)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return sqlerr.New(14005, 1)
+	}
+	articles, err := s.Query(ctx, "SELECT name FROM dbo.sysarticles WHERE pubid = @p1", pub.id)
+	if err != nil {
+		return err
+	}
+	for i := range articles.Len() {
+		if err := e.dropOneArticle(ctx, s, p, pub, articles.String(i, "name")); err != nil {
+			return err
+		}
+	}
+	if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_publication @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(), name); err != nil {
+		return err
+	}
+	return s.Exec(ctx, "DELETE FROM dbo.syspublications WHERE pubid = @p1", pub.id)
+}
+
+func (e *Extension) removeDBReplication(ctx context.Context, call *engine.ProcCall) error {
+	s, db := call.Session, call.Database
+	if name := call.String("@dbname"); name != "" {
+		if db = e.inst.Database(name); db == nil {
+			return sqlerr.New(15010, 1, name)
+		}
+	}
+	if err := e.disablePublishing(ctx, s, db, true); err != nil {
+		return err
+	}
+	return dropTables(ctx, s, db.Name(), subscriptionTables)
+}
+
+func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) error {
+	ok, err := exists(ctx, call.Session, "dbo.syspublications")
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return sqlerr.New(14013, 1)
+	}
+	name := call.String("@publication")
+	if name == "" {
+		name = "%"
+	}
+	r, err := call.Session.Query(ctx, "SELECT COUNT(*) AS n FROM dbo.syspublications WHERE name LIKE @p1", name)
+	if err != nil {
+		return err
+	}
+	call.SetOutput("@found", min(r.Int(0, "n"), 1))
+	if r.Int(0, "n") == 0 && !strings.Contains(name, "%") {
+		return sqlerr.New(20026, 1, name)
+	}
+	return call.Exec(ctx, `SELECT p.pubid, p.name, 0 AS restricted, p.status, 0 AS task, p.repl_freq AS [replication frequency], p.sync_method AS [synchronization method],
+		p.description, p.immediate_sync, p.enabled_for_internet, p.allow_push, p.allow_pull, p.allow_anonymous, p.independent_agent, p.immediate_sync_ready,
+		p.allow_sync_tran, p.autogen_sync_procs, p.snapshot_jobid, p.retention,
+		CAST(CASE WHEN EXISTS (SELECT 1 FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = p.pubid) THEN 1 ELSE 0 END AS bit) AS [has subscription],
+		p.allow_queued_tran, p.snapshot_in_defaultfolder, p.alt_snapshot_folder, p.pre_snapshot_script, p.post_snapshot_script, p.compress_snapshot,
+		p.ftp_address, p.ftp_port, p.ftp_subdirectory, p.ftp_login, p.allow_dts, p.allow_subscription_copy, p.centralized_conflicts, p.conflict_retention,
+		p.conflict_policy, p.queue_type, p.backward_comp_level, CAST(0 AS bit) AS publish_to_AD, p.allow_initialize_from_backup, p.replicate_ddl,
+		0 AS enabled_for_p2p, 0 AS publish_local_changes_only, 0 AS enabled_for_het_sub, 0 AS enabled_for_p2p_conflictdetection, p.originator_id,
+		0 AS p2p_continue_onconflict, 0 AS alllow_partition_switch, 0 AS replicate_partition_switch
+		FROM dbo.syspublications AS p WHERE p.name LIKE @p1`, name)
+}
+
+func (e *Extension) grantPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	return e.publicationAccess(ctx, call, `IF NOT EXISTS (SELECT 1 FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?)
+		INSERT INTO dbo.MSpublication_access VALUES (@pub, ?)`, call.String("@login"), call.String("@login"))
+}
+
+func (e *Extension) revokePublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	return e.publicationAccess(ctx, call, "DELETE FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?", call.String("@login"))
+}
+
+func (e *Extension) publicationAccess(ctx context.Context, call *engine.ProcCall, format string, args ...any) error {
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	_, err = e.inDistributionOf(ctx, call.Session, p, `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
+		WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?); `+format, append([]any{p.server, p.db.Name(), pub.name}, args...)...)
+	return err
+}
+
+func (e *Extension) helpPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT a.login AS loginname, 0 AS isntname, 0 AS isntgroup FROM dbo.MSpublication_access AS a JOIN dbo.MSpublications AS p ON p.publication_id = a.publication_id
+		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?`, p.server, p.db.Name(), call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	return call.ResultSet(r.Columns, r.Rows)
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
+)
+
+// publisher is a publication database and where it distributes to.
+type publisher struct {
+	distributor
+	// server is the publisher's name at the distributor: this server's, or, for a database of an availability group, the
+	// name under which it was published first (the redirected publisher keeps it).
+	server string
+	db     *engine.Database
+}
+
+// publisher checks that the current database is published, and finds its distributor: 20054, 20036, 21007.
+func (e *Extension) publisher(ctx context.Context, call *engine.ProcCall) (publisher, error) {
+	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	if err != nil {
+		return publisher{}, err
+	}
+	if !ok {
+		return publisher{}, sqlerr.New(20054, 1)
+	}
+	return e.publisherAt(ctx, call.Session, call.Database)
+}
+
+func (e *Extension) publisherAt(ctx context.Context, s *engine.Session, db *engine.Database) (publisher, error) {
+	d, err := e.distributorOf(ctx, s)
+	if err != nil {
+		return publisher{}, err
+	}
+	p := publisher{distributor: d, server: e.serverName(), db: db}
+	if db.Info().ReplicaID == uuid.Nil {
+		return p, nil
+	}
+	r, err := e.inDistributionOf(ctx, s, p, "SELECT original_publisher FROM dbo.MSredirected_publishers WHERE publisher_db = ?", db.Name())
+	if err != nil {
+		return publisher{}, err
+	}
+	if r.Len() == 1 {
+		p.server = r.String(0, "original_publisher")
+	}
+	return p, nil
+}
+
+// inDistributionOf runs T-SQL in the publisher's distribution database and returns the first result set.
+func (e *Extension) inDistributionOf(ctx context.Context, s *engine.Session, p publisher, format string, args ...any) (*engine.Result, error) {
+	return e.atDistributor(ctx, s, "USE "+bracket(p.database)+"; "+format, args...)
+}
+
+// publication is a row of syspublications.
+type publication struct {
+	id                                int64
+	name                              string
+	active, immediateSync             bool
+	allowPush, allowPull, independent bool
+	replicateDDL                      bool
+}
+
+// findPublication is 20026 when there is none of that name.
+func findPublication(ctx context.Context, s *engine.Session, name string) (publication, error) {
+	r, err := s.Query(ctx, "SELECT * FROM dbo.syspublications WHERE name = @p1", name)
+	if err != nil {
+		return publication{}, err
+	}
+	if r.Len() == 0 {
+		return publication{}, sqlerr.New(20026, 1, name)
+	}
+	return publication{id: r.Int(0, "pubid"), name: r.String(0, "name"), active: r.Int(0, "status") == 1, immediateSync: r.Int(0, "immediate_sync") == 1,
+		allowPush: r.Int(0, "allow_push") == 1, allowPull: r.Int(0, "allow_pull") == 1, independent: r.Int(0, "independent_agent") == 1,
+		replicateDDL: r.Int(0, "replicate_ddl") == 1}, nil
+}
+
+// publishedDatabases are the databases that master says are published.
+func (e *Extension) publishedDatabases() []*engine.Database {
+	var out []*engine.Database
+	for _, db := range e.inst.Databases() {
+		if db.Info().Published {
+			out = append(out, db)
+		}
+	}
+	return out
+}
+
+// refreshImages makes the log carry whole rows of the tables of active articles, as long as there are any.
+func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *engine.Database) error {
+	r, err := s.Query(ctx, "SELECT DISTINCT objid FROM "+bracket(db.Name())+".dbo.sysarticles WHERE status & 1 = 1")
+	if err != nil {
+		return err
+	}
+	tables := []string{}
+	for i := range r.Len() {
+		o, err := s.Object(ctx, db, int32(r.Int(i, "objid")))
+		if err != nil {
+			return err
+		}
+		if o != nil && o.Table != nil {
+			tables = append(tables, o.StorageName())
+		}
+	}
+	return s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(tables) })
+}
+
+// setReplicated sets sys.tables.is_replicated.
+func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, on bool) error {
+	return s.ChangeObject(ctx, db, object, func(o *engine.Object) {
+		if o.Table != nil {
+			o.Table.Replicated = on
+		}
+	})
+}

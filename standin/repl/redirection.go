@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func (e *Extension) installRedirection(r *engine.Registry) {
+	e.procedure(r, "sp_redirect_publisher", distributionOwners, nil, e.redirectPublisher)
+	e.procedure(r, "sp_get_redirected_publisher", agentLogins, nil, e.getRedirectedPublisher)
+	e.procedure(r, "sp_validate_redirected_publisher", distributionOwners, nil, e.validateRedirectedPublisher)
+	e.procedure(r, "sp_validate_replica_hosts_as_publishers", distributionOwners, nil, e.validateReplicaHosts)
+}
+
+// redirection is the server that a publisher is redirected to, "" for none; 21877 when the pair is unknown here.
+func redirection(ctx context.Context, call *engine.ProcCall) (string, error) {
+	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
+	if publisher == "" || db == "" {
+		return "", sqlerr.New(21875, 1)
+	}
+	r, err := s.Query(ctx, "SELECT redirected_publisher FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db)
+	if err != nil {
+		return "", err
+	}
+	return r.String(0, "redirected_publisher"), nil
+}
+
+func (e *Extension) redirectPublisher(ctx context.Context, call *engine.ProcCall) error {
+	if err := inDistributionDatabase(call, "sp_redirect_publisher"); err != nil {
+		return err
+	}
+	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
+	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()", publisher)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(21877, 1, publisher, db)
+	}
+	if err := s.Exec(ctx, "DELETE FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db); err != nil {
+		return err
+	}
+	to := call.String("@redirected_publisher")
+	if to == "" {
+		return nil
+	}
+	return s.Exec(ctx, "INSERT INTO dbo.MSredirected_publishers VALUES (@p1, @p2, @p3)", publisher, db, to)
+}
+
+func (e *Extension) getRedirectedPublisher(ctx context.Context, call *engine.ProcCall) error {
+	if err := inDistributionDatabase(call, "sp_get_redirected_publisher"); err != nil {
+		return err
+	}
+	to, err := redirection(ctx, call)
+	if err != nil {
+		return err
+	}
+	cols := columns("redirected_publisher", sqltype.NVarCharOf(128), "error_number", sqltype.IntType, "error_severity", sqltype.IntType, "error_message", sqltype.NVarCharOf(4000))
+	row := []any{nil, int64(0), int64(0), nil}
+	if to == "" {
+		return call.ResultSet(cols, nil)
+	}
+	row[0] = to
+	if !call.Bool("@bypass_publisher_validation") {
+		var failure *sqlerr.Error
+		if err := e.validate(ctx, call, to); errors.As(err, &failure) {
+			row[1], row[2], row[3] = int64(failure.Number), int64(failure.Class), failure.Message
+		} else if err != nil {
+			return err
+		}
+	}
+	return call.ResultSet(cols, [][]any{row})
+}
+
+// atRedirected runs T-SQL at a server as the login that the distributor keeps for the publisher.
+func (e *Extension) atRedirected(ctx context.Context, call *engine.ProcCall, server, database, text string) (rows, error) {
+	r, err := call.Session.Query(ctx, "SELECT security_mode, login, password FROM msdb.dbo.MSdistpublishers WHERE name = @p1", call.String("@original_publisher"))
+	if err != nil {
+		return nil, err
+	}
+	password, err := e.key.unseal(r.String(0, "password"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.connect(ctx, target{role: "Publisher", server: server, database: database, windows: r.Int(0, "security_mode") == 1, login: r.String(0, "login"), password: password,
+		encryption: 1, loginTimeout: 15 * time.Second, queryTimeout: 60 * time.Second, application: "Replication redirection"})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	return c.query(ctx, text)
+}
+
+// validate checks a redirected publisher: it answers, its database is there and published, and a database of a group is
+// redirected to a listener of it.
+func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to string) error {
+	publisher, db := call.String("@original_publisher"), call.String("@publisher_db")
+	found, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT CAST(@@SERVERNAME AS nvarchar(128)) AS name, d.database_id, d.is_published, CAST(d.replica_id AS nvarchar(36)) AS replica FROM (SELECT 1 AS one) AS o LEFT JOIN sys.databases AS d ON d.name = ?`, db))
+	if err != nil {
+		return sqlerr.New(21879, 1, to, publisher, db, numberOf(err), err.Error())
+	}
+	if len(found) == 0 || found[0]["database_id"] == nil {
+		return sqlerr.New(21880, 1, to, publisher, db)
+	}
+	if found.str(0, "replica") == "" {
+		return nil
+	}
+	listeners, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT l.dns_name FROM sys.availability_group_listeners AS l JOIN sys.availability_databases_cluster AS c ON c.group_id = l.group_id WHERE c.database_name = ?`, db))
+	if err != nil {
+		return sqlerr.New(21883, 1, to, db, numberOf(err), err.Error())
+	}
+	host, _ := splitServer(to)
+	host, _, _ = strings.Cut(host, ".")
+	for i := range listeners {
+		if strings.EqualFold(listeners.str(i, "dns_name"), host) {
+			return nil
+		}
+	}
+	return sqlerr.New(21882, 1, db, to, publisher, db)
+}
+
+func (e *Extension) validateRedirectedPublisher(ctx context.Context, call *engine.ProcCall) error {
+	if err := inDistributionDatabase(call, "sp_validate_redirected_publisher"); err != nil {
+		return err
+	}
+	to, err := redirection(ctx, call)
+	if err != nil {
+		return err
+	}
+	if to == "" {
+		return sqlerr.New(21871, 1, call.String("@original_publisher"), call.String("@publisher_db"))
+	}
+	if err := e.validate(ctx, call, to); err != nil {
+		return err
+	}
+	call.SetOutput("@redirected_publisher", to)
+	return nil
+}
+
+// validateReplicaHosts checks that every replica of the redirected publisher's group could publish: it has this
+// distributor (21889), is a publisher here (21891), and has linked servers for the subscribers (21893).
+func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcCall) error {
+	if err := e.validateRedirectedPublisher(ctx, call); err != nil {
+		return err
+	}
+	s, to := call.Session, call.String("@redirected_publisher")
+	publisher, db := call.String("@original_publisher"), call.String("@publisher_db")
+	hosts, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT r.replica_server_name FROM sys.availability_replicas AS r JOIN sys.availability_databases_cluster AS c ON c.group_id = r.group_id
+		WHERE c.database_name = ? AND r.availability_mode <> 4`, db))
+	if err != nil {
+		return sqlerr.New(21892, 1, to, numberOf(err), err.Error())
+	}
+	subscribers, err := s.Query(ctx, `SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = @p1 AND a.publisher_db = @p2`, publisher, db)
+	if err != nil {
+		return err
+	}
+	for i := range hosts {
+		host := hosts.str(i, "replica_server_name")
+		r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()", host)
+		if err != nil {
+			return err
+		}
+		if r.Len() == 0 {
+			return sqlerr.New(21891, 1, host, e.serverName(), e.serverName(), e.serverName(), db)
+		}
+		servers, err := e.atRedirected(ctx, call, host, "master", "SELECT name, data_source FROM sys.servers")
+		if err != nil {
+			return sqlerr.New(21899, 1, host, publisher, numberOf(err), err.Error())
+		}
+		known := map[string]bool{}
+		for j := range servers {
+			known[strings.ToLower(servers.str(j, "name"))] = true
+		}
+		if !known[distributorLink] {
+			return sqlerr.New(21889, 1, host, host, e.serverName(), db)
+		}
+		for j := range subscribers.Len() {
+			if name := subscribers.String(j, "subscriber_name"); !known[strings.ToLower(name)] && !sameServer(name, host) {
+				return sqlerr.New(21893, 1, name, publisher, host)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// tableScripts are a snapshot's scripts of an article: before the rows and after them. Batches are separated by GO.
+type tableScripts struct{ table, indexes string }
+
+// typeName is a type as CREATE TABLE takes it.
+func typeName(c *engine.Column) string {
+	if c.UserType != "" && strings.EqualFold(c.UserType, "sysname") {
+		return "nvarchar(128)"
+	}
+	if c.Type.Kind == sqltype.RowVersion {
+		return "binary(8)"
+	}
+	return c.Type.String()
+}
+
+func (e *Extension) scripts(ctx context.Context, s *engine.Session, db *engine.Database, a *article) (tableScripts, error) {
+	var out tableScripts
+	var b strings.Builder
+	if a.options&optionScript != 0 {
+		if !strings.EqualFold(a.destOwner, "dbo") {
+			fmt.Fprintf(&b, "IF SCHEMA_ID(%s) IS NULL EXEC (%s)\nGO\n", lit(a.destOwner), lit("CREATE SCHEMA "+bracket(a.destOwner)))
+		}
+		switch a.preCreation {
+		case 1:
+			fmt.Fprintf(&b, "DROP TABLE IF EXISTS %s\nGO\n", a.destination())
+		case 2, 3:
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NOT NULL DELETE FROM %s\nGO\n", lit(a.destination()), a.destination())
+		}
+		create, err := e.createTable(ctx, s, db, a)
+		if err != nil {
+			return out, err
+		}
+		if a.preCreation == 1 {
+			b.WriteString(create)
+		} else {
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", lit(a.destination()), create)
+		}
+		b.WriteString("\nGO\n")
+	}
+	if a.options&optionProcedures != 0 {
+		b.WriteString(a.procedures())
+	}
+	out.table = b.String()
+	b.Reset()
+	for _, i := range a.table.Table.Indexes {
+		if text := a.index(i); text != "" {
+			b.WriteString(text + "\nGO\n")
+		}
+	}
+	out.indexes = b.String()
+	return out, nil
+}
+
+func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engine.Database, a *article) (string, error) {
+	constraints, err := s.Constraints(ctx, db, a.table)
+	if err != nil {
+		return "", err
+	}
+	published := map[int32]bool{}
+	var lines []string
+	for _, c := range a.columns {
+		published[c.ID] = true
+		line := "\t" + bracket(c.Name) + " " + typeName(c)
+		if a.options&optionCollation != 0 && c.Collation != "" && c.Type.Kind.IsCharacter() {
+			line += " COLLATE " + c.Collation
+		}
+		if a.options&optionIdentity != 0 && c.Identity != nil {
+			line += fmt.Sprintf(" IDENTITY(%d,%d) NOT FOR REPLICATION", c.Identity.Seed, c.Identity.Increment)
+		}
+		if c.Nullable {
+			line += " NULL"
+		} else {
+			line += " NOT NULL"
+		}
+		for _, o := range constraints {
+			if a.options&optionDefaults != 0 && o.Kind == "D" && o.Column == c.ID {
+				line += " CONSTRAINT " + bracket(o.Name) + " DEFAULT " + o.Definition
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, i := range a.table.Table.Indexes {
+		if i.PrimaryKey {
+			// The primary key is made with the table: without it the table of the stand-in would be another one.
+			lines = append(lines, "\tCONSTRAINT "+bracket(i.Name)+" PRIMARY KEY "+clustered(i)+" ("+a.keyColumns(i)+")")
+		}
+	}
+	for _, o := range constraints {
+		if a.options&optionChecks != 0 && o.Kind == "C" {
+			lines = append(lines, "\tCONSTRAINT "+bracket(o.Name)+" CHECK NOT FOR REPLICATION "+o.Definition)
+		}
+	}
+	text := "CREATE TABLE " + a.destination() + " (\n" + strings.Join(lines, ",\n") + "\n)"
+	if n := a.table.Table.Compression; a.options&optionCompression != 0 && n > 0 {
+		text += " WITH (DATA_COMPRESSION = " + [...]string{"NONE", "ROW", "PAGE"}[n] + ")"
+	}
+	return text, nil
+}
+
+func clustered(i *engine.Index) string {
+	if i.Clustered {
+		return "CLUSTERED"
+	}
+	return "NONCLUSTERED"
+}
+
+func (a *article) keyColumns(i *engine.Index) string {
+	parts := make([]string, len(i.Keys))
+	for n, k := range i.Keys {
+		parts[n] = bracket(a.table.Table.ColumnByID(k.Column).Name)
+		if k.Descending {
+			parts[n] += " DESC"
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// index is the statement that makes an index or unique constraint at the subscriber, empty for those that the schema
+// options leave out or that cover a column which is not published.
+func (a *article) index(i *engine.Index) string {
+	if i.PrimaryKey || i.Disabled || i.Filter != "" {
+		return ""
+	}
+	published := map[int32]bool{}
+	for _, c := range a.columns {
+		published[c.ID] = true
+	}
+	for _, k := range i.Keys {
+		if !published[k.Column] {
+			return ""
+		}
+	}
+	if i.Constraint != 0 {
+		if a.options&optionUnique == 0 {
+			return ""
+		}
+		return "ALTER TABLE " + a.destination() + " ADD CONSTRAINT " + bracket(i.Name) + " UNIQUE " + clustered(i) + " (" + a.keyColumns(i) + ")"
+	}
+	if i.Clustered && a.options&optionClustered == 0 || !i.Clustered && a.options&optionNonclustered == 0 {
+		return ""
+	}
+	unique := ""
+	if i.Unique {
+		unique = "UNIQUE "
+	}
+	text := "CREATE " + unique + clustered(i) + " INDEX " + bracket(i.Name) + " ON " + a.destination() + " (" + a.keyColumns(i) + ")"
+	var included []string
+	for _, id := range i.Included {
+		if published[id] {
+			included = append(included, bracket(a.table.Table.ColumnByID(id).Name))
+		}
+	}
+	if len(included) > 0 {
+		text += " INCLUDE (" + strings.Join(included, ", ") + ")"
+	}
+	return text
+}
+
+// procedures are the custom procedures that commands call (schema_option 0x02).
+func (a *article) procedures() string {
+	var b strings.Builder
+	declare := func(columns []*engine.Column, prefix string, from int) []string {
+		out := make([]string, len(columns))
+		for i, c := range columns {
+			out[i] = fmt.Sprintf("@%s%d %s", prefix, from+i, typeName(c))
+		}
+		return out
+	}
+	row := declare(a.columns, "c", 1)
+	key := declare(a.keys, "pkc", 1)
+	make := func(command string, parameters []string, body string) {
+		word, name := verb(command)
+		if word == "SQL" || word == "NONE" {
+			return
+		}
+		if !strings.Contains(name, ".") {
+			name = "[dbo]." + name
+		}
+		fmt.Fprintf(&b, "DROP PROCEDURE IF EXISTS %s\nGO\nCREATE PROCEDURE %s %s\nAS\nBEGIN\n%s\nEND\nGO\n", name, name, strings.Join(parameters, ", "), body)
+	}
+	values, sets := []string{}, []string{}
+	identity := false
+	for i, c := range a.columns {
+		values = append(values, fmt.Sprintf("@c%d", i+1))
+		if c.Identity == nil || a.options&optionIdentity == 0 {
+			sets = append(sets, fmt.Sprintf("%s = @c%d", bracket(c.Name), i+1))
+		} else {
+			identity = true
+		}
+	}
+	where := []string{}
+	for i, c := range a.keys {
+		where = append(where, fmt.Sprintf("%s = @pkc%d", bracket(c.Name), i+1))
+	}
+	insert := "INSERT INTO " + a.destination() + " (" + a.names(a.columns) + ") VALUES (" + strings.Join(values, ", ") + ")"
+	if identity {
+		insert = "SET IDENTITY_INSERT " + a.destination() + " ON\n" + insert + "\nSET IDENTITY_INSERT " + a.destination() + " OFF"
+	}
+	make(a.insert, row, insert)
+	if len(sets) > 0 {
+		make(a.update, append(append([]string(nil), row...), key...), "UPDATE "+a.destination()+" SET "+strings.Join(sets, ", ")+" WHERE "+strings.Join(where, " AND ")+
+			"\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'Update', @param2 = "+lit(a.destination()))
+	}
+	make(a.delete, key, "DELETE FROM "+a.destination()+" WHERE "+strings.Join(where, " AND ")+
+		"\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'Delete', @param2 = "+lit(a.destination()))
+	return b.String()
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+)
+
+func (e *Extension) installSnapshot(r *engine.Registry) {
+	e.procedure(r, "sp_MSget_snapshot", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.getSnapshot)
+	e.procedure(r, "sp_MSget_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.snapshotAgentState)
+	e.procedure(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
+	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
+	e.procedure(r, "sp_MSreplraiserror", anyone, []engine.Parameter{number("@errorid"), text("@param1"), text("@param2")}, func(_ context.Context, call *engine.ProcCall) error {
+		kind, table := call.String("@param1"), call.String("@param2")
+		return sqlerr.New(int32(call.Int("@errorid")), 1, kind, table, "(see the command)")
+	})
+}
+
+// Parts of a snapshot, as sp_MSget_snapshot streams them.
+const (
+	partPosition = 0
+	partScript   = 1
+	partData     = 2
+	partIndexes  = 3
+)
+
+// dataBlock is about how large a part of the data is.
+const dataBlock = 64 << 10
+
+// getSnapshot streams the articles' scripts and rows as they are at one position of the log: the writer is held for the
+// moment in which the reading snapshot begins, so that nothing commits between the two.
+func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) error {
+	s, db := call.Session, call.Database
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	list, err := e.articles(ctx, s, db, "a.pubid = @p1", pub.id)
+	if err != nil {
+		return err
+	}
+	wanted := "," + call.String("@articles") + ","
+	reader, position, err := snapshotReader(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	w := call.Writer
+	if err := w.Columns(columns("part", sqltype.IntType, "article_id", sqltype.IntType, "data", sqltype.VarBinaryMax)); err != nil {
+		return err
+	}
+	rows := int64(1)
+	emit := func(part int, article int64, data []byte) error {
+		rows++
+		return w.Row([]any{int64(part), article, data})
+	}
+	if err := emit(partPosition, 0, position[:]); err != nil {
+		return err
+	}
+	for _, a := range list {
+		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
+			continue
+		}
+		scripts, err := e.scripts(ctx, s, db, a)
+		if err != nil {
+			return err
+		}
+		if err := emit(partScript, a.id, []byte(scripts.table)); err != nil {
+			return err
+		}
+		if err := streamRows(ctx, reader, a, func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
+			return err
+		}
+		if err := emit(partIndexes, a.id, []byte(scripts.indexes)); err != nil {
+			return err
+		}
+	}
+	return w.Done(rows)
+}
+
+func snapshotReader(ctx context.Context, db *engine.Database) (*storage.Reader, storage.LSN, error) {
+	tx, err := db.Storage().Begin(ctx)
+	if err != nil {
+		return nil, storage.LSN{}, err
+	}
+	defer tx.Rollback()
+	reader, err := db.Storage().Reader(ctx)
+	if err != nil {
+		return nil, storage.LSN{}, err
+	}
+	leave, err := reader.Use(ctx)
+	if err != nil {
+		reader.Release()
+		return nil, storage.LSN{}, err
+	}
+	// The first read fixes what the reader sees.
+	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT count(*) FROM sqlite_schema", nil)
+	leave()
+	if err != nil {
+		reader.Release()
+		return nil, storage.LSN{}, err
+	}
+	position, _ := db.Storage().Applied()
+	return reader, position, nil
+}
+
+// streamRows gives a table's rows in blocks.
+func streamRows(ctx context.Context, reader *storage.Reader, a *article, emit func([]byte) error) error {
+	leave, err := reader.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	names := make([]string, len(a.columns))
+	for i, c := range a.columns {
+		names[i] = `"` + c.StorageName() + `"`
+	}
+	// The file begins with the number of its columns and their names.
+	block := binary.LittleEndian.AppendUint64([]byte{valueInt}, uint64(len(a.columns)))
+	for _, c := range a.columns {
+		block = appendText(block, c.Name)
+	}
+	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`, &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			for i, c := range a.columns {
+				var err error
+				if block, err = appendValue(block, c.Type, stored(stmt, i)); err != nil {
+					return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
+				}
+			}
+			if len(block) < dataBlock {
+				return nil
+			}
+			err := emit(block)
+			block = nil
+			return err
+		}})
+	if err == nil && len(block) > 0 {
+		err = emit(block)
+	}
+	return err
+}
+
+// stored is a column of SQLite's current row.
+func stored(stmt *sqlite.Stmt, i int) any {
+	switch stmt.ColumnType(i) {
+	case sqlite.TypeInteger:
+		return stmt.ColumnInt64(i)
+	case sqlite.TypeFloat:
+		return stmt.ColumnFloat(i)
+	case sqlite.TypeText:
+		return stmt.ColumnText(i)
+	case sqlite.TypeBlob:
+		b := make([]byte, stmt.ColumnLen(i))
+		stmt.ColumnBytes(i, b)
+		return b
+	}
+	return nil
+}
+
+// snapshotDone notes at the publisher that the articles' subscriptions are active.
+func (e *Extension) snapshotDone(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, `UPDATE dbo.syssubscriptions SET status = 2 WHERE status = 1 AND CHARINDEX(N',' + CAST(artid AS nvarchar(11)) + N',', @p1) > 0`, ","+call.String("@articles")+","); err != nil {
+		return err
+	}
+	if !pub.immediateSync {
+		return nil
+	}
+	return s.Exec(ctx, "UPDATE dbo.syspublications SET immediate_sync_ready = 1 WHERE pubid = @p1", pub.id)
+}
+
+// snapshotAgentState tells the snapshot agent what it is and which articles wait for a snapshot.
+func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	publisher, db, name := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
+	p, err := distributedPublication(ctx, s, publisher, db, name)
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT id, profile_id, publisher_login, publisher_password FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, name)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(21799, 1, "Snapshot", publisher, db, name)
+	}
+	where := "m.status = 1 AND m.sync_type = 1"
+	if p.immediateSync {
+		where = "1 = 1"
+	}
+	return call.Exec(ctx, `SELECT CAST(@p1 AS int) AS agent_id, CAST(@p2 AS int) AS profile_id, CAST(@p3 AS sysname) AS publisher_login, CAST(@p4 AS nvarchar(524)) AS publisher_password,
+		CAST(@p5 AS int) AS publisher_database_id, a.article_id, a.article, a.destination_object FROM dbo.MSarticles AS a
+		WHERE a.publication_id = @p6 AND a.article_id IN (SELECT m.article_id FROM dbo.MSsubscriptions AS m WHERE m.publication_id = @p6 AND `+where+`)
+		UNION ALL SELECT CAST(@p1 AS int), CAST(@p2 AS int), CAST(@p3 AS sysname), CAST(@p4 AS nvarchar(524)), CAST(@p5 AS int), NULL, NULL, NULL`,
+		r.Int(0, "id"), r.Int(0, "profile_id"), r.Value(0, "publisher_login"), r.Value(0, "publisher_password"), p.database, p.id)
+}
+
+// addSnapshot stores a finished snapshot's commands and makes the subscriptions that waited for it active, at once.
+// @commands has a line "article type command" for each file.
+func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err error) {
+	s, seqno := call.Session, call.Bytes("@xact_seqno")
+	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
+		}
+	}()
+	if err := s.Exec(ctx, "INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())", p.database, seqno); err != nil {
+		return err
+	}
+	commands := &inserter{table: "dbo.MSrepl_commands", columns: 10}
+	articles := map[string]bool{}
+	id := int64(0)
+	for _, line := range strings.Split(strings.TrimSpace(call.String("@commands")), "\n") {
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) != 3 {
+			return sqlerr.New(20587, 1, "@commands", "sp_MSadd_snapshot")
+		}
+		article, e1 := strconv.ParseInt(fields[0], 10, 32)
+		kind, e2 := strconv.ParseInt(fields[1], 10, 32)
+		if e1 != nil || e2 != nil {
+			return sqlerr.New(20587, 2, "@commands", "sp_MSadd_snapshot")
+		}
+		articles[fields[0]] = true
+		for rest := encodeCommand(fields[2], nil); ; rest = rest[chunk:] {
+			id++
+			partial := len(rest) > chunk
+			if err := commands.add(ctx, s, p.database, seqno, kind, article, int64(0), id, partial, rest[:min(len(rest), chunk)], nil, nil); err != nil {
+				return err
+			}
+			if !partial {
+				break
+			}
+		}
+	}
+	if err := commands.flush(ctx, s); err != nil {
+		return err
+	}
+	for a := range articles {
+		if err := s.Exec(ctx, `UPDATE dbo.MSsubscriptions SET status = 2, subscription_seqno = @p3, snapshot_seqno_flag = 1 WHERE publication_id = @p1 AND article_id = CAST(@p2 AS int)
+			AND sync_type = 1 AND (status = 1 OR agent_id < 0)`, p.id, a, seqno); err != nil {
+			return err
+		}
+	}
+	return s.Exec(ctx, "COMMIT TRANSACTION")
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// Manifest is manifest.json of a snapshot's folder, written last: a copy of the folder is whole when all files are
+// there with these sizes and checksums.
+type Manifest struct {
+	Publisher   string `json:"publisher"`
+	PublisherDB string `json:"publisherDB"`
+	Publication string `json:"publication"`
+	// Position is the commit up to which the snapshot has the changes, in hexadecimal digits.
+	Position string         `json:"position"`
+	Files    []ManifestFile `json:"files"`
+}
+
+// ManifestFile is a file of a snapshot.
+type ManifestFile struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// runSnapshot is the Snapshot Agent: it writes the published tables into files, and the commands to apply them into the
+// distribution database.
+func (e *Extension) runSnapshot(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := e.beginAgent("snapshot", "Snapshot", commandLine)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	n, err := r.snapshot(ctx)
+	message, err := r.finish(ctx, err)
+	if err == nil && ctx.Err() == nil {
+		message = fmt.Sprintf("[100%%] A snapshot of %d article(s) was generated.", n)
+		if n == 0 {
+			message = "[0%] A snapshot was not generated because no subscriptions needed initialization."
+		}
+		r.note(ctx, runSucceed, message)
+	}
+	return message, err
+}
+
+func (r *agentRun) snapshot(ctx context.Context) (int, error) {
+	if err := r.connectDistributor(ctx); err != nil {
+		return 0, err
+	}
+	publisher, db, publication := r.args.str("-Publisher"), r.args.str("-PublisherDB"), r.args.str("-Publication")
+	state, err := r.distConn.query(ctx, "EXEC sp_MSget_snapshot_agent @publisher = @p1, @publisher_db = @p2, @publication = @p3", publisher, db, publication)
+	if err != nil {
+		return 0, err
+	}
+	r.history, r.agentID = "sp_MSadd_snapshot_history", state.num(0, "agent_id")
+	if err := r.readProfile(ctx, agentSnapshot, state.num(0, "profile_id")); err != nil {
+		return 0, err
+	}
+	if err := r.storedLogin(state); err != nil {
+		return 0, err
+	}
+	r.note(ctx, runStart, "Starting agent.")
+	names := map[int64]string{}
+	var ids []string
+	for i := range state {
+		if id := state.num(i, "article_id"); id != 0 {
+			names[id] = state.str(i, "destination_object")
+			ids = append(ids, fmt.Sprint(id))
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	source, err := r.connectPublisher(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer source.close()
+	folder := strings.TrimRight(strings.ReplaceAll(r.directory, `\`, "/"), "/") + "/unc/" + folderName(publisher, db, publication) + "/" + time.Now().UTC().Format("20060102150405")
+	local, err := r.e.localPath(folder)
+	if err != nil {
+		return 0, err
+	}
+	w := &snapshotWriter{folder: local, names: names, manifest: Manifest{Publisher: publisher, PublisherDB: db, Publication: publication}}
+	if err := w.receive(ctx, source, publication, strings.Join(ids, ",")); err != nil {
+		return 0, fmt.Errorf("write the snapshot: %w", err)
+	}
+	var commands strings.Builder
+	for _, f := range w.files {
+		fmt.Fprintf(&commands, "%d %d %s/%s\n", f.article, f.kind, folder, f.name)
+	}
+	// The snapshot comes after the commit that it has last, and before the next one.
+	seqno := append(append([]byte{}, w.position...), 0, 0, 0, 1)
+	seqno = append(seqno, byte(time.Now().Unix()>>8), byte(time.Now().Unix()))
+	if err := r.distConn.exec(ctx, "EXEC sp_MSadd_snapshot @publisher = @p1, @publisher_db = @p2, @publication = @p3, @xact_seqno = @p4, @commands = @p5", publisher, db, publication, seqno, commands.String()); err != nil {
+		return 0, err
+	}
+	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
+	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication, strings.Join(ids, ","))
+}
+
+// folderName is the snapshot folder of a publication.
+func folderName(parts ...string) string {
+	return strings.NewReplacer("/", "_", `\`, "$", ":", "_", ",", "_").Replace(strings.Join(parts, "_"))
+}
+
+// localPath is where a path is on this server: a network path //host/share/... is mapped by mssql.conf's uncmapping.
+func (e *Extension) localPath(path string) (string, error) {
+	path = strings.ReplaceAll(path, `\`, "/")
+	if !strings.HasPrefix(path, "//") {
+		return filepath.FromSlash(path), nil
+	}
+	for share, dir := range e.options.UNCMapping {
+		share = strings.TrimRight(strings.ReplaceAll(share, `\`, "/"), "/")
+		if len(path) >= len(share) && strings.EqualFold(path[:len(share)], share) && (len(path) == len(share) || path[len(share)] == '/') {
+			return filepath.Join(dir, filepath.FromSlash(path[len(share):])), nil
+		}
+	}
+	return "", &sqlerr.Error{Number: 20049, Class: 16, State: 1, Message: fmt.Sprintf("The process could not access the folder '%s': the network path is not mapped. Map it with uncmapping in mssql.conf.", path)}
+}
+
+// snapshotFile is a file of a snapshot, as its command names it.
+type snapshotFile struct {
+	article int64
+	kind    int
+	name    string
+}
+
+// snapshotWriter writes a snapshot's files while the publisher streams it.
+type snapshotWriter struct {
+	folder   string
+	names    map[int64]string
+	manifest Manifest
+	position []byte
+	files    []snapshotFile
+
+	file *os.File
+	sum  hash.Hash
+	size int64
+}
+
+func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication, articles string) (err error) {
+	if err := os.MkdirAll(w.folder, 0o770); err != nil {
+		return err
+	}
+	rows, err := source.c.QueryContext(ctx, "EXEC sp_MSget_snapshot @publication = @p1, @articles = @p2", publication, articles)
+	if err != nil {
+		return source.explain(err)
+	}
+	defer rows.Close()
+	defer func() {
+		if w.file != nil {
+			w.file.Close()
+		}
+	}()
+	for rows.Next() {
+		var part, article int64
+		var data []byte
+		if err := rows.Scan(&part, &article, &data); err != nil {
+			return source.explain(err)
+		}
+		if err := w.take(int(part), article, data); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return source.explain(err)
+	}
+	if w.position == nil {
+		return fmt.Errorf("the Publisher gave no position")
+	}
+	if err := w.close(); err != nil {
+		return err
+	}
+	w.manifest.Position = hex.EncodeToString(w.position)
+	text, err := json.MarshalIndent(w.manifest, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(w.folder, "manifest.json"), text, 0o660)
+}
+
+func (w *snapshotWriter) take(part int, article int64, data []byte) error {
+	if part == partPosition {
+		w.position = append([]byte{}, data...)
+		return nil
+	}
+	kind, suffix := commandScript, ".sch"
+	switch part {
+	case partData:
+		kind, suffix = commandData, ".bcp"
+	case partIndexes:
+		kind, suffix = commandIndexes, ".idx"
+	}
+	name := fmt.Sprintf("%s_%d%s", folderName(w.names[article]), article, suffix)
+	if len(w.files) == 0 || w.files[len(w.files)-1].name != name {
+		if err := w.open(snapshotFile{article: article, kind: kind, name: name}); err != nil {
+			return err
+		}
+	}
+	w.sum.Write(data)
+	w.size += int64(len(data))
+	_, err := w.file.Write(data)
+	return err
+}
+
+func (w *snapshotWriter) open(f snapshotFile) error {
+	if err := w.close(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(w.folder, f.name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o660)
+	if err != nil {
+		return err
+	}
+	w.file, w.sum, w.size = file, sha256.New(), 0
+	w.files = append(w.files, f)
+	return nil
+}
+
+func (w *snapshotWriter) close() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.file.Sync()
+	if e := w.file.Close(); err == nil {
+		err = e
+	}
+	w.file = nil
+	w.manifest.Files = append(w.manifest.Files, ManifestFile{Name: w.files[len(w.files)-1].name, Bytes: w.size, SHA256: hex.EncodeToString(w.sum.Sum(nil))})
+	return err
+}

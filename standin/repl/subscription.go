@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// States of subscriptions (syssubscriptions.status, MSsubscriptions.status).
+const (
+	inactive   = 0
+	subscribed = 1
+	activated  = 2
+)
+
+// Kinds of subscriptions (subscription_type).
+const (
+	pushType = 0
+	pullType = 1
+)
+
+// Kinds of synchronization (sync_type).
+const (
+	syncAutomatic = 1
+	syncNone      = 2
+)
+
+func (e *Extension) installSubscriptions(r *engine.Registry) {
+	e.procedure(r, "sp_addsubscription", owners, nil, e.addSubscription)
+	e.procedure(r, "sp_dropsubscription", owners, nil, e.dropSubscription)
+	e.procedure(r, "sp_helpsubscription", owners, nil, e.helpSubscription)
+	e.procedure(r, "sp_refreshsubscriptions", owners, nil, e.refreshSubscriptions)
+	e.procedure(r, "sp_reinitsubscription", owners, nil, e.reinitSubscription)
+	e.procedure(r, "sp_addpushsubscription_agent", owners, nil, e.addPushSubscriptionAgent)
+	e.procedure(r, "sp_addlogreader_agent", owners, nil, e.addLogReaderAgent)
+	e.procedure(r, "sp_changelogreader_agent", owners, nil, e.changeLogReaderAgent)
+	e.procedure(r, "sp_helplogreader_agent", owners, nil, e.helpLogReaderAgent)
+	e.procedure(r, "sp_addpublication_snapshot", owners, nil, e.addPublicationSnapshot)
+	e.procedure(r, "sp_helppublication_snapshot", owners, nil, e.helpPublicationSnapshot)
+	e.procedure(r, "sp_startpublication_snapshot", owners, nil, e.startPublicationSnapshot)
+	e.installMetadata(r)
+}
+
+func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	subscriber, database := call.String("@subscriber"), call.String("@destination_db")
+	if subscriber == "" {
+		return sqlerr.New(14043, 1, "@subscriber", "sp_addsubscription")
+	}
+	if database == "" {
+		database = p.db.Name()
+	}
+	kind, sync, err := e.subscriptionKind(call, pub)
+	if err != nil {
+		return err
+	}
+	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
+		return sqlerr.New(21690, 1)
+	}
+	list, err := e.subscribedArticles(ctx, s, p, pub, call.String("@article"))
+	if err != nil {
+		return err
+	}
+	if err := e.ensureServer(ctx, s, subscriber, "sub"); err != nil {
+		return err
+	}
+	for _, a := range list {
+		r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", a.id, subscriber, database)
+		if err != nil {
+			return err
+		}
+		if r.Len() > 0 {
+			return sqlerr.New(14058, 1)
+		}
+	}
+	for _, a := range list {
+		if err := e.subscribeArticle(ctx, s, p, pub, a, subscriber, database, kind, sync); err != nil {
+			return err
+		}
+	}
+	return e.refreshImages(ctx, s, p.db)
+}
+
+// subscriptionKind checks what sp_addsubscription asks for.
+func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (kind, sync int, err error) {
+	kind = pushType
+	if strings.EqualFold(call.String("@subscription_type"), "pull") {
+		kind = pullType
+	}
+	if kind == pushType && !pub.allowPush || kind == pullType && !pub.allowPull {
+		return 0, 0, sqlerr.New(20034, 1, pub.name, call.String("@subscription_type"))
+	}
+	if !pub.active {
+		return 0, 0, sqlerr.New(21000, 1)
+	}
+	switch t := strings.ToLower(call.String("@sync_type")); t {
+	case "automatic":
+		sync = syncAutomatic
+	case "replication support only":
+		sync = syncNone
+	default:
+		return 0, 0, sqlerr.New(21023, 1, "@sync_type = N'"+t+"'")
+	}
+	if mode := call.String("@update_mode"); mode != "" && !strings.EqualFold(mode, "read only") {
+		return 0, 0, sqlerr.New(21023, 1, "@update_mode = N'"+mode+"'")
+	}
+	if call.Int("@subscriber_type") != 0 {
+		return 0, 0, sqlerr.New(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
+	}
+	if n := call.Int("@subscriptionstreams"); n > 1 {
+		return 0, 0, sqlerr.New(21023, 1, fmt.Sprintf("@subscriptionstreams = %d", n))
+	}
+	return kind, sync, nil
+}
+
+func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p publisher, pub publication, name string) ([]*article, error) {
+	if name == "" || strings.EqualFold(name, "all") {
+		list, err := e.articles(ctx, s, p.db, "a.pubid = @p1", pub.id)
+		if err == nil && len(list) == 0 {
+			err = sqlerr.New(14124, 1)
+		}
+		return list, err
+	}
+	if pub.immediateSync {
+		return nil, sqlerr.New(14122, 1)
+	}
+	a, err := e.findArticle(ctx, s, p.db, pub, name)
+	if err != nil {
+		return nil, err
+	}
+	return []*article{a}, nil
+}
+
+// subscribeArticle adds one article's subscription at the distributor and then at the publisher. From here on the log
+// reader delivers the article's changes.
+func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, subscriber, database string, kind, sync int) error {
+	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.id); err != nil {
+		return err
+	}
+	if err := e.refreshImages(ctx, s, p.db); err != nil {
+		return err
+	}
+	position := p.db.Storage().AppliedEnd()
+	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?`, p.server, p.db.Name(), pub.name, a.id, subscriber, database, kind, sync, position[:])
+	if err != nil {
+		return err
+	}
+	return s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
+		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
+		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, 0, 0, @p8, @p2)`,
+		a.id, subscriber, database, r.Int(0, "status"), sync, s.OriginalLogin().Name, kind, sync-1)
+}
+
+func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	name, subscriber, database := call.String("@publication"), call.String("@subscriber"), call.String("@destination_db")
+	pub, err := findPublication(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	if database == "" {
+		database = "all"
+	}
+	article := call.String("@article")
+	if article == "" {
+		article = "all"
+	}
+	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND (@p2 = N'all' OR a.name = @p2) AND (@p3 = N'all' OR s.srvname = @p3) AND (@p4 = N'all' OR s.dest_db = @p4)`, pub.id, article, subscriber, database)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(14050, 1)
+	}
+	for i := range r.Len() {
+		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
+			p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
+			return err
+		}
+		if err := s.Exec(ctx, "DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
+			return err
+		}
+	}
+	if !pub.immediateSync {
+		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)", pub.id); err != nil {
+			return err
+		}
+	}
+	return e.refreshImages(ctx, s, p.db)
+}
+
+// refreshSubscriptions subscribes those who have the publication to articles that were added later.
+func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
+	if err != nil {
+		return err
+	}
+	for i := range r.Len() {
+		missing, err := e.articles(ctx, s, p.db, "a.pubid = @p1 AND a.artid NOT IN (SELECT x.artid FROM dbo.syssubscriptions AS x WHERE x.srvname = @p2 AND x.dest_db = @p3)",
+			pub.id, r.String(i, "srvname"), r.String(i, "dest_db"))
+		if err != nil {
+			return err
+		}
+		for _, a := range missing {
+			if err := e.subscribeArticle(ctx, s, p, pub, a, r.String(i, "srvname"), r.String(i, "dest_db"), int(r.Int(i, "subscription_type")), int(r.Int(i, "sync_type"))); err != nil {
+				return err
+			}
+		}
+	}
+	return e.refreshImages(ctx, s, p.db)
+}
+
+func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return err
+	}
+	pub, err := findPublication(ctx, s, call.String("@publication"))
+	if err != nil {
+		return err
+	}
+	if a := call.String("@article"); a != "" && !strings.EqualFold(a, "all") {
+		return sqlerr.New(21023, 1, "@article = N'"+a+"' (only all articles together)")
+	}
+	subscriber, database := call.String("@subscriber"), call.String("@destination_db")
+	if database == "" {
+		database = "all"
+	}
+	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND (@p2 = N'all' OR s.srvname = @p2) AND (@p3 = N'all' OR s.dest_db = @p3)`, pub.id, subscriber, database)
+	if err != nil {
+		return err
+	}
+	if r.Len() == 0 {
+		return sqlerr.New(14050, 1)
+	}
+	for i := range r.Len() {
+		if r.Int(i, "sync_type") != syncAutomatic {
+			return sqlerr.New(21070, 1)
+		}
+	}
+	for i := range r.Len() {
+		done, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSreinit_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?, @invalidate = ?",
+			p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), call.Int("@invalidate_snapshot"))
+		if err != nil {
+			return err
+		}
+		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = @p4 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), done.Int(0, "status")); err != nil {
+			return err
+		}
+	}
+	if call.Bool("@invalidate_snapshot") {
+		return s.Exec(ctx, "UPDATE dbo.syspublications SET immediate_sync_ready = 0 WHERE pubid = @p1", pub.id)
+	}
+	return nil
+}
+
+func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall) error {
+	pattern := func(parameter string) string {
+		if v := call.String(parameter); v != "" && !strings.EqualFold(v, "all") {
+			return v
+		}
+		return "%"
+	}
+	args := []any{pattern("@publication"), pattern("@article"), pattern("@subscriber"), pattern("@destination_db")}
+	from := ` FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+		WHERE p.name LIKE @p1 AND a.name LIKE @p2 AND s.srvname LIKE @p3 AND s.dest_db LIKE @p4`
+	r, err := call.Session.Query(ctx, "SELECT COUNT(*) AS n"+from, args...)
+	if err != nil {
+		return err
+	}
+	call.SetOutput("@found", min(r.Int(0, "n"), 1))
+	return call.Exec(ctx, `SELECT s.srvname AS subscriber, p.name AS publication, a.name AS article, s.dest_db AS [destination database], s.status AS [subscription status],
+		s.sync_type AS [synchronization type], s.subscription_type AS [subscription type], CAST(1 AS bit) AS [full subscription], CAST(NULL AS nvarchar(255)) AS [subscription name],
+		CAST(s.update_mode AS int) AS [update mode], s.distribution_jobid AS [distribution job id], s.loopback_detection, CAST(0 AS bit) AS offload_enabled,
+		CAST(NULL AS sysname) AS offload_server, CAST(NULL AS sysname) AS dts_package_name, 0 AS dts_package_location, CAST(NULL AS smallint) AS subscriber_security_mode,
+		CAST(NULL AS sysname) AS subscriber_login, CAST(NULL AS sysname) AS subscriber_password, CAST(NULL AS sysname) AS job_login, CAST(NULL AS sysname) AS job_password,
+		CAST(NULL AS nvarchar(100)) AS distrib_agent_name, CAST(0 AS tinyint) AS subscriber_type, CAST(NULL AS sysname) AS subscriber_provider,
+		CAST(NULL AS nvarchar(4000)) AS subscriber_datasource, CAST(NULL AS nvarchar(4000)) AS subscriber_providerstring,
+		CAST(NULL AS nvarchar(4000)) AS subscriber_location, CAST(NULL AS sysname) AS subscriber_catalog`+from, args...)
+}

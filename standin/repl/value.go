@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// A value in commands and in snapshot files is one byte of kind and its content; numbers are little endian, text is
+// UTF-8 with a length before it. Types that T-SQL converts from text without loss (decimals, dates, GUIDs) are text.
+const (
+	valueNull       = 0
+	valueNullBinary = 1
+	valueFalse      = 2
+	valueTrue       = 3
+	valueInt        = 4
+	valueFloat      = 5
+	valueText       = 6
+	valueBinary     = 7
+)
+
+// appendValue appends a stored value (nil, int64, float64, string, []byte) of a column of type t.
+func appendValue(buf []byte, t sqltype.Type, stored any) ([]byte, error) {
+	v, err := sqltype.Decode(t, stored)
+	if err != nil {
+		return nil, err
+	}
+	switch x := v.(type) {
+	case nil:
+		if t.Kind.IsBinary() {
+			return append(buf, valueNullBinary), nil
+		}
+		return append(buf, valueNull), nil
+	case bool:
+		if x {
+			return append(buf, valueTrue), nil
+		}
+		return append(buf, valueFalse), nil
+	case int64:
+		return binary.LittleEndian.AppendUint64(append(buf, valueInt), uint64(x)), nil
+	case float64:
+		return binary.LittleEndian.AppendUint64(append(buf, valueFloat), math.Float64bits(x)), nil
+	case []byte:
+		return append(binary.AppendUvarint(append(buf, valueBinary), uint64(len(x))), x...), nil
+	case string:
+		return appendText(buf, x), nil
+	case decimal.Decimal:
+		return appendText(buf, x.String()), nil
+	case uuid.UUID:
+		return appendText(buf, x.String()), nil
+	case time.Time:
+		return appendText(buf, timeText(t, x)), nil
+	}
+	return nil, fmt.Errorf("a Go %T cannot be replicated", v)
+}
+
+func appendText(buf []byte, s string) []byte {
+	return append(binary.AppendUvarint(append(buf, valueText), uint64(len(s))), s...)
+}
+
+// timeText is a date or time as T-SQL reads it without loss, whatever the language of the session.
+func timeText(t sqltype.Type, v time.Time) string {
+	fraction := func(digits uint8) string {
+		if digits == 0 {
+			return ""
+		}
+		return "." + strings.Repeat("0", int(digits))
+	}
+	switch t.Kind {
+	case sqltype.Date:
+		return v.Format("2006-01-02")
+	case sqltype.Time:
+		return v.Format("15:04:05" + fraction(t.Scale))
+	case sqltype.SmallDateTime:
+		return v.Format("2006-01-02T15:04:05")
+	case sqltype.DateTime:
+		return v.Format("2006-01-02T15:04:05.000")
+	case sqltype.DateTimeOffset:
+		return v.Format("2006-01-02T15:04:05" + fraction(t.Scale) + "-07:00")
+	}
+	return v.Format("2006-01-02T15:04:05" + fraction(t.Scale))
+}
+
+var errShort = errors.New("the data end in the middle of a value")
+
+// readValue reads a value as a parameter for the driver: nil, []byte(nil), bool, int64, float64, string or []byte.
+func readValue(buf []byte) (v any, rest []byte, err error) {
+	if len(buf) == 0 {
+		return nil, nil, errShort
+	}
+	kind, buf := buf[0], buf[1:]
+	switch kind {
+	case valueNull:
+		return nil, buf, nil
+	case valueNullBinary:
+		return []byte(nil), buf, nil
+	case valueFalse, valueTrue:
+		return kind == valueTrue, buf, nil
+	case valueInt, valueFloat:
+		if len(buf) < 8 {
+			return nil, nil, errShort
+		}
+		n := binary.LittleEndian.Uint64(buf)
+		if kind == valueInt {
+			return int64(n), buf[8:], nil
+		}
+		return math.Float64frombits(n), buf[8:], nil
+	case valueText, valueBinary:
+		n, w := binary.Uvarint(buf)
+		if w <= 0 || uint64(len(buf)-w) < n {
+			return nil, nil, errShort
+		}
+		content := buf[w : w+int(n)]
+		if kind == valueText {
+			return string(content), buf[w+int(n):], nil
+		}
+		return append([]byte{}, content...), buf[w+int(n):], nil
+	}
+	return nil, nil, fmt.Errorf("%d is no kind of value", kind)
+}
+
+// literalOf shows a value in T-SQL.
+func literalOf(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "NULL"
+	case []byte:
+		if x == nil {
+			return "NULL"
+		}
+		return "0x" + strings.ToUpper(hex.EncodeToString(x))
+	case bool:
+		if x {
+			return "1"
+		}
+		return "0"
+	case int64:
+		return strconv.FormatInt(x, 10)
+	case float64:
+		return strconv.FormatFloat(x, 'e', -1, 64)
+	}
+	return lit(v)
+}
