@@ -20,6 +20,7 @@ var commands = []func() *cobra.Command{
 	newSiteCommand,
 	newStatusCommand,
 	newGraphCommand,
+	newPlanCommand,
 }
 
 func main() {

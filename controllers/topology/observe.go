@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -52,4 +53,10 @@ func (r *Reconciler) list(ctx context.Context, list client.ObjectList, namespace
 		return fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
 	}
 	return nil
+}
+
+// Observe reads what a Topology is compared with, for `kubectl geosql plan`.
+func Observe(ctx context.Context, hub client.Client, namespace string) (Observed, error) {
+	r := &Reconciler{hub: hub}
+	return r.observe(ctx, &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
 }

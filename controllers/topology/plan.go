@@ -216,3 +216,9 @@ func planDelete(t *v1alpha1.Topology, o Observed) Plan {
 	return Plan{Steps: steps, Members: leaving, Done: len(leaving) == 0,
 		Outcome: conditions.InProgress(conditions.ReasonDeleting, "waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete")}
 }
+
+// Preview is what would be done with the Topology's objects: what `kubectl geosql plan` prints. It does nothing.
+func Preview(t *v1alpha1.Topology, o Observed) (Plan, error) {
+	d := Desire(t)
+	return plan(d, o), d.Err
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/sqlserver"
+	"geosql.dev/operator/controllers/topology"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/overview"
+)
+
+type planFlags struct {
+	hubFlags
+	files      []string
+	offline    bool
+	agentImage string
+}
+
+func newPlanCommand() *cobra.Command {
+	f := &planFlags{}
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Print what applying Topologies would do, T-SQL included, and change nothing",
+		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed, why, and
+for new servers and groups every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
+asked to check the manifest without keeping it. With --offline no cluster is asked: everything is new.
+The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
+placeholders. What changes in an object that exists, and what replication needs, depends on what the engines answer:
+the controllers plan that when they have asked, and only the fields that differ are shown here.`,
+		Example: `  kubectl geosql plan -f examples/msdn.yaml
+  kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(f.files) == 0 {
+				return fmt.Errorf("say with -f which manifests to plan")
+			}
+			snapshot, err := decodeFiles(cmd, f.files)
+			if err != nil {
+				return err
+			}
+			if len(snapshot.Topologies) == 0 {
+				return fmt.Errorf("there is no Topology in %s", strings.Join(f.files, ", "))
+			}
+			return f.run(cmd, snapshot)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with manifests, - for standard input; repeatable")
+	cmd.Flags().BoolVar(&f.offline, "offline", false, "ask no cluster: plan against an empty world")
+	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator", "image of the operator, for the sidecar in the printed steps")
+	return cmd
+}
+
+func (f *planFlags) run(cmd *cobra.Command, snapshot *overview.Snapshot) error {
+	var hub client.Client
+	namespace := "default"
+	if !f.offline {
+		var err error
+		if hub, namespace, err = f.open(); err != nil {
+			return fmt.Errorf("%w; or say --offline", err)
+		}
+	} else if f.namespace != "" {
+		namespace = f.namespace
+	}
+	for i := range snapshot.Topologies {
+		t := &snapshot.Topologies[i]
+		if t.Namespace == "" {
+			t.Namespace = namespace
+		}
+		p := planner{out: cmd.OutOrStdout(), topology: t, sites: snapshot.Sites, agentImage: f.agentImage, now: time.Now()}
+		if err := p.observe(cmd.Context(), hub); err != nil {
+			return err
+		}
+		if err := p.print(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planner prints the plan of one Topology.
+type planner struct {
+	out        io.Writer
+	topology   *v1alpha1.Topology
+	sites      []v1alpha1.Site
+	agentImage string
+	now        time.Time
+	observed   topology.Observed
+	objects    *expansion.Objects
+}
+
+// observe reads the hub, unless there is none, and lets it check the manifest.
+func (p *planner) observe(ctx context.Context, hub client.Client) error {
+	if hub == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var err error
+	if p.observed, err = topology.Observe(ctx, hub, p.topology.Namespace); err != nil {
+		return err
+	}
+	var sites v1alpha1.SiteList
+	if err := hub.List(ctx, &sites); err != nil {
+		return fmt.Errorf("list Sites in the hub: %w", err)
+	}
+	for _, s := range sites.Items {
+		if !slices.ContainsFunc(p.sites, func(x v1alpha1.Site) bool { return x.Name == s.Name }) {
+			p.sites = append(p.sites, s)
+		}
+	}
+	return check(ctx, hub, p.topology)
+}
+
+// check asks the API server, webhooks included, whether it would take the manifest. Nothing is kept.
+func check(ctx context.Context, hub client.Client, t *v1alpha1.Topology) error {
+	var existing v1alpha1.Topology
+	err := hub.Get(ctx, client.ObjectKeyFromObject(t), &existing)
+	trial := t.DeepCopy()
+	switch {
+	case apierrors.IsNotFound(err):
+		err = hub.Create(ctx, trial, client.DryRunAll)
+	case err == nil:
+		t.UID = existing.UID
+		trial.ResourceVersion = existing.ResourceVersion
+		err = hub.Update(ctx, trial, client.DryRunAll)
+	}
+	if err != nil {
+		return fmt.Errorf("the hub does not take Topology %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	return nil
+}
+
+func (p *planner) print() error {
+	plan, err := topology.Preview(p.topology, p.observed)
+	if err != nil {
+		return err
+	}
+	if p.objects, err = expansion.Expand(p.topology); err != nil {
+		return err
+	}
+	count := map[topology.Verb]int{}
+	for _, s := range plan.Steps {
+		count[s.Verb]++
+	}
+	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n", p.topology.Namespace, p.topology.Name,
+		count[topology.Create], count[topology.Change], count[topology.Adopt], count[topology.Remove], plan.Declared)
+	for _, m := range plan.Members {
+		if m.Reason == "MemberConflict" {
+			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
+		}
+	}
+	for _, s := range plan.Steps {
+		mark := map[topology.Verb]string{topology.Create: "+", topology.Change: "~", topology.Adopt: "~", topology.Remove: "-"}[s.Verb]
+		fmt.Fprintf(p.out, "\n%s %s %s: %s\n", mark, s.Verb, s.Key, s.Reason)
+		if s.Verb == topology.Create {
+			p.steps(s)
+		}
+	}
+	return nil
+}
+
+// steps prints what the object's own controller would do until it serves.
+func (p *planner) steps(s topology.Step) {
+	var lines []string
+	switch object := s.Object.(type) {
+	case *v1alpha1.SQLServer:
+		d := sqlserver.Desire(object, p.site(object.Spec.Site), p.agentImage, p.surroundings())
+		steps, _ := sqlserver.Preview(d, sqlserver.Observed{Now: p.now})
+		for _, x := range steps {
+			lines = append(lines, x.Describe())
+		}
+	case *v1alpha1.AvailabilityGroup:
+		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Timings: election.DefaultTimings()}
+		for _, x := range availabilitygroup.Preview(d, p.now) {
+			lines = append(lines, x.Describe())
+		}
+	case *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription:
+		fmt.Fprintln(p.out, "    its steps are planned when its engines have answered; its conditions then say which is next")
+	}
+	for i, line := range lines {
+		fmt.Fprintf(p.out, "  %3d. %s\n", i+1, strings.ReplaceAll(line, "\n", "\n       "))
+	}
+}
+
+func (p *planner) site(name v1alpha1.SiteName) v1alpha1.Site {
+	for _, s := range p.sites {
+		if s.Name == string(name) {
+			return s
+		}
+	}
+	return v1alpha1.Site{}
+}
+
+// places are the sites of all servers, those that the Topology declares and others.
+func (p *planner) places() map[v1alpha1.ServerName]v1alpha1.SiteName {
+	places := map[v1alpha1.ServerName]v1alpha1.SiteName{}
+	for _, object := range p.observed.Objects {
+		if s, ok := object.(*v1alpha1.SQLServer); ok {
+			places[v1alpha1.ServerName(s.Name)] = s.Spec.Site
+		}
+	}
+	for _, s := range p.objects.Servers {
+		places[v1alpha1.ServerName(s.Name)] = s.Spec.Site
+	}
+	return places
+}
+
+func (p *planner) surroundings() sqlserver.Surroundings {
+	var around sqlserver.Surroundings
+	for _, x := range p.objects.Groups {
+		around.Groups = append(around.Groups, *x)
+	}
+	for _, x := range p.objects.Distributors {
+		around.Distributors = append(around.Distributors, *x)
+	}
+	for _, x := range p.objects.Publications {
+		around.Publications = append(around.Publications, *x)
+	}
+	for _, x := range p.objects.Subscriptions {
+		around.Subscriptions = append(around.Subscriptions, *x)
+	}
+	return around
+}

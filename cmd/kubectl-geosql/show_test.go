@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/overview"
+)
+
+// run runs a command as a person would and returns what it prints.
+func run(t *testing.T, command *cobra.Command, input string, arguments ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SetIn(strings.NewReader(input))
+	command.SilenceUsage, command.SilenceErrors = true, true
+	command.SetArgs(arguments)
+	err := command.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+const examples = "../../examples/"
+
+func TestPlanOffline(t *testing.T) {
+	g := NewWithT(t)
+	text, err := run(t, newPlanCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, 0 to change, 0 to adopt, 0 to remove, of 9 objects\n"))
+	for _, want := range []string{
+		"+ create SQLServer dubsub: it is declared and does not exist",
+		"CREATE LOGIN [geosql_operator] WITH PASSWORD = N'***'",
+		"CREATE AVAILABILITY GROUP [content]",
+		"ADD LISTENER N'content'",
+		"+ create Subscription dublin",
+	} {
+		g.Expect(text).To(ContainSubstring(want))
+	}
+}
+
+func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
+	for _, c := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"--offline"}, "say with -f"},
+		{[]string{"--offline", "-f", examples + "sites.yaml"}, "there is no Topology in"},
+		{[]string{"--offline", "-f", "absent.yaml"}, "absent.yaml"},
+	} {
+		_, err := run(t, newPlanCommand(), "", c.arguments...)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
+	}
+}
+
+// world is a hub in which the example has been applied and expanded.
+func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *expansion.Objects) {
+	t.Helper()
+	text, err := run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(text).To(HavePrefix("flowchart"))
+	snapshot, err := decodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	topology := &snapshot.Topologies[0]
+	objects, err := expansion.Expand(topology)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects.All(), topology)...).Build(), topology, objects
+}
+
+// A plan against a hub shows what differs and leaves the hub as it is.
+func TestPlanAgainstAHub(t *testing.T) {
+	g := NewWithT(t)
+	hub, topology, _ := world(t)
+	manifest := topology.DeepCopy()
+	manifest.Spec.ServerDefaults.Image = "mssql:next"
+	manifest.Spec.Subscriptions = nil
+	manifest.Spec.Servers = append(manifest.Spec.Servers, v1alpha1.TopologyServer{Name: "another", SQLServerSpec: v1alpha1.SQLServerSpec{Site: "dublin"}})
+	var out bytes.Buffer
+	p := planner{out: &out, topology: manifest, agentImage: "geosql", now: time.Now()}
+	g.Expect(p.observe(t.Context(), hub)).To(Succeed())
+	g.Expect(p.print()).To(Succeed())
+	text := out.String()
+	g.Expect(text).To(HavePrefix("Topology web/msdn: 1 to create, "))
+	g.Expect(text).To(And(ContainSubstring("~ change SQLServer tukpub: spec.image differs from the manifest"),
+		ContainSubstring("+ create SQLServer another"), ContainSubstring("- remove Subscription dublin")))
+	var now v1alpha1.Topology
+	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(topology), &now)).To(Succeed())
+	g.Expect(now.Spec.Subscriptions).To(HaveLen(1))
+	g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "another"}, &v1alpha1.SQLServer{})).NotTo(Succeed())
+}
+
+// What the hub would refuse is said, not planned.
+func TestPlanOfAManifestThatIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	hub, topology, _ := world(t)
+	refusing := interceptor.NewClient(hub, interceptor.Funcs{Update: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.UpdateOption) error {
+		g.Expect(options).To(ContainElement(client.DryRunAll))
+		return apierrors.NewBadRequest("spec.servers[0].site is immutable")
+	}})
+	p := planner{out: &bytes.Buffer{}, topology: topology.DeepCopy(), now: time.Now()}
+	g.Expect(p.observe(t.Context(), refusing)).To(MatchError(ContainSubstring("the hub does not take Topology web/msdn: spec.servers[0].site is immutable")))
+}
+
+func TestStatusCommand(t *testing.T) {
+	g := NewWithT(t)
+	hub, _, _ := world(t)
+	f := &statusFlags{output: "text"}
+	command := newStatusCommand()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetContext(t.Context())
+	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web", Topology: "msdn"})).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("tukpub-0  tukwila  Unknown  NotObserved"))
+
+	out.Reset()
+	f.output = "json"
+	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
+	g.Expect(out.String()).To(MatchJSON(out.String()))
+	g.Expect(out.String()).To(ContainSubstring(`"availabilityGroups"`))
+
+	out.Reset()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	command.SetContext(ctx)
+	f.watch, f.every, f.output = true, 10*time.Millisecond, "text"
+	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
+	g.Expect(strings.Count(out.String(), "\x1b[H")).To(BeNumerically(">", 1))
+
+	_, err := run(t, newStatusCommand(), "", "-o", "yaml")
+	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
+}
+
+func TestGraphCommand(t *testing.T) {
+	g := NewWithT(t)
+	text, err := run(t, newGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
+	_, err = run(t, newGraphCommand(), "", "msdn", "-f", "x")
+	g.Expect(err).To(MatchError(ContainSubstring("not both")))
+	_, err = run(t, newGraphCommand(), "", "-o", "svg", "-f", "x")
+	g.Expect(err).To(MatchError(ContainSubstring("mermaid and dot are")))
+}
