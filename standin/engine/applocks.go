@@ -145,7 +145,7 @@ func (s *Session) releaseSessionLocks()     { s.inst.applocks.releaseOwned(s, fa
 func releaseAppLock(ctx context.Context, c *ProcCall) error {
 	if !c.Session.inst.applocks.release(c.Session, lockKey(c.Session, c.String("@Resource")), false) {
 		c.SetStatus(-999)
-		return sqlerr.New(1223, 1, c.String("@Resource"))
+		return sqlerr.New(1223, 1, c.String("@DbPrincipal"), c.String("@Resource"))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (s *Session) device(list []syntax.BackupDevice) (string, error) {
 		return "", err
 	}
 	if path == "" {
-		return "", sqlerr.New(3044, 1, path)
+		return "", sqlerr.New(3044, 1)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.inst.config.BackupDir, path)

@@ -21,14 +21,14 @@ import (
 
 // server is an engine behind the protocol.
 type server struct {
-	t      *testing.T
+	t      testing.TB
 	config engine.Config
 	inst   *engine.Instance
 	tds    *tds.Server
 	addr   string
 }
 
-func newServer(t *testing.T, change ...func(*engine.Config)) *server {
+func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 	t.Helper()
 	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass"}}
 	for _, f := range change {
@@ -81,7 +81,7 @@ func (s *server) open(database string) *sql.DB {
 // conn is one connection with short ways to say things.
 type conn struct {
 	*sql.Conn
-	t  *testing.T
+	t  testing.TB
 	db *sql.DB
 }
 

@@ -118,7 +118,7 @@ func (b *binder) numericLiteral(s string) expr {
 	whole = strings.TrimLeft(whole, "0")
 	p := len(whole) + len(frac)
 	if p > 38 {
-		b.fail(1007, s)
+		b.fail(1007, "number", s)
 	}
 	return literal(sqltype.DecimalOf(uint8(max(p, 1)), uint8(len(frac))), d)
 }

@@ -129,7 +129,7 @@ func zoneOf(s string) (*time.Location, *sqlerr.Error) {
 		_, offset := t.Zone()
 		return time.FixedZone("", offset), nil
 	}
-	return nil, sqlerr.New(9812, 0, s)
+	return nil, sqlerr.New(9812, 0, "switchoffset")
 }
 
 var day1900 = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)

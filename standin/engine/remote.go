@@ -49,7 +49,7 @@ func (b *binder) remoteQuery(sc *scope, server, text, alias string) string {
 	b.volatile = true
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	if result == nil || len(result.Columns) == 0 {
-		b.fail(7357, text, server)
+		b.fail(7357, text, "MSOLEDBSQL", server)
 	}
 	columns := make([]string, len(result.Columns))
 	for i, c := range result.Columns {
