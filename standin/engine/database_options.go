@@ -128,7 +128,6 @@ func (s *Session) terminate(ctx context.Context, db *Database, a syntax.DBSet) e
 		return sqlerr.New(5070, 2, db.Name())
 	}
 	for _, other := range s.inst.users(db, s) {
-		other.Broken(sqlerr.New(596, 1))
 		other.interrupt()
 		if s.inst.config.KillSession != nil {
 			s.inst.config.KillSession(other.spid)

@@ -350,7 +350,6 @@ func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error 
 		if other.internal {
 			return sqlerr.New(6107, 1)
 		}
-		other.Broken(sqlerr.New(596, 1))
 		other.interrupt()
 		if s.inst.config.KillSession != nil {
 			s.inst.config.KillSession(other.spid)
