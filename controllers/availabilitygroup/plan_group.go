@@ -165,7 +165,7 @@ func planMembership(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// contains compares names of databases as the server's default collation does.
+// contains compares names of databases and servers as the server's default collation does.
 func contains(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
@@ -240,7 +240,7 @@ func grantSeeding(d Desired, o Observed, group *mssql.Group, p *Plan) {
 	for _, r := range d.Group.Spec.Replicas {
 		i, ok := o.Instances[r.Server]
 		if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
-			r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual {
+			r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual || contains(group.Seeding, host(r.Server)) {
 			continue
 		}
 		for _, name := range group.Databases {

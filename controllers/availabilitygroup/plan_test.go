@@ -348,6 +348,10 @@ func TestAFailedSeedingIsStartedAgain(t *testing.T) {
 	g.Expect(p.Steps).To(HaveLen(2))
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("GRANT CREATE ANY DATABASE"))
 	g.Expect(p.Steps[1].Describe()).To(And(ContainSubstring("SEEDING_MODE = AUTOMATIC"), ContainSubstring("the network")))
+	group.SeedingFailures, group.Seeding = nil, []string{"QUISEC-0"}
+	p = plan(e.d, o)
+	g.Expect(p.Steps).To(BeEmpty(), "a seeding under way is left alone")
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronizing))
 }
 
 func TestAGroupWithoutAFence(t *testing.T) {

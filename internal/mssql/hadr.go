@@ -134,6 +134,8 @@ type Group struct {
 	States    []GroupDatabaseState
 	// SeedingFailures by replica and database.
 	SeedingFailures []SeedingFailure
+	// Seeding are the servers to which a database is being seeded now.
+	Seeding []string
 }
 
 // GroupReplica is a replica as one instance knows it.
@@ -216,14 +218,7 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 			return err
 		}},
 		{tsql.GroupDatabaseStates(name), g.scanState},
-		{tsql.SeedingFailures(name), func(r Row) error {
-			var f SeedingFailure
-			var reason sql.NullString
-			err := r.Scan(&f.Server, &f.Database, &reason)
-			f.Reason = reason.String
-			g.SeedingFailures = append(g.SeedingFailures, f)
-			return err
-		}},
+		{tsql.Seedings(name), g.scanSeeding},
 	} {
 		if err := q.Query(ctx, read.statement, read.scan); err != nil {
 			return nil, fmt.Errorf("group %s: %w", name, err)
@@ -242,6 +237,20 @@ func (g *Group) scanReplica(r Row) error {
 	p.SessionTimeout = time.Duration(timeout) * time.Second
 	p.Seeding, p.Role, p.Connected, p.Health = seeding.String, role.String, connected.String, health.String
 	g.Replicas = append(g.Replicas, p)
+	return nil
+}
+
+func (g *Group) scanSeeding(r Row) error {
+	var f SeedingFailure
+	var state, reason sql.NullString
+	if err := r.Scan(&f.Server, &f.Database, &state, &reason); err != nil {
+		return err
+	}
+	if f.Reason = reason.String; state.String == "FAILED" {
+		g.SeedingFailures = append(g.SeedingFailures, f)
+	} else {
+		g.Seeding = append(g.Seeding, f.Server)
+	}
 	return nil
 }
 

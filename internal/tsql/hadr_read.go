@@ -104,16 +104,16 @@ LEFT JOIN sys.dm_hadr_database_replica_cluster_states AS f ON f.replica_id = s.r
 WHERE g.name = @group`).arg("group", group).done("read the database states of group " + group)
 }
 
-// SeedingFailures reads the newest automatic seeding of each replica and database of a group, where it failed.
-func SeedingFailures(group string) Statement {
+// Seedings reads the newest automatic seeding of each replica and database of a group, unless it is complete.
+func Seedings(group string) Statement {
 	return new(builder).
-		sql(`SELECT r.replica_server_name, c.database_name, a.failure_state_desc
+		sql(`SELECT r.replica_server_name, c.database_name, a.current_state, a.failure_state_desc
 FROM sys.dm_hadr_automatic_seeding AS a
 JOIN sys.availability_groups AS g ON g.group_id = a.ag_id
 JOIN sys.availability_replicas AS r ON r.replica_id = a.ag_remote_replica_id
 JOIN sys.availability_databases_cluster AS c ON c.group_database_id = a.ag_db_id
-WHERE g.name = @group AND a.current_state = N'FAILED' AND a.start_time = (
+WHERE g.name = @group AND a.current_state <> N'COMPLETED' AND a.start_time = (
     SELECT MAX(n.start_time) FROM sys.dm_hadr_automatic_seeding AS n
     WHERE n.ag_db_id = a.ag_db_id AND n.ag_remote_replica_id = a.ag_remote_replica_id)`).
-		arg("group", group).done("read failed seedings of group " + group)
+		arg("group", group).done("read the seedings of group " + group)
 }

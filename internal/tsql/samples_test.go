@@ -111,7 +111,7 @@ func init() {
 	add("GroupDatabases", tsql.GroupDatabases("content"))
 	add("GroupListeners", tsql.GroupListeners("content"))
 	add("GroupDatabaseStates", tsql.GroupDatabaseStates("content"))
-	add("SeedingFailures", tsql.SeedingFailures("content"))
+	add("Seedings", tsql.Seedings("content"))
 	add("HolderState", tsql.HolderState("content"))
 	add("SuspendedDatabases", tsql.SuspendedDatabases("content"))
 	add("Instance", tsql.Instance())

@@ -427,17 +427,20 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 	})
 	gt.killEngine("tukwila")
 	quincy := connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace))
-	local := open(t, quincy, gt.servers["quincy"], credentials.RoleSA, "master")
+	primary := open(t, tukwila, gt.servers["tukwila"], credentials.RoleSA, "master")
 	for _, site := range []string{"quincy", "tukwila"} {
 		bed.Wait(t, "the database is being seeded", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-			state, err := mssql.ReadMirroring(ctx, local)
-			database, there := state.Databases["Content"]
-			c, _ := gt.ready(ctx)
-			return there && database.State != "ONLINE" || c.Status == metav1.ConditionTrue, database.State + ", " + c.Message, err
+			state, err := mssql.ReadGroup(ctx, primary, gt.group.Name)
+			if err != nil || state == nil {
+				return false, "", err
+			}
+			c, err := gt.ready(ctx)
+			if c.Status == metav1.ConditionTrue {
+				t.Fatal("the seeding was over too soon")
+			}
+			return len(state.Seeding) > 0, c.Message, err
 		})
-		c, err := gt.ready(t.Context())
-		g.Expect(err).NotTo(HaveOccurred())
-		t.Logf("engine of %s killed while the group is %s: %s", site, c.Reason, c.Message)
+		t.Logf("engine of %s killed while the database is being seeded", site)
 		gt.killEngine(site)
 	}
 	t.Logf("synchronized %.1f s after the last kill", gt.wait("the group is synchronized", gt.group.Status.Term+1, 3*time.Minute).Seconds())

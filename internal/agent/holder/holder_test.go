@@ -156,7 +156,7 @@ func status(h *holder.Holder) func() holder.GroupStatus {
 	}
 }
 
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // From orders to votes at a real API server with the agent's own rights, through restarts of the engine and the agent.
 func TestHolderFollowsItsOrders(t *testing.T) {
