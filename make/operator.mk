@@ -3,7 +3,7 @@
 CONTROLLER_GEN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools/controller-gen
 
 .PHONY: generate
-generate: deepcopy manifests ## Write all generated files (deep copies, CRDs, kustomize bases).
+generate: deepcopy manifests reference ## Write all generated files (deep copies, CRDs, kustomize bases, reference).
 
 .PHONY: deepcopy
 deepcopy: ## Write the deep copies of the API types.
@@ -17,6 +17,12 @@ manifests: ## Write the CRDs and what is made of the chart.
 	@echo "generate: CRDs"
 	@$(CONTROLLER_GEN) crd:allowDangerousTypes=false paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@hack/manifests
+
+.PHONY: reference
+reference: ## Write docs/reference from the API types and the conditions.
+	@hack/tool crd-ref-docs
+	@echo "generate: reference of kinds and conditions"
+	@hack/reference
 
 .PHONY: envtest
 envtest: ## Run the tests that need an API server (a part of `make test`).
