@@ -65,6 +65,7 @@ placement_table() {
 
 # finish prints the last screen and ends.
 finish() {
+  topology_json >"$work/topology.json" || true
   step "conditions"
   conditions_table || true
   step "where each pod landed, and why"

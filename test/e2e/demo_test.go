@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// demoRows is what `make demo` writes.
+const demoRows = 10_000
+
+// The demonstration runs as a person runs it, and what it shows is so: everything declared is ready, rows that were
+// written in Tukwila are whole in every copy, and they crossed the WAN.
+func TestDemo(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	t.Cleanup(func() { removeTopology(t, b) })
+	results := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(testenv.Root(), "hack", "demo"))
+	// The operator is installed already; other tests use the namespace, and the objects have names of their own.
+	command.Env = append(os.Environ(), "DEMO_INSTALL=no", "DEMO_NAMESPACE="+namespace, "DEMO_RESULTS="+results)
+	out, err := command.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	screen := string(out)
+	g.Expect(screen).To(ContainSubstring("done: everything declared is ready and all copies are equal"))
+	g.Expect(screen).To(ContainSubstring("flowchart LR"))
+
+	var topology v1alpha1.Topology
+	read(t, results, "topology.json", &topology)
+	g.Expect(topology.Status.Summary).To(Equal("9 of 9 ready"))
+
+	copies := readCopies(t, results)
+	g.Expect(copies).To(HaveLen(3))
+	servers := map[string]bool{}
+	for _, c := range copies {
+		servers[c.Server] = true
+		g.Expect(c.Article).To(Equal(copies[0].Article))
+		g.Expect(c.Attachment).To(Equal(copies[0].Attachment))
+		g.Expect(c.Article.Damaged + c.Attachment.Damaged).To(BeZero())
+		g.Expect(c.Article.Rows).To(BeNumerically(">=", demoRows))
+		g.Expect(c.Attachment.Rows).To(BeNumerically(">=", 100))
+	}
+	g.Expect(servers).To(And(HaveKey("tukpub-0"), HaveKey("quisec-0"), HaveKey("dubsub-0")))
+
+	var arrived workload.Arrived
+	read(t, results, "arrived.json", &arrived)
+	g.Expect(arrived.Rows).To(Equal(demoRows))
+	// Light needs half of the 146 ms from Quincy to Dublin; what comes sooner did not cross the WAN.
+	g.Expect(arrived.Arrival.P50).To(BeNumerically(">=", 73))
+	g.Expect(arrived.Arrival.P99).To(BeNumerically("<", 60_000))
+}
+
+func read(t *testing.T, folder, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(json.Unmarshal(data, into)).To(Succeed(), "%s: %s", name, data)
+}
+
+// readCopies reads the lines of copies.json.
+func readCopies(t *testing.T, folder string) []workload.Copy {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, "copies.json"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var copies []workload.Copy
+	for line := range strings.Lines(string(data)) {
+		var c workload.Copy
+		NewWithT(t).Expect(json.Unmarshal([]byte(line), &c)).To(Succeed(), line)
+		copies = append(copies, c)
+	}
+	return copies
+}
+
+// removeTopology deletes the example and waits until all its objects are gone; volumes stay, as for anybody.
+func removeTopology(t *testing.T, b *bed.Bed) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	topology := &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "msdn"}}
+	if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, topology)); err != nil {
+		t.Errorf("delete Topology msdn: %v", err)
+		return
+	}
+	NewWithT(t).Eventually(func() error {
+		return client.IgnoreNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}))
+	}, 3*time.Minute, time.Second).Should(Succeed())
+	NewWithT(t).Eventually(func() bool {
+		return b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}) != nil
+	}, 3*time.Minute, time.Second).Should(BeTrue(), "Topology msdn goes")
+}
