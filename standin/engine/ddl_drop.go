@@ -280,7 +280,8 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 	})
 }
 
-// requireDDL asks for a database-wide permission such as CREATE TABLE.
+// requireDDL asks for a database-wide permission such as CREATE TABLE, and for ALTER on the schema that the object goes
+// into (docs/t-sql/statements/create-table-transact-sql.md, "Permissions").
 func (s *Session) requireDDL(ctx context.Context, name objectName, permission string) error {
 	db := s.db
 	if name.database != "" {
@@ -288,7 +289,10 @@ func (s *Session) requireDDL(ctx context.Context, name objectName, permission st
 			return sqlerr.New(2702, 2, name.database)
 		}
 	}
-	return s.require(ctx, Permission{Name: permission, Database: db, Schema: name.schema})
+	if err := s.require(ctx, Permission{Name: permission, Database: db}); err != nil || name.schema == "" {
+		return err
+	}
+	return s.require(ctx, Permission{Name: "ALTER", Database: db, Schema: name.schema})
 }
 
 // ObjectFunc is asked before a user object is changed: verb is ALTER, DROP, TRUNCATE or RENAME.

@@ -84,21 +84,44 @@ func (i *instance) as(user, password, database string) *client {
 	}
 	db.SetMaxOpenConns(1)
 	i.t.Cleanup(func() { db.Close() })
-	return &client{i.t, db}
+	return &client{t: i.t, db: db}
 }
 
 func (i *instance) sa() *client { return i.as("sa", saPassword, "") }
 
+// client has one connection out of its pool: the driver resets one that went back, which ends EXECUTE AS.
 type client struct {
-	t  *testing.T
-	db *sql.DB
+	t    *testing.T
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+// close ends the connection: a login that is connected cannot be dropped.
+func (c *client) close() {
+	if c.conn != nil {
+		c.conn.Close()
+	}
+	c.db.Close()
+}
+
+func (c *client) session() *sql.Conn {
+	c.t.Helper()
+	if c.conn == nil {
+		conn, err := c.db.Conn(context.Background())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.conn = conn
+		c.t.Cleanup(func() { conn.Close() })
+	}
+	return c.conn
 }
 
 // do runs batches that must succeed.
 func (c *client) do(batches ...string) {
 	c.t.Helper()
 	for _, b := range batches {
-		if _, err := c.db.Exec(b); err != nil {
+		if _, err := c.session().ExecContext(context.Background(), b); err != nil {
 			c.t.Fatalf("%s\n%v", b, err)
 		}
 	}
@@ -107,7 +130,7 @@ func (c *client) do(batches ...string) {
 // refused is the number of the error that a batch fails with, 0 when it doesn't.
 func (c *client) refused(batch string) int32 {
 	c.t.Helper()
-	_, err := c.db.Exec(batch)
+	_, err := c.session().ExecContext(context.Background(), batch)
 	return numberOf(err)
 }
 
@@ -134,7 +157,7 @@ func (c *client) value(query string) any {
 
 func (c *client) rows(query string) [][]any {
 	c.t.Helper()
-	rows, err := c.db.Query(query)
+	rows, err := c.session().QueryContext(context.Background(), query)
 	if err != nil {
 		c.t.Fatalf("%s\n%v", query, err)
 	}

@@ -20,7 +20,7 @@ func TestLoginsAuthenticate(t *testing.T) {
 	g.Expect(numberOf(i.as("nobody", "F1rst-Password", "").db.Ping())).To(BeEquivalentTo(18456))
 	g.Expect(numberOf(i.as("sa", "wrong", "").db.Ping())).To(BeEquivalentTo(18456))
 	g.Expect(sa.refused("DROP LOGIN [one]")).To(BeEquivalentTo(15434), "logged in")
-	one.db.Close()
+	one.close()
 
 	sa.do("ALTER LOGIN [one] DISABLE")
 	g.Expect(numberOf(i.as("one", "F1rst-Password", "").db.Ping())).To(BeEquivalentTo(18470))
@@ -107,7 +107,7 @@ func TestUsersAndRoles(t *testing.T) {
 	g.Expect(sa.refused("DROP LOGIN [nothing]")).To(BeEquivalentTo(15151))
 	g.Expect(db.rows("SELECT name FROM sys.database_principals WHERE type = 'R' AND is_fixed_role = 0 ORDER BY name")).
 		To(Equal([][]any{{"public"}, {"r"}}))
-	app.db.Close()
+	app.close()
 	db.do("DROP USER [u]", "DROP ROLE [r]")
 }
 
