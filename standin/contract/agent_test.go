@@ -56,5 +56,7 @@ func TestJobSchedulesAndStop(t *testing.T) {
 	g.Expect(failure(t, db, `EXEC sp_start_job @job_name = N'waits'`).Number).To(BeEquivalentTo(22022), "it runs already")
 	mustExec(t, db, `EXEC sp_update_job @job_name = N'waits', @enabled = 0`)
 	mustExec(t, db, `EXEC sp_stop_job @job_name = N'waits'`)
-	g.Eventually(func() any { return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 3`) }).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	g.Eventually(func() any {
+		return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 3`)
+	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
 }

@@ -57,6 +57,9 @@ func (d *delivery) run(ctx context.Context) error {
 	if err := d.skipErrors(); err != nil {
 		return err
 	}
+	if err := d.storedDistributorLogin(ctx); err != nil {
+		return err
+	}
 	if err := d.connectDistributor(ctx); err != nil {
 		return err
 	}
@@ -95,6 +98,34 @@ func (d *delivery) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// storedDistributorLogin uses the login that sp_addpullsubscription_agent stored at this subscriber, when the command
+// line does not say how to connect to the distributor.
+func (d *delivery) storedDistributorLogin(ctx context.Context) error {
+	db := d.e.inst.Database(d.args.str("-SubscriberDB"))
+	if d.args.given("-DistributorSecurityMode") || d.args.str("-SubscriptionType") != "1" || db == nil || !sameServer(d.args.str("-Subscriber"), d.e.serverName()) {
+		return nil
+	}
+	s, err := d.e.system(ctx, db.Name())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if ok, err := exists(ctx, s, "dbo.MSsubscription_properties"); err != nil || !ok {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT distributor_security_mode, distributor_login, distributor_password FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	if err != nil || r.Len() == 0 || r.Int(0, "distributor_security_mode") != 0 {
+		return err
+	}
+	password, err := d.e.key.unseal(r.String(0, "distributor_password"))
+	if err != nil {
+		return err
+	}
+	d.args.values["-distributorsecuritymode"], d.args.values["-distributorlogin"], d.args.values["-distributorpassword"] = "0", r.String(0, "distributor_login"), password
+	return nil
 }
 
 func (d *delivery) skipErrors() error {

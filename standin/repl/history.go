@@ -111,7 +111,7 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 		// A snapshot's commands lie at its own transaction, which subscriptions name as long as they may need it.
 		err = s.Exec(ctx, `BEGIN TRANSACTION;
 			DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND (entry_time < CAST(@p3 AS datetime) OR entry_time < CAST(@p2 AS datetime) AND xact_seqno <= @p4)
-			AND xact_seqno <> (SELECT MAX(x.xact_seqno) FROM dbo.MSrepl_transactions AS x WHERE x.publisher_database_id = @p1)
+			AND xact_seqno <> (SELECT TOP (1) x.xact_seqno FROM dbo.MSrepl_transactions AS x WHERE x.publisher_database_id = @p1 AND DATALENGTH(x.xact_seqno) = 10 ORDER BY x.xact_seqno DESC)
 			AND xact_seqno NOT IN (SELECT m.subscription_seqno FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1);
 			DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND NOT EXISTS (SELECT 1 FROM dbo.MSrepl_transactions AS t
 			WHERE t.publisher_database_id = @p1 AND t.xact_seqno = dbo.MSrepl_commands.xact_seqno);

@@ -114,7 +114,7 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
 	command := fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Publication [%s] -Distributor [%s] -SubscriptionType 1 -Subscriber [%s] -SubscriberSecurityMode 1 -SubscriberDB [%s]",
 		publisher, publisherDB, publication, distributor, e.serverName(), db)
-	if more := strings.TrimSpace(call.String("@optional_command_line")); more != "" && more != "'' (empty)" {
+	if more := strings.TrimSpace(call.String("@optional_command_line")); more != "" && call.Given("@optional_command_line") {
 		command += " " + more
 	}
 	j := jobSpec{name: clip(fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db), 110), category: "REPL-Distribution", subsystem: "Distribution",

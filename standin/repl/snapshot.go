@@ -249,7 +249,7 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err
 		for rest := encodeCommand(fields[2], nil); ; rest = rest[chunk:] {
 			id++
 			partial := len(rest) > chunk
-			if err := commands.add(ctx, s, p.database, seqno, kind, article, int64(0), id, partial, rest[:min(len(rest), chunk)], nil, nil); err != nil {
+			if err := commands.add(ctx, s, p.database, seqno, kind, article, int64(0), id, partial, rest[:min(len(rest), chunk)], nil, []byte(nil)); err != nil {
 				return err
 			}
 			if !partial {

@@ -32,7 +32,7 @@ func binary1(name string) engine.Parameter {
 
 // lastTransaction tells the log reader where to go on.
 func (e *Extension) lastTransaction(ctx context.Context, call *engine.ProcCall) error {
-	r, err := call.Session.Query(ctx, `SELECT d.id, (SELECT MAX(t.xact_seqno) FROM dbo.MSrepl_transactions AS t WHERE t.publisher_database_id = d.id) AS last,
+	r, err := call.Session.Query(ctx, `SELECT d.id, (SELECT TOP (1) t.xact_seqno FROM dbo.MSrepl_transactions AS t WHERE t.publisher_database_id = d.id AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC) AS last,
 		a.id AS agent_id, a.name, a.profile_id, a.publisher_security_mode, a.publisher_login, a.publisher_password
 		FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id
 		JOIN dbo.MSlogreader_agents AS a ON a.publisher_id = d.publisher_id AND a.publisher_db = d.publisher_db
@@ -143,7 +143,8 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) (err
 			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
 		}
 	}()
-	r, err := s.Query(ctx, "SELECT MAX(xact_seqno) AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1", db)
+	// Transactions of the log reader have 10 bytes; those of snapshots are longer and say nothing about the log reader.
+	r, err := s.Query(ctx, "SELECT TOP (1) xact_seqno AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10 ORDER BY xact_seqno DESC", db)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) (err
 		if c, buf, err = readPacked(buf); err != nil {
 			return err
 		}
-		if string(c.seqno) <= string(last) && !(len(last) > 10 && string(c.seqno) > string(last[:10])) {
+		if string(c.seqno) <= string(last) {
 			continue
 		}
 		if string(current) != string(c.seqno) {
@@ -174,7 +175,7 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) (err
 		for rest := c.command; ; rest = rest[chunk:] {
 			id++
 			partial := len(rest) > chunk
-			if err := commands.add(ctx, s, db, c.seqno, int64(c.kind), int64(c.article), int64(0), int64(id), partial, rest[:min(len(rest), chunk)], int64(c.publication), nil); err != nil {
+			if err := commands.add(ctx, s, db, c.seqno, int64(c.kind), int64(c.article), int64(0), int64(id), partial, rest[:min(len(rest), chunk)], int64(c.publication), []byte(nil)); err != nil {
 				return err
 			}
 			if !partial {

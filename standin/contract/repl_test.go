@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// changes are inserts, updates, deletes, key changes and a large value, in transactions.
+func changes(t *testing.T, r *replication) {
+	t.Helper()
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (3, N'Ada', 99.99, '2026-11-20T11:00:00', NULL)`)
+	mustExec(t, r.source, `BEGIN TRANSACTION; UPDATE dbo.orders SET amount = 7, customer = N'O''Neil' WHERE id = 1; DELETE FROM dbo.orders WHERE id = 2; INSERT INTO dbo.pictures VALUES ('c', 3, 0xCAFE); COMMIT`)
+	mustExec(t, r.source, `UPDATE dbo.pictures SET code = 'z' WHERE code = 'a'`)
+	mustExec(t, r.source, `UPDATE dbo.orders SET id = 30 WHERE id = 3`)
+	mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES ('large', 1, @p1)`, []byte(strings.Repeat("0123456789", 15000)))
+}
+
+func TestPullReplication(t *testing.T) {
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	g.Expect(failure(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'x', @source_object = N'orders'`).Number).To(BeEquivalentTo(20026), "no publication yet")
+	r.publish(t)
+	g.Expect(failure(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'keyless', @source_owner = N'dbo', @source_object = N'keyless'`).Number).To(BeEquivalentTo(14088))
+	g.Expect(failure(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'orders', @source_owner = N'dbo', @source_object = N'orders'`).Number).To(BeEquivalentTo(14030))
+	r.pull(t)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT TOP (1) comments FROM distribution.dbo.MSdistribution_history ORDER BY timestamp DESC`)
+	}).WithTimeout(deliverWithin).Should(ContainSubstring("is not yet available"), "21076 before the snapshot")
+	r.snapshot(t)
+	r.bothSame(t)
+	changes(t, r)
+	r.bothSame(t)
+
+	// Bulk: many small transactions and a large one.
+	mustExec(t, r.source, `DECLARE @i int = 100; WHILE @i < 400 BEGIN INSERT INTO dbo.orders VALUES (@i, N'bulk', @i, NULL, NULL); SET @i = @i + 1 END`)
+	mustExec(t, r.source, `BEGIN TRANSACTION; DECLARE @i int = 1000; WHILE @i < 3000 BEGIN INSERT INTO dbo.orders VALUES (@i, REPLICATE(N'x', 50), @i, NULL, NULL); SET @i = @i + 1 END; COMMIT`)
+	r.bothSame(t)
+
+	t.Run("tracer token", func(t *testing.T) {
+		g := NewWithT(t)
+		id := value(t, r.source, `DECLARE @id int; EXEC sp_posttracertoken @publication = N'web', @tracer_token_id = @id OUTPUT; SELECT @id`)
+		g.Eventually(func() [][]any {
+			rows, _ := tryQuery(r.source, fmt.Sprintf(`EXEC sp_helptracertokenhistory @publication = N'web', @tracer_id = %v`, id))
+			return rows
+		}).WithTimeout(deliverWithin).Should(HaveExactElements(HaveExactElements(Not(BeNil()), Equal("SUB"), Equal("shopcopy"), Not(BeNil()), Not(BeNil()))))
+		g.Expect(query(t, r.source, `EXEC sp_helptracertokens @publication = N'web'`)).To(HaveLen(1))
+	})
+	t.Run("monitoring", func(t *testing.T) {
+		g := NewWithT(t)
+		dist := r.dist.open(t, "distribution")
+		g.Eventually(func() any {
+			rows, err := tryQuery(dist, `EXEC sp_replmonitorsubscriptionpendingcmds @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscription_type = 1`)
+			if err != nil || len(rows) != 1 {
+				return err
+			}
+			return rows[0][0]
+		}).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
+		rows := query(t, dist, `EXEC sp_replmonitorhelpsubscription @publisher = N'PUB', @publication_type = 0`)
+		g.Expect(rows).To(HaveLen(1))
+		g.Expect(rows[0][2]).To(Equal("SUB"))
+		g.Expect(rows[0][0]).To(BeElementOf(int64(3), int64(4)), "in progress or idle")
+		g.Expect(query(t, dist, `EXEC sp_replmonitorhelppublication @publisher = N'PUB'`)).To(HaveLen(1))
+		g.Expect(query(t, dist, `EXEC sp_replmonitorhelppublisher`)).To(HaveLen(1))
+		g.Expect(fmt.Sprint(query(t, dist, `EXEC sp_browsereplcmds`))).To(ContainSubstring("{CALL [sp_MSins_dboorders] (3,N'Ada',N'99.99'"))
+		g.Expect(query(t, r.source, `EXEC sp_helpsubscription @publication = N'web'`)).To(HaveLen(2))
+		g.Expect(query(t, r.source, `EXEC sp_helparticle @publication = N'web'`)).To(HaveLen(2))
+		g.Expect(query(t, r.source, `EXEC sp_helppublication @publication = N'web'`)).To(HaveLen(1))
+		g.Expect(query(t, r.target, `EXEC sp_helppullsubscription`)).To(HaveLen(1))
+		g.Expect(query(t, r.source, `EXEC sp_get_distributor`)).To(HaveLen(1))
+		g.Expect(query(t, r.source, `EXEC sp_helpdistributor`)).To(HaveLen(1))
+		g.Expect(value(t, r.target, `SELECT COUNT(*) FROM sys.tables WHERE is_ms_shipped = 0`)).To(BeEquivalentTo(2), "replication's tables are the system's")
+	})
+	t.Run("article added later", func(t *testing.T) {
+		mustExec(t, r.source, `CREATE TABLE dbo.late (id int NOT NULL PRIMARY KEY, v nvarchar(20) NULL)`)
+		mustExec(t, r.source, `INSERT INTO dbo.late VALUES (1, N'before')`)
+		mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'late', @source_owner = N'dbo', @source_object = N'late'`)
+		mustExec(t, r.source, `EXEC sp_refreshsubscriptions @publication = N'web'`)
+		mustExec(t, r.source, `INSERT INTO dbo.late VALUES (2, N'between')`)
+		mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (5000, N'meanwhile', 1, NULL, NULL)`)
+		r.snapshot(t)
+		mustExec(t, r.source, `INSERT INTO dbo.late VALUES (3, N'after')`)
+		r.same(t, "dbo.late", "*", "id")
+		r.bothSame(t)
+	})
+	t.Run("published tables are protected", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(failure(t, r.source, `DROP TABLE dbo.orders`).Number).To(BeEquivalentTo(3724))
+		g.Expect(failure(t, r.source, `TRUNCATE TABLE dbo.orders`).Number).To(BeEquivalentTo(4711))
+		g.Expect(failure(t, r.source, `EXEC sp_droppublication @publication = N'web'`).Number).To(BeEquivalentTo(14005))
+		g.Expect(failure(t, r.source, `EXEC sp_droparticle @publication = N'web', @article = N'orders'`).Number).To(BeEquivalentTo(14046))
+	})
+	t.Run("taken down", func(t *testing.T) {
+		g := NewWithT(t)
+		mustExec(t, r.subDB, `EXEC msdb.dbo.sp_delete_job @job_name = N'distribution'`)
+		mustExec(t, r.target, `EXEC sp_droppullsubscription @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web'`)
+		mustExec(t, r.source, `EXEC sp_dropsubscription @publication = N'web', @article = N'all', @subscriber = N'SUB'`)
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_delete_job @job_name = N'logreader'`)
+		mustExec(t, r.source, `EXEC sp_droppublication @publication = N'web'`)
+		mustExec(t, r.source, `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'false'`)
+		mustExec(t, r.pubDB, `EXEC sp_dropdistributor`)
+		mustExec(t, r.distDB, `EXEC sp_dropdistpublisher @publisher = N'PUB'`)
+		mustExec(t, r.distDB, `EXEC sp_dropdistributiondb @database = N'distribution'`)
+		mustExec(t, r.distDB, `EXEC sp_dropdistributor`)
+		g.Expect(value(t, r.target, `SELECT COUNT(*) FROM dbo.orders`)).To(BeNumerically(">", 2000), "the data stay")
+		mustExec(t, r.source, `DROP TABLE dbo.orders`)
+	})
+}
+
+func TestPushReplication(t *testing.T) {
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	changes(t, r)
+	r.bothSame(t)
+
+	// A row that is missing at the subscriber stops the agent with 20598 and is told in the history and the errors.
+	mustExec(t, r.target, `DELETE FROM dbo.orders WHERE id = 1`)
+	mustExec(t, r.source, `UPDATE dbo.orders SET amount = 8 WHERE id = 1`)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSrepl_errors WHERE error_code = N'20598'`)
+	}).WithTimeout(deliverWithin).Should(BeNumerically(">", 0))
+	mustExec(t, r.target, `INSERT INTO dbo.orders VALUES (1, N'', NULL, NULL, NULL)`)
+	r.bothSame(t)
+}
+
+// The default of a pull agent is Windows authentication, which Linux without a domain has not.
+func TestPullAgentsDefaultIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.subscriptionDatabase(t)
+	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'pull', @article = N'all'`)
+	mustExec(t, r.target, `EXEC sp_addpullsubscription @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @subscription_type = N'pull'`)
+	mustExec(t, r.target, `EXEC sp_addpullsubscription_agent @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @distributor = N'DIST', @distributor_security_mode = 0,
+		@distributor_login = N'sa', @distributor_password = @p1, @frequency_type = 64`, saPassword)
+	g.Eventually(func() any {
+		return fmt.Sprint(query(t, r.subDB, `SELECT j.name, j.enabled, h.sql_message_id, h.[message] FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.job_id = j.job_id AND h.step_id = 1`))
+	}).WithTimeout(20 * time.Second).Should(ContainSubstring(" 18452 "))
+}
