@@ -158,7 +158,7 @@ func sourceName(call *engine.ProcCall) (schema, name string) {
 // command checks @ins_cmd, @upd_cmd or @del_cmd and fills in the default.
 func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...string) (string, error) {
 	given := strings.TrimSpace(call.String(parameter))
-	if given == "" || strings.EqualFold(given, "NULL") {
+	if !call.Given(parameter) || given == "" || strings.EqualFold(given, "NULL") {
 		return otherwise, nil
 	}
 	if strings.EqualFold(given, "SQL") || strings.EqualFold(given, "NONE") {

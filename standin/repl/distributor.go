@@ -274,7 +274,7 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 		return sqlerr.New(14074, 1, name)
 	}
 	directory := call.String("@working_directory")
-	if directory == "" {
+	if !call.Given("@working_directory") || directory == "" {
 		directory = filepath.Join(e.inst.Config().DataDir, "ReplData")
 	}
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {

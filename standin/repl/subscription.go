@@ -109,8 +109,6 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	switch t := strings.ToLower(call.String("@sync_type")); t {
 	case "automatic":
 		sync = syncAutomatic
-	case "replication support only":
-		sync = syncNone
 	default:
 		return 0, 0, sqlerr.New(21023, 1, "@sync_type = N'"+t+"'")
 	}
