@@ -16,11 +16,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/expansion"
 	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/replication"
 )
 
 type planFlags struct {
@@ -36,11 +38,11 @@ func newPlanCommand() *cobra.Command {
 		Use:   "plan -f FILE",
 		Short: "Print what applying Topologies would do, T-SQL included, and change nothing",
 		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed, why, and
-for new servers and groups every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
+for new servers, groups and distributors every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
 asked to check the manifest without keeping it. With --offline no cluster is asked: everything is new.
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
-placeholders. What changes in an object that exists, and what replication needs, depends on what the engines answer:
-the controllers plan that when they have asked, and only the fields that differ are shown here.`,
+placeholders. What changes in an object that exists, and what publications and subscriptions need, depends on what the
+engines answer: the controllers plan that when they have asked, and only the fields that differ are shown here.`,
 		Example: `  kubectl geosql plan -f examples/msdn.yaml
   kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
 		Args: cobra.NoArgs,
@@ -189,7 +191,11 @@ func (p *planner) steps(s topology.Step) {
 		for _, x := range availabilitygroup.Preview(d, p.now) {
 			lines = append(lines, x.Describe())
 		}
-	case *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription:
+	case *v1alpha1.Distributor:
+		for _, x := range distributor.Preview(distributor.Imagine(object, p.publishers(object))) {
+			lines = append(lines, x.Describe())
+		}
+	case *v1alpha1.Publication, *v1alpha1.Subscription:
 		fmt.Fprintln(p.out, "    its steps are planned when its engines have answered; its conditions then say which is next")
 	}
 	for i, line := range lines {
@@ -218,6 +224,40 @@ func (p *planner) places() map[v1alpha1.ServerName]v1alpha1.SiteName {
 		places[v1alpha1.ServerName(s.Name)] = s.Spec.Site
 	}
 	return places
+}
+
+// publishers are the servers that publish through a distributor: those it names and those of the Publications.
+func (p *planner) publishers(d *v1alpha1.Distributor) []v1alpha1.ServerName {
+	who := slices.Clone(d.Spec.Publishers)
+	for _, x := range p.objects.Publications {
+		if string(x.Spec.Distributor) == d.Name {
+			who = append(who, x.Spec.Publisher)
+		}
+	}
+	var servers []v1alpha1.ServerName
+	for _, w := range who {
+		if w.Server != "" {
+			servers = append(servers, w.Server)
+		}
+		for _, g := range p.groups() {
+			if g.Name == string(w.AvailabilityGroup) {
+				servers = append(servers, replication.PartyOf(g).Servers...)
+			}
+		}
+	}
+	return servers
+}
+
+// groups that the Topology declares, and others.
+func (p *planner) groups() []*v1alpha1.AvailabilityGroup {
+	groups := slices.Clone(p.objects.Groups)
+	for _, object := range p.observed.Objects {
+		g, ok := object.(*v1alpha1.AvailabilityGroup)
+		if ok && !slices.ContainsFunc(groups, func(x *v1alpha1.AvailabilityGroup) bool { return x.Name == g.Name }) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 func (p *planner) surroundings() sqlserver.Surroundings {

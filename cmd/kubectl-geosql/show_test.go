@@ -46,6 +46,7 @@ func TestPlanOffline(t *testing.T) {
 		"CREATE LOGIN [geosql_operator] WITH PASSWORD = N'***'",
 		"CREATE AVAILABILITY GROUP [content]",
 		"ADD LISTENER N'content'",
+		"EXEC sys.sp_adddistpublisher @publisher = N'quisec-0'",
 		"+ create Subscription dublin",
 	} {
 		g.Expect(text).To(ContainSubstring(want))

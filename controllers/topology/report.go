@@ -22,6 +22,9 @@ func (r *Reconciler) report(ctx context.Context, t *v1alpha1.Topology, p Plan, f
 	if outcome.Reason != conditions.ReasonManifestInvalid {
 		status.Summary = summary(status.Members, p.Declared)
 	}
+	if t.DeletionTimestamp != nil {
+		status.Summary = fmt.Sprintf("%d leaving", len(status.Members))
+	}
 	changes := conditions.Set(&status.StatusBase, t.Generation, outcome)
 	if reflect.DeepEqual(&t.Status, status) {
 		return nil
