@@ -92,9 +92,14 @@ func account(role string) string {
 // publish makes the publication with both tables, the log reader and a finished snapshot job.
 func (r *replication) publish(t *testing.T) {
 	t.Helper()
+	r.publishWith(t, "@immediate_sync = N'false'")
+}
+
+func (r *replication) publishWith(t *testing.T, options string) {
+	t.Helper()
 	job(t, r.distDB, "logreader", "LogReader", "-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] "+account("Distributor")+account("Publisher")+"-PollingInterval 1 -Continuous", true)
 	mustExec(t, r.source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1, @job_name = N'logreader'`, saPassword)
-	mustExec(t, r.source, `EXEC sp_addpublication @publication = N'web', @status = N'active', @allow_push = N'true', @allow_pull = N'true', @independent_agent = N'true', @immediate_sync = N'false', @repl_freq = N'continuous'`)
+	mustExec(t, r.source, `EXEC sp_addpublication @publication = N'web', @status = N'active', @allow_push = N'true', @allow_pull = N'true', @independent_agent = N'true', @repl_freq = N'continuous', `+options)
 	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'orders', @source_owner = N'dbo', @source_object = N'orders'`)
 	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'pictures', @source_owner = N'dbo', @source_object = N'pictures', @ins_cmd = N'SQL', @upd_cmd = N'SQL', @del_cmd = N'SQL'`)
 	job(t, r.distDB, "snapshot", "Snapshot", "-Publisher [PUB] -PublisherDB [shop] -Publication [web] -Distributor [DIST] "+account("Distributor")+account("Publisher"), false)

@@ -117,11 +117,15 @@ func TestPushReplication(t *testing.T) {
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
-	r.publish(t)
-	r.push(t)
+	r.publishWith(t, "@immediate_sync = N'true'")
 	r.snapshot(t)
-	r.bothSame(t)
+	g.Eventually(func() any {
+		return scalar(r.source, `SELECT CAST(immediate_sync_ready AS int) FROM dbo.syspublications`)
+	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1), "the snapshot waits for subscribers")
 	changes(t, r)
+	r.push(t)
+	r.bothSame(t)
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (77, N'after the subscription', 1, NULL, NULL)`)
 	r.bothSame(t)
 
 	// A row that is missing at the subscriber stops the agent with 20598 and is told in the history and the errors.
@@ -148,4 +152,52 @@ func TestPullAgentsDefaultIsRefused(t *testing.T) {
 	g.Eventually(func() any {
 		return fmt.Sprint(query(t, r.subDB, `SELECT j.name, j.enabled, h.sql_message_id, h.[message] FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.job_id = j.job_id AND h.step_id = 1`))
 	}).WithTimeout(20 * time.Second).Should(ContainSubstring(" 18452 "))
+}
+
+// Every one of the three is killed while rows are written: each row arrives exactly once.
+func TestReplicationSurvivesKills(t *testing.T) {
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.pull(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	write := func(from, to int) {
+		mustExec(t, r.source, fmt.Sprintf(`DECLARE @i int = %d; WHILE @i < %d BEGIN INSERT INTO dbo.orders VALUES (@i, N'kill', 0, NULL, NULL); UPDATE dbo.orders SET amount = ISNULL(amount, 0) + 1 WHERE id = 1; SET @i = @i + 1 END`, from, to))
+	}
+	for n, i := range []*instance{r.sub, r.dist, r.pub} {
+		base := 10000 * (n + 1)
+		write(base, base+300)
+		i.kill()
+		g.Expect(i.launch()).To(Succeed())
+		g.Eventually(func() any { return scalar(r.source, `SELECT 1`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+		write(base+300, base+400)
+	}
+	r.bothSame(t)
+	g.Expect(value(t, r.target, `SELECT amount FROM dbo.orders WHERE id = 1`)).To(Equal("1212.50"), "12.50 and one for each of 1,200 rows")
+}
+
+// A subscriber that has the rows already gets the changes from here on.
+func TestReplicationSupportOnly(t *testing.T) {
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.subscriptionDatabase(t)
+	mustExec(t, r.target, `CREATE TABLE dbo.orders (id int NOT NULL PRIMARY KEY, customer nvarchar(50) NOT NULL, amount decimal(10,2) NULL, placed datetime2(3) NULL, guid uniqueidentifier NULL)`)
+	mustExec(t, r.target, `INSERT INTO dbo.orders VALUES (1, N'Zoë', 12.50, '2026-11-20T10:00:00.123', '6F9619FF-8B86-D011-B42D-00C04FC964FF'), (2, N'Ludwig', NULL, NULL, NULL)`)
+	mustExec(t, r.target, `CREATE TABLE dbo.pictures (code varchar(20) NOT NULL, part smallint NOT NULL, content varbinary(max) NULL, CONSTRAINT PK_pictures PRIMARY KEY (code, part))`)
+	mustExec(t, r.target, `INSERT INTO dbo.pictures VALUES ('a', 1, 0x00010203), ('b', 2, NULL)`)
+	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'push', @sync_type = N'replication support only', @article = N'all'`)
+	job(t, r.distDB, "distribution", "Distribution", distributionCommand(0, "-SkipErrors 2601:2627:20598"), true)
+	mustExec(t, r.source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscriber_security_mode = 0,
+		@subscriber_login = N'sa', @subscriber_password = @p1, @job_name = N'distribution'`, saPassword)
+	changes(t, r)
+	r.bothSame(t)
+
+	// -SkipErrors passes over what is missing, and goes on.
+	mustExec(t, r.target, `DELETE FROM dbo.orders WHERE id = 30`)
+	mustExec(t, r.source, `BEGIN TRANSACTION; UPDATE dbo.orders SET amount = 0 WHERE id = 30; INSERT INTO dbo.orders VALUES (31, N'next', 1, NULL, NULL); COMMIT`)
+	r.same(t, "dbo.pictures", "*", "code, part")
+	NewWithT(t).Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id IN (30, 31)`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
 }

@@ -16,11 +16,12 @@ const (
 	// commandCall is a call of a procedure or a statement with parameters.
 	commandCall = 30
 	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
-	commandToken      = 0x4000002F
-	commandScript     = -2147483646
-	commandData       = -2147483645
-	commandIndexes    = -2147483644
-	commandCompletion = -2147483643
+	commandToken   = 0x4000002F
+	commandScript  = -2147483646
+	commandData    = -2147483645
+	commandIndexes = -2147483644
+	// commandInline is a script itself, for subscribers that have the rows already.
+	commandInline = -2147483643
 )
 
 // A command's bytes: the length of a text, the text with ? for each parameter, and the values. The text is

@@ -89,6 +89,12 @@ func snapshotPaths(files rows) ([]snapshotPath, error) {
 func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []snapshotPath) error {
 	for _, f := range files {
 		path := f.path
+		if f.kind == commandInline {
+			if err := d.runScript(ctx, f.path); err != nil {
+				return err
+			}
+			continue
+		}
 		if alt := d.args.str("-AltSnapshotFolder"); alt != "" {
 			if i := strings.Index(path, "/unc/"); i >= 0 {
 				path = strings.TrimRight(strings.ReplaceAll(alt, `\`, "/"), "/") + path[i:]

@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
 	e.procedure(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
 	e.procedure(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.dropPublicationRow)
-	e.procedure(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno")), e.addSubscriptionRow)
+	e.procedure(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
 	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
 	e.procedure(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
 	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
@@ -180,7 +181,10 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 	row := subscriptionRow{p: p, publisherDB: db, article: call.Int("@article_id"), subscriber: subscriber, database: call.String("@subscriber_db"), kind: kind,
 		sync: int(call.Int("@sync_type")), status: subscribed, agent: agent}
 	if row.sync != syncAutomatic {
-		row.status, row.seqno = activated, call.Bytes("@seqno")
+		if row.seqno, err = e.addInlineScript(ctx, s, p, agent, call); err != nil {
+			return err
+		}
+		row.status, row.snapshot = activated, true
 	} else if p.immediateSync {
 		r, err := s.Query(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2", -p.id, row.article)
 		if err != nil {
@@ -194,6 +198,30 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	return call.Exec(ctx, "SELECT CAST(@p1 AS int) AS status, CAST(@p2 AS int) AS agent_id", row.status, agent)
+}
+
+// addInlineScript stores the script of a subscription that has its rows already, as a snapshot without files.
+func (e *Extension) addInlineScript(ctx context.Context, s *engine.Session, p publicationRow, agent int64, call *engine.ProcCall) ([]byte, error) {
+	seqno := append(append([]byte{}, call.Bytes("@seqno")...), 0, 2)
+	seqno = binary.BigEndian.AppendUint16(seqno, uint16(agent))
+	seqno = binary.BigEndian.AppendUint16(seqno, uint16(call.Int("@article_id")))
+	err := s.Exec(ctx, `DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND xact_seqno = @p2; DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND xact_seqno = @p2;
+		INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())`, p.database, seqno)
+	if err != nil {
+		return nil, err
+	}
+	commands := &inserter{table: "dbo.MSrepl_commands", columns: 10}
+	id := int64(0)
+	for rest := encodeCommand(call.String("@script"), nil); ; rest = rest[chunk:] {
+		id++
+		partial := len(rest) > chunk
+		if err := commands.add(ctx, s, p.database, seqno, int64(commandInline), call.Int("@article_id"), int64(0), id, partial, rest[:min(len(rest), chunk)], nil, []byte(nil)); err != nil {
+			return nil, err
+		}
+		if !partial {
+			return seqno, commands.flush(ctx, s)
+		}
+	}
 }
 
 func (e *Extension) ensureDistributionAgent(ctx context.Context, s *engine.Session, p publicationRow, publisher, db, name string, subscriber int64, subscriberName, subscriberDB string, kind int) (int64, error) {

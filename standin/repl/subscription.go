@@ -70,7 +70,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
 		return sqlerr.New(21690, 1)
 	}
-	list, err := e.subscribedArticles(ctx, s, p, pub, call.String("@article"))
+	list, err := e.subscribedArticles(ctx, s, p, pub, call.String("@article"), strings.EqualFold(call.String("@reserved"), "internal"))
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,8 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	switch t := strings.ToLower(call.String("@sync_type")); t {
 	case "automatic":
 		sync = syncAutomatic
+	case "replication support only":
+		sync = syncNone
 	default:
 		return 0, 0, sqlerr.New(21023, 1, "@sync_type = N'"+t+"'")
 	}
@@ -124,7 +126,9 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	return kind, sync, nil
 }
 
-func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p publisher, pub publication, name string) ([]*article, error) {
+// subscribedArticles are the articles of a new subscription. One article alone of an immediate_sync publication is 14122,
+// unless the call is what sp_refreshsubscriptions itself makes (@reserved = 'internal').
+func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p publisher, pub publication, name string, internal bool) ([]*article, error) {
 	if name == "" || strings.EqualFold(name, "all") {
 		list, err := e.articles(ctx, s, p.db, "a.pubid = @p1", pub.id)
 		if err == nil && len(list) == 0 {
@@ -132,7 +136,7 @@ func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p
 		}
 		return list, err
 	}
-	if pub.immediateSync {
+	if pub.immediateSync && !internal {
 		return nil, sqlerr.New(14122, 1)
 	}
 	a, err := e.findArticle(ctx, s, p.db, pub, name)
@@ -151,9 +155,13 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	if err := e.refreshImages(ctx, s, p.db); err != nil {
 		return err
 	}
-	position := p.db.Storage().AppliedEnd()
+	position, script := p.db.Storage().AppliedEnd(), ""
+	if sync != syncAutomatic {
+		// The subscriber has the rows; it gets the procedures that commands call.
+		script = a.procedures()
+	}
 	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
-		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?`, p.server, p.db.Name(), pub.name, a.id, subscriber, database, kind, sync, position[:])
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?`, p.server, p.db.Name(), pub.name, a.id, subscriber, database, kind, sync, position[:], script)
 	if err != nil {
 		return err
 	}
@@ -206,7 +214,7 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 	return e.refreshImages(ctx, s, p.db)
 }
 
-// refreshSubscriptions subscribes those who have the publication to articles that were added later.
+// refreshSubscriptions subscribes the pull subscribers who have the publication to articles that were added later.
 func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	p, err := e.publisher(ctx, call)
@@ -217,7 +225,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
+	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.subscription_type = 1`, pub.id)
 	if err != nil {
 		return err
 	}
