@@ -51,12 +51,12 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, or declare the distributor on another server",
 			host, have.Distributor)))
 	}
-	if have.LoginSID == nil && (have.Distributor != "" || len(have.Distribution) > 0) && !d.adopts() {
+	if have.LoginSID == nil && (have.HasDistributor || len(have.Distribution) > 0) && !d.adopts() {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
 			"server %s is a distributor already and not the operator's: annotate the Distributor with %s=true to take it over",
 			host, v1alpha1.AdoptAnnotation)))
 	}
-	if have.Distributor != "" && have.LoginSID != nil && !have.PasswordRight {
+	if have.HasDistributor && have.LoginSID != nil && !have.PasswordRight {
 		// Both passwords come from the same secret: the link's has changed too.
 		p.Execute(server, replication.Master, tsql.ChangeDistributorPassword(d.System.LinkPassword))
 		for _, publisher := range have.Publishers {
@@ -79,7 +79,7 @@ func proceed(p *replication.Plan, format string, args ...any) bool {
 }
 
 func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
-	if o.distributor(d).Distributor == "" {
+	if !o.distributor(d).HasDistributor {
 		p.Execute(d.System.Server, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
 	}
 	return proceed(p, "%s is being made a distributor", d.System.Host())
@@ -154,7 +154,7 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 				credentials.HostName(publisher), have.Distributor, d.System.Host())))
 		}
 		changed := have.LoginSID != nil && !have.PasswordRight
-		if have.Distributor == "" {
+		if !have.HasDistributor {
 			p.Execute(publisher, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
 		} else if changed {
 			p.Execute(publisher, replication.Master, tsql.ChangeDistributorPassword(d.System.LinkPassword))
@@ -233,7 +233,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 			p.Execute(d.System.Server, replication.Master, tsql.DropDistributionDatabase(database.Name))
 		}
 	}
-	if have.Distributor != "" {
+	if have.HasDistributor {
 		p.Execute(d.System.Server, replication.Master, tsql.DropDistributor())
 	}
 	// The login, which marks the distributor as the operator's, last.

@@ -51,6 +51,11 @@ func (w *world) server(name v1alpha1.ServerName) *mssql.ReplicationServer {
 	return w.o.Servers[name].State
 }
 
+// has gives the distributor's server a distributor that somebody made.
+func (w *world) has(name string) {
+	w.server(distributor).HasDistributor, w.server(distributor).Distributor = true, name
+}
+
 // fatal is what tests and rapid have in common.
 type fatal interface {
 	Helper()
@@ -73,7 +78,7 @@ func (w *world) do(t fatal, step replication.Step) {
 		if s.Server != distributor && (dist.Publisher(string(s.Server)+"-0") == nil || w.link[distributor] != a["password"]) {
 			t.Fatalf("%s is linked before the distributor admits it with that password", s.Server)
 		}
-		at.Distributor, w.link[s.Server] = a["distributor"], a["password"]
+		at.HasDistributor, at.Distributor, w.link[s.Server] = true, a["distributor"], a["password"]
 	case "sp_adddistributiondb":
 		retention, _ := strconv.Atoi(a["max_distretention"])
 		history, _ := strconv.Atoi(a["history_retention"])
@@ -196,8 +201,8 @@ func TestDistributorPlan(t *testing.T) {
 			w.o.Servers[distributor] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
 		}, conditions.ReasonEngineNotAnswering, "", metav1.ConditionUnknown},
 		"no rights yet":            {func(w *world) { w.server(distributor).Sysadmin = false }, conditions.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
-		"somebody's distributor":   {func(w *world) { w.server(distributor).Distributor = "dist-0" }, conditions.ReasonDistributorConflict, "geosql.dev/adopt", metav1.ConditionFalse},
-		"distributes elsewhere":    {func(w *world) { w.server(distributor).Distributor = "other-0" }, conditions.ReasonDistributorConflict, "other-0", metav1.ConditionFalse},
+		"somebody's distributor":   {func(w *world) { w.has("dist-0") }, conditions.ReasonDistributorConflict, "geosql.dev/adopt", metav1.ConditionFalse},
+		"distributes elsewhere":    {func(w *world) { w.has("other-0") }, conditions.ReasonDistributorConflict, "other-0", metav1.ConditionFalse},
 		"login of somebody else's": {func(w *world) { w.server(distributor).LoginSID = somebody }, conditions.ReasonLoginConflict, "another SID", metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +221,7 @@ func TestDistributorPlan(t *testing.T) {
 func TestAdoptedDistributor(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
-	w.server(distributor).Distributor = "DIST-0"
+	w.has("DIST-0")
 	w.link[distributor] = "link-secret"
 	w.d.Distributor.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(conditions.ReasonConfigured))

@@ -83,8 +83,8 @@ func (o Observed) original(d Desired) string {
 // logReaderJob is the job that runs the log reader.
 func logReaderJob(d Desired, o Observed) tsql.Job {
 	name := replication.LogReaderJob(o.original(d), d.database())
-	if o.At.LogReader != nil {
-		name = o.At.LogReader.Name
+	if o.At.LogReader != nil && o.At.LogReader.Job != "" {
+		name = o.At.LogReader.Job
 	}
 	return tsql.Job{
 		Name: name, Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
@@ -96,8 +96,8 @@ func logReaderJob(d Desired, o Observed) tsql.Job {
 // snapshotJob is the job that runs the snapshot agent.
 func snapshotJob(d Desired, o Observed) tsql.Job {
 	name := replication.SnapshotJob(o.original(d), d.database(), d.name())
-	if o.At.Snapshot != nil {
-		name = o.At.Snapshot.Name
+	if o.At.Snapshot != nil && o.At.Snapshot.Job != "" {
+		name = o.At.Snapshot.Job
 	}
 	return tsql.Job{
 		Name: name, Description: d.description(), Subsystem: tsql.SubsystemSnapshot, Database: d.System.Database,

@@ -122,7 +122,7 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	job := logReaderJob(d, o)
 	p.Job(d.System.Server, job, true, o.LogReaderJob)
-	if o.At.LogReader == nil {
+	if o.At.LogReader == nil || o.At.LogReader.Job == "" {
 		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
 	}
 	if len(p.Steps) == 0 {
@@ -163,7 +163,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
-	if o.At.Snapshot == nil {
+	if o.At.Snapshot == nil || o.At.Snapshot.Job == "" {
 		p.Execute(o.primary(d), d.database(), tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword))
 	}
 	return proceed(p, "the snapshot agent of %s is being set up", d.name())

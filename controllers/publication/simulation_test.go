@@ -53,7 +53,7 @@ func newWorld(d Desired) *world {
 	w := &world{d: d, jobs: map[string]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
 	at := &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}}}
 	for _, name := range d.Publisher.Servers {
-		state := &mssql.ReplicationServer{Sysadmin: true, LoginSID: d.System.SID, PasswordRight: true, Distributor: "dist-0", Databases: map[string]mssql.ReplicationDatabase{}}
+		state := &mssql.ReplicationServer{Sysadmin: true, LoginSID: d.System.SID, PasswordRight: true, HasDistributor: true, Distributor: "dist-0", Databases: map[string]mssql.ReplicationDatabase{}}
 		role := ""
 		if d.Publisher.Group != "" {
 			role = "SECONDARY"
@@ -87,6 +87,11 @@ func (w *world) elect(primary v1alpha1.ServerName) {
 // look completes the observation as the reader would.
 func (w *world) look() Observed {
 	o := w.o
+	for _, agent := range []*mssql.Agent{o.At.LogReader, o.At.Snapshot} {
+		if agent != nil && w.jobs[agent.Job] == nil {
+			agent.Job = ""
+		}
+	}
 	o.LogReaderJob, o.SnapshotJob = w.jobs[logReaderJob(w.d, o).Name], w.jobs[snapshotJob(w.d, o).Name]
 	return o
 }
@@ -172,7 +177,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	case "sp_addlogreader_agent":
 		needs(w.jobs[a["job_name"]] != nil, "its job is not there")
 		w.o.At.Original = host
-		w.o.At.LogReader = &mssql.Agent{ID: 1, Name: a["job_name"], Publisher: host, Status: mssql.RunIdle}
+		w.o.At.LogReader = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Publisher: host, Status: mssql.RunIdle}
 	case "sp_addpublication":
 		needs(w.o.At.LogReader != nil, "it would make a log reader of its own")
 		b.Publication = &mssql.Publication{Description: a["description"], Articles: map[string]mssql.PublishedArticle{}}
@@ -183,7 +188,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		w.o.At.Access = append(w.o.At.Access, a["login"])
 	case "sp_addpublication_snapshot":
 		needs(w.jobs[a["snapshot_job_name"]] != nil, "its job is not there")
-		w.o.At.Snapshot = &mssql.Agent{ID: 2, Name: a["snapshot_job_name"], Publisher: host}
+		w.o.At.Snapshot = &mssql.Agent{ID: 2, Name: "agent 2", Job: a["snapshot_job_name"], Publisher: host}
 	case "sp_addarticle":
 		table := b.Tables[strings.ToLower(a["article"])]
 		needs(table.Name == a["source_object"] && len(table.PrimaryKey) > 0, "error 14088: no primary key")

@@ -45,6 +45,8 @@ type Options struct {
 	Sites *sites.Provider
 	// Connector connects to servers.
 	Connector *mssql.Connector
+	// Sidecar is the address of a server's sidecar; its Service's unless given.
+	Sidecar func(namespace string, server v1alpha1.ServerName) string
 }
 
 // Reconciler of Subscriptions.
@@ -52,6 +54,7 @@ type Reconciler struct {
 	connector *mssql.Connector
 	access    mssql.AccessSource
 	sidecars  Sidecars
+	address   func(namespace string, server v1alpha1.ServerName) string
 	hub       client.Client
 	events    events.EventRecorder
 	now       func() time.Time
@@ -64,11 +67,15 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=publications;distributors;agentprofiles;sqlservers;availabilitygroups,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
+	if o.Sidecar == nil {
+		o.Sidecar = replication.SidecarAddress
+	}
 	local := mgr.GetLocalManager()
 	access := mssql.SecretAccess{Reader: local.GetAPIReader()}
 	r := &Reconciler{
-		connector: o.Connector, access: access, sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access},
-		hub: local.GetClient(), events: local.GetEventRecorder("subscription"), now: time.Now,
+		connector: o.Connector, access: access, address: o.Sidecar,
+		sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access, address: o.Sidecar},
+		hub:      local.GetClient(), events: local.GetEventRecorder("subscription"), now: time.Now,
 	}
 	hubOnly := []mcbuilder.EngageOptions{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
 	builder := mcbuilder.ControllerManagedBy(mgr).Named("subscription").

@@ -32,9 +32,11 @@ type Desired struct {
 	Missing []string
 	// Unsupported says what is declared and not supported; empty when nothing is.
 	Unsupported string
-	// Token lets the subscriber's sidecar read the distributor's snapshots; CA has signed the distributor's certificate.
-	Token string
-	CA    []byte
+	// Source is the distributor's sidecar, host:port; CA has signed its certificate, and Token lets the subscriber's
+	// sidecar read its snapshots.
+	Source string
+	CA     []byte
+	Token  string
 }
 
 func (d Desired) name() string              { return d.Subscription.Name }
@@ -79,10 +81,9 @@ type Observed struct {
 	// Servers are the publisher's, the distributor and the subscriber.
 	Servers map[v1alpha1.ServerName]replication.Server
 	// At is what the distributor knows of the publication, Agent of the subscription; AtErr is why that is not known.
-	At           replication.AtDistributor
-	Agent        *mssql.Agent
-	PushAttached bool
-	AtErr        error
+	At    replication.AtDistributor
+	Agent *mssql.Agent
+	AtErr error
 	// Publication as the published database has it, nil while there is none; PublicationErr is why that is not known.
 	Publication    *mssql.Publication
 	PublicationErr error
@@ -192,7 +193,7 @@ func job(d Desired, o Observed) tsql.Job {
 // mirrorOrder is what the subscriber's sidecar is told, readerOrder the distributor's.
 func mirrorOrder(d Desired, o Observed) orders.Mirror {
 	return orders.Mirror{
-		Subscription: d.name(), Source: replication.SidecarAddress(d.System.Server), Host: d.System.Host(), CA: d.CA, Token: d.Token,
+		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
 		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot,
 	}
 }

@@ -59,6 +59,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if len(d.Missing) > 0 || d.Unsupported != "" {
 		return d, nil
 	}
+	d.Source = r.address(object.Namespace, d.System.Server)
 	return d, d.readSecrets(ctx, r.access)
 }
 
@@ -181,9 +182,6 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 		}
 		if o.Agent == nil {
 			return nil
-		}
-		if o.PushAttached, err = mssql.ReadPushAttached(ctx, db, o.Agent.ID); err != nil {
-			return err
 		}
 		// What waits is worth a figure in status, and not more: without it everything else goes on.
 		commands, seconds, err := mssql.ReadPending(ctx, db, tsql.PendingCommands(o.At.Original, d.publisherDatabase(), d.subscription()))

@@ -36,7 +36,7 @@ func TestPullSubscription(t *testing.T) {
 	g.Expect(w.o.Servers[publisher].State.Linked).To(HaveKey("dubsub-0"))
 	g.Expect(w.o.Servers[secondary].State.Linked).To(HaveKey("dubsub-0"), "whoever is primary next")
 	g.Expect(w.o.Mirror.Told.Folder).To(Equal("tukpub-0_Content_articles"))
-	g.Expect(w.o.Mirror.Told.Source).To(Equal("dist-0:8443"))
+	g.Expect(w.o.Mirror.Told.Source).To(Equal("dist-0.web.svc:8443"))
 	g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("secret"))
 	s := describe(w.d, w.look())
 	g.Expect(s.Phase).To(Equal(phaseActive))

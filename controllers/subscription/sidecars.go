@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
-	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -45,6 +43,8 @@ type siteSidecars struct {
 	sites  *sites.Provider
 	hub    client.Client
 	access mssql.AccessSource
+	// address of a server's sidecar.
+	address func(namespace string, server v1alpha1.ServerName) string
 }
 
 // at is the site of a server.
@@ -107,11 +107,7 @@ func (s siteSidecars) Mirror(ctx context.Context, namespace string, server v1alp
 	if err != nil {
 		return nil, fmt.Errorf("find the CA of server %s/%s: %w", namespace, server, err)
 	}
-	host, port, err := net.SplitHostPort(replication.SidecarAddress(server))
-	if err != nil {
-		return nil, fmt.Errorf("find the sidecar of server %s/%s: %w", namespace, server, err)
-	}
-	return askSidecar(ctx, net.JoinHostPort(host+"."+namespace+".svc", port), host, access.CA, subscription)
+	return askSidecar(ctx, s.address(namespace, server), credentials.HostName(server), access.CA, subscription)
 }
 
 // askSidecar reads a mirror's status from /status.

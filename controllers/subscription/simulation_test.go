@@ -32,7 +32,7 @@ func declared() Desired {
 		},
 		System:     replication.SystemOf(object),
 		Publisher:  replication.Party{Name: "AvailabilityGroup content", Group: "content", Servers: []v1alpha1.ServerName{publisher, secondary}, Address: "content"},
-		Subscriber: subscriber, Token: "token-secret", CA: []byte("ca"),
+		Subscriber: subscriber, Source: "dist-0.web.svc:8443", Token: "token-secret", CA: []byte("ca"),
 	}
 	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
 	return d
@@ -98,7 +98,10 @@ func (w *world) run() {
 			w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
 		}
 	}
-	w.o.Agent = &mssql.Agent{ID: 1, Name: job(w.d, o).Name, Status: mssql.RunIdle}
+	if w.o.Agent == nil {
+		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1"}
+	}
+	w.o.Agent.Status = mssql.RunIdle
 }
 
 // fatal is what tests and rapid have in common.
@@ -177,7 +180,7 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		}
 	case "sp_dropsubscription":
 		at(publisher, "Content")
-		w.o.Publication.Subscriptions, w.o.Agent, w.o.PushAttached = nil, nil, false
+		w.o.Publication.Subscriptions, w.o.Agent = nil, nil
 	case "sp_addpullsubscription":
 		at(subscriber, "Content")
 		w.o.Here.Subscriptions = append(w.o.Here.Subscriptions, mssql.SubscriptionHere{
@@ -196,7 +199,7 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		if w.jobs[distributor][a["job_name"]] == nil {
 			t.Fatalf("its job is not there")
 		}
-		w.o.PushAttached = true
+		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"]}
 	case "sp_posttracertoken":
 		at(publisher, "Content")
 		one := int64(1)

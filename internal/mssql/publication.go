@@ -203,14 +203,3 @@ func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, er
 	slices.SortFunc(all, func(a, b Token) int { return cmp.Or(b.Posted.Compare(a.Posted), cmp.Compare(b.ID, a.ID)) })
 	return all, err
 }
-
-// ReadPushAttached tells whether the agent of a push subscription has its job.
-func ReadPushAttached(ctx context.Context, q Querier, agent int) (bool, error) {
-	attached := false
-	err := q.Query(ctx, tsql.PushAgentAttached(agent), func(r Row) error {
-		var one int
-		attached = true
-		return r.Scan(&one)
-	})
-	return attached, err
-}

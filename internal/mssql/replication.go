@@ -19,8 +19,10 @@ type ReplicationServer struct {
 	// LoginSID of the agents' login, nil when there is none; PasswordRight tells that it has the right password.
 	LoginSID      []byte
 	PasswordRight bool
-	// Distributor is the instance's distributor, empty when it has none.
-	Distributor string
+	// HasDistributor tells that the instance has a distributor; Distributor is its name, empty when the instance cannot
+	// tell.
+	HasDistributor bool
+	Distributor    string
 	// Linked are the other servers that it knows, by name in lower case.
 	Linked map[string]bool
 	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
@@ -85,12 +87,17 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
 		{tsql.LinkedServers(), func(r Row) error {
-			var name, source string
-			var distributor bool
-			err := r.Scan(&name, &source, &distributor)
+			var name string
+			err := r.Scan(&name)
 			s.Linked[strings.ToLower(name)] = true
-			if distributor {
-				s.Distributor = source
+			return err
+		}},
+		{tsql.InstalledDistributor(), func(r Row) error {
+			var name sql.NullString
+			var rest any
+			err := r.Scan(&s.HasDistributor, &name, &rest, &rest, &rest)
+			if s.HasDistributor {
+				s.Distributor = name.String
 			}
 			return err
 		}},
@@ -194,10 +201,12 @@ func (s RunStatus) String() string {
 // Agent is a replication agent as the distributor knows it.
 type Agent struct {
 	ID int
-	// Name is the agent's or its job's.
+	// Name is the agent's.
 	Name string
 	// Publisher is the original publisher.
 	Publisher string
+	// Job is the name of the distributor's job that runs it, empty when there is none.
+	Job string
 	// Status, Message and Time of the newest history row; Time is zero when there is none.
 	Status  RunStatus
 	Message string
@@ -209,7 +218,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 	var agents []Agent
 	err := q.Query(ctx, statement, func(r Row) error {
 		var a Agent
-		err := r.Scan(&a.ID, &a.Name, &a.Publisher)
+		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job)
 		agents = append(agents, a)
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 // sidecarPort is that of a server's sidecar.
 const sidecarPort = 8443
 
-// SidecarAddress is where the sidecar of a server answers, for pods of its namespace at every site.
-func SidecarAddress(server v1alpha1.ServerName) string {
-	return net.JoinHostPort(credentials.HostName(server), strconv.Itoa(sidecarPort))
+// SidecarAddress is where the sidecar of a server answers, for the pods of every site.
+func SidecarAddress(namespace string, server v1alpha1.ServerName) string {
+	return net.JoinHostPort(credentials.HostName(server)+"."+namespace+".svc", strconv.Itoa(sidecarPort))
 }

@@ -115,6 +115,23 @@ func StartWith(t testing.TB, namespace string, server v1alpha1.ServerName, passw
 	return e
 }
 
+// Configure appends to mssql.conf and starts the instance again.
+func (e *Engine) Configure(t testing.TB, text string) {
+	t.Helper()
+	e.Kill(t)
+	file, err := os.OpenFile(filepath.Join(e.root, "mssql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = file.WriteString(text)
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		t.Fatalf("write mssql.conf: %v", err)
+	}
+	e.Launch(t)
+}
+
 var listening = regexp.MustCompile(`Server is listening on \[ 127\.0\.0\.1 <\w+> (\d+)\]`)
 
 // Launch starts the process on the instance's files, on the port that it had.

@@ -19,11 +19,16 @@ func IsSysadmin() Statement {
 	return text("SELECT COALESCE(IS_SRVROLEMEMBER(N'sysadmin'), 0)").Because("read what the operator may do")
 }
 
-// LinkedServers selects name, data source and whether it is the distributor, of every server that the instance knows
-// beside itself.
+// LinkedServers selects the names of every server that the instance knows beside itself.
 func LinkedServers() Statement {
-	return text("SELECT name, COALESCE(data_source, N''), CAST(is_distributor AS int) FROM sys.servers WHERE server_id <> 0").
-		Because("read the linked servers")
+	return text("SELECT name FROM sys.servers WHERE server_id <> 0").Because("read the linked servers")
+}
+
+// InstalledDistributor selects installed, distribution server, distribution db installed, is distribution publisher and
+// has remote distribution publisher.
+// Source: docs/relational-databases/system-stored-procedures/sp-get-distributor-transact-sql.md.
+func InstalledDistributor() Statement {
+	return exec("sys.sp_get_distributor").done("read which distributor the server has")
 }
 
 // DistributionDatabases selects name, max_distretention and history_retention. The table is there once the instance is
@@ -97,7 +102,7 @@ func ArticleSubscriptions(publication string) Statement {
 	return new(builder).sql(`SELECT a.name, s.srvname, s.dest_db, s.subscription_type, s.status
 FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
 JOIN dbo.syspublications AS p ON p.pubid = a.pubid
-WHERE p.name = @publication AND s.srvid >= 0 AND s.srvname <> N''`).arg("publication", publication).
+WHERE p.name = @publication AND s.srvname <> N''`).arg("publication", publication).
 		done("read the subscriptions to " + publication)
 }
 
@@ -135,35 +140,32 @@ WHERE p.publisher_db = @database AND p.publication = @publication`).arg("databas
 		done("read who may read publication " + publication)
 }
 
-// LogReaderAgents selects id, name and publisher of the log readers of a database. It runs in the distribution database.
+// agentJob joins an agent's job: job_id is binary(16) there and uniqueidentifier here.
+const agentJob = "LEFT JOIN msdb.dbo.sysjobs AS j ON j.job_id = CAST(a.job_id AS uniqueidentifier)\n"
+
+// LogReaderAgents selects id, name, publisher and job of the log readers of a database. It runs in the distribution database.
 func LogReaderAgents(database string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name FROM dbo.MSlogreader_agents AS a
-JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).arg("database", database).
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSlogreader_agents AS a
+`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).arg("database", database).
 		done("read the log readers of " + database)
 }
 
-// SnapshotAgents selects id, name and publisher of the snapshot agents of a publication. It runs in the distribution
+// SnapshotAgents selects id, name, publisher and job of the snapshot agents of a publication. It runs in the distribution
 // database.
 func SnapshotAgents(database, publication string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name FROM dbo.MSsnapshot_agents AS a
-JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database AND a.publication = @publication`).
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSsnapshot_agents AS a
+`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database AND a.publication = @publication`).
 		arg("database", database).arg("publication", publication).done("read the snapshot agent of " + publication)
 }
 
-// DistributionAgents selects id, name and publisher of the distribution agents of a subscription. It runs in the
+// DistributionAgents selects id, name, publisher and job (when it is the distributor's) of the distribution agents of a subscription. It runs in the
 // distribution database.
 func DistributionAgents(publisherDatabase string, s Subscription) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, p.name FROM dbo.MSdistribution_agents AS a
-JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
+	return new(builder).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N'') FROM dbo.MSdistribution_agents AS a
+`+agentJob+`JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
 WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).arg("publication", s.Publication).arg("subscriber", s.Subscriber).
 		arg("destination", s.Database).done("read the distribution agent of " + s.Database + " on " + s.Subscriber)
-}
-
-// PushAgentAttached selects a row when the agent of a push subscription has its job. It runs in the distribution database.
-func PushAgentAttached(agent int) Statement {
-	return new(builder).sql("SELECT 1 FROM dbo.MSdistribution_agents WHERE id = @id AND job_id IS NOT NULL").arg("id", agent).
-		done("read whether the distribution agent has a job")
 }
 
 // AgentKind is a kind of replication agent with a history of its own.
