@@ -51,7 +51,9 @@ func ArticleTimes(after, last int64, limit int) Statement {
 }
 
 // ReadArticles reads Id, WrittenAt and Body of the articles with Id > after, in order, at most limit of them.
-func ReadArticles(after int64, limit int) Statement { return rowsOf("dbo.Article", "Body", after, limit) }
+func ReadArticles(after int64, limit int) Statement {
+	return rowsOf("dbo.Article", "Body", after, limit)
+}
 
 // ReadAttachments reads Id, WrittenAt and Content of the attachments with Id > after, in order, at most limit of them.
 func ReadAttachments(after int64, limit int) Statement {

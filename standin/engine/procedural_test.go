@@ -125,7 +125,10 @@ func TestDeadlockHasAVictim(t *testing.T) {
 	a.exec("BEGIN TRAN; INSERT INTO d.dbo.t VALUES (1)")
 	b.exec("BEGIN TRAN; INSERT INTO e.dbo.t VALUES (1)")
 	waiting := make(chan error, 1)
-	go func() { _, err := a.ExecContext(context.Background(), "INSERT INTO e.dbo.t VALUES (2)"); waiting <- err }()
+	go func() {
+		_, err := a.ExecContext(context.Background(), "INSERT INTO e.dbo.t VALUES (2)")
+		waiting <- err
+	}()
 	watch := s.conn("master")
 	g.Eventually(func() any {
 		return watch.one("SELECT COUNT(*) FROM sys.dm_exec_requests WHERE wait_type = 'LCK_M_X' AND blocking_session_id > 0")
