@@ -32,6 +32,16 @@ func (e *Extension) installHistory(r *engine.Registry) {
 
 // addDistributionHistory adds a row, or brings the newest one up to date when it says the same of the same run.
 func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.ProcCall) error {
+	args := historyArguments(call)
+	if call.Int("@runstatus") == runProgress && call.Bytes("@xact_seqno") != nil {
+		// The latency of a delivery is from the transaction's arrival here until now.
+		r, err := call.Session.Query(ctx, `SELECT DATEDIFF(millisecond, t.entry_time, GETDATE()) AS latency FROM dbo.MSdistribution_agents AS a
+			JOIN dbo.MSrepl_transactions AS t ON t.publisher_database_id = a.publisher_database_id AND t.xact_seqno = @p2 WHERE a.id = @p1`, call.Int("@agent_id"), call.Bytes("@xact_seqno"))
+		if err != nil {
+			return err
+		}
+		args[7] = max(r.Int(0, "latency"), 0)
+	}
 	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
 		UPDATE dbo.MSdistribution_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, current_delivery_latency = @p8, delivered_transactions = @p6,
 		delivered_commands = @p7, delivery_rate = CASE WHEN @d > 0 THEN CAST(@p7 AS float) / @d ELSE 0 END, delivery_latency = @p8, total_delivered_commands = @p9
@@ -39,7 +49,7 @@ func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.Pro
 		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSdistribution_history AS x WHERE x.agent_id = @p1);
 		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
 		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, historyArguments(call)...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, args...)
 }
 
 func historyArguments(call *engine.ProcCall) []any {

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"time"
 
+	"github.com/google/uuid"
+
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
@@ -96,6 +98,9 @@ func (e *Extension) limit(db *engine.Database) storage.LSN {
 	if e.options.Limit != nil {
 		if lsn, ok := e.options.Limit(db); ok {
 			return lsn
+		}
+		if db.Info().ReplicaID != uuid.Nil {
+			return storage.LSN{} // in a group, and not its primary now
 		}
 	}
 	return db.Storage().Log().Hardened()

@@ -44,15 +44,15 @@ func (e *Extension) runSnapshot(ctx context.Context, commandLine string) (string
 	}
 	defer end()
 	n, err := r.snapshot(ctx)
-	message, err := r.finish(ctx, err)
-	if err == nil && ctx.Err() == nil {
-		message = fmt.Sprintf("[100%%] A snapshot of %d article(s) was generated.", n)
-		if n == 0 {
-			message = "[0%] A snapshot was not generated because no subscriptions needed initialization."
-		}
-		r.note(ctx, runSucceed, message)
+	if err != nil || ctx.Err() != nil {
+		return r.finish(ctx, err)
 	}
-	return message, err
+	message := fmt.Sprintf("[100%%] A snapshot of %d article(s) was generated.", n)
+	if n == 0 {
+		message = "[0%] A snapshot was not generated because no subscriptions needed initialization."
+	}
+	r.note(ctx, runSucceed, message)
+	return message, nil
 }
 
 func (r *agentRun) snapshot(ctx context.Context) (int, error) {
