@@ -4,6 +4,8 @@ package publication
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -23,7 +25,7 @@ func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
 		planReferences, planDistributor, planDatabase, planPublish, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSnapshot, planRefresh, planHealth,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -186,21 +188,41 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "a snapshot of %s is being made", d.name())
 }
 
-// planRefresh subscribes pull subscribers to articles that came after them. Push subscriptions are extended by their own
-// controller.
-func planRefresh(d Desired, o Observed, p *replication.Plan) bool {
+// planSubscribers subscribes those who have the publication to articles that came after them: pull subscribers by one
+// procedure for all, push subscribers each. It comes before the snapshot, which they wait for
+// (docs/relational-databases/replication/publish/add-articles-to-and-drop-articles-from-existing-publications.md).
+func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	counts := map[string]int{}
+	type subscriber struct {
+		name, database string
+		pull           bool
+	}
+	known := map[subscriber]map[string]bool{}
 	for _, s := range have.Subscriptions {
-		if s.Pull {
-			counts[strings.ToLower(s.Subscriber+"\x00"+s.Database)]++
+		who := subscriber{strings.ToLower(s.Subscriber), s.Database, s.Pull}
+		if known[who] == nil {
+			known[who] = map[string]bool{}
+		}
+		known[who][strings.ToLower(s.Article)] = true
+	}
+	refresh := false
+	for _, who := range slices.SortedFunc(maps.Keys(known), func(a, b subscriber) int {
+		return strings.Compare(a.name+"\x00"+a.database, b.name+"\x00"+b.database)
+	}) {
+		for _, key := range slices.Sorted(maps.Keys(have.Articles)) {
+			switch {
+			case known[who][key]:
+			case who.pull:
+				refresh = true
+			default:
+				p.Execute(o.primary(d), d.database(), tsql.AddArticleSubscription(tsql.Subscription{
+					Publication: d.name(), Subscriber: who.name, Database: who.database, DataIsThere: !d.snapshots(),
+				}, have.Articles[key].Name))
+			}
 		}
 	}
-	for _, n := range counts {
-		if n < len(have.Articles) {
-			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
-			break
-		}
+	if refresh {
+		p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
 	}
 	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())
 }

@@ -105,7 +105,7 @@ func TestChangesOfArticles(t *testing.T) {
 			[]string{"sp_articlefilter", "sp_articleview", "sp_startpublication_snapshot"},
 			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(Equal("Id > 8")) }},
 		"no filter any more": {attachment(func(a *v1alpha1.Article) { a.Filter = "" }),
-			[]string{"sp_dropsubscription", "sp_droparticle", "sp_addarticle", "sp_articlecolumn", "sp_articleview", "sp_startpublication_snapshot", "sp_refreshsubscriptions"},
+			[]string{"sp_dropsubscription", "sp_droparticle", "sp_addarticle", "sp_articlecolumn", "sp_articleview", "sp_refreshsubscriptions", "sp_startpublication_snapshot"},
 			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(BeEmpty()) }},
 		"drift of the schema option": {func(w *world) {
 			x := w.o.Database.Publication.Articles["dbo.attachment"]
@@ -134,6 +134,17 @@ func TestChangesOfArticles(t *testing.T) {
 			c.check(g, w.o.Database.Publication.Articles["dbo.attachment"])
 		})
 	}
+}
+
+// A push subscriber is subscribed to each article that came after it, before the snapshot is made.
+func TestNewArticleOfAPushSubscriber(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"}}
+	_, done := w.settle(t, all)
+	g.Expect(done).To(HaveLen(1))
+	g.Expect(done[0]).To(ContainSubstring("@article = N'dbo.Attachment', @subscriber = N'dubsub-0', @destination_db = N'Content'"))
 }
 
 func TestDriftOfJobs(t *testing.T) {

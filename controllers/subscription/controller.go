@@ -144,17 +144,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if err := r.report(ctx, d, o, p, failed); err != nil {
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
-	return ctrl.Result{RequeueAfter: next(p, failed)}, nil
+	return ctrl.Result{RequeueAfter: next(d, o, p, failed)}, nil
 }
 
 // next is when to look again when nothing else asks for it.
-func next(p replication.Plan, failed error) time.Duration {
+func next(d Desired, o Observed, p replication.Plan, failed error) time.Duration {
 	switch {
 	case failed != nil:
 		return lookSoon
 	case len(p.Steps) > 0:
 		return lookSoon / 4
-	case p.Outcome.Progress == conditions.Working:
+	case p.Outcome.Progress == conditions.Working, d.Publication != nil && d.mirrors() && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot:
 		return lookSoon
 	}
 	return lookAgain + time.Duration(rand.Int64N(int64(lookAgain/4)))

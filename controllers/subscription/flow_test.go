@@ -338,7 +338,10 @@ func TestPullFromNothing(t *testing.T) {
 	before := client.MergeFrom(p.DeepCopy())
 	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.More"})
 	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).To(Succeed())
-	g.Eventually(b.sum(t, "dubsub", "dbo.More"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.More")()))
+	g.Eventually(b.sum(t, "dubsub", "dbo.More"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.More")()), func() string {
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return fmt.Sprintf("%+v %+v", s.Status.Agent, s.Status.Conditions)
+	})
 	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 
 	// Deletion keeps the data.

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -181,34 +182,16 @@ func leave(d Desired, o Observed, p *replication.Plan, pull bool) {
 	}
 }
 
-// planRegistration registers the subscription at the publisher, then, a pull subscription, at the subscriber.
+// planRegistration registers the subscription at the publisher, then, a pull subscription, at the subscriber. Articles
+// that come later are the publication's affair.
 func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
-	own := o.registrations(d)
-	primary := o.primary(d)
-	switch {
-	case len(own) == 0:
-		p.Execute(primary, d.publisherDatabase(), tsql.AddSubscription(d.subscription()))
-	case !d.pull():
-		// Pull subscribers are extended by sp_refreshsubscriptions, by the publication's controller.
-		for _, a := range missingArticles(o, own) {
-			p.Execute(primary, d.publisherDatabase(), tsql.AddArticleSubscription(d.subscription(), a))
-		}
+	if len(o.registrations(d)) == 0 {
+		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddSubscription(d.subscription()))
 	}
 	if d.pull() && o.here(d) == nil {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
 	}
 	return proceed(p, "the subscription is being registered")
-}
-
-func missingArticles(o Observed, own []articleSubscription) []string {
-	var missing []string
-	for _, a := range o.Publication.Articles {
-		if !slices.ContainsFunc(own, func(s articleSubscription) bool { return strings.EqualFold(s.Article, a.Name) }) {
-			missing = append(missing, a.Name)
-		}
-	}
-	slices.Sort(missing)
-	return missing
 }
 
 // planMirror tells the sidecars to bring the newest snapshot to the agent.
@@ -261,8 +244,21 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))
 }
 
+// planRun starts the agent. One that failed because a new snapshot was not mirrored yet need not wait for its next
+// attempt when it is.
 func planRun(d Desired, o Observed, p *replication.Plan) bool {
 	at := d.agentServer()
+	if newlyMirrored(d, o) && o.running(d) && o.Agent != nil && (o.Agent.Status == mssql.RunRetrying || o.Agent.Status == mssql.RunFailed) {
+		p.Execute(at, replication.Master, tsql.StopJob(job(d, o).Name), jobRefused)
+	}
 	p.Run(at, job(d, o).Name, o.Jobs[at])
 	return proceed(p, "the distribution agent is being started on %s", credentials.HostName(at))
+}
+
+// jobRefused is what sp_stop_job refuses with when the job does not run.
+const jobRefused = 22022
+
+// newlyMirrored tells that the newest snapshot is whole, and status does not say so yet.
+func newlyMirrored(d Desired, o Observed) bool {
+	return d.mirrors() && o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
 }
