@@ -228,6 +228,7 @@ func TestAgentThatFails(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	w.settle(t, all)
+	w.d.Subscription.Status.MirroredSnapshot = w.o.At.LastSnapshot
 	w.o.Agent.Status, w.o.Agent.Message = mssql.RunRetrying, "20598: the row was not found at the Subscriber"
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
