@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election"
@@ -38,11 +39,12 @@ func newPlanCommand() *cobra.Command {
 		Use:   "plan -f FILE",
 		Short: "Print what applying Topologies would do, T-SQL included, and change nothing",
 		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed, why, and
-for new servers, groups and distributors every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
+for new objects every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
 asked to check the manifest without keeping it. With --offline no cluster is asked: everything is new.
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
-placeholders. What changes in an object that exists, and what publications and subscriptions need, depends on what the
-engines answer: the controllers plan that when they have asked, and only the fields that differ are shown here.`,
+placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
+depends on what the engines answer: the controllers plan that when they have asked, and only the fields that differ are
+shown here.`,
 		Example: `  kubectl geosql plan -f examples/msdn.yaml
   kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
 		Args: cobra.NoArgs,
@@ -195,7 +197,12 @@ func (p *planner) steps(s topology.Step) {
 		for _, x := range distributor.Preview(distributor.Imagine(object, p.publishers(object))) {
 			lines = append(lines, x.Describe())
 		}
-	case *v1alpha1.Publication, *v1alpha1.Subscription:
+	case *v1alpha1.Publication:
+		d, primary := p.publication(object)
+		for _, x := range publication.Preview(d, primary, p.now) {
+			lines = append(lines, x.Describe())
+		}
+	case *v1alpha1.Subscription:
 		fmt.Fprintln(p.out, "    its steps are planned when its engines have answered; its conditions then say which is next")
 	}
 	for i, line := range lines {
@@ -246,6 +253,39 @@ func (p *planner) publishers(d *v1alpha1.Distributor) []v1alpha1.ServerName {
 		}
 	}
 	return servers
+}
+
+// publication is what a Publication asks for, once its distributor is configured, with the server that publishes first.
+func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1alpha1.ServerName) {
+	d := publication.Desired{Publication: x}
+	for _, o := range p.distributors() {
+		if o.Name == string(x.Spec.Distributor) {
+			d.System = distributor.Imagine(o, nil).System
+		}
+	}
+	if name := x.Spec.Publisher.Server; name != "" {
+		d.Publisher = replication.Party{Name: "SQLServer " + string(name), Servers: []v1alpha1.ServerName{name}, Address: string(name) + "-0"}
+		return d, name
+	}
+	for _, g := range p.groups() {
+		if g.Name == string(x.Spec.Publisher.AvailabilityGroup) {
+			d.Publisher = replication.PartyOf(g)
+			return d, g.Spec.InitialPrimary
+		}
+	}
+	return d, ""
+}
+
+// distributors that the Topology declares, and others.
+func (p *planner) distributors() []*v1alpha1.Distributor {
+	distributors := slices.Clone(p.objects.Distributors)
+	for _, object := range p.observed.Objects {
+		d, ok := object.(*v1alpha1.Distributor)
+		if ok && !slices.ContainsFunc(distributors, func(x *v1alpha1.Distributor) bool { return x.Name == d.Name }) {
+			distributors = append(distributors, d)
+		}
+	}
+	return distributors
 }
 
 // groups that the Topology declares, and others.

@@ -47,6 +47,8 @@ func TestPlanOffline(t *testing.T) {
 		"CREATE AVAILABILITY GROUP [content]",
 		"ADD LISTENER N'content'",
 		"EXEC sys.sp_adddistpublisher @publisher = N'quisec-0'",
+		"EXEC sys.sp_addarticle @publication = N'articles', @article = N'dbo.Attachment'",
+		"EXEC sys.sp_redirect_publisher @original_publisher = N'tukpub-0'",
 		"+ create Subscription dublin",
 	} {
 		g.Expect(text).To(ContainSubstring(want))
