@@ -41,6 +41,9 @@ func NewCommand() Command { return Command{} }
 // Is tells whether a text is the command line.
 func (c Command) Is(text string) bool { return c.text == text }
 
+// Text is the command line as the agent gets it, with its passwords.
+func (c Command) Text() string { return c.text }
+
 // String is the command line without its passwords.
 func (c Command) String() string { return c.shown }
 
