@@ -201,3 +201,37 @@ func TestReplicationSupportOnly(t *testing.T) {
 	r.same(t, "dbo.pictures", "*", "code, part")
 	NewWithT(t).Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id IN (30, 31)`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
 }
+
+// Columns and rows that are left out do not arrive; an update moves rows in and out. A filter that changes makes the
+// article be initialized again.
+func TestFilteredArticle(t *testing.T) {
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publishWith(t, "@immediate_sync = N'true'")
+	mustExec(t, r.source, `CREATE TABLE dbo.parts (id int NOT NULL PRIMARY KEY, site nvarchar(10) NOT NULL, note nvarchar(20) NULL, secret nvarchar(20) NULL)`)
+	mustExec(t, r.source, `INSERT INTO dbo.parts VALUES (1, N'dublin', N'a', N'x'), (2, N'quincy', N'b', N'y')`)
+	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'parts', @source_owner = N'dbo', @source_object = N'parts', @vertical_partition = N'true'`)
+	mustExec(t, r.source, `EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'note', @operation = N'add'`)
+	g.Expect(failure(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'nothing = 1'`).Number).To(BeEquivalentTo(21745))
+	mustExec(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'site = N''dublin'''`)
+	mustExec(t, r.source, `EXEC sp_articleview @publication = N'web', @article = N'parts', @view_name = N'v_parts', @filter_clause = N'site = N''dublin'''`)
+	g.Expect(value(t, r.source, `SELECT COUNT(*) FROM dbo.sysarticles WHERE name = N'parts' AND sync_objid <> objid AND filter_clause LIKE N'%dublin%'`)).To(BeEquivalentTo(1))
+	r.pull(t)
+	r.snapshot(t)
+	have := func() string {
+		rows, err := tryQuery(r.target, `SELECT * FROM dbo.parts ORDER BY id`)
+		return fmt.Sprint(rows, err)
+	}
+	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[1 a]] <nil>"))
+	mustExec(t, r.source, `UPDATE dbo.parts SET site = N'dublin' WHERE id = 2; INSERT INTO dbo.parts VALUES (3, N'quincy', N'c', NULL), (4, N'dublin', N'd', NULL)`)
+	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[1 a] [2 b] [4 d]] <nil>"))
+	mustExec(t, r.source, `UPDATE dbo.parts SET site = N'tukwila' WHERE id = 1; DELETE FROM dbo.parts WHERE id = 3; UPDATE dbo.parts SET note = N'e' WHERE id = 4`)
+	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[2 b] [4 e]] <nil>"))
+	g.Eventually(func() any { return scalar(r.source, `SELECT MIN(status) FROM dbo.syssubscriptions`) }).Should(BeEquivalentTo(2))
+	g.Expect(failure(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'id = 1', @force_invalidate_snapshot = 1`).Number).To(BeEquivalentTo(20608))
+	mustExec(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'id < 3', @force_invalidate_snapshot = 1, @force_reinit_subscription = 1`)
+	r.snapshot(t)
+	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[1 a] [2 b]] <nil>"))
+	r.bothSame(t)
+}

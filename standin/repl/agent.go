@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.
@@ -47,7 +45,7 @@ func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.agents[key] {
-		return nil, nil, sqlerr.New(21036, 1, kind)
+		return nil, nil, raise(21036, 1, kind)
 	}
 	e.agents[key] = true
 	run := &agentRun{e: e, args: args, name: kind, application: "Replication " + kind, started: nowText()}
@@ -82,7 +80,7 @@ func (r *agentRun) connectDistributor(ctx context.Context) error {
 	}
 	found, err := c.query(ctx, "EXEC sp_MSget_distribution_db @publisher = @p1", r.args.str("-Publisher"))
 	if err == nil && len(found) == 0 {
-		err = sqlerr.New(14080, 1, r.args.str("-Publisher"))
+		err = raise(14080, 1, r.args.str("-Publisher"))
 	}
 	if err == nil {
 		r.distDB, r.directory = found.str(0, "distribution_db"), found.str(0, "working_directory")

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // The publisher's procedures about agents: all the work is done at the distributor, where the agents' jobs are.
@@ -14,7 +13,7 @@ import (
 // refuseJobLogin refuses a Windows account for the job: agents run as the server does.
 func refuseJobLogin(call *engine.ProcCall) error {
 	if call.String("@job_login") != "" {
-		return sqlerr.New(21797, 1, "@job_login", "sp_add_proxy (Windows accounts are not supported; leave it out)")
+		return raise(21797, 1, "@job_login", "sp_add_proxy (Windows accounts are not supported; leave it out)")
 	}
 	return nil
 }
@@ -24,11 +23,11 @@ func securityMode(call *engine.ProcCall, mode, login string) error {
 	switch call.Int(mode) {
 	case 0:
 		if !call.IsNull(mode) && call.String(login) == "" {
-			return sqlerr.New(21694, 1, login, mode)
+			return raise(21694, 1, login, mode)
 		}
 	case 1:
 	default:
-		return sqlerr.New(21023, 1, mode)
+		return raise(21023, 1, mode)
 	}
 	return nil
 }
@@ -160,10 +159,10 @@ func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.P
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(14050, 1)
+		return raise(14050, 1)
 	}
 	if r.Int(0, "subscription_type") != pushType {
-		return sqlerr.New(21023, 1, "An agent of a pull subscription at the Distributor: sp_addpushsubscription_agent")
+		return raise(21023, 1, "An agent of a pull subscription at the Distributor: sp_addpushsubscription_agent")
 	}
 	r, err = e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_push_agent @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
 		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -17,7 +16,7 @@ func (e *Extension) installArticles(r *engine.Registry) {
 	e.procedure(r, "sp_droparticle", owners, nil, e.dropArticle)
 	e.procedure(r, "sp_articlecolumn", owners, nil, e.articleColumn)
 	e.procedure(r, "sp_articleview", owners, nil, e.articleView)
-	e.procedure(r, "sp_articlefilter", owners, nil, func(context.Context, *engine.ProcCall) error { return sqlerr.New(21023, 1, "A row filter") })
+	e.procedure(r, "sp_articlefilter", owners, nil, e.articleFilter)
 	e.procedure(r, "sp_changearticle", owners, nil, e.changeArticle)
 	e.procedure(r, "sp_helparticle", owners, nil, e.helpArticle)
 	e.procedure(r, "sp_helparticlecolumns", owners, nil, e.helpArticleColumns)
@@ -55,6 +54,7 @@ type article struct {
 	options     uint64
 	preCreation int64
 	active      bool
+	filter      string
 	table       *engine.Object
 	schema      string
 	// columns are those that are published, keys those of the primary key, in key order.
@@ -81,7 +81,7 @@ func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.
 	for i := range r.Len() {
 		a := &article{id: r.Int(i, "artid"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
 			destOwner: r.String(i, "dest_owner"), destTable: r.String(i, "dest_table"), insert: r.String(i, "ins_cmd"), update: r.String(i, "upd_cmd"),
-			delete: r.String(i, "del_cmd"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0}
+			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0}
 		if b := r.Bytes(i, "schema_option"); len(b) == 8 {
 			a.options = binary.BigEndian.Uint64(b)
 		}
@@ -99,7 +99,7 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 		return err
 	}
 	if o == nil || o.Table == nil {
-		return sqlerr.New(14027, 1, a.name)
+		return raise(14027, 1, a.name)
 	}
 	a.table = o
 	if a.schema, err = s.SchemaNameOf(ctx, db, o); err != nil {
@@ -115,7 +115,7 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 	}
 	pk := o.Table.PrimaryKey()
 	if pk == nil {
-		return sqlerr.New(14088, 1, o.Name)
+		return raise(14088, 1, o.Name)
 	}
 	for _, k := range pk.Keys {
 		a.keys = append(a.keys, o.Table.ColumnByID(k.Column))
@@ -127,7 +127,7 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 func (e *Extension) findArticle(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, name string) (*article, error) {
 	list, err := e.articles(ctx, s, db, "a.pubid = @p1 AND a.name = @p2", pub.id, name)
 	if err == nil && len(list) == 0 {
-		err = sqlerr.New(20027, 1, name)
+		err = raise(20027, 1, name)
 	}
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...
 			return strings.ToUpper(word) + " " + strings.TrimSpace(rest), nil
 		}
 	}
-	return "", sqlerr.New(21023, 1, parameter+" = N'"+given+"'")
+	return "", raise(21023, 1, parameter+" = N'"+given+"'")
 }
 
 func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error {
@@ -184,23 +184,23 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 		return err
 	}
 	if name == "" || strings.EqualFold(name, "all") {
-		return sqlerr.New(14032, 1, "@article")
+		return raise(14032, 1, "@article")
 	}
 	if kind := call.String("@type"); !strings.EqualFold(kind, "logbased") {
-		return sqlerr.New(21023, 1, "@type = N'"+kind+"'")
+		return raise(21023, 1, "@type = N'"+kind+"'")
 	}
-	for _, parameter := range []string{"@filter", "@filter_clause", "@sync_object", "@creation_script"} {
+	for _, parameter := range []string{"@filter", "@sync_object", "@creation_script"} {
 		if call.String(parameter) != "" {
-			return sqlerr.New(21023, 1, parameter)
+			return raise(21023, 1, parameter)
 		}
 	}
 	if option := call.String("@identityrangemanagementoption"); strings.EqualFold(option, "auto") || yes(call, "@auto_identity_range") {
-		return sqlerr.New(21023, 1, "Automatic identity range management")
+		return raise(21023, 1, "Automatic identity range management")
 	}
 	if list, err := e.articles(ctx, s, p.db, "a.pubid = @p1 AND a.name = @p2", pub.id, name); err != nil {
 		return err
 	} else if len(list) > 0 {
-		return sqlerr.New(14030, 1, name, pub.name)
+		return raise(14030, 1, name, pub.name)
 	}
 	schema, source := sourceName(call)
 	table, err := s.Table(ctx, p.db, schema, source)
@@ -208,10 +208,10 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 		return err
 	}
 	if table == nil {
-		return sqlerr.New(14027, 1, source)
+		return raise(14027, 1, source)
 	}
 	if table.Table.PrimaryKey() == nil {
-		return sqlerr.New(14088, 1, twoPart(schema, source))
+		return raise(14088, 1, twoPart(schema, source))
 	}
 	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (e *Extension) mayChangeArticles(ctx context.Context, s *engine.Session, pu
 		return nil
 	}
 	if !call.Bool("@force_invalidate_snapshot") {
-		return sqlerr.New(20607, 1)
+		return raise(20607, 1)
 	}
 	return s.Exec(ctx, "UPDATE dbo.syspublications SET immediate_sync_ready = 0 WHERE pubid = @p1", pub.id)
 }
@@ -268,6 +268,10 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 	if err := e.checkTable(ctx, s, p.db, table, options); err != nil {
 		return err
 	}
+	clause := strings.TrimSpace(call.String("@filter_clause"))
+	if err := checkFilter(ctx, s, &article{schema: schema, table: table}, clause); err != nil {
+		return err
+	}
 	raw := binary.BigEndian.AppendUint64(nil, options)
 	pre := preCreation[strings.ToLower(strings.TrimSpace(call.String("@pre_creation_cmd")))]
 	active := 0
@@ -275,9 +279,9 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 		active = 1
 	}
 	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
-		schema_option, dest_owner, fire_triggers_on_snapshot) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, 1, @p10, @p11, @p12, 0);
+		schema_option, dest_owner, fire_triggers_on_snapshot, filter_clause) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, 1, @p10, @p11, @p12, 0, @p13);
 		SELECT artid FROM dbo.sysarticles WHERE pubid = @p7 AND name = @p5`,
-		del, call.Value("@description"), dest, ins, name, int64(table.ID), pub.id, pre, call.Int("@status")&^1|int64(active), upd, raw, owner)
+		del, call.Value("@description"), dest, ins, name, int64(table.ID), pub.id, pre, call.Int("@status")&^1|int64(active), upd, raw, owner, orNull(clause))
 	if err != nil {
 		return err
 	}
@@ -314,7 +318,7 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engine.Database, table *engine.Object, options uint64) error {
 	for _, c := range table.Table.Columns {
 		if c.Type.Kind == sqltype.SQLVariant {
-			return sqlerr.New(21023, 1, "A sql_variant column (["+c.Name+"])")
+			return raise(21023, 1, "A sql_variant column (["+c.Name+"])")
 		}
 	}
 	if options&optionForeignKeys == 0 {
@@ -326,7 +330,7 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 	}
 	for _, c := range constraints {
 		if c.Kind == "F" {
-			return sqlerr.New(21023, 1, "The schema option 0x200 (foreign keys)")
+			return raise(21023, 1, "The schema option 0x200 (foreign keys)")
 		}
 	}
 	return nil
@@ -351,7 +355,7 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	if len(list) == 0 {
-		return sqlerr.New(20027, 1, call.String("@article"))
+		return raise(20027, 1, call.String("@article"))
 	}
 	for _, a := range list {
 		r, err := s.Query(ctx, "SELECT TOP (1) srvname FROM dbo.syssubscriptions WHERE artid = @p1", a.id)
@@ -359,7 +363,7 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 			return err
 		}
 		if r.Len() > 0 {
-			return sqlerr.New(14046, 1)
+			return raise(14046, 1)
 		}
 	}
 	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
@@ -375,12 +379,15 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 
 func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, name string) error {
 	prefix := bracket(p.db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT artid, objid FROM "+prefix+"sysarticles WHERE pubid = @p1 AND name = @p2", pub.id, name)
+	r, err := s.Query(ctx, "SELECT artid, objid, sync_objid FROM "+prefix+"sysarticles WHERE pubid = @p1 AND name = @p2", pub.id, name)
 	if err != nil {
 		return err
 	}
 	id, object := r.Int(0, "artid"), r.Int(0, "objid")
 	if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_article @publisher = ?, @publisher_db = ?, @article_id = ?", p.server, p.db.Name(), id); err != nil {
+		return err
+	}
+	if err := e.dropArticleView(ctx, s, p.db, r.Int(0, "sync_objid"), object); err != nil {
 		return err
 	}
 	err = s.Exec(ctx, "DELETE FROM "+prefix+"sysarticlecolumns WHERE artid = @p1; DELETE FROM "+prefix+"sysarticles WHERE artid = @p1", id)
@@ -415,24 +422,20 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT TOP (1) srvname FROM dbo.syssubscriptions WHERE artid = @p1", a.id)
-	if err != nil {
+	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 		return err
-	}
-	if r.Len() > 0 {
-		return sqlerr.New(14092, 1) // also with @force_reinit_subscription: drop and add the article
 	}
 	columns := a.table.Table.Columns
 	if name := call.String("@column"); name != "" {
 		c := a.table.Table.Column(name)
 		if c == nil {
-			return sqlerr.New(14020, 1)
+			return raise(14020, 1)
 		}
 		columns = []*engine.Column{c}
 	}
 	operation := strings.ToLower(call.String("@operation"))
 	if operation != "add" && operation != "drop" {
-		return sqlerr.New(14019, 1)
+		return raise(14019, 1)
 	}
 	for _, c := range columns {
 		key := false
@@ -441,7 +444,7 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 		}
 		switch {
 		case operation == "drop" && key && call.String("@column") != "":
-			return sqlerr.New(20587, 1, "@column", "sp_articlecolumn")
+			return raise(20587, 1, "@column", "sp_articlecolumn")
 		case operation == "drop" && key, c.Computed != "":
 			continue
 		}
@@ -454,24 +457,6 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 		}
 	}
 	return nil
-}
-
-// articleView is sp_articleview: the synchronization object is the table itself here, so there is nothing to make as
-// long as there is no row filter.
-func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) error {
-	if call.String("@filter_clause") != "" {
-		return sqlerr.New(21023, 1, "A row filter")
-	}
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
-	if err != nil {
-		return err
-	}
-	_, err = e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
-	return err
 }
 
 func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) error {
@@ -495,9 +480,9 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 	case "pre_creation_cmd":
 		n, ok := preCreation[strings.ToLower(value)]
 		if !ok {
-			return sqlerr.New(14061, 1)
+			return raise(14061, 1)
 		}
-		if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
+		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 			return err
 		}
 		return s.Exec(ctx, "UPDATE dbo.sysarticles SET pre_creation_cmd = @p2 WHERE artid = @p1", a.id, n)
@@ -506,19 +491,19 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 		for _, c := range strings.TrimPrefix(strings.ToLower(value), "0x") {
 			d := strings.IndexRune("0123456789abcdef", c)
 			if d < 0 {
-				return sqlerr.New(20014, 1)
+				return raise(20014, 1)
 			}
 			options = options<<4 | uint64(d)
 		}
 		if err := e.checkTable(ctx, s, p.db, a.table, options); err != nil {
 			return err
 		}
-		if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
+		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 			return err
 		}
 		return s.Exec(ctx, "UPDATE dbo.sysarticles SET schema_option = @p2 WHERE artid = @p1", a.id, binary.BigEndian.AppendUint64(nil, options))
 	}
-	return sqlerr.New(21023, 1, "@property = N'"+property+"'")
+	return raise(21023, 1, "@property = N'"+property+"'")
 }
 
 func (e *Extension) helpArticle(ctx context.Context, call *engine.ProcCall) error {

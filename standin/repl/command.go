@@ -3,6 +3,7 @@
 package repl
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -85,19 +86,34 @@ func verb(command string) (word, procedure string) {
 	return strings.ToUpper(word), procedure
 }
 
-// commandsOf turns the change of a row into commands for an article: one, or none where the article says NONE.
-func (a *article) commandsOf(c storage.TableChange) ([]byte, error) {
+// commandOf turns the change of a row into a command for an article: nil where the article says NONE, or where its
+// filter leaves the row out. A row that an update moves into the article is inserted, one that it moves out is deleted.
+func (a *article) commandOf(ctx context.Context, f *rowFilter, c storage.TableChange) ([]byte, error) {
 	at := map[string]int{}
 	for i, name := range c.Columns {
 		at[name] = i
 	}
-	switch c.Op {
-	case storage.OpInsert:
-		return a.insertCommand(at, c.New)
-	case storage.OpDelete:
-		return a.deleteCommand(at, c.Old)
+	var before, after bool
+	var err error
+	if c.Op != storage.OpInsert {
+		if before, err = f.passes(ctx, at, c.Old); err != nil {
+			return nil, err
+		}
 	}
-	return a.updateCommand(at, c.Old, c.New)
+	if c.Op != storage.OpDelete {
+		if after, err = f.passes(ctx, at, c.New); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case before && after:
+		return a.updateCommand(at, c.Old, c.New)
+	case before:
+		return a.deleteCommand(at, c.Old)
+	case after:
+		return a.insertCommand(at, c.New)
+	}
+	return nil, nil
 }
 
 func appendColumns(buf []byte, columns []*engine.Column, at map[string]int, row []any) ([]byte, error) {

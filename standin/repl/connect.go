@@ -43,7 +43,7 @@ func (e *Extension) addressOf(ctx context.Context, s *engine.Session, name strin
 		host, port = splitServer(source)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", sqlerr.New(21670, 1, name)
+		return "", raise(21670, 1, name)
 	}
 	return host + ":" + port, nil
 }

@@ -133,7 +133,7 @@ func (d *delivery) skipErrors() error {
 	for _, n := range strings.FieldsFunc(d.args.values["-skiperrors"], func(r rune) bool { return r == ':' || r == ';' || r == ',' }) {
 		var number int32
 		if _, err := fmt.Sscanf(n, "%d", &number); err != nil {
-			return sqlerr.New(20601, 1)
+			return raise(20601, 1)
 		}
 		d.skip[number] = true
 	}
@@ -148,7 +148,7 @@ func (d *delivery) readState(ctx context.Context) error {
 		return err
 	}
 	if len(state) == 0 {
-		return sqlerr.New(21056, 3, d.args.str("-Publication"))
+		return raise(21056, 3, d.args.str("-Publication"))
 	}
 	if d.history == "" {
 		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"), state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
@@ -183,7 +183,7 @@ func (d *delivery) readPosition(ctx context.Context) error {
 		return err
 	}
 	if len(found) == 0 {
-		return sqlerr.New(20017, 1)
+		return raise(20017, 1)
 	}
 	d.last = bytes.TrimRight(found.raw(0, "transaction_timestamp"), "\x00")
 	if len(d.last) > 0 {

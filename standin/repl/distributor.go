@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 func (e *Extension) installDistributor(r *engine.Registry) {
@@ -46,7 +45,7 @@ func (e *Extension) isDistributor(ctx context.Context, s *engine.Session) (bool,
 func (e *Extension) requireDistributor(ctx context.Context, s *engine.Session) error {
 	ok, err := e.isDistributor(ctx, s)
 	if err == nil && !ok {
-		err = sqlerr.New(14114, 1, e.serverName())
+		err = raise(14114, 1, e.serverName())
 	}
 	return err
 }
@@ -60,7 +59,7 @@ func linkExists(ctx context.Context, s *engine.Session) (bool, error) {
 func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@distributor")
 	if name == "" {
-		return sqlerr.New(14043, 1, "@distributor", "sp_adddistributor")
+		return raise(14043, 1, "@distributor", "sp_adddistributor")
 	}
 	host, _, _ := strings.Cut(name, ",")
 	local := sameServer(host, e.serverName())
@@ -69,11 +68,11 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	if taken {
-		return sqlerr.New(14099, 1, name)
+		return raise(14099, 1, name)
 	}
 	password := call.String("@password")
 	if password == "" && !local {
-		return sqlerr.New(21768, 1)
+		return raise(21768, 1)
 	}
 	if password == "" {
 		b := make([]byte, 24)
@@ -165,7 +164,7 @@ func (e *Extension) distributionDatabase(ctx context.Context, s *engine.Session,
 	}
 	db := e.inst.Database(name)
 	if r.Len() == 0 || db == nil {
-		return nil, sqlerr.New(14117, 1, name)
+		return nil, raise(14117, 1, name)
 	}
 	return db, nil
 }
@@ -177,17 +176,17 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 	}
 	lo, hi, history := call.Int("@min_distretention"), call.Int("@max_distretention"), call.Int("@history_retention")
 	if lo < 0 || hi < 0 || history < 0 {
-		return sqlerr.New(14106, 1)
+		return raise(14106, 1)
 	}
 	if hi <= lo {
-		return sqlerr.New(14107, 1)
+		return raise(14107, 1)
 	}
 	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
 	if err != nil {
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14119, 1, name)
+		return raise(14119, 1, name)
 	}
 	if e.inst.Database(name) == nil {
 		files := ""
@@ -257,21 +256,21 @@ func (e *Extension) addCleanupJobs(ctx context.Context, s *engine.Session, datab
 func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@publisher")
 	if kind := call.String("@publisher_type"); !strings.EqualFold(kind, "MSSQLSERVER") {
-		return sqlerr.New(21023, 1, "@publisher_type = "+kind)
+		return raise(21023, 1, "@publisher_type = "+kind)
 	}
 	if _, err := e.distributionDatabase(ctx, s, call.String("@distribution_db")); err != nil {
 		return err
 	}
 	mode := call.Int("@security_mode")
 	if mode == 0 && call.String("@login") == "" {
-		return sqlerr.New(21694, 1, "@login", "@security_mode")
+		return raise(21694, 1, "@login", "@security_mode")
 	}
 	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
 	if err != nil {
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14074, 1, name)
+		return raise(14074, 1, name)
 	}
 	directory := call.String("@working_directory")
 	if !call.Given("@working_directory") || directory == "" {
@@ -291,7 +290,7 @@ func (e *Extension) publisherRow(ctx context.Context, s *engine.Session, name st
 	}
 	r, err := s.Query(ctx, "SELECT * FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
 	if err == nil && r.Len() == 0 {
-		err = sqlerr.New(14080, 1, name)
+		err = raise(14080, 1, name)
 	}
 	return r, err
 }
@@ -306,11 +305,11 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 	switch property {
 	case "active":
 		if value = strings.EqualFold(text, "true"); !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-			return sqlerr.New(14137, 1)
+			return raise(14137, 1)
 		}
 	case "security_mode":
 		if text != "0" && text != "1" {
-			return sqlerr.New(14109, 1)
+			return raise(14109, 1)
 		}
 	case "password":
 		value = e.key.seal(text)
@@ -320,7 +319,7 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 		}
 	case "login", "working_directory":
 	default:
-		return sqlerr.New(21794, 1, "active, distribution_db, login, password, security_mode, working_directory")
+		return raise(21794, 1, "active, distribution_db, login, password, security_mode, working_directory")
 	}
 	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistpublishers SET "+bracket(property)+" = @p2 WHERE name = @p1", name, value)
 }
@@ -334,7 +333,7 @@ func (e *Extension) changeDistributionDB(ctx context.Context, call *engine.ProcC
 	switch property {
 	case "min_distretention", "max_distretention", "history_retention":
 	default:
-		return sqlerr.New(21794, 2, "history_retention, max_distretention, min_distretention")
+		return raise(21794, 2, "history_retention, max_distretention, min_distretention")
 	}
 	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistributiondbs SET "+bracket(property)+" = CAST(@p2 AS int) WHERE name = @p1", name, call.String("@value"))
 }
@@ -346,7 +345,7 @@ func (e *Extension) changeDistributorPassword(ctx context.Context, call *engine.
 		return err
 	}
 	if !taken {
-		return sqlerr.New(21043, 1)
+		return raise(21043, 1)
 	}
 	local, err := e.isDistributor(ctx, s)
 	if err != nil {
@@ -373,7 +372,7 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 			return err
 		}
 		if r.Len() > 0 {
-			return sqlerr.New(14098, 1, name, e.serverName())
+			return raise(14098, 1, name, e.serverName())
 		}
 	}
 	return s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
@@ -390,7 +389,7 @@ func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14120, 1, name)
+		return raise(14120, 1, name)
 	}
 	for _, job := range []string{"Distribution clean up: " + name, "Agent history clean up: " + name} {
 		if err := e.deleteJob(ctx, s, job); err != nil {
@@ -417,7 +416,7 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if !taken {
-		return sqlerr.New(21043, 1)
+		return raise(21043, 1)
 	}
 	local, err := e.isDistributor(ctx, s)
 	if err != nil {
@@ -429,11 +428,11 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 			return err
 		}
 		if r.Len() > 0 && !call.Bool("@no_checks") {
-			return sqlerr.New(14121, 1, e.serverName())
+			return raise(14121, 1, e.serverName())
 		}
 	} else if !call.Bool("@no_checks") {
 		if published := e.publishedDatabases(); len(published) > 0 {
-			return sqlerr.New(21045, 1)
+			return raise(21045, 1)
 		}
 	}
 	if err := s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink); err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 func (e *Extension) getDistributor(ctx context.Context, call *engine.ProcCall) error {
@@ -54,7 +53,7 @@ func (e *Extension) helpDistributor(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if !installed {
-		return sqlerr.New(21043, 1)
+		return raise(21043, 1)
 	}
 	publisher := call.String("@publisher")
 	if publisher == "" {

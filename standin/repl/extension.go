@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -109,7 +108,7 @@ func (e *Extension) allow(ctx context.Context, call *engine.ProcCall, who access
 		return nil
 	}
 	if who == sysadmins {
-		return sqlerr.New(21089, 1)
+		return raise(21089, 1)
 	}
 	u, err := call.Session.User(ctx, call.Database)
 	if err != nil {
@@ -121,7 +120,7 @@ func (e *Extension) allow(ctx context.Context, call *engine.ProcCall, who access
 	if who == agentLogins {
 		return e.allowListed(ctx, call)
 	}
-	return sqlerr.New(21050, 1)
+	return raise(21050, 1)
 }
 
 // allowListed is 21049 unless the login is in a publication access list of the distribution database.
@@ -130,7 +129,7 @@ func (e *Extension) allowListed(ctx context.Context, call *engine.ProcCall) erro
 	return call.Session.AsSystem(func() error {
 		r, err := call.Session.Query(ctx, "SELECT TOP (1) publication_id FROM dbo.MSpublication_access WHERE login = @p1", name)
 		if err == nil && r.Len() == 0 {
-			err = sqlerr.New(21049, 1, name, call.Database.Name())
+			err = raise(21049, 1, name, call.Database.Name())
 		}
 		return err
 	})

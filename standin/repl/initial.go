@@ -38,7 +38,7 @@ func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error
 		return err
 	}
 	if len(files) == 0 {
-		return sqlerr.New(21074, 1) // its snapshot was cleaned up: it has to be reinitialized
+		return raise(21074, 1) // its snapshot was cleaned up: it has to be reinitialized
 	}
 	list, err := snapshotPaths(files)
 	if err != nil {

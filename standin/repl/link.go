@@ -23,7 +23,7 @@ func (e *Extension) atDistributor(ctx context.Context, s *engine.Session, format
 	r, err := s.Query(ctx, "EXEC ("+lit("SET NOCOUNT ON; "+fill(format, args...))+") AT "+bracket(distributorLink))
 	var failure *sqlerr.Error
 	if errors.As(err, &failure) && failure.Number == 7202 {
-		return nil, sqlerr.New(20036, 1)
+		return nil, raise(20036, 1)
 	}
 	return r, err
 }
@@ -40,12 +40,12 @@ func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distr
 	if err != nil {
 		var failure *sqlerr.Error
 		if errors.As(err, &failure) && failure.Number == 208 {
-			return distributor{}, sqlerr.New(20036, 1)
+			return distributor{}, raise(20036, 1)
 		}
 		return distributor{}, err
 	}
 	if r.Len() == 0 {
-		return distributor{}, sqlerr.New(21007, 1)
+		return distributor{}, raise(21007, 1)
 	}
 	return distributor{name: r.String(0, "name"), database: r.String(0, "distribution_db"), directory: r.String(0, "working_directory")}, nil
 }

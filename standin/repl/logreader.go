@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // runLogReader is the Log Reader Agent: it moves committed transactions from the publication database's log into the
@@ -87,7 +85,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		return 0, err
 	}
 	if len(batch) == 0 {
-		return 0, sqlerr.New(18757, 2)
+		return 0, raise(18757, 2)
 	}
 	var data []byte
 	var last []byte

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
@@ -56,7 +55,7 @@ func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, er
 		return nil, err
 	}
 	if !ok {
-		return nil, sqlerr.New(18757, 1)
+		return nil, raise(18757, 1)
 	}
 	stored, err := call.Session.Query(ctx, "SELECT xact_seqno FROM dbo.MSreplposition WHERE id = 1")
 	if err != nil {
@@ -66,7 +65,7 @@ func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, er
 	defer e.mu.Unlock()
 	id := call.Database.ID()
 	if owner := e.readers[id]; owner != nil && owner != call.Session {
-		return nil, sqlerr.New(18752, 1, owner.SPID())
+		return nil, raise(18752, 1, owner.SPID())
 	}
 	e.readers[id] = call.Session
 	sc := e.scans[id]
@@ -112,21 +111,21 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 	if err != nil {
 		return nil, from, err
 	}
-	byTable := map[string][]*article{}
+	byTable := map[string][]filtered{}
 	for _, a := range list {
-		byTable[a.table.StorageName()] = append(byTable[a.table.StorageName()], a)
+		byTable[a.table.StorageName()] = append(byTable[a.table.StorageName()], filtered{a, newFilter(s, a)})
 	}
 	scanned = from
 	const maxBytes = 4 << 20
 	size := 0
 	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, e.limit(db)) {
 		if errors.Is(err, storage.ErrLogTruncated) {
-			return nil, from, sqlerr.New(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
+			return nil, from, raise(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
 		}
 		if err != nil {
 			return nil, from, err
 		}
-		commands, err := commandsOf(t, byTable)
+		commands, err := commandsOf(ctx, t, byTable)
 		if err != nil {
 			return nil, from, fmt.Errorf("replicate the transaction %s: %w", t.Commit, err)
 		}
@@ -149,7 +148,13 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 // this is the order in which they do not meet each other's keys.
 var order = map[storage.Op]int{storage.OpDelete: 0, storage.OpUpdate: 1, storage.OpInsert: 2}
 
-func commandsOf(t *storage.Transaction, byTable map[string][]*article) ([]replicated, error) {
+// filtered is an article with the filter of its rows.
+type filtered struct {
+	*article
+	rows *rowFilter
+}
+
+func commandsOf(ctx context.Context, t *storage.Transaction, byTable map[string][]filtered) ([]replicated, error) {
 	var out []replicated
 	if len(byTable) > 0 {
 		changes := append([]storage.TableChange(nil), t.Changes...)
@@ -159,7 +164,7 @@ func commandsOf(t *storage.Transaction, byTable map[string][]*article) ([]replic
 				continue // written before the table was published
 			}
 			for _, a := range byTable[c.Table] {
-				command, err := a.commandsOf(c)
+				command, err := a.commandOf(ctx, a.rows, c)
 				if err != nil {
 					return nil, err
 				}
@@ -268,12 +273,12 @@ func (e *Extension) replDone(ctx context.Context, call *engine.ProcCall) error {
 	} else {
 		b := call.Bytes("@xact_seqno")
 		if len(b) != len(lsn) {
-			return sqlerr.New(18765, 1, "xact_seqno")
+			return raise(18765, 1, "xact_seqno")
 		}
 		copy(lsn[:], b)
 	}
 	if end := db.Storage().Log().End(); end.Less(lsn) {
-		return sqlerr.New(18846, 1, lsn.VLF(), lsn.Block(), lsn.Slot(), end.VLF(), end.Block(), end.Slot())
+		return raise(18846, 1, lsn.VLF(), lsn.Block(), lsn.Slot(), end.VLF(), end.Block(), end.Slot())
 	}
 	e.mu.Lock()
 	before := sc.done
@@ -363,10 +368,10 @@ func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) er
 	switch ev.Kind {
 	case engine.DatabaseDropping:
 		if ev.Database.Info().Published {
-			return sqlerr.New(3724, 3, "drop", "database", ev.Database.Name())
+			return raise(3724, 3, "drop", "database", ev.Database.Name())
 		}
 		if ev.Database.Info().Distributor {
-			return sqlerr.New(3724, 4, "drop", "database", ev.Database.Name())
+			return raise(3724, 4, "drop", "database", ev.Database.Name())
 		}
 	case engine.DatabaseClosing:
 	default:
@@ -390,9 +395,9 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 	}
 	switch word {
 	case "TRUNCATE":
-		return sqlerr.New(4711, 1, o.Name)
+		return raise(4711, 1, o.Name)
 	case "DROP":
-		return sqlerr.New(3724, 1, "drop", "table", o.Name)
+		return raise(3724, 1, "drop", "table", o.Name)
 	}
-	return sqlerr.New(4929, 1, "table", o.Name)
+	return raise(4929, 1, "table", o.Name)
 }

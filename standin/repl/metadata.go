@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // The distributor's half of the procedures that are called at the publisher. They run in the distribution database and
@@ -28,6 +27,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	e.procedure(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
 	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
 	e.procedure(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
+	e.procedure(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
 	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
 	e.procedure(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
 	e.procedure(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
@@ -40,7 +40,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 func serverID(ctx context.Context, s *engine.Session, name string) (int64, error) {
 	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
 	if err == nil && r.Len() == 0 {
-		err = sqlerr.New(14080, 1, name)
+		err = raise(14080, 1, name)
 	}
 	return r.Int(0, "server_id"), err
 }
@@ -55,7 +55,7 @@ func distributedPublication(ctx context.Context, s *engine.Session, publisher, d
 	r, err := s.Query(ctx, `SELECT p.publication_id, p.publisher_id, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
 		JOIN dbo.MSpublisher_databases AS d ON d.publisher_id = p.publisher_id AND d.publisher_db = p.publisher_db WHERE v.name = @p1 AND p.publisher_db = @p2 AND p.publication = @p3`, publisher, db, name)
 	if err == nil && r.Len() == 0 {
-		err = sqlerr.New(20026, 2, name)
+		err = raise(20026, 2, name)
 	}
 	return publicationRow{id: r.Int(0, "publication_id"), publisher: r.Int(0, "publisher_id"), database: r.Int(0, "id"), immediateSync: r.Int(0, "immediate_sync") == 1}, err
 }
@@ -374,7 +374,7 @@ func (e *Extension) makeJob(ctx context.Context, s *engine.Session, j jobSpec) (
 func jobID(ctx context.Context, s *engine.Session, name string) ([]byte, error) {
 	r, err := s.Query(ctx, "SELECT CAST(job_id AS binary(16)) AS id FROM msdb.dbo.sysjobs WHERE name = @p1", name)
 	if err == nil && r.Len() == 0 {
-		err = sqlerr.New(14262, 1, "@job_name", name)
+		err = raise(14262, 1, "@job_name", name)
 	}
 	return r.Bytes(0, "id"), err
 }
@@ -417,7 +417,7 @@ func (e *Extension) addLogReaderRow(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if id != 0 {
-		return sqlerr.New(21831, 1, "Log Reader Agent", "sp_changelogreader_agent")
+		return raise(21831, 1, "Log Reader Agent", "sp_changelogreader_agent")
 	}
 	return e.insertLogReader(ctx, call, publisher, call.Int("@mode"), call.Value("@login"), call.String("@password"))
 }
@@ -452,7 +452,7 @@ func (e *Extension) changeLogReaderRow(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	if id == 0 {
-		return sqlerr.New(21799, 1, "Log Reader", call.String("@publisher"), call.String("@publisher_db"), "ALL")
+		return raise(21799, 1, "Log Reader", call.String("@publisher"), call.String("@publisher_db"), "ALL")
 	}
 	for parameter, column := range map[string]string{"@mode": "publisher_security_mode", "@login": "publisher_login"} {
 		if call.IsNull(parameter) {
@@ -479,7 +479,7 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14101, 1, publication)
+		return raise(14101, 1, publication)
 	}
 	profile, err := defaultProfile(ctx, s, agentSnapshot)
 	if err != nil {
@@ -509,7 +509,7 @@ func (e *Extension) startSnapshot(ctx context.Context, call *engine.ProcCall) er
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21799, 1, "Snapshot", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+		return raise(21799, 1, "Snapshot", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	}
 	return s.Exec(ctx, "EXEC msdb.dbo.sp_start_job @job_id = @p1", r.UUID(0, "job"))
 }
@@ -521,14 +521,14 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 		return err
 	}
 	if agent == 0 {
-		return sqlerr.New(14055, 1)
+		return raise(14055, 1)
 	}
 	r, err := s.Query(ctx, "SELECT name, job_id FROM dbo.MSdistribution_agents WHERE id = @p1", agent)
 	if err != nil {
 		return err
 	}
 	if r.Bytes(0, "job_id") != nil {
-		return sqlerr.New(21837, 1, r.String(0, "name"))
+		return raise(21837, 1, r.String(0, "name"))
 	}
 	command := fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Publication [%s] -Distributor [%s] -Subscriber [%s] -SubscriberDB [%s] -DistributorSecurityMode 1 -SubscriberSecurityMode %d -SubscriptionType 0",
 		call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"), e.serverName(), call.String("@subscriber"), call.String("@subscriber_db"), call.Int("@mode"))

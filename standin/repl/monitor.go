@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -22,7 +21,7 @@ func (e *Extension) installMonitor(r *engine.Registry) {
 // inDistributionDatabase is 21874 outside a distribution database.
 func inDistributionDatabase(call *engine.ProcCall, procedure string) error {
 	if !call.Database.Info().Distributor {
-		return sqlerr.New(21874, 1, procedure, call.Database.Name())
+		return raise(21874, 1, procedure, call.Database.Name())
 	}
 	return nil
 }
@@ -42,7 +41,7 @@ func (e *Extension) pendingCommands(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if agent == 0 || r.Int(0, "subscription_type") != call.Int("@subscription_type") {
-		return sqlerr.New(14055, 2)
+		return raise(14055, 2)
 	}
 	r, err = s.Query(ctx, `SELECT (SELECT COUNT(*) FROM dbo.MSrepl_commands AS c JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p1 AND m.article_id = c.article_id AND m.status = 2 AND c.xact_seqno > m.subscription_seqno
 		WHERE c.publisher_database_id = m.publisher_database_id AND c.type > 0 AND c.partial_command = 0

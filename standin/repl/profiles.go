@@ -9,7 +9,6 @@ import (
 
 	"geosql.dev/operator/catalog"
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // Kinds of agents (MSagent_profiles.agent_type).
@@ -86,7 +85,7 @@ func (e *Extension) agentProfile(ctx context.Context, call *engine.ProcCall) err
 			return err
 		}
 		if r.Len() == 0 {
-			return sqlerr.New(20066, 1)
+			return raise(20066, 1)
 		}
 		return call.Exec(ctx, "SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1", r.Int(0, "profile_id"))
 	}
@@ -96,14 +95,14 @@ func (e *Extension) agentProfile(ctx context.Context, call *engine.ProcCall) err
 func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error {
 	s, kind, name := call.Session, call.Int("@agent_type"), call.String("@profile_name")
 	if agentNames[kind] == "" {
-		return sqlerr.New(21023, 1, fmt.Sprintf("@agent_type = %d", kind))
+		return raise(21023, 1, fmt.Sprintf("@agent_type = %d", kind))
 	}
 	r, err := s.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", kind, name)
 	if err != nil {
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(20057, 1, name)
+		return raise(20057, 1, name)
 	}
 	if call.Bool("@default") {
 		if err := s.Exec(ctx, "UPDATE msdb.dbo.MSagent_profiles SET def_profile = 0 WHERE agent_type = @p1", kind); err != nil {
@@ -126,7 +125,7 @@ func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error
 func profile(ctx context.Context, s *engine.Session, id int64) (kind int64, err error) {
 	r, err := s.Query(ctx, "SELECT agent_type FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
 	if err == nil && r.Len() == 0 {
-		err = sqlerr.New(20066, 1)
+		err = raise(20066, 1)
 	}
 	return r.Int(0, "agent_type"), err
 }
@@ -141,7 +140,7 @@ func (e *Extension) dropProfile(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	if r.Int(0, "def_profile") == 1 || r.Int(0, "type") == 0 {
-		return sqlerr.New(20064, 1)
+		return raise(20064, 1)
 	}
 	return call.Session.Exec(ctx, "DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1; DELETE FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
 }
@@ -171,17 +170,17 @@ func checkParameter(ctx context.Context, call *engine.ProcCall, value bool) (id 
 	}
 	info, ok := catalog.AgentParameters(agentNames[kind])
 	if !ok {
-		return 0, "", sqlerr.New(21804, 1, kind)
+		return 0, "", raise(21804, 1, kind)
 	}
 	p, known := info.Parameter("-" + strings.TrimPrefix(call.String("@parameter_name"), "-"))
 	if !known {
-		return 0, "", sqlerr.New(map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind], 1, call.String("@parameter_name"))
+		return 0, "", raise(map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind], 1, call.String("@parameter_name"))
 	}
 	if !value {
 		return id, p.Name, nil
 	}
 	if err := (&arguments{agent: info}).check(p, call.String("@parameter_value")); err != nil {
-		return 0, "", sqlerr.New(21802, 1, call.String("@parameter_value"), p.Name, p.Range)
+		return 0, "", raise(21802, 1, call.String("@parameter_value"), p.Name, p.Range)
 	}
 	return id, p.Name, nil
 }
@@ -196,7 +195,7 @@ func (e *Extension) addParameter(ctx context.Context, call *engine.ProcCall) err
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(20067, 1, name)
+		return raise(20067, 1, name)
 	}
 	return call.Session.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", id, name, call.String("@parameter_value"))
 }
@@ -211,7 +210,7 @@ func (e *Extension) changeParameter(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21806, 1, id, name)
+		return raise(21806, 1, id, name)
 	}
 	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSagent_parameters SET value = @p3 WHERE profile_id = @p1 AND parameter_name = @p2", id, name, call.String("@parameter_value"))
 }
@@ -229,14 +228,14 @@ func (e *Extension) updateAgentProfile(ctx context.Context, call *engine.ProcCal
 	tables := map[int64]string{agentSnapshot: "MSsnapshot_agents", agentLogReader: "MSlogreader_agents", agentDistribution: "MSdistribution_agents"}
 	kind := call.Int("@agent_type")
 	if tables[kind] == "" {
-		return sqlerr.New(21804, 1, kind)
+		return raise(21804, 1, kind)
 	}
 	own, err := profile(ctx, call.Session, call.Int("@profile_id"))
 	if err != nil {
 		return err
 	}
 	if own != kind {
-		return sqlerr.New(20066, 2)
+		return raise(20066, 2)
 	}
 	return call.Session.Exec(ctx, "UPDATE dbo."+tables[kind]+" SET profile_id = @p2 WHERE id = @p1", call.Int("@agent_id"), call.Int("@profile_id"))
 }

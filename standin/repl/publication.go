@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -31,7 +30,7 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 	s, option := call.Session, strings.ToLower(call.String("@optname"))
 	db := e.inst.Database(call.String("@dbname"))
 	if db == nil {
-		return sqlerr.New(15010, 1, call.String("@dbname"))
+		return raise(15010, 1, call.String("@dbname"))
 	}
 	on := strings.EqualFold(call.String("@value"), "true")
 	switch option {
@@ -39,14 +38,14 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 	case "subscribe":
 		return nil // without effect since SQL Server 2005 (the page: the option only marks the database)
 	default:
-		return sqlerr.New(21023, 1, option)
+		return raise(21023, 1, option)
 	}
 	installed, err := linkExists(ctx, s)
 	if err != nil {
 		return err
 	}
 	if !installed && !call.Bool("@ignore_distributor") {
-		return sqlerr.New(20028, 1)
+		return raise(20028, 1)
 	}
 	if on {
 		if !call.Bool("@ignore_distributor") {
@@ -96,7 +95,7 @@ func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db
 			return err
 		}
 		if r.Int(0, "n") > 0 && !force {
-			return sqlerr.New(14005, 1)
+			return raise(14005, 1)
 		}
 		if err := e.unmarkArticles(ctx, s, db); err != nil {
 			return err
@@ -158,24 +157,24 @@ func refusePublicationOptions(call *engine.ProcCall) error {
 		"@allow_subscription_copy", "@allow_initialize_from_backup", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
 		"@allow_partition_switch", "@replicate_partition_switch", "@centralized_conflicts", "@publish_local_changes_only"} {
 		if yes(call, p) {
-			return sqlerr.New(21023, 1, p+" = N'true'")
+			return raise(21023, 1, p+" = N'true'")
 		}
 	}
 	for _, p := range []string{"@alt_snapshot_folder", "@pre_snapshot_script", "@post_snapshot_script", "@ftp_address", "@ftp_subdirectory", "@queue_type"} {
 		if call.String(p) != "" {
-			return sqlerr.New(21023, 1, p)
+			return raise(21023, 1, p)
 		}
 	}
 	if call.Given("@snapshot_in_defaultfolder") && !yes(call, "@snapshot_in_defaultfolder") {
-		return sqlerr.New(21023, 1, "@snapshot_in_defaultfolder = N'false'")
+		return raise(21023, 1, "@snapshot_in_defaultfolder = N'false'")
 	}
 	switch method := strings.ToLower(call.String("@sync_method")); method {
 	case "", "native", "concurrent":
 	default:
-		return sqlerr.New(21023, 1, "@sync_method = N'"+method+"'")
+		return raise(21023, 1, "@sync_method = N'"+method+"'")
 	}
 	if strings.EqualFold(call.String("@repl_freq"), "snapshot") {
-		return sqlerr.New(21023, 1, "@repl_freq = N'snapshot'")
+		return raise(21023, 1, "@repl_freq = N'snapshot'")
 	}
 	return nil
 }
@@ -187,24 +186,24 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	if name == "" || strings.EqualFold(name, "all") {
-		return sqlerr.New(14034, 1)
+		return raise(14034, 1)
 	}
 	if err := refusePublicationOptions(call); err != nil {
 		return err
 	}
 	immediate, independent := yes(call, "@immediate_sync"), yes(call, "@independent_agent")
 	if immediate && !independent {
-		return sqlerr.New(21022, 1)
+		return raise(21022, 1)
 	}
 	if !independent {
-		return sqlerr.New(21023, 1, "@independent_agent = N'false'")
+		return raise(21023, 1, "@independent_agent = N'false'")
 	}
 	r, err := s.Query(ctx, "SELECT pubid FROM dbo.syspublications WHERE name = @p1", name)
 	if err != nil {
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14016, 1, name)
+		return raise(14016, 1, name)
 	}
 	method := 0
 	if strings.EqualFold(call.String("@sync_method"), "concurrent") {
@@ -252,7 +251,7 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	switch property {
 	case "allow_push", "allow_pull":
 		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-			return sqlerr.New(14137, 1)
+			return raise(14137, 1)
 		}
 		value = strings.EqualFold(text, "true")
 	case "description":
@@ -260,16 +259,16 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	case "status":
 		both = false
 		if !strings.EqualFold(text, "active") && !strings.EqualFold(text, "inactive") {
-			return sqlerr.New(14012, 1)
+			return raise(14012, 1)
 		}
 		value = strings.EqualFold(text, "active")
 	case "replicate_ddl":
 		both = false
 		if text != "0" && text != "1" {
-			return sqlerr.New(21544, 1)
+			return raise(21544, 1)
 		}
 	default:
-		return sqlerr.New(21023, 1, "@property = N'"+property+"'")
+		return raise(21023, 1, "@property = N'"+property+"'")
 	}
 	if both {
 		if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = ?) AND publisher_db = ? AND publication = ?",
@@ -321,7 +320,7 @@ func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14005, 1)
+		return raise(14005, 1)
 	}
 	articles, err := s.Query(ctx, "SELECT name FROM dbo.sysarticles WHERE pubid = @p1", pub.id)
 	if err != nil {
@@ -342,7 +341,7 @@ func (e *Extension) removeDBReplication(ctx context.Context, call *engine.ProcCa
 	s, db := call.Session, call.Database
 	if name := call.String("@dbname"); name != "" {
 		if db = e.inst.Database(name); db == nil {
-			return sqlerr.New(15010, 1, name)
+			return raise(15010, 1, name)
 		}
 	}
 	if err := e.disablePublishing(ctx, s, db, true); err != nil {
@@ -357,7 +356,7 @@ func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if !ok {
-		return sqlerr.New(14013, 1)
+		return raise(14013, 1)
 	}
 	name := call.String("@publication")
 	if name == "" {
@@ -369,7 +368,7 @@ func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) 
 	}
 	call.SetOutput("@found", min(r.Int(0, "n"), 1))
 	if r.Int(0, "n") == 0 && !strings.Contains(name, "%") {
-		return sqlerr.New(20026, 1, name)
+		return raise(20026, 1, name)
 	}
 	return call.Exec(ctx, `SELECT p.pubid, p.name, 0 AS restricted, p.status, 0 AS task, p.repl_freq AS [replication frequency], p.sync_method AS [synchronization method],
 		p.description, p.immediate_sync, p.enabled_for_internet, p.allow_push, p.allow_pull, p.allow_anonymous, p.independent_agent, p.immediate_sync_ready,

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -28,7 +27,7 @@ func (e *Extension) publisher(ctx context.Context, call *engine.ProcCall) (publi
 		return publisher{}, err
 	}
 	if !ok {
-		return publisher{}, sqlerr.New(20054, 1)
+		return publisher{}, raise(20054, 1)
 	}
 	return e.publisherAt(ctx, call.Session, call.Database)
 }
@@ -73,7 +72,7 @@ func findPublication(ctx context.Context, s *engine.Session, name string) (publi
 		return publication{}, err
 	}
 	if r.Len() == 0 {
-		return publication{}, sqlerr.New(20026, 1, name)
+		return publication{}, raise(20026, 1, name)
 	}
 	return publication{id: r.Int(0, "pubid"), name: r.String(0, "name"), active: r.Int(0, "status") == 1, immediateSync: r.Int(0, "immediate_sync") == 1,
 		allowPush: r.Int(0, "allow_push") == 1, allowPull: r.Int(0, "allow_pull") == 1, independent: r.Int(0, "independent_agent") == 1,

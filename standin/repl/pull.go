@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 func (e *Extension) installPull(r *engine.Registry) {
@@ -23,14 +22,14 @@ func (e *Extension) installPull(r *engine.Registry) {
 func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Database
 	if t := call.String("@subscription_type"); !strings.EqualFold(t, "pull") {
-		return sqlerr.New(21023, 1, "@subscription_type = N'"+t+"' (the default; give N'pull')")
+		return raise(21023, 1, "@subscription_type = N'"+t+"' (the default; give N'pull')")
 	}
 	if m := call.String("@update_mode"); m != "" && !strings.EqualFold(m, "read only") {
-		return sqlerr.New(21023, 1, "@update_mode = N'"+m+"'")
+		return raise(21023, 1, "@update_mode = N'"+m+"'")
 	}
 	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
 	if publisherDB == "" {
-		return sqlerr.New(14043, 1, "@publisher_db", "sp_addpullsubscription")
+		return raise(14043, 1, "@publisher_db", "sp_addpullsubscription")
 	}
 	if err := makeTables(ctx, s, db.Name(), subscriptionTables); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 		return err
 	}
 	if r.Len() > 0 {
-		return sqlerr.New(14058, 1)
+		return raise(14058, 1)
 	}
 	if err := e.ensureServer(ctx, s, publisher, "pub"); err != nil {
 		return err
@@ -62,11 +61,11 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 	}
 	for _, p := range []string{"@dts_package_name", "@alt_snapshot_folder", "@working_directory"} {
 		if call.String(p) != "" {
-			return sqlerr.New(21023, 1, p)
+			return raise(21023, 1, p)
 		}
 	}
 	if call.Int("@publication_type") != 0 {
-		return sqlerr.New(21023, 1, "@publication_type other than 0")
+		return raise(21023, 1, "@publication_type other than 0")
 	}
 	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil {
@@ -80,7 +79,7 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 		ok = r.Len() > 0
 	}
 	if !ok {
-		return sqlerr.New(14135, 1, publisher, publisherDB, publication)
+		return raise(14135, 1, publisher, publisherDB, publication)
 	}
 	distributor := call.String("@distributor")
 	if distributor == "" || strings.EqualFold(distributor, "value of @publisher") {
@@ -143,7 +142,7 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 		}
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(14135, 1, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+		return raise(14135, 1, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	}
 	for i := range r.Len() {
 		made := clip(fmt.Sprintf("%s-%s-%s-%s-%s", call.String("@publisher"), call.String("@publisher_db"), r.String(i, "publication"), e.serverName(), db.Name()), 110)
@@ -197,14 +196,14 @@ func (e *Extension) changeSubscriptionProperties(ctx context.Context, call *engi
 	case "distributor_password":
 		value = e.key.seal(call.String("@value"))
 	default:
-		return sqlerr.New(21023, 1, "@property = N'"+property+"'")
+		return raise(21023, 1, "@property = N'"+property+"'")
 	}
 	r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21859, 1, property)
+		return raise(21859, 1, property)
 	}
 	return s.Exec(ctx, "UPDATE dbo.MSsubscription_properties SET "+bracket(property)+" = @p4 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
 		call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"), value)

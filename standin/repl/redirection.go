@@ -24,7 +24,7 @@ func (e *Extension) installRedirection(r *engine.Registry) {
 func redirection(ctx context.Context, call *engine.ProcCall) (string, error) {
 	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
 	if publisher == "" || db == "" {
-		return "", sqlerr.New(21875, 1)
+		return "", raise(21875, 1)
 	}
 	r, err := s.Query(ctx, "SELECT redirected_publisher FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Extension) redirectPublisher(ctx context.Context, call *engine.ProcCall
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21877, 1, publisher, db)
+		return raise(21877, 1, publisher, db)
 	}
 	if err := s.Exec(ctx, "DELETE FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db); err != nil {
 		return err
@@ -105,17 +105,17 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 	publisher, db := call.String("@original_publisher"), call.String("@publisher_db")
 	found, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT CAST(@@SERVERNAME AS nvarchar(128)) AS name, d.database_id, d.is_published, CAST(d.replica_id AS nvarchar(36)) AS replica FROM (SELECT 1 AS one) AS o LEFT JOIN sys.databases AS d ON d.name = ?`, db))
 	if err != nil {
-		return sqlerr.New(21879, 1, to, publisher, db, numberOf(err), err.Error())
+		return raise(21879, 1, to, publisher, db, numberOf(err), err.Error())
 	}
 	if len(found) == 0 || found[0]["database_id"] == nil {
-		return sqlerr.New(21880, 1, to, publisher, db)
+		return raise(21880, 1, to, publisher, db)
 	}
 	if found.str(0, "replica") == "" {
 		return nil
 	}
 	listeners, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT l.dns_name FROM sys.availability_group_listeners AS l JOIN sys.availability_databases_cluster AS c ON c.group_id = l.group_id WHERE c.database_name = ?`, db))
 	if err != nil {
-		return sqlerr.New(21883, 1, to, db, numberOf(err), err.Error())
+		return raise(21883, 1, to, db, numberOf(err), err.Error())
 	}
 	host, _ := splitServer(to)
 	host, _, _ = strings.Cut(host, ".")
@@ -124,7 +124,7 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 			return nil
 		}
 	}
-	return sqlerr.New(21882, 1, db, to, publisher, db)
+	return raise(21882, 1, db, to, publisher, db)
 }
 
 func (e *Extension) validateRedirectedPublisher(ctx context.Context, call *engine.ProcCall) error {
@@ -136,7 +136,7 @@ func (e *Extension) validateRedirectedPublisher(ctx context.Context, call *engin
 		return err
 	}
 	if to == "" {
-		return sqlerr.New(21871, 1, call.String("@original_publisher"), call.String("@publisher_db"))
+		return raise(21871, 1, call.String("@original_publisher"), call.String("@publisher_db"))
 	}
 	if err := e.validate(ctx, call, to); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 	hosts, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT r.replica_server_name FROM sys.availability_replicas AS r JOIN sys.availability_databases_cluster AS c ON c.group_id = r.group_id
 		WHERE c.database_name = ? AND r.availability_mode <> 4`, db))
 	if err != nil {
-		return sqlerr.New(21892, 1, to, numberOf(err), err.Error())
+		return raise(21892, 1, to, numberOf(err), err.Error())
 	}
 	subscribers, err := s.Query(ctx, `SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = @p1 AND a.publisher_db = @p2`, publisher, db)
 	if err != nil {
@@ -169,22 +169,22 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 			return err
 		}
 		if r.Len() == 0 {
-			return sqlerr.New(21891, 1, host, e.serverName(), e.serverName(), e.serverName(), db)
+			return raise(21891, 1, host, e.serverName(), e.serverName(), e.serverName(), db)
 		}
 		servers, err := e.atRedirected(ctx, call, host, "master", "SELECT name, data_source FROM sys.servers")
 		if err != nil {
-			return sqlerr.New(21899, 1, host, publisher, numberOf(err), err.Error())
+			return raise(21899, 1, host, publisher, numberOf(err), err.Error())
 		}
 		known := map[string]bool{}
 		for j := range servers {
 			known[strings.ToLower(servers.str(j, "name"))] = true
 		}
 		if !known[distributorLink] {
-			return sqlerr.New(21889, 1, host, host, e.serverName(), db)
+			return raise(21889, 1, host, host, e.serverName(), db)
 		}
 		for j := range subscribers.Len() {
 			if name := subscribers.String(j, "subscriber_name"); !known[strings.ToLower(name)] && !sameServer(name, host) {
-				return sqlerr.New(21893, 1, name, publisher, host)
+				return raise(21893, 1, name, publisher, host)
 			}
 		}
 	}

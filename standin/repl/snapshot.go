@@ -13,7 +13,6 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -25,7 +24,7 @@ func (e *Extension) installSnapshot(r *engine.Registry) {
 	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
 	e.procedure(r, "sp_MSreplraiserror", anyone, []engine.Parameter{number("@errorid"), text("@param1"), text("@param2")}, func(_ context.Context, call *engine.ProcCall) error {
 		kind, table := call.String("@param1"), call.String("@param2")
-		return sqlerr.New(int32(call.Int("@errorid")), 1, kind, table, "(see the command)")
+		return raise(int32(call.Int("@errorid")), 1, kind, table, "(see the command)")
 	})
 }
 
@@ -81,7 +80,7 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		if err := emit(partScript, a.id, []byte(scripts.table)); err != nil {
 			return err
 		}
-		if err := streamRows(ctx, reader, a, func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
+		if err := streamRows(ctx, reader, a, newFilter(s, a), func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
 			return err
 		}
 		if err := emit(partIndexes, a.id, []byte(scripts.indexes)); err != nil {
@@ -118,16 +117,22 @@ func snapshotReader(ctx context.Context, db *engine.Database) (*storage.Reader, 
 }
 
 // streamRows gives a table's rows in blocks.
-func streamRows(ctx context.Context, reader *storage.Reader, a *article, emit func([]byte) error) error {
+func streamRows(ctx context.Context, reader *storage.Reader, a *article, filter *rowFilter, emit func([]byte) error) error {
 	leave, err := reader.Use(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	names := make([]string, len(a.columns))
-	for i, c := range a.columns {
-		names[i] = `"` + c.StorageName() + `"`
+	// The filter may look at columns that are not published.
+	var names []string
+	at := map[string]int{}
+	for _, c := range a.table.Table.Columns {
+		if c.Computed == "" {
+			at[c.StorageName()] = len(names)
+			names = append(names, `"`+c.StorageName()+`"`)
+		}
 	}
+	row := make([]any, len(names))
 	// The file begins with the number of its columns and their names.
 	block := binary.LittleEndian.AppendUint64([]byte{valueInt}, uint64(len(a.columns)))
 	for _, c := range a.columns {
@@ -135,9 +140,15 @@ func streamRows(ctx context.Context, reader *storage.Reader, a *article, emit fu
 	}
 	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`, &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
-			for i, c := range a.columns {
+			for i := range row {
+				row[i] = stored(stmt, i)
+			}
+			if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
+				return err
+			}
+			for _, c := range a.columns {
 				var err error
-				if block, err = appendValue(block, c.Type, stored(stmt, i)); err != nil {
+				if block, err = appendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
 					return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
 				}
 			}
@@ -200,7 +211,7 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21799, 1, "Snapshot", publisher, db, name)
+		return raise(21799, 1, "Snapshot", publisher, db, name)
 	}
 	where := "m.status = 1 AND m.sync_type = 1"
 	if p.immediateSync {
@@ -238,12 +249,12 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err
 	for _, line := range strings.Split(strings.TrimSpace(call.String("@commands")), "\n") {
 		fields := strings.SplitN(line, " ", 3)
 		if len(fields) != 3 {
-			return sqlerr.New(20587, 1, "@commands", "sp_MSadd_snapshot")
+			return raise(20587, 1, "@commands", "sp_MSadd_snapshot")
 		}
 		article, e1 := strconv.ParseInt(fields[0], 10, 32)
 		kind, e2 := strconv.ParseInt(fields[1], 10, 32)
 		if e1 != nil || e2 != nil {
-			return sqlerr.New(20587, 2, "@commands", "sp_MSadd_snapshot")
+			return raise(20587, 2, "@commands", "sp_MSadd_snapshot")
 		}
 		articles[fields[0]] = true
 		for rest := encodeCommand(fields[2], nil); ; rest = rest[chunk:] {

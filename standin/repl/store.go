@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -41,7 +40,7 @@ func (e *Extension) lastTransaction(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21799, 1, "Log Reader", call.String("@publisher"), call.String("@publisher_db"), "ALL")
+		return raise(21799, 1, "Log Reader", call.String("@publisher"), call.String("@publisher_db"), "ALL")
 	}
 	return call.ResultSet(r.Columns, r.Rows)
 }
@@ -200,7 +199,7 @@ func (e *Extension) agentState(ctx context.Context, call *engine.ProcCall) error
 		return err
 	}
 	if agent == 0 {
-		return sqlerr.New(21056, 1, call.String("@publication"))
+		return raise(21056, 1, call.String("@publication"))
 	}
 	return call.Exec(ctx, `SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscriber_security_mode, a.subscriber_login,
 		p.publication_id, m.article_id, r.article, m.status, m.subscription_seqno, m.snapshot_seqno_flag, m.sync_type, r.destination_object, r.destination_owner
@@ -223,7 +222,7 @@ func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(21056, 2, "")
+		return raise(21056, 2, "")
 	}
 	return call.Exec(ctx, fmt.Sprintf(`SELECT c.xact_seqno, c.type, c.article_id, c.partial_command, c.command
 		FROM dbo.MSrepl_commands AS c
@@ -282,7 +281,7 @@ func seqnoRange(call *engine.ProcCall) (low, high []byte, err error) {
 		for len(given) >= 2 {
 			v, err := strconv.ParseUint(given[:2], 16, 8)
 			if err != nil {
-				return nil, sqlerr.New(20587, 1, parameter, "sp_browsereplcmds")
+				return nil, raise(20587, 1, parameter, "sp_browsereplcmds")
 			}
 			out, given = append(out, byte(v)), given[2:]
 		}

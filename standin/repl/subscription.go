@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // States of subscriptions (syssubscriptions.status, MSsubscriptions.status).
@@ -58,7 +57,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	}
 	subscriber, database := call.String("@subscriber"), call.String("@destination_db")
 	if subscriber == "" {
-		return sqlerr.New(14043, 1, "@subscriber", "sp_addsubscription")
+		return raise(14043, 1, "@subscriber", "sp_addsubscription")
 	}
 	if database == "" {
 		database = p.db.Name()
@@ -68,7 +67,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
-		return sqlerr.New(21690, 1)
+		return raise(21690, 1)
 	}
 	list, err := e.subscribedArticles(ctx, s, p, pub, call.String("@article"), strings.EqualFold(call.String("@reserved"), "internal"))
 	if err != nil {
@@ -83,7 +82,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 			return err
 		}
 		if r.Len() > 0 {
-			return sqlerr.New(14058, 1)
+			return raise(14058, 1)
 		}
 	}
 	for _, a := range list {
@@ -101,10 +100,10 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 		kind = pullType
 	}
 	if kind == pushType && !pub.allowPush || kind == pullType && !pub.allowPull {
-		return 0, 0, sqlerr.New(20034, 1, pub.name, call.String("@subscription_type"))
+		return 0, 0, raise(20034, 1, pub.name, call.String("@subscription_type"))
 	}
 	if !pub.active {
-		return 0, 0, sqlerr.New(21000, 1)
+		return 0, 0, raise(21000, 1)
 	}
 	switch t := strings.ToLower(call.String("@sync_type")); t {
 	case "automatic":
@@ -112,16 +111,16 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	case "replication support only":
 		sync = syncNone
 	default:
-		return 0, 0, sqlerr.New(21023, 1, "@sync_type = N'"+t+"'")
+		return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"'")
 	}
 	if mode := call.String("@update_mode"); mode != "" && !strings.EqualFold(mode, "read only") {
-		return 0, 0, sqlerr.New(21023, 1, "@update_mode = N'"+mode+"'")
+		return 0, 0, raise(21023, 1, "@update_mode = N'"+mode+"'")
 	}
 	if call.Int("@subscriber_type") != 0 {
-		return 0, 0, sqlerr.New(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
+		return 0, 0, raise(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
 	}
 	if n := call.Int("@subscriptionstreams"); n > 1 {
-		return 0, 0, sqlerr.New(21023, 1, fmt.Sprintf("@subscriptionstreams = %d", n))
+		return 0, 0, raise(21023, 1, fmt.Sprintf("@subscriptionstreams = %d", n))
 	}
 	return kind, sync, nil
 }
@@ -132,12 +131,12 @@ func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p
 	if name == "" || strings.EqualFold(name, "all") {
 		list, err := e.articles(ctx, s, p.db, "a.pubid = @p1", pub.id)
 		if err == nil && len(list) == 0 {
-			err = sqlerr.New(14124, 1)
+			err = raise(14124, 1)
 		}
 		return list, err
 	}
 	if pub.immediateSync && !internal {
-		return nil, sqlerr.New(14122, 1)
+		return nil, raise(14122, 1)
 	}
 	a, err := e.findArticle(ctx, s, p.db, pub, name)
 	if err != nil {
@@ -195,7 +194,7 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(14050, 1)
+		return raise(14050, 1)
 	}
 	for i := range r.Len() {
 		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
@@ -255,7 +254,7 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	if a := call.String("@article"); a != "" && !strings.EqualFold(a, "all") {
-		return sqlerr.New(21023, 1, "@article = N'"+a+"' (only all articles together)")
+		return raise(21023, 1, "@article = N'"+a+"' (only all articles together)")
 	}
 	subscriber, database := call.String("@subscriber"), call.String("@destination_db")
 	if database == "" {
@@ -267,11 +266,11 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	if r.Len() == 0 {
-		return sqlerr.New(14050, 1)
+		return raise(14050, 1)
 	}
 	for i := range r.Len() {
 		if r.Int(i, "sync_type") != syncAutomatic {
-			return sqlerr.New(21070, 1)
+			return raise(21070, 1)
 		}
 	}
 	for i := range r.Len() {

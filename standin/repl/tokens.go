@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -79,7 +78,7 @@ func (e *Extension) tokenQuery(ctx context.Context, call *engine.ProcCall, forma
 	if call.Database.Info().Distributor {
 		publisher, db := call.String("@publisher"), call.String("@publisher_db")
 		if publisher == "" || db == "" {
-			return nil, sqlerr.New(20686, 1, "@publisher", "distribution")
+			return nil, raise(20686, 1, "@publisher", "distribution")
 		}
 		if _, err := distributedPublication(ctx, call.Session, publisher, db, publication); err != nil {
 			return nil, err
@@ -113,7 +112,7 @@ func (e *Extension) helpTokenHistory(ctx context.Context, call *engine.ProcCall)
 		return err
 	}
 	if found.Len() == 0 {
-		return sqlerr.New(20688, 1, id, e.serverName(), call.Database.Name(), call.String("@publication"))
+		return raise(20688, 1, id, e.serverName(), call.Database.Name(), call.String("@publication"))
 	}
 	r, err := e.tokenQuery(ctx, call, tokenPublication+`SELECT CAST(DATEDIFF(second, t.publisher_commit, t.distributor_commit) AS bigint) AS distributor_latency, a.subscriber_name AS subscriber, a.subscriber_db,
 		CAST(DATEDIFF(second, t.distributor_commit, h.subscriber_commit) AS bigint) AS subscriber_latency,
@@ -135,7 +134,7 @@ func (e *Extension) deleteTokens(ctx context.Context, call *engine.ProcCall) err
 		where, value = "publisher_commit < ?", call.Value("@cutoff_date")
 	}
 	if value == nil {
-		return sqlerr.New(21821, 1, "@tracer_id", "@cutoff_date")
+		return raise(21821, 1, "@tracer_id", "@cutoff_date")
 	}
 	_, err := e.tokenQuery(ctx, call, tokenPublication+`DELETE FROM dbo.MStracer_history WHERE parent_tracer_id IN (SELECT tracer_id FROM dbo.MStracer_tokens WHERE publication_id = @pub AND `+where+`);
 		DELETE FROM dbo.MStracer_tokens WHERE publication_id = @pub AND `+where, value, value)
