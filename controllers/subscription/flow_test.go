@@ -370,7 +370,7 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	b.create(t, s)
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonNoPrimaryKey)
 	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonSubscriberNotEmpty)
-	g.Consistently(b.sum(t, "dubsub", "dbo.Article"), 3*time.Second).Should(Equal("1 1000000 14"))
+	g.Consistently(b.sum(t, "dubsub", "dbo.Article"), 3*time.Second).Should(Equal("1 1000000 15"))
 	b.sql(t, "dubsub", "Content", "DROP TABLE dbo.Article")
 	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonDelivering)
 	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
