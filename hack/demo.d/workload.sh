@@ -105,7 +105,7 @@ compare_copies() {
 show_results() {
   if [ -s "$work/copies.json" ]; then
     step "copies: rows and SHA-256 over all columns of all rows"
-    { printf 'SERVER\tTABLE\tROWS\tBYTES\tDAMAGED\tSHA256\n' && jq -r '. as $c | ("article", "attachment") | [$c.server, "dbo." + ., $c[.].rows, $c[.].bytes, $c[.].damaged, $c[.].sha256[0:32]] | @tsv' "$work/copies.json"; } |
+    { printf 'SERVER\tTABLE\tROWS\tBYTES\tDAMAGED\tSHA256\n' && jq -r '. as $c | ([["article", "dbo.Article"], ["attachment", "dbo.Attachment"]][]) as [$k, $t] | [$c.server, $t, $c[$k].rows, $c[$k].bytes, $c[$k].damaged, $c[$k].sha256[0:32]] | @tsv' "$work/copies.json"; } |
       column -t -s "$(printf '\t')"
   fi
   if [ -s "$work/written.json" ]; then
