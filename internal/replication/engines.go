@@ -24,6 +24,10 @@ const (
 	longTimeout = 30 * time.Minute
 )
 
+// lacksRights are errors for want of a permission: 229 and 262 on objects and in databases, 15247 on the server, 21089
+// and 14126 for those who are no sysadmin.
+var lacksRights = []int32{229, 262, 15247, 21089, 14126}
+
 // Engines are the servers of a namespace.
 type Engines struct {
 	Connector *mssql.Connector
@@ -60,6 +64,10 @@ func (e Engines) Execute(ctx context.Context, s Execute) error {
 	}
 	if err != nil && len(s.Done) > 0 && mssql.HasNumber(err, s.Done...) {
 		return nil
+	}
+	if mssql.HasNumber(err, lacksRights...) {
+		// The operator's login is made a sysadmin while connections of it are open already: new ones know it.
+		e.Connector.Forget(e.Namespace, s.Server)
 	}
 	return err
 }
