@@ -15,6 +15,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,7 +92,8 @@ func readCopies(t *testing.T, folder string) []workload.Copy {
 	return copies
 }
 
-// removeTopology deletes the example and waits until all its objects are gone; volumes stay, as for anybody.
+// removeTopology deletes the example, waits until all its objects are gone, and takes away what stays by design: volumes,
+// Secrets and the group's votes.
 func removeTopology(t *testing.T, b *bed.Bed) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
@@ -101,10 +103,15 @@ func removeTopology(t *testing.T, b *bed.Bed) {
 		t.Errorf("delete Topology msdn: %v", err)
 		return
 	}
-	NewWithT(t).Eventually(func() error {
-		return client.IgnoreNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}))
-	}, 3*time.Minute, time.Second).Should(Succeed())
 	NewWithT(t).Eventually(func() bool {
-		return b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}) != nil
+		return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}))
 	}, 3*time.Minute, time.Second).Should(BeTrue(), "Topology msdn goes")
+	for _, site := range b.Sites {
+		for _, what := range [][]string{{"pvc,secret", "-l", v1alpha1.LabelTopology + "=msdn"}, {"lease", "geosql-content"}, {"job", "-l", "app.kubernetes.io/part-of=geosql-demo"}} {
+			arguments := append([]string{"-n", namespace, "delete", "--ignore-not-found", "--wait=false"}, what...)
+			if _, _, err := site.Kubectl(ctx, arguments...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
