@@ -34,7 +34,7 @@ func run(settings *config.Settings) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Release()
+	defer func() { _ = lock.Release() }()
 	if err := checkFirstStart(settings); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, err
 		Type: corev1.SecretTypeTLS,
 		Data: data,
 	}
-	err = r.hub.Create(ctx, secret, client.FieldOwner(sites.FieldOwner))
+	err = r.hub.Create(ctx, secret, sites.FieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		if data, err = secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName); err == nil {
 			return credentials.ParseAuthority(data)
@@ -149,7 +149,7 @@ func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) err
 		return fmt.Errorf("encode the mark of the restart: %w", err)
 	}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}}
-	return w.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(sites.FieldOwner+"-restarts"))
+	return w.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner+"-restarts")
 }
 
 func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {

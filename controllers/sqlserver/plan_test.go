@@ -35,7 +35,7 @@ func TestPlanCreatesAServer(t *testing.T) {
 	g.Expect(done[0]).To(HavePrefix("agree on the passwords"))
 	g.Expect(strings.Join(done, "\n")).To(ContainSubstring("restart pod tukpub-0: tempdb moves to its volume"))
 	for _, d := range done {
-		g.Expect(d).NotTo(ContainSubstring(string(e.o.SitePasswords.Of(credentials.RoleAgent))), "a description shows no password")
+		g.Expect(d).NotTo(ContainSubstring(e.o.SitePasswords.Of(credentials.RoleAgent)), "a description shows no password")
 	}
 	g.Expect(e.o.Engine.TempDB).To(HaveLen(5))
 	g.Expect(e.o.Engine.Sysadmins).To(BeEmpty(), "a server that does not replicate has no sysadmin of ours")

@@ -4,6 +4,7 @@ package sites
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -270,7 +271,7 @@ func (p *Provider) Member(site v1alpha1.SiteName) (*Member, error) {
 	if !ok {
 		return nil, fmt.Errorf("site %s: %w: declared are %v", site, ErrUnknownSite, slices.Sorted(maps.Keys(p.runs)))
 	}
-	if run.health.Cause == ErrSiteLost {
+	if errors.Is(run.health.Cause, ErrSiteLost) {
 		return nil, fmt.Errorf("site %s: %w", site, ErrSiteLost)
 	}
 	if run.old != nil && run.old.health.Reachable(time.Now(), p.opts.UnknownAfter) {

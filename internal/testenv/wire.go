@@ -3,7 +3,6 @@
 package testenv
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -109,7 +108,7 @@ func (w *Wire) carry(client net.Conn) {
 						return
 					}
 				}
-				if err == io.EOF || err != nil {
+				if err != nil {
 					return
 				}
 			}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func getAppLock(ctx context.Context, c *ProcCall) error {
 	}
 	waited, err := s.inst.applocks.acquire(ctx, s, lockKey(s, resource), mode, owner == "transaction", timeout)
 	switch {
-	case err == errLockTimeout:
+	case errors.Is(err, errLockTimeout):
 		c.SetStatus(-1)
 	case err != nil:
 		c.SetStatus(-2)

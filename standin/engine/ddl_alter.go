@@ -157,7 +157,7 @@ func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 	if err != nil {
 		return err
 	}
-	defer stmt.Finalize()
+	defer func() { _ = stmt.Finalize() }()
 	if err := b.d.s.bindParams(p, stmt); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -301,10 +302,10 @@ func (s *Session) functionBody(m moduleParts, result sqltype.Type) (any, error) 
 						break
 					}
 					if done, err := walk([]ast.Statement{n.Statement}); done || err != nil {
-						if err == errBreak {
+						if errors.Is(err, errBreak) {
 							break
 						}
-						if err != errContinue {
+						if !errors.Is(err, errContinue) {
 							return done, err
 						}
 					}
@@ -327,7 +328,7 @@ func parseInt32(s string) int32 {
 	n := int32(0)
 	negative := strings.HasPrefix(s, "-")
 	for _, r := range strings.TrimPrefix(s, "-") {
-		n = n*10 + int32(r-'0')
+		n = n*10 + r - '0'
 	}
 	if negative {
 		return -n

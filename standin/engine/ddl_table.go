@@ -534,7 +534,7 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 }
 
 func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
-	keys := []Key{}
+	var keys []Key
 	if c != nil && len(n.Columns) == 0 {
 		keys = []Key{{Column: c.ID}}
 	} else {

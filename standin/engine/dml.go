@@ -323,10 +323,6 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 	return "VALUES " + strings.Join(out, ",")
 }
 
-func (b *binder) unnamed(columns []*Column, obj *Object) bool {
-	return len(columns) == len(obj.Table.Columns)
-}
-
 func pick(first bool, a, b int32) int32 {
 	if first {
 		return a

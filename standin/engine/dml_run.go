@@ -248,7 +248,7 @@ func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *Column) string {
 	if err != nil {
 		return ""
 	}
-	defer stmt.Finalize()
+	defer func() { _ = stmt.Finalize() }()
 	for i := range p.params {
 		if i+1 > stmt.BindParamCount() {
 			break

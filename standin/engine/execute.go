@@ -533,11 +533,3 @@ func sameColumns(a, b []tds.Column) bool {
 	}
 	return true
 }
-
-// statementText is what a statement of the running batch looks like in its source.
-func (s *Session) statementText(node ast.Statement) string {
-	if f := s.frame(); f != nil && f.batch != nil {
-		return f.batch.Statement(node).Text
-	}
-	return ""
-}

@@ -15,7 +15,7 @@ import (
 
 // counters are what sys.dm_os_performance_counters and the @@ functions count.
 type counters struct {
-	batches, transactions, rowsWritten, logins, errors atomic.Int64
+	batches, transactions, rowsWritten, logins atomic.Int64
 }
 
 // productVersion is SERVERPROPERTY('ProductVersion').

@@ -8,8 +8,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
-
-	"geosql.dev/operator/standin/storage"
 )
 
 // localSpace is a session's own SQLite database in memory: its temporary tables and table variables live there, and
@@ -186,13 +184,4 @@ func (s *Session) releaseForeign(mark int) {
 		s.foreignConns[i].release()
 	}
 	s.foreignConns = s.foreignConns[:mark]
-}
-
-// ddlTarget is where tables are made: a database's transaction or the session's own database.
-type ddlTarget struct {
-	space int32
-	db    *Database
-	tx    *storage.Tx
-	conn  *sqlite.Conn
-	run   func(sql string) error
 }

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"geosql.dev/operator/catalog"
@@ -70,7 +71,7 @@ func valueType(v any, t sqltype.Type) sqltype.Type {
 }
 
 func procedureError(err error, name string) error {
-	if e, ok := err.(*sqlerr.Error); ok && e.Procedure == "" {
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Procedure == "" {
 		copied := *e
 		copied.Procedure = name
 		if copied.Line == 0 {

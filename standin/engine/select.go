@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -43,7 +44,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 		count++
 		return w.Row(values)
 	})
-	if err != nil && err != errEnough {
+	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
 	s.rowCount = count

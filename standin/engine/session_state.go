@@ -231,22 +231,18 @@ func (s *Session) Broken(err error) {
 
 // sessionStatus is what other sessions' views show.
 type sessionStatus struct {
-	mu           sync.Mutex
-	running      bool
-	command      string
-	text         string
-	since        time.Time
-	last         time.Time
-	database     int32
-	databaseName string
-	reads        int64
-	writes       int64
-	blockedBy    int
-	wait         string
-	waitSince    time.Time
-	login        string
-	openTran     int
-	idle         chan struct{}
+	mu        sync.Mutex
+	running   bool
+	command   string
+	text      string
+	since     time.Time
+	last      time.Time
+	database  int32
+	blockedBy int
+	wait      string
+	waitSince time.Time
+	openTran  int
+	idle      chan struct{}
 }
 
 func (st *sessionStatus) begin(text string, db *Database) {
@@ -264,12 +260,6 @@ func (st *sessionStatus) end(db *Database, open int) {
 		close(st.idle)
 		st.idle = nil
 	}
-}
-
-func (st *sessionStatus) set(command string) {
-	st.mu.Lock()
-	st.command = command
-	st.mu.Unlock()
 }
 
 func (st *sessionStatus) waiting(what string, by int) func() {

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -263,7 +264,7 @@ func asError(err error) *sqlerr.Error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*sqlerr.Error); ok {
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) {
 		return e
 	}
 	return classify(err)

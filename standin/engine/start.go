@@ -79,8 +79,7 @@ func New(ctx context.Context, config Config) (*Instance, error) {
 		}
 	}
 	if err := inst.openAll(ctx); err != nil {
-		inst.closeDatabases()
-		return nil, err
+		return nil, errors.Join(err, inst.closeDatabases())
 	}
 	if err := inst.loadConfiguration(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the engine: read the configuration: %w", err), inst.Close())
@@ -148,7 +147,7 @@ func (inst *Instance) closeDatabases() error {
 	var all []error
 	for _, db := range inst.Databases() {
 		if db.ID() > 4 {
-			inst.event(context.Background(), DatabaseEvent{Kind: DatabaseClosing, Database: db})
+			_ = inst.event(context.Background(), DatabaseEvent{Kind: DatabaseClosing, Database: db})
 		}
 	}
 	list := inst.Databases()

@@ -68,7 +68,7 @@ func keepsError(node ast.Statement) bool {
 
 // failed deals with a statement's error: a TRY block gets it; otherwise the client does, and the batch goes on or ends.
 func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w tds.Writer) error {
-	if ctx.Err() != nil && errors.As(err, new(*sqlerr.Error)) == false {
+	if ctx.Err() != nil && !errors.As(err, new(*sqlerr.Error)) {
 		return errCancelled
 	}
 	e := *asError(err)

@@ -21,7 +21,6 @@ type change struct {
 	d     *dmlPlan
 	// from is the FROM clause of the subquery that finds the rows; empty when the statement needs none.
 	from, where, limit string
-	with               string
 }
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.

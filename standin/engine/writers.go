@@ -23,7 +23,6 @@ func (w *discardWriter) Message(e *sqlerr.Error) error {
 func (w *discardWriter) ReturnStatus(int32) error                    { return nil }
 func (w *discardWriter) ReturnValue(string, sqltype.Type, any) error { return nil }
 func (w *discardWriter) Database(string, string) error               { return nil }
-func (w *discardWriter) firstError() *sqlerr.Error                   { return w.err }
 
 // collectWriter keeps all result sets.
 type collectWriter struct {

@@ -6,7 +6,6 @@ package hadr
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
 )
 
 // Extension is the engine extension; make it with New.
@@ -291,11 +289,3 @@ func (e *Extension) Listener(name string) (group string, port int, ok bool) {
 
 // failure makes a *sqlerr.Error as an error.
 func failure(number int32, args ...any) error { return sqlerr.New(number, 1, args...) }
-
-// say sends an informational message.
-func say(w tds.Writer, number int32, args ...any) error {
-	if err := w.Message(sqlerr.New(number, 1, args...)); err != nil {
-		return fmt.Errorf("send a message: %w", err)
-	}
-	return nil
-}

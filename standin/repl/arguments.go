@@ -90,7 +90,8 @@ func (a *arguments) check(p *catalog.AgentParameter, value string) error {
 
 // inRange checks a value against the documentation's "1..64", "max 10000", ">0", "0|1"; others bound nothing.
 func inRange(bounds, value string) error {
-	lo, hi := int64(-1<<62), int64(1<<62)
+	hi := int64(1 << 62)
+	var lo int64
 	switch {
 	case bounds == "":
 		return nil
@@ -102,7 +103,6 @@ func inRange(bounds, value string) error {
 		}
 		return fmt.Errorf("%q is none of them", value)
 	case strings.HasPrefix(bounds, "max "):
-		lo = 0
 		hi, _ = strconv.ParseInt(strings.TrimPrefix(bounds, "max "), 10, 64)
 	case strings.HasPrefix(bounds, ">"):
 		lo, _ = strconv.ParseInt(strings.TrimPrefix(bounds, ">"), 10, 64)

@@ -50,15 +50,6 @@ func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distr
 	return distributor{name: r.String(0, "name"), database: r.String(0, "distribution_db"), directory: r.String(0, "working_directory")}, nil
 }
 
-// inDistribution is atDistributor within the distribution database.
-func (e *Extension) inDistribution(ctx context.Context, s *engine.Session, format string, args ...any) (*engine.Result, error) {
-	d, err := e.distributorOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return e.atDistributor(ctx, s, "USE "+bracket(d.database)+"; "+format, args...)
-}
-
 // sameServer compares server names: without case.
 func sameServer(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))

@@ -55,8 +55,6 @@ func (p *permission) key() int32 { return p.ID }
 // securable is something that permissions are about. schema is the schema of an object.
 type securable struct {
 	class, major, schema int32
-	// columns limits an object permission to columns, by column_id.
-	columns []int32
 }
 
 func (p *permission) about(sec securable) bool { return p.Class == sec.class && p.Major == sec.major }

@@ -240,9 +240,7 @@ func (p *timeParser) parse() bool {
 			return false
 		}
 		p.rest = strings.TrimLeft(p.rest, " ")
-		if strings.HasPrefix(p.rest, "T") {
-			p.rest = p.rest[1:]
-		}
+		p.rest = strings.TrimPrefix(p.rest, "T")
 	}
 	if p.rest == "" {
 		return true

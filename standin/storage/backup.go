@@ -5,6 +5,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,7 +37,7 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 	if err := db.HoldLog(hold, db.end()); err != nil {
 		return BackupHeader{}, err
 	}
-	defer db.HoldLog(hold, LSN{})
+	defer func() { _ = db.HoldLog(hold, LSN{}) }()
 	s, err := db.copyData(ctx)
 	if err != nil {
 		return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
@@ -210,7 +211,7 @@ func copyWithProgress(ctx context.Context, w io.Writer, r io.Reader, total int64
 				progress(done, total)
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {

@@ -144,7 +144,7 @@ func newDatabase(files Files, opts Options, l *Log) *Database {
 
 // connect opens a connection with everything that the database's text may use.
 func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(db.files.Data, flags|sqlite.OpenURI|sqlite.OpenNoMutex)
+	conn, err := sqlite.OpenConn(db.files.Data, flags|sqlite.OpenURI)
 	if err != nil {
 		return nil, fmt.Errorf("open the data file: %w", err)
 	}

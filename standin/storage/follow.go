@@ -72,47 +72,45 @@ func (f *Follower) Next(ctx context.Context) (*Block, error) {
 // TryNext returns the next block, or nil when there is none yet.
 func (f *Follower) TryNext() (*Block, error) {
 	l := f.log
-	for {
-		l.mu.Lock()
-		limit := l.end
-		if f.hardened && l.hardened.Less(limit) {
-			limit = l.hardened
-		}
-		// The end of a completed file continues at the next one.
-		for i, s := range l.segments {
-			if s.vlf == f.at.VLF() && f.at.Block() >= s.size && i+1 < len(l.segments) {
-				next := l.segments[i+1]
-				f.at = MakeLSN(next.vlf, next.first, 0)
-				break
-			}
-		}
-		oldest := l.segments[0].vlf
-		path := segmentPath(l.folder, f.at.VLF())
-		l.mu.Unlock()
-		if !f.at.Less(limit) {
-			return nil, nil
-		}
-		if f.file == nil || f.vlf != f.at.VLF() {
-			if f.at.VLF() < oldest {
-				return nil, fmt.Errorf("read the log at %s: %w", f.at, ErrLogTruncated)
-			}
-			f.Close()
-			file, err := os.Open(path)
-			if err != nil {
-				return nil, fmt.Errorf("read the log at %s: %w", f.at, err)
-			}
-			f.file, f.vlf = file, f.at.VLF()
-		}
-		b, err := readBlockAt(f.file, f.at.Block())
-		if err != nil {
-			return nil, err
-		}
-		if b == nil {
-			return nil, fmt.Errorf("read the log at %s: no block there", f.at)
-		}
-		f.at = b.End()
-		return b, nil
+	l.mu.Lock()
+	limit := l.end
+	if f.hardened && l.hardened.Less(limit) {
+		limit = l.hardened
 	}
+	// The end of a completed file continues at the next one.
+	for i, s := range l.segments {
+		if s.vlf == f.at.VLF() && f.at.Block() >= s.size && i+1 < len(l.segments) {
+			next := l.segments[i+1]
+			f.at = MakeLSN(next.vlf, next.first, 0)
+			break
+		}
+	}
+	oldest := l.segments[0].vlf
+	path := segmentPath(l.folder, f.at.VLF())
+	l.mu.Unlock()
+	if !f.at.Less(limit) {
+		return nil, nil
+	}
+	if f.file == nil || f.vlf != f.at.VLF() {
+		if f.at.VLF() < oldest {
+			return nil, fmt.Errorf("read the log at %s: %w", f.at, ErrLogTruncated)
+		}
+		f.Close()
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read the log at %s: %w", f.at, err)
+		}
+		f.file, f.vlf = file, f.at.VLF()
+	}
+	b, err := readBlockAt(f.file, f.at.Block())
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, fmt.Errorf("read the log at %s: no block there", f.at)
+	}
+	f.at = b.End()
+	return b, nil
 }
 
 // Close ends the follower.

@@ -36,9 +36,6 @@ type record struct {
 	payload []byte
 }
 
-// size is what the record takes in a block.
-func (r record) size() int { return recordHeaderMax + len(r.payload) }
-
 const recordHeaderMax = 1 + binary.MaxVarintLen32
 
 func appendRecord(buf []byte, kind recordKind, payload []byte) []byte {

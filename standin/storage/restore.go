@@ -36,21 +36,18 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 		}
 	}
 	if err := receiveData(ctx, in, files.Data); err != nil {
-		Remove(files)
-		return fail(err)
+		return fail(errors.Join(err, Remove(files)))
 	}
 	l, err := createLog(files.Log, h.Last, h.Prev, h.Bytes, opts.SegmentBytes, opts.MaxLogBytes)
 	if err != nil {
-		Remove(files)
-		return fail(err)
+		return fail(errors.Join(err, Remove(files)))
 	}
 	err = l.close()
 	if err == nil {
 		err = writeState(files.Log, state{Mode: mode, RecoveryModel: h.RecoveryModel, FullBackup: h.DatabaseBackup, Holds: map[string]LSN{}})
 	}
 	if err != nil {
-		Remove(files)
-		return fail(err)
+		return fail(errors.Join(err, Remove(files)))
 	}
 	return Open(ctx, files, opts)
 }

@@ -108,7 +108,7 @@ func (c *conn) establish() bool {
 	ctx, cancel := context.WithDeadline(c.ctx, deadline)
 	defer cancel()
 	if err := c.preLogin(ctx); err != nil {
-		if err != io.EOF { // a port probe
+		if !errors.Is(err, io.EOF) { // a port probe
 			c.logf("before login: %v", err)
 		}
 		return false
@@ -247,7 +247,7 @@ func (c *conn) login(ctx context.Context, l *login) bool {
 // serverErrors are the server's errors among an error's causes, in order.
 func serverErrors(err error) []*sqlerr.Error {
 	var out []*sqlerr.Error
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // the tree of joined errors is walked here
 	case *sqlerr.Error:
 		out = append(out, e)
 	case interface{ Unwrap() []error }:

@@ -5,6 +5,7 @@ package tds
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -40,7 +41,7 @@ func (silentBackend) Reset(context.Context, bool) error           { return nil }
 func (silentBackend) Close() error                                { return nil }
 func (silentBackend) BulkInsert(_ context.Context, _ string, _ []Column, next func() ([]any, error)) (int64, error) {
 	for n := int64(0); ; n++ {
-		if _, err := next(); err == io.EOF {
+		if _, err := next(); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err != nil {
 			return 0, err

@@ -4,6 +4,7 @@ package tds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -57,7 +58,7 @@ func (c *conn) receive() {
 	for {
 		p, err := c.in.next()
 		if err != nil {
-			if err != io.EOF && c.ctx.Err() == nil {
+			if !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
 				c.logf("read from client: %v", err)
 			}
 			return

@@ -83,7 +83,6 @@ type deadlineReader struct {
 	change chan struct{}
 	data   chan []byte
 	rest   []byte
-	err    error
 }
 
 func newDeadlineReader(r io.Reader) *deadlineReader {

@@ -94,10 +94,6 @@ func (w *world) reaches(a, b int) bool {
 	return a == b || (!w.cut[[2]int{a, b}] && rapid.IntRange(0, 9).Draw(w.t, "delivery") > 0)
 }
 
-func (w *world) index(id uuid.UUID) int {
-	return slices.IndexFunc(w.nodes, func(n *node) bool { return n.id == id })
-}
-
 // replicate is one round of the primary's messages: configuration and log, with answers that may be lost.
 func (w *world) replicate(p int) {
 	n := w.nodes[p]
