@@ -69,7 +69,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	builder := mcbuilder.ControllerManagedBy(mgr).Named("distributor").
 		For(&v1alpha1.Distributor{}, hubOnly[0], hubOnly[1], mcbuilder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers})
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers,
+			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation})
 	for _, obj := range []client.Object{&v1alpha1.Publication{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}} {
 		builder = builder.Watches(obj, sites.EnqueueHub(r.distributorsOf), hubOnly[0], hubOnly[1],
 			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))

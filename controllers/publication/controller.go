@@ -70,7 +70,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	builder := mcbuilder.ControllerManagedBy(mgr).Named("publication").
 		For(&v1alpha1.Publication{}, hubOnly[0], hubOnly[1], mcbuilder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers})
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers,
+			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation})
 	for _, obj := range []client.Object{&v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}} {
 		builder = builder.Watches(obj, sites.EnqueueHub(r.publicationsOf), hubOnly[0], hubOnly[1],
 			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))

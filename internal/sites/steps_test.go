@@ -179,8 +179,9 @@ func testNodePort(t *testing.T, f *fleet) {
 	expose := func(how v1alpha1.ExposureType) {
 		var s v1alpha1.Site
 		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		before := client.MergeFrom(s.DeepCopy()) // an update would meet the heartbeats' writes of the status
 		s.Spec.Exposure.Type = how
-		g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
 	}
 	expose(v1alpha1.ExposureNodePort)
 	makePodOn(t, f.quincy, "quisec", "10.102.0.6", "n1")
@@ -205,8 +206,9 @@ func testHandOver(t *testing.T, f *fleet) {
 	g, ctx := NewWithT(t), t.Context()
 	var s v1alpha1.Site
 	g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+	before := client.MergeFrom(s.DeepCopy())
 	s.Spec.Region = "elsewhere"
-	g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+	g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
 	g.Eventually(func() string {
 		member, err := f.provider.Member("quincy")
 		if err != nil {
