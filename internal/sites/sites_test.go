@@ -229,8 +229,9 @@ func TestSites(t *testing.T) {
 		g := NewWithT(t)
 		var s v1alpha1.Site
 		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.AllowedNamespaces = []string{"web", "later"}
-		g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
 		g.Eventually(f.siteReady(ctx, "quincy"), "10s").Should(be(metav1.ConditionFalse, conditions.ReasonNamespaceMissing))
 		member, err := f.provider.Member("quincy")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -264,8 +265,9 @@ func TestSites(t *testing.T) {
 		g.Consistently(func() error { return f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}) }, "2s", "200ms").Should(Succeed())
 		var s v1alpha1.Site
 		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "tukwila"}, &s)).To(Succeed())
+		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Lifecycle = v1alpha1.SiteLost
-		g.Expect(f.hub.Client.Update(ctx, &s)).To(Succeed())
+		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
 		g.Eventually(f.siteReady(ctx, "tukwila"), "5s").Should(be(metav1.ConditionFalse, conditions.ReasonSiteLost))
 		g.Eventually(func() bool {
 			return apierrors.IsNotFound(f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}))
