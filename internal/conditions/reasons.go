@@ -43,7 +43,7 @@ const (
 	ReasonCredentialsDenied = "CredentialsDenied"
 	// ReasonCredentialsExpired: the token or certificate has ended.
 	ReasonCredentialsExpired = "CredentialsExpired"
-	// ReasonCredentialsExpireSoon: the token or certificate ends within a week or a fifth of its life.
+	// ReasonCredentialsExpireSoon: the token or certificate ends within a week.
 	ReasonCredentialsExpireSoon = "CredentialsExpireSoon"
 	// ReasonCredentialsGood: they do not end soon.
 	ReasonCredentialsGood = "CredentialsGood"
