@@ -22,4 +22,4 @@ lint: ## Run golangci-lint and shellcheck.
 	@$(TOOLS_BIN)/golangci-lint run
 	@echo "verify: shellcheck"
 	@hack/tool shellcheck
-	@shellcheck --severity=warning $$(git ls-files | xargs grep -lE '^#!.*(bash|/sh)')
+	@shellcheck -x --severity=warning $$(git ls-files | xargs grep -lE '^#!.*(bash|/sh)')
