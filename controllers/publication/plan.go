@@ -175,7 +175,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 // a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || have.SnapshotReady || len(have.Articles) == 0 || o.SnapshotJob == nil {
+	if !d.snapshots() || o.snapshotThere() || len(have.Articles) == 0 || o.SnapshotJob == nil {
 		return true
 	}
 	if o.SnapshotJob.Running {

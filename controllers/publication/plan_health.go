@@ -22,6 +22,12 @@ const (
 	alreadyRunning = 22022
 )
 
+// snapshotThere tells that the publisher and the distributor agree that the newest snapshot is whole. A distributor that
+// dies after the publisher was told and before its own history was written knows of none.
+func (o Observed) snapshotThere() bool {
+	return o.Database.Publication.SnapshotReady && o.At.LastSnapshot != ""
+}
+
 // planHealth says what is so when nothing is left to do.
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	states := map[string][]string{}
@@ -29,8 +35,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		state := articleState(a, o.Database)
 		states[state] = append(states[state], a.Table)
 	}
-	have := o.Database.Publication
-	ready := !d.snapshots() || have.SnapshotReady
+	ready := !d.snapshots() || o.snapshotThere()
 	switch at := o.At.Snapshot; {
 	case len(states[stateNoPrimaryKey]) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonNoPrimaryKey, fmt.Sprintf(
@@ -52,7 +57,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+reader.Message))
 	}
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
-		"%d articles of %s are published through %s", len(have.Articles), d.database(), d.System.Host()))
+		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
 	return true
 }
 

@@ -240,6 +240,16 @@ func TestSnapshotThatFailed(t *testing.T) {
 	g.Expect(done).To(HaveLen(1))
 }
 
+// The distributor died after the publisher had been told of the snapshot and before its history said so.
+func TestSnapshotThatTheDistributorDoesNotKnow(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.At.LastSnapshot = ""
+	_, done := w.settle(t, all)
+	g.Expect(done).To(ConsistOf(ContainSubstring("sp_startpublication_snapshot")))
+}
+
 func TestDeletionOfAPublication(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
