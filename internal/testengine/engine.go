@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -182,8 +183,35 @@ func (e *Engine) Kill(t testing.TB) {
 	}
 }
 
-// Freeze stops the process without ending it: its port accepts connections and nothing answers.
-func (e *Engine) Freeze() { e.signal(syscall.SIGSTOP) }
+// Freeze stops the process without ending it: its port accepts connections and nothing answers. It returns when every
+// thread has stopped; until then one of them could still answer.
+func (e *Engine) Freeze() {
+	e.signal(syscall.SIGSTOP)
+	for deadline := time.Now().Add(10 * time.Second); !e.stopped() && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+}
+
+// stopped tells whether all threads of the process are in state T (proc(5), /proc/pid/stat).
+func (e *Engine) stopped() bool {
+	if e.cmd == nil || e.cmd.Process == nil {
+		return true
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", e.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return true
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil {
+			continue
+		}
+		if _, state, ok := strings.Cut(string(stat), ") "); ok && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Thaw lets a frozen process go on.
 func (e *Engine) Thaw() { e.signal(syscall.SIGCONT) }
