@@ -57,15 +57,40 @@ func (inst *Instance) recall(info DatabaseInfo) {
 	if db == nil {
 		return
 	}
-	created := db.info.Files
+	opened := db.info.Files
 	db.info = info
-	if info.ID != 2 || len(info.Files) == 0 {
-		db.info.Files = created
+	db.info.Files = opened
+}
+
+// tempDBFiles are the files that tempdb is made of at this start: a place that MODIFY FILE has set since the last one
+// takes effect now. What lies at the former place stays there
+// (docs/relational-databases/databases/move-system-databases.md, "Move the tempdb database": delete them by hand).
+func (inst *Instance) tempDBFiles(ctx context.Context) ([]File, error) {
+	infos, err := inst.readDatabases(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read where the files of tempdb are: %w", err)
 	}
+	for _, info := range infos {
+		if info.ID != 2 || len(info.Files) == 0 {
+			continue
+		}
+		for i := range info.Files {
+			info.Files[i].Effective = ""
+		}
+		return info.Files, nil
+	}
+	return inst.systemFiles("tempdb"), nil
 }
 
 func (inst *Instance) openSystem(ctx context.Context, id int32, name string) error {
-	info := inst.newInfo(id, name, inst.systemFiles(name))
+	placed := inst.systemFiles(name)
+	if name == "tempdb" {
+		var err error
+		if placed, err = inst.tempDBFiles(ctx); err != nil {
+			return err
+		}
+	}
+	info := inst.newInfo(id, name, placed)
 	opts := inst.storageOptions(name)
 	opts.SegmentBytes, opts.MaxLogBytes = 0, 0
 	opts.RecoveryModel = storage.Simple

@@ -192,3 +192,42 @@ func TestSelectAndInsertOverTheProtocol(t *testing.T) {
 	g.Expect(c.one("SELECT COUNT(*) FROM t WHERE NAME = N'A '")).To(Equal(int64(1)))
 	g.Expect(c.one("SELECT SUM(price) FROM t")).To(Equal("14.85"))
 }
+
+// A file of tempdb moves with the next start: until then sys.master_files says where it will be and the database itself
+// where it is.
+func TestTempDBMovesWithTheNextStart(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	elsewhere := t.TempDir()
+	paths := func(view string) map[string]string {
+		rows, err := s.open("tempdb").Query("SELECT name, physical_name FROM " + view)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer rows.Close()
+		found := map[string]string{}
+		for rows.Next() {
+			var name, path string
+			g.Expect(rows.Scan(&name, &path)).To(Succeed())
+			found[name] = path
+		}
+		g.Expect(rows.Err()).NotTo(HaveOccurred())
+		return found
+	}
+	master := "sys.master_files WHERE database_id = 2"
+	before := paths(master)
+	moved := map[string]string{"tempdev": elsewhere + "/tempdb.mdf", "templog": elsewhere + "/templog.ldf"}
+	for name, path := range moved {
+		_, err := s.open("master").Exec(fmt.Sprintf("ALTER DATABASE tempdb MODIFY FILE (NAME = %s, FILENAME = '%s')", name, path))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(paths(master)).To(Equal(moved))
+	g.Expect(paths("sys.database_files")).To(Equal(before))
+	for range 2 {
+		s.stop()
+		s.start()
+		g.Expect(paths(master)).To(Equal(moved))
+		g.Expect(paths("sys.database_files")).To(Equal(moved))
+		g.Expect(elsewhere + "/tempdb.mdf").To(BeAnExistingFile())
+		_, err := s.open("tempdb").Exec("CREATE TABLE #t (v int); INSERT #t VALUES (1)")
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+}
