@@ -121,10 +121,32 @@ func distributionCommand(kind int, more string) string {
 // pull subscribes with the agent at the subscriber.
 func (r *replication) pull(t *testing.T) {
 	t.Helper()
+	r.registerPull(t)
+	job(t, r.subDB, "distribution", "Distribution", distributionCommand(1, ""), true)
+	r.attachPull(t)
+}
+
+// registerPull registers a pull subscription at both ends.
+func (r *replication) registerPull(t *testing.T) {
+	t.Helper()
 	r.subscriptionDatabase(t)
 	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'pull', @sync_type = N'automatic', @article = N'all'`)
 	mustExec(t, r.target, `EXEC sp_addpullsubscription @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @subscription_type = N'pull'`)
-	job(t, r.subDB, "distribution", "Distribution", distributionCommand(1, ""), true)
+}
+
+// pullDisabled is pull with the agent's job disabled from the beginning.
+func (r *replication) pullDisabled(t *testing.T) {
+	t.Helper()
+	r.registerPull(t)
+	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_add_job @job_name = N'distribution', @enabled = 0`)
+	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'distribution', @step_name = N'Run agent.', @subsystem = N'Distribution', @command = @p1`, distributionCommand(1, ""))
+	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_add_jobserver @job_name = N'distribution'`)
+	r.attachPull(t)
+}
+
+// attachPull makes the job the pull subscription's.
+func (r *replication) attachPull(t *testing.T) {
+	t.Helper()
 	mustExec(t, r.target, `EXEC sp_addpullsubscription_agent @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @distributor = N'DIST',
 		@distributor_security_mode = 0, @distributor_login = N'sa', @distributor_password = @p1, @job_name = N'distribution'`, saPassword)
 }

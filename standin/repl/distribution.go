@@ -223,14 +223,15 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 	if err := d.readPosition(ctx); err != nil {
 		return false, "", err
 	}
-	for _, a := range d.articles {
+	for i := range d.articles {
+		a := &d.articles[i]
 		if a.status == subscribed {
 			waiting = a.name
 		}
 		if a.status != activated || d.applied[a.id] {
 			continue
 		}
-		if err := d.applySnapshot(ctx, a); err != nil {
+		if err := d.applyNewest(ctx, a); err != nil {
 			return false, "", err
 		}
 		d.applied[a.id] = true

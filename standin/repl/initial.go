@@ -29,6 +29,45 @@ func (e *Extension) prepareSubscriber(ctx context.Context, call *engine.ProcCall
 		VALUES (@p1, @p2, @p3, 1, 0, GETDATE(), 0x00, 0, 0)`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 }
 
+// applyNewest applies the newest snapshot of an article. When its files cannot be read because another one has taken its
+// place meanwhile, that one is applied.
+func (d *delivery) applyNewest(ctx context.Context, a *subscribedArticle) error {
+	if err := d.skipToNewest(ctx, a); err != nil {
+		return err
+	}
+	for {
+		failed, seqno := d.applySnapshot(ctx, *a), a.seqno
+		if numberOf(failed) != fileUnreadable {
+			return failed
+		}
+		if err := d.skipToNewest(ctx, a); err != nil {
+			return err
+		}
+		if string(a.seqno) == string(seqno) {
+			return failed
+		}
+	}
+}
+
+// skipToNewest makes the newest snapshot of an article the one to apply.
+func (d *delivery) skipToNewest(ctx context.Context, a *subscribedArticle) error {
+	if !a.snapshot {
+		return nil
+	}
+	newest, err := d.distConn.query(ctx, "EXEC sp_MSskip_to_snapshot @agent_id = @p1, @article_id = @p2", d.agentID, a.id)
+	if err != nil {
+		return err
+	}
+	if len(newest) == 0 {
+		return raise(21074, 2) // it was taken away, or is to be initialized again, since its state was read
+	}
+	a.seqno = newest.raw(0, "subscription_seqno")
+	return nil
+}
+
+// fileUnreadable is the error of a snapshot file that is not there.
+const fileUnreadable = 20143
+
 // applySnapshot applies one article's snapshot, with the changes that other articles of the subscription are ahead of
 // it, in one transaction of the subscriber.
 func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error {
@@ -106,7 +145,7 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 		}
 		content, err := os.ReadFile(local)
 		if err != nil {
-			return &sqlerr.Error{Number: 20143, Class: 16, State: 1, Message: fmt.Sprintf("The process could not read file '%s' (here: %s): %v", path, filepath.Clean(local), os.ErrNotExist)}
+			return &sqlerr.Error{Number: fileUnreadable, Class: 16, State: 1, Message: fmt.Sprintf("The process could not read file '%s' (here: %s): %v", path, filepath.Clean(local), os.ErrNotExist)}
 		}
 		if f.kind == commandData {
 			err = d.copyRows(ctx, a, content)

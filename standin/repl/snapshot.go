@@ -21,6 +21,7 @@ func (e *Extension) installSnapshot(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_snapshot", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.getSnapshot)
 	e.procedure(r, "sp_MSget_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.snapshotAgentState)
 	e.procedure(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
+	e.procedure(r, "sp_MSskip_to_snapshot", agentLogins, []engine.Parameter{number("@agent_id"), number("@article_id")}, e.skipToSnapshot)
 	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
 	e.procedure(r, "sp_MSreplraiserror", anyone, []engine.Parameter{number("@errorid"), text("@param1"), text("@param2")}, func(_ context.Context, call *engine.ProcCall) error {
 		kind, table := call.String("@param1"), call.String("@param2")
@@ -227,11 +228,13 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 // addSnapshot stores a finished snapshot's commands and makes the subscriptions that waited for it active, at once.
 // @commands has a line "article type command" for each file.
 func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err error) {
-	s, seqno := call.Session, call.Bytes("@xact_seqno")
+	s := call.Session
 	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	if err != nil {
 		return err
 	}
+	// Publications of one database may have a snapshot of the same commit in the same second.
+	seqno := append(call.Bytes("@xact_seqno"), byte(p.id))
 	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
 	}
@@ -278,4 +281,19 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err
 		}
 	}
 	return s.Exec(ctx, "COMMIT TRANSACTION")
+}
+
+// skipToSnapshot moves an article's subscription to the newest finished snapshot, which the virtual subscription has,
+// and gives its number: what is older was superseded before it was applied, and need not be there any more. The agent
+// asks when the subscriber does not have the article's snapshot. Changes before the number are in the snapshot.
+func (e *Extension) skipToSnapshot(ctx context.Context, call *engine.ProcCall) error {
+	s, agent, article := call.Session, call.Int("@agent_id"), call.Int("@article_id")
+	err := s.Exec(ctx, `UPDATE dbo.MSsubscriptions SET subscription_seqno = (SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v
+			WHERE v.agent_id = -dbo.MSsubscriptions.publication_id AND v.article_id = @p2 AND v.status = 2)
+		WHERE agent_id = @p1 AND article_id = @p2 AND status = 2 AND snapshot_seqno_flag = 1 AND sync_type = 1 AND EXISTS (SELECT 1 FROM dbo.MSsubscriptions AS v
+			WHERE v.agent_id = -dbo.MSsubscriptions.publication_id AND v.article_id = @p2 AND v.status = 2 AND v.subscription_seqno > dbo.MSsubscriptions.subscription_seqno)`, agent, article)
+	if err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2", agent, article)
 }

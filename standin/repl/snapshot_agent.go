@@ -5,10 +5,13 @@ package repl
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,8 +91,7 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer source.close()
-	folder := strings.TrimRight(strings.ReplaceAll(r.directory, `\`, "/"), "/") + "/unc/" + folderName(publisher, db, publication) + "/" + time.Now().UTC().Format("20060102150405")
-	local, err := r.e.localPath(folder)
+	folder, local, made, err := r.newFolder(ctx, folderName(publisher, db, publication))
 	if err != nil {
 		return 0, err
 	}
@@ -101,14 +103,36 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	for _, f := range w.files {
 		fmt.Fprintf(&commands, "%d %d %s/%s\n", f.article, f.kind, folder, f.name)
 	}
-	// The snapshot comes after the commit that it has last, and before the next one.
-	seqno := append(append([]byte{}, w.position...), 0, 0, 0, 1)
-	seqno = append(seqno, byte(time.Now().Unix()>>8), byte(time.Now().Unix()))
+	// The snapshot comes after the commit that it has last, before the next one, and after older ones of the same commit.
+	seqno := binary.BigEndian.AppendUint32(append(append([]byte{}, w.position...), 1), uint32(made.Unix()))
 	if err := r.distConn.exec(ctx, "EXEC sp_MSadd_snapshot @publisher = @p1, @publisher_db = @p2, @publication = @p3, @xact_seqno = @p4, @commands = @p5", publisher, db, publication, seqno, commands.String()); err != nil {
 		return 0, err
 	}
 	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
 	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication, strings.Join(ids, ","))
+}
+
+// newFolder makes the folder of a new snapshot: its name is the second in which it is made, and no two snapshots share
+// one, because files of a finished snapshot are never written again.
+func (r *agentRun) newFolder(ctx context.Context, name string) (folder, local string, made time.Time, err error) {
+	parent := strings.TrimRight(strings.ReplaceAll(r.directory, `\`, "/"), "/") + "/unc/" + name
+	for {
+		made = time.Now().UTC()
+		folder = parent + "/" + made.Format("20060102150405")
+		if local, err = r.e.localPath(folder); err != nil {
+			return "", "", made, err
+		}
+		if err = os.MkdirAll(filepath.Dir(local), 0o770); err != nil {
+			return "", "", made, err
+		}
+		err = os.Mkdir(local, 0o770)
+		if !errors.Is(err, fs.ErrExist) {
+			return folder, local, made, err
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return "", "", made, ctx.Err()
+		}
+	}
 }
 
 // folderName is the snapshot folder of a publication.
@@ -152,9 +176,6 @@ type snapshotWriter struct {
 }
 
 func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication, articles string) (err error) {
-	if err := os.MkdirAll(w.folder, 0o770); err != nil {
-		return err
-	}
 	rows, err := source.c.QueryContext(ctx, "EXEC sp_MSget_snapshot @publication = @p1, @articles = @p2", publication, articles)
 	if err != nil {
 		return source.explain(err)

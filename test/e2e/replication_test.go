@@ -12,8 +12,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -90,6 +92,22 @@ func insertRows(t *testing.T, db *mssql.DB, table string, from, to int) {
 	}
 }
 
+// killDuringSnapshot kills the distributor as soon as the snapshot is asked for; what had been begun is begun again.
+func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
+	t.Helper()
+	bed.Wait(t, "the snapshot is being made", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(p), p)
+		for _, c := range p.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady {
+				return strings.Contains(c.Message, "snapshot") && strings.Contains(c.Message, "being made") || c.Reason == conditions.ReasonNoPrimaryKey, c.Message, err
+			}
+		}
+		return false, "no condition yet", err
+	})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2erdist-0"}}
+	NewWithT(t).Expect(b.Site("quincy").Client.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+}
+
 // A publication in Tukwila, a distributor in Quincy, a pull subscriber in Dublin: rows that were there before come by the
 // mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution agent;
 // a table without a primary key holds nothing up, and a database that holds other data is left alone.
@@ -116,6 +134,7 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	}}
 	declareReplication(t, b, d)
 	declareReplication(t, b, p)
+	killDuringSnapshot(t, b, p)
 	message := waitForReady(t, b, p, &p.Status.StatusBase, conditions.ReasonNoPrimaryKey, 3*time.Minute)
 	g.Expect(message).To(ContainSubstring("dbo.Bare"))
 
