@@ -7,22 +7,15 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
-	outcome := p.Outcome
-	if failed != nil {
-		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
-	}
 	status := describe(d, o)
-	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, outcome)
-	if err := replication.WriteStatus(ctx, r.hub, d.Publication, "Publication", &d.Publication.Status, &status); err != nil {
-		return err
-	}
-	conditions.Emit(r.events, d.Publication, changes)
-	return nil
+	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, d.Publication, &d.Publication.Status, &status, changes)
 }
 
 // describe makes the status of what was observed.

@@ -6,34 +6,20 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/replication"
 )
 
-// apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
-func apply(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, steps []replication.Step) error {
-	for _, step := range steps {
-		log.FromContext(ctx).Info("step", "step", step.Describe())
-		if err := applyStep(ctx, engines, sidecars, d, step); err != nil {
-			return fmt.Errorf("%s: %w", step.Describe(), err)
-		}
-	}
-	return nil
-}
-
-func applyStep(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, step replication.Step) error {
+// carryOut carries out a step of the mirror. Each may be carried out again.
+func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.Step) error {
 	switch s := step.(type) {
-	case replication.Execute:
-		return engines.Execute(ctx, s)
 	case GiveMirror:
-		return giveMirror(ctx, sidecars, d, s)
+		return giveMirror(ctx, r.sidecars, d, s)
 	case TakeMirror:
-		if err := sidecars.Write(ctx, d.Subscription.Namespace, s.Subscriber, d.name(), nil); err != nil {
+		if err := r.sidecars.Write(ctx, d.Subscription.Namespace, s.Subscriber, d.name(), nil); err != nil {
 			return err
 		}
-		return sidecars.Write(ctx, d.Subscription.Namespace, s.Distributor, d.name(), nil)
+		return r.sidecars.Write(ctx, d.Subscription.Namespace, s.Distributor, d.name(), nil)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

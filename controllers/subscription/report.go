@@ -9,22 +9,15 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
-	outcome := p.Outcome
-	if failed != nil {
-		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
-	}
 	status := describe(d, o)
-	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, outcome)
-	if err := replication.WriteStatus(ctx, r.hub, d.Subscription, "Subscription", &d.Subscription.Status, &status); err != nil {
-		return err
-	}
-	conditions.Emit(r.events, d.Subscription, changes)
-	return nil
+	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, d.Subscription, &d.Subscription.Status, &status, changes)
 }
 
 // describe makes the status of what was observed.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"geosql.dev/operator/internal/conditions"
+)
+
+// hubTimeout bounds a call of the hub's API server.
+const hubTimeout = 10 * time.Second
+
+// Outcome of a plan after its steps: what the plan says, or that a step failed.
+func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
+	if failed == nil {
+		return planned
+	}
+	return conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
+}
+
+// Reporter writes the status of objects in the hub.
+type Reporter struct {
+	Hub    client.Client
+	Events events.EventRecorder
+	// Owner is the field manager of the status.
+	Owner client.FieldOwner
+	// Own are the types of the conditions that belong to Owner where other controllers write conditions of the same
+	// object too; all belong to it unless given.
+	Own []string
+}
+
+// Report applies the status if it differs from the one that was read, and records events of what changed. before and
+// after are pointers to the kind's status; conditions of others are left as they are.
+func (r Reporter) Report(ctx context.Context, obj client.Object, before, after any, changes []conditions.Change) error {
+	content := r.own(after)
+	if reflect.DeepEqual(r.own(before), content) {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, r.Hub.Scheme())
+	if err != nil {
+		return fmt.Errorf("write the status of %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": content}}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(obj.GetNamespace())
+	u.SetName(obj.GetName())
+	u.SetUID(obj.GetUID())
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	err = r.Hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), r.Owner, client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	if err == nil {
+		conditions.Emit(r.Events, obj, changes)
+	}
+	return nil
+}
+
+// own is a status as JSON values without the conditions of others.
+func (r Reporter) own(status any) map[string]any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		// The types are of JSON's making.
+		panic(fmt.Sprintf("convert a status: %v", err))
+	}
+	list, ok := content["conditions"].([]any)
+	if !ok || r.Own == nil {
+		return content
+	}
+	content["conditions"] = slices.DeleteFunc(list, func(c any) bool {
+		kind, _, _ := unstructured.NestedString(c.(map[string]any), "type")
+		return !slices.Contains(r.Own, kind)
+	})
+	return content
+}
+
+// SetFinalizer adds or removes a finalizer unless the object has it as it should be. The lock keeps what somebody else
+// adds or removes meanwhile; then the error is a conflict.
+func SetFinalizer(ctx context.Context, hub client.Client, obj client.Object, finalizer string, on bool) error {
+	before := client.MergeFromWithOptions(obj.DeepCopyObject().(client.Object), client.MergeFromWithOptimisticLock{})
+	change := controllerutil.RemoveFinalizer
+	if on {
+		change = controllerutil.AddFinalizer
+	}
+	if !change(obj, finalizer) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	if err := hub.Patch(ctx, obj, before); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the finalizer %s of %T %s/%s: %w", finalizer, obj, obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mchandler "sigs.k8s.io/multicluster-runtime/pkg/handler"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+)
+
+// A reconciliation that ended with an error is repeated between these times: an API server that was away for long is
+// asked again soon after it came back.
+const (
+	retryFirst   = 50 * time.Millisecond
+	retryLongest = 30 * time.Second
+)
+
+// SpecOrAnnotations lets changes through that a person makes, and not those of the status.
+func SpecOrAnnotations() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
+// Controller begins a controller of objects in the hub, of as many at a time as there are workers. seen says which of
+// their changes count; all do unless it is given.
+func Controller(mgr mcmanager.Manager, name string, object client.Object, workers int, seen ...predicate.Predicate) *mcbuilder.Builder {
+	return mcbuilder.ControllerManagedBy(mgr).Named(name).
+		For(object, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false), mcbuilder.WithPredicates(seen...)).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[mcreconcile.Request](retryFirst, retryLongest),
+			// Tests run several managers in one process.
+			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation,
+		})
+}
+
+// WatchHub lets changes of other kinds' specs in the hub enqueue the objects of a controller.
+func WatchHub(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], objects ...client.Object) *mcbuilder.Builder {
+	for _, object := range objects {
+		b = b.Watches(object, enqueue, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
+			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	return b
+}
+
+// Keys are the names of the objects in the hub's cache that are wanted, of a namespace or, without one, of all. list is an
+// empty list of the kind. That they cannot be listed is logged: it does not happen to a cache that has started.
+func Keys[O client.Object](ctx context.Context, hub client.Reader, list client.ObjectList, namespace string, want func(O) bool) []types.NamespacedName {
+	if err := hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		log.FromContext(ctx).Error(err, "list objects of the hub to look at", "kind", fmt.Sprintf("%T", list))
+		return nil
+	}
+	var names []types.NamespacedName
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if object, ok := item.(O); ok && (want == nil || want(object)) {
+			names = append(names, client.ObjectKeyFromObject(object))
+		}
+		return nil
+	})
+	return names
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+)
+
+const (
+	// lookStep is when an object is looked at again after steps.
+	lookStep = 500 * time.Millisecond
+	// lookSoon is when one that is being worked on is looked at again.
+	lookSoon = 2 * time.Second
+	// workers are objects of one kind at the same time.
+	workers = 4
+)
+
+// Kind is the verbs of a kind of replication, over what its objects desire (D) and what is observed (V).
+type Kind[O client.Object, D, V any] struct {
+	// Name of the kind and, in lower case, of its controller.
+	Name, Controller string
+	New              func() O
+	// List makes an empty list of the kind.
+	List func() client.ObjectList
+	// Near are kinds whose changes concern the objects of their namespace.
+	Near []client.Object
+	// Timeout bounds one reconciliation; LookAgain is when an object that is as it should be is looked at again.
+	Timeout, LookAgain time.Duration
+	// Reclaim is what becomes of the object's things when it is deleted.
+	Reclaim func(O) v1alpha1.ReclaimPolicy
+	// Desire finds out what an object asks for.
+	Desire func(context.Context, O) (D, error)
+	// Observe asks engines and sidecars. What does not answer is part of the observation.
+	Observe func(context.Context, Engines, D) V
+	// Plan and PlanDelete decide.
+	Plan, PlanDelete func(D, V) Plan
+	// CarryOut carries out a step that is not an Execute, for kinds that plan such.
+	CarryOut func(context.Context, D, Step) error
+	// Report writes the status.
+	Report func(ctx context.Context, d D, v V, p Plan, failed error) error
+	// Soon tells of an object that is as it should be and is looked at again soon all the same. Optional.
+	Soon func(D, V) bool
+}
+
+// NewReporter makes the reporter of a controller.
+func NewReporter(local manager.Manager, controller string) reconcile.Reporter {
+	return reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder(controller), Owner: "geosql-operator"}
+}
+
+// world is what one reconciliation of an object knows.
+type world[O client.Object, D, V any] struct {
+	object  O
+	engines Engines
+	desired D
+	// unknown is why it is not known what is desired; then nothing was observed.
+	unknown  error
+	observed V
+}
+
+// SetupWithManager adds the kind's controller to the manager.
+func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.Connector) error {
+	hub := mgr.GetLocalManager().GetClient()
+	near := sites.EnqueueHub(func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+		return reconcile.Keys[O](ctx, hub, k.List(), obj.GetNamespace(), nil)
+	})
+	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
+	return reconcile.WatchHub(builder, near, k.Near...).Complete(reconcile.New(hub, k.frame(connector)))
+}
+
+// frame fits the verbs into the frame of all kinds.
+func (k Kind[O, D, V]) frame(connector *mssql.Connector) reconcile.Kind[O, *world[O, D, V], Plan] {
+	frame := reconcile.Kind[O, *world[O, D, V], Plan]{
+		Name: k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
+		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
+		Observe: func(ctx context.Context, object O) (*world[O, D, V], error) {
+			w := &world[O, D, V]{object: object, engines: Engines{Connector: connector, Namespace: object.GetNamespace()}}
+			if w.desired, w.unknown = k.Desire(ctx, object); w.unknown == nil {
+				w.observed = k.Observe(ctx, w.engines, w.desired)
+			}
+			return w, nil
+		},
+		Plan:       k.plan,
+		PlanDelete: k.planDelete,
+		Apply: func(ctx context.Context, w *world[O, D, V], p Plan) error {
+			return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error {
+				if execute, ok := s.(Execute); ok {
+					return w.engines.Execute(ctx, execute)
+				}
+				if k.CarryOut == nil {
+					return fmt.Errorf("step %T is not known", s)
+				}
+				return k.CarryOut(ctx, w.desired, s)
+			})
+		},
+		Report: func(ctx context.Context, w *world[O, D, V], p Plan, failed error) error {
+			return k.Report(ctx, w.desired, w.observed, p, failed)
+		},
+	}
+	if k.Soon != nil {
+		frame.Soon = func(w *world[O, D, V]) bool { return w.unknown == nil && k.Soon(w.desired, w.observed) }
+	}
+	return frame
+}
+
+func (k Kind[O, D, V]) plan(w *world[O, D, V]) Plan {
+	if w.unknown != nil {
+		return Plan{Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error())}
+	}
+	return k.Plan(w.desired, w.observed)
+}
+
+// planDelete lets an object go that keeps its things although it is not known what it asked for.
+func (k Kind[O, D, V]) planDelete(w *world[O, D, V]) Plan {
+	if w.unknown == nil {
+		return k.PlanDelete(w.desired, w.observed)
+	}
+	return Plan{
+		Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()),
+		Done:    k.Reclaim(w.object) != v1alpha1.ReclaimDelete,
+	}
+}
