@@ -15,13 +15,14 @@ import (
 
 // siteFlags are what join and leave have in common, and what join adds.
 type siteFlags struct {
-	kubeconfig, context, hubContext   string
-	hub                               bool
-	operatorNamespace, server         string
-	namespaces, storageClasses, links []string
-	region, zone, exposure            string
-	tokenLife, wait                   time.Duration
-	dryRun                            bool
+	kubeconfig, context, hubContext string
+	hub                             bool
+	operatorNamespace, server       string
+	namespaces, addNamespaces       []string
+	storageClasses, links           []string
+	region, zone, exposure          string
+	tokenLife, wait                 time.Duration
+	dryRun                          bool
 }
 
 func newSiteCommand() *cobra.Command {
@@ -69,6 +70,7 @@ said again is kept.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces in which servers may run; made if they do not exist, at the member and in the hub")
+	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil, "namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
 	flags.StringVar(&f.server, "kubeconfig-server", "", "URL at which the hub reaches the member's API server, the context's unless given; with --hub, the URL at which the other sites reach the hub's")
 	flags.StringArrayVar(&f.storageClasses, "storage-class", nil, "ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
@@ -102,7 +104,7 @@ and its rights at the member. Namespaces and what is in them stay.`,
 
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
-	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
+	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife, AddNamespaces: f.addNamespaces,
 		DryRun: f.dryRun, Out: cmd.OutOrStdout()}
 	if cmd.Name() == "join" && f.hub == (f.context != "") {
 		return r, fmt.Errorf("say which cluster to join: --context CONTEXT of another cluster, or --hub")

@@ -144,7 +144,7 @@ func (i *instance) start(tlsConfig *tls.Config) error {
 func (i *instance) engineConfig(port int) engine.Config {
 	s := i.settings
 	return engine.Config{
-		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir,
+		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root,
 		SAPassword: s.Password, Edition: s.Edition, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
 		StartupOptions: s.Arguments.Options, TraceFlags: s.TraceFlags, Extensions: extensions(s),

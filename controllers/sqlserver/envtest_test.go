@@ -204,6 +204,7 @@ func TestController(t *testing.T) {
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
+		g.Expect(meta.IsStatusConditionFalse(s.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "one restart was enough: %v", s.Status.Conditions)
 		g.Expect(s.Status.Version).To(HavePrefix("16."))
 		g.Expect(s.Status.Engine).NotTo(BeEmpty())
 		g.Expect(s.Status.StartTime).NotTo(BeNil())

@@ -221,7 +221,10 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 // checkPaths refuses files in folders that don't exist (5133).
 func (inst *Instance) checkPaths(files []File) error {
 	for _, f := range files {
-		dir := filepath.Dir(f.PhysicalName)
+		if err := inst.makeMount(f.PhysicalName); err != nil {
+			return err
+		}
+		dir := filepath.Dir(inst.onDisk(f.PhysicalName))
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return sqlerr.New(5133, 1, dir, "2(The system cannot find the file specified.)")
 		}

@@ -97,7 +97,10 @@ func (inst *Instance) openSystem(ctx context.Context, id int32, name string) err
 	if name == "model" {
 		opts.RecoveryModel = storage.Full
 	}
-	files := filesOf(info.Files)
+	files, err := inst.place(info.Files)
+	if err != nil {
+		return err
+	}
 	if name == "tempdb" {
 		opts.Logless = true
 		if err := storage.Remove(files); err != nil {
@@ -105,7 +108,6 @@ func (inst *Instance) openSystem(ctx context.Context, id int32, name string) err
 		}
 	}
 	var st *storage.Database
-	var err error
 	if _, e := os.Stat(files.Data); errors.Is(e, os.ErrNotExist) {
 		if err := storage.Remove(files); err != nil {
 			return err

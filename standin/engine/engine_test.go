@@ -231,3 +231,31 @@ func TestTempDBMovesWithTheNextStart(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 }
+
+// A folder that is gone stops the start; tempdb is not made somewhere else.
+func TestTempDBNeedsItsFolder(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	_, err := s.open("master").Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/nowhere/at-all/tempdb.mdf')")
+	g.Expect(err).NotTo(HaveOccurred())
+	s.stop()
+	_, err = engine.New(t.Context(), s.config)
+	g.Expect(err).To(MatchError(ContainSubstring("/nowhere/at-all/tempdb.mdf")))
+}
+
+// Outside a container the instance's root stands for its volumes.
+func TestVolumesOfAnInstanceWithARoot(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	s := newServer(t, func(c *engine.Config) { c.Root, c.DataDir = root, root+"/data" })
+	_, err := s.open("master").Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/var/opt/mssql-tempdb/tempdb.mdf')")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.open("master").Exec("ALTER DATABASE tempdb ADD FILE (NAME = temp2, FILENAME = '/var/opt/mssql-tempdb/2.ndf')")
+	g.Expect(err).NotTo(HaveOccurred())
+	s.stop()
+	s.start()
+	var path string
+	g.Expect(s.open("tempdb").QueryRow("SELECT physical_name FROM sys.database_files WHERE name = 'tempdev'").Scan(&path)).To(Succeed())
+	g.Expect(path).To(Equal("/var/opt/mssql-tempdb/tempdb.mdf"))
+	g.Expect(root + "/mounts/tempdb/tempdb.mdf").To(BeAnExistingFile())
+}

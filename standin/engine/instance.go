@@ -18,6 +18,9 @@ type Config struct {
 	// DataDir, LogDir and BackupDir are where files go whose place no statement gives. LogDir and BackupDir default
 	// to DataDir. The system databases live in DataDir.
 	DataDir, LogDir, BackupDir string
+	// Root, when set, is a folder outside a container that stands for /var/opt/mssql; what is below /var/opt/mssql-NAME
+	// lies below its mounts/NAME.
+	Root string
 	// SAPassword is sa's password at the first start (and, with no Authenticator, always).
 	SAPassword string
 	// Edition is MSSQL_PID's edition in SERVERPROPERTY's words; empty is "Developer Edition (64-bit)".

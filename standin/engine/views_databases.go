@@ -110,7 +110,7 @@ func fileRecords(db *Database, effective bool) []record {
 			path = f.Effective
 		}
 		size := f.SizePages
-		if real := fileSize(path) / 8192; real > size {
+		if real := fileSize(db.inst.onDisk(path)) / 8192; real > size {
 			size = real
 		}
 		state := int64(0)

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,6 +109,7 @@ func TestServerAcrossSites(t *testing.T) {
 	write(t, kept, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, v nvarchar(40))")
 	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
 
+	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
 	restartAndMeasure(t, b, server)
 	var value string
 	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(), tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},

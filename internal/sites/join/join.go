@@ -30,6 +30,7 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	if err := r.readSite(ctx); err != nil {
 		return time.Time{}, err
 	}
+	r.addNamespaces()
 	if len(r.Spec.AllowedNamespaces) == 0 {
 		return time.Time{}, fmt.Errorf("say with --namespaces in which namespaces servers may run at site %s", r.Name)
 	}

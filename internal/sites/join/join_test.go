@@ -101,6 +101,21 @@ func TestJoin(t *testing.T) {
 		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web"}))
 	})
 
+	t.Run("another namespace besides the first", func(t *testing.T) {
+		g := NewWithT(t)
+		r, _ := request()
+		r.AddNamespaces = []string{"demo", "web"}
+		_, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		var s v1alpha1.Site
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web", "demo"}))
+		c := asOperator(t, credentials(t, hub, "quincy"))
+		for _, ns := range s.Spec.AllowedNamespaces {
+			g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace(ns)) }, "5s").Should(Succeed(), ns)
+		}
+	})
+
 	t.Run("another namespace in place of the first", func(t *testing.T) {
 		g := NewWithT(t)
 		r, _ := request("shop")

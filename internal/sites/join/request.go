@@ -5,6 +5,7 @@ package join
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,8 @@ type Request struct {
 	TokenLife time.Duration
 	// Spec holds what was said about the site; what is empty is kept from the Site if it exists.
 	Spec v1alpha1.SiteSpec
+	// AddNamespaces are allowed besides Spec.AllowedNamespaces, or besides those of the existing Site.
+	AddNamespaces []string
 	// DryRun says what would be done and does nothing.
 	DryRun bool
 	// Out receives a line per object.
@@ -103,6 +106,15 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 		}
 	}
 	s.Lifecycle = old.Lifecycle
+}
+
+// addNamespaces comes after keep: what is added is added to what is kept.
+func (r *Request) addNamespaces() {
+	for _, ns := range r.AddNamespaces {
+		if !slices.Contains(r.Spec.AllowedNamespaces, ns) {
+			r.Spec.AllowedNamespaces = append(slices.Clone(r.Spec.AllowedNamespaces), ns)
+		}
+	}
 }
 
 func keepString(s *string, old string) {
