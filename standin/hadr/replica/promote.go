@@ -17,6 +17,9 @@ import (
 // askTimeout bounds the questions to the other replicas at a failover.
 const askTimeout = 5 * time.Second
 
+// askGrace is how long the others are waited for once a majority has answered.
+const askGrace = 300 * time.Millisecond
+
 // Failover is ALTER AVAILABILITY GROUP ... FAILOVER: it returns when the failover is certain to be lossless and has
 // begun; the role changes later. 41142 when this replica is not called synchronized in the newest configuration that a
 // majority knows.
@@ -127,38 +130,58 @@ func (g *Group) prepare(ctx context.Context, epoch uint32) ([]group.Promise, err
 	return append(g.ask(ctx, prepareRequest{Epoch: epoch}), own), nil
 }
 
-// ask asks all other replicas at once and returns the answers that came in time; with Read the own one, too.
+// ask asks all other replicas at once, with Read this one too. It returns the answers that came once all did, or once a
+// majority did and stragglers had askGrace more: a replica behind a cut network must not take the time that the failover
+// has.
 func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 	g.mu.Lock()
 	c, self := g.st.Accepted, g.self
 	g.mu.Unlock()
-	var mu sync.Mutex
 	var out []group.Promise
-	var wait sync.WaitGroup
+	if req.Read {
+		if p, err := g.promise(req); err == nil {
+			out = append(out, p)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan *group.Promise, len(c.Replicas))
+	waiting := 0
 	for i := range c.Replicas {
 		r := c.Replicas[i]
 		if r.ID == self {
-			if req.Read {
-				if p, err := g.promise(req); err == nil {
-					mu.Lock()
-					out = append(out, p)
-					mu.Unlock()
-				}
-			}
 			continue
 		}
-		wait.Go(func() {
+		waiting++
+		go func() {
 			p, err := g.askOne(ctx, r.EndpointURL, req)
 			if err != nil {
 				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
+				answers <- nil
 				return
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			out = append(out, p)
-		})
+			answers <- &p
+		}()
 	}
-	wait.Wait()
+	answered := map[uuid.UUID]bool{self: true}
+	var grace <-chan time.Time
+	for ; waiting > 0; waiting-- {
+		select {
+		case p := <-answers:
+			if p == nil {
+				continue
+			}
+			out = append(out, *p)
+			answered[p.From] = true
+			if grace == nil && group.Majority(c.Voters(), func(id uuid.UUID) bool { return answered[id] }) {
+				timer := time.NewTimer(askGrace)
+				defer timer.Stop()
+				grace = timer.C
+			}
+		case <-grace:
+			return out
+		}
+	}
 	return out
 }
 
