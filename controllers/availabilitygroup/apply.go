@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -35,14 +36,8 @@ const (
 )
 
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
-func (r *Reconciler) apply(ctx context.Context, w *world, steps []Step) error {
-	for _, step := range steps {
-		r.log(ctx).Info("step", "group", w.desired.name(), "namespace", w.desired.Group.Namespace, "step", step.Describe())
-		if err := r.applyStep(ctx, w, step); err != nil {
-			return fmt.Errorf("%s: %w", step.Describe(), err)
-		}
-	}
-	return nil
+func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) })
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {

@@ -4,31 +4,19 @@ package availabilitygroup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
-	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -62,9 +50,9 @@ type Reconciler struct {
 
 	hub client.Client
 	// secrets reads the hub's Secrets from the API server.
-	secrets client.Reader
-	events  events.EventRecorder
-	now     func() time.Time
+	secrets  client.Reader
+	reporter reconcile.Reporter
+	now      func() time.Time
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -83,22 +71,27 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		sites: o.Sites, connector: o.Connector, timings: o.Timings,
-		hub: local.GetClient(), secrets: local.GetAPIReader(), events: local.GetEventRecorder("availabilitygroup"), now: time.Now,
+		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
+		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("availabilitygroup"), Owner: statusOwner, Own: ownConditions},
 	}
-	hubOnly := []mcbuilder.EngageOptions{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
-	return mcbuilder.ControllerManagedBy(mgr).Named("availabilitygroup").
-		For(&v1alpha1.AvailabilityGroup{}, hubOnly[0], hubOnly[1], mcbuilder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
-		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(r.groupsOfServer), hubOnly[0], hubOnly[1],
-			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{})).
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, *world, Plan]{
+		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		Look:    reconcile.Look{Step: lookSoon, Soon: lookSoon, Again: lookAgain},
+		Observe: r.observe, Apply: r.apply, Report: r.report,
+		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
+		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
+		Gone:       func(name types.NamespacedName) { forget(name.Namespace, name.Name) },
+	})
+	builder := reconcile.Controller(mgr, "availabilitygroup", &v1alpha1.AvailabilityGroup{}, workers, reconcile.SpecOrAnnotations())
+	return reconcile.WatchHub(builder, sites.EnqueueHub(r.groupsOfServer), &v1alpha1.SQLServer{}).
 		// Readiness is looked at every second while it is waited for. A pod that comes or goes changes who is primary, sooner or later.
 		Watches(&corev1.Pod{}, sites.EnqueueHub(r.groupsOfPod)).
 		Watches(&corev1.Service{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
-			return r.groups(ctx, "", func(*v1alpha1.AvailabilityGroup) bool { return true })
+			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
 		})).
-		Complete(r)
+		Complete(frame)
 }
 
 func (r *Reconciler) groupsOfServer(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
@@ -114,90 +107,7 @@ func (r *Reconciler) groupsOfPod(ctx context.Context, _ v1alpha1.SiteName, obj c
 }
 
 func (r *Reconciler) groupsWith(ctx context.Context, namespace, server string) []types.NamespacedName {
-	return r.groups(ctx, namespace, func(g *v1alpha1.AvailabilityGroup) bool {
+	return reconcile.Keys(ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, namespace, func(g *v1alpha1.AvailabilityGroup) bool {
 		return slices.ContainsFunc(g.Spec.Replicas, func(p v1alpha1.Replica) bool { return string(p.Server) == server })
 	})
-}
-
-func (r *Reconciler) groups(ctx context.Context, namespace string, want func(*v1alpha1.AvailabilityGroup) bool) []types.NamespacedName {
-	var list v1alpha1.AvailabilityGroupList
-	if err := r.hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		r.log(ctx).Error(err, "list the AvailabilityGroups of the hub")
-		return nil
-	}
-	var names []types.NamespacedName
-	for i := range list.Items {
-		if want(&list.Items[i]) {
-			names = append(names, client.ObjectKeyFromObject(&list.Items[i]))
-		}
-	}
-	return names
-}
-
-func (r *Reconciler) log(ctx context.Context) logr.Logger { return log.FromContext(ctx) }
-
-// Reconcile brings one group a step nearer to what is declared.
-func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
-	defer cancel()
-	var group v1alpha1.AvailabilityGroup
-	if err := r.hub.Get(ctx, request.NamespacedName, &group); err != nil {
-		if apierrors.IsNotFound(err) {
-			forget(request.Namespace, request.Name)
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, fmt.Errorf("read AvailabilityGroup %s: %w", request.NamespacedName, err)
-	}
-	deleting := group.DeletionTimestamp != nil
-	if deleting && !controllerutil.ContainsFinalizer(&group, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
-	}
-	if !deleting && !controllerutil.ContainsFinalizer(&group, v1alpha1.Finalizer) {
-		if err := r.setFinalizer(ctx, &group, true); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	w, err := r.observe(ctx, &group)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	p := plan(w.desired, w.observed)
-	if deleting {
-		p = planDelete(w.desired, w.observed)
-	}
-	if p.Done {
-		return ctrl.Result{}, r.setFinalizer(ctx, &group, false)
-	}
-	failed := r.apply(ctx, w, p.Steps)
-	if err := r.report(ctx, w, p, failed); err != nil {
-		return ctrl.Result{}, errors.Join(failed, err)
-	}
-	if failed != nil {
-		r.log(ctx).Info("step failed; it is tried again", "error", failed.Error())
-		return ctrl.Result{RequeueAfter: lookSoon + lookSoon}, nil
-	}
-	return ctrl.Result{RequeueAfter: next(p)}, nil
-}
-
-// next is when to look again when nothing else asks for it.
-func next(p Plan) time.Duration {
-	if len(p.Steps) > 0 || p.Outcome.Progress == conditions.Working {
-		return lookSoon
-	}
-	return lookAgain + time.Duration(rand.Int64N(int64(lookAgain/4)))
-}
-
-func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.AvailabilityGroup, on bool) error {
-	before := client.MergeFromWithOptions(group.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if on {
-		controllerutil.AddFinalizer(group, v1alpha1.Finalizer)
-	} else {
-		controllerutil.RemoveFinalizer(group, v1alpha1.Finalizer)
-	}
-	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
-	defer cancel()
-	if err := r.hub.Patch(ctx, group, before); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write the finalizer of AvailabilityGroup %s/%s: %w", group.Namespace, group.Name, err)
-	}
-	return nil
 }

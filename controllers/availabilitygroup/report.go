@@ -5,17 +5,14 @@ package availabilitygroup
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // statusOwner is the field manager of a group's status; the names' condition has another.
@@ -29,23 +26,15 @@ var ownConditions = []string{
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
 	group := w.desired.Group
-	outcome := p.Outcome
-	if failed != nil {
-		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
-	}
 	status := describe(group.Status, w.desired, w.observed)
-	changes := conditions.Set(&status.StatusBase, group.Generation, outcome)
+	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
 	for _, c := range []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed)} {
 		if change := conditions.SetOne(&status.StatusBase, group.Generation, c); change != nil && change.Old != nil {
 			changes = append(changes, *change)
 		}
 	}
 	measure(group, status)
-	if err := r.writeStatus(ctx, group, status); err != nil {
-		return err
-	}
-	conditions.Emit(r.events, group, changes)
-	return nil
+	return r.reporter.Report(ctx, group, &group.Status, &status, changes)
 }
 
 // fenced says whether votes and a write lease keep a second primary from writing.
@@ -96,43 +85,4 @@ func degraded(d Desired, o Observed) metav1.Condition {
 		c.Message = fmt.Sprintf("%s is primary; not connected to it: %s", host(primary), list(missing))
 	}
 	return c
-}
-
-// writeStatus applies the fields and conditions that are this controller's, so that the conditions of others stay.
-func (r *Reconciler) writeStatus(ctx context.Context, group *v1alpha1.AvailabilityGroup, status v1alpha1.AvailabilityGroupStatus) error {
-	own := func(s v1alpha1.AvailabilityGroupStatus) v1alpha1.AvailabilityGroupStatus {
-		s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool {
-			return !slices.Contains(ownConditions, c.Type)
-		})
-		return s
-	}
-	status = own(status)
-	if reflect.DeepEqual(plain(own(group.Status)), plain(status)) {
-		return nil
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"status": plain(status)}}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("AvailabilityGroup"))
-	u.SetNamespace(group.Namespace)
-	u.SetName(group.Name)
-	u.SetUID(group.UID)
-	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
-	defer cancel()
-	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), statusOwner, client.ForceOwnership)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("write the status of AvailabilityGroup %s/%s: %w", group.Namespace, group.Name, err)
-	}
-	return nil
-}
-
-// plain is a status as JSON values.
-func plain(status v1alpha1.AvailabilityGroupStatus) map[string]any {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		// The type is of JSON's making.
-		panic(fmt.Sprintf("convert a status: %v", err))
-	}
-	return content
 }

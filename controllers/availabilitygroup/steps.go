@@ -8,14 +8,12 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
 // Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
-type Step interface {
-	// Describe says what is done and why, without secrets.
-	Describe() string
-}
+type Step = reconcile.Step
 
 // Execute executes a statement on a server.
 type Execute struct {
@@ -94,6 +92,11 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Done says of a deletion that nothing is left.
 	Done bool
+}
+
+// Gist is what the frame of all controllers needs of it.
+func (p Plan) Gist() reconcile.Gist {
+	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
