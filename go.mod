@@ -3,6 +3,7 @@ module geosql.dev/operator
 go 1.26.3
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cilium/ebpf v0.22.0
 	github.com/go-logr/logr v1.4.3
 	github.com/golang-sql/civil v0.0.0-20220223132316-b832511892a9

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// examples of each kind that a verdict names.
+const examples = 5
+
+// Check judges the evidence. It is a pure function of it.
+func Check(e Evidence) Verdict {
+	v := Verdict{Examples: map[string][]RowID{}}
+	axis := axisOf(e)
+	lost := v.countRows(e)
+	v.Terms, v.Overlaps = checkTerms(e.Runs, axis)
+	v.Registers = checkRegisters(e.Runs, axis)
+	v.Faults = measureFaults(e, axis, lost)
+	v.judge(e)
+	return v
+}
+
+// axis puts instants of all runs on one scale.
+type axis struct {
+	wall bool
+	// err is by how much two instants of different runs may be apart and look equal.
+	err time.Duration
+}
+
+func axisOf(e Evidence) axis {
+	for _, r := range e.Runs {
+		if r.Boot == "" || r.Boot != e.Runs[0].Boot {
+			return axis{wall: true, err: e.ClockError}
+		}
+	}
+	return axis{}
+}
+
+func (a axis) of(i Instant) int64 {
+	if a.wall {
+		return i.Wall
+	}
+	return i.Monotonic
+}
+
+func (a axis) since(later, earlier Instant) time.Duration {
+	return time.Duration(a.of(later) - a.of(earlier))
+}
+
+// presence is how often a row is in each replica.
+type presence []int
+
+func (p presence) somewhere() bool { return slices.ContainsFunc(p, func(n int) bool { return n > 0 }) }
+func (p presence) everywhere() bool {
+	return !slices.Contains(p, 0)
+}
+
+// countRows compares what was done with what is there and returns the operations whose rows are lost.
+func (v *Verdict) countRows(e Evidence) []Operation {
+	there := map[RowID]presence{}
+	for i, r := range e.Replicas {
+		for _, id := range r.Rows {
+			if there[id] == nil {
+				there[id] = make(presence, len(e.Replicas))
+			}
+			there[id][i]++
+		}
+	}
+	var lost []Operation
+	runs := map[int64]Run{}
+	for _, run := range e.Runs {
+		runs[run.Header.Run] = run
+		for _, o := range run.Operations {
+			if o.Function != Insert {
+				continue
+			}
+			id := RowID{run.Header.Run, o.Number}
+			p := there[id]
+			delete(there, id)
+			if v.countOperation(id, o, p, len(e.Replicas)) {
+				lost = append(lost, o)
+			}
+		}
+	}
+	strangers := make([]RowID, 0, len(there))
+	for id := range there {
+		strangers = append(strangers, id)
+	}
+	slices.SortFunc(strangers, func(a, b RowID) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number)) })
+	for _, id := range strangers {
+		v.countStranger(id, there[id], runs)
+	}
+	return lost
+}
+
+// countOperation counts one insert and tells whether its row is lost.
+func (v *Verdict) countOperation(id RowID, o Operation, p presence, replicas int) (lost bool) {
+	c := &v.Counts
+	c.Attempted++
+	switch {
+	case o.Outcome == OK:
+		c.Acknowledged++
+		if replicas > 0 && (p == nil || !p.everywhere()) {
+			c.Lost++
+			lost = true
+			v.example("lost", id)
+		}
+	case o.Outcome == Fail:
+		c.Failed++
+		if p.somewhere() {
+			c.FailedPresent++
+			v.example("failedPresent", id)
+		}
+	default:
+		c.Unknown++
+		if p.somewhere() {
+			c.UnknownPresent++
+		} else {
+			c.UnknownAbsent++
+		}
+	}
+	v.countCopies(id, p)
+	return lost
+}
+
+// countCopies counts a row that is there more than once, or not in all replicas.
+func (v *Verdict) countCopies(id RowID, p presence) {
+	if slices.ContainsFunc(p, func(n int) bool { return n > 1 }) {
+		v.Counts.Duplicated++
+		v.example("duplicated", id)
+	}
+	if p.somewhere() && !p.everywhere() {
+		v.Counts.Diverging++
+		v.example("diverging", id)
+	}
+}
+
+// countStranger counts a row that no recorded operation has inserted.
+func (v *Verdict) countStranger(id RowID, p presence, runs map[int64]Run) {
+	v.countCopies(id, p)
+	run, known := runs[id.Run]
+	last := int64(0)
+	if n := len(run.Operations); n > 0 {
+		last = run.Operations[n-1].Number
+	}
+	if known && !run.Ended && id.Number > last {
+		v.Counts.Unrecorded++
+		v.example("unrecorded", id)
+		return
+	}
+	v.Counts.Phantom++
+	v.example("phantom", id)
+}
+
+func (v *Verdict) example(kind string, id RowID) {
+	if len(v.Examples[kind]) < examples {
+		v.Examples[kind] = append(v.Examples[kind], id)
+	}
+}
+
+// judge sums up.
+func (v *Verdict) judge(e Evidence) {
+	c := v.Counts
+	var wrong, missing []string
+	fault := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	lack := func(is bool, format string, args ...any) {
+		if is {
+			missing = append(missing, fmt.Sprintf(format, args...))
+		}
+	}
+	fault(c.Lost > e.AllowLost, "%d acknowledged rows are lost, %d allowed", c.Lost, e.AllowLost)
+	fault(c.FailedPresent > 0, "%d rows are there although their clients were told that they failed", c.FailedPresent)
+	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
+	fault(c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
+	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
+	fault(len(v.Overlaps) > 0, "two servers acknowledged in overlapping terms, %d times", len(v.Overlaps))
+	fault(v.Registers.Result == Failed, "registers are not linearizable: %s", v.Registers.Reason)
+	lack(v.Registers.Result == Inconclusive, "registers: %s", v.Registers.Reason)
+	lack(len(e.Replicas) == 0, "no replica was read")
+	lack(c.Unrecorded > 0, "%d rows come after the end of a history that broke off", c.Unrecorded)
+	lack(c.Acknowledged < max(e.AcknowledgedAtLeast, 1), "%d rows were acknowledged, at least %d are needed", c.Acknowledged, max(e.AcknowledgedAtLeast, 1))
+	for _, f := range v.Faults {
+		lack(f.Proof == "", "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
+		lack(f.CatchUp == nil, "after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
+		for _, client := range f.Clients {
+			goal := f.RTO > 0 && !client.Isolated
+			switch {
+			case client.RTO == nil:
+				lack(true, "client %s: %s around fault %s on %s", client.Client, client.Missing, f.Name, f.Target)
+			case goal:
+				fault(*client.RTO > f.RTO, "client %s went %s without an acknowledgement at fault %s on %s, %s allowed",
+					client.Client, client.RTO.Round(time.Millisecond), f.Name, f.Target, f.RTO)
+			}
+		}
+	}
+	v.Reasons = append(wrong, missing...)
+	switch {
+	case len(wrong) > 0:
+		v.Result = Failed
+	case len(missing) > 0:
+		v.Result = Inconclusive
+	default:
+		v.Result = Passed
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import "time"
+
+// RowID names a row of dbo.Recorded: the run and the number of the operation that inserted it.
+type RowID struct {
+	Run    int64 `json:"run"`
+	Number int64 `json:"op"`
+}
+
+// Replica is what one replica has when everything is over and synchronized.
+type Replica struct {
+	// Server is the replica's name.
+	Server string `json:"server"`
+	// Rows of dbo.Recorded, as often as they are there.
+	Rows []RowID `json:"rows"`
+}
+
+// Fault is something that was done to the system while clients were at work.
+type Fault struct {
+	// Name of the kind of fault. Faults of one name are summed up together.
+	Name string `json:"name"`
+	// Target that it hit, for people.
+	Target string `json:"target,omitempty"`
+	// Injected is when it began.
+	Injected Instant `json:"injected"`
+	// Healed is when it was taken back, zero when there was nothing to take back.
+	Healed Instant `json:"healed"`
+	// Settled is when all replicas were synchronized again, zero when that was not seen.
+	Settled Instant `json:"settled"`
+	// Proof says how it was seen to have taken effect; empty: it was not.
+	Proof string `json:"proof"`
+	// Isolated are clients that the fault itself kept from reaching anything: their times are shown apart.
+	Isolated []string `json:"isolated,omitempty"`
+	// RTO is the longest time that clients may go without an acknowledgement; 0: none is asked for.
+	RTO time.Duration `json:"rto,omitempty"`
+}
+
+// Evidence is all that a verdict is made of.
+type Evidence struct {
+	Runs     []Run
+	Replicas []Replica
+	Faults   []Fault
+	// AcknowledgedAtLeast is below how many acknowledged inserts nothing can be said.
+	AcknowledgedAtLeast int
+	// AllowLost is how many acknowledged rows may be lost; more than 0 only where a person has allowed data loss.
+	AllowLost int
+	// ClockError bounds the difference of the wall clocks of machines; used when the runs' monotonic clocks are not of one
+	// boot.
+	ClockError time.Duration
+}
+
+// Result of a check.
+type Result string
+
+const (
+	// Passed: enough was seen, and all of it is as it must be.
+	Passed Result = "Passed"
+	// Failed: something was seen that must not be.
+	Failed Result = "Failed"
+	// Inconclusive: nothing wrong was seen, and not enough to say that all is right.
+	Inconclusive Result = "Inconclusive"
+)
+
+// Verdict is what the evidence says.
+type Verdict struct {
+	Result Result `json:"result"`
+	// Reasons why it is not Passed.
+	Reasons []string `json:"reasons,omitempty"`
+	Counts  Counts   `json:"counts"`
+	// Examples of rows that are not where they must be, some of each kind.
+	Examples map[string][]RowID `json:"examples,omitempty"`
+	// Terms in which servers acknowledged, in their order, and Overlaps between them.
+	Terms    []TermSpan `json:"terms"`
+	Overlaps []Overlap  `json:"overlaps,omitempty"`
+	// Registers says whether their history is linearizable.
+	Registers Registers `json:"registers"`
+	// Faults with what clients saw, in the order of their injection.
+	Faults []FaultFigures `json:"faults"`
+}
+
+// Counts of rows.
+type Counts struct {
+	Attempted    int `json:"attempted"`
+	Acknowledged int `json:"acknowledged"`
+	Failed       int `json:"failed"`
+	Unknown      int `json:"unknown"`
+	// Lost rows were acknowledged, and at least one replica lacks them.
+	Lost int `json:"lost"`
+	// UnknownPresent rows had an unknown outcome and are there, UnknownAbsent are not.
+	UnknownPresent int `json:"unknownPresent"`
+	UnknownAbsent  int `json:"unknownAbsent"`
+	// FailedPresent rows are there although their client was told that they failed.
+	FailedPresent int `json:"failedPresent"`
+	// Duplicated rows are in one replica more than once.
+	Duplicated int `json:"duplicated"`
+	// Phantom rows are there and nobody wrote them.
+	Phantom int `json:"phantom"`
+	// Unrecorded rows are there and come after the end of a history that broke off: perhaps its client wrote them.
+	Unrecorded int `json:"unrecorded"`
+	// Diverging rows are in some replicas and not in others.
+	Diverging int `json:"diverging"`
+}

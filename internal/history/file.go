@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// format is the first line's mark.
+const format = "geosql-history/1"
+
+// suffix of the files of a folder of histories.
+const suffix = ".history"
+
+// line is one line of a history: a header, the beginning of an operation, its end, or the end of the run.
+type line struct {
+	Kind          string   `json:"k"`
+	Format        string   `json:"format,omitempty"`
+	Header        *Header  `json:"header,omitempty"`
+	Number        int64    `json:"n,omitempty"`
+	Function      Function `json:"f,omitempty"`
+	Key           int64    `json:"key,omitempty"`
+	Value         int64    `json:"v,omitempty"`
+	Monotonic     int64    `json:"t"`
+	Wall          int64    `json:"w"`
+	Server        string   `json:"s,omitempty"`
+	Configuration int64    `json:"c,omitempty"`
+	Reason        string   `json:"r,omitempty"`
+}
+
+const (
+	kindBegin  = "begin"
+	kindInvoke = "invoke"
+	kindEnd    = "end"
+)
+
+// Recorder appends to one run's file. It is for one goroutine, as a run is.
+type Recorder struct {
+	file *os.File
+	next int64
+	open *Operation
+}
+
+// Create begins the file of a run in the folder. The file must not exist.
+func Create(folder string, h Header) (*Recorder, error) {
+	if h.Run < 1 {
+		return nil, fmt.Errorf("begin a history: run %d is not at least 1", h.Run)
+	}
+	name := filepath.Join(folder, fmt.Sprintf("%s-%d%s", h.Client, h.Run, suffix))
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("begin a history: %w", err)
+	}
+	r := &Recorder{file: file, next: 1}
+	now := Now()
+	if err := r.write(line{Kind: kindBegin, Format: format, Header: &h, Monotonic: now.Monotonic, Wall: now.Wall}); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return r, nil
+}
+
+// Invoke records that an operation is about to be sent and returns it with its number. After an error it must not be sent.
+func (r *Recorder) Invoke(f Function, key, value int64) (Operation, error) {
+	if r.open != nil {
+		return Operation{}, fmt.Errorf("record an operation: number %d has not ended", r.open.Number)
+	}
+	o := Operation{Number: r.next, Function: f, Key: key, Value: value, Invoked: Now()}
+	err := r.write(line{Kind: kindInvoke, Number: o.Number, Function: f, Key: key, Value: value, Monotonic: o.Invoked.Monotonic, Wall: o.Invoked.Wall})
+	if err != nil {
+		return Operation{}, err
+	}
+	r.next, r.open = r.next+1, &o
+	return o, nil
+}
+
+// Complete records how the operation that was invoked last has ended: its Outcome, and Value, Server, Configuration and
+// Reason as far as they are known. The time is now.
+func (r *Recorder) Complete(o Operation) error {
+	if r.open == nil || r.open.Number != o.Number {
+		return fmt.Errorf("record an outcome: operation %d is not under way", o.Number)
+	}
+	now := Now()
+	l := line{Kind: string(o.Outcome), Number: o.Number, Monotonic: now.Monotonic, Wall: now.Wall, Server: o.Server, Configuration: o.Configuration, Reason: o.Reason}
+	if o.Function == Read {
+		l.Value = o.Value
+	}
+	r.open = nil
+	return r.write(l)
+}
+
+// End records that the client stopped in good order and closes the file.
+func (r *Recorder) End() error {
+	now := Now()
+	return errors.Join(r.write(line{Kind: kindEnd, Monotonic: now.Monotonic, Wall: now.Wall}), r.file.Close())
+}
+
+// write hands a line to the kernel: it outlives the process, not the machine's power.
+func (r *Recorder) write(l line) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encode a line of the history: %w", err)
+	}
+	if _, err := r.file.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	return nil
+}
+
+// Export writes all histories of a folder, one after another, compressed by gzip. Clients may still be writing.
+func Export(folder string, w io.Writer) error {
+	names, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+	if err != nil {
+		return fmt.Errorf("list the histories: %w", err)
+	}
+	slices.Sort(names)
+	packed := gzip.NewWriter(w)
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read a history: %w", err)
+		}
+		// A torn last line must not swallow the next history's header.
+		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
+			data = append(data, '\n')
+		}
+		if _, err := packed.Write(data); err != nil {
+			return fmt.Errorf("write the histories: %w", err)
+		}
+	}
+	if err := packed.Close(); err != nil {
+		return fmt.Errorf("write the histories: %w", err)
+	}
+	return nil
+}
+
+// Load reads what Export wrote, or the files that Recorders write. A compressed stream that breaks off is an error.
+func Load(r io.Reader) ([]Run, error) {
+	buffered := bufio.NewReaderSize(r, 64<<10)
+	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		packed, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, fmt.Errorf("unpack the histories: %w", err)
+		}
+		defer packed.Close()
+		buffered = bufio.NewReaderSize(packed, 64<<10)
+	}
+	var runs []Run
+	for number := 1; ; number++ {
+		text, err := buffered.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("read line %d of the histories: %w", number, err)
+		}
+		if strings.TrimSpace(text) != "" {
+			if bad := take(&runs, text); bad != nil {
+				return nil, fmt.Errorf("line %d of the histories: %w", number, bad)
+			}
+		}
+		if err != nil {
+			return runs, nil
+		}
+	}
+}
+
+// take adds one line to the last run.
+func take(runs *[]Run, text string) error {
+	var l line
+	torn := json.Unmarshal([]byte(text), &l) != nil
+	if !torn && l.Kind == kindBegin {
+		if l.Format != format || l.Header == nil {
+			return fmt.Errorf("it begins no history of format %s", format)
+		}
+		*runs = append(*runs, Run{Header: *l.Header, Started: Instant{l.Monotonic, l.Wall}})
+		return nil
+	}
+	if len(*runs) == 0 {
+		return errors.New("it stands before the first header")
+	}
+	run := &(*runs)[len(*runs)-1]
+	if torn {
+		run.Torn++
+		return nil
+	}
+	at := Instant{l.Monotonic, l.Wall}
+	switch l.Kind {
+	case kindInvoke:
+		run.Operations = append(run.Operations, Operation{Number: l.Number, Function: l.Function, Key: l.Key, Value: l.Value, Invoked: at, Outcome: Unknown, Reason: "its end was not recorded"})
+	case kindEnd:
+		run.Ended = true
+	case string(OK), string(Fail), string(Unknown):
+		if len(run.Operations) == 0 || run.Operations[len(run.Operations)-1].Number != l.Number {
+			return fmt.Errorf("operation %d ends that was not the last to begin", l.Number)
+		}
+		o := &run.Operations[len(run.Operations)-1]
+		o.Completed, o.Outcome, o.Server, o.Configuration, o.Reason = at, Outcome(l.Kind), l.Server, l.Configuration, l.Reason
+		if o.Function == Read {
+			o.Value = l.Value
+		}
+	default:
+		return fmt.Errorf("unknown kind %q", l.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Function is what an operation does.
+type Function string
+
+const (
+	// Insert writes a row of its own into dbo.Recorded.
+	Insert Function = "insert"
+	// Write sets a register of dbo.Register.
+	Write Function = "write"
+	// Read reads a register of dbo.Register.
+	Read Function = "read"
+)
+
+// Outcome is how an operation ended, as its client saw it.
+type Outcome string
+
+const (
+	// OK: the server acknowledged it.
+	OK Outcome = "ok"
+	// Fail: it was not sent, or the server refused it. It must not have taken effect.
+	Fail Outcome = "fail"
+	// Unknown: it was sent and no answer came. It may have taken effect, or may yet.
+	Unknown Outcome = "unknown"
+)
+
+// Instant is one moment on two clocks.
+type Instant struct {
+	// Monotonic is CLOCK_BOOTTIME in nanoseconds, which runs on while a machine sleeps and is never set. Two of them are
+	// comparable if they are of the same boot of the same machine (clock_gettime(2)).
+	Monotonic int64
+	// Wall is nanoseconds since 1970 UTC.
+	Wall int64
+}
+
+// Now reads both clocks.
+func Now() Instant {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		// Linux has had this clock since 2.6.39; without it no history can be trusted.
+		panic("read CLOCK_BOOTTIME: " + err.Error())
+	}
+	return Instant{Monotonic: t.Nano(), Wall: time.Now().UnixNano()}
+}
+
+// Time is the wall clock's reading in UTC.
+func (i Instant) Time() time.Time { return time.Unix(0, i.Wall).UTC() }
+
+// Operation is one thing that a client did.
+type Operation struct {
+	// Number of the operation within its run, from 1. With the run's number it names the row of an Insert.
+	Number int64
+	// Function says what it does.
+	Function Function
+	// Key of the register, and the Value that was written or, after a Read that was acknowledged, read.
+	Key, Value int64
+	// Invoked is just before it was sent, Completed just after its end was known; without an end in the file, Completed is
+	// zero and Outcome Unknown.
+	Invoked, Completed Instant
+	Outcome            Outcome
+	// Server that acknowledged it, by its @@SERVERNAME.
+	Server string
+	// Configuration is the group's sequence_number, read by that server in the same batch. Its upper half grows with
+	// every promotion: it is the term in which the server acknowledged. 0 outside a group.
+	Configuration int64
+	// Reason is why it failed or is unknown.
+	Reason string
+}
+
+// Term is the upper half of Configuration.
+func (o Operation) Term() int64 { return o.Configuration >> 32 }
+
+// Header says whose history follows.
+type Header struct {
+	// Run is the number of the client's run, which no other run of any client has; at least 1.
+	Run int64 `json:"run"`
+	// Client names who ran it, such as a site.
+	Client string `json:"client"`
+	// Boot identifies the boot of the machine whose monotonic clock was read.
+	Boot string `json:"boot"`
+	// Address and Database that were connected to.
+	Address  string `json:"address,omitempty"`
+	Database string `json:"database,omitempty"`
+}
+
+// Run is what one client did from its start to its end, one operation after another.
+type Run struct {
+	Header
+	Started    Instant
+	Operations []Operation
+	// Ended says that the client stopped in good order. The last operations of one that did not may be missing.
+	Ended bool
+	// Torn lines could not be read: the last one of a client that was killed while writing it.
+	Torn int
+}
