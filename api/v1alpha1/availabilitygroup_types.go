@@ -198,13 +198,13 @@ type ReplicaDatabaseStatus struct {
 	// redoRateKBps is the average redo rate, in KB per second.
 	// +optional
 	RedoRateKBps *int64 `json:"redoRateKBps,omitempty"`
-	// lastHardenedLSN as numeric(25,0).
+	// lastHardenedLSN as numeric(25,0), of now or of when the server last answered.
 	// +optional
 	LastHardenedLSN string `json:"lastHardenedLSN,omitempty"`
 	// lastRedoneLSN as numeric(25,0).
 	// +optional
 	LastRedoneLSN string `json:"lastRedoneLSN,omitempty"`
-	// lastCommitTime of the newest commit that this replica has.
+	// lastCommitTime of the newest commit that this replica has, or had when it last answered.
 	// +optional
 	LastCommitTime *metav1.Time `json:"lastCommitTime,omitempty"`
 	// estimatedDataLoss is the primary's last commit time minus this replica's; 0s when it is ready for failover
@@ -238,12 +238,27 @@ type ReplicaStatus struct {
 	// observedAt is when the server last answered.
 	// +optional
 	ObservedAt *metav1.Time `json:"observedAt,omitempty"`
+	// promotable says whether the replica could become primary now without losing anything.
+	// +optional
+	Promotable *Promotability `json:"promotable,omitempty"`
 	// databases on the replica.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
 	Databases []ReplicaDatabaseStatus `json:"databases,omitempty"`
+}
+
+// Promotability says whether a replica could become primary now without losing anything.
+type Promotability struct {
+	// status is True, False or Unknown. It speaks of the moment at which the servers were asked.
+	Status metav1.ConditionStatus `json:"status"`
+	// reason in CamelCase, such as Synchronized, NotSynchronized, Reverting, Suspended, NotSynchronous, AlreadyPrimary.
+	Reason string `json:"reason"`
+	// message says which databases, and what it takes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // VoterStatus is one voter's Lease as last seen.
@@ -253,11 +268,19 @@ type VoterStatus struct {
 	// holder of the vote: the server.
 	// +optional
 	Holder string `json:"holder,omitempty"`
+	// holderIdentity is the one run of the holder's engine that holds the vote, server/podUID/engine: what a person confirms
+	// to be fenced.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	HolderIdentity string `json:"holderIdentity,omitempty"`
 	// term of the vote.
 	// +optional
 	Term int64 `json:"term,omitempty"`
 	// state is Held, Claimed, Released, Absent or Unknown.
 	State string `json:"state"`
+	// paused says that automatic elections are forbidden at this voter.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
 }
 
 // AvailabilityGroupStatus is the observed state of a group.

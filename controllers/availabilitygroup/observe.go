@@ -171,6 +171,7 @@ func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.Availabil
 		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, site, err)
 	default:
 		v.Record, v.Err = election.DecodeLease(&lease)
+		v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
 	}
 	return v, observeAccess(ctx, member, group)
 }

@@ -51,6 +51,8 @@ type Voter struct {
 	// Err is why it is not known; election.ErrAbsent when there is none.
 	Err    error
 	Record election.Record
+	// Paused forbids automatic elections.
+	Paused bool
 }
 
 // Orders is the Secret that tells an agent which groups it serves.
@@ -97,15 +99,39 @@ func (o Observed) why(servers []v1alpha1.ServerName) string {
 	return strings.Join(parts, ", ")
 }
 
-// primary is the server that says it is PRIMARY, empty when none that answers does. It may be one that is no longer
-// declared.
+// primary is the server that says it is PRIMARY and holds the votes, empty when none that answers does. It may be one
+// that is no longer declared. A server that says PRIMARY while a majority of the votes names another is a former primary
+// that has not noticed yet: its lease runs out by itself, and nobody is sent there. While no majority can be read, a
+// single one is believed.
 func (o Observed) primary(d Desired) v1alpha1.ServerName {
+	var claimants []v1alpha1.ServerName
 	for _, s := range append(o.answering(d), d.former()...) {
 		if g := o.Instances[s].Group; o.Instances[s].Err == nil && g != nil && g.Role == string(election.RolePrimary) {
+			claimants = append(claimants, s)
+		}
+	}
+	leading, known := o.leading()
+	voted := d.fenced() && leading.Holder.Server != "" && leading.State != election.StateReleased
+	for _, s := range claimants {
+		if voted && strings.EqualFold(leading.Holder.Server, host(s)) {
 			return s
 		}
 	}
-	return ""
+	if len(claimants) != 1 || voted && known {
+		return ""
+	}
+	return claimants[0]
+}
+
+// decided says whether the group's configuration may be changed: a majority of the votes names the primary. During an
+// election, and while the votes cannot be read, nothing is ordered: the primary that is seen may not be the last.
+func (o Observed) decided(d Desired) bool {
+	if !d.fenced() {
+		return true
+	}
+	leading, known := o.leading()
+	primary := o.primary(d)
+	return known && primary != "" && leading.State != election.StateReleased && strings.EqualFold(leading.Holder.Server, host(primary))
 }
 
 // exists says whether any replica that answers has the group.

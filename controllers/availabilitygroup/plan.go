@@ -22,7 +22,7 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
-		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planDatabases, planCreate,
+		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planDatabases, planCreate,
 		planJoin, planReplicas, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -115,6 +115,19 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the votes of the group are being prepared"))
 	}
 	return true
+}
+
+// planElection leaves the configuration of a group that exists alone while it is not decided who is primary: a change
+// ordered on a former primary would fail at best. The agents need no help from here.
+func planElection(d Desired, o Observed, p *Plan) bool {
+	if !o.exists(d) || o.decided(d) {
+		return true
+	}
+	if leading, known := o.leading(); known && leading.State == election.StateClaimed && o.primary(d) == "" {
+		return p.settle(conditions.InProgress(conditions.ReasonElection, fmt.Sprintf(
+			"%s claims the votes in term %d; nothing is changed until it is primary", leading.Holder.Server, leading.Term)))
+	}
+	return planHealth(d, o, p) && false
 }
 
 func countLost(o Observed) int {

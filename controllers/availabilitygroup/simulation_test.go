@@ -168,7 +168,8 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 			if row.Connected != "CONNECTED" {
 				state = "NOT SYNCHRONIZING"
 			}
-			g.States = append(g.States, mssql.GroupDatabaseState{Server: server, Database: database, Local: server == host(name), State: state})
+			g.States = append(g.States, mssql.GroupDatabaseState{Server: server, Database: database, Local: server == host(name), State: state,
+				FailoverReady: state == "SYNCHRONIZED"})
 		}
 	}
 	return g
@@ -189,6 +190,11 @@ func (e *environ) work() {
 	c := e.group
 	if c == nil || c.primary == "" {
 		return
+	}
+	for _, r := range e.leases {
+		if r.State == election.StateClaimed && serverOf(r.Holder.Server) == c.primary {
+			r.State = election.StateHeld
+		}
 	}
 	for server, r := range c.replicas {
 		s := e.servers[serverOf(server)]

@@ -75,6 +75,7 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 		switch {
 		case v.Err == nil:
 			status.Holder, status.Term, status.State = v.Record.Holder.Server, v.Record.Term, string(v.Record.State)
+			status.HolderIdentity, status.Paused = identity(v.Record.Holder), v.Paused
 		case errors.Is(v.Err, election.ErrAbsent):
 			status.State = "Absent"
 		default:
@@ -82,7 +83,7 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 			for _, old := range d.Group.Status.Voters {
 				if old.Site == status.Site {
 					// Who held the vote when it was last seen may help; its state is not known.
-					status.Holder, status.Term = old.Holder, old.Term
+					status.Holder, status.HolderIdentity, status.Term, status.Paused = old.Holder, old.HolderIdentity, old.Term, old.Paused
 				}
 			}
 		}
@@ -91,18 +92,20 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 	return voters
 }
 
+// identity of a holder without its nonce, which is another at every renewal.
+func identity(h election.Holder) string {
+	if h.Server == "" {
+		return ""
+	}
+	return strings.Join([]string{h.Server, h.PodUID, h.Engine}, "/")
+}
+
 func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed, server, primary v1alpha1.ServerName) v1alpha1.ReplicaStatus {
-	s := v1alpha1.ReplicaStatus{Server: host(server), Role: unknown, ConnectedState: unknown, SynchronizationHealth: unknown}
+	s := v1alpha1.ReplicaStatus{Server: host(server), Role: unknown, ConnectedState: unknown, SynchronizationHealth: unknown,
+		Promotable: promotable(d, o, server, primary)}
 	i, ok := o.Instances[server]
 	if !ok || i.Err != nil {
-		for _, old := range before.Replicas {
-			if strings.EqualFold(old.Server, s.Server) {
-				s.ObservedAt, s.AvailabilityMode = old.ObservedAt, old.AvailabilityMode
-			}
-		}
-		for _, name := range d.databases() {
-			s.Databases = append(s.Databases, v1alpha1.ReplicaDatabaseStatus{Name: name, SynchronizationState: unknown})
-		}
+		describeSilent(before, d, &s)
 		return s
 	}
 	s.ObservedAt = &metav1.Time{Time: o.Now.Truncate(time.Second)}
@@ -136,6 +139,25 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 		s.Databases = s.Databases[:maxDatabases]
 	}
 	return s
+}
+
+// describeSilent says of a server that does not answer what stays true: when it last did, in which mode, and how far each
+// database had come by then, without which nobody could estimate what is lost with it.
+func describeSilent(before v1alpha1.AvailabilityGroupStatus, d Desired, s *v1alpha1.ReplicaStatus) {
+	last := map[string]v1alpha1.ReplicaDatabaseStatus{}
+	for _, old := range before.Replicas {
+		if strings.EqualFold(old.Server, s.Server) {
+			s.ObservedAt, s.AvailabilityMode = old.ObservedAt, old.AvailabilityMode
+			for _, database := range old.Databases {
+				last[strings.ToLower(database.Name)] = database
+			}
+		}
+	}
+	for _, name := range d.databases() {
+		old := last[strings.ToLower(name)]
+		s.Databases = append(s.Databases, v1alpha1.ReplicaDatabaseStatus{Name: name, SynchronizationState: unknown,
+			LastCommitTime: old.LastCommitTime, LastHardenedLSN: old.LastHardenedLSN})
+	}
 }
 
 // maxDatabases is how many databases status takes per replica.

@@ -57,16 +57,18 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	g.Expect(whole.GroupID).To(Equal("6a8b"))
 	g.Expect(whole.Listener).To(Equal("content:1433"))
 	g.Expect(whole.Replicas[1].Databases[0]).To(HaveField("SynchronizationState", "SYNCHRONIZED"))
-	g.Expect(whole.Voters).To(HaveEach(HaveField("State", "Claimed")))
+	g.Expect(whole.Voters).To(HaveEach(HaveField("State", "Held")))
 
 	e.now = e.now.Add(time.Minute)
 	e.silent["quisec"], e.cut["quincy"] = true, true
 	s := describe(whole, e.d, e.observe())
 	g.Expect(s.Primary).To(Equal("tukpub-0"))
 	g.Expect(s.Replicas[1].Role).To(Equal("Unknown"))
-	g.Expect(s.Replicas[1].Databases).To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown"}}))
+	g.Expect(s.Replicas[1].Databases).To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown",
+		LastCommitTime: whole.Replicas[1].Databases[0].LastCommitTime, LastHardenedLSN: whole.Replicas[1].Databases[0].LastHardenedLSN}}))
+	g.Expect(s.Replicas[1].Promotable).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", "NotAnswering")))
 	g.Expect(s.Replicas[1].ObservedAt).To(Equal(whole.Replicas[1].ObservedAt), "when it last answered stays")
-	g.Expect(s.Voters[1]).To(Equal(v1alpha1.VoterStatus{Site: "quincy", Holder: "tukpub-0", Term: 1, State: "Unknown"}))
+	g.Expect(s.Voters[1]).To(Equal(v1alpha1.VoterStatus{Site: "quincy", Holder: "tukpub-0", HolderIdentity: "tukpub-0//", Term: 1, State: "Unknown"}))
 	g.Expect(fenced(e.d, e.observe()).Status).To(Equal(metav1.ConditionTrue), "two of three voters are a majority")
 	g.Expect(degraded(e.d, e.observe())).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("quisec-0"))))
 

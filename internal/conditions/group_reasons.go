@@ -16,6 +16,8 @@ const (
 	ReasonVoterNotAnswering = "VoterNotAnswering"
 	// ReasonPrimaryUnknown (Unknown): no replica that answers is primary.
 	ReasonPrimaryUnknown = "PrimaryUnknown"
+	// ReasonElection: a replica claims the votes and is not primary yet.
+	ReasonElection = "Election"
 	// ReasonNoPrimary: every replica answers and none is primary.
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.

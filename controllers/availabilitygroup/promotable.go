@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Reasons of a replica's promotability, beside those of package election.
+const (
+	reasonSynchronized   = "Synchronized"
+	reasonNotAnswering   = "NotAnswering"
+	reasonNotJoined      = "NotJoined"
+	reasonNotSeeded      = "NotSeeded"
+	reasonPrimaryUnknown = "PrimaryUnknown"
+	reasonNoDatabases    = "NoDatabases"
+	reasonNotDeclared    = "NotDeclared"
+)
+
+// promotable says whether a replica could become primary now without losing anything, or why not. A server that does not
+// answer is unknown, not unfit; without a primary nobody knows but the election, which asks every replica.
+func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1alpha1.Promotability {
+	say := func(status metav1.ConditionStatus, reason, format string, args ...any) *v1alpha1.Promotability {
+		message := fmt.Sprintf(format, args...)
+		return &v1alpha1.Promotability{Status: status, Reason: reason, Message: message[:min(len(message), 1024)]}
+	}
+	mode, declared := modeOf(d, server)
+	switch {
+	case !declared:
+		return say(metav1.ConditionFalse, reasonNotDeclared, "%s is no longer a declared replica", server)
+	case mode == v1alpha1.ConfigurationOnly:
+		return say(metav1.ConditionFalse, election.ReasonNotAReplica, "a ConfigurationOnly replica holds no databases")
+	case server == primary:
+		return say(metav1.ConditionFalse, election.ReasonAlreadyPrimary, "%s is the primary", host(server))
+	case mode == v1alpha1.AsynchronousCommit:
+		return say(metav1.ConditionFalse, election.ReasonNotSynchronous, "an AsynchronousCommit replica may lack acknowledged writes")
+	}
+	i, ok := o.Instances[server]
+	switch {
+	case !ok || i.Err != nil:
+		return say(metav1.ConditionUnknown, reasonNotAnswering, "%s does not answer", host(server))
+	case i.Group == nil:
+		return say(metav1.ConditionFalse, reasonNotJoined, "%s has not joined the group", host(server))
+	}
+	if reason, message := unfit(d, i); reason != "" {
+		return say(metav1.ConditionFalse, reason, "%s", message)
+	}
+	if primary == "" {
+		return say(metav1.ConditionUnknown, reasonPrimaryUnknown, "no replica that answers is primary: which replica has every acknowledged write is for the election to find out")
+	}
+	if len(d.databases()) == 0 {
+		return say(metav1.ConditionTrue, reasonNoDatabases, "the group has no databases")
+	}
+	if behind := notReady(d, o.Instances[primary].Group, host(server)); len(behind) > 0 {
+		return say(metav1.ConditionFalse, election.ReasonNotSynchronized, "not ready for failover: %s", strings.Join(behind, ", "))
+	}
+	return say(metav1.ConditionTrue, reasonSynchronized, "every database is synchronized")
+}
+
+func modeOf(d Desired, server v1alpha1.ServerName) (v1alpha1.AvailabilityMode, bool) {
+	for _, r := range d.Group.Spec.Replicas {
+		if r.Server == server {
+			return r.AvailabilityMode, true
+		}
+	}
+	return "", false
+}
+
+// unfit is what the replica itself says against it: a database that is not there, that is being reverted or initialized,
+// or whose data movement is suspended. The reason is empty when nothing is.
+func unfit(d Desired, i Instance) (reason, message string) {
+	for _, name := range d.databases() {
+		var row *mssql.GroupDatabaseState
+		for k := range i.Group.States {
+			if s := &i.Group.States[k]; s.Local && strings.EqualFold(s.Database, name) {
+				row = s
+			}
+		}
+		switch {
+		case row == nil:
+			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
+		case row.Suspended:
+			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)", name, orElse(row.SuspendReason, "no reason is given"))
+		case strings.EqualFold(row.State, "REVERTING"), strings.EqualFold(row.State, "INITIALIZING"):
+			return election.ReasonReverting, fmt.Sprintf("database %s is %s: wait until it is synchronized", name, strings.ToLower(row.State))
+		}
+	}
+	return "", ""
+}
+
+// notReady are the databases of which the primary says that the replica is not ready for failover.
+func notReady(d Desired, leader *mssql.Group, server string) []string {
+	var behind []string
+	for _, name := range d.databases() {
+		row := rowOf(leader, server, name)
+		switch {
+		case row == nil:
+			behind = append(behind, fmt.Sprintf("%s (the primary has no row about it)", name))
+		case !row.FailoverReady:
+			behind = append(behind, fmt.Sprintf("%s (%s)", name, orUnknown(row.State)))
+		}
+	}
+	return behind
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// settled is a group that serves, seen whole.
+func settled(t *testing.T) (Desired, Observed) {
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	return e.d, e.observe()
+}
+
+// alter changes what an instance says; the observation's maps are its own.
+func alter(o Observed, server v1alpha1.ServerName, how func(*Instance)) {
+	i := o.Instances[server]
+	if i.Group != nil {
+		g := *i.Group
+		g.States = append([]mssql.GroupDatabaseState(nil), g.States...)
+		i.Group = &g
+	}
+	how(&i)
+	o.Instances[server] = i
+}
+
+func TestPromotableOrWhyNot(t *testing.T) {
+	own := func(how func(*mssql.GroupDatabaseState)) func(*Desired, Observed) {
+		return func(_ *Desired, o Observed) {
+			alter(o, "quisec", func(i *Instance) { how(&i.Group.States[0]) })
+		}
+	}
+	for name, tc := range map[string]struct {
+		server  v1alpha1.ServerName
+		change  func(*Desired, Observed)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"synchronized":           {server: "quisec", status: metav1.ConditionTrue, reason: "Synchronized"},
+		"the primary":            {server: "tukpub", status: metav1.ConditionFalse, reason: "AlreadyPrimary"},
+		"configuration only":     {server: "dubcfg", status: metav1.ConditionFalse, reason: "NotAReplica"},
+		"no longer declared":     {server: "other", status: metav1.ConditionFalse, reason: "NotDeclared"},
+		"silent":                 {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "NotAnswering"},
+		"not joined":             {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) }, status: metav1.ConditionFalse, reason: "NotJoined"},
+		"asynchronous":           {server: "quisec", change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit }, status: metav1.ConditionFalse, reason: "NotSynchronous"},
+		"reverting":              {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
+		"initializing":           {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is initializing"},
+		"suspended":              {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }), status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
+		"not seeded":             {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) }, status: metav1.ConditionFalse, reason: "NotSeeded"},
+		"the primary knows more": {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "tukpub", notReadyRow) }, status: metav1.ConditionFalse, reason: "NotSynchronized", message: "Content (synchronizing)"},
+		"without a primary":      {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := settled(t)
+			if tc.change != nil {
+				tc.change(&d, o)
+			}
+			p := promotable(d, o, tc.server, o.primary(d))
+			g.Expect(p.Status).To(Equal(tc.status), p.Message)
+			g.Expect(p.Reason).To(Equal(tc.reason))
+			g.Expect(p.Message).To(ContainSubstring(tc.message))
+		})
+	}
+}
+
+func notReadyRow(i *Instance) {
+	for k := range i.Group.States {
+		if i.Group.States[k].Server == "quisec-0" {
+			i.Group.States[k].State, i.Group.States[k].FailoverReady = "SYNCHRONIZING", false
+		}
+	}
+}
+
+// A former primary that has not noticed is neither shown as primary nor told to change anything.
+func TestAStalePrimaryIsNotBelieved(t *testing.T) {
+	voted := func(o Observed, server string, state election.State) {
+		for k := range o.Voters {
+			o.Voters[k].Record = election.Record{Term: 2, State: state, Holder: election.Holder{Server: server}}
+		}
+	}
+	promote := func(o Observed, server v1alpha1.ServerName) {
+		alter(o, server, func(i *Instance) { i.Group.Role = "PRIMARY" })
+	}
+	undo := func(d Desired) Desired {
+		d.Group.Spec.Databases = append(d.Group.Spec.Databases, "Orders")
+		return d
+	}
+	for name, tc := range map[string]struct {
+		change  func(Observed)
+		primary v1alpha1.ServerName
+		changes bool
+	}{
+		"the holder says PRIMARY":                  {change: func(Observed) {}, primary: "tukpub", changes: true},
+		"two say PRIMARY: the holder of the votes": {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld); promote(o, "quisec") }, primary: "quisec", changes: true},
+		"another holds the votes and is not seen":  {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld) }},
+		"another claims the votes":                 {change: func(o Observed) { voted(o, "quisec-0", election.StateClaimed) }},
+		"the votes are released":                   {change: func(o Observed) { voted(o, "tukpub-0", election.StateReleased) }, primary: "tukpub"},
+		"the votes cannot be read": {change: func(o Observed) {
+			for k := range o.Voters {
+				o.Voters[k].Err = errSilent
+			}
+		}, primary: "tukpub"},
+		"the votes cannot be read and two say PRIMARY": {change: func(o Observed) {
+			promote(o, "quisec")
+			for k := range o.Voters {
+				o.Voters[k].Err = errSilent
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := settled(t)
+			d = undo(d)
+			tc.change(o)
+			g.Expect(o.primary(d)).To(Equal(tc.primary))
+			p := plan(d, o)
+			if !tc.changes {
+				g.Expect(p.Steps).To(BeEmpty())
+				return
+			}
+			g.Expect(p.Steps).NotTo(BeEmpty())
+			for _, s := range p.Steps {
+				g.Expect(s).To(HaveField("Server", tc.primary))
+			}
+		})
+	}
+	t.Run("the outcome says who claims", func(t *testing.T) {
+		g := NewWithT(t)
+		d, o := settled(t)
+		voted(o, "quisec-0", election.StateClaimed)
+		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
+		p := plan(d, o)
+		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonElection))
+		g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 claims the votes in term 2"))
+	})
+}

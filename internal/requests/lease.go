@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package requests carries what people ask of a group's election to the Leases at its voters, where the agents read it,
+// and brings back what came of it. It is used by the manager, for Failover objects, and by kubectl geosql, which needs no
+// hub for it.
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// Vote is what a group's Lease at one voter says, to people as well as to agents.
+type Vote struct {
+	// Site is the voter, empty when it was read without knowing its name.
+	Site string
+	// Err is why nothing is known of it; election.ErrAbsent when there is no Lease.
+	Err error
+	// Record is the vote.
+	Record election.Record
+	// Request is the newest one that was written there, nil when there is none.
+	Request *election.Request
+	// Answer is the newest one that an agent wrote there, nil when there is none.
+	Answer *election.Answer
+	// Timelines of the last terms, oldest first.
+	Timelines []election.Timeline
+	// Paused forbids automatic elections.
+	Paused bool
+}
+
+// Read reads a group's Lease at one voter. reader must not be a cache: a request that was written must be seen.
+func Read(ctx context.Context, reader client.Reader, namespace, group string) Vote {
+	var lease coordinationv1.Lease
+	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
+	err := reader.Get(ctx, key, &lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Vote{Err: election.ErrAbsent}
+	case err != nil:
+		return Vote{Err: fmt.Errorf("read Lease %s: %w", key, err)}
+	}
+	return decode(&lease)
+}
+
+// decode reads everything that a Lease has. What people wrote into an annotation and nobody can read is as if it were
+// not there: it must not hide the vote.
+func decode(lease *coordinationv1.Lease) Vote {
+	var v Vote
+	if v.Record, v.Err = election.DecodeLease(lease); v.Err != nil {
+		return v
+	}
+	if r, ok, err := election.ParseRequest(lease.Annotations); ok && err == nil {
+		v.Request = &r
+	}
+	if a, ok, err := election.ParseAnswer(lease.Annotations); ok && err == nil {
+		v.Answer = &a
+	}
+	if t, err := election.ParseTimelines(lease.Annotations); err == nil {
+		v.Timelines = t
+	}
+	v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
+	return v
+}
+
+// ErrNewer means that the voter has a newer request, which must not be overwritten.
+var ErrNewer = errors.New("a newer request is waiting there")
+
+// attempts bounds the swaps of one Write: the holder's agent changes the Lease about once per second, and over a WAN one
+// swap in five meets such a change.
+const attempts = 12
+
+// Write writes a request on a group's Lease at one voter by compare-and-swap. A request of the same ID that is there is
+// left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than ErrNewer
+// and election.ErrAbsent leaves open whether the request was written; writing it again does no harm.
+func Write(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group string, request election.Request) error {
+	if err := request.Check(); err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
+	var last error
+	for range attempts {
+		var lease coordinationv1.Lease
+		if err := reader.Get(ctx, key, &lease); err != nil {
+			if apierrors.IsNotFound(err) {
+				return fmt.Errorf("Lease %s: %w", key, election.ErrAbsent)
+			}
+			return fmt.Errorf("read Lease %s: %w", key, err)
+		}
+		present, ok, err := election.ParseRequest(lease.Annotations)
+		if ok && err == nil {
+			if present.ID == request.ID {
+				return nil
+			}
+			if !present.Issued.Before(request.Issued) {
+				return fmt.Errorf("Lease %s: %s of %s by %s: %w", key, present.Kind, present.Issued.UTC().Format(time.RFC3339), present.By, ErrNewer)
+			}
+		}
+		before := lease.DeepCopy()
+		if lease.Annotations == nil {
+			lease.Annotations = map[string]string{}
+		}
+		request.Annotate(lease.Annotations)
+		last = writer.Patch(ctx, &lease, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if last == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(last) {
+			break
+		}
+	}
+	return fmt.Errorf("write the request on Lease %s: %w", key, last)
+}

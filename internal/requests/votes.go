@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package requests
+
+import (
+	"slices"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// Votes are what a group's voters say, in the order of the voters.
+type Votes []Vote
+
+// Known says how many voters answered and have a Lease.
+func (v Votes) Known() int {
+	n := 0
+	for _, x := range v {
+		if x.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Majority says whether more than half of the voters are known.
+func (v Votes) Majority() bool { return v.Known() > len(v)/2 }
+
+// Leading is the record of the highest term; within a term a Held or Claimed one leads a Released one. It is false when
+// no majority is known.
+func (v Votes) Leading() (election.Record, bool) {
+	var leading election.Record
+	first := true
+	for _, x := range v {
+		if x.Err != nil {
+			continue
+		}
+		if first || x.Record.Term > leading.Term || x.Record.Term == leading.Term && leading.State == election.StateReleased {
+			leading, first = x.Record, false
+		}
+	}
+	return leading, v.Majority()
+}
+
+// Answer to the request of an ID: a final one leads one that was only accepted, then the newest. nil when none was seen.
+func (v Votes) Answer(id string) *election.Answer {
+	var best *election.Answer
+	for _, x := range v {
+		a := x.Answer
+		if x.Err != nil || a == nil || a.ID != id {
+			continue
+		}
+		if best == nil || a.Final() && !best.Final() || a.Final() == best.Final() && a.At.After(best.At) {
+			best = a
+		}
+	}
+	return best
+}
+
+// Carries says whether a voter has the request of an ID.
+func (v Votes) Carries(id string) bool {
+	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Request != nil && x.Request.ID == id })
+}
+
+// Paused says whether any voter forbids automatic elections.
+func (v Votes) Paused() bool {
+	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Paused })
+}
+
+// Timelines of all voters, by term, oldest first. Of one term the copy counts that has come farthest: a voter that was
+// cut off has an older one.
+func (v Votes) Timelines() []election.Timeline {
+	byTerm := map[int64]election.Timeline{}
+	for _, x := range v {
+		if x.Err != nil {
+			continue
+		}
+		for _, t := range x.Timelines {
+			if old, ok := byTerm[t.Term]; !ok || progress(t) > progress(old) {
+				byTerm[t.Term] = t
+			}
+		}
+	}
+	timelines := make([]election.Timeline, 0, len(byTerm))
+	for _, t := range byTerm {
+		timelines = append(timelines, t)
+	}
+	slices.SortFunc(timelines, func(a, b election.Timeline) int { return int(a.Term - b.Term) })
+	return timelines
+}
+
+// TimelineOf the request of an ID, the newest if it took several terms; nil when there is none.
+func (v Votes) TimelineOf(id string) *election.Timeline {
+	var found *election.Timeline
+	for _, t := range v.Timelines() {
+		if t.RequestID == id && id != "" {
+			found = &t
+		}
+	}
+	return found
+}
+
+// progress counts what a timeline has reached.
+func progress(t election.Timeline) int {
+	n := 0
+	for _, set := range []bool{
+		t.Suspected != nil, t.Claimed != nil, t.Fenced != nil, t.Promoted != nil, t.FirstWrite != nil, t.AllSynchronized != nil, t.Lost != nil,
+	} {
+		if set {
+			n++
+		}
+	}
+	if t.Outcome != election.OutcomeAccepted && t.Outcome != "" {
+		n += 8
+	}
+	return n
+}
