@@ -125,7 +125,7 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 // that does not answer the agent keeps what it was told before.
 func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
 	d := w.desired
-	told := orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Paused: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused}
+	told := d.orders()
 	before := map[string]orders.Voter{}
 	if old := w.observed.Agents[s.Server].Told; old != nil {
 		for _, v := range old.Voters {

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -64,6 +65,14 @@ func (d Desired) former() []v1alpha1.ServerName {
 
 // fenced says whether votes and a write lease stand between two primaries.
 func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal }
+
+// orders are what the group's agents are told, without the voters.
+func (d Desired) orders() orders.Group {
+	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace,
+		Paused:    d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused,
+		Automatic: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic,
+	}
+}
 
 // voters are those that the group began with. The set is not changed afterwards: agents that disagreed on it could give
 // the votes twice.

@@ -136,7 +136,7 @@ func (r *Reconciler) observeVotes(ctx context.Context, w *world) {
 	}
 	wg.Wait()
 	w.accounts = map[v1alpha1.SiteName]voterAccess{}
-	wanted := orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Paused: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused}
+	wanted := d.orders()
 	for i, site := range voters {
 		w.accounts[site] = access[i]
 		if errors.Is(access[i].err, errNoAPIServer) {
@@ -187,7 +187,7 @@ func (r *Reconciler) observeOrders(ctx context.Context, d Desired, server v1alph
 		return Orders{}
 	}
 	have := *told
-	if have.Paused != wanted.Paused || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) {
+	if have.Paused != wanted.Paused || have.Automatic != wanted.Automatic || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) {
 		return Orders{Told: told}
 	}
 	for i, v := range wanted.Voters {

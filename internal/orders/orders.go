@@ -23,6 +23,9 @@ type Group struct {
 	Namespace string `json:"namespace"`
 	// Paused forbids claims: roles stay as they are. What safety asks for is done all the same.
 	Paused bool `json:"paused,omitempty"`
+	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without it
+	// only requests of people promote another replica, and the last holder may come back.
+	Automatic bool `json:"automatic,omitempty"`
 	// Voters are an odd number of sites.
 	Voters []Voter `json:"voters"`
 }
