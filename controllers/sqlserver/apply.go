@@ -16,18 +16,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
-func (r *Reconciler) apply(ctx context.Context, w *world, steps []Step) error {
-	for _, step := range steps {
-		r.log(ctx).Info("step", "server", w.desired.Server.Name, "namespace", w.desired.Server.Namespace, "step", step.Describe())
-		if err := r.applyStep(ctx, w, step); err != nil {
-			return fmt.Errorf("%s: %w", step.Describe(), err)
-		}
-	}
-	return nil
+func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) })
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
@@ -44,6 +39,10 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.restartPod(ctx, w, s)
 	case Execute:
 		return r.execute(ctx, w, s)
+	case DeleteStatefulSet:
+		return deleteStatefulSet(ctx, w, s)
+	case TakeAway:
+		return r.takeAway(ctx, w, s)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

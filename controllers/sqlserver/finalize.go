@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -23,105 +21,104 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// finalize takes the server's pod away and keeps its volumes and Secrets, unless the reclaim policy says Delete. Nothing
-// is taken away while another object names the server, and the finalizer waits for a site that does not answer, unless a
-// person has declared it lost.
-func (r *Reconciler) finalize(ctx context.Context, server *v1alpha1.SQLServer) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(server, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
-	}
-	outcome, err := r.remove(ctx, server)
-	if err != nil {
-		outcome = &conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonDeleting, Progress: conditions.Working,
-			Message: "deletion is tried again: " + err.Error()}
-	}
-	if outcome == nil {
-		r.connector.Forget(server.Namespace, v1alpha1.ServerName(server.Name))
-		return ctrl.Result{}, r.setFinalizer(ctx, server, false)
-	}
-	status := server.Status.DeepCopy()
-	changes := conditions.Set(&status.StatusBase, server.Generation, *outcome)
-	if err := r.writeStatus(ctx, server, status); err != nil {
-		return ctrl.Result{}, err
-	}
-	conditions.Emit(r.events, server, changes)
-	return ctrl.Result{RequeueAfter: 5 * time.Second}, err
+// left is what is left of a server that is being deleted.
+type left struct {
+	// Site is why the site can't be used; Namespace why nothing of the server can be there or be done about it.
+	Site, Namespace error
+	// Set is the StatefulSet's UID, empty when there is none of this server's; Ending tells that it is being deleted.
+	Set    types.UID
+	Ending bool
+	// Pod tells that the server's pod is there.
+	Pod bool
 }
 
-// remove returns what is waited for, nil when everything is gone.
-func (r *Reconciler) remove(ctx context.Context, server *v1alpha1.SQLServer) (*conditions.Outcome, error) {
+// observeLeft looks at what is left. The API server is asked, not the cache: the volumes may follow.
+func (r *Reconciler) observeLeft(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
 	around, err := r.surroundings(ctx, server.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	d := Desire(server, v1alpha1.Site{}, r.agentImage, around)
-	member, err := r.sites.Member(server.Spec.Site)
-	if errors.Is(err, sites.ErrSiteLost) {
-		return nil, nil
+	w := &world{desired: Desire(server, v1alpha1.Site{}, r.agentImage, around)}
+	if w.member, w.left.Site = r.sites.Member(server.Spec.Site); w.left.Site != nil {
+		return w, nil
 	}
-	if len(d.References) > 0 {
-		return deleting("the server is still named by " + strings.Join(d.References, ", ") + "; delete or change them first"), nil
+	if w.left.Namespace = w.member.CheckNamespace(server.Namespace); w.left.Namespace != nil {
+		return w, nil
 	}
-	if errors.Is(err, sites.ErrUnknownSite) {
-		return deleting(fmt.Sprintf("%v: declare the Site again; with lifecycle Lost if it is gone for good, which keeps nothing waiting", err)), nil
+	if err := w.left.read(ctx, w.member.APIReader, w.desired); err != nil {
+		if !unreachable(err) {
+			return nil, err
+		}
+		w.left = left{Site: &sites.UnreachableError{Site: server.Spec.Site, Since: r.now(), Cause: err}}
 	}
-	if err != nil {
-		o := conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
-			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", server.Spec.Site, err))
-		return &o, nil
-	}
-	if member.CheckNamespace(server.Namespace) != nil {
-		// Nothing of this server can be there, or nothing can be done about it with these credentials.
-		return nil, nil
-	}
-	if gone, err := removePod(ctx, member, d); err != nil || !gone {
-		return deleting("the pod is ending"), err
-	}
-	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace, Name: confName(server.Name)}}
-	if err := client.IgnoreNotFound(member.Client.Delete(ctx, conf)); err != nil {
-		return nil, fmt.Errorf("delete ConfigMap %s: %w", conf.Name, err)
-	}
-	if err := removeAccount(ctx, member, d); err != nil {
-		return nil, err
-	}
-	if server.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
-		return nil, nil
-	}
-	return nil, r.removeData(ctx, member, d)
+	return w, nil
 }
 
-func deleting(message string) *conditions.Outcome {
-	return &conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonDeleting, Message: message, Progress: conditions.Working}
-}
-
-// removePod deletes the StatefulSet and tells whether it and its pod are gone. The API server is asked, not the cache:
-// the volumes may follow.
-func removePod(ctx context.Context, member *sites.Member, d Desired) (bool, error) {
+func (l *left) read(ctx context.Context, reader client.Reader, d Desired) error {
 	var set appsv1.StatefulSet
 	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: d.Server.Name}
-	err := member.APIReader.Get(ctx, key, &set)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return false, fmt.Errorf("read StatefulSet %s: %w", key, err)
-	case owned(d, set.Labels):
-		uid := set.UID
-		err := member.Client.Delete(ctx, &set, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("delete StatefulSet %s: %w", key, err)
-		}
-		return false, nil
+	if err := reader.Get(ctx, key, &set); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read StatefulSet %s: %w", key, err)
+	} else if err == nil && owned(d, set.Labels) {
+		l.Set, l.Ending = set.UID, set.DeletionTimestamp != nil
 	}
 	var pod corev1.Pod
 	key.Name = d.host()
-	err = member.APIReader.Get(ctx, key, &pod)
-	if apierrors.IsNotFound(err) {
-		return true, nil
+	err := reader.Get(ctx, key, &pod)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read pod %s: %w", key, err)
 	}
-	if err != nil {
-		return false, fmt.Errorf("read pod %s: %w", key, err)
+	l.Pod = err == nil && owned(d, pod.Labels)
+	return nil
+}
+
+// planDelete takes the server's pod away and keeps its volumes and Secrets, unless the reclaim policy says Delete.
+// Nothing is taken away while another object names the server, and the finalizer waits for a site that does not answer,
+// unless a person has declared it lost.
+func planDelete(d Desired, l left) Plan {
+	deleting := func(message string) conditions.Outcome {
+		return conditions.InProgress(conditions.ReasonDeleting, message)
 	}
-	return !owned(d, pod.Labels), nil
+	switch {
+	case errors.Is(l.Site, sites.ErrSiteLost):
+		return Plan{Done: true}
+	case len(d.References) > 0:
+		return Plan{Outcome: deleting("the server is still named by " + strings.Join(d.References, ", ") + "; delete or change them first")}
+	case errors.Is(l.Site, sites.ErrUnknownSite):
+		return Plan{Outcome: deleting(fmt.Sprintf("%v: declare the Site again; with lifecycle Lost if it is gone for good, which keeps nothing waiting", l.Site))}
+	case l.Site != nil:
+		return Plan{Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
+			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", d.Server.Spec.Site, l.Site))}
+	case l.Namespace != nil:
+		return Plan{Done: true}
+	case l.Set != "" && !l.Ending:
+		return Plan{Outcome: deleting("the pod is ending"), Steps: []Step{DeleteStatefulSet{UID: l.Set}}}
+	case l.Set != "" || l.Pod:
+		return Plan{Outcome: deleting("the pod is ending")}
+	}
+	return Plan{Outcome: deleting("what the server has at its site is being taken away"), Done: true,
+		Steps: []Step{TakeAway{Data: d.Server.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete}}}
+}
+
+func deleteStatefulSet(ctx context.Context, w *world, s DeleteStatefulSet) error {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}}
+	return client.IgnoreNotFound(w.member.Client.Delete(ctx, set, client.Preconditions{UID: &s.UID},
+		client.PropagationPolicy(metav1.DeletePropagationForeground)))
+}
+
+func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
+	d := w.desired
+	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: confName(d.Server.Name)}}
+	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, conf)); err != nil {
+		return fmt.Errorf("delete ConfigMap %s: %w", conf.Name, err)
+	}
+	if err := removeAccount(ctx, w.member, d); err != nil {
+		return err
+	}
+	if !s.Data {
+		return nil
+	}
+	return r.removeData(ctx, w.member, d)
 }
 
 // removeData deletes volumes and Secrets, the Secrets of the site last: without them the volumes could not be used.

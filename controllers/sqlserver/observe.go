@@ -27,6 +27,8 @@ import (
 type world struct {
 	desired  Desired
 	observed Observed
+	// left is what is left of a server that is being deleted; nothing else is observed then.
+	left left
 	// member is the site, nil when it can't be used.
 	member *sites.Member
 }

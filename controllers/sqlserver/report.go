@@ -4,18 +4,14 @@ package sqlserver
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // statusOwner is the field manager of a SQLServer's status; the names' condition has another.
@@ -29,22 +25,17 @@ var ownConditions = []string{
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
 	server := w.desired.Server
-	outcome := p.Outcome
-	if failed != nil {
-		outcome = conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
-	}
+	outcome := reconcile.Outcome(p.Outcome, failed)
 	status := server.Status.DeepCopy()
-	describe(status, w)
+	if server.DeletionTimestamp == nil {
+		describe(status, w)
+	}
 	measure(server, status, outcome, p.Pending != "")
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil && p.Pending != "" {
 		changes = append(changes, *change)
 	}
-	if err := r.writeStatus(ctx, server, status); err != nil {
-		return err
-	}
-	conditions.Emit(r.events, server, changes)
-	return nil
+	return r.reporter.Report(ctx, server, &server.Status, status, changes)
 }
 
 func restartPending(p Plan) metav1.Condition {
@@ -94,36 +85,3 @@ func describePlacement(w *world) *v1alpha1.PlacementStatus {
 
 // maxCandidates is how many nodes status.placement.candidates takes.
 const maxCandidates = 256
-
-// writeStatus applies the fields and conditions that are this controller's, so that the conditions of others stay.
-func (r *Reconciler) writeStatus(ctx context.Context, server *v1alpha1.SQLServer, status *v1alpha1.SQLServerStatus) error {
-	status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
-		return !slices.Contains(ownConditions, c.Type)
-	})
-	before := server.Status.DeepCopy()
-	before.Conditions = slices.DeleteFunc(before.Conditions, func(c metav1.Condition) bool {
-		return !slices.Contains(ownConditions, c.Type)
-	})
-	if hashOf(before) == hashOf(status) {
-		return nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.SQLServer{Status: *status})
-	if err != nil {
-		return fmt.Errorf("encode the status of %s/%s: %w", server.Namespace, server.Name, err)
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"status": content["status"]}}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SQLServer"))
-	u.SetNamespace(server.Namespace)
-	u.SetName(server.Name)
-	u.SetUID(server.UID)
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), statusOwner, client.ForceOwnership)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("write the status of SQLServer %s/%s: %w", server.Namespace, server.Name, err)
-	}
-	return nil
-}

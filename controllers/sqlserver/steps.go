@@ -10,14 +10,12 @@ import (
 
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
 // Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
-type Step interface {
-	// Describe says what is done and why, without secrets.
-	Describe() string
-}
+type Step = reconcile.Step
 
 // ApplyObject writes an object at the site by server-side apply.
 type ApplyObject struct {
@@ -84,6 +82,28 @@ func (s Execute) Describe() string {
 	return fmt.Sprintf("execute as %s in %s: %s", s.Role.Login(), s.Database, s.Statement.Redacted())
 }
 
+// DeleteStatefulSet deletes the StatefulSet and with it the pod.
+type DeleteStatefulSet struct {
+	// UID of the StatefulSet that was observed: another one is not deleted.
+	UID types.UID
+}
+
+// Describe says what stays.
+func (s DeleteStatefulSet) Describe() string {
+	return "delete the StatefulSet and its pod; the volumes stay until both are gone"
+}
+
+// TakeAway deletes what else the server has at its site; volumes and Secrets only if told so.
+type TakeAway struct{ Data bool }
+
+// Describe says whether data go.
+func (s TakeAway) Describe() string {
+	if s.Data {
+		return "delete the server's configuration, account, volumes and Secrets: its reclaimPolicy is Delete"
+	}
+	return "delete the server's configuration and account; volumes and Secrets stay"
+}
+
 // Plan is what to do and what is so until it is done.
 type Plan struct {
 	Steps []Step
@@ -91,6 +111,13 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Pending says why the pod should be restarted when the operator does not do it by itself.
 	Pending string
+	// Done says of a deletion that nothing is left once the steps are carried out.
+	Done bool
+}
+
+// Gist is what the frame of all controllers needs of it.
+func (p Plan) Gist() reconcile.Gist {
+	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,17 +29,25 @@ type failure struct {
 	refused bool
 }
 
+// failures are the steps that were not carried out, as one error.
 type failures []failure
 
-// transient joins the failures that are tried again soon.
-func (f failures) transient() error {
-	var errs []error
-	for _, x := range f {
-		if !x.refused {
-			errs = append(errs, x.err)
-		}
+// Error says them all.
+func (f failures) Error() string {
+	texts := make([]string, len(f))
+	for i, x := range f {
+		texts[i] = x.err.Error()
 	}
-	return errors.Join(errs...)
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap gives the error of each.
+func (f failures) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, x := range f {
+		errs[i] = x.err
+	}
+	return errs
 }
 
 // apply carries the steps out. They are independent of each other: one object that is refused keeps no other back.

@@ -11,20 +11,15 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 const (
@@ -58,104 +53,52 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), events: local.GetEventRecorder("topology")}
-	builder := ctrl.NewControllerManagedBy(local).Named("topology").
-		For(&v1alpha1.Topology{}).
-		// One at a time: two Topologies that declare one object are decided one after the other.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1})
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Topology, *world, Plan]{
+		Name: "Topology", New: func() *v1alpha1.Topology { return &v1alpha1.Topology{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		Look: reconcile.Look{Step: lookSoon, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
+		Observe: func(ctx context.Context, t *v1alpha1.Topology) (*world, error) {
+			o, err := r.observe(ctx, t)
+			return &world{topology: t, observed: o}, err
+		},
+		Plan:       func(w *world) Plan { return plan(Desire(w.topology), w.observed) },
+		PlanDelete: func(w *world) Plan { return planDelete(w.topology, w.observed) },
+		Apply: func(ctx context.Context, _ *world, p Plan) error {
+			if failed := r.apply(ctx, p.Steps); len(failed) > 0 {
+				return failed
+			}
+			return nil
+		},
+		Report: func(ctx context.Context, w *world, p Plan, failed error) error {
+			var steps failures
+			errors.As(failed, &steps)
+			return r.report(ctx, w.topology, p, steps)
+		},
+	})
+	// One at a time: two Topologies that declare one object are decided one after the other.
+	builder := reconcile.Controller(mgr, "topology", &v1alpha1.Topology{}, 1)
 	for _, k := range kinds {
-		builder = builder.Watches(k.object(), handler.EnqueueRequestsFromMapFunc(r.declaring(k.name)))
+		builder = builder.Watches(k.object(), sites.EnqueueHub(r.declaring(k.name)),
+			mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false))
 	}
-	if err := builder.Complete(r); err != nil {
+	if err := builder.Complete(frame); err != nil {
 		return fmt.Errorf("making the controller of Topologies: %w", err)
 	}
 	return nil
 }
 
+// world is a Topology and what is there.
+type world struct {
+	topology *v1alpha1.Topology
+	observed Observed
+}
+
 // declaring maps an object of a kind to the Topology that owns it and to those that declare its name: one of them may
 // have waited for it to go.
-func (r *Reconciler) declaring(kind string) handler.MapFunc {
-	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		var list v1alpha1.TopologyList
-		if err := r.hub.List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
-			log.FromContext(ctx).Error(err, "list the Topologies of the hub")
-			return nil
-		}
-		var requests []reconcile.Request
-		for i := range list.Items {
-			t := &list.Items[i]
-			if obj.GetLabels()[v1alpha1.LabelTopology] == t.Name || declares(t, Key{kind, obj.GetName()}) {
-				requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}})
-			}
-		}
-		return requests
+func (r *Reconciler) declaring(kind string) func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName {
+	return func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+		return reconcile.Keys(ctx, r.hub, &v1alpha1.TopologyList{}, obj.GetNamespace(), func(t *v1alpha1.Topology) bool {
+			return obj.GetLabels()[v1alpha1.LabelTopology] == t.Name || declares(t, Key{kind, obj.GetName()})
+		})
 	}
-}
-
-// Reconcile brings the objects of one Topology to what it declares.
-func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
-	defer cancel()
-	var t v1alpha1.Topology
-	if err := r.hub.Get(ctx, request.NamespacedName, &t); err != nil {
-		if apierrors.IsNotFound(err) {
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, fmt.Errorf("read Topology %s: %w", request.NamespacedName, err)
-	}
-	deleting := t.DeletionTimestamp != nil
-	if deleting && !controllerutil.ContainsFinalizer(&t, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
-	}
-	if !deleting && !controllerutil.ContainsFinalizer(&t, v1alpha1.Finalizer) {
-		if err := r.setFinalizer(ctx, &t, true); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	observed, err := r.observe(ctx, &t)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	p := plan(Desire(&t), observed)
-	if deleting {
-		p = planDelete(&t, observed)
-	}
-	if p.Done {
-		return ctrl.Result{}, r.setFinalizer(ctx, &t, false)
-	}
-	failed := r.apply(ctx, p.Steps)
-	if err := r.report(ctx, &t, p, failed); err != nil {
-		return ctrl.Result{}, errors.Join(failed.transient(), err)
-	}
-	if err := failed.transient(); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: next(p, failed)}, nil
-}
-
-// next is when to look again when no object asks for it.
-func next(p Plan, failed failures) time.Duration {
-	switch {
-	case len(failed) > 0:
-		return lookStuck
-	case len(p.Steps) > 0:
-		return lookSoon
-	case p.Outcome.Progress == conditions.Stuck:
-		return lookStuck
-	}
-	return lookAgain
-}
-
-func (r *Reconciler) setFinalizer(ctx context.Context, t *v1alpha1.Topology, on bool) error {
-	before := client.MergeFromWithOptions(t.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if on {
-		controllerutil.AddFinalizer(t, v1alpha1.Finalizer)
-	} else {
-		controllerutil.RemoveFinalizer(t, v1alpha1.Finalizer)
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if err := r.hub.Patch(ctx, t, before); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write the finalizer of Topology %s/%s: %w", t.Namespace, t.Name, err)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Desired is what a Topology declares.
@@ -88,6 +89,11 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Done is set when a Topology that is being deleted has nothing left to wait for.
 	Done bool
+}
+
+// Gist is what the frame of all controllers needs of it.
+func (p Plan) Gist() reconcile.Gist {
+	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 // plan compares the objects that are declared with those that are there.

@@ -265,5 +265,5 @@ func TestFailuresAreReportedPerObject(t *testing.T) {
 	_, outcome = withFailures(p, failures{refused})
 	g.Expect(outcome.Reason).To(Equal(conditions.ReasonApplyFailed))
 	g.Expect(outcome.Progress).To(Equal(conditions.Working))
-	g.Expect(failures{refused}.transient()).To(MatchError(errAppeared))
+	g.Expect(failures{refused}).To(MatchError(errAppeared), "the cause is not lost")
 }
