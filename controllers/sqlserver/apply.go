@@ -3,9 +3,12 @@
 package sqlserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +40,10 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), true, true)
 	case RestartPod:
 		return r.restartPod(ctx, w, s)
+	case ForgetPreviousSA:
+		return r.forgetPreviousSA(ctx, w)
+	case RefreshPod:
+		return r.refreshPod(ctx, w, s)
 	case Execute:
 		return r.execute(ctx, w, s)
 	case DeleteStatefulSet:
@@ -63,6 +70,36 @@ func (r *Reconciler) agreePasswords(ctx context.Context, w *world, s AgreePasswo
 		return err
 	}
 	return r.writeSecrets(ctx, w, passwordSecret(w.desired, agreement.Passwords), agreement.WriteSite, agreement.WriteHub)
+}
+
+// forgetPreviousSA writes the passwords that were observed without the previous one, unless somebody has changed them
+// since: what has come meanwhile must not be lost.
+func (r *Reconciler) forgetPreviousSA(ctx context.Context, w *world) error {
+	namespace, name := w.desired.Server.Namespace, credentials.PasswordsName(w.desired.name())
+	for _, at := range []struct {
+		reader client.Reader
+		where  string
+		seen   credentials.Passwords
+	}{
+		{w.member.APIReader, "site " + string(w.member.Name()), w.observed.SitePasswords}, {r.secrets, "the hub", w.observed.HubPasswords},
+	} {
+		data, err := secretData(ctx, at.reader, at.where, namespace, name)
+		if err != nil || !maps.EqualFunc(data, at.seen, bytes.Equal) {
+			return err
+		}
+	}
+	return r.writeSecrets(ctx, w, passwordSecret(w.desired, credentials.Settled(w.observed.SitePasswords)), true, true)
+}
+
+// refreshPod touches an annotation of the pod: a changed pod is synchronized at once, its volumes with it.
+func (r *Reconciler) refreshPod(ctx context.Context, w *world, s RefreshPod) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
+		annotationRefreshed: r.now().UTC().Format(time.RFC3339Nano)}}})
+	if err != nil {
+		return fmt.Errorf("encode an annotation: %w", err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
+	return client.IgnoreNotFound(w.member.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner))
 }
 
 // writeSecrets writes the site's Secret first: it is what a rebuilt hub adopts.

@@ -4,6 +4,7 @@ package sqlserver_test
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ func TestController(t *testing.T) {
 		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
 		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
 		g.Expect(atHub.Data).To(Equal(atSite.Data))
-		g.Expect(atSite.Data).To(HaveLen(5))
+		g.Expect(atSite.Data).To(HaveLen(6), "five passwords and the marks of the agreement")
 		var tls corev1.Secret
 		g.Expect(get(t, b.site.Client, "tukpub-tls", &tls)()).To(Succeed())
 		certificate, err := credentials.ParseCertificate(tls.Data)
@@ -241,6 +242,66 @@ func TestController(t *testing.T) {
 			}
 			return db.Ping(t.Context())
 		}, patient, often).Should(Succeed())
+	})
+
+	t.Run("passwords changed at the site or in the hub reach the engine, and nobody who is connected is cut off", func(t *testing.T) {
+		g := NewWithT(t)
+		var atSite, atHub corev1.Secret
+		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
+		access := func() mssql.AccessFunc {
+			data := maps.Clone(atSite.Data)
+			return func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+				return mssql.Access{Passwords: data, CA: certificateOf(t, b, "tukpub")[credentials.KeyCA]}, nil
+			}
+		}
+		connect := func() *mssql.Connector {
+			c := mssql.NewConnector(mssql.Options{Access: access(), Address: func(mssql.Target) string { return *b.engine.Load() }})
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		alive := func(c *mssql.Connector, role credentials.Role) error {
+			db, err := c.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: role})
+			if err != nil {
+				return err
+			}
+			return db.Exec(t.Context(), tsql.Alive())
+		}
+		before := connect()
+		for _, role := range append(credentials.Roles(), credentials.RoleSA) {
+			g.Expect(alive(before, role)).To(Succeed(), role.Login())
+		}
+
+		// sa and the sidecar at the site, the other two in the hub.
+		atSite.Data[credentials.KeySA], atSite.Data[credentials.KeyAgent] = []byte("Changed-1-at-the-site"), []byte("Changed-2-at-the-site")
+		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
+		for _, key := range []string{credentials.KeyOperator, credentials.KeyReplication} {
+			atHub.Data[key] = []byte("Changed-in-the-hub-" + key)
+		}
+		wanted := maps.Clone(atHub.Data)
+		maps.Copy(wanted, map[string][]byte{credentials.KeySA: atSite.Data[credentials.KeySA], credentials.KeyAgent: atSite.Data[credentials.KeyAgent]})
+		g.Expect(b.hub.Client.Update(t.Context(), &atHub)).To(Succeed())
+		g.Expect(b.site.Client.Update(t.Context(), &atSite)).To(Succeed())
+
+		atSite.Data = wanted
+		after := connect()
+		for _, role := range append(credentials.Roles(), credentials.RoleSA) {
+			g.Eventually(func() error { return alive(after, role) }, patient, often).Should(Succeed(), "%s: %s", role.Login(), b.why(t, "tukpub")())
+			g.Expect(alive(before, role)).To(Succeed(), "%s on a connection from before", role.Login())
+		}
+		g.Eventually(func(g Gomega) {
+			var site, hub corev1.Secret
+			g.Expect(get(t, b.site.Client, "tukpub-credentials", &site)()).To(Succeed())
+			g.Expect(get(t, b.hub.Client, "tukpub-credentials", &hub)()).To(Succeed())
+			g.Expect(site.Data).To(Equal(hub.Data))
+			g.Expect(site.Data).NotTo(HaveKey(credentials.KeyPreviousSA))
+			for _, role := range append(credentials.Roles(), credentials.RoleSA) {
+				g.Expect(string(site.Data[role.Key()])).To(Equal(string(wanted[role.Key()])), role.Login())
+			}
+		}, patient, often).Should(Succeed())
+		var pod corev1.Pod
+		g.Expect(get(t, b.site.Client, "tukpub-0", &pod)()).To(Succeed())
+		g.Expect(pod.Annotations).To(HaveKey("geosql.dev/refreshed"), "the sidecar's file is renewed now, not in a minute")
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 	})
 
 	t.Run("puts right what somebody changed", func(t *testing.T) {

@@ -87,6 +87,9 @@ func planLogins(d Desired, o Observed, p *Plan) bool {
 				execute(tsql.EnableLogin(login.Name))
 			}
 			if engine.Refused[role] != nil {
+				if role == credentials.RoleAgent && o.Pod != nil {
+					p.add(RefreshPod{Name: o.Pod.Name, Reason: "the sidecar's password changed"})
+				}
 				execute(tsql.AlterLoginPassword(login))
 			}
 		}
@@ -98,7 +101,7 @@ func planLogins(d Desired, o Observed, p *Plan) bool {
 	}
 	planSysadmin(d, engine, execute)
 	if len(p.Steps) > 0 {
-		return p.settle(inProgress("the engine answers; its logins are being made"))
+		return administered(d, o, p, "the engine answers; its logins are being made")
 	}
 	return true
 }

@@ -31,6 +31,8 @@ const (
 	annotationCertificate = "geosql.dev/certificate"
 	// annotationConf is the hash of mssql.conf, which the engine reads once too.
 	annotationConf = "geosql.dev/mssql-conf"
+	// annotationRefreshed is when the pod's Secrets were last said to have changed.
+	annotationRefreshed = "geosql.dev/refreshed"
 	// annotationRestarted is the cause for which the pod was last restarted once.
 	annotationRestarted = "geosql.dev/restarted-for"
 )

@@ -60,7 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*
 			return nil, err
 		}
 	}
-	w.observed.Engine = r.observeEngine(ctx, w.desired, w.observed.Pod)
+	w.observed.Engine = r.observeEngine(ctx, w.desired, w.observed.Pod, w.observed.HubPasswords)
 	return w, nil
 }
 

@@ -17,7 +17,7 @@ const engineTimeout = 12 * time.Second
 
 // observeEngine asks the engine about itself, under the operator's login or, when the engine does not know it (yet), as
 // sa. Nothing is asked while the pod has no address.
-func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.Pod) Engine {
+func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.Pod, passwords credentials.Passwords) Engine {
 	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil || !engineRuns(pod) {
 		return Engine{}
 	}
@@ -25,7 +25,11 @@ func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.P
 	defer cancel()
 	e := Engine{Asked: true, Refused: map[credentials.Role]error{}}
 	var asked mssql.Querier
-	for _, role := range []credentials.Role{credentials.RoleOperator, credentials.RoleSA} {
+	administrators := []credentials.Role{credentials.RoleSA}
+	if passwords.Of(credentials.RolePreviousSA) != "" {
+		administrators = append(administrators, credentials.RolePreviousSA)
+	}
+	for _, role := range append([]credentials.Role{credentials.RoleOperator}, administrators...) {
 		var db *mssql.DB
 		db, e.Err = r.connector.Open(ctx, target(d, role))
 		if e.Err != nil {
@@ -51,7 +55,7 @@ func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.P
 	if e.TempDB, e.Err = mssql.ReadTempDBFiles(ctx, asked); e.Err != nil {
 		return e
 	}
-	e.Err = r.tryLogins(ctx, d, &e)
+	e.Err = r.tryLogins(ctx, d, &e, administrators)
 	return e
 }
 
@@ -71,10 +75,10 @@ func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) (err error)
 	return err
 }
 
-// tryLogins logs in with the passwords of the agents: whether a password is right shows by nothing else. The connections
-// stay in their pools, so that this costs a login once and a packet afterwards.
-func (r *Reconciler) tryLogins(ctx context.Context, d Desired, e *Engine) error {
-	for _, role := range credentials.Roles() {
+// tryLogins logs in with all passwords: whether a password is right shows by nothing else. The connections stay in their
+// pools, so that this costs a login once and a packet afterwards.
+func (r *Reconciler) tryLogins(ctx context.Context, d Desired, e *Engine, administrators []credentials.Role) error {
+	for _, role := range append(credentials.Roles(), administrators...) {
 		if _, exists := e.Logins[role.Login()]; !exists || e.Refused[role] != nil {
 			continue
 		}

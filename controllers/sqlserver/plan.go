@@ -37,6 +37,7 @@ func plan(d Desired, o Observed) Plan {
 		planRestart,
 		planPod,
 		planEngine,
+		planAdministrator,
 		planLogins,
 		planTempDB,
 		planReadiness,
@@ -99,6 +100,8 @@ func planPasswords(d Desired, o Observed, p *Plan) bool {
 		reason = "the site has lost them"
 	case agreement.Generated:
 		reason = "new ones are made"
+	case len(agreement.Rotated) > 0:
+		reason = "somebody changed " + strings.Join(agreement.Rotated, ", ")
 	}
 	p.add(AgreePasswords{VolumesExist: o.volumesExist(), Reason: reason})
 	return p.settle(inProgress("the passwords are being written"))

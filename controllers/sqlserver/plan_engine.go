@@ -46,6 +46,35 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
+// planAdministrator gives the engine a sa password that was changed in the Secret. Only sa itself can do that, with the
+// password that the engine still has; so that one is kept until the engine takes the new one.
+func planAdministrator(d Desired, o Observed, p *Plan) bool {
+	previous := o.SitePasswords.Of(credentials.RolePreviousSA) != ""
+	switch {
+	case !previous:
+		return true
+	case o.Engine.Refused[credentials.RoleSA] == nil:
+		p.add(ForgetPreviousSA{})
+		return p.settle(inProgress("the engine takes the new sa password"))
+	case o.Engine.Refused[credentials.RolePreviousSA] == nil:
+		p.add(Execute{Role: credentials.RolePreviousSA, Database: "master", Statement: tsql.AlterLoginPassword(tsql.Login{
+			Name: credentials.RoleSA.Login(), Password: o.SitePasswords.Of(credentials.RoleSA)})})
+		return p.settle(inProgress("the sa password is being changed"))
+	}
+	return true
+}
+
+// administered settles steps that are executed as sa. It stops them when the engine does not take sa's password.
+func administered(d Desired, o Observed, p *Plan, message string) bool {
+	if refused := o.Engine.Refused[credentials.RoleSA]; refused != nil {
+		p.Steps = nil
+		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+			"%s, and the engine does not take the password of sa in Secret %s: %v; put the right %s into the Secret at site %s",
+			message, credentials.PasswordsName(d.name()), refused, credentials.KeySA, d.Server.Spec.Site)))
+	}
+	return p.settle(inProgress(message))
+}
+
 // planTempDB moves tempdb to its own volume and adds data files. What is moved takes effect with the next start of the
 // engine, which happens at once when the server is in no group.
 func planTempDB(d Desired, o Observed, p *Plan) bool {
@@ -68,7 +97,7 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 			name, mssqlconf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(inProgress("the files of tempdb are being arranged"))
+		return administered(d, o, p, "the files of tempdb are being arranged")
 	}
 	if moved == "" || o.Pod == nil {
 		return true

@@ -310,7 +310,30 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "a login's password is put right",
 			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleAgent] = errors.New("18456") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"refresh the Secrets of pod tukpub-0", "execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
+		},
+		{
+			name:   "a sa password changed in the Secret is given to the engine by the previous one",
+			change: func(e *environ) { e.changeSA("new"); e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER LOGIN [sa] WITH PASSWORD = N'***'"},
+		},
+		{
+			name:   "and the previous one is forgotten when the engine takes the new one",
+			change: func(e *environ) { e.changeSA("new") },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"forget the previous sa password"},
+		},
+		{
+			name: "a sa password that the engine does not take holds up what only sa can do",
+			change: func(e *environ) {
+				e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456")
+				delete(e.o.Engine.Logins, "geosql_agent")
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed, says: "put the right sa-password into the Secret",
+		},
+		{
+			name:   "and nothing else",
+			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456") },
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
 		},
 		{
 			name:   "a login of somebody else is left alone",

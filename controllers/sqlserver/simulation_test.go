@@ -4,6 +4,7 @@ package sqlserver
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -127,11 +128,27 @@ func (e *environ) do(t *testing.T, step Step) {
 		for i := range o.Engine.TempDB {
 			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
 		}
+	case ForgetPreviousSA:
+		o.SitePasswords = credentials.Settled(o.SitePasswords)
+		o.HubPasswords = o.SitePasswords
+	case RefreshPod:
+		NewWithT(t).Expect(s.Name).To(Equal(o.Pod.Name))
 	case Execute:
 		e.execute(t, s)
 	default:
 		t.Fatalf("step %T is not known", step)
 	}
+}
+
+// changeSA changes the sa password in the Secrets of site and hub; the agreement keeps the former one.
+func (e *environ) changeSA(password string) {
+	changed := maps.Clone(e.o.SitePasswords)
+	changed[credentials.KeySA] = []byte(password)
+	a, err := credentials.Agree(changed, e.o.HubPasswords, true)
+	if err != nil {
+		panic(err)
+	}
+	e.o.SitePasswords, e.o.HubPasswords = a.Passwords, a.Passwords
 }
 
 // startPod is what the StatefulSet's controller and the kubelet do.

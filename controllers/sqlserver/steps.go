@@ -70,6 +70,26 @@ type RestartPod struct {
 // Describe names the pod.
 func (s RestartPod) Describe() string { return "restart pod " + s.Name + ": " + s.Reason }
 
+// ForgetPreviousSA takes the previous sa password out of the Secrets, once the engine takes the present one.
+type ForgetPreviousSA struct{}
+
+// Describe says why.
+func (ForgetPreviousSA) Describe() string {
+	return "forget the previous sa password: the engine takes the new one"
+}
+
+// RefreshPod makes the kubelet look at the pod's Secrets now rather than at its next round, so that the sidecar has a new
+// password about when the engine has it.
+type RefreshPod struct {
+	Name   string
+	Reason string
+}
+
+// Describe names the pod.
+func (s RefreshPod) Describe() string {
+	return "refresh the Secrets of pod " + s.Name + ": " + s.Reason
+}
+
 // Execute executes a statement on the server.
 type Execute struct {
 	Role      credentials.Role

@@ -48,9 +48,28 @@ func full(mark string) Passwords {
 	return p
 }
 
+func with(p Passwords, key, mark string) Passwords {
+	p = maps.Clone(p)
+	p[key] = []byte(mark + KeySA)
+	if key != KeyPreviousSA {
+		p[key] = []byte(mark + key)
+	}
+	return p
+}
+
+// sealed are the passwords of a server on which site and hub agree.
+func sealed(mark string) Passwords {
+	a, err := Agree(full(mark), full(mark), true)
+	if err != nil {
+		panic(err)
+	}
+	return a.Passwords
+}
+
 func TestAgree(t *testing.T) {
 	partial := full("s")
 	delete(partial, KeyMasterKey)
+	agreed := sealed("s")
 	tests := []struct {
 		name      string
 		site, hub Passwords
@@ -58,10 +77,18 @@ func TestAgree(t *testing.T) {
 		want      Passwords
 		agreement Agreement
 	}{
-		{"the hub adopts", full("s"), nil, true, full("s"), Agreement{WriteHub: true, Adopted: true}},
-		{"the site is restored", nil, full("h"), true, full("h"), Agreement{WriteSite: true, Restored: true}},
-		{"the site wins", full("s"), full("h"), true, full("s"), Agreement{WriteHub: true}},
-		{"nothing to do", full("s"), full("s"), true, full("s"), Agreement{}},
+		{"the hub adopts", full("s"), nil, true, full("s"), Agreement{WriteSite: true, WriteHub: true, Adopted: true}},
+		{"the site is restored", nil, full("h"), true, full("h"), Agreement{WriteSite: true, WriteHub: true, Restored: true}},
+		{"the site wins", full("s"), full("h"), true, with(full("s"), KeyPreviousSA, "h"), Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()}},
+		{"nothing to do", agreed, agreed, true, full("s"), Agreement{}},
+		{"changed at the site", with(sealed("s"), KeySA, "new"), sealed("s"), true, with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
+		{"changed in the hub", sealed("s"), with(sealed("s"), KeyAgent, "new"), true, with(full("s"), KeyAgent, "new"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}}},
+		{"sa changed in the hub", sealed("s"), with(sealed("s"), KeySA, "new"), true, with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
+		{"changed again before the engine took it", with(with(sealed("b"), KeyPreviousSA, "a"), KeySA, "c"), with(sealed("b"), KeyPreviousSA, "a"), true,
+			with(with(full("b"), KeySA, "c"), KeyPreviousSA, "a"), Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
 		{"a missing key is made while volumes exist", partial, partial, true, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
 		{"all are made for a new server", nil, nil, false, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
 	}
@@ -70,9 +97,12 @@ func TestAgree(t *testing.T) {
 			g := NewWithT(t)
 			got, err := Agree(tc.site, tc.hub, tc.volumes)
 			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Passwords).To(HaveKey(keyAgreed))
+			delete(got.Passwords, keyAgreed)
 			if tc.want != nil {
 				g.Expect(got.Passwords).To(Equal(tc.want))
 			}
+			delete(got.Passwords, KeyPreviousSA)
 			g.Expect(got.Passwords).To(HaveLen(5))
 			got.Passwords = nil
 			g.Expect(got).To(Equal(tc.agreement))

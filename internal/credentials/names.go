@@ -18,6 +18,10 @@ const (
 	KeyAgent       = "agent-password"
 	KeyReplication = "replication-password"
 	KeyMasterKey   = "master-key-password"
+	// KeyPreviousSA is there while the sa password was changed in the Secret and the engine is not known to take it yet.
+	KeyPreviousSA = "previous-sa-password"
+	// keyAgreed has marks of the passwords on which site and hub last agreed.
+	keyAgreed = "agreed"
 )
 
 // Keys of the Secret of the certificate, those of a kubernetes.io/tls Secret and the CA's.
@@ -37,6 +41,8 @@ type Role string
 const (
 	// RoleSA is the system administrator: it makes the other logins and their grants, and what only a sysadmin may.
 	RoleSA Role = "sa"
+	// RolePreviousSA is the system administrator with the password from before a change.
+	RolePreviousSA Role = "previous-sa"
 	// RoleOperator is the manager's login.
 	RoleOperator Role = "operator"
 	// RoleAgent is the login of the sidecar.
@@ -47,7 +53,7 @@ const (
 
 // Login is the name of the SQL login of the role.
 func (r Role) Login() string {
-	if r == RoleSA {
+	if r == RoleSA || r == RolePreviousSA {
 		return "sa"
 	}
 	return "geosql_" + string(r)
