@@ -14,12 +14,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -30,6 +32,9 @@ import (
 
 // Finalizer is on SQLServers and AvailabilityGroups that have names at sites.
 const Finalizer = "geosql.dev/names"
+
+// raceAgain is when an object is read again that somebody else changed meanwhile.
+const raceAgain = 200 * time.Millisecond
 
 // resync is how often names are looked at without an event.
 const resync = time.Minute
@@ -144,6 +149,15 @@ func (r *reconciler) finalize(ctx context.Context, obj client.Object, add bool) 
 		return fmt.Errorf("changing the finalizer %s of %s/%s: %w", Finalizer, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
+}
+
+// lostRace makes it quiet that somebody else changed the object meanwhile: it is read again.
+func lostRace(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
+	if !apierrors.IsConflict(err) {
+		return result, err
+	}
+	log.FromContext(ctx).V(1).Info("somebody else changed the object meanwhile", "cause", err.Error())
+	return ctrl.Result{RequeueAfter: raceAgain}, nil
 }
 
 // carryOut plans and applies the names of all sites and says what came of it. desired returns a site's names; others

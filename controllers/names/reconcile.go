@@ -18,6 +18,11 @@ type serverReconciler struct{ *reconciler }
 
 // Reconcile makes a server's name right at every site that answers.
 func (r serverReconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	return lostRace(ctx, result, err)
+}
+
+func (r serverReconciler) reconcile(ctx context.Context, req mcreconcile.Request) (ctrl.Result, error) {
 	server := &v1alpha1.SQLServer{}
 	if err := r.hub.Get(ctx, req.NamespacedName, server); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -58,6 +63,11 @@ type groupReconciler struct{ *reconciler }
 
 // Reconcile makes a listener's names follow the roles at every site that answers.
 func (r groupReconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	return lostRace(ctx, result, err)
+}
+
+func (r groupReconciler) reconcile(ctx context.Context, req mcreconcile.Request) (ctrl.Result, error) {
 	group := &v1alpha1.AvailabilityGroup{}
 	if err := r.hub.Get(ctx, req.NamespacedName, group); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
