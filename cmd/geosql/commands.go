@@ -14,4 +14,5 @@ var commands = []func() *cobra.Command{
 	newManagerCommand,
 	agent.NewCommand,
 	workload.NewCommand,
+	workload.NewHistoryCommand,
 }

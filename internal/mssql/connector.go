@@ -91,6 +91,9 @@ type Options struct {
 	Access AccessSource
 	// Address of a server, host:port. Unless given it is the server's Service, "<server>-0.<namespace>.svc:1433".
 	Address func(Target) string
+	// CertificateName is the host name that the server's certificate must have; the instance's name unless given. A
+	// listener's is that of the listener: whichever replica answers has it in its certificate.
+	CertificateName func(Target) string
 	// Dial opens TCP connections; net.Dialer unless given. A tunnel through a site's API server comes in here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Program is shown as program_name in sys.dm_exec_sessions; "geosql-operator" unless given.
@@ -115,6 +118,9 @@ type pool struct {
 func NewConnector(o Options) *Connector {
 	if o.Address == nil {
 		o.Address = serviceAddress
+	}
+	if o.CertificateName == nil {
+		o.CertificateName = func(t Target) string { return credentials.HostName(t.Server) }
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
@@ -173,8 +179,8 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	return &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}
 }
 
-// config is the driver's configuration: encryption required, certificate verified against the CA alone and for the
-// instance's name, whatever address is dialled.
+// config is the driver's configuration: encryption required, certificate verified against the CA alone and for its name,
+// whatever address is dialled.
 func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
@@ -198,7 +204,7 @@ func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn
 	config.Encryption = msdsn.EncryptionRequired
 	config.HostInCertificateProvided = true
 	config.TLSConfig = &tls.Config{
-		ServerName: credentials.HostName(t.Server),
+		ServerName: c.options.CertificateName(t),
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
 		// Inside TDS 7.4 the handshake travels in PRELOGIN packets; TLS 1.3, whose tickets come after the handshake, is

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"geosql.dev/operator/internal/credentials"
 )
 
 // NewCommand is the subcommand `geosql workload`, whose parts run as Jobs in the operator's image.
@@ -23,12 +25,15 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.Address, "address", "", "host or host:port to connect to, such as a listener; the server's name unless given")
 	flags.StringVar(&o.Database, "database", "", "database with the tables dbo.Article and dbo.Attachment")
 	flags.StringVar(&o.Credentials, "credentials", "/credentials", "folder with sa-password and ca.crt of the server")
+	flags.StringVar((*string)(&o.Role), "role", string(credentials.RoleSA), "whose login is used: sa, or NAME for login geosql_NAME; its password is NAME-password among the credentials")
+	flags.BoolVar(&o.ListenerCertificate, "listener-certificate", false, "verify that the certificate has the host name of --address, as a listener's has, instead of the server's")
 	for _, name := range []string{"server", "database"} {
 		if err := command.MarkPersistentFlagRequired(name); err != nil {
 			panic(err)
 		}
 	}
-	command.AddCommand(newPrepareCommand(o), newWriteCommand(o), newWatchCommand(o), newVerifyCommand(o))
+	command.AddCommand(newPrepareCommand(o), newWriteCommand(o), newWatchCommand(o), newVerifyCommand(o),
+		newRecordCommand(o), newRowsCommand(o))
 	return command
 }
 

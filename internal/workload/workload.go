@@ -38,23 +38,48 @@ type Options struct {
 	Address string
 	// Database with the tables.
 	Database string
-	// Credentials is a folder with the keys of the server's Secrets: sa-password and ca.crt.
+	// Credentials is a folder with the keys of the server's Secrets: the password of Role and ca.crt.
 	Credentials string
+	// Role whose login is used; RoleSA unless given. Every replica of a group has another password for sa, so that clients
+	// of a listener need a login of their own, the same on all replicas.
+	Role credentials.Role
+	// ListenerCertificate says that the certificate must have Address's host name, which whichever replica answers has,
+	// instead of Server's.
+	ListenerCertificate bool
+}
+
+func (o Options) role() credentials.Role {
+	if o.Role == "" {
+		return credentials.RoleSA
+	}
+	return o.Role
+}
+
+func (o Options) certificateName(t mssql.Target) string {
+	if host, _, err := net.SplitHostPort(o.address()); err == nil && o.ListenerCertificate {
+		return host
+	}
+	return credentials.HostName(t.Server)
 }
 
 // open returns the pool of connections. Every statement shows where a failure was.
 func (o Options) open(ctx context.Context, connector *mssql.Connector) (*mssql.DB, error) {
-	return connector.Open(ctx, mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: credentials.RoleSA})
+	return connector.Open(ctx, mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: o.role()})
 }
 
-func (o Options) connector() *mssql.Connector {
-	return mssql.NewConnector(mssql.Options{
+func (o Options) connector() *mssql.Connector { return mssql.NewConnector(o.connectorOptions(nil)) }
+
+// connectorOptions are those of the driver's own dialler unless one is given.
+func (o Options) connectorOptions(dial func(ctx context.Context, network, address string) (net.Conn, error)) mssql.Options {
+	return mssql.Options{
 		Program: "geosql-workload",
 		Access: mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
-			return readAccess(o.Credentials)
+			return readAccess(o.Credentials, o.role())
 		}),
-		Address: func(mssql.Target) string { return o.address() },
-	})
+		Address:         func(mssql.Target) string { return o.address() },
+		CertificateName: o.certificateName,
+		Dial:            dial,
+	}
 }
 
 func (o Options) address() string {
@@ -68,17 +93,17 @@ func (o Options) address() string {
 	return net.JoinHostPort(address, strconv.Itoa(mssql.Port))
 }
 
-func readAccess(folder string) (mssql.Access, error) {
+func readAccess(folder string, role credentials.Role) (mssql.Access, error) {
 	access := mssql.Access{Passwords: credentials.Passwords{}}
 	var err error
 	if access.CA, err = os.ReadFile(filepath.Join(folder, credentials.KeyCA)); err != nil {
 		return access, fmt.Errorf("read the CA: %w", err)
 	}
-	password, err := os.ReadFile(filepath.Join(folder, credentials.KeySA))
+	password, err := os.ReadFile(filepath.Join(folder, role.Key()))
 	if err != nil {
 		return access, fmt.Errorf("read the password: %w", err)
 	}
-	access.Passwords[credentials.KeySA] = password
+	access.Passwords[role.Key()] = password
 	return access, nil
 }
 

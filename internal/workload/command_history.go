@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"geosql.dev/operator/internal/history"
+)
+
+func newRecordCommand(o *Options) *cobra.Command {
+	r := RecordOptions{}
+	var prepare, timeout time.Duration
+	var stay bool
+	command := &cobra.Command{
+		Use:   "record",
+		Short: "Write unique rows, write and read registers, and record what came of it, until it is stopped",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.Options = *o
+			if err := r.prepare(cmd, prepare); err != nil {
+				return err
+			}
+			ctx, cancel := within(cmd, timeout)
+			defer cancel()
+			if err := Record(ctx, r); err != nil || !stay {
+				return err
+			}
+			// The histories lie in the pod: it stays until it is deleted.
+			<-cmd.Context().Done()
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.Client, "client", "", "name of the client in its histories, such as the site's")
+	flags.StringVar(&r.Folder, "folder", "/histories", "folder of the histories")
+	flags.IntVar(&r.Workers, "workers", 1, "connections that work at the same time")
+	flags.Float64Var(&r.Rate, "rate", 10, "operations that a worker begins in a second at most")
+	flags.IntVar(&r.Registers, "registers", 4, "registers that are written and read beside the rows")
+	flags.DurationVar(&r.Timeout, "operation-timeout", 2*time.Second, "after which an operation's outcome is unknown")
+	flags.DurationVar(&prepare, "prepare-within", 2*time.Minute, "how long to try to create the tables")
+	flags.DurationVar(&timeout, "timeout", time.Hour, "after which it stops by itself")
+	flags.BoolVar(&stay, "stay", false, "wait for a signal after the end, so that the histories can be fetched")
+	if err := command.MarkFlagRequired("client"); err != nil {
+		panic(err)
+	}
+	return command
+}
+
+// prepare makes the tables unless the clients were here before. Only one of several that begin at once succeeds at first.
+func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
+	ctx, cancel := within(cmd, limit)
+	defer cancel()
+	for {
+		call, done := context.WithTimeout(ctx, 10*time.Second)
+		err := PrepareRecording(call, o.Options, o.Registers)
+		done()
+		if err == nil {
+			return nil
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "prepare:", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func newRowsCommand(o *Options) *cobra.Command {
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "rows",
+		Short: "Print which recorded rows a server has",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := within(cmd, timeout)
+			defer cancel()
+			result, err := Recorded(ctx, *o)
+			if err != nil {
+				return err
+			}
+			return say(cmd, result)
+		},
+	}
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to try")
+	return command
+}
+
+// NewHistoryCommand is the subcommand `geosql history`, which needs no server.
+func NewHistoryCommand() *cobra.Command {
+	command := &cobra.Command{Use: "history", Short: "Fetch and judge what clients have recorded"}
+	command.AddCommand(newFetchCommand(), newCheckCommand())
+	return command
+}
+
+func newFetchCommand() *cobra.Command {
+	var folder string
+	var stop bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "fetch",
+		Short: "Write the histories of a folder to standard output, compressed by gzip",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if stop {
+				ctx, cancel := within(cmd, timeout)
+				defer cancel()
+				if err := Stop(ctx, folder); err != nil {
+					return err
+				}
+			}
+			return history.Export(folder, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&folder, "folder", "/histories", "folder of the histories")
+	flags.BoolVar(&stop, "stop", false, "let the clients stop first")
+	flags.DurationVar(&timeout, "timeout", time.Minute, "how long to wait until they have stopped")
+	return command
+}
+
+func newCheckCommand() *cobra.Command {
+	var histories, rows []string
+	var faults string
+	var table bool
+	e := history.Evidence{}
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Judge histories against the rows of every replica; print the verdict, and fail unless it is Passed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := readEvidence(&e, histories, rows, faults); err != nil {
+				return err
+			}
+			verdict := history.Check(e)
+			write := func() error { return say(cmd, verdict) }
+			if table {
+				write = func() error { return verdict.WriteTable(cmd.OutOrStdout()) }
+			}
+			if err := write(); err != nil {
+				return err
+			}
+			if verdict.Result != history.Passed {
+				return fmt.Errorf("the verdict is %s", verdict.Result)
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringArrayVar(&histories, "history", nil, "file that fetch wrote; may be repeated")
+	flags.StringArrayVar(&rows, "rows", nil, "file that `geosql workload rows` wrote, one for each replica")
+	flags.StringVar(&faults, "faults", "", "file with the faults, a JSON array")
+	flags.IntVar(&e.AcknowledgedAtLeast, "acknowledged-at-least", 1, "below so many acknowledged rows nothing can be said")
+	flags.IntVar(&e.AllowLost, "allow-lost", 0, "acknowledged rows that may be lost")
+	flags.DurationVar(&e.ClockError, "clock-error", 10*time.Millisecond, "bound of the difference of the clocks, where clients ran on several machines")
+	flags.BoolVar(&table, "table", false, "print a table instead of JSON")
+	return command
+}
+
+func readEvidence(e *history.Evidence, histories, rows []string, faults string) error {
+	for _, name := range histories {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("read the histories: %w", err)
+		}
+		runs, err := history.Load(file)
+		_ = file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		e.Runs = append(e.Runs, runs...)
+	}
+	for _, name := range rows {
+		var r history.Replica
+		if err := readJSON(name, &r); err != nil {
+			return err
+		}
+		e.Replicas = append(e.Replicas, r)
+	}
+	if faults == "" {
+		return nil
+	}
+	return readJSON(faults, &e.Faults)
+}
+
+func readJSON(name string, into any) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read the evidence: %w", err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}

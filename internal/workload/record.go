@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	tds "github.com/microsoft/go-mssqldb"
+
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	// connectTimeout bounds one TCP connection: a listener whose server is gone must not hold a client for long.
+	connectTimeout = time.Second
+	// stopFile in the folder of histories asks the clients to stop, endedFile says that they have.
+	stopFile, endedFile = "stop", "ended"
+	// lookForStop is how often the file is looked for.
+	lookForStop = 200 * time.Millisecond
+)
+
+// RecordOptions say what clients do whose history is recorded.
+type RecordOptions struct {
+	Options
+	// Client names the clients in the histories.
+	Client string
+	// Folder of the histories, one file for each worker and start.
+	Folder string
+	// Workers at the same time, 1 to 16, each with a connection and a history of its own.
+	Workers int
+	// Rate is how many operations a worker begins in a second at most, above 0 up to 1000. One that takes longer holds
+	// up the next.
+	Rate float64
+	// Registers that are written and read, 0 to 100; every fifth operation is one of theirs.
+	Registers int
+	// Timeout of one operation, after which its outcome is unknown; above 0.
+	Timeout time.Duration
+}
+
+func (o RecordOptions) check() error {
+	switch {
+	case o.Client == "" || strings.ContainsAny(o.Client, "/\\"):
+		return fmt.Errorf("client %q is no name of a file", o.Client)
+	case o.Workers < 1 || o.Workers > 16:
+		return fmt.Errorf("workers must be between 1 and 16, not %d", o.Workers)
+	case o.Rate <= 0 || o.Rate > 1000:
+		return fmt.Errorf("rate must be above 0 and at most 1000 operations per second, not %g", o.Rate)
+	case o.Registers < 0 || o.Registers > 100:
+		return fmt.Errorf("registers must be between 0 and 100, not %d", o.Registers)
+	case o.Timeout <= 0:
+		return fmt.Errorf("the time-out must be above 0, not %s", o.Timeout)
+	}
+	return nil
+}
+
+// PrepareRecording creates the tables and the registers unless they exist.
+func PrepareRecording(ctx context.Context, o Options, registers int) error {
+	connector := o.connector()
+	defer connector.Close()
+	db, err := o.open(ctx, connector)
+	if err != nil {
+		return err
+	}
+	statements := []tsql.Statement{tsql.CreateRecordedTable(), tsql.CreateRegisterTable()}
+	for id := range registers {
+		statements = append(statements, tsql.AddRegister(int64(id)))
+	}
+	for _, s := range statements {
+		if err := db.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record lets clients work until ctx ends or Stop is asked for in the folder, and records what they did. An operation that
+// is under way is waited for. It returns at once where Stop was asked for before.
+func Record(ctx context.Context, o RecordOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if asked(o.Folder, stopFile) {
+		return nil
+	}
+	go func() {
+		defer cancel()
+		waitFor(ctx, o.Folder, stopFile)
+	}()
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return fmt.Errorf("read which boot this is: %w", err)
+	}
+	errs := make([]error, o.Workers)
+	var wait sync.WaitGroup
+	for i := range errs {
+		wait.Go(func() { errs[i] = o.work(ctx, strings.TrimSpace(string(boot))) })
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if !asked(o.Folder, stopFile) {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(o.Folder, endedFile), nil, 0o640); err != nil {
+		return fmt.Errorf("say that the clients have stopped: %w", err)
+	}
+	return nil
+}
+
+// Stop asks the clients that record in the folder to stop and waits until they have.
+func Stop(ctx context.Context, folder string) error {
+	if err := os.WriteFile(filepath.Join(folder, stopFile), nil, 0o640); err != nil {
+		return fmt.Errorf("ask the clients to stop: %w", err)
+	}
+	waitFor(ctx, folder, endedFile)
+	if !asked(folder, endedFile) {
+		return fmt.Errorf("the clients have not stopped: %w", ctx.Err())
+	}
+	return nil
+}
+
+func asked(folder, name string) bool {
+	_, err := os.Stat(filepath.Join(folder, name))
+	return err == nil
+}
+
+func waitFor(ctx context.Context, folder, name string) {
+	tick := time.NewTicker(lookForStop)
+	defer tick.Stop()
+	for !asked(folder, name) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// client is one worker with its connection.
+type client struct {
+	db        *mssql.DB
+	recorder  *history.Recorder
+	run       int64
+	registers int
+	timeout   time.Duration
+}
+
+func (o RecordOptions) work(ctx context.Context, boot string) error {
+	connector := mssql.NewConnector(o.connectorOptions((&net.Dialer{Timeout: connectTimeout, KeepAlive: 15 * time.Second}).DialContext))
+	defer connector.Close()
+	db, err := o.open(ctx, connector)
+	if err != nil {
+		return err
+	}
+	// 40 random bits: unlike clocks and pods' names they do not come again, and a register's value has room for them.
+	run := rand.Int64N(1<<40-1) + 1
+	recorder, err := history.Create(o.Folder, history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database})
+	if err != nil {
+		return err
+	}
+	c := &client{db: db, recorder: recorder, run: run, registers: o.Registers, timeout: o.Timeout}
+	tick := time.NewTicker(time.Duration(float64(time.Second) / o.Rate))
+	defer tick.Stop()
+	for {
+		if err := c.step(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return recorder.End()
+		case <-tick.C:
+		}
+	}
+}
+
+// step does one operation and records it. An error is one of the recording.
+func (c *client) step() error {
+	f, key, value := c.choose()
+	o, err := c.recorder.Invoke(f, key, value)
+	if err != nil {
+		return err
+	}
+	// An operation outlives the request to stop: its outcome is worth more than the time.
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	answered := false
+	err = c.db.Query(ctx, c.statement(o), func(row mssql.Row) error {
+		answered = true
+		if o.Function == history.Read {
+			return row.Scan(&o.Value, &o.Server, &o.Configuration)
+		}
+		return row.Scan(&o.Server, &o.Configuration)
+	})
+	switch {
+	case err != nil:
+		o.Outcome, o.Reason = outcomeOf(err), err.Error()
+		o.Server, o.Configuration = "", 0
+		c.reconnect()
+	case !answered:
+		o.Outcome, o.Reason = history.Fail, "there is no such register"
+	default:
+		o.Outcome = history.OK
+	}
+	return c.recorder.Complete(o)
+}
+
+// reconnect makes the next operation connect anew: the listener may lead elsewhere by then, and a server that has become a
+// secondary would refuse every write of a connection that stays.
+func (c *client) reconnect() {
+	c.db.Handle().SetMaxIdleConns(0)
+	c.db.Handle().SetMaxIdleConns(1)
+}
+
+func (c *client) choose() (f history.Function, key, value int64) {
+	n := rand.IntN(10)
+	switch {
+	case c.registers == 0 || n > 1:
+		return history.Insert, 0, 0
+	case n == 0:
+		return history.Read, rand.Int64N(int64(c.registers)), 0
+	}
+	// A value is written once: the run's number and the moment within the run.
+	return history.Write, rand.Int64N(int64(c.registers)), c.run<<22 | c.recorder.Next()&(1<<22-1)
+}
+
+func (c *client) statement(o history.Operation) tsql.Statement {
+	switch o.Function {
+	case history.Write:
+		return tsql.WriteRegister(o.Key, o.Value)
+	case history.Read:
+		return tsql.ReadRegister(o.Key)
+	}
+	return tsql.InsertRecorded(c.run, o.Number)
+}
+
+// terminating is the severity from which on the server ends the connection
+// (docs/relational-databases/errors-events/database-engine-error-severities.md): whether the batch's effect stayed is then
+// not said.
+const terminating = 20
+
+// outcomeOf is Fail only when it is certain that nothing happened.
+func outcomeOf(err error) history.Outcome {
+	var server tds.Error
+	if mssql.Is(err, mssql.Unknown) || errors.As(err, &server) && server.Class >= terminating {
+		return history.Unknown
+	}
+	return history.Fail
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// recordedRows is how many rows one query of dbo.Recorded takes.
+const recordedRows = 5000
+
+// Recorded reads which rows of dbo.Recorded a server has.
+func Recorded(ctx context.Context, o Options) (history.Replica, error) {
+	connector := o.connector()
+	defer connector.Close()
+	db, err := o.open(ctx, connector)
+	if err != nil {
+		return history.Replica{}, err
+	}
+	result := history.Replica{Server: db.Server()}
+	for after := int64(0); ; {
+		rows := 0
+		err := db.Query(ctx, tsql.ReadRecorded(after, recordedRows), func(row mssql.Row) error {
+			var id history.RowID
+			if err := row.Scan(&after, &id.Run, &id.Number); err != nil {
+				return err
+			}
+			rows++
+			result.Rows = append(result.Rows, id)
+			return nil
+		})
+		if err != nil {
+			return result, fmt.Errorf("rows after %d: %w", after, err)
+		}
+		if rows < recordedRows {
+			return result, nil
+		}
+	}
+}
