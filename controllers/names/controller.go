@@ -14,30 +14,30 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
-	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
 // Finalizer is on SQLServers and AvailabilityGroups that have names at sites.
 const Finalizer = "geosql.dev/names"
 
-// raceAgain is when an object is read again that somebody else changed meanwhile.
-const raceAgain = 200 * time.Millisecond
-
-// resync is how often names are looked at without an event.
-const resync = time.Minute
+const (
+	// reconcileTimeout bounds one reconciliation; sites have deadlines of their own within it.
+	reconcileTimeout = 30 * time.Second
+	// lookStep is when names are looked at again after they were changed, lookSoon after a site refused a change.
+	lookStep = time.Second
+	lookSoon = 500 * time.Millisecond
+	// lookAgain is when names are looked at without an event.
+	lookAgain = time.Minute
+	// workers are objects of a kind at the same time.
+	workers = 8
+)
 
 type reconciler struct {
 	hub    client.Client
@@ -49,33 +49,45 @@ type reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-names")}
-	hub := []mcbuilder.ForOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
-	options := controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 8}
-	servers := sites.EnqueueHub(serversOf)
-	err := mcbuilder.ControllerManagedBy(mgr).Named("names-server").
-		For(&v1alpha1.SQLServer{}, hub...).
+	everyServer := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
+		return reconcile.Keys[*v1alpha1.SQLServer](ctx, r.hub, &v1alpha1.SQLServerList{}, "", nil)
+	}
+	err := reconcile.Controller(mgr, "names-server", &v1alpha1.SQLServer{}, workers).
 		Watches(&corev1.Pod{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
-		Watches(&corev1.Service{}, servers).
+		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
-		WatchesRawSource(provider.Watch(r.everyServer)).
-		WithOptions(options).
-		Complete(serverReconciler{r})
+		WatchesRawSource(provider.Watch(everyServer)).
+		Complete(reconcile.New(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of servers' names: %w", err)
 	}
+	everyGroup := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
+		return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
+	}
 	groups := sites.EnqueueHub(r.groupsNear)
-	err = mcbuilder.ControllerManagedBy(mgr).Named("names-group").
-		For(&v1alpha1.AvailabilityGroup{}, hub...).
+	err = reconcile.Controller(mgr, "names-group", &v1alpha1.AvailabilityGroup{}, workers).
 		Watches(&corev1.Pod{}, groups).
 		Watches(&corev1.Service{}, groups).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
-		WatchesRawSource(provider.Watch(r.everyGroup)).
-		WithOptions(options).
-		Complete(groupReconciler{r})
+		WatchesRawSource(provider.Watch(everyGroup)).
+		Complete(reconcile.New(r.hub, kind(r, "AvailabilityGroup", func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of listeners' names: %w", err)
 	}
 	return nil
+}
+
+// kind fits one of the two kinds of names into the frame of all controllers.
+func kind[O client.Object](r *reconciler, name string, empty func() O, observe func(context.Context, O) (*world, error)) reconcile.Kind[O, *world, *outcome] {
+	return reconcile.Kind[O, *world, *outcome]{
+		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
+		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
+		Observe: observe, Plan: planNames, PlanDelete: planRelease,
+		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
+		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
+			return r.report(ctx, w.object, w.conditions, p.condition(w))
+		},
+	}
 }
 
 // serversOf maps a Service to its server: by label, or by name, since a foreign Service may stand in a server's way.
@@ -92,107 +104,10 @@ func serversOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []type
 
 // groupsNear maps a pod or Service to the groups of its namespace that it can concern.
 func (r *reconciler) groupsNear(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
-	var list v1alpha1.AvailabilityGroupList
-	if err := r.hub.List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for i := range list.Items {
-		g := &list.Items[i]
+	return reconcile.Keys(ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, obj.GetNamespace(), func(g *v1alpha1.AvailabilityGroup) bool {
 		server := obj.GetLabels()[v1alpha1.LabelServer]
 		member := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return string(x.Server) == server })
 		listener := listenerName(g)
-		if member || obj.GetName() == listener || obj.GetName() == listener+readOnlySuffix || obj.GetLabels()[v1alpha1.LabelGroup] == g.Name {
-			keys = append(keys, client.ObjectKeyFromObject(g))
-		}
-	}
-	return keys
-}
-
-func (r *reconciler) everyServer(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
-	var list v1alpha1.SQLServerList
-	if err := r.hub.List(ctx, &list); err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for i := range list.Items {
-		keys = append(keys, client.ObjectKeyFromObject(&list.Items[i]))
-	}
-	return keys
-}
-
-func (r *reconciler) everyGroup(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
-	var list v1alpha1.AvailabilityGroupList
-	if err := r.hub.List(ctx, &list); err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for i := range list.Items {
-		keys = append(keys, client.ObjectKeyFromObject(&list.Items[i]))
-	}
-	return keys
-}
-
-// finalize adds or removes the finalizer with a lock against others' changes.
-func (r *reconciler) finalize(ctx context.Context, obj client.Object, add bool) error {
-	before := client.MergeFromWithOptions(obj.DeepCopyObject().(client.Object), client.MergeFromWithOptimisticLock{})
-	changed := false
-	if add {
-		changed = controllerutil.AddFinalizer(obj, Finalizer)
-	} else {
-		changed = controllerutil.RemoveFinalizer(obj, Finalizer)
-	}
-	if !changed {
-		return nil
-	}
-	if err := client.IgnoreNotFound(r.hub.Patch(ctx, obj, before)); err != nil {
-		return fmt.Errorf("changing the finalizer %s of %s/%s: %w", Finalizer, obj.GetNamespace(), obj.GetName(), err)
-	}
-	return nil
-}
-
-// lostRace makes it quiet that somebody else changed the object meanwhile: it is read again.
-func lostRace(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
-	if !apierrors.IsConflict(err) {
-		return result, err
-	}
-	log.FromContext(ctx).V(1).Info("somebody else changed the object meanwhile", "cause", err.Error())
-	return ctrl.Result{RequeueAfter: raceAgain}, nil
-}
-
-// carryOut plans and applies the names of all sites and says what came of it. desired returns a site's names; others
-// with the owner's labels are taken away.
-func (r *reconciler) carryOut(ctx context.Context, namespace string, labels map[string]string, views []*siteView, services []string,
-	desired func(v1alpha1.SiteName) []name) *result {
-	res := &result{failed: map[string]error{}}
-	var all []siteSteps
-	for _, v := range views {
-		if v.member == nil {
-			res.unknown = append(res.unknown, v.err.Error())
-			continue
-		}
-		if err := v.readNames(ctx, namespace, services, labels); err != nil {
-			res.failed[string(v.name)] = err
-			continue
-		}
-		steps, conflicts := plan(v.name, desired(v.name), labels, v.has)
-		res.conflicts = append(res.conflicts, conflicts...)
-		all = append(all, siteSteps{v, steps})
-	}
-	for site, err := range apply(ctx, all) {
-		res.failed[site] = err
-	}
-	for _, v := range views {
-		if v.member != nil && res.failed[string(v.name)] == nil {
-			res.published = append(res.published, string(v.name))
-		}
-	}
-	return res
-}
-
-func (res *result) next() (ctrl.Result, error) {
-	for _, err := range res.failed {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: resync}, nil
+		return member || obj.GetName() == listener || obj.GetName() == listener+readOnlySuffix || obj.GetLabels()[v1alpha1.LabelGroup] == g.Name
+	})
 }

@@ -25,8 +25,9 @@ type siteView struct {
 	// member is nil when the site cannot be used now; err says why.
 	member *sites.Member
 	err    error
-	// has is what the site has under the names in question.
-	has map[string]published
+	// has is what the site has under the names in question; readErr is why that is not known.
+	has     map[string]published
+	readErr error
 }
 
 // serverView is where one server is.

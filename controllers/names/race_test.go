@@ -18,6 +18,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/testenv"
 )
@@ -36,7 +37,10 @@ func TestALostRaceIsNoError(t *testing.T) {
 	r := &reconciler{hub: hub, sites: sites.NewProvider(sites.Options{})}
 	for name, one := range map[string]interface {
 		Reconcile(context.Context, mcreconcile.Request) (crreconcile.Result, error)
-	}{"tukpub": serverReconciler{r}, "content": groupReconciler{r}} {
+	}{
+		"tukpub":  reconcile.New(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames)),
+		"content": reconcile.New(hub, kind(r, "AvailabilityGroup", func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)),
+	} {
 		request := mcreconcile.Request{Request: crreconcile.Request{NamespacedName: client.ObjectKey{Namespace: "web", Name: name}}}
 		refusal = apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group}, name, errors.New("the object has been modified"))
 		result, err := one.Reconcile(t.Context(), request)

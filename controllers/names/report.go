@@ -5,9 +5,6 @@ package names
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,49 +19,6 @@ import (
 
 // fieldOwner of the condition NamesReady: the rest of the status belongs to the kind's own controller.
 const fieldOwner = client.FieldOwner("geosql-names")
-
-// result is what a reconciliation of names found.
-type result struct {
-	conflicts []conflict
-	failed    map[string]error
-	unknown   []string
-	// addressless says why the name leads nowhere, or is empty.
-	addressless string
-	published   []string
-}
-
-// condition says it, the worst first.
-func (r *result) condition(generation int64) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeNamesReady, ObservedGeneration: generation}
-	var texts []string
-	for _, x := range r.conflicts {
-		texts = append(texts, x.text)
-	}
-	switch {
-	case len(r.conflicts) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNamesConflict, strings.Join(texts, "; ")
-	case len(r.failed) > 0:
-		for _, site := range slices.Sorted(maps.Keys(r.failed)) {
-			texts = append(texts, r.failed[site].Error())
-		}
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonApplyFailed, strings.Join(texts, "; ")
-	case len(r.unknown) > 0:
-		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonNamesPartial
-		c.Message = strings.Join(r.unknown, "; ") + ". The name is right at: " + orNone(r.published)
-	case r.addressless != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNoAddress, r.addressless
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonNamesPublished, "at "+strings.Join(r.published, ", ")
-	}
-	return c
-}
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
 
 // report writes the condition by server-side apply when it says something new, and makes an event of a change.
 func (r *reconciler) report(ctx context.Context, obj client.Object, old []metav1.Condition, c metav1.Condition) error {

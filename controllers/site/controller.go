@@ -7,20 +7,27 @@ package site
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
-	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+)
+
+const (
+	// reconcileTimeout bounds one reconciliation.
+	reconcileTimeout = 30 * time.Second
+	// lookSoon is when a Site is read again that somebody else changed meanwhile.
+	lookSoon = time.Second
 )
 
 type reconciler struct {
@@ -36,34 +43,26 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})
-	onlyHub := []mcbuilder.ForOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
-		mcbuilder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))}
-	err := mcbuilder.ControllerManagedBy(mgr).Named("site").
-		For(&v1alpha1.Site{}, onlyHub...).
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Site, *observation, decision]{
+		Name: "Site", New: func() *v1alpha1.Site { return &v1alpha1.Site{} },
+		// Servers at a site need its credentials until they are gone.
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		// A heartbeat that stays out makes no event.
+		Look:    reconcile.Look{Soon: lookSoon, Again: provider.UnknownAfter() / 3},
+		Observe: r.observe, Plan: plan, PlanDelete: planDelete,
+		Apply:  func(context.Context, *observation, decision) error { return nil },
+		Report: func(ctx context.Context, o *observation, _ decision, _ error) error { return r.report(ctx, o) },
+	})
+	err := reconcile.Controller(mgr, "site", &v1alpha1.Site{}, 1, reconcile.SpecOrAnnotations()).
 		Watches(&storagev1.StorageClass{}, ofSite).
 		Watches(&storagev1.CSIStorageCapacity{}, ofSite).
 		Watches(&corev1.Node{}, ofSite, mcbuilder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesRawSource(provider.Watch(func(_ context.Context, site v1alpha1.SiteName) []types.NamespacedName {
 			return []types.NamespacedName{{Name: string(site)}}
 		})).
-		Complete(r)
+		Complete(frame)
 	if err != nil {
 		return fmt.Errorf("making the controller of Sites: %w", err)
 	}
 	return nil
-}
-
-// Reconcile looks at one Site, and again after a while: a heartbeat that stays out makes no event.
-func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (ctrl.Result, error) {
-	o, err := r.observe(ctx, req.NamespacedName)
-	if err != nil || o == nil {
-		return ctrl.Result{}, err
-	}
-	if err := r.apply(ctx, o.site, plan(o)); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := r.report(ctx, o); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: r.sites.UnknownAfter() / 3}, nil
 }

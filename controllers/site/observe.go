@@ -40,11 +40,7 @@ type storage struct {
 }
 
 // observe reads everything and decides nothing.
-func (r *reconciler) observe(ctx context.Context, key client.ObjectKey) (*observation, error) {
-	site := &v1alpha1.Site{}
-	if err := r.hub.Get(ctx, key, site); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
+func (r *reconciler) observe(ctx context.Context, site *v1alpha1.Site) (*observation, error) {
 	o := &observation{now: time.Now(), unknownAfter: r.sites.UnknownAfter(), site: site}
 	name := v1alpha1.SiteName(site.Name)
 	o.health, o.known = r.sites.Health(name)

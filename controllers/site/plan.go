@@ -3,36 +3,23 @@
 package site
 
 import (
-	"slices"
-
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
 )
 
-// stepKind is what is done to the Site object; sites themselves are not changed.
-type stepKind string
+// decision is the plan for a Site: sites themselves are not changed, so all there is to decide is whether it may go.
+type decision struct{ release bool }
 
-const (
-	addFinalizer    stepKind = "AddFinalizer"
-	removeFinalizer stepKind = "RemoveFinalizer"
-)
-
-// step is one change with its reason.
-type step struct {
-	kind   stepKind
-	reason string
+// Gist is what the frame of all controllers needs of it.
+func (d decision) Gist() reconcile.Gist {
+	return reconcile.Gist{Progress: conditions.Settled, Done: d.release}
 }
 
-// plan returns what to do.
-func plan(o *observation) []step {
-	has := slices.Contains(o.site.Finalizers, v1alpha1.Finalizer)
-	deleted := o.site.DeletionTimestamp != nil
-	switch {
-	case !deleted && !has:
-		return []step{{addFinalizer, "servers at a site need its credentials until they are gone"}}
-	case deleted && has && len(o.users) == 0:
-		return []step{{removeFinalizer, "no server runs at the site"}}
-	case deleted && has && o.site.Spec.Lifecycle == v1alpha1.SiteLost:
-		return []step{{removeFinalizer, "the site is declared lost"}}
-	}
-	return nil
+func plan(*observation) decision { return decision{} }
+
+// planDelete lets a Site go that is declared lost or that no server runs at: servers need its credentials until they are
+// gone.
+func planDelete(o *observation) decision {
+	return decision{release: o.site.Spec.Lifecycle == v1alpha1.SiteLost || len(o.users) == 0}
 }

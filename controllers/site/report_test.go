@@ -131,30 +131,23 @@ func TestHeartbeatIsWrittenSparingly(t *testing.T) {
 	g.Expect(o.site.Status.RoundTrip.Duration).To(Equal(146100 * time.Microsecond))
 }
 
-func TestPlan(t *testing.T) {
+// A deleted Site stays while servers need its credentials, unless it is lost.
+func TestPlanDelete(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*observation)
-		steps  []stepKind
+		goes   bool
 	}{
-		{"settled", func(*observation) {}, nil},
-		{"new", func(o *observation) { o.site.Finalizers = nil }, []stepKind{addFinalizer}},
-		{"deleted with servers", func(o *observation) { o.site.DeletionTimestamp = &metav1.Time{}; o.users = []string{"web/a"} }, nil},
-		{"deleted without", func(o *observation) { o.site.DeletionTimestamp = &metav1.Time{} }, []stepKind{removeFinalizer}},
-		{"deleted and lost", func(o *observation) {
-			o.site.DeletionTimestamp, o.users, o.site.Spec.Lifecycle = &metav1.Time{}, []string{"web/a"}, v1alpha1.SiteLost
-		}, []stepKind{removeFinalizer}},
+		{"with servers", func(o *observation) { o.users = []string{"web/a"} }, false},
+		{"without", func(*observation) {}, true},
+		{"with servers and lost", func(o *observation) { o.users, o.site.Spec.Lifecycle = []string{"web/a"}, v1alpha1.SiteLost }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := NewWithT(t)
 			o := healthy()
+			o.site.DeletionTimestamp = &metav1.Time{}
 			c.change(o)
-			var kinds []stepKind
-			for _, s := range plan(o) {
-				g.Expect(s.reason).NotTo(BeEmpty())
-				kinds = append(kinds, s.kind)
-			}
-			g.Expect(kinds).To(Equal(c.steps))
+			NewWithT(t).Expect(planDelete(o).Gist().Done).To(Equal(c.goes))
+			NewWithT(t).Expect(plan(o).Gist().Done).To(BeFalse())
 		})
 	}
 }

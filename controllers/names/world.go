@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// world is what one reconciliation of an object's names knows.
+type world struct {
+	object     client.Object
+	conditions []metav1.Condition
+	// labels mark what belongs to the object at sites.
+	labels map[string]string
+	views  []*siteView
+	// desired are the object's names at a site.
+	desired func(v1alpha1.SiteName) []name
+	// unknown says why it is not known where the names lead, addressless why they lead nowhere; empty otherwise.
+	unknown, addressless string
+}
+
+// observeServerNames looks where a server is and what names it has.
+func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
+	self := v1alpha1.ServerName(server.Name)
+	w := &world{object: server, conditions: server.Status.Conditions, labels: ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name)}
+	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || server.DeletionTimestamp != nil {
+		return w, err
+	}
+	view, err := r.observeServer(ctx, server.Namespace, self, server.Spec.Site)
+	if err != nil {
+		return nil, err
+	}
+	w.desired = func(at v1alpha1.SiteName) []name { return serverNames(server.Namespace, view, at) }
+	switch {
+	case !view.known:
+		w.unknown = fmt.Sprintf("the address is not known: site %s, where the server runs, cannot be used", view.home)
+	case view.address == "":
+		w.addressless = fmt.Sprintf("pod %s at site %s has no address yet", podName(self), view.home)
+	}
+	return w, nil
+}
+
+// observeGroupNames looks where a group's primary and readable secondaries are and what names its listener has.
+func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
+	w := &world{object: group, conditions: group.Status.Conditions, labels: ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name)}
+	services := []string{listenerName(group), listenerName(group) + readOnlySuffix}
+	if err := r.observeNames(ctx, w, services); err != nil || group.DeletionTimestamp != nil {
+		return w, err
+	}
+	view, err := r.observeGroup(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	w.desired = func(at v1alpha1.SiteName) []name { return groupNames(view, at) }
+	switch {
+	case view.primary == nil:
+		w.addressless = "no replica is known to be primary: the listener keeps its last address, if it had one"
+	case !view.primary.known:
+		w.unknown = fmt.Sprintf("the primary's address is not known: site %s cannot be used", view.primary.home)
+	case view.primary.address == "":
+		w.addressless = fmt.Sprintf("pod %s of the primary has no address yet", podName(view.primary.name))
+	}
+	return w, nil
+}
+
+// observeNames looks at all sites for Services of these names.
+func (r *reconciler) observeNames(ctx context.Context, w *world, services []string) error {
+	var err error
+	if w.views, err = r.observeSites(ctx, w.object.GetNamespace()); err != nil {
+		return err
+	}
+	for _, v := range w.views {
+		if v.member != nil {
+			v.readErr = v.readNames(ctx, w.object.GetNamespace(), services, w.labels)
+		}
+	}
+	return nil
+}
+
+// observeGroup finds out where the primary and the readable secondaries are.
+func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*groupView, error) {
+	view := &groupView{namespace: group.Namespace, name: group.Name,
+		listener: v1alpha1.Listener{Name: listenerName(group), Port: listenerPort(group)}}
+	find := func(server v1alpha1.ServerName) (*serverView, error) {
+		object := &v1alpha1.SQLServer{}
+		if err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(server)}, object); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		return r.observeServer(ctx, group.Namespace, server, object.Spec.Site)
+	}
+	primary, readable := groupServers(group)
+	var err error
+	if primary != "" {
+		if view.primary, err = find(primary); err != nil {
+			return nil, err
+		}
+	}
+	for _, server := range readable {
+		s, err := find(server)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			view.readable = append(view.readable, s)
+		}
+	}
+	return view, nil
+}
