@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/publication"
+	"geosql.dev/operator/controllers/subscription"
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	namespace = "web"
+	system    = "geosql-system"
+	patient   = 60 * time.Second
+)
+
+// bed is a hub with the controllers of replication, and engines in processes of their own, each with its sidecar.
+type bed struct {
+	hub      *testenv.APIServer
+	engines  map[v1alpha1.ServerName]*testengine.Engine
+	sidecars map[v1alpha1.ServerName]string
+	// folders with snapshots and mirrors, by server.
+	snapshots, mirrors map[v1alpha1.ServerName]string
+	authority          *credentials.Authority
+	connector          *mssql.Connector
+}
+
+func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
+	t.Helper()
+	g := NewWithT(t)
+	if testing.Verbose() {
+		log.SetLogger(zap.New(zap.UseDevMode(true)))
+	} else {
+		log.SetLogger(logr.Discard())
+	}
+	b := &bed{
+		engines: map[v1alpha1.ServerName]*testengine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
+		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{},
+	}
+	var err error
+	b.authority, err = credentials.NewAuthority(time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	b.hub = testenv.StartHub(t)
+	b.hub.Namespace(t, system)
+	b.hub.JoinHub(t, "dublin", namespace)
+	for _, server := range servers {
+		b.startServer(t, server)
+	}
+	for _, server := range servers {
+		b.introduce(t, server)
+	}
+	b.startManager(t)
+	return b
+}
+
+// startServer starts an engine and its sidecar, and makes what the controller of servers would make of them.
+func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	agreement, err := credentials.Agree(nil, nil, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	certificate, err := b.authority.Issue(credentials.CertificateNames(namespace, server, nil), time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, data := range map[string]map[string][]byte{
+		credentials.PasswordsName(server): agreement.Passwords, credentials.CertificateName(server): certificate,
+	} {
+		g.Expect(b.hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})).To(Succeed())
+	}
+	size := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
+	g.Expect(b.hub.Client.Create(t.Context(), &v1alpha1.SQLServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: string(server)},
+		Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
+			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
+	})).To(Succeed())
+	e := testengine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
+	b.engines[server], b.snapshots[server], b.mirrors[server] = e, t.TempDir(), t.TempDir()
+	b.startSidecar(t, server)
+	sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range []tsql.Statement{
+		tsql.CreateLogin(tsql.Login{Name: credentials.RoleOperator.Login(), SID: credentials.SID(namespace, credentials.RoleOperator.Login()),
+			Password: agreement.Passwords.Of(credentials.RoleOperator)}),
+		tsql.AddServerRoleMember("sysadmin", credentials.RoleOperator.Login()),
+	} {
+		g.Expect(sa.Exec(t.Context(), s)).To(Succeed())
+	}
+}
+
+// introduce lets an engine find the others, whose ports differ, and the folders behind the names of shares.
+func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	e := b.engines[server]
+	conf := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", mssqlconf.Share(server), b.snapshots[server])
+	for other := range b.engines {
+		if other != server {
+			conf += fmt.Sprintf("%s = %s\n", mssqlconf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+		}
+	}
+	e.Configure(t, conf)
+	sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, other := range b.engines {
+		if name == server {
+			continue
+		}
+		_, port, err := net.SplitHostPort(other.Address)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sa.Exec(t.Context(), tsql.Statement{Text: fmt.Sprintf(
+			"EXEC sp_addlinkedserver @server = N'%s', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,%s'", credentials.HostName(name), port)})).To(Succeed())
+	}
+}
+
+// startSidecar runs a server's sidecar with its part for snapshots, which reads its orders from the API server.
+func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	e := b.engines[server]
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	b.sidecars[server] = free.Addr().String()
+	g.Expect(free.Close()).To(Succeed())
+	password := filepath.Join(t.TempDir(), "agent-password")
+	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
+	o := agent.DefaultOptions()
+	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), namespace, b.sidecars[server], e.Address
+	o.TLSDir, o.PasswordFile = e.TLSDir, password
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	a, err := agent.New(o, quiet)
+	g.Expect(err).NotTo(HaveOccurred())
+	kube, err := kubernetes.NewForConfig(b.hub.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	part := files.NewPart(holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.OrdersName(server)}, b.snapshots[server], b.mirrors[server], quiet)
+	a.Handle(files.Pattern, part.Server())
+	a.Add(part)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+	})
+}
+
+func (b *bed) startManager(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	provider := sites.NewProvider(sites.Options{Namespace: system})
+	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
+		Scheme:     testenv.Scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	local := mgr.GetLocalManager()
+	g.Expect(provider.SetupWithManager(local)).To(Succeed())
+	b.connector = mssql.NewConnector(mssql.Options{
+		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
+		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },
+	})
+	g.Expect(distributor.SetupWithManager(mgr, distributor.Options{Connector: b.connector})).To(Succeed())
+	g.Expect(publication.SetupWithManager(mgr, publication.Options{Connector: b.connector})).To(Succeed())
+	g.Expect(subscription.SetupWithManager(mgr, subscription.Options{Sites: provider, Connector: b.connector,
+		Sidecar: func(_ string, server v1alpha1.ServerName) string { return b.sidecars[server] }})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+		_ = b.connector.Close()
+	})
+}
+
+func (b *bed) create(t *testing.T, obj client.Object) {
+	t.Helper()
+	obj.SetNamespace(namespace)
+	NewWithT(t).Expect(b.hub.Client.Create(t.Context(), obj)).To(Succeed())
+}
+
+// waitFor waits until Ready has the reason.
+func (b *bed) waitFor(t *testing.T, obj client.Object, status *v1alpha1.StatusBase, reason string) {
+	t.Helper()
+	last := ""
+	NewWithT(t).Eventually(func() string {
+		if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err.Error()
+		}
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		if c == nil {
+			return "no condition yet"
+		}
+		if text := c.Reason + ": " + c.Message; text != last {
+			last = text
+			t.Logf("%T %s %s", obj, obj.GetName(), text)
+		}
+		return c.Reason
+	}, patient, 200*time.Millisecond).Should(Equal(reason), "%T %s", obj, obj.GetName())
+}
+
+// sql executes a batch as sa.
+func (b *bed) sql(t *testing.T, server v1alpha1.ServerName, database, text string) {
+	t.Helper()
+	db := b.open(t, server, database)
+	NewWithT(t).Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(Succeed())
+}
+
+func (b *bed) open(t *testing.T, server v1alpha1.ServerName, database string) *mssql.DB {
+	t.Helper()
+	db, err := b.connector.Open(t.Context(), mssql.Target{Namespace: namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return db
+}
+
+// sum is the number of rows of a table and a digest of them.
+func (b *bed) sum(t *testing.T, server v1alpha1.ServerName, table string) func() string {
+	return func() string {
+		var n int
+		var ids, lengths int64
+		err := b.open(t, server, "Content").Query(t.Context(), tsql.Statement{Text: "SELECT COUNT(*), COALESCE(SUM(CAST(Id AS bigint)), 0), COALESCE(SUM(CAST(LEN(Body) AS bigint)), 0) FROM " + table},
+			func(r mssql.Row) error { return r.Scan(&n, &ids, &lengths) })
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(n, " ", ids, " ", lengths)
+	}
+}
+
+// fill inserts rows, in transactions of a hundred.
+func (b *bed) fill(t *testing.T, server v1alpha1.ServerName, table string, from, to int) {
+	t.Helper()
+	for i := from; i < to; {
+		var values []string
+		for ; i < to && len(values) < 100; i++ {
+			values = append(values, "("+strconv.Itoa(i)+", N'"+strings.Repeat(string(rune('a'+i%26)), 1+i%40)+"')")
+		}
+		b.sql(t, server, "Content", "INSERT "+table+" (Id, Body) VALUES "+strings.Join(values, ", "))
+	}
+}
+
+func published() (*v1alpha1.Distributor, *v1alpha1.Publication) {
+	return &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: "dist"}},
+		&v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Name: "articles"}, Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main",
+			Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
+		}}
+}
+
+func subscribed(kind v1alpha1.SubscriptionType) *v1alpha1.Subscription {
+	return &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "dublin"}, Spec: v1alpha1.SubscriptionSpec{
+		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: kind,
+		ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+}
+
+const createTable = "CREATE TABLE dbo.%s (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)"
