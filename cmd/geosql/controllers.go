@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/failover"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/site"
@@ -47,6 +48,7 @@ var controllers = []struct {
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
+	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites) }},
 	{"distributor", func(e environment) error {
 		return distributor.SetupWithManager(e.Manager, distributor.Options{Connector: e.Connector})
 	}},

@@ -99,6 +99,13 @@ spec:
   - {name: pub, publisher: {server: p}, database: Content, distributor: dist, articles: [{table: dbo.Article}]}
 `
 
+const failover = `
+apiVersion: geosql.dev/v1alpha1
+kind: Failover
+metadata: {name: NAME, namespace: web}
+spec: {group: content, kind: Switchover, to: b}
+`
+
 func with(manifest string, pairs ...string) string { return replace(manifest, pairs...) }
 
 // refusals are checked at a real API server: schema, CEL rules and webhooks together.
@@ -162,6 +169,22 @@ var refusals = []refusal{
 	{"an agent parameter out of range", "", with(profile, "NAME", "p", "AGENT", "Distribution, commitBatchSize: 0"), []string{"spec.commitBatchSize", "greater than or equal to 1"}},
 	{"a parameter of another agent", "", with(profile, "NAME", "p", "AGENT", "Snapshot, pollingInterval: 5"), []string{"pollingInterval is for the Distribution and LogReader agents"}},
 	{"a retention too short", "", with(distributor, "NAME", "x", "SERVER", "d", "{server: d}", "{server: d, retention: 10m}"), []string{"retention must be between 1h and 8760h"}},
+	// Failovers.
+	{"a switchover to nobody", "", with(failover, "NAME", "f", ", to: b", ""), []string{"to is needed"}},
+	{"a switchover that may lose data", "", with(failover, "NAME", "f", "to: b", "to: b, allowDataLoss: true"), []string{"allowDataLoss goes with kind Failover alone"}},
+	{"a switchover with a fenced holder", "", with(failover, "NAME", "f", "to: b", "to: b, fencedHolder: a-0/p/e/n"), []string{"fencedHolder goes with kind Failover alone"}},
+	{"a pause of one server", "", with(failover, "NAME", "f", "Switchover", "Pause"), []string{"Pause and Resume concern the whole group"}},
+	{"a failover of another kind", "", with(failover, "NAME", "f", "Switchover", "Sideways"), []string{"spec.kind", `supported values: "Switchover", "Failover", "Pause", "Resume", "Rejoin", "Reseed"`}},
+	{"a failover that waits for days", "", with(failover, "NAME", "f", "to: b", "to: b, expires: 48h"), []string{"expires must be between 10s and 24h"}},
+	{"a failover that becomes another", with(failover, "NAME", "once"), with(failover, "NAME", "once", "to: b", "to: a"), []string{"a Failover is carried out once: create another one"}},
+	{"a failover to a stranger", with(group, "NAME", "content"), with(failover, "NAME", "f", "to: b", "to: x"), []string{"spec.to", "x is no replica of group content; its replicas are a, b, c"}},
+	{"a failover to a replica without data", with(group, "NAME", "content"), with(failover, "NAME", "f", "to: b", "to: c"), []string{"spec.to", "it holds no databases"}},
+	{"a failover without data loss to an asynchronous replica", with(group, "NAME", "content", "{server: c, availabilityMode: ConfigurationOnly}", "{server: c, availabilityMode: SynchronousCommit}\n  - {server: d, availabilityMode: AsynchronousCommit}"),
+		with(failover, "NAME", "f", "Switchover, to: b", "Failover, to: d"), []string{"spec.to", "may lack acknowledged writes", "allowDataLoss"}},
+	{"a failover of a group without a fence", with(group, "NAME", "content", "  - {server: c, availabilityMode: ConfigurationOnly}\n", "") + "  clusterType: None\n  failoverPolicy: Manual\n",
+		with(failover, "NAME", "f"), []string{"spec.group", "has no votes and no fence"}},
+	{"a fenced holder that is none", with(group, "NAME", "content"), with(failover, "NAME", "f", "Switchover, to: b", "Failover, fencedHolder: a-0"), []string{"spec.fencedHolder", "--confirm-fenced"}},
+	{"a fenced holder that is a stranger", with(group, "NAME", "content"), with(failover, "NAME", "f", "Switchover, to: b", "Failover, fencedHolder: x-0/p/e/n"), []string{"spec.fencedHolder", "x-0 is no replica"}},
 	// Sites.
 	{"an exposure that is not supported", "", with(site, "NAME", "s") + "  exposure: {type: LoadBalancer}\n", []string{"spec.exposure.type", `supported values: "FlatNetwork", "NodePort"`}},
 	{"two Sites with one kubeconfig", with(site, "NAME", "one"), with(site, "NAME", "two", "kubeconfigSecretRef: {name: two}", "kubeconfigSecretRef: {name: one}"), []string{"Site one uses it"}},

@@ -85,6 +85,9 @@ func Register(mgr manager.Manager) error {
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },
 			func(o *v1alpha1.Topology) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Failover{}, &validator[*v1alpha1.Failover]{r, "Failover",
+			func(w *World, old, o *v1alpha1.Failover) field.ErrorList { return w.failover(top, old, o) },
+			func(o *v1alpha1.Failover) any { return o.Spec }}),
 	)
 }
 

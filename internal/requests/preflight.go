@@ -50,16 +50,11 @@ type Preflight struct {
 // Check says what the group's declaration and status say of a request, as of now. The agents check again with what they
 // see themselves; this refuses at once, with the reason, what they would refuse.
 func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now time.Time) Preflight {
-	switch {
-	case group.Spec.ClusterType == v1alpha1.ClusterNone:
-		return Preflight{Refuse, ReasonNotFenced, "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP"}
-	case group.Status.GroupID == "":
-		return Preflight{Wait, ReasonNotCreated, fmt.Sprintf("group %s has not been created yet", group.Name)}
+	if p := CheckDeclaration(group, spec); p.Verdict != Go {
+		return p
 	}
-	if spec.To != "" {
-		if p := checkReplica(group, spec); p.Verdict != Go {
-			return p
-		}
+	if group.Status.GroupID == "" {
+		return Preflight{Wait, ReasonNotCreated, fmt.Sprintf("group %s has not been created yet", group.Name)}
 	}
 	if spec.Kind == v1alpha1.FailoverSwitchover {
 		return checkSwitchover(group, spec.To, now)
@@ -67,7 +62,17 @@ func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now ti
 	return Preflight{Verdict: Go}
 }
 
-// checkReplica looks at the declaration alone.
+// CheckDeclaration says what the group's declaration alone says of a request.
+func CheckDeclaration(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) Preflight {
+	if group.Spec.ClusterType == v1alpha1.ClusterNone {
+		return Preflight{Refuse, ReasonNotFenced, "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP"}
+	}
+	if spec.To == "" {
+		return Preflight{Verdict: Go}
+	}
+	return checkReplica(group, spec)
+}
+
 func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) Preflight {
 	var declared *v1alpha1.Replica
 	var names []string

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failover carries out Failovers: it hands each to the agents as a request on a voter's Lease, follows the answer,
+// and records the elections that the agents held by themselves. It decides nothing that the agents do not check again, and
+// is not needed for any of it.
+//
+// The work is done by group, not by object: a group does one thing at a time, oldest first.
+package failover
+
+import (
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/requests"
+)
+
+const (
+	// defaultLife is how long after its creation a Failover may begin.
+	defaultLife = 5 * time.Minute
+	// answerGrace is how long after its end a request may still be answered: clocks differ, and an agent that began in the
+	// last second needs time.
+	answerGrace = 30 * time.Second
+	// unknownAfter is how long after its end a request whose answer cannot be read is waited for.
+	unknownAfter = 10 * time.Minute
+	// otherVoterAfter is how long a voter's agents may be silent before the request is written at the next voter too.
+	otherVoterAfter = 4 * time.Second
+	// followFor is how long after its completion the timeline of a Failover is kept up to date: databases may need long to
+	// be synchronized again.
+	followFor = 24 * time.Hour
+	// recordsKept is how many records of a group's own elections are kept; the Leases have the last five.
+	recordsKept = 50
+)
+
+// Observed is a group with its Failovers and its votes as they were read.
+type Observed struct {
+	Now time.Time
+	// Group is nil when there is none of the name.
+	Group *v1alpha1.AvailabilityGroup
+	// Failovers of the group, oldest first. Those that are being deleted are left out.
+	Failovers []v1alpha1.Failover
+	// Votes in the order of the group's voters; empty before the group was created.
+	Votes requests.Votes
+}
+
+// expires is when a Failover may no longer begin.
+func expires(f *v1alpha1.Failover) time.Time {
+	life := defaultLife
+	if f.Spec.Expires != nil {
+		life = f.Spec.Expires.Duration
+	}
+	return f.CreationTimestamp.Add(life)
+}
+
+// request is what the agents are asked for. It is the same however often it is made: a manager that ended between saying
+// so in the status and writing it asks for the same thing again.
+func request(f *v1alpha1.Failover, issued time.Time) election.Request {
+	r := election.Request{
+		ID: string(f.UID), Kind: election.RequestKind(f.Spec.Kind), AllowDataLoss: f.Spec.AllowDataLoss,
+		FencedHolder: f.Spec.FencedHolder, Issued: issued.UTC(), ExpiresSeconds: max(1, int(expires(f).Sub(issued)/time.Second)),
+		By: "Failover " + f.Namespace + "/" + f.Name, Failover: f.Name,
+	}
+	if f.Spec.To != "" {
+		r.To = string(f.Spec.To) + "-0"
+	}
+	if f.Spec.ExpectedTerm != nil {
+		r.ExpectedTerm = *f.Spec.ExpectedTerm
+	}
+	return r
+}
+
+// serverOf is the SQLServer whose instance has the name.
+func serverOf(instance string) v1alpha1.ServerName {
+	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
+}

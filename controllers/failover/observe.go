@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/requests"
+)
+
+// voterTimeout bounds the questions to one voter.
+const voterTimeout = 5 * time.Second
+
+// observe reads a group, its Failovers and its votes. The Failovers are read from the API server: what was said of one a
+// moment ago must be seen.
+func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (Observed, error) {
+	o := Observed{Now: r.now()}
+	var group v1alpha1.AvailabilityGroup
+	err := r.hub.Get(ctx, name, &group)
+	switch {
+	case err == nil:
+		o.Group = &group
+	case !apierrors.IsNotFound(err):
+		return o, fmt.Errorf("read AvailabilityGroup %s: %w", name, err)
+	}
+	var list v1alpha1.FailoverList
+	if err := r.fresh.List(ctx, &list, client.InNamespace(name.Namespace)); err != nil {
+		return o, fmt.Errorf("list the Failovers of namespace %s: %w", name.Namespace, err)
+	}
+	for _, f := range list.Items {
+		if string(f.Spec.Group) == name.Name && f.DeletionTimestamp == nil {
+			o.Failovers = append(o.Failovers, f)
+		}
+	}
+	slices.SortFunc(o.Failovers, func(a, b v1alpha1.Failover) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	if o.Group != nil {
+		o.Votes = r.votes(ctx, o.Group)
+	}
+	return o, nil
+}
+
+// votes reads the group's Lease at all its voters at once.
+func (r *Reconciler) votes(ctx context.Context, group *v1alpha1.AvailabilityGroup) requests.Votes {
+	votes := make(requests.Votes, len(group.Status.Voters))
+	var wg sync.WaitGroup
+	for i, v := range group.Status.Voters {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, voterTimeout)
+			defer cancel()
+			member, err := r.voters.Voter(v.Site, group.Namespace)
+			if err != nil {
+				votes[i] = requests.Vote{Site: v.Site, Err: err}
+				return
+			}
+			votes[i] = requests.Read(ctx, member.Reader, group.Namespace, group.Name)
+			votes[i].Site = v.Site
+		})
+	}
+	wg.Wait()
+	return votes
+}

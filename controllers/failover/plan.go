@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/requests"
+)
+
+// Step is one thing to do.
+type Step interface {
+	// Describe says what is done and why.
+	Describe() string
+}
+
+// SetStatus writes a Failover's status. It comes before the request is written: what was asked for is never forgotten.
+type SetStatus struct {
+	Failover *v1alpha1.Failover
+	Status   v1alpha1.FailoverStatus
+	// Changes are the conditions that differ from before.
+	Changes []conditions.Change
+}
+
+// Describe says how far it is.
+func (s SetStatus) Describe() string {
+	return fmt.Sprintf("Failover %s is %s %s: %s", s.Failover.Name, s.Status.Phase, s.Status.Outcome, s.Status.Reason)
+}
+
+// Ask writes a request on the group's Lease at a voter.
+type Ask struct {
+	Voter   string
+	Request election.Request
+}
+
+// Describe names the voter.
+func (s Ask) Describe() string {
+	return fmt.Sprintf("ask for the %s of Failover %s on the Lease at voter %s", s.Request.Kind, s.Request.Failover, s.Voter)
+}
+
+// Record makes the Failover of an election that the agents held by themselves.
+type Record struct {
+	Failover *v1alpha1.Failover
+}
+
+// Describe names the term.
+func (s Record) Describe() string {
+	return fmt.Sprintf("record the election of term %d as Failover %s", *s.Failover.Spec.RecordedTerm, s.Failover.Name)
+}
+
+// DropRecord deletes the oldest record of a group that has many.
+type DropRecord struct {
+	Failover *v1alpha1.Failover
+}
+
+// Describe names the record.
+func (s DropRecord) Describe() string {
+	return fmt.Sprintf("delete record %s: the newest %d are kept", s.Failover.Name, recordsKept)
+}
+
+// Plan is what to do, and whether something is under way that has to be looked at again soon.
+type Plan struct {
+	Steps []Step
+	// Busy says that a Failover waits for the agents, or an election is under way.
+	Busy bool
+}
+
+// plan decides for all Failovers of a group. It is pure.
+func plan(o Observed) Plan {
+	var p Plan
+	turn := true
+	for i := range o.Failovers {
+		f := &o.Failovers[i]
+		if f.Spec.RecordedTerm != nil {
+			p.status(f, follow(o, f, f.Status))
+			continue
+		}
+		if f.Status.Phase == v1alpha1.FailoverCompleted {
+			p.status(f, follow(o, f, f.Status))
+			continue
+		}
+		next, ask := advance(o, f, turn)
+		// The group does one thing at a time: what comes after has to wait.
+		turn = turn && next.Phase == v1alpha1.FailoverCompleted
+		p.Busy = p.Busy || next.Phase != v1alpha1.FailoverCompleted
+		p.status(f, next)
+		if ask != nil {
+			p.Steps = append(p.Steps, *ask)
+		}
+	}
+	p.records(o)
+	return p
+}
+
+func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
+	changes := condition(f, &next)
+	if !same(f.Status, next) {
+		p.Steps = append(p.Steps, SetStatus{Failover: f, Status: next, Changes: changes})
+	}
+}
+
+// advance is where a Failover that is not completed stands now, and the request to write if there is one. turn says that
+// nothing older is under way.
+func advance(o Observed, f *v1alpha1.Failover, turn bool) (v1alpha1.FailoverStatus, *Ask) {
+	s := *f.Status.DeepCopy()
+	if answered(o, f, &s) {
+		return s, nil
+	}
+	if s.Requested == nil {
+		return begin(o, f, s, turn)
+	}
+	return wait(o, f, s)
+}
+
+// answered takes over what an agent wrote, as an answer or as a timeline; false when there is nothing.
+func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool {
+	answer, timeline := o.Votes.Answer(string(f.UID)), o.Votes.TimelineOf(string(f.UID))
+	outcome := election.AnswerOutcome("")
+	if timeline != nil {
+		takeTimeline(s, *timeline)
+		outcome = timeline.Outcome
+	}
+	if answer != nil && (outcome == "" || answer.Final()) {
+		outcome = answer.Outcome
+		s.Reason, s.Message = answer.Reason, shorten(answer.Message)
+		s.Term = max(s.Term, answer.Term)
+	}
+	switch outcome {
+	case "":
+		return false
+	case election.OutcomeAccepted:
+		if o.Now.After(expires(f).Add(unknownAfter)) {
+			complete(o, s, v1alpha1.FailoverUnknown, conditions.ReasonAnswerMissing, "an agent began with it and never said how it ended: the group's status says who is primary")
+			return true
+		}
+		s.Phase = v1alpha1.FailoverRunning
+		if s.Reason == "" {
+			s.Reason = conditions.ReasonAccepted
+		}
+	case election.OutcomeDone:
+		complete(o, s, v1alpha1.FailoverSucceeded, orElse(s.Reason, conditions.ReasonDone), s.Message)
+	case election.OutcomeRefused:
+		complete(o, s, refusal(s.Reason), orElse(s.Reason, conditions.ReasonRefused), s.Message)
+	case election.OutcomeFailed:
+		complete(o, s, v1alpha1.FailoverFailed, orElse(s.Reason, conditions.ReasonFailed), s.Message)
+	default:
+		complete(o, s, v1alpha1.FailoverUnknown, orElse(s.Reason, conditions.ReasonAnswerMissing), s.Message)
+	}
+	return true
+}
+
+func refusal(reason string) v1alpha1.FailoverOutcome {
+	switch reason {
+	case election.ReasonSuperseded:
+		return v1alpha1.FailoverSuperseded
+	case election.ReasonExpired:
+		return v1alpha1.FailoverExpired
+	}
+	return v1alpha1.FailoverRefused
+}
+
+// begin checks what is known and asks the agents, or says why not (yet).
+func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, turn bool) (v1alpha1.FailoverStatus, *Ask) {
+	pending := func(reason, format string, args ...any) (v1alpha1.FailoverStatus, *Ask) {
+		message := fmt.Sprintf(format, args...)
+		if o.Now.After(expires(f)) {
+			complete(o, &s, v1alpha1.FailoverExpired, reason, "it could not begin in time, and nothing was changed: "+message)
+			return s, nil
+		}
+		s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, reason, shorten(message)
+		return s, nil
+	}
+	if o.Group == nil {
+		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
+	}
+	if !turn {
+		return pending(conditions.ReasonWaiting, "an older Failover of group %s is not completed yet", f.Spec.Group)
+	}
+	switch p := requests.Check(o.Group, f.Spec, o.Now); p.Verdict {
+	case requests.Refuse:
+		complete(o, &s, v1alpha1.FailoverRefused, p.Reason, "refused, nothing was changed: "+p.Message)
+		return s, nil
+	case requests.Wait:
+		return pending(p.Reason, "%s", p.Message)
+	}
+	if leading, known := o.Votes.Leading(); f.Spec.ExpectedTerm != nil && known && leading.Term != *f.Spec.ExpectedTerm {
+		complete(o, &s, v1alpha1.FailoverSuperseded, election.ReasonSuperseded,
+			fmt.Sprintf("refused, nothing was changed: the group is in term %d, and it was decided on in term %d", leading.Term, *f.Spec.ExpectedTerm))
+		return s, nil
+	}
+	voter := chooseVoter(o.Votes, "")
+	if voter == "" {
+		return pending(conditions.ReasonVotersNotAnswering, "none of the voters answers that have the group's Lease")
+	}
+	if o.Now.After(expires(f)) {
+		return pending(conditions.ReasonExpired, "the operator did not look at it before")
+	}
+	at := metav1.NewMicroTime(o.Now)
+	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested, "the agents are asked; none has answered yet"
+	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
+	if promotes(f.Spec.Kind) {
+		s.EstimatedDataLoss = estimate(o.Group, f.Spec)
+	}
+	return s, &Ask{Voter: voter, Request: request(f, o.Now)}
+}
+
+func promotes(kind v1alpha1.FailoverKind) bool {
+	return kind == v1alpha1.FailoverFailover || kind == v1alpha1.FailoverSwitchover
+}
+
+// estimate is what the promotion may lose by the group's status; nil is unknown, or that the agents choose the target.
+func estimate(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) *metav1.Duration {
+	if !spec.AllowDataLoss {
+		return nil
+	}
+	to := string(spec.To)
+	if to == "" {
+		to = requests.Best(group)
+	}
+	return requests.Largest(requests.EstimateLoss(group, to))
+}
+
+// wait sees to it that a request that was asked for and not answered stands at a voter, and gives up in the end.
+func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1.FailoverStatus, *Ask) {
+	end := expires(f)
+	switch {
+	case o.Now.After(end.Add(unknownAfter)):
+		complete(o, &s, v1alpha1.FailoverUnknown, conditions.ReasonAnswerMissing, "no answer could be read at a majority of the voters: the group's status says who is primary")
+		return s, nil
+	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested:
+		complete(o, &s, v1alpha1.FailoverExpired, conditions.ReasonExpired, "no agent began with it in time: do agents run beside the replicas, and do they reach the voters?")
+		return s, nil
+	case o.Now.After(end) || s.Phase == v1alpha1.FailoverRunning:
+		return s, nil
+	}
+	if !o.Votes.Carries(string(f.UID)) {
+		// It was never written, or only where nobody can look now.
+		if voter := chooseVoter(o.Votes, ""); voter != "" {
+			return s, &Ask{Voter: voter, Request: request(f, s.Requested.Time)}
+		}
+		return s, nil
+	}
+	if o.Now.Sub(s.Requested.Time) > otherVoterAfter {
+		// The agents may not reach the voter that the manager reaches.
+		if voter := chooseVoter(o.Votes, string(f.UID)); voter != "" {
+			return s, &Ask{Voter: voter, Request: request(f, s.Requested.Time)}
+		}
+	}
+	return s, nil
+}
+
+// chooseVoter is the first that answers and does not have the request yet.
+func chooseVoter(votes requests.Votes, id string) string {
+	i := slices.IndexFunc(votes, func(v requests.Vote) bool {
+		return v.Err == nil && (id == "" || v.Request == nil || v.Request.ID != id)
+	})
+	if i < 0 {
+		return ""
+	}
+	return votes[i].Site
+}
+
+// complete ends a Failover. What ended stays so.
+func complete(o Observed, s *v1alpha1.FailoverStatus, outcome v1alpha1.FailoverOutcome, reason, message string) {
+	at := metav1.NewMicroTime(o.Now.Truncate(time.Microsecond))
+	s.Phase, s.Outcome, s.Reason, s.Message = v1alpha1.FailoverCompleted, outcome, reason, shorten(message)
+	if s.Completed == nil {
+		s.Completed = &at
+	}
+}
+
+// maxMessage is what a Failover's status takes.
+const maxMessage = 4096
+
+func shorten(message string) string { return message[:min(len(message), maxMessage)] }
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+)
+
+// recordName of the election of a term.
+func recordName(group string, term int64) string { return fmt.Sprintf("%s-%d", group, term) }
+
+// records makes the Failovers of elections that no object knows, and takes away the oldest of many.
+func (p *Plan) records(o Observed) {
+	if o.Group == nil || o.Group.DeletionTimestamp != nil {
+		return
+	}
+	for _, t := range o.Votes.Timelines() {
+		if t.Cause != election.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
+			p.Steps = append(p.Steps, Record{Failover: record(o.Group, t)})
+		}
+		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t.Term)
+	}
+	var kept []*v1alpha1.Failover
+	for i := range o.Failovers {
+		if f := &o.Failovers[i]; f.Spec.RecordedTerm != nil {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *v1alpha1.Failover) int { return int(*a.Spec.RecordedTerm - *b.Spec.RecordedTerm) })
+	for len(kept) > recordsKept {
+		p.Steps = append(p.Steps, DropRecord{Failover: kept[0]})
+		kept = kept[1:]
+	}
+}
+
+// knows says whether an object of the hub stands for the election already: the one that asked for it, or its record.
+func knows(failovers []v1alpha1.Failover, group string, t election.Timeline) bool {
+	return slices.ContainsFunc(failovers, func(f v1alpha1.Failover) bool {
+		return t.RequestID != "" && string(f.UID) == t.RequestID || f.Name == recordName(group, t.Term)
+	})
+}
+
+// record is the Failover of an election that the agents held by themselves, or that somebody asked for at a site.
+func record(group *v1alpha1.AvailabilityGroup, t election.Timeline) *v1alpha1.Failover {
+	kind := v1alpha1.FailoverFailover
+	if t.Cause == election.CauseSwitchover && t.To != "" {
+		kind = v1alpha1.FailoverSwitchover
+	}
+	return &v1alpha1.Failover{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: group.Namespace, Name: recordName(group.Name, t.Term),
+			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group.Name},
+			// History of a group that is gone would be taken for that of a new one of its name.
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AvailabilityGroup", Name: group.Name, UID: group.UID}},
+		},
+		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(group.Name), Kind: kind, To: serverOf(t.To), RecordedTerm: ptr.To(t.Term)},
+	}
+}
+
+// follow keeps the timeline of a completed Failover, and everything of a record, up to date.
+func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1alpha1.FailoverStatus {
+	s := *before.DeepCopy()
+	if s.Completed != nil && o.Now.Sub(s.Completed.Time) > followFor {
+		return s
+	}
+	var timeline *election.Timeline
+	for _, t := range o.Votes.Timelines() {
+		if f.Spec.RecordedTerm != nil && t.Term == *f.Spec.RecordedTerm || f.Spec.RecordedTerm == nil && t.RequestID == string(f.UID) {
+			timeline = &t
+		}
+	}
+	if timeline == nil {
+		if f.Spec.RecordedTerm != nil && s.Phase == "" {
+			s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, conditions.ReasonTimelineMissing, "this object records an election; no voter that answers has its timeline"
+		}
+		return s
+	}
+	takeTimeline(&s, *timeline)
+	if f.Spec.RecordedTerm == nil {
+		return s
+	}
+	reason := string(timeline.Cause)
+	switch timeline.Outcome {
+	case election.OutcomeDone:
+		complete(o, &s, v1alpha1.FailoverSucceeded, reason, timeline.Message)
+	case election.OutcomeFailed, election.OutcomeRefused:
+		complete(o, &s, v1alpha1.FailoverFailed, reason, timeline.Message)
+	case election.OutcomeUnknown:
+		complete(o, &s, v1alpha1.FailoverUnknown, reason, timeline.Message)
+	default:
+		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
+		if newer(o, timeline.Term) {
+			complete(o, &s, v1alpha1.FailoverFailed, reason, orElse(timeline.Message, "it did not reach its end before the next election began"))
+		}
+	}
+	return s
+}
+
+// newer says that a later term has begun: what did not end by then never will.
+func newer(o Observed, term int64) bool {
+	leading, known := o.Votes.Leading()
+	return known && leading.Term > term
+}
+
+// takeTimeline copies what an agent noted.
+func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
+	s.Cause, s.Term = string(t.Cause), t.Term
+	s.From, s.To = orElse(t.From, s.From), t.To
+	s.Timeline = &v1alpha1.FailoverTimeline{
+		Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced, Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized,
+	}
+	if t.Message != "" && s.Phase != v1alpha1.FailoverCompleted {
+		s.Message = shorten(t.Message)
+	}
+	if t.Lost == nil {
+		return
+	}
+	s.Lost = &v1alpha1.LostWrites{Known: t.Lost.Known}
+	for _, d := range t.Lost.Databases {
+		if len(s.Lost.Databases) == maxDatabases {
+			break
+		}
+		s.Lost.Databases = append(s.Lost.Databases, v1alpha1.LostDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommit: d.LastCommit, OldLastCommit: d.OldLastCommit})
+	}
+}
+
+// maxDatabases is how many databases status takes.
+const maxDatabases = 32
