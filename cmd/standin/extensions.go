@@ -16,7 +16,7 @@ import (
 // extensions are installed into the instance in this order. A new one is a line here.
 func extensions(settings *config.Settings) []engine.Extension {
 	principals := security.New(security.Options{SAPassword: settings.Password})
-	groups := hadr.New(mirroring{principals})
+	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
 		principals,

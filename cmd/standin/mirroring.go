@@ -4,6 +4,10 @@ package main
 
 import (
 	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr"
@@ -11,7 +15,12 @@ import (
 )
 
 // mirroring lets availability groups ask the security extension: extensions do not know each other.
-type mirroring struct{ *security.Extension }
+type mirroring struct {
+	*security.Extension
+	// serverName is the instance's, peers where endpoints are that are not looked up.
+	serverName string
+	peers      map[string]string
+}
 
 // Ensure that it fits.
 var _ hadr.Security = mirroring{}
@@ -19,8 +28,21 @@ var _ hadr.Security = mirroring{}
 // Endpoint serves hadr.Security.
 func (m mirroring) Endpoint(ctx context.Context) (hadr.Endpoint, error) {
 	c, err := m.MirroringEndpoint(ctx)
-	return hadr.Endpoint{Name: c.Name, Started: c.State == "STARTED", IP: c.IP, Port: c.Port, Role: c.Role,
-		Certificate: c.Certificate, Key: c.Key, Problem: c.Problem}, err
+	e := hadr.Endpoint{Name: c.Name, Started: c.State == "STARTED", IP: c.IP, Port: c.Port, Role: c.Role,
+		Certificate: c.Certificate, Key: c.Key, Problem: c.Problem, Reach: m.reach}
+	own := net.JoinHostPort(m.serverName, strconv.Itoa(c.Port))
+	if at, err := netip.ParseAddrPort(m.reach(own)); err == nil {
+		e.IP, e.Port = at.Addr().String(), int(at.Port())
+	}
+	return e, err
+}
+
+// reach is where the endpoint of a name and port is.
+func (m mirroring) reach(address string) string {
+	if at, ok := m.peers[strings.ToLower(address)]; ok {
+		return at
+	}
+	return address
 }
 
 // OnEndpointChange serves hadr.Security.

@@ -22,6 +22,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // Port is the port of TDS on every server.
@@ -96,6 +97,9 @@ type Options struct {
 	CertificateName func(Target) string
 	// Dial opens TCP connections; net.Dialer unless given. A tunnel through a site's API server comes in here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Executing is called before every statement that is executed rather than asked, and what it returns with the outcome,
+	// before the caller knows it. Optional.
+	Executing func(Target, tsql.Statement) func(error)
 	// Program is shown as program_name in sys.dm_exec_sessions; "geosql-operator" unless given.
 	Program string
 }
@@ -176,7 +180,11 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	handle.SetMaxIdleConns(idleConnections)
 	handle.SetConnMaxIdleTime(idleTime)
 	handle.SetConnMaxLifetime(connectionLife)
-	return &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}
+	d := &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}
+	if c.options.Executing != nil {
+		d.executing = func(s tsql.Statement) func(error) { return c.options.Executing(t, s) }
+	}
+	return d
 }
 
 // config is the driver's configuration: encryption required, certificate verified against the CA alone and for its name,

@@ -30,6 +30,7 @@ type Row interface {
 type DB struct {
 	handle        *sql.DB
 	server, login string
+	executing     func(tsql.Statement) func(error)
 }
 
 var _ Querier = (*DB)(nil)
@@ -47,9 +48,19 @@ func (d *DB) Handle() *sql.DB { return d.handle }
 func (d *DB) Exec(ctx context.Context, s tsql.Statement) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+	executed := d.execute(s)
 	err := d.borrow(ctx, func(conn *sql.Conn) error { return exec(ctx, conn, s) })
+	executed(err)
 	d.broken(ctx, err)
 	return d.explain(doing(s), err)
+}
+
+// execute tells of a statement, and returns what is to be told its outcome.
+func (d *DB) execute(s tsql.Statement) func(error) {
+	if d.executing == nil {
+		return func(error) {}
+	}
+	return d.executing(s)
 }
 
 // Query executes the statement on any connection.
@@ -76,7 +87,7 @@ func (d *DB) Session(ctx context.Context, f func(*Session) error) error {
 		return d.explain("log in as "+d.login, err)
 	}
 	defer conn.Close()
-	return f(&Session{conn: conn, server: d.server})
+	return f(&Session{conn: conn, server: d.server, execute: d.execute})
 }
 
 // Ping connects if no connection is open and asks for an answer.
@@ -118,8 +129,9 @@ func (d *DB) close() {
 
 // Session is one connection.
 type Session struct {
-	conn   *sql.Conn
-	server string
+	conn    *sql.Conn
+	server  string
+	execute func(tsql.Statement) func(error)
 }
 
 var _ Querier = (*Session)(nil)
@@ -131,7 +143,10 @@ func (s *Session) Server() string { return s.server }
 func (s *Session) Exec(ctx context.Context, statement tsql.Statement) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := exec(ctx, s.conn, statement); err != nil {
+	executed := s.execute(statement)
+	err := exec(ctx, s.conn, statement)
+	executed(err)
+	if err != nil {
 		return newError(s.server, doing(statement), err)
 	}
 	return nil

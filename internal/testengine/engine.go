@@ -43,6 +43,8 @@ type Engine struct {
 	Access mssql.Access
 	// Authority has signed its certificate.
 	Authority *credentials.Authority
+	// Arguments of the program beside those that every instance has, from the next Launch.
+	Arguments []string
 	// TLSDir has tls.crt, tls.key and ca.crt.
 	TLSDir string
 
@@ -143,7 +145,7 @@ func (e *Engine) Launch(t testing.TB) {
 		t.Fatal(err)
 	}
 	e.output, e.exited = &lockedBuffer{}, make(chan struct{})
-	e.cmd = exec.Command(binary, "--root", e.root, "--server-name", credentials.HostName(e.Server))
+	e.cmd = exec.Command(binary, append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
 	e.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
 		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA])}
 	e.cmd.Stdout, e.cmd.Stderr = e.output, e.output

@@ -6,6 +6,8 @@ package config
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -17,8 +19,11 @@ type Arguments struct {
 	Root string
 	// ServerName is @@SERVERNAME; empty is the host name.
 	ServerName string
-	Help       bool
-	Version    bool
+	// Peers are where endpoints are, by "name:port" as ENDPOINT_URL has it; the server's own is where it listens. Names
+	// that are not there are looked up.
+	Peers   map[string]string
+	Help    bool
+	Version bool
 	// MasterData, MasterLog and ErrorLog are -d, -l and -e.
 	MasterData, MasterLog, ErrorLog string
 	// CheckpointMBPerSecond is -k: the limit of checkpoint I/O in MB/s, 0 for none.
@@ -43,6 +48,9 @@ geosql stand-in: speaks TDS and a subset of T-SQL, and replicates. It is not Mic
 
   --root DIR          directory that stands for /var/opt/mssql
   --server-name NAME  @@SERVERNAME (default: the host name)
+  --peer NAME:PORT=HOST:PORT
+                      where the endpoint NAME:PORT of an ENDPOINT_URL is; the server's own listens there (for several
+                      servers on one machine; may be repeated)
   --version, --help
 
 Options of sqlservr:
@@ -102,6 +110,8 @@ func (a *Arguments) long(name string, args []string) ([]string, error) {
 		target = &a.Root
 	case "server-name":
 		target = &a.ServerName
+	case "peer":
+		target = new(string)
 	default:
 		return args, fmt.Errorf("option --%s is unknown; see --help", name)
 	}
@@ -115,7 +125,25 @@ func (a *Arguments) long(name string, args []string) ([]string, error) {
 		return args, fmt.Errorf("option --%s needs a value", name)
 	}
 	*target = value
+	if name == "peer" {
+		return args, a.peer(value)
+	}
 	return args, nil
+}
+
+func (a *Arguments) peer(text string) error {
+	name, address, ok := strings.Cut(text, "=")
+	if _, _, err := net.SplitHostPort(name); !ok || err != nil {
+		return fmt.Errorf("option --peer needs NAME:PORT=HOST:PORT, not %q", text)
+	}
+	if _, err := netip.ParseAddrPort(address); err != nil {
+		return fmt.Errorf("option --peer needs an IP address and a port after %s=, not %q", name, address)
+	}
+	if a.Peers == nil {
+		a.Peers = map[string]string{}
+	}
+	a.Peers[strings.ToLower(name)] = address
+	return nil
 }
 
 func (a *Arguments) short(letter byte, value string) error {

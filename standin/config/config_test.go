@@ -30,6 +30,18 @@ func load(t *testing.T, conf string, environment []string, args ...string) (*con
 	return config.Load(a, append([]string{"ACCEPT_EULA=Y"}, environment...), "tuk-sql-0.example.net")
 }
 
+// Several servers on one machine have the endpoints that the operator declares, which all have one port.
+func TestPeers(t *testing.T) {
+	g := NewWithT(t)
+	a, err := config.ParseArguments([]string{"--peer", "Tukpub-0:5022=127.0.0.1:31001", "--peer=quisec-0:5022=127.0.0.1:31002"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(a.Peers).To(Equal(map[string]string{"tukpub-0:5022": "127.0.0.1:31001", "quisec-0:5022": "127.0.0.1:31002"}))
+	for _, bad := range []string{"", "tukpub-0", "tukpub-0:5022", "tukpub-0=127.0.0.1:1", "tukpub-0:5022=somewhere:1", "tukpub-0:5022=127.0.0.1"} {
+		_, err := config.ParseArguments([]string{"--peer", bad})
+		g.Expect(err).To(HaveOccurred(), bad)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	g := NewWithT(t)
 	a, err := config.ParseArguments([]string{"-T1448", "-T", "9567", "-k100", "-m\"SQLCMD\"", "-c", "-e", "/e/log", "-d/d/master.mdf", "--root=/r", "--server-name", "one"})

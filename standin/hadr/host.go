@@ -47,6 +47,8 @@ type Endpoint struct {
 	Role        string
 	Certificate *x509.Certificate
 	Key         crypto.PrivateKey
+	// Reach is where the endpoint of an ENDPOINT_URL, host:port, is reached; it is looked up there unless given.
+	Reach func(address string) string
 	// Problem is why the endpoint cannot authenticate; nil when it can.
 	Problem error
 }
@@ -80,6 +82,7 @@ func (h host) Identity(ctx context.Context) (*endpoint.Identity, error) {
 		return nil, ep.Problem
 	}
 	return &endpoint.Identity{
+		Reach:       ep.Reach,
 		Certificate: tls.Certificate{Certificate: [][]byte{ep.Certificate.Raw}, PrivateKey: ep.Key, Leaf: ep.Certificate},
 		Authorize: func(ctx context.Context, c *x509.Certificate) error {
 			return h.e.security.AuthenticatePeer(ctx, c.Raw)

@@ -30,6 +30,8 @@ type Identity struct {
 	Certificate tls.Certificate
 	// Authorize is nil for a certificate that is known, and whose owner may connect.
 	Authorize func(context.Context, *x509.Certificate) error
+	// Reach is where the endpoint of an address, host:port, is dialled; at that address unless given.
+	Reach func(address string) string
 }
 
 var errNoCertificate = errors.New("the other side showed no certificate")
@@ -88,7 +90,11 @@ func Dial(ctx context.Context, address string, id *Identity) (*Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
 	d := net.Dialer{KeepAlive: keepAlive}
-	raw, err := d.DialContext(ctx, "tcp", address)
+	at := address
+	if id.Reach != nil {
+		at = id.Reach(address)
+	}
+	raw, err := d.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
