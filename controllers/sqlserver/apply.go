@@ -38,6 +38,10 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.issueCertificate(ctx, w, s)
 	case CopyCertificate:
 		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), true, true)
+	case TakeTurn:
+		return r.passTurn(ctx, w, s.Group, true)
+	case ReleaseTurn:
+		return r.passTurn(ctx, w, s.Group, false)
 	case RestartPod:
 		return r.restartPod(ctx, w, s)
 	case ForgetPreviousSA:

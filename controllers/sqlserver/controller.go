@@ -92,6 +92,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Observe: r.look, Apply: r.apply, Report: r.report,
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.left) },
+		// A turn comes when another server has ended its own, which nobody tells.
+		Soon: func(w *world) bool { return len(w.observed.Turns) > 0 },
 		Gone: func(name types.NamespacedName) {
 			r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name))
 			unmeasure(name.Namespace, name.Name)

@@ -61,7 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*
 		}
 	}
 	w.observed.Engine = r.observeEngine(ctx, w.desired, w.observed.Pod, w.observed.HubPasswords)
-	return w, nil
+	return w, r.observeTurns(ctx, w, around.Groups)
 }
 
 // unreachable tells that a call to an API server got no answer.

@@ -46,6 +46,8 @@ type Observed struct {
 	Pod         *corev1.Pod
 
 	Engine Engine
+	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
+	Turns []Turn
 }
 
 // Engine is what the engine says. Nothing was asked while the pod has no address.

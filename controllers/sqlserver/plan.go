@@ -41,6 +41,7 @@ func plan(d Desired, o Observed) Plan {
 		planLogins,
 		planTempDB,
 		planReadiness,
+		planTurn,
 	}
 	for _, s := range stages {
 		if !s(d, o, &p) {

@@ -79,7 +79,6 @@ func administered(d Desired, o Observed, p *Plan, message string) bool {
 // engine, which happens at once when the server is in no group.
 func planTempDB(d Desired, o Observed, p *Plan) bool {
 	data := 0
-	moved := ""
 	for _, f := range o.Engine.TempDB {
 		if !f.Log {
 			data++
@@ -87,8 +86,6 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		if path.Dir(f.Next) != mssqlconf.TempDBDir {
 			to := mssqlconf.TempDBDir + "/" + path.Base(f.Next)
 			p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
-		} else if f.Path != f.Next {
-			moved = "tempdb moves to its volume"
 		}
 	}
 	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
@@ -99,11 +96,8 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 	if len(p.Steps) > 0 {
 		return administered(d, o, p, "the files of tempdb are being arranged")
 	}
+	moved := tempDBMoves(o)
 	if moved == "" || o.Pod == nil {
-		return true
-	}
-	if len(hosted(d, o)) > 0 {
-		p.Pending = moved + "; the server is in a group, so its pod is not restarted behind it"
 		return true
 	}
 	once := hashOf(o.Engine.TempDB)
@@ -112,6 +106,15 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		p.Pending = moved + " with the next start of the engine"
 		return true
 	}
-	p.add(RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
-	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+moved))
+	return restart(d, o, p, RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
+}
+
+// tempDBMoves says that a file of tempdb will be on its volume with the engine's next start; empty when none will.
+func tempDBMoves(o Observed) string {
+	for _, f := range o.Engine.TempDB {
+		if path.Dir(f.Next) == mssqlconf.TempDBDir && f.Path != f.Next {
+			return "tempdb moves to its volume"
+		}
+	}
+	return ""
 }

@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/placement"
 )
 
-// planRestart replaces a pod that was started from an older template: at once when the server hosts no group or its
-// engine has never run, else a person or the group's failover decides. The sidecar alone is not worth a restart.
+// planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when no
+// group stands against it. The sidecar alone is not worth a restart.
 func planRestart(d Desired, o Observed, p *Plan) bool {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
@@ -29,12 +29,11 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 		p.Pending = why + "; it takes effect when the pod next starts"
 		return true
 	}
-	if groups := hosted(d, o); len(groups) > 0 && engineHasRun(pod) {
-		p.Pending = fmt.Sprintf("%s; the server is in group %s, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s",
-			why, strings.Join(groups, ", "), pod.Name)
-		return true
+	step := RestartPod{Name: pod.Name, UID: pod.UID, Reason: why}
+	if engineHasRun(pod) {
+		return restart(d, o, p, step)
 	}
-	p.add(RestartPod{Name: pod.Name, UID: pod.UID, Reason: why})
+	p.add(step)
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
 }
 

@@ -205,6 +205,76 @@ func TestPlanOutcomes(t *testing.T) {
 			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group content",
 		},
 		{
+			name: "a secondary takes its turn when all others are well",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Primary: "quisec", Behind: []v1alpha1.ServerName{"quisec", "dubcfg"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"take the turn to restart among the servers of group content", "restart pod tukpub-0: the pod's template changed"},
+		},
+		{
+			name: "goes on with the turn that it has",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected"})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+		},
+		{
+			name:   "waits while it is another one's",
+			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Holder: "dubcfg"}) },
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "in group content it is the turn of dubcfg",
+		},
+		{
+			name: "waits while a replica is not well",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}})
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "group content can't do without a replica now: dubcfg-0 is not connected",
+		},
+		{
+			name: "waits while nobody knows",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")})
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "no server is known to be its primary",
+		},
+		{
+			name: "a primary comes after its secondaries",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the primary of group content comes after its secondaries: quisec",
+		},
+		{
+			name:   "and waits for a switchover then",
+			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub"}) },
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "kubectl geosql switchover content --to SERVER",
+		},
+		{
+			name: "tempdb moves when it is the server's turn",
+			change: func(e *environ) {
+				e.o.Engine.Groups, e.o.Engine.TempDB[0].Path = []string{"content"}, "/var/opt/mssql/data/tempdb.mdf"
+				e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec"}}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"take the turn", "restart pod tukpub-0: tempdb moves to its volume"},
+		},
+		{
+			name: "a restarted server keeps its turn until its replica is well",
+			change: func(e *environ) {
+				e.o.Engine.Groups = []string{"content"}
+				e.o.Turns = []Turn{{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized"}}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized",
+		},
+		{
+			name: "and gives it back then",
+			change: func(e *environ) {
+				e.o.Engine.Groups = []string{"content"}
+				e.o.Turns = []Turn{{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec"}}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"leave the turn to restart to the other servers of group content"},
+		},
+		{
 			name: "and behind one that nobody declares",
 			change: func(e *environ) {
 				e.o.Engine.Groups = []string{"theirs"}

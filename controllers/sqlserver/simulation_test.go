@@ -128,6 +128,10 @@ func (e *environ) do(t *testing.T, step Step) {
 		for i := range o.Engine.TempDB {
 			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
 		}
+	case TakeTurn:
+		o.Turns[0].Holder = e.d.name()
+	case ReleaseTurn:
+		o.Turns[0].Holder = ""
 	case ForgetPreviousSA:
 		o.SitePasswords = credentials.Settled(o.SitePasswords)
 		o.HubPasswords = o.SitePasswords
@@ -138,6 +142,13 @@ func (e *environ) do(t *testing.T, step Step) {
 	default:
 		t.Fatalf("step %T is not known", step)
 	}
+}
+
+// outdated gives the declared server a new startup option while its engine hosts the turn's group.
+func (e *environ) outdated(t Turn) {
+	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+	e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{t.Group}, []string{t.Group}, []Turn{t}
 }
 
 // changeSA changes the sa password in the Secrets of site and hub; the agreement keeps the former one.

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// observeTurns asks the groups of a server whose pod waits for a restart, or that has the turn.
+func (r *Reconciler) observeTurns(ctx context.Context, w *world, groups []v1alpha1.AvailabilityGroup) error {
+	d, o := w.desired, &w.observed
+	names := hosted(d, *o)
+	waits := restartWaits(*o)
+	for i := range groups {
+		if holder(&groups[i]) == d.name() && !slices.Contains(names, groups[i].Name) {
+			names = append(slices.Clone(names), groups[i].Name)
+		}
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(groups, func(g v1alpha1.AvailabilityGroup) bool { return g.Name == name })
+		if !waits && (at < 0 || holder(&groups[at]) != d.name()) {
+			continue
+		}
+		turn := Turn{Group: name, Declared: at >= 0}
+		if at >= 0 {
+			if err := r.observeTurn(ctx, w, groups[at].Name, &turn); err != nil {
+				return err
+			}
+		}
+		o.Turns = append(o.Turns, turn)
+	}
+	return nil
+}
+
+// holder is the server that has the turn in a group. Replicas that are gone do not hold up the others.
+func holder(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
+	name := v1alpha1.ServerName(g.Annotations[annotationTurn])
+	if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {
+		return ""
+	}
+	return name
+}
+
+// observeTurn reads the group from the API server, since a cache that is behind could give the turn to two, and asks its
+// primary.
+func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *Turn) error {
+	var g v1alpha1.AvailabilityGroup
+	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: name}
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := r.secrets.Get(bounded, key, &g)
+	if apierrors.IsNotFound(err) {
+		t.Declared = false
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read AvailabilityGroup %s in the hub: %w", key, err)
+	}
+	t.Holder = holder(&g)
+	if t.Holder != "" && t.Holder != w.desired.name() {
+		return nil
+	}
+	if t.Err = r.askPrimary(ctx, w, &g, t); t.Err != nil {
+		return nil
+	}
+	return r.observeBehind(ctx, w, &g, t)
+}
+
+// askPrimary asks the engine that the group's status calls the primary. It counts only if it says so itself.
+func (r *Reconciler) askPrimary(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+	primary := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(g.Status.Primary), "-0"))
+	if primary == "" {
+		return errors.New("no server is known to be its primary")
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: g.Namespace, Server: primary, Role: credentials.RoleOperator})
+	if err != nil {
+		return err
+	}
+	seen, err := mssql.ReadGroup(ctx, db, g.Name)
+	if err != nil {
+		return err
+	}
+	if seen == nil || seen.Role != "PRIMARY" {
+		return fmt.Errorf("%s was its primary and does not say so any more", credentials.HostName(primary))
+	}
+	t.Primary = primary
+	for _, declared := range g.Spec.Replicas {
+		why := ill(seen, declared)
+		switch {
+		case declared.Server == w.desired.name():
+			t.Self = why
+		case declared.Server != primary && why != "":
+			t.Against = append(t.Against, why)
+		}
+	}
+	return nil
+}
+
+// ill says what the primary has against a replica; empty when it is connected and, if it has databases, synchronized as
+// its mode asks.
+func ill(seen *mssql.Group, declared v1alpha1.Replica) string {
+	host := credentials.HostName(declared.Server)
+	replica := seen.Replica(host)
+	switch {
+	case replica == nil:
+		return host + " has not joined"
+	case replica.Role == "PRIMARY":
+		return ""
+	case replica.Connected != "CONNECTED":
+		return host + " is not connected"
+	case declared.AvailabilityMode != v1alpha1.ConfigurationOnly && replica.Health != "HEALTHY":
+		return host + " is not synchronized"
+	}
+	return ""
+}
+
+// observeBehind finds the other servers of the group that wait too, and those that are not ready.
+func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+	for _, replica := range g.Spec.Replicas {
+		if replica.Server == w.desired.name() {
+			continue
+		}
+		var s v1alpha1.SQLServer
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: string(replica.Server)}, &s)
+		if apierrors.IsNotFound(err) {
+			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s does not exist", replica.Server))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read SQLServer %s/%s: %w", g.Namespace, replica.Server, err)
+		}
+		if ready := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionTrue {
+			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
+		}
+		pending := apimeta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)
+		if s.Generation != s.Status.ObservedGeneration || pending != nil && pending.Status == metav1.ConditionTrue {
+			t.Behind = append(t.Behind, replica.Server)
+		}
+	}
+	return nil
+}
+
+// passTurn writes or removes the server in the group's annotation. That somebody else has it by now is an error.
+func (r *Reconciler) passTurn(ctx context.Context, w *world, group string, take bool) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var g v1alpha1.AvailabilityGroup
+	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: group}
+	if err := r.secrets.Get(ctx, key, &g); err != nil {
+		if !take {
+			err = client.IgnoreNotFound(err)
+		}
+		return err
+	}
+	self, has := w.desired.name(), holder(&g)
+	before := client.MergeFromWithOptions(g.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	switch {
+	case take && has == self, !take && has != self:
+		return nil
+	case take && has != "":
+		return fmt.Errorf("%s has it", has)
+	case take:
+		if g.Annotations == nil {
+			g.Annotations = map[string]string{}
+		}
+		g.Annotations[annotationTurn] = string(self)
+	default:
+		delete(g.Annotations, annotationTurn)
+	}
+	if err := r.hub.Patch(ctx, &g, before); err != nil {
+		return fmt.Errorf("write annotation %s of AvailabilityGroup %s: %w", annotationTurn, key, err)
+	}
+	return nil
+}

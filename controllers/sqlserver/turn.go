@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+)
+
+// annotationTurn of an AvailabilityGroup is the server whose pod is being restarted. Whoever has it written there has the
+// turn; it is written with the object's resourceVersion, so that two servers never have it.
+const annotationTurn = "geosql.dev/restarting"
+
+// Turn is what a group says about the restart of one of its servers' pods.
+type Turn struct {
+	// Group is the AvailabilityGroup.
+	Group string
+	// Declared is false for a group that the engine hosts and nobody declares.
+	Declared bool
+	// Holder is the server that has the turn; empty when nobody has. A server that is no replica any more has none.
+	Holder v1alpha1.ServerName
+	// Err is why the group's state can't be told.
+	Err error
+	// Primary is the server that says so itself.
+	Primary v1alpha1.ServerName
+	// Against is what speaks against taking any replica down now, as the primary sees it.
+	Against []string
+	// Self is what the primary says against this server's own replica: it is not connected or not synchronized. Empty
+	// when it is well.
+	Self string
+	// Behind are other servers of the group whose pods wait for a restart too.
+	Behind []v1alpha1.ServerName
+}
+
+// TakeTurn writes the server into its group's annotation, which nobody else may have taken.
+type TakeTurn struct{ Group string }
+
+// Describe names the group.
+func (s TakeTurn) Describe() string {
+	return "take the turn to restart among the servers of group " + s.Group
+}
+
+// ReleaseTurn takes the server out of the annotation.
+type ReleaseTurn struct{ Group string }
+
+// Describe names the group.
+func (s ReleaseTurn) Describe() string {
+	return "leave the turn to restart to the other servers of group " + s.Group
+}
+
+// restart plans the restart of a pod whose engine has run. Behind a group it waits for its turn: one server at a time, and
+// only while every other replica is well; secondaries first, the primary last. It returns false when the plan ends here.
+func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
+	var take []Step
+	for _, group := range hosted(d, o) {
+		turn, known := o.turn(group)
+		if why := wait(d, turn, known, group); why != "" {
+			p.Pending = step.Reason + "; " + why
+			return true
+		}
+		if turn.Holder == "" {
+			take = append(take, TakeTurn{Group: group})
+		}
+	}
+	p.Steps = append(p.Steps, take...)
+	p.add(step)
+	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+step.Reason))
+}
+
+// wait says what a restart waits for; empty when it may begin.
+func wait(d Desired, t Turn, known bool, group string) string {
+	self := d.name()
+	switch {
+	case !known || !t.Declared:
+		return fmt.Sprintf("the server is in group %s, which nobody declares, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s", group, d.host())
+	case t.Holder != "" && t.Holder != self:
+		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
+	case t.Holder == self && t.Primary != self:
+		// What it was about when the operator was interrupted, or what was declared when the first try went wrong.
+		return ""
+	case t.Err != nil:
+		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
+	case len(t.Against) > 0:
+		return fmt.Sprintf("group %s can't do without a replica now: %s", group, strings.Join(t.Against, ", "))
+	case t.Primary == self:
+		return primaryWaits(t)
+	}
+	return ""
+}
+
+// primaryWaits is the primary's turn: it comes last, and begins with a switchover, which makes the server a secondary
+// like the others.
+func primaryWaits(t Turn) string {
+	if len(t.Behind) > 0 {
+		return fmt.Sprintf("the primary of group %s comes after its secondaries: %s", t.Group, list(t.Behind))
+	}
+	return fmt.Sprintf("it is the primary of group %s and the last to restart: `kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted", t.Group, t.Group)
+}
+
+func list(names []v1alpha1.ServerName) string {
+	var texts []string
+	for _, n := range names {
+		texts = append(texts, string(n))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+// planTurn gives the turn back when the restarted server is well again in its groups.
+func planTurn(d Desired, o Observed, p *Plan) bool {
+	for _, t := range o.Turns {
+		if t.Holder != d.name() || p.Pending != "" {
+			continue
+		}
+		switch {
+		case t.Err != nil:
+			return p.settle(conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err)))
+		case t.Self != "":
+			return p.settle(conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)))
+		}
+		p.add(ReleaseTurn{Group: t.Group})
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "restarted and well in its groups"))
+	}
+	return true
+}
+
+func (o Observed) turn(group string) (Turn, bool) {
+	for _, t := range o.Turns {
+		if t.Group == group {
+			return t, true
+		}
+	}
+	return Turn{}, false
+}
+
+// restartWaits tells whether the pod may have to be restarted, so that its groups are asked.
+func restartWaits(o Observed) bool {
+	pod, set := o.Pod, o.StatefulSet
+	if pod == nil || set == nil || pod.DeletionTimestamp != nil {
+		return false
+	}
+	return set.Spec.Template.Annotations[annotationEngine] != pod.Annotations[annotationEngine] || tempDBMoves(o) != ""
+}

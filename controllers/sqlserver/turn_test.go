@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// fleet is a group whose servers' pods are all outdated, and managers that observe and act with a delay.
+type fleet struct {
+	holder   v1alpha1.ServerName
+	primary  int
+	outdated []bool
+	down     []bool
+	// incarnation of the pod: a restart that was planned for another one does nothing.
+	incarnation []int
+	// pending are plans that were made and not carried out yet.
+	pending []*Plan
+}
+
+func (f *fleet) name(i int) v1alpha1.ServerName { return v1alpha1.ServerName(fmt.Sprint("server", i)) }
+
+func (f *fleet) uid(i int) types.UID { return types.UID(fmt.Sprint(i, "-", f.incarnation[i])) }
+
+// look plans for one server from what is so now.
+func (f *fleet) look(i int) {
+	turn := Turn{Group: "content", Declared: true, Holder: f.holder}
+	if f.down[f.primary] {
+		turn.Err = fmt.Errorf("the primary does not answer")
+	} else {
+		turn.Primary = f.name(f.primary)
+	}
+	for j := range f.down {
+		switch {
+		case j == i && f.down[j]:
+			turn.Self = "it is not connected"
+		case j != i && f.down[j]:
+			turn.Against = append(turn.Against, string(f.name(j)))
+		}
+		if j != i && f.outdated[j] {
+			turn.Behind = append(turn.Behind, f.name(j))
+		}
+	}
+	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
+	o := Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}
+	p := &Plan{}
+	if f.outdated[i] {
+		restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Reason: "the image changed"})
+	} else {
+		planTurn(d, o, p)
+	}
+	f.pending[i] = p
+}
+
+// act carries the plan of one server out, as of now.
+func (f *fleet) act(i int) {
+	plan := f.pending[i]
+	f.pending[i] = nil
+	for _, step := range plan.Steps {
+		switch s := step.(type) {
+		case TakeTurn:
+			if f.holder != "" && f.holder != f.name(i) {
+				return
+			}
+			f.holder = f.name(i)
+		case ReleaseTurn:
+			if f.holder == f.name(i) {
+				f.holder = ""
+			}
+		case RestartPod:
+			if s.UID == f.uid(i) {
+				f.down[i] = true
+				f.incarnation[i]++
+			}
+		}
+	}
+}
+
+func (f *fleet) come(i int) {
+	if f.down[i] {
+		f.down[i], f.outdated[i] = false, false
+	}
+}
+
+func (f *fleet) check(t *rapid.T) {
+	down := 0
+	for i := range f.down {
+		if f.down[i] {
+			down++
+			if i == f.primary {
+				t.Fatalf("the primary's pod was restarted")
+			}
+		}
+	}
+	if down > 1 {
+		t.Fatalf("%d servers are down at once", down)
+	}
+}
+
+// Whatever the order in which servers are looked at and acted on, and however late, never are two of a group down, never
+// the primary; all secondaries come to what is declared, and the primary after a switchover.
+func TestOneServerOfAGroupAtATime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 5).Draw(t, "servers")
+		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n)}
+		for i := range n {
+			f.outdated[i] = rapid.Bool().Draw(t, "outdated")
+		}
+		do := func(action, i int) {
+			switch {
+			case action == 0 && f.pending[i] == nil:
+				f.look(i)
+			case action == 1 && f.pending[i] != nil:
+				f.act(i)
+			case action == 2:
+				f.come(i)
+			}
+			f.check(t)
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "moves") {
+			do(rapid.IntRange(0, 2).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
+		}
+		round := func() {
+			for range 4 * n {
+				for i := range n {
+					for _, action := range []int{1, 2, 0, 1, 2, 0, 1} {
+						do(action, i)
+					}
+				}
+			}
+		}
+		round()
+		for i := range n {
+			if f.outdated[i] && i != f.primary {
+				t.Fatalf("secondary %d is outdated still; the turn is of %q", i, f.holder)
+			}
+		}
+		f.primary = (f.primary + 1) % n
+		round()
+		for i := range n {
+			if f.outdated[i] {
+				t.Fatalf("server %d is outdated after the switchover", i)
+			}
+		}
+		if f.holder != "" {
+			t.Fatalf("%s keeps its turn", f.holder)
+		}
+	})
+}
