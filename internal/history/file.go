@@ -69,6 +69,9 @@ func Create(folder string, h Header) (*Recorder, error) {
 	return r, nil
 }
 
+// Next is the number that the next operation will have.
+func (r *Recorder) Next() int64 { return r.next }
+
 // Invoke records that an operation is about to be sent and returns it with its number. After an error it must not be sent.
 func (r *Recorder) Invoke(f Function, key, value int64) (Operation, error) {
 	if r.open != nil {
