@@ -23,6 +23,8 @@ type capture struct {
 	// schemaVersion is SQLite's, to detect DDL that went past ExecDDL.
 	schemaVersion int64
 	publishedNew  map[string]bool
+	// keeps is set once tables were copied aside for undo.
+	keeps bool
 }
 
 type captureMark struct {
@@ -147,25 +149,60 @@ func (tx *Tx) ExecDDL(sql string) error {
 	}
 	// Redo repeats the text, rows that it moves included.
 	c.sessions[len(c.sessions)-1].Disable()
-	err = func() (err error) {
-		defer sqlitex.Save(tx.conn)(&err)
-		if err := executeScript(tx.conn, sql); err != nil {
-			return err
-		}
-		return tx.recordDDL(sql, before)
-	}()
+	err = tx.changeSchema(sql, before)
 	if err != nil {
 		return fmt.Errorf("change the schema: %w", errors.Join(err, c.rewind(m)))
 	}
 	return nil
 }
 
-func (tx *Tx) recordDDL(sql string, before map[string]schemaObject) error {
-	c := &tx.capture
+// changeSchema executes DDL. Where tables are lost by it, and may have to come back, it is executed once to find out
+// which, and again after those were copied aside.
+func (tx *Tx) changeSchema(sql string, before map[string]schemaObject) (err error) {
+	defer sqlitex.Save(tx.conn)(&err)
+	if err := exec(tx.conn, "SAVEPOINT schema_change"); err != nil {
+		return err
+	}
+	if err := executeScript(tx.conn, sql); err != nil {
+		return err
+	}
 	after, err := readSchema(tx.conn)
 	if err != nil {
 		return err
 	}
+	change := schemaChange{sql: sql}
+	refill := map[string]string{}
+	if lost := lostTables(before, after); len(lost) > 0 && !tx.db.keepsUndo() {
+		change.final = true
+	} else if len(lost) > 0 {
+		if err := exec(tx.conn, "ROLLBACK TO schema_change"); err != nil {
+			return err
+		}
+		change.kept = newKept(lost)
+		if err := keepTables(tx.conn, change.kept); err != nil {
+			return err
+		}
+		for _, k := range change.kept {
+			if refill[k.table], err = refillSQL(tx.conn, k); err != nil {
+				return err
+			}
+		}
+		if err := executeScript(tx.conn, sql); err != nil {
+			return err
+		}
+		tx.capture.keeps = true
+	}
+	if err := exec(tx.conn, "RELEASE schema_change"); err != nil {
+		return err
+	}
+	if !change.final {
+		change.undo = undoSchema(before, after, refill)
+	}
+	return tx.recordDDL(change, before, after)
+}
+
+func (tx *Tx) recordDDL(change schemaChange, before, after map[string]schemaObject) error {
+	c := &tx.capture
 	for _, o := range after {
 		if _, old := before[o.key()]; old || o.kind != "table" {
 			continue
@@ -178,11 +215,12 @@ func (tx *Tx) recordDDL(sql string, before map[string]schemaObject) error {
 			return fmt.Errorf("table %s has no primary key, so its changes cannot be captured", o.name)
 		}
 	}
-	undo, final := undoSchema(before, after)
-	c.taken = append(c.taken, record{recordSchema, schemaChange{sql: sql, undo: undo, final: final}.encode()})
-	if c.schemaVersion, err = readInt(tx.conn, "PRAGMA main.schema_version"); err != nil {
+	c.taken = append(c.taken, record{recordSchema, change.encode()})
+	v, err := readInt(tx.conn, "PRAGMA main.schema_version")
+	if err != nil {
 		return err
 	}
+	c.schemaVersion = v
 	return c.openSession()
 }
 

@@ -96,7 +96,10 @@ func (db *Database) checkpointLocked() error {
 	c.mu.Lock()
 	c.durable, c.bytes, c.at = applied, db.log.Bytes(db.log.End()), time.Now()
 	c.mu.Unlock()
-	return db.TruncateLog()
+	if err := db.TruncateLog(); err != nil || db.opts.Logless {
+		return err
+	}
+	return db.dropKept(db.log.Oldest())
 }
 
 // TruncateLog removes the virtual log files that nothing needs.

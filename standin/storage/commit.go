@@ -87,6 +87,9 @@ func (tx *Tx) commitLocal() (LSN, error) {
 		return LSN{}, err
 	}
 	err = setApplied(tx.conn, lsn, end)
+	if err == nil && tx.capture.keeps {
+		err = datedKept(tx.conn, lsn)
+	}
 	if err == nil {
 		err = exec(tx.conn, "COMMIT")
 	}

@@ -176,7 +176,7 @@ func (db *Database) UndoTo(ctx context.Context, position LSN) error {
 }
 
 func (db *Database) undoTo(ctx context.Context, position LSN) error {
-	if !db.log.Oldest().Less(position) {
+	if position.Less(db.log.Oldest()) {
 		return ErrNoUndo
 	}
 	applied, _ := db.Applied()
@@ -196,8 +196,8 @@ func (db *Database) undoTo(ctx context.Context, position LSN) error {
 		var before LSN
 		if i > 0 {
 			before = all[i-1].commit
-		} else {
-			return ErrNoUndo
+		} else if before, err = db.base(); err != nil {
+			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -254,6 +254,9 @@ func undoRecord(db *Database, rec record) error {
 		}
 		if s.final {
 			return ErrNoUndo
+		}
+		if have, err := haveKept(db.writer, s.kept); err != nil || !have {
+			return errors.Join(ErrNoUndo, err)
 		}
 		for _, sql := range s.undo {
 			if err := executeScript(db.writer, sql); err != nil {

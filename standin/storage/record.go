@@ -65,6 +65,8 @@ type schemaChange struct {
 	sql string
 	// undo is the statements that take it back, in order.
 	undo []string
+	// kept are the tables that are copied aside before it, for undo.
+	kept []keptTable
 	// final says that there is no undo.
 	final bool
 }
@@ -80,6 +82,10 @@ func (s schemaChange) encode() []byte {
 	for _, u := range s.undo {
 		buf = appendString(buf, u)
 	}
+	buf = binary.AppendUvarint(buf, uint64(len(s.kept)))
+	for _, k := range s.kept {
+		buf = appendString(appendString(buf, k.table), k.copy)
+	}
 	return buf
 }
 
@@ -90,6 +96,12 @@ func decodeSchemaChange(payload []byte) (schemaChange, error) {
 	if !s.final {
 		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 			s.undo = append(s.undo, d.string())
+		}
+		if d.err != nil || len(d.buf) == 0 {
+			return s, d.err
+		}
+		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+			s.kept = append(s.kept, keptTable{d.string(), d.string()})
 		}
 	}
 	return s, d.err

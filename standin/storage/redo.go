@@ -54,12 +54,36 @@ func (db *Database) redoBatch(ctx context.Context, hardenedOnly bool) (int, erro
 	return len(batch), db.redo1(batch)
 }
 
-// redo1 applies a batch; the caller has the turn.
+// redo1 applies a batch; the caller has the turn. Where the quick way meets rows that collide, the whole batch is
+// repeated the careful way.
 func (db *Database) redo1(batch []*Transaction) error {
+	rows := newRowApplier(db.writer)
+	next, err := db.redoTransactions(batch, rows.apply, rows.forget)
+	if errors.Is(err, errRowCollides) || errors.Is(err, errOtherColumns) {
+		next, err = db.redoTransactions(batch, func(changeset []byte) error { return applyChangeset(db.writer, changeset) }, func() {})
+	}
+	if err != nil {
+		return err
+	}
+	last := batch[len(batch)-1]
+	db.mu.Lock()
+	db.applied, db.appliedEnd, db.appliedTime, db.identity = last.Commit, last.End, last.Time, next
+	db.appliedAt = nowUTC()
+	db.mu.Unlock()
+	return nil
+}
+
+func (db *Database) redoTransactions(batch []*Transaction, changes func([]byte) error, schemaChanged func()) (Identity, error) {
 	next, last := db.Identity(), batch[len(batch)-1]
+	forks := len(next.Forks)
+	keepsUndo := db.keepsUndo()
 	err := db.inRedoTransaction(func() error {
 		for _, t := range batch {
-			if err := applyRecords(db.writer, t.records); err != nil {
+			kept, err := applyRecords(db.writer, t.records, changes, schemaChanged, keepsUndo)
+			if err == nil && kept {
+				err = datedKept(db.writer, t.Commit)
+			}
+			if err != nil {
 				return fmt.Errorf("redo the transaction at %s: %w", t.Commit, err)
 			}
 			if t.fork != nil {
@@ -69,16 +93,12 @@ func (db *Database) redo1(batch []*Transaction) error {
 		if err := setApplied(db.writer, last.Commit, last.End); err != nil {
 			return err
 		}
+		if len(next.Forks) == forks {
+			return nil
+		}
 		return setIdentity(db.writer, next)
 	})
-	if err != nil {
-		return err
-	}
-	db.mu.Lock()
-	db.applied, db.appliedEnd, db.appliedTime, db.identity = last.Commit, last.End, last.Time, next
-	db.appliedAt = nowUTC()
-	db.mu.Unlock()
-	return nil
+	return next, err
 }
 
 // inRedoTransaction runs do in a SQLite transaction without foreign key checks: the log's changes were checked when
@@ -100,26 +120,30 @@ func (db *Database) inRedoTransaction(do func() error) (err error) {
 	return do()
 }
 
-func applyRecords(conn *sqlite.Conn, records []record) error {
+// applyRecords repeats a transaction's records. kept tells whether tables were copied aside for undo.
+func applyRecords(conn *sqlite.Conn, records []record, changes func([]byte) error, schemaChanged func(), keepsUndo bool) (kept bool, err error) {
 	for _, rec := range records {
-		var err error
 		switch rec.kind {
 		case recordChanges:
-			err = applyChangeset(conn, rec.payload)
+			err = changes(rec.payload)
 		case recordSchema:
 			var s schemaChange
-			if s, err = decodeSchemaChange(rec.payload); err == nil {
+			if s, err = decodeSchemaChange(rec.payload); err == nil && keepsUndo && len(s.kept) > 0 {
+				kept, err = true, keepTables(conn, s.kept)
+			}
+			if err == nil {
 				err = executeScript(conn, s.sql)
 			}
+			schemaChanged()
 		case recordImages, recordMark:
 		default:
 			err = fmt.Errorf("log record of unknown kind %d", rec.kind)
 		}
 		if err != nil {
-			return err
+			return kept, err
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // end is the position after the newest commit in the data file.

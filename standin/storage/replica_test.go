@@ -48,7 +48,7 @@ func ship(g *WithT, from, to *storage.Database) {
 	g.Eventually(func() (storage.LSN, error) {
 		lsn, _ := to.Applied()
 		return lsn, to.RedoError()
-	}).Should(Equal(want))
+	}, "60s", "2ms").Should(Equal(want))
 }
 
 func TestASecondaryFollowsAndTakesOver(t *testing.T) {
@@ -93,6 +93,7 @@ func TestRejoiningTakesBackWhatOnlyThisCopyHad(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		b := seed(g, a, dir+"/b")
 		defer func() { b.Close() }()
+		g.Expect(a.HoldLog(storage.HoldReplica+" b", a.Log().End())).To(Succeed())
 		writes := func(db *storage.Database, n int) {
 			for range n {
 				randomRows(rt, g, db)
@@ -138,7 +139,7 @@ func randomRows(rt *rapid.T, g *WithT, db *storage.Database) {
 	for range rapid.IntRange(1, 4).Draw(rt, "statements") {
 		table := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "table")
 		id := rapid.IntRange(1, 6).Draw(rt, "id")
-		switch rapid.IntRange(0, 4).Draw(rt, "what") {
+		switch rapid.IntRange(0, 7).Draw(rt, "what") {
 		case 0, 1:
 			_ = run(tx, fmt.Sprintf("INSERT INTO %s (id, u, v) VALUES (%d, %d, hex(randomblob(%d)))", table, id, id, rapid.SampledFrom([]int{3, 30000}).Draw(rt, "size")))
 		case 2:
@@ -148,6 +149,15 @@ func randomRows(rt *rapid.T, g *WithT, db *storage.Database) {
 			_ = run(tx, fmt.Sprintf("DELETE FROM %s WHERE id = %d", table, id))
 		case 4:
 			_ = run(tx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS n%d (id INTEGER PRIMARY KEY)", id))
+		case 5:
+			_ = run(tx, fmt.Sprintf("ALTER TABLE %s ADD COLUMN c%d TEXT DEFAULT 'new'", table, id))
+			_ = run(tx, fmt.Sprintf("CREATE INDEX %s_c%d ON %s (c%[2]d)", table, id, table))
+		case 6:
+			_ = run(tx, fmt.Sprintf("DROP INDEX %s_c%d", table, id))
+			_ = run(tx, fmt.Sprintf("ALTER TABLE %s DROP COLUMN c%d", table, id))
+		case 7:
+			_ = run(tx, fmt.Sprintf("DROP TABLE %s", table))
+			_ = run(tx, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)", table))
 		}
 	}
 	_, err = tx.Commit(context.Background())

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // Restore makes a database from a full backup set, in Restoring mode: log backups may follow, then Recover. The files
@@ -49,7 +52,47 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	if err != nil {
 		return fail(errors.Join(err, Remove(files)))
 	}
-	return Open(ctx, files, opts)
+	db, err := Open(ctx, files, opts)
+	if err == nil {
+		err = db.noteBase(ctx)
+	}
+	return db, err
+}
+
+// noteBase notes the newest commit in a data file whose log begins only after it: undo may lead back to there.
+func (db *Database) noteBase(ctx context.Context) error {
+	if err := db.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-db.turn }()
+	applied, _ := db.Applied()
+	oldest := db.log.Oldest()
+	err := sqlitex.Execute(db.writer, "DELETE FROM main.__storage WHERE key = 'base'", nil)
+	if err == nil {
+		err = sqlitex.Execute(db.writer, "INSERT INTO main.__storage VALUES ('base', ?)",
+			&sqlitex.ExecOptions{Args: []any{append(append([]byte{}, applied[:]...), oldest[:]...)}})
+	}
+	if err != nil {
+		return fmt.Errorf("note where the log of database %q begins: %w", db.opts.Name, err)
+	}
+	return nil
+}
+
+// base is the newest commit before the oldest log; ErrNoUndo when it is not known.
+func (db *Database) base() (LSN, error) {
+	var both [2 * len(LSN{})]byte
+	err := sqlitex.Execute(db.writer, "SELECT value FROM main.__storage WHERE key = 'base'", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			stmt.ColumnBytes(0, both[:])
+			return nil
+		}})
+	if err != nil {
+		return LSN{}, fmt.Errorf("read where the log begins: %w", err)
+	}
+	if oldest := db.log.Oldest(); LSN(both[len(LSN{}):]) != oldest {
+		return LSN{}, ErrNoUndo
+	}
+	return LSN(both[:len(LSN{})]), nil
 }
 
 // receiveData writes the data file; it has its name only once it is whole and on disk.
