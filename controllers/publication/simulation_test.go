@@ -242,7 +242,10 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		needs(len(b.Publication.Articles) > 0 && w.o.At.Snapshot != nil, "nothing to take a snapshot of")
 		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
 	case "sp_addsubscription":
-		b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: a["article"], Subscriber: a["subscriber"], Database: a["destination_db"]})
+		needs(a["article"] == "all", "error 14122: not all articles of an immediate_sync publication")
+		for _, x := range b.Publication.Articles {
+			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"]})
+		}
 	case "sp_refreshsubscriptions":
 		for _, x := range b.Publication.Articles {
 			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: "dubsub-0", Database: "Content", Pull: true})

@@ -90,4 +90,13 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	b.sql(t, "dubsub", "Content", "DROP TABLE dbo.Article")
 	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonDelivering)
 	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
+
+	// The table gets its key: a push subscriber is subscribed to the article that comes later.
+	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Bare ADD CONSTRAINT PK_Bare PRIMARY KEY (Id)")
+	b.fill(t, "tukpub", "dbo.Bare", 0, 100)
+	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.Bare")() }, patient, 500*time.Millisecond).Should(Equal(b.sum(t, "tukpub", "dbo.Bare")()))
+	b.sql(t, "tukpub", "Content", "DELETE dbo.Bare WHERE Id < 50; DELETE dbo.Article WHERE Id < 50")
+	for _, table := range []string{"dbo.Bare", "dbo.Article"} {
+		g.Eventually(b.sum(t, "dubsub", table), patient).Should(Equal(b.sum(t, "tukpub", table)()), table)
+	}
 }

@@ -5,6 +5,7 @@ package replication
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ func (e Engines) Execute(ctx context.Context, s Execute) error {
 	if err == nil {
 		err = db.Exec(ctx, s.Statement)
 	}
-	if err != nil && len(s.Done) > 0 && mssql.HasNumber(err, s.Done...) {
+	if done := slices.Concat(s.Done, s.Statement.Repeated()); len(done) > 0 && mssql.HasNumber(err, done...) {
 		return nil
 	}
 	if mssql.HasNumber(err, lacksRights...) {

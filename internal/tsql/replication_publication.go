@@ -154,7 +154,8 @@ func DropArticle(publication, article string) Statement {
 		done("publish " + article + " no longer")
 }
 
-// RefreshSubscriptions subscribes the existing pull subscribers to articles that were added since.
+// RefreshSubscriptions subscribes the existing subscribers to articles that were added since. Older versions of its page
+// speak of pull subscriptions only.
 func RefreshSubscriptions(publication string) Statement {
 	return exec("sys.sp_refreshsubscriptions").str("publication", publication).
 		done("subscribe the subscribers of " + publication + " to its new articles")

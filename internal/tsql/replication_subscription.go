@@ -31,16 +31,10 @@ func (s Subscription) sync() string {
 	return "automatic"
 }
 
-// AddSubscription registers a subscription to all articles; it runs in the publication database.
-func AddSubscription(s Subscription) Statement { return addSubscription(s, "all") }
-
-// AddArticleSubscription registers a push subscription to one article that was added later.
-func AddArticleSubscription(s Subscription, article string) Statement {
-	return addSubscription(s, article)
-}
-
-func addSubscription(s Subscription, article string) Statement {
-	return exec("sys.sp_addsubscription").str("publication", s.Publication).str("article", article).
+// AddSubscription registers a subscription to all articles; it runs in the publication database. Publications with
+// immediate_sync take no single article (error 14122).
+func AddSubscription(s Subscription) Statement {
+	return exec("sys.sp_addsubscription").str("publication", s.Publication).str("article", "all").
 		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
 		str("subscription_type", s.kind()).str("update_mode", "read only").
 		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)

@@ -62,7 +62,6 @@ func init() {
 	add("CompressTable", tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage), tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone))
 
 	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
-	add("AddArticleSubscription", tsql.AddArticleSubscription(push, "dbo.Article"))
 	add("DropSubscription", tsql.DropSubscription(pull))
 	add("AddPullSubscription", tsql.AddPullSubscription(here))
 	add("AddPullSubscriptionAgent", tsql.AddPullSubscriptionAgent(here, "dist-0", "distribution", "agents", "secret", "geosql-distribution"))

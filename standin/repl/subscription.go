@@ -213,7 +213,7 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 	return e.refreshImages(ctx, s, p.db)
 }
 
-// refreshSubscriptions subscribes the pull subscribers who have the publication to articles that were added later.
+// refreshSubscriptions subscribes the subscribers who have the publication to articles that were added later.
 func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	p, err := e.publisher(ctx, call)
@@ -224,7 +224,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.subscription_type = 1`, pub.id)
+	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
 	if err != nil {
 		return err
 	}
