@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# The long forms of tests: bounded, and each leaves its evidence. A test asks GEOSQL_SOAK_ROUNDS whether it runs in its
+# long form; a property test is run with more checks.
+SOAK_ROUNDS     ?= 3
+SOAK_MINUTES    ?= 60
+SOAK_CHECKS     ?= 20000
+SOAK_RESULTS    ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/soak
+# Packages whose property tests (pgregory.net/rapid) are worth more checks.
+SOAK_PROPERTIES ?= ./internal/history
+
+.PHONY: soak soak-properties soak-bed
+soak: soak-properties soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+
+soak-properties: ## Run property tests with SOAK_CHECKS checks each.
+	@echo "soak: properties, $(SOAK_CHECKS) checks each"
+	@hack/gotest soak-properties -count 1 -timeout 30m $(SOAK_PROPERTIES) -rapid.checks=$(SOAK_CHECKS)
+
+soak-bed: bed load-images install ## Run the long forms of the end-to-end tests on the bed.
+	@mkdir -p "$(SOAK_RESULTS)"
+	@echo "soak: $(SOAK_ROUNDS) rounds of faults, at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
+	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestLogVolumeFull|Soak' ./test/e2e/...
+	@cat "$(SOAK_RESULTS)"/*/verdict.txt

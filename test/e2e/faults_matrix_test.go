@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+const (
+	// soakRounds asks for every fault so many times, faultNames for some of them (a list with commas); resultsFolder is
+	// where the evidence is left.
+	soakRounds    = "GEOSQL_SOAK_ROUNDS"
+	soakMinutes   = "GEOSQL_SOAK_MINUTES"
+	faultNames    = "GEOSQL_FAULTS"
+	resultsFolder = "GEOSQL_TEST_RESULTS"
+	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served.
+	settleWithin = 4 * time.Minute
+)
+
+// fault is a kind of thing that is done to a group.
+type fault struct {
+	name string
+	// short faults are those of `make e2e`.
+	short bool
+	// hold is how long it lasts at most before it is taken back. It ends sooner when clients have been served again for
+	// a while, unless it is to last.
+	hold time.Duration
+	// lasting faults are taken back after hold, not before.
+	lasting bool
+	inject  func(m *matrix, f *injected)
+}
+
+// injected is one fault while it lasts.
+type injected struct {
+	history.Fault
+	// proof looks whether it has taken effect and says how that was seen; empty: not yet.
+	proof func(ctx context.Context) (string, error)
+	// heal takes it back; nil where there is nothing to take back. It may be called twice.
+	heal func()
+	// healWhen ends it as soon as it says so.
+	healWhen func(ctx context.Context) bool
+}
+
+// matrix is a group to which faults are done one after another.
+type matrix struct {
+	*groupTest
+	*recorders
+	// shells at every site, and connectors that connect from them.
+	shells     map[string]*bed.Shell
+	connectors map[string]*mssql.Connector
+	faults     []history.Fault
+	// site of the primary when the group was last seen synchronized.
+	primary string
+}
+
+// startMatrix declares a group of two replicas with data and a third that votes, and starts its clients.
+// Unless it is nil, prepare is called with the servers before there is a group.
+func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)) *matrix {
+	t.Helper()
+	m := &matrix{shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}}
+	m.groupTest = declareServers(t, b, name)
+	if prepare != nil {
+		prepare(m.groupTest)
+	}
+	m.declare(name, v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) { g.Spec.Replicas[0].Readable = true })
+	m.groupTest.wait("the group is synchronized", 1, 5*time.Minute)
+	for _, site := range b.Sites {
+		m.shells[site.Name] = shellAt(t, site, namespace)
+		m.connectors[site.Name] = connectorFrom(t, b, m.shells[site.Name])
+	}
+	m.recorders = startRecorders(t, m.groupTest)
+	since := history.Now()
+	m.settle(t, since)
+	return m
+}
+
+// settle waits until one server is primary, the other a synchronized secondary, the third connected, and every site's clients
+// are served.
+func (m *matrix) settle(t *testing.T, since history.Instant) history.Instant {
+	t.Helper()
+	var settled history.Instant
+	bed.Wait(t, "all replicas are synchronized", settleWithin, func(ctx context.Context) (bool, string, error) {
+		primary, text := m.synchronized(ctx)
+		if primary == "" {
+			return false, text, nil
+		}
+		m.primary, settled = primary, history.Now()
+		return true, "", nil
+	})
+	m.waitForAcknowledgements(t, since, settleWithin)
+	return settled
+}
+
+// synchronized names the site of the primary when all replicas are in order, else it says what is not.
+func (m *matrix) synchronized(ctx context.Context) (primary, text string) {
+	for _, site := range []string{"tukwila", "quincy"} {
+		state, err := m.stateAt(ctx, site)
+		if err != nil {
+			return "", fmt.Sprintf("%s: %v", site, err)
+		}
+		if state == nil {
+			return "", site + " has no group"
+		}
+		switch state.Role {
+		case "PRIMARY":
+			if text := lagging(state); text != "" || primary != "" {
+				return "", site + " is PRIMARY: " + text
+			}
+			primary = site
+		case "SECONDARY":
+			if !slices.ContainsFunc(state.States, func(s mssql.GroupDatabaseState) bool { return s.Local && s.State == "SYNCHRONIZED" && !s.Suspended }) {
+				return "", site + " is a secondary that is not synchronized"
+			}
+		default:
+			return "", site + " is " + state.Role
+		}
+	}
+	if primary == "" {
+		return "", "nobody is PRIMARY"
+	}
+	return primary, ""
+}
+
+func lagging(state *mssql.Group) string {
+	for _, r := range state.Replicas {
+		if r.Connected != "CONNECTED" {
+			return r.Server + " is " + r.Connected
+		}
+	}
+	for _, s := range state.States {
+		if s.State != "SYNCHRONIZED" {
+			return s.Database + " on " + s.Server + " is " + s.State
+		}
+	}
+	return ""
+}
+
+// stateAt reads the group's state from a site's server.
+func (m *matrix) stateAt(ctx context.Context, site string) (*mssql.Group, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	db, err := m.connectors[site].Open(ctx, mssql.Target{Namespace: namespace, Server: m.server(site), Role: credentials.RoleSA, Database: "master"})
+	if err != nil {
+		return nil, err
+	}
+	return mssql.ReadGroup(ctx, db, m.group.Name)
+}
+
+// run does one fault: injects it, sees it take effect, holds it, takes it back, and waits until all is well again.
+func (m *matrix) run(t *testing.T, f fault) {
+	t.Helper()
+	i := &injected{Fault: history.Fault{Name: f.name, Target: string(m.server(m.primary)), Injected: history.Now()}}
+	healed := false
+	heal := func() {
+		if i.heal != nil && !healed {
+			healed = true
+			i.heal()
+		}
+	}
+	defer heal()
+	f.inject(m, i)
+	bed.Wait(t, "fault "+f.name+" on "+i.Target+" is seen to have taken effect", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+		proof, err := i.proof(ctx)
+		i.Proof = proof
+		return proof != "", "not yet", err
+	})
+	t.Logf("fault %s on %s: %s", f.name, i.Target, i.Proof)
+	ended := i.Injected
+	if i.heal != nil {
+		m.hold(t, f, i)
+		heal()
+		i.Healed = history.Now()
+		ended = i.Healed
+	}
+	i.Settled = m.settle(t, ended)
+	m.faults = append(m.faults, i.Fault)
+	t.Logf("fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s", f.name, i.Target,
+		time.Duration(ended.Monotonic-i.Injected.Monotonic).Seconds(), time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(), m.primary)
+}
+
+// hold waits until the fault may be taken back: when its time is over, when it says so itself, or when clients that it does
+// not isolate have been served for three seconds.
+func (m *matrix) hold(t *testing.T, f fault, i *injected) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), f.hold)
+	defer cancel()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if i.healWhen != nil && i.healWhen(ctx) {
+			return
+		}
+		if !f.lasting && i.healWhen == nil && m.served(ctx, i) {
+			return
+		}
+	}
+}
+
+// served tells whether clients of every site that is not isolated were acknowledged what they sent three seconds ago, after
+// having been away.
+func (m *matrix) served(ctx context.Context, i *injected) bool {
+	now := history.Now()
+	since := history.Instant{Monotonic: now.Monotonic - int64(time.Second)}
+	if since.Monotonic < i.Injected.Monotonic+int64(11*time.Second) {
+		return false
+	}
+	for _, site := range m.b.Sites {
+		if slices.Contains(i.Isolated, site.Name) {
+			continue
+		}
+		if ok, _, err := m.acknowledgedSince(ctx, site.Name, since); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// judge gathers the evidence and fails the test unless the verdict is Passed.
+func (m *matrix) judge(t *testing.T) history.Verdict {
+	t.Helper()
+	folder := resultsOf(t)
+	e := m.gather(t, folder)
+	e.Faults, e.AcknowledgedAtLeast = m.faults, 100*len(m.faults)
+	verdict := history.Check(e)
+	var text strings.Builder
+	if err := verdict.WriteTable(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range verdict.Overlaps {
+		fmt.Fprintln(&text, o.Message)
+	}
+	t.Logf("\n%s", text.String())
+	faults, err := json.Marshal(m.faults)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	whole, err := json.MarshalIndent(verdict, "", "  ")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	keep(t, folder, "faults.json", faults)
+	keep(t, folder, "verdict.json", whole)
+	keep(t, folder, "verdict.txt", []byte(text.String()))
+	return verdict
+}
+
+// resultsOf is a folder of the test's own in the folder for results, empty when none was named.
+func resultsOf(t *testing.T) string {
+	t.Helper()
+	parent := os.Getenv(resultsFolder)
+	if parent == "" {
+		return ""
+	}
+	folder := filepath.Join(parent, strings.ReplaceAll(t.Name(), "/", "-"))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatalf("folder for the results: %v", err)
+	}
+	return folder
+}
+
+// plan is which faults are done in what order, and until when a new one may begin.
+func plan(t *testing.T) (faults []fault, until time.Time) {
+	t.Helper()
+	rounds, minutes := number(t, soakRounds, 0), number(t, soakMinutes, 60)
+	names := strings.FieldsFunc(os.Getenv(faultNames), func(r rune) bool { return r == ',' })
+	for _, name := range names {
+		if !slices.ContainsFunc(faultKinds, func(f fault) bool { return f.name == name }) {
+			t.Fatalf("%s: there is no fault %q", faultNames, name)
+		}
+	}
+	for range max(rounds, 1) {
+		for _, f := range faultKinds {
+			if len(names) > 0 && !slices.Contains(names, f.name) || len(names) == 0 && rounds == 0 && !f.short {
+				continue
+			}
+			faults = append(faults, f)
+		}
+	}
+	return faults, time.Now().Add(time.Duration(minutes) * time.Minute)
+}
+
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q is no number", variable, text)
+	}
+	return n
+}
+
+// Faults are done to a group while clients at every site write through its listener. No acknowledged row is lost, none is
+// there twice, both copies are equal, no two servers acknowledged in overlapping terms, registers are linearizable, and every
+// fault was seen to take effect and was got over.
+func TestFaultMatrix(t *testing.T) {
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	b.ResetWan(t)
+	faults, until := plan(t)
+	m := startMatrix(t, b, "e2efault", nil)
+	m.runAll(t, faults, until)
+}
+
+// runAll does the faults and judges. What was gathered until a fault was not got over is worth a verdict, too.
+func (m *matrix) runAll(t *testing.T, faults []fault, until time.Time) {
+	t.Helper()
+	defer func() {
+		if verdict := m.judge(t); verdict.Result != history.Passed {
+			t.Errorf("the verdict is %s: %s", verdict.Result, strings.Join(verdict.Reasons, "; "))
+		}
+	}()
+	for _, f := range faults {
+		if time.Now().After(until) {
+			t.Logf("the time is over: %d of %d faults were done", len(m.faults), len(faults))
+			return
+		}
+		m.run(t, f)
+	}
+}
