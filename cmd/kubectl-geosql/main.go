@@ -21,6 +21,12 @@ var commands = []func() *cobra.Command{
 	newStatusCommand,
 	newGraphCommand,
 	newPlanCommand,
+	newSwitchoverCommand,
+	newFailoverCommand,
+	newPauseCommand,
+	newResumeCommand,
+	newRejoinCommand,
+	newReseedCommand,
 }
 
 func main() {

@@ -8,15 +8,18 @@ import (
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/requests"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -88,6 +91,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		// Readiness is looked at every second while it is waited for. A pod that comes or goes changes who is primary, sooner or later.
 		Watches(&corev1.Pod{}, sites.EnqueueHub(r.groupsOfPod)).
 		Watches(&corev1.Service{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
+		// The votes tell of a new primary first; the listener follows what is seen here.
+		Watches(&coordinationv1.Lease{}, sites.EnqueueOwner(v1alpha1.LabelGroup), mcbuilder.WithPredicates(requests.Moved())).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
 		})).

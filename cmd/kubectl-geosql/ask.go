@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/requests"
+)
+
+// pollEvery is how often --wait looks.
+const pollEvery = 300 * time.Millisecond
+
+// serverName is the SQLServer that is meant, whether its name or its instance's is given.
+func serverName(text string) v1alpha1.ServerName {
+	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(text), "-0"))
+}
+
+// ask finds out whom to ask, and does.
+func (f *roleFlags) ask(cmd *cobra.Command, w wish) error {
+	cluster, namespace, err := f.open()
+	if err != nil {
+		return err
+	}
+	a := asking{cmd: cmd, cluster: cluster, namespace: namespace, wish: w, flags: f}
+	return a.run(cmd.Context())
+}
+
+// asking is one request on its way.
+type asking struct {
+	cmd       *cobra.Command
+	cluster   client.Client
+	namespace string
+	wish      wish
+	flags     *roleFlags
+}
+
+func (a *asking) say(format string, args ...any) {
+	fmt.Fprintf(a.cmd.OutOrStdout(), format+"\n", args...)
+}
+
+func (a *asking) run(ctx context.Context) error {
+	group, err := a.group(ctx)
+	if err != nil {
+		return err
+	}
+	vote := requests.Vote{Err: election.ErrAbsent}
+	if group == nil || a.flags.direct {
+		read, cancel := context.WithTimeout(ctx, readTimeout)
+		vote = requests.Read(read, a.cluster, a.namespace, string(a.wish.spec.Group))
+		cancel()
+		if vote.Err != nil {
+			return a.noVote(vote.Err)
+		}
+	}
+	if group != nil {
+		if p := requests.Check(group, a.wish.spec, time.Now()); p.Verdict == requests.Refuse {
+			return fmt.Errorf("refused, nothing was changed: %s (%s)", p.Message, p.Reason)
+		} else if p.Verdict == requests.Wait {
+			a.say("note: %s (%s)", p.Message, p.Reason)
+		}
+	}
+	if err := a.fence(group, vote); err != nil {
+		return err
+	}
+	if err := a.confirm(group); err != nil {
+		return err
+	}
+	if vote.Err == nil {
+		return a.onLease(ctx)
+	}
+	return a.onHub(ctx, group)
+}
+
+// group is the AvailabilityGroup if this cluster is the hub, nil when it is another site.
+func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var group v1alpha1.AvailabilityGroup
+	err := a.cluster.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: string(a.wish.spec.Group)}, &group)
+	switch {
+	case err == nil:
+		return &group, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case a.flags.direct && apierrors.IsForbidden(err):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a voter of the group", a.namespace, a.wish.spec.Group, err)
+}
+
+func (a *asking) noVote(err error) error {
+	if errors.Is(err, election.ErrAbsent) {
+		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in --context the hub, or a site that is a voter of the group, and in -n its namespace",
+			a.wish.spec.Group, election.LeaseName(string(a.wish.spec.Group)), a.namespace)
+	}
+	return err
+}
+
+// fence turns a person's word about a server into the identity that the votes name. A word about anybody else than the
+// holder is a mistake.
+func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) error {
+	word := a.wish.fenced
+	if word == "" {
+		return nil
+	}
+	var holders []string
+	if vote.Err == nil {
+		holders = append(holders, vote.Record.Holder.String())
+	} else if group != nil {
+		newest := int64(0)
+		for _, v := range group.Status.Voters {
+			if v.HolderIdentity != "" && v.Term >= newest {
+				// The votes of an older term name somebody who is not the holder any more.
+				if v.Term > newest {
+					newest, holders = v.Term, nil
+				}
+				holders = append(holders, v.HolderIdentity+"/-")
+			}
+		}
+	}
+	for _, identity := range holders {
+		holder, err := election.ParseHolder(identity)
+		if err != nil || holder.Server == "" {
+			continue
+		}
+		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) || requests.SameServer(word, holder.Server) {
+			a.wish.spec.FencedHolder = identity
+			return nil
+		}
+	}
+	if len(holders) == 0 {
+		return fmt.Errorf("the votes name no holder: there is nobody to be fenced")
+	}
+	return fmt.Errorf("--confirm-fenced %s: the votes are held by %s, not by that", word, holders[0])
+}
+
+// confirm shows what would be lost, and wants a person's word for it.
+func (a *asking) confirm(group *v1alpha1.AvailabilityGroup) error {
+	spec, question := a.wish.spec, ""
+	switch {
+	case spec.AllowDataLoss:
+		a.sayLoss(group)
+		question = "Acknowledged writes may be lost."
+	case spec.FencedHolder != "":
+		question = fmt.Sprintf("You say that %s can write no more. If that is wrong, acknowledged writes may be lost.", spec.FencedHolder)
+	case spec.Kind == v1alpha1.FailoverRejoin:
+		question = fmt.Sprintf("What %s alone has is undone.", spec.To)
+	case spec.Kind == v1alpha1.FailoverReseed:
+		question = fmt.Sprintf("The copies of the group's databases on %s are given up.", spec.To)
+	}
+	if question == "" || a.wish.yes {
+		return nil
+	}
+	a.say("%s Type the group's name to go on (--yes leaves this question out):", question)
+	line, err := bufio.NewReader(a.cmd.InOrStdin()).ReadString('\n')
+	if strings.TrimSpace(line) != string(spec.Group) {
+		if err != nil && line == "" {
+			return fmt.Errorf("not confirmed, nothing was changed")
+		}
+		return fmt.Errorf("not confirmed, nothing was changed: %q is not %s", strings.TrimSpace(line), spec.Group)
+	}
+	return nil
+}

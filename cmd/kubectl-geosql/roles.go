@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// roleFlags are what the commands have in common that ask something of a group's election.
+type roleFlags struct {
+	hubFlags
+	direct, wait bool
+	timeout      time.Duration
+	expires      time.Duration
+}
+
+const roleHelp = `
+
+Against the hub a Failover is created, which the operator hands to the agents. Against any other site, and with --direct,
+the request is written on the group's Lease there: the agents read it without hub and operator. It takes one voter of the
+group, so name in --context a site that is one. What speaks against a request is said before anything is touched; the
+agents check again with what they see, and refuse it in the same way.`
+
+func (f *roleFlags) add(cmd *cobra.Command) {
+	f.hubFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("context").Usage = "context of the hub, or of a site that is a voter of the group; the current one unless given"
+	flags.BoolVar(&f.direct, "direct", false, "write the request on the Lease of the context's cluster, whether it is the hub or not")
+	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and fail unless it did what was asked")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --wait waits")
+	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
+}
+
+// newRoleCommand makes a command that asks for one kind of thing. SERVER is an argument or a flag of the command's own.
+func newRoleCommand(f *roleFlags, cmd *cobra.Command, wish func(args []string) wish) *cobra.Command {
+	cmd.Long += roleHelp
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.expires < 10*time.Second || f.expires > 24*time.Hour {
+			return fmt.Errorf("--expires must be between 10s and 24h")
+		}
+		w := wish(args)
+		w.spec.Group, w.spec.Expires = v1alpha1.ObjectName(args[0]), &metav1.Duration{Duration: f.expires}
+		return f.ask(cmd, w)
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// wish is what somebody wants, and whether it was confirmed.
+type wish struct {
+	spec v1alpha1.FailoverSpec
+	// fenced is the server, or the holder's identity, that a person says is fenced.
+	fenced string
+	yes    bool
+}
+
+func newSwitchoverCommand() *cobra.Command {
+	f, to := &roleFlags{}, ""
+	cmd := newRoleCommand(f, &cobra.Command{
+		Use:   "switchover GROUP --to SERVER",
+		Short: "Make another replica primary without losing anything, or refuse",
+		Long: `Moves the primary of an availability group to another synchronous replica: the old primary is taken OFFLINE first, so that
+nobody writes in between. It is refused, with the reason, unless every database of the target is synchronized.`,
+		Example: `  kubectl geosql switchover content --to quisec --wait -n web
+  kubectl geosql switchover content --to quisec --context quincy-admin -n web   # the hub is away`,
+		Args: cobra.ExactArgs(1),
+	}, func([]string) wish {
+		return wish{spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: serverName(to)}}
+	})
+	cmd.Flags().StringVar(&to, "to", "", "the server that becomes primary")
+	_ = cmd.MarkFlagRequired("to")
+	return cmd
+}
+
+func newFailoverCommand() *cobra.Command {
+	f, to, fenced := &roleFlags{}, "", ""
+	var lossy, yes bool
+	cmd := newRoleCommand(f, &cobra.Command{
+		Use:   "failover GROUP",
+		Short: "Make another replica primary although the primary is gone",
+		Long: `Promotes the replica that has the most, or the one that --to names, when the primary does not take part any more. Without
+--allow-data-loss it loses nothing that was acknowledged, or does not happen. With it a replica may be promoted that lacks
+acknowledged writes: what would be lost is shown first, as far as it is known, and has to be confirmed. The former primary
+is then kept apart, readable for salvage, until somebody says rejoin or reseed.
+The agents wait until the votes of the former primary have expired, unless its end is proved. --confirm-fenced is a
+person's word that it can write no more - its machine is off, or cut from everybody - and leaves that wait out. A wrong
+word may cost acknowledged writes.`,
+		Example: `  kubectl geosql failover content --wait -n web
+  kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
+		Args: cobra.ExactArgs(1),
+	}, func([]string) wish {
+		return wish{fenced: fenced, yes: yes, spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: serverName(to), AllowDataLoss: lossy}}
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&to, "to", "", "the server that becomes primary; the best one unless given")
+	flags.BoolVar(&lossy, "allow-data-loss", false, "promote a replica that may lack acknowledged writes, if there is no other way")
+	flags.StringVar(&fenced, "confirm-fenced", "", "the server, or its whole identity as the votes name it, that is confirmed to be fenced")
+	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
+func newPauseCommand() *cobra.Command {
+	return newGroupCommand("pause", v1alpha1.FailoverPause, "Forbid automatic elections of a group",
+		`Forbids the agents to begin an election by themselves, as before work on the network. The primary goes on serving, and
+switchover and failover work. It lasts until resume.`)
+}
+
+func newResumeCommand() *cobra.Command {
+	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again", `Ends a pause.`)
+}
+
+func newGroupCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
+	return newRoleCommand(&roleFlags{}, &cobra.Command{
+		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1), Example: "  kubectl geosql " + name + " content -n web",
+	}, func([]string) wish { return wish{spec: v1alpha1.FailoverSpec{Kind: kind}} })
+}
+
+func newRejoinCommand() *cobra.Command {
+	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin, "Let a former primary follow again, giving up what it alone has",
+		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it follows
+the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`)
+}
+
+func newReseedCommand() *cobra.Command {
+	return newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's databases anew from the primary",
+		`Gives up a replica's copies of the group's databases and lets the primary seed them anew, for a former primary whose log
+cannot be undone. Copy what is worth saving first.`)
+}
+
+func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
+	yes := false
+	cmd := newRoleCommand(&roleFlags{}, &cobra.Command{
+		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2), Example: "  kubectl geosql " + name + " content tukpub -n web",
+	}, func(args []string) wish {
+		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: serverName(args[1])}}
+	})
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/testenv"
+)
+
+// kubeconfigOf writes a kubeconfig of an API server.
+func kubeconfigOf(t *testing.T, server *testenv.APIServer) string {
+	t.Helper()
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(file, server.Kubeconfig(), 0o600)).To(Succeed())
+	return file
+}
+
+// votedGroup is a group in term 3 whose primary tukpub is known, with quisec synchronized and dubasy behind by 7 s.
+func votedGroup(now time.Time) *v1alpha1.AvailabilityGroup {
+	at := func(ago time.Duration) *metav1.Time {
+		return ptr.To(metav1.NewTime(now.Add(-ago).Truncate(time.Second)))
+	}
+	database := func(state string, commit *metav1.Time) []v1alpha1.ReplicaDatabaseStatus {
+		return []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: state, LastCommitTime: commit}}
+	}
+	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
+	g.Spec = v1alpha1.AvailabilityGroupSpec{InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}, Replicas: []v1alpha1.Replica{
+		{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+		{Server: "quithird", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "dubasy", AvailabilityMode: v1alpha1.AsynchronousCommit},
+	}}
+	g.Status = v1alpha1.AvailabilityGroupStatus{GroupID: "6a8b", Primary: "tukpub-0", Term: 3,
+		Voters: []v1alpha1.VoterStatus{{Site: "tukwila", State: "Held", Term: 3, Holder: "tukpub-0", HolderIdentity: "tukpub-0/pod/engine"}, {Site: "quincy", State: "Held", Term: 2, Holder: "quisec-0", HolderIdentity: "quisec-0/pod/engine"}},
+		Replicas: []v1alpha1.ReplicaStatus{
+			{Server: "tukpub-0", Role: "PRIMARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZED", at(time.Second))},
+			{Server: "quisec-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZED", at(time.Second)),
+				Promotable: &v1alpha1.Promotability{Status: metav1.ConditionTrue, Reason: "Synchronized"}},
+			{Server: "quithird-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("REVERTING", at(time.Minute)),
+				Promotable: &v1alpha1.Promotability{Status: metav1.ConditionFalse, Reason: "Reverting", Message: "database Content is reverting: wait until it is synchronized"}},
+			{Server: "dubasy-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZING", at(8*time.Second))},
+		}}
+	return g
+}
+
+// hubOf is a real hub with the group and no operator.
+func hubOf(t *testing.T) (*testenv.APIServer, string) {
+	t.Helper()
+	g := NewWithT(t)
+	hub := testenv.StartHub(t)
+	hub.Namespace(t, "web")
+	group := votedGroup(time.Now().Add(time.Hour))
+	status := group.Status
+	g.Expect(hub.Client.Create(t.Context(), group)).To(Succeed())
+	group.Status = status
+	for i := range group.Status.Replicas {
+		// The status stays fresh for the whole test.
+		group.Status.Replicas[i].ObservedAt = ptr.To(metav1.NewTime(time.Now().Add(time.Hour)))
+	}
+	g.Expect(hub.Client.Status().Update(t.Context(), group)).To(Succeed())
+	return hub, kubeconfigOf(t, hub)
+}
+
+// failovers of the hub.
+func failovers(t *testing.T, hub *testenv.APIServer) []v1alpha1.Failover {
+	t.Helper()
+	var list v1alpha1.FailoverList
+	NewWithT(t).Expect(hub.Client.List(t.Context(), &list, client.InNamespace("web"))).To(Succeed())
+	return list.Items
+}
+
+func TestRequestsAgainstTheHub(t *testing.T) {
+	hub, kubeconfig := hubOf(t)
+	at := []string{"--kubeconfig", kubeconfig, "-n", "web"}
+	clear := func() {
+		NewWithT(t).Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Failover{}, client.InNamespace("web"))).To(Succeed())
+	}
+	for _, c := range []struct {
+		name      string
+		command   func() *cobra.Command
+		arguments string
+		input     string
+		spec      *v1alpha1.FailoverSpec
+		text      string
+		refused   string
+	}{
+		{name: "switchover", command: newSwitchoverCommand, arguments: "content --to quisec-0",
+			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quisec", ExpectedTerm: ptr.To[int64](3)}, text: "created: Switchover of group content, quisec"},
+		{name: "switchover to a replica that reverts", command: newSwitchoverCommand, arguments: "content --to quithird", refused: "refused, nothing was changed: database Content is reverting"},
+		{name: "switchover to an asynchronous replica", command: newSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
+		{name: "switchover to a stranger", command: newSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
+		{name: "of no group", command: newSwitchoverCommand, arguments: "other --to quisec", refused: "neither AvailabilityGroup other nor its Lease geosql-other"},
+		{name: "failover", command: newFailoverCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Failover"}},
+		{name: "failover that loses, not confirmed", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
+		{name: "failover that loses, wrongly confirmed", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
+		{name: "failover that loses", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "content\n",
+			spec: &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true}, text: "SYNCHRONIZING"},
+		{name: "with a holder that is fenced", command: newFailoverCommand, arguments: "content --confirm-fenced tukpub --yes",
+			spec: &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-"}},
+		{name: "with a fenced server that is not the holder", command: newFailoverCommand, arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
+		{name: "pause", command: newPauseCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Pause"}},
+		{name: "resume", command: newResumeCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Resume"}},
+		{name: "rejoin, not confirmed", command: newRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
+		{name: "rejoin", command: newRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
+		{name: "reseed", command: newReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
+		{name: "for ever", command: newPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			defer clear()
+			text, err := run(t, c.command(), c.input, append(strings.Fields(c.arguments), at...)...)
+			g.Expect(text).To(ContainSubstring(c.text))
+			if c.refused != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
+				g.Expect(failovers(t, hub)).To(BeEmpty(), "nothing was touched")
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			made := failovers(t, hub)
+			g.Expect(made).To(HaveLen(1))
+			c.spec.Group = "content"
+			if c.spec.Expires == nil {
+				c.spec.Expires = &metav1.Duration{Duration: 2 * time.Minute}
+			}
+			g.Expect(made[0].Spec).To(Equal(*c.spec))
+		})
+	}
+	t.Run("waits for the end and shows the timeline", func(t *testing.T) {
+		defer clear()
+		testWait(t, hub, at, v1alpha1.FailoverSucceeded, "")
+	})
+	t.Run("fails when the agents refuse", func(t *testing.T) {
+		defer clear()
+		testWait(t, hub, at, v1alpha1.FailoverRefused, "Refused: because (Suspended)")
+	})
+}
+
+// testWait lets a switchover end as an operator would write it.
+func testWait(t *testing.T, hub *testenv.APIServer, at []string, outcome v1alpha1.FailoverOutcome, want string) {
+	g := NewWithT(t)
+	go func() {
+		for tick(t.Context()) {
+			var list v1alpha1.FailoverList
+			_ = hub.Client.List(t.Context(), &list, client.InNamespace("web"))
+			for _, f := range list.Items {
+				begun := metav1.NewMicroTime(time.Now())
+				f.Status = v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverCompleted, Outcome: outcome, Reason: "Suspended", Message: "because", Term: 4, From: "tukpub-0", To: "quisec-0",
+					Timeline: &v1alpha1.FailoverTimeline{Suspected: &begun, Promoted: ptr.To(metav1.NewMicroTime(begun.Add(750 * time.Millisecond)))}}
+				_ = hub.Client.Status().Update(t.Context(), &f)
+			}
+		}
+	}()
+	text, err := run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+	g.Expect(text).To(And(ContainSubstring("term 4: tukpub-0 -> quisec-0"), MatchRegexp(`promoted +\S+ +\+750ms`)))
+	if want == "" {
+		g.Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	g.Expect(err).To(MatchError(ContainSubstring(want)))
+}
+
+// Any site that is a voter takes requests: it needs neither the hub nor the kinds of the operator.
+func TestRequestsAtASite(t *testing.T) {
+	g := NewWithT(t)
+	site := testenv.StartMember(t)
+	site.Namespace(t, "web")
+	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	held := election.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
+	lease.Spec.HolderIdentity = ptr.To(held.String())
+	g.Expect(site.Client.Create(t.Context(), lease)).To(Succeed())
+	at := []string{"--kubeconfig", kubeconfigOf(t, site), "-n", "web"}
+	present := func() (election.Request, map[string]string) {
+		var now coordinationv1.Lease
+		g.Expect(site.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
+		r, _, err := election.ParseRequest(now.Annotations)
+		g.Expect(err).NotTo(HaveOccurred())
+		return r, now.Annotations
+	}
+
+	text, err := run(t, newFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(ContainSubstring("What would be lost is not known here"))
+	r, annotations := present()
+	g.Expect(r).To(And(HaveField("Kind", election.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
+		HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
+	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
+
+	_, err = run(t, newSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
+	g.Expect(err).To(MatchError(ContainSubstring("neither AvailabilityGroup other nor its Lease")))
+
+	t.Run("waits for the agents' answer", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
+		_, err := run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+		g.Expect(err).To(MatchError(ContainSubstring("Refused: because (NotSynchronized)")))
+		cancel()
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeDone, election.ReasonPromoted)
+		text, err := run(t, newPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(text).To(ContainSubstring("Done: because"))
+	})
+	t.Run("says that nobody answers", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := run(t, newResumeCommand(), "", append([]string{"content", "--wait", "--timeout", "1s"}, at...)...)
+		g.Expect(err).To(MatchError(And(ContainSubstring("no final answer within 1s"), ContainSubstring("Another voter"))))
+	})
+}
+
+// tick waits a moment, and is false when ctx has ended.
+func tick(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(50 * time.Millisecond):
+		return true
+	}
+}
+
+// answer answers every request on a Lease as an agent would, until ctx ends.
+func answer(ctx context.Context, site *testenv.APIServer, key client.ObjectKey, outcome election.AnswerOutcome, reason string) {
+	for tick(ctx) {
+		var lease coordinationv1.Lease
+		if site.Client.Get(ctx, key, &lease) != nil {
+			continue
+		}
+		r, ok, err := election.ParseRequest(lease.Annotations)
+		if !ok || err != nil {
+			continue
+		}
+		lease.Annotations[election.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(outcome) + `","reason":"` + reason + `","message":"because"}`
+		_ = site.Client.Update(ctx, &lease)
+	}
+}
