@@ -58,6 +58,21 @@ func (s *Session) require(ctx context.Context, p Permission) error {
 	return a.Allow(ctx, s, p)
 }
 
+// refreshLogins brings the session's logins up to date before a request.
+func (s *Session) refreshLogins(ctx context.Context) {
+	a := s.inst.registry.authorizer
+	if a == nil || s.internal {
+		return
+	}
+	same := s.login.ID == s.original.ID
+	s.original = a.Refreshed(ctx, s, s.original)
+	if same {
+		s.login.Sysadmin = s.original.Sysadmin
+	} else {
+		s.login = a.Refreshed(ctx, s, s.login)
+	}
+}
+
 // SetLogin changes who the session is (EXECUTE AS LOGIN, REVERT); OriginalLogin stays.
 func (s *Session) SetLogin(l Login) { s.login, s.user = l, nil }
 

@@ -61,6 +61,9 @@ func (s *Session) serve(ctx context.Context, text string, w tds.Writer, f func(c
 	s.cancel = cancel
 	s.status.mu.Unlock()
 	frames, try := len(s.frames), s.tryDepth
+	if s.nest == 0 {
+		s.refreshLogins(ctx)
+	}
 	err := f(ctx)
 	s.frames, s.tryDepth = s.frames[:frames], try
 	s.statementContext = before
@@ -72,8 +75,8 @@ func (s *Session) serve(ctx context.Context, text string, w tds.Writer, f func(c
 	s.status.mu.Unlock()
 	s.status.end(s.db, s.count)
 	s.inst.counters.batches.Add(1)
-	if s.broken != nil {
-		return s.broken
+	if err := s.broken.err(); err != nil {
+		return err
 	}
 	return s.requestError(err, w)
 }
@@ -199,8 +202,8 @@ func (s *Session) run(ctx context.Context, text string, params []any, w tds.Writ
 		fmt.Fprintf(&key, "%d,", sqltype.Pack(t))
 	}
 	err := s.runBatch(ctx, text, "go:"+key.String(), variables, w)
-	if s.broken != nil {
-		return s.broken
+	if err := s.broken.err(); err != nil {
+		return err
 	}
 	if errors.Is(err, errAbort) {
 		return sqlerr.New(3621, 0)

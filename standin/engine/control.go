@@ -132,7 +132,7 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 	s.tryDepth++
 	err := s.statements(ctx, listOf(n.TryStatements), w)
 	s.tryDepth--
-	if err == nil || isControl(err) || s.broken != nil {
+	if err == nil || isControl(err) || s.broken.err() != nil {
 		return err
 	}
 	var e *sqlerr.Error

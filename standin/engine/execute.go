@@ -176,7 +176,7 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	s.releaseForeign(mark)
 	s.popFrame()
 	if err != nil && !isControl(err) {
-		if s.broken != nil {
+		if s.broken.err() != nil {
 			return err
 		}
 		var node ast.Statement

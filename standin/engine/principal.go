@@ -57,6 +57,8 @@ type Permission struct {
 type Authorizer interface {
 	// User is the session's user in db; a *sqlerr.Error 916 when it has none.
 	User(ctx context.Context, s *Session, db *Database) (User, error)
+	// Refreshed is the login as it is now: its membership of sysadmin may have changed since it logged in.
+	Refreshed(ctx context.Context, s *Session, l Login) Login
 	// Allow is nil when s has the permission, else the *sqlerr.Error (229, 262, 300, 15247 ...).
 	Allow(ctx context.Context, s *Session, p Permission) error
 }

@@ -60,7 +60,7 @@ type sessionState struct {
 	errors        []*sqlerr.Error // what CATCH blocks that are running have caught
 	tryDepth      int
 	nest          int
-	broken        error
+	broken        breakage
 
 	batches      batchCache
 	plans        planCache
@@ -223,10 +223,28 @@ func (s *Session) Context(key string) any { return s.sessionKeys[lower(key)].val
 
 // Broken makes the session end its connection after the current statement without an answer: the outcome of what it did
 // is unknown.
-func (s *Session) Broken(err error) {
-	if s.broken == nil {
-		s.broken = err
+// It may be called from any goroutine.
+func (s *Session) Broken(err error) { s.broken.set(err) }
+
+// breakage is why a session ends: the first reason counts.
+type breakage struct {
+	mu  sync.Mutex
+	why error
+}
+
+func (b *breakage) set(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.why == nil {
+		b.why = err
 	}
+}
+
+// err is nil while the session goes on.
+func (b *breakage) err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.why
 }
 
 // sessionStatus is what other sessions' views show.

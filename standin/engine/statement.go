@@ -46,7 +46,7 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		}
 		return nil
 	}
-	if isControl(err) || s.broken != nil {
+	if isControl(err) || s.broken.err() != nil {
 		return err
 	}
 	return s.failed(ctx, node, err, w)

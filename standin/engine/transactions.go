@@ -324,8 +324,8 @@ func (s *Session) answer(err error) error {
 	if err == nil {
 		return nil
 	}
-	if s.broken != nil {
-		return s.broken
+	if err := s.broken.err(); err != nil {
+		return err
 	}
 	return asError(err)
 }

@@ -91,6 +91,18 @@ func (e *Extension) unrestricted(s *engine.Session) bool {
 	return s.Login().Sysadmin && (x == nil || x.user == nil)
 }
 
+// Refreshed serves engine.Authorizer.
+func (e *Extension) Refreshed(ctx context.Context, s *engine.Session, l engine.Login) engine.Login {
+	catalog, err := e.server(ctx, s)
+	if err != nil {
+		return l
+	}
+	if catalog.loginByID(l.ID) != nil {
+		l.Sysadmin = catalog.serverRoles(l.ID)[sysadminID]
+	}
+	return l
+}
+
 // mayServer tells whether s has one of the server permissions.
 func (e *Extension) mayServer(ctx context.Context, s *engine.Session, names ...string) bool {
 	for _, name := range names {
