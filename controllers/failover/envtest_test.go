@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/failover"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/testenv"
+)
+
+const (
+	system  = "geosql-system"
+	patient = 30 * time.Second
+	often   = 100 * time.Millisecond
+)
+
+// bed is a hub that is a voter itself, another voter, and the controller alone: the test speaks for the agents.
+type bed struct {
+	*testing.T
+	hub, site *testenv.APIServer
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	g := NewWithT(t)
+	log.SetLogger(logr.Discard())
+	b := &bed{T: t, hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b.hub.Namespace(t, system)
+	b.site.Join(t, b.hub, system, "tukwila", "web")
+	b.hub.JoinHub(t, "dublin", "web")
+	for _, server := range []*testenv.APIServer{b.site, b.hub} {
+		lease := election.NewLease("web", "content", "tukpub-0", 1)
+		lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content", v1alpha1.LabelNamespace: "web"}
+		lease.Spec.LeaseTransitions = ptr.To[int32](3)
+		lease.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/nonce")
+		lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+		g.Expect(server.Client.Create(t.Context(), lease)).To(Succeed())
+	}
+	b.startManager()
+	return b
+}
+
+func (b *bed) startManager() {
+	b.Helper()
+	g := NewWithT(b.T)
+	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
+	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
+		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+	})
+}
+
+// declare makes the group as its own controller would show it.
+func (b *bed) declare() {
+	b.Helper()
+	g := NewWithT(b.T)
+	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
+		InitialPrimary: "tukpub",
+		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
+	}}
+	g.Expect(b.hub.Client.Create(b.Context(), group)).To(Succeed())
+	now := metav1.NewTime(time.Now().Add(time.Hour))
+	group.Status = v1alpha1.AvailabilityGroupStatus{GroupID: "6a8b", Primary: "tukpub-0", Term: 3,
+		Voters: []v1alpha1.VoterStatus{{Site: "tukwila", State: "Held"}, {Site: "dublin", State: "Held"}},
+		Replicas: []v1alpha1.ReplicaStatus{{Server: "quisec-0", Role: "SECONDARY", ObservedAt: &now,
+			Promotable: &v1alpha1.Promotability{Status: metav1.ConditionTrue, Reason: "Synchronized"}}}}
+	g.Expect(b.hub.Client.Status().Update(b.Context(), group)).To(Succeed())
+}
+
+func (b *bed) create(name string, kind v1alpha1.FailoverKind, to v1alpha1.ServerName) *v1alpha1.Failover {
+	b.Helper()
+	f := &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: kind, To: to}}
+	NewWithT(b.T).Expect(b.hub.Client.Create(b.Context(), f)).To(Succeed())
+	return f
+}
+
+// status of a Failover, as a function to wait for.
+func (b *bed) status(name string) func() v1alpha1.FailoverStatus {
+	return func() v1alpha1.FailoverStatus {
+		var f v1alpha1.Failover
+		_ = b.hub.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: name}, &f)
+		return f.Status
+	}
+}
+
+func lease(b *bed, at *testenv.APIServer) *coordinationv1.Lease {
+	var l coordinationv1.Lease
+	NewWithT(b.T).Expect(at.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "geosql-content"}, &l)).To(Succeed())
+	return &l
+}
+
+// request on the Lease at a voter, as a function to wait for.
+func (b *bed) request(at *testenv.APIServer) func() election.Request {
+	return func() election.Request {
+		r, _, err := election.ParseRequest(lease(b, at).Annotations)
+		NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
+		return r
+	}
+}
+
+// annotate writes what an agent would write.
+func (b *bed) annotate(at *testenv.APIServer, name string, value any) {
+	b.Helper()
+	g := NewWithT(b.T)
+	text, err := json.Marshal(value)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error {
+		l := lease(b, at)
+		l.Annotations[name] = string(text)
+		return at.Client.Update(b.Context(), l)
+	}, patient, often).Should(Succeed())
+}
+
+func TestController(t *testing.T) {
+	b := newBed(t)
+	b.declare()
+
+	t.Run("asks the agents and follows their answer", func(t *testing.T) {
+		g := NewWithT(t)
+		f := b.create("go", v1alpha1.FailoverSwitchover, "quisec")
+		g.Eventually(b.request(b.site), patient, often).Should(And(HaveField("ID", string(f.UID)), HaveField("To", "quisec-0"), HaveField("Failover", "go")))
+		g.Expect(lease(b, b.site).Spec.HolderIdentity).To(HaveValue(Equal("tukpub-0/pod/engine/nonce")), "the vote is left alone")
+		g.Eventually(b.status("go"), patient, often).Should(HaveField("Phase", v1alpha1.FailoverRequested))
+		g.Eventually(b.request(b.hub), patient, often).Should(HaveField("ID", string(f.UID)), "nobody answers: the next voter has it too")
+		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeAccepted, By: "quisec-0"})
+		g.Eventually(b.status("go"), patient, often).Should(HaveField("Phase", v1alpha1.FailoverRunning))
+		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
+		b.annotate(b.hub, election.AnnotationTimelines, []election.Timeline{{Term: 4, Cause: election.CauseSwitchover, RequestID: string(f.UID), From: "tukpub-0", To: "quisec-0",
+			Suspected: &at, Promoted: &at, Outcome: election.OutcomeDone}})
+		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeDone, Reason: election.ReasonPromoted, Message: "quisec-0 is primary", Term: 4})
+		g.Eventually(b.status("go"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Term", int64(4)),
+			HaveField("From", "tukpub-0"), HaveField("Timeline.Promoted", Not(BeNil())), HaveField("Reason", "Promoted")))
+		g.Consistently(func() error {
+			return b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "content-4"}, &v1alpha1.Failover{})
+		}, "1s", often).ShouldNot(Succeed(), "its election is not recorded twice")
+	})
+
+	t.Run("refuses without touching anything", func(t *testing.T) {
+		g := NewWithT(t)
+		b.create("no", v1alpha1.FailoverSwitchover, "dubcfg")
+		g.Eventually(b.status("no"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverRefused), HaveField("Reason", "NotAReplica")))
+		g.Expect(b.request(b.site)().Failover).To(Equal("go"))
+	})
+
+	t.Run("records the agents' own election", func(t *testing.T) {
+		g := NewWithT(t)
+		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
+		own := election.Timeline{Term: 5, Cause: election.CauseAutomatic, From: "quisec-0", To: "tukpub-0", Suspected: &at, Outcome: election.OutcomeAccepted}
+		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
+		g.Eventually(b.status("content-5"), patient, often).Should(And(HaveField("Phase", v1alpha1.FailoverRunning), HaveField("Cause", "Automatic")))
+		own.Outcome, own.Promoted, own.Lost = election.OutcomeDone, &at, &election.LostRange{Databases: []election.LostDatabase{{Name: "Content", FromLSN: "9"}}}
+		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
+		g.Eventually(b.status("content-5"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Lost.Databases", HaveLen(1))))
+	})
+
+	t.Run("uses the voter that answers", func(t *testing.T) {
+		g := NewWithT(t)
+		b.site.Wire.Cut()
+		defer b.site.Wire.Mend()
+		f := b.create("around", v1alpha1.FailoverPause, "")
+		g.Eventually(b.request(b.hub), patient, often).Should(HaveField("ID", string(f.UID)))
+		g.Eventually(b.status("around"), patient, often).Should(HaveField("Voter", Not(BeEmpty())))
+		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeDone})
+		g.Eventually(b.status("around"), patient, often).Should(HaveField("Outcome", v1alpha1.FailoverSucceeded))
+	})
+}
