@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -247,6 +248,9 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"]})
 		}
 	case "sp_refreshsubscriptions":
+		if slices.ContainsFunc(b.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return !s.Pull }) {
+			return
+		}
 		for _, x := range b.Publication.Articles {
 			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: "dubsub-0", Database: "Content", Pull: true})
 		}

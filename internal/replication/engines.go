@@ -25,6 +25,9 @@ const (
 	longTimeout = 30 * time.Minute
 )
 
+// dropsDistribution begins the statement that drops a distribution database.
+const dropsDistribution = "EXEC sys.sp_dropdistributiondb "
+
 // lacksRights are errors for want of a permission: 229 and 262 on objects and in databases, 15247 on the server, 21089
 // and 14126 for those who are no sysadmin.
 var lacksRights = []int32{229, 262, 15247, 21089, 14126}
@@ -59,6 +62,10 @@ func (e Engines) Execute(ctx context.Context, s Execute) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if strings.HasPrefix(s.Statement.Text, dropsDistribution) {
+		// A database in use cannot be dropped (3702), and the operator's own connections use it.
+		e.Connector.Forget(e.Namespace, s.Server)
+	}
 	db, err := e.Open(ctx, s.Server, s.Database)
 	if err == nil {
 		err = db.Exec(ctx, s.Statement)

@@ -4,6 +4,7 @@ package replication
 
 import (
 	"fmt"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -141,9 +142,21 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 	}
 }
 
-// Run starts a job that is there, enabled, and does not run.
+// patience is how long a job is left alone after it was started: SQL Server Agent waits a minute between two attempts,
+// which is long when the server that an agent could not reach answers again.
+const patience = 15 * time.Second
+
+// Run starts a job that is there, enabled, and does not run. One that waits for its next attempt is started again, for
+// the servers that are looked at here answer.
 func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
-	if have != nil && have.Enabled && !have.Running {
+	if have == nil || !have.Enabled {
+		return
+	}
+	if have.Running && have.BetweenRetries && have.Started >= patience {
+		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
+		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
+	}
+	if !have.Running {
 		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
 	}
 }

@@ -45,6 +45,8 @@ func TestStatementsMayBeRepeated(t *testing.T) {
 	}
 	count := func(text string) (n int) {
 		t.Helper()
+		sa, err := connector.Open(t.Context(), e.Target(credentials.RoleSA))
+		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(sa.Query(t.Context(), tsql.Statement{Text: text}, func(r mssql.Row) error { return r.Scan(&n) })).To(Succeed())
 		return n
 	}

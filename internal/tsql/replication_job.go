@@ -172,15 +172,23 @@ func DeleteJob(name string) Statement {
 	return exec("msdb.dbo.sp_delete_job").str("job_name", name).done("delete job " + name)
 }
 
-// JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, and
-// whether it runs. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
+// JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, whether it
+// runs, and how many seconds ago it was started last (NULL when it was not since SQL Server Agent started). Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
 // docs/relational-databases/system-tables/.
 func JobState(name string) Statement {
 	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.command, N''),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = j.job_id),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS c WHERE c.job_id = j.job_id),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.start_execution_date IS NOT NULL
-        AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity))
+        AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
+    (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id
+        AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity))
 FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.job_id AND s.step_id = 1
 WHERE j.name = @name`).arg("name", name).done("read job " + name)
+}
+
+// JobExecution tells what a job is doing, in the columns of sp_help_job: current_execution_status (the 26th) is 3 between
+// two attempts of a step. Source: docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md.
+func JobExecution(name string) Statement {
+	return exec("msdb.dbo.sp_help_job").str("job_name", name).str("job_aspect", "JOB").done("read what job " + name + " is doing")
 }

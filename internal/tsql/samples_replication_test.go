@@ -40,6 +40,7 @@ func init() {
 	add("StopJob", tsql.StopJob("geosql-log"))
 	add("DeleteJob", tsql.DeleteJob("geosql-log"))
 	add("JobState", tsql.JobState("geosql-log"))
+	add("JobExecution", tsql.JobExecution("geosql-log"))
 
 	add("PublishDatabase", tsql.PublishDatabase("Content", true), tsql.PublishDatabase("Content", false))
 	add("AddLogReaderAgent", tsql.AddLogReaderAgent("geosql-log", "agents", "secret"))

@@ -18,13 +18,18 @@ import (
 
 // alterTable runs f on the table of an ALTER TABLE statement.
 func (s *Session) alterTable(ctx context.Context, n *ast.SchemaObjectName, f func(d *ddl, o *Object) error) error {
+	return s.changeTable(ctx, n, "ALTER", f)
+}
+
+// changeTable runs f on a table; verb is what the extensions are asked about.
+func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb string, f func(d *ddl, o *Object) error) error {
 	name := nameOf(n)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		o, err := d.tableForDDL(name, 4902)
 		if err != nil {
 			return err
 		}
-		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {
+		if err := s.objectEvent(ctx, d, verb, o); err != nil {
 			return err
 		}
 		if err := f(d, o); err != nil {
@@ -499,9 +504,9 @@ func (d *ddl) enable(o, child *Object, verify bool) error {
 	return d.enforceForeignKey(o, child)
 }
 
-// rebuild is ALTER TABLE ... REBUILD, which records compression.
+// rebuild is ALTER TABLE ... REBUILD, which records compression. It changes nothing that others see of the table.
 func (s *Session) rebuild(ctx context.Context, n *ast.AlterTableRebuildStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.changeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *ddl, o *Object) error {
 		b := &tableBuilder{d: d, o: o}
 		for _, opt := range n.IndexOptions {
 			c, ok := opt.(*ast.DataCompressionOption)

@@ -394,6 +394,8 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		return err
 	}
 	switch word {
+	case "REBUILD":
+		return nil
 	case "TRUNCATE":
 		return raise(4711, 1, o.Name)
 	case "DROP":
