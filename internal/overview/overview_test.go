@@ -81,13 +81,24 @@ func running(t *testing.T) *overview.Snapshot {
 		Primary:    "tukpub-0", Term: 3, Listener: "content:1433", RequiredSynchronizedSecondaries: ptr.To(int32(0)),
 		Replicas: []v1alpha1.ReplicaStatus{
 			{Server: "tukpub-0", Role: "PRIMARY", AvailabilityMode: "SYNCHRONOUS_COMMIT", ConnectedState: "CONNECTED", SynchronizationHealth: "HEALTHY", ObservedAt: ago(2 * time.Second),
-				Databases: []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZED"}}},
+				Promotable: &v1alpha1.Promotability{Status: "False", Reason: "AlreadyPrimary"},
+				Databases:  []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZED"}}},
 			{Server: "quisec-0", Role: "SECONDARY", AvailabilityMode: "SYNCHRONOUS_COMMIT", ConnectedState: "CONNECTED", SynchronizationHealth: "PARTIALLY_HEALTHY", ObservedAt: ago(5 * time.Minute),
+				Promotable: &v1alpha1.Promotability{Status: "False", Reason: "NotSynchronized", Message: "not ready for failover: Content (synchronizing)"},
 				Databases: []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZING", LogSendQueueKB: ptr.To(int64(812)), RedoQueueKB: ptr.To(int64(90)), RedoRateKBps: ptr.To(int64(45)),
 					EstimatedDataLoss: &metav1.Duration{Duration: 1500 * time.Millisecond}, EstimatedRecoveryTime: &metav1.Duration{Duration: 2 * time.Second}}}},
 			{Server: "dubcfg-0", Role: "Unknown"},
 		},
 		Voters: []v1alpha1.VoterStatus{{Site: "tukwila", State: "Held", Holder: "tukpub-0", Term: 3}, {Site: "quincy", State: "Held", Holder: "tukpub-0", Term: 3}, {Site: "dublin", State: "Unknown"}},
+	}
+	at := func(d time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: now.Add(-d)} }
+	s.Failovers = []v1alpha1.Failover{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-2", CreationTimestamp: *ago(time.Hour)}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: "Failover"},
+			Status: v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Succeeded", Cause: "Automatic", From: "tukpub-0", To: "quisec-0", Term: 2,
+				Timeline: &v1alpha1.FailoverTimeline{Suspected: at(time.Hour), Promoted: at(time.Hour - 3*time.Second), FirstWrite: at(time.Hour - 3400*time.Millisecond), AllSynchronized: at(time.Hour - 33*time.Second)}}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-switchover-x", CreationTimestamp: *ago(time.Minute)}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: "Switchover", To: "quisec"},
+			Status: v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Refused", Reason: "NotSynchronized"}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "other-2"}, Spec: v1alpha1.FailoverSpec{Group: "other", Kind: "Failover"}},
 	}
 	s.Servers[1].Status.Conditions = []metav1.Condition{is("Ready", "Unknown", "SiteUnreachable", "site dublin has not answered for 40s: what is there is not known")}
 	s.Distributors[0].Status.Conditions = []metav1.Condition{is("Ready", "True", "Configured", "fine")}
@@ -160,6 +171,9 @@ func TestRead(t *testing.T) {
 	for i := range s.Servers {
 		objects = append(objects, &s.Servers[i])
 	}
+	for _, group := range []v1alpha1.ObjectName{"content", "other"} {
+		objects = append(objects, &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "of-" + string(group)}, Spec: v1alpha1.FailoverSpec{Group: group}})
+	}
 	objects = append(objects, &s.Topologies[0], &s.Groups[0], &s.Distributors[0], &s.Publications[0], &s.Subscriptions[0],
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}},
 		&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "alone"}, Spec: v1alpha1.SQLServerSpec{Site: "elsewhere"}},
@@ -169,6 +183,7 @@ func TestRead(t *testing.T) {
 	read, err := overview.Read(t.Context(), hub, overview.Scope{Namespace: "web", Topology: "msdn"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Servers).To(HaveLen(5))
+	g.Expect(read.Failovers).To(ConsistOf(HaveField("Name", "of-content")))
 	g.Expect(read.Sites).To(HaveLen(3))
 	g.Expect(read.Graph().Mermaid()).To(Equal(s.Graph().Mermaid()))
 

@@ -31,6 +31,8 @@ type Snapshot struct {
 	Distributors  []v1alpha1.Distributor       `json:"distributors"`
 	Publications  []v1alpha1.Publication       `json:"publications"`
 	Subscriptions []v1alpha1.Subscription      `json:"subscriptions"`
+	// Failovers of the groups that are shown.
+	Failovers []v1alpha1.Failover `json:"failovers"`
 }
 
 // Scope says what is read.
@@ -51,6 +53,7 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 		distributors  v1alpha1.DistributorList
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
+		failovers     v1alpha1.FailoverList
 	)
 	if err := reader.List(ctx, &sites); err != nil {
 		return nil, fmt.Errorf("list Sites in the hub: %w", err)
@@ -67,7 +70,11 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
 		}
 	}
-	s := &Snapshot{Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
+	// A Failover belongs to its group, whoever made it.
+	if err := reader.List(ctx, &failovers, client.InNamespace(scope.Namespace)); err != nil {
+		return nil, fmt.Errorf("list Failovers in the hub: %w", err)
+	}
+	s := &Snapshot{Failovers: failovers.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
 		Distributors: distributors.Items, Publications: publications.Items, Subscriptions: subscriptions.Items}
 	if scope.Topology != "" {
 		if err := s.only(scope); err != nil {
@@ -91,6 +98,9 @@ func (s *Snapshot) only(scope Scope) error {
 		}
 		return fmt.Errorf("there is no Topology %s in namespace %s; there are: %s", scope.Topology, scope.Namespace, strings.Join(known, ", "))
 	}
+	s.Failovers = slices.DeleteFunc(s.Failovers, func(f v1alpha1.Failover) bool {
+		return !slices.ContainsFunc(s.Groups, func(g v1alpha1.AvailabilityGroup) bool { return g.Name == string(f.Spec.Group) })
+	})
 	s.Sites = slices.DeleteFunc(s.Sites, func(site v1alpha1.Site) bool { return !s.uses(site.Name) })
 	return nil
 }
@@ -118,6 +128,7 @@ func (s *Snapshot) order() {
 	sortByName(s.Distributors, func(x *v1alpha1.Distributor) metav1.Object { return x })
 	sortByName(s.Publications, func(x *v1alpha1.Publication) metav1.Object { return x })
 	sortByName(s.Subscriptions, func(x *v1alpha1.Subscription) metav1.Object { return x })
+	sortByName(s.Failovers, func(x *v1alpha1.Failover) metav1.Object { return x })
 }
 
 func sortByName[T any](list []T, object func(*T) metav1.Object) {

@@ -91,11 +91,12 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 		or(host(g.Status.Primary), "unknown"), g.Status.Term, or(g.Status.Listener, unknown),
 		number(g.Status.RequiredSynchronizedSecondaries, ""), or(string(g.Spec.FailoverPolicy), "Manual")), "  "))
 	if len(g.Status.Replicas) > 0 {
-		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "SEEN")
+		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
 		for _, r := range g.Status.Replicas {
-			t.row(host(r.Server), r.Role, or(r.AvailabilityMode, unknown), or(r.ConnectedState, unknown), or(r.SynchronizationHealth, unknown), age(r.ObservedAt, now))
+			t.row(host(r.Server), r.Role, or(r.AvailabilityMode, unknown), or(r.ConnectedState, unknown), or(r.SynchronizationHealth, unknown), promotable(r.Promotable), age(r.ObservedAt, now))
 		}
 		t.flush()
+		writeUnfit(out, g)
 		writeDatabases(out, g)
 	}
 	var voters []string
@@ -104,9 +105,13 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 		if v.Holder != "" && v.State != "Unknown" {
 			text += fmt.Sprintf(" by %s in term %d", host(v.Holder), v.Term)
 		}
+		if v.Paused {
+			text += ", automatic elections paused"
+		}
 		voters = append(voters, text)
 	}
 	fmt.Fprint(out, wrap("votes: "+or(strings.Join(voters, "; "), unknown), "  "))
+	s.writeFailovers(out, g, now)
 }
 
 func writeDatabases(out io.Writer, g *v1alpha1.AvailabilityGroup) {

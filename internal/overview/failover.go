@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+)
+
+// promotable is whether a replica could become primary now without losing anything, in a word or two.
+func promotable(p *v1alpha1.Promotability) string {
+	switch {
+	case p == nil:
+		return unknown
+	case p.Reason == election.ReasonAlreadyPrimary:
+		return "-"
+	case p.Status == metav1.ConditionTrue:
+		return "yes"
+	case p.Status == metav1.ConditionFalse:
+		return "no: " + p.Reason
+	}
+	return unknown + " " + p.Reason
+}
+
+// byNature are reasons that the declaration gives: nothing is wrong.
+var byNature = []string{election.ReasonAlreadyPrimary, election.ReasonNotAReplica, election.ReasonNotSynchronous}
+
+// writeUnfit says of each replica that could not be promoted why not.
+func writeUnfit(out io.Writer, g *v1alpha1.AvailabilityGroup) {
+	for _, r := range g.Status.Replicas {
+		if p := r.Promotable; p != nil && p.Status != metav1.ConditionTrue && !slices.Contains(byNature, p.Reason) {
+			fmt.Fprint(out, wrap(fmt.Sprintf("%s is not promotable: %s", host(r.Server), p.Message), "  "))
+		}
+	}
+}
+
+// shownFailovers is how many of a group's Failovers are shown: the newest.
+const shownFailovers = 3
+
+// writeFailovers writes a group's last elections and what was asked of it.
+func (s *Snapshot) writeFailovers(out io.Writer, g *v1alpha1.AvailabilityGroup, now time.Time) {
+	var own []*v1alpha1.Failover
+	for i := range s.Failovers {
+		if f := &s.Failovers[i]; f.Namespace == g.Namespace && string(f.Spec.Group) == g.Name {
+			own = append(own, f)
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	slices.SortStableFunc(own, func(a, b *v1alpha1.Failover) int { return when(b).Compare(when(a)) })
+	t := newTable(out, "  ", "FAILOVER", "CAUSE", "OUTCOME", "FROM", "TO", "TERM", "TOOK", "SYNCHRONIZED", "AGE")
+	for _, f := range own[:min(len(own), shownFailovers)] {
+		at := metav1.NewTime(when(f))
+		t.row(f.Name, or(f.Status.Cause, string(f.Spec.Kind)), or(string(f.Status.Outcome), or(string(f.Status.Phase), unknown)),
+			or(host(f.Status.From), "-"), or(host(f.Status.To), "-"), term(f.Status.Term), took(f.Status.Timeline), synchronized(f.Status.Timeline), age(&at, now))
+	}
+	t.flush()
+}
+
+// when a Failover began: a record is younger than what it records.
+func when(f *v1alpha1.Failover) time.Time {
+	if t := f.Status.Timeline; t != nil && t.Suspected != nil {
+		return t.Suspected.Time
+	}
+	return f.CreationTimestamp.Time
+}
+
+func term(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// took is from the suspicion, or from the request, to the first write, or to the promotion.
+func took(t *v1alpha1.FailoverTimeline) string {
+	if t == nil || t.Suspected == nil {
+		return "-"
+	}
+	end := t.FirstWrite
+	if end == nil {
+		end = t.Promoted
+	}
+	return since(t.Suspected, end)
+}
+
+// synchronized is how long after the promotion every synchronous replica was synchronized again.
+func synchronized(t *v1alpha1.FailoverTimeline) string {
+	if t == nil || t.Promoted == nil {
+		return "-"
+	}
+	return since(t.Promoted, t.AllSynchronized)
+}
+
+func since(from, to *metav1.MicroTime) string {
+	if to == nil {
+		return "-"
+	}
+	return to.Sub(from.Time).Round(time.Millisecond).String()
+}
