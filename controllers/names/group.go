@@ -5,6 +5,7 @@ package names
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -16,6 +17,62 @@ type groupView struct {
 	// primary and readable are servers; primary is nil when nobody is known to be it.
 	primary  *serverView
 	readable []*serverView
+	// links are the declared round-trip times between sites, in both directions.
+	links map[link]time.Duration
+}
+
+// link is a pair of sites.
+type link struct{ from, to v1alpha1.SiteName }
+
+// linksOf the declared Sites. What only one of two sites declares counts for both directions.
+func linksOf(list []v1alpha1.Site) map[link]time.Duration {
+	links := map[link]time.Duration{}
+	declare := func(l link, roundTrip time.Duration, own bool) {
+		if _, ok := links[l]; own || !ok {
+			links[l] = roundTrip
+		}
+	}
+	for _, own := range []bool{true, false} {
+		for i := range list {
+			here := v1alpha1.SiteName(list[i].Name)
+			for _, l := range list[i].Spec.Links {
+				switch {
+				case l.RoundTrip == nil:
+				case own:
+					declare(link{here, l.To}, l.RoundTrip.Duration, true)
+				default:
+					declare(link{l.To, here}, l.RoundTrip.Duration, false)
+				}
+			}
+		}
+	}
+	return links
+}
+
+// distance between two sites; false when nobody declared it.
+func (g *groupView) distance(from, to v1alpha1.SiteName) (time.Duration, bool) {
+	if from == to {
+		return 0, true
+	}
+	d, ok := g.links[link{from, to}]
+	return d, ok
+}
+
+// nearest are those of the servers that are nearest to a site: at the site itself, else at the least declared round-trip
+// time, else - nobody declared any - all.
+func (g *groupView) nearest(at v1alpha1.SiteName, servers []*serverView) []*serverView {
+	var best []*serverView
+	least, declared := time.Duration(0), false
+	for _, s := range servers {
+		d, ok := g.distance(at, s.home)
+		switch {
+		case ok && (!declared || d < least):
+			best, least, declared = []*serverView{s}, d, true
+		case ok == declared && (!ok || d == least):
+			best = append(best, s)
+		}
+	}
+	return best
 }
 
 // listenerName of a group and the name for readers.
@@ -62,7 +119,8 @@ func isServer(status string, server v1alpha1.ServerName) bool {
 }
 
 // groupNames are a group's names at one site: the listener leads to the primary, and its read-only sister to the
-// readable secondaries. While nobody is known to be primary the listener keeps its last address: a wrong guess costs a
+// nearest of the readable secondaries that have an address: a reader does not cross a WAN for what its own site has. While
+// nobody is known to be primary the listener keeps its last address: a wrong guess costs a
 // refused login, an empty Service costs clients that would have been served.
 func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
@@ -74,13 +132,18 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 		write.endpoints = []endpoint{e}
 	}
 	read := name{namespace: g.namespace, service: g.listener.Name + readOnlySuffix, ports: ports, labels: labels}
+	var reached []*serverView
 	for _, s := range g.readable {
 		if !s.known {
 			read.keep = true
 		}
-		if e, ok := s.reach(at); ok {
-			read.endpoints = append(read.endpoints, e)
+		if _, ok := s.reach(at); ok {
+			reached = append(reached, s)
 		}
+	}
+	for _, s := range g.nearest(at, reached) {
+		e, _ := s.reach(at)
+		read.endpoints = append(read.endpoints, e)
 	}
 	if len(read.endpoints) > 0 {
 		// Readers are better sent to the secondaries that can be seen than to one that may be gone.

@@ -94,6 +94,11 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 		}
 		return r.observeServer(ctx, group.Namespace, server, object.Spec.Site)
 	}
+	var list v1alpha1.SiteList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing Sites: %w", err)
+	}
+	view.links = linksOf(list.Items)
 	primary, readable := groupServers(group)
 	var err error
 	if primary != "" {
