@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr/group"
 	"geosql.dev/operator/standin/hadr/replica"
@@ -167,9 +169,16 @@ func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *re
 	return r
 }
 
+// noRecovery is recovery_lsn where resynchronization is unnecessary: the greatest log block, padded.
+var noRecovery = decimal.RequireFromString("4294967295429496729500001")
+
 // databaseProgress fills in how far a copy is. Only last_redone_lsn is a log sequence number, the others are positions.
 func (e *Extension) databaseProgress(r row, d *replica.DatabaseState) {
 	r["recovery_lsn"], r["truncation_lsn"] = blockOrNull(d.Recovery), blockOrNull(d.Truncation)
+	if d.InLine {
+		// Nothing would have to be taken back: greater than any last_hardened_lsn.
+		r["recovery_lsn"] = noRecovery
+	}
 	r["end_of_log_lsn"] = blockOrNull(d.End)
 	r["last_hardened_lsn"], r["last_hardened_time"] = blockOrNull(d.Hardened), timeOrNull(d.HardenedTime)
 	r["last_commit_lsn"], r["last_commit_time"] = lsnOrNull(d.Commit), timeOrNull(d.CommitTime)
@@ -202,14 +211,15 @@ func databaseReplicaClusterRows(m *replica.Manager, _ *engine.Session) []row {
 					continue
 				}
 				joined := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
+				pending := false
 				for _, s := range st.Databases {
 					if s.ID == d.ID && s.Replica == r.ID {
-						joined = joined || s.Joined
+						joined, pending = joined || s.Joined, s.SuspendPending
 					}
 				}
 				ready := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
 				out = append(out, row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name, "is_failover_ready": ready,
-					"is_pending_secondary_suspend": false, "is_database_joined": joined})
+					"is_pending_secondary_suspend": flag(pending), "is_database_joined": joined})
 			}
 		}
 	}

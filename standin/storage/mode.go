@@ -155,6 +155,29 @@ func (id Identity) SharedPosition(end LSN, other []Fork, otherEnd LSN) (at LSN, 
 	return end, true
 }
 
+// Parts is where the log of this copy, which ends at end, parts from that of a copy with the other history. parts is
+// false when this copy has nothing that the other has not, or cannot have: it only lacks log.
+func (id Identity) Parts(end LSN, other []Fork) (at LSN, parts bool) {
+	n := 0
+	for n < len(id.Forks) && n < len(other) && id.Forks[n].ID == other[n].ID {
+		n++
+	}
+	switch {
+	case n == 0:
+		return LSN{}, false
+	case n < len(id.Forks):
+		at = id.Forks[n].Start
+		if n < len(other) && other[n].Start.Less(at) {
+			at = other[n].Start
+		}
+	case n < len(other) && other[n].Start.Less(end):
+		at = other[n].Start
+	default:
+		return LSN{}, false
+	}
+	return at, true
+}
+
 // UndoTo takes back the transactions from position on (a whole transaction's beginning), newest first, and cuts the
 // log there. The database must be in Redo mode. ErrNoUndo when the log does not reach back far enough, or holds a
 // change of the schema without undo; nothing is changed then, apart from newer transactions already taken back, which

@@ -50,8 +50,12 @@ type Group struct {
 
 // copyState is what is known of a local copy while the instance runs.
 type copyState struct {
-	reverting    bool
-	seeding      bool
+	reverting bool
+	seeding   bool
+	// initializing is the position that the copy has to reach after an undo; zero when it need not.
+	initializing storage.LSN
+	// recovery is up to where the copy has the same log as the primary's; zero when it has none of its own.
+	recovery     storage.LSN
 	receivedTime time.Time
 	hardenedTime time.Time
 	redo         rateMeter

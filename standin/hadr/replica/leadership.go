@@ -49,6 +49,8 @@ type remoteKey struct{ replica, database uuid.UUID }
 // remote is a secondary's copy of a database as the primary knows it. It goes stale when the replica is not connected.
 type remote struct {
 	secondaryStatus
+	// shown is what the views say.
+	shown progress
 	// streaming is set while log is being sent.
 	streaming bool
 	// streamEnded is when that ended last.

@@ -66,6 +66,8 @@ type primaryDatabase struct {
 	// FullBackup and LogBackup are the backup chain's positions.
 	FullBackup storage.LSN `json:"fullBackup"`
 	LogBackup  storage.LSN `json:"logBackup"`
+	// Forks is the history of the primary's copy.
+	Forks []storage.Fork `json:"forks,omitempty"`
 }
 
 // controlReply is the answer to it.
@@ -76,9 +78,11 @@ type controlReply struct {
 	Accepted uint64 `json:"accepted"`
 	Role     Role   `json:"role"`
 	// Follows tells whether log of this primary is taken.
-	Follows           bool              `json:"follows"`
-	CreateAnyDatabase bool              `json:"createAnyDatabase"`
-	Databases         []secondaryStatus `json:"databases,omitempty"`
+	Follows           bool `json:"follows"`
+	CreateAnyDatabase bool `json:"createAnyDatabase"`
+	// ForcedSeen is the forced failover that the databases were suspended for.
+	ForcedSeen uint32            `json:"forcedSeen,omitempty"`
+	Databases  []secondaryStatus `json:"databases,omitempty"`
 }
 
 // secondaryStatus is a secondary's copy of a database.
@@ -89,6 +93,10 @@ type secondaryStatus struct {
 	Suspended bool      `json:"suspended"`
 	Reason    uint8     `json:"reason"`
 	Reverting bool      `json:"reverting"`
+	// Initializing is set while log is missing that the primary had when this copy had taken back its own.
+	Initializing bool `json:"initializing,omitempty"`
+	// Recovery is up to where the copy has the same log as the primary's; zero when it has none of its own.
+	Recovery storage.LSN `json:"recovery,omitzero"`
 	progress
 }
 
@@ -135,6 +143,8 @@ type logStart struct {
 	// Undo asks to take back everything from UndoTo on.
 	Undo   bool        `json:"undo"`
 	UndoTo storage.LSN `json:"undoTo"`
+	// End is the end of the primary's log: after an undo the copy is INITIALIZING until it has that.
+	End storage.LSN `json:"end,omitzero"`
 }
 
 type seedInfo struct {

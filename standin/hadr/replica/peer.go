@@ -272,7 +272,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	for _, id := range ids {
 		if db := g.localDatabase(id); db != nil {
 			full, log := db.BackupPositions()
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
@@ -318,7 +318,11 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 	told := final && p.leaving
 	for _, s := range reply.Databases {
 		r := l.remoteLocked(p.id, s.ID)
-		// Positions count only when they come with log of this epoch: those of another fork are not comparable.
+		// Positions count only when they come with log of this epoch: those of another fork are not comparable. Until
+		// then they are shown only.
+		if !r.streaming {
+			r.shown = s.progress
+		}
 		s.progress = r.progress
 		r.secondaryStatus = s
 	}

@@ -76,7 +76,7 @@ func (g *Group) ready(c *group.Configuration) bool {
 		if lc == nil || !lc.Joined {
 			return false
 		}
-		if cs := g.copyStateLocked(d.ID); cs.seeding || cs.reverting {
+		if cs := g.copyStateLocked(d.ID); cs.seeding || cs.reverting || !cs.initializing.IsZero() {
 			return false
 		}
 		if g.host.Database(lc.Name) == nil {

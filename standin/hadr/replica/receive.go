@@ -39,12 +39,20 @@ func (g *Group) serveLog(ctx context.Context, conn *endpoint.Conn, h hello) erro
 		return err
 	}
 	_ = conn.SetDeadline(time.Time{})
+	g.mu.Lock()
+	if cs := g.copyStateLocked(h.Database); start.End.Less(cs.initializing) {
+		// Another primary than the one that it was taken back for, with less log.
+		cs.initializing = start.End
+	}
+	g.mu.Unlock()
 	reply = logReply{Status: logReady}
 	if start.Undo {
-		if err := g.revert(ctx, h.Database, db, start.UndoTo); errors.Is(err, storage.ErrNoUndo) {
+		if err := g.revert(ctx, h.Database, db, start); errors.Is(err, storage.ErrNoUndo) {
 			reply.Status = logReseed
+			g.undoFailed(h.Database, false, err)
 		} else if err != nil {
 			reply = logReply{Status: logRefused, Reason: err.Error()}
+			g.undoFailed(h.Database, true, err)
 		}
 	}
 	reply.End = db.Log().End()
@@ -117,7 +125,8 @@ func (g *Group) closeStream(id uuid.UUID, s *stream) {
 }
 
 // revert takes back what only this copy has.
-func (g *Group) revert(ctx context.Context, id uuid.UUID, db *storage.Database, to storage.LSN) error {
+func (g *Group) revert(ctx context.Context, id uuid.UUID, db *storage.Database, start logStart) error {
+	to := start.UndoTo
 	g.setReverting(id, true)
 	defer g.setReverting(id, false)
 	g.transition.Lock()
@@ -126,8 +135,27 @@ func (g *Group) revert(ctx context.Context, id uuid.UUID, db *storage.Database, 
 	if err := db.UndoTo(ctx, to); err != nil {
 		return err
 	}
+	g.mu.Lock()
+	cs := g.copyStateLocked(id)
+	cs.recovery = storage.LSN{}
+	if to.Less(start.End) {
+		cs.initializing = start.End
+	}
+	g.mu.Unlock()
 	db.ResumeRedo()
 	return nil
+}
+
+// undoFailed suspends a copy that could not take back its own log, unless it will be seeded again.
+func (g *Group) undoFailed(id uuid.UUID, always bool, reason error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	self, c := g.st.Accepted.Replica(g.self), g.st.Databases[id]
+	if c == nil || (!always && self != nil && self.AutomaticSeeding) {
+		return
+	}
+	g.host.Log().Error("availability group: a database could not take back what only it has; it is suspended", "group", g.name, "database", c.Name, "error", reason)
+	g.suspendLocked(id, suspendUndo)
 }
 
 func (g *Group) setReverting(id uuid.UUID, on bool) {
@@ -177,8 +205,13 @@ func (g *Group) acknowledge(ctx context.Context, conn *endpoint.Conn, h hello, d
 			g.mu.Unlock()
 			return errNotLeading
 		}
+		cs := g.copyStateLocked(h.Database)
 		if last.Hardened != end {
-			g.copyStateLocked(h.Database).hardenedTime = time.Now().UTC()
+			cs.hardenedTime = time.Now().UTC()
+		}
+		if !cs.initializing.IsZero() && !end.Less(cs.initializing) {
+			cs.initializing = storage.LSN{}
+			g.broadcastLocked()
 		}
 		p := g.progressLocked(h.Database, db)
 		// What arrived meanwhile is not hardened by this round.

@@ -82,7 +82,7 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello) error {
 func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase}
+	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase, ForcedSeen: g.st.ForcedSeen}
 	refused := req.Epoch < g.st.Promised || g.stopped
 	if g.role == Primary && g.st.Accepted.Options.ClusterType == group.None && from != g.self {
 		// Without a cluster nothing decides between two primaries; a person takes one of them offline.
@@ -169,7 +169,8 @@ func (g *Group) lostContact(from uuid.UUID) {
 func (g *Group) statusLocked(id uuid.UUID) secondaryStatus {
 	c := g.st.Databases[id]
 	cs := g.copyStateLocked(id)
-	s := secondaryStatus{ID: id, Joined: c.Joined, Suspended: c.Suspended, Reason: c.Reason, Reverting: cs.reverting}
+	s := secondaryStatus{ID: id, Joined: c.Joined, Suspended: c.Suspended, Reason: c.Reason, Reverting: cs.reverting,
+		Initializing: !cs.initializing.IsZero(), Recovery: cs.recovery}
 	if db := g.host.Database(c.Name); db != nil {
 		s.Exists = true
 		s.progress = g.progressLocked(id, db)
@@ -210,6 +211,7 @@ func (g *Group) applyPrimary(req controlRequest) {
 			// The log reader goes on here after a failover: what it has not read must be here then.
 			err := errors.Join(db.HoldLog(storage.HoldReplica+" group", p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
 				db.SetBackupPositions(p.FullBackup, p.LogBackup))
+			g.noteHistory(p, db)
 			if err != nil {
 				g.host.Log().Error("availability group: log could not be held", "group", g.Name(), "error", err)
 			}
@@ -220,6 +222,29 @@ func (g *Group) applyPrimary(req controlRequest) {
 	}
 	g.joinRestored(c)
 	g.suspendForced(c)
+}
+
+// noteHistory compares the copy's history with the primary's, and suspends a copy whose redo has stopped.
+func (g *Group) noteHistory(p primaryDatabase, db *storage.Database) {
+	at, _ := db.Identity().Parts(db.Log().End(), p.Forks)
+	failed := db.RedoError()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.copyStateLocked(p.ID).recovery = at
+	if c := g.st.Databases[p.ID]; failed != nil && c != nil && !c.Suspended {
+		g.host.Log().Error("availability group: redo of a database has stopped; it is suspended", "group", g.name, "database", c.Name, "error", failed)
+		g.suspendLocked(p.ID, suspendRedo)
+	}
+}
+
+// suspendLocked suspends the movement of the local copy for a reason of the server's own.
+func (g *Group) suspendLocked(id uuid.UUID, reason uint8) {
+	if err := g.updateLocked(func(d *durable) { d.Databases[id].Suspended, d.Databases[id].Reason = true, reason }); err != nil {
+		g.host.Log().Error("availability group: a database could not be suspended", "group", g.name, "database", id, "error", err)
+	}
+	if s := g.streams[id]; s != nil {
+		s.conn.Close()
+	}
 }
 
 // servePrepare answers a replica that wants to become primary.

@@ -94,7 +94,7 @@ func (p *peer) negotiate(conn *endpoint.Conn, db *storage.Database, timeout time
 		return "", shared, err
 	}
 	f.Close()
-	start := logStart{Undo: shared.Less(reply.End), UndoTo: shared}
+	start := logStart{Undo: shared.Less(reply.End), UndoTo: shared, End: db.Log().End()}
 	if err := conn.SendValue(msgLogStart, start); err != nil {
 		return "", shared, err
 	}
@@ -174,7 +174,7 @@ func (p *peer) takeAcks(conn *endpoint.Conn, db *storage.Database, id uuid.UUID)
 			return errNotLeading
 		}
 		rem := l.remoteLocked(p.id, id)
-		rem.progress = a
+		rem.progress, rem.shown = a, a
 		r := l.committed.Replica(p.id)
 		if r != nil && r.Mode == group.Synchronous && !rem.gating && queue < catchUpBytes && !slices.Contains(synchronizedIn(l.committed, id), p.id) {
 			// Every commit acknowledged so far is before end, every later one waits for this secondary.

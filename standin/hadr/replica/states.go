@@ -80,6 +80,10 @@ type DatabaseState struct {
 	CommitTime                               time.Time
 	// Lag is secondary_lag_seconds; -1 when it is not known.
 	Lag int64
+	// InLine says that the copy, a secondary's, has no log of its own: Recovery is no position then.
+	InLine bool
+	// SuspendPending says that a forced failover is about to suspend the copy.
+	SuspendPending bool
 	// Known is false when the primary never heard of the copy in this epoch.
 	Known bool
 }
@@ -217,6 +221,8 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 		out.State = Initializing
 	case cs.reverting:
 		out.State = Reverting
+	case !cs.initializing.IsZero() && g.streams[d.ID] != nil && !out.Suspended:
+		out.State = Initializing
 	case db == nil || lc == nil || !lc.Joined || out.Suspended:
 		out.State = NotSynchronizing
 	case g.role == Primary && self != nil && self.Mode == group.Synchronous:
@@ -249,8 +255,12 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 		out.Redone, out.RedoneTime = p.Redone, p.RedoneTime
 		out.RedoQueue, out.RedoRate = int64(p.RedoQueue>>10), int64(p.RedoRate>>10)
 	}
-	forks := db.Identity().Forks
-	out.Recovery = forks[len(forks)-1].Start
+	// On the primary it is where its log began to be its own, on a secondary where it parts from the primary's.
+	out.Recovery, out.InLine = cs.recovery, g.role != Primary && cs.recovery.IsZero()
+	if g.role == Primary {
+		forks := db.Identity().Forks
+		out.Recovery = forks[len(forks)-1].Start
+	}
 	return out
 }
 
@@ -259,6 +269,7 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 	out := DatabaseState{ID: d.ID, Replica: r.ID, Name: d.Name, Lag: -1}
 	rem := l.remotes[remoteKey{r.ID, d.ID}]
 	p := l.peers[r.ID]
+	out.SuspendPending = c.Forced != 0 && (p == nil || !p.reply.Known || p.reply.ForcedSeen < c.Forced)
 	if rem == nil {
 		return out
 	}
@@ -269,6 +280,8 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 		out.State = NotSynchronizing
 	case rem.Reverting:
 		out.State = Reverting
+	case rem.Initializing && rem.streaming:
+		out.State = Initializing
 	case slices.Contains(d.Synchronized, r.ID) && rem.streaming:
 		out.State = Synchronized
 	case rem.streaming:
@@ -277,12 +290,14 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 		out.State = Initializing
 	}
 	out.CommitParticipant = slices.Contains(d.Synchronized, r.ID)
-	out.Received, out.Hardened, out.Redone = rem.Received, rem.Hardened, rem.Redone
-	out.ReceivedTime, out.HardenedTime, out.RedoneTime = rem.ReceivedTime, rem.HardenedTime, rem.RedoneTime
+	shown := &rem.shown
+	out.Received, out.Hardened, out.Redone = shown.Received, shown.Hardened, shown.Redone
+	out.ReceivedTime, out.HardenedTime, out.RedoneTime = shown.ReceivedTime, shown.HardenedTime, shown.RedoneTime
 	out.Sent, out.SentTime = rem.sent, rem.sentTime
-	out.Commit, out.CommitTime = rem.Redone, rem.RedoneCommit
-	out.End, out.Truncation = rem.Hardened, storage.LSN{}
-	out.RedoQueue, out.RedoRate = int64(rem.RedoQueue>>10), int64(rem.RedoRate>>10)
+	out.Commit, out.CommitTime = shown.Redone, shown.RedoneCommit
+	out.End, out.Truncation = shown.Hardened, storage.LSN{}
+	out.Recovery, out.InLine = rem.Recovery, rem.Recovery.IsZero()
+	out.RedoQueue, out.RedoRate = int64(shown.RedoQueue>>10), int64(shown.RedoRate>>10)
 	out.SendRate = int64(rem.sendRate.rate >> 10)
 	if db := l.g.host.Database(d.Name); db != nil {
 		log := db.Log()
