@@ -31,6 +31,8 @@ type Desired struct {
 	Group *v1alpha1.AvailabilityGroup
 	// Sites of the servers by server, for those that exist.
 	Sites map[v1alpha1.ServerName]v1alpha1.SiteName
+	// StartsWithFlag are the servers that are declared to start with trace flag 1448.
+	StartsWithFlag map[v1alpha1.ServerName]bool
 	// Timings of the votes.
 	Timings election.Timings
 }

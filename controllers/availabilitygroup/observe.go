@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -44,7 +45,7 @@ type world struct {
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, Timings: r.timings},
+		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
 		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
@@ -59,6 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 			return nil, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
 		default:
 			w.desired.Sites[name] = server.Spec.Site
+			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil && slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
 			if ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady); group.Status.GroupID == "" && !isTrue(ready) {
 				w.observed.NotReady[name] = reasonOf(ready)
 			}
@@ -115,6 +117,11 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	}
 	if err == nil {
 		i.Group, err = mssql.ReadGroup(ctx, db, group.Name)
+	}
+	if err == nil && group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil && i.Group.Role == string(election.RolePrimary) {
+		var on bool
+		on, err = mssql.ReadTraceFlag(ctx, db, tsql.TraceFlagLogReaderIgnoresAsynchronous)
+		i.IgnoresAsynchronous = &on
 	}
 	if err != nil {
 		return Instance{Err: r.distrust(group.Namespace, server, err)}

@@ -43,6 +43,8 @@ type Instance struct {
 	Logins map[string]mssql.Login
 	// Group as it knows it, nil when it has none of the name.
 	Group *mssql.Group
+	// IgnoresAsynchronous tells that trace flag 1448 is on; nil when that was not asked.
+	IgnoresAsynchronous *bool
 }
 
 // Voter is one voter's Lease.

@@ -23,7 +23,7 @@ func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
 		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planDatabases, planCreate,
-		planJoin, planReplicas, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
+		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -186,7 +186,7 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 	}
 	if len(silent) > 0 {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"%s is primary and serves; no answer from %s", host(primary), o.why(silent))))
+			"%s is primary and serves; no answer from %s%s", host(primary), o.why(silent), withoutDead(d, o, primary))))
 	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
 		return p.settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(

@@ -116,6 +116,15 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 	for _, r := range d.Group.Spec.Replicas {
 		want := replica(r)
 		have := group.Replica(want.Server)
+		switch onDead(d, o, primary, r) {
+		case v1alpha1.DeadReplicaRemove:
+			if have != nil {
+				p.execute(primary, tsql.RemoveReplica(d.name(), want.Server).Because("go on without "+want.Server+", which is away"))
+			}
+			continue
+		case v1alpha1.DeadReplicaDemoteToAsync:
+			want.Mode = tsql.AsynchronousCommit
+		}
 		if have == nil {
 			p.execute(primary, tsql.AddReplica(d.name(), want, d.clusterType()))
 			continue

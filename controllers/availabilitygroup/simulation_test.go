@@ -58,6 +58,8 @@ type engine struct {
 	logins    map[string]mssql.Login
 	joined    bool
 	granted   bool
+	// flag is trace flag 1448.
+	flag bool
 }
 
 var begin = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -106,7 +108,12 @@ func (e *environ) observe() Observed {
 		if e.silent[name] || e.cut[e.d.Sites[name]] {
 			o.Instances[name] = Instance{Err: errSilent}
 		} else {
-			o.Instances[name] = Instance{Mirroring: s.mirroring, Logins: s.logins, Group: e.view(name, s)}
+			i := Instance{Mirroring: s.mirroring, Logins: s.logins, Group: e.view(name, s)}
+			if e.d.Group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil && i.Group.Role == "PRIMARY" {
+				on := s.flag
+				i.IgnoresAsynchronous = &on
+			}
+			o.Instances[name] = i
 		}
 		told := e.orders[name]
 		if e.cut[e.d.Sites[name]] {
@@ -267,6 +274,11 @@ func (e *environ) execute(s Execute) error {
 	}
 	m := &engine.mirroring
 	switch {
+	case strings.HasPrefix(text, "DBCC TRACE"):
+		if s.Role != credentials.RoleSA {
+			return errors.New("2571: no permission to run DBCC TRACEON")
+		}
+		engine.flag = strings.HasPrefix(text, "DBCC TRACEON (1448")
 	case strings.Contains(text, "FROM BINARY"):
 		if m.Users[names[1]] == "" {
 			return fmt.Errorf("15151: no user %s", names[1])

@@ -128,6 +128,18 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	return s, nil
 }
 
+// ReadTraceFlag tells whether a trace flag is on for the whole instance.
+func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
+	on := false
+	err := q.Query(ctx, tsql.TraceStatus(flag), func(r Row) error {
+		var number, status, global, session int
+		err := r.Scan(&number, &status, &global, &session)
+		on = on || number == flag && global != 0
+		return err
+	})
+	return on, err
+}
+
 // ReadOwner tells whether the login has a user in the connection's database, and whether that user is in db_owner.
 func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
 	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error { return r.Scan(&user, &owner) })

@@ -73,6 +73,9 @@ func init() {
 	add("TracerTokens", tsql.TracerTokens("articles"))
 	add("TracerTokenHistory", tsql.TracerTokenHistory("articles", -1))
 	add("PendingCommands", tsql.PendingCommands("tukpub-0", "Content", pull), tsql.PendingCommands("tukpub-0", "Content", push))
+	add("TraceOn", tsql.TraceOn(tsql.TraceFlagLogReaderIgnoresAsynchronous))
+	add("TraceOff", tsql.TraceOff(tsql.TraceFlagLogReaderIgnoresAsynchronous))
+	add("TraceStatus", tsql.TraceStatus(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("DropUser", tsql.DropUser("agents"))
 
 	add("ReplicationLogin", tsql.ReplicationLogin("agents", "secret"))

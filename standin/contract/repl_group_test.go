@@ -70,15 +70,16 @@ func TestRedirectedPublisher(t *testing.T) {
 	c.restart(1)
 	g.Eventually(rows).WithTimeout(deliverWithin).Should(BeEquivalentTo(11))
 	c.synchronized(0, 1)
+	deadReplicaDemoted(t, c, rows)
 
 	// The listener goes to the other replica.
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	c.promote(1)
 	mustExec(t, distDB, `EXEC sp_dropserver @server = N'LISTENER'`)
 	mustExec(t, distDB, link, "LISTENER", at(c.servers[1]))
-	g.Expect(c.insert(t.Context(), 1, 11)).To(Succeed())
+	g.Expect(c.insert(t.Context(), 1, 13)).To(Succeed())
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
-	for id := 12; id < 30; id++ {
+	for id := 14; id < 30; id++ {
 		g.Expect(c.insert(t.Context(), 1, id)).To(Succeed())
 	}
 	g.Eventually(rows).WithTimeout(deliverWithin).Should(BeEquivalentTo(30))
@@ -92,4 +93,29 @@ func TestRedirectedPublisher(t *testing.T) {
 	g.Eventually(func() any {
 		return scalar(c.admins[1], `SELECT CAST(is_published AS int) FROM sys.databases WHERE name = 'app'`)
 	}, "20s").Should(BeEquivalentTo(1))
+}
+
+// deadReplicaDemoted: a secondary that is away holds the log reader back until it is asynchronous and trace flag 1448 is
+// on, one of the two is not enough; when it is back and synchronous again nothing is lost or sent twice.
+func deadReplicaDemoted(t *testing.T, c *agCluster, rows func() any) {
+	t.Helper()
+	g := NewWithT(t)
+	mode := func(word string) {
+		mustExec(t, c.admins[0], fmt.Sprintf("ALTER AVAILABILITY GROUP [ag] MODIFY REPLICA ON N'%s' WITH (AVAILABILITY_MODE = %s)", c.servers[1].name, word))
+	}
+	g.Expect(query(t, c.admins[0], "DBCC TRACESTATUS (1448, -1)")).To(Equal([][]any{{int64(1448), int64(0), int64(0), int64(0)}}))
+	c.servers[1].kill()
+	g.Expect(c.insert(t.Context(), 0, 11)).To(Succeed())
+	mode("ASYNCHRONOUS_COMMIT")
+	g.Consistently(rows, "2s", "200ms").Should(BeEquivalentTo(11), "asynchronous without the flag")
+	mustExec(t, c.admins[0], "DBCC TRACEON (1448, -1)")
+	g.Expect(query(t, c.admins[0], "DBCC TRACESTATUS (1448, -1)")).To(Equal([][]any{{int64(1448), int64(1), int64(1), int64(0)}}))
+	g.Eventually(rows).WithTimeout(deliverWithin).Should(BeEquivalentTo(12))
+	mode("SYNCHRONOUS_COMMIT")
+	g.Expect(c.insert(t.Context(), 0, 12)).To(Succeed())
+	g.Consistently(rows, "2s", "200ms").Should(BeEquivalentTo(12), "synchronous with the flag")
+	c.restart(1)
+	g.Eventually(rows).WithTimeout(deliverWithin).Should(BeEquivalentTo(13))
+	c.synchronized(0, 1)
+	mustExec(t, c.admins[0], "DBCC TRACEOFF (1448, -1)")
 }

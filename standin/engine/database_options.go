@@ -333,29 +333,6 @@ func (s *Session) dbccWord(ctx context.Context, l *ast.DbccNamedLiteral) (string
 	return text, err
 }
 
-func (s *Session) traceFlags(ctx context.Context, n *ast.DbccStatement) error {
-	for _, l := range n.Literals {
-		v, err := s.evaluateInt(ctx, l.Value)
-		if err != nil {
-			return err
-		}
-		s.inst.setTraceFlag(int(v), strings.EqualFold(n.Command, "traceon"))
-	}
-	return nil
-}
-
-func (inst *Instance) setTraceFlag(flag int, on bool) {
-	inst.mu.Lock()
-	defer inst.mu.Unlock()
-	if inst.traceFlags == nil {
-		inst.traceFlags = map[int]bool{}
-		for _, f := range inst.config.TraceFlags {
-			inst.traceFlags[f] = true
-		}
-	}
-	inst.traceFlags[flag] = on
-}
-
 // TraceFlag tells whether a trace flag is on.
 func (inst *Instance) TraceFlag(flag int) bool {
 	inst.mu.RLock()

@@ -380,6 +380,8 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 		return s.checkDatabase(ctx, n, w)
 	case "traceon", "traceoff":
 		return s.traceFlags(ctx, n)
+	case "tracestatus":
+		return s.traceStatus(ctx, n, w)
 	case "useroptions", "opentran", "inputbuffer":
 	}
 	return unsupported("DBCC " + strings.ToUpper(n.Command))

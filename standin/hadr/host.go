@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -66,7 +65,7 @@ func (h host) ServerName() string { return h.e.inst.ServerName() }
 func (h host) Log() *slog.Logger { return h.e.inst.Log() }
 
 // TraceFlag serves replica.Host.
-func (h host) TraceFlag(flag int) bool { return slices.Contains(h.e.inst.Config().TraceFlags, flag) }
+func (h host) TraceFlag(flag int) bool { return h.e.inst.TraceFlag(flag) }
 
 // Identity serves replica.Host.
 func (h host) Identity(ctx context.Context) (*endpoint.Identity, error) {

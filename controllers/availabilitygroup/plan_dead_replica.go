@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// The log reader of a published database delivers nothing that a synchronous secondary has not hardened: one that stays
+// away stops every subscriber (docs/database-engine/availability-groups/windows/
+// configure-replication-for-always-on-availability-groups-sql-server.md). spec.onDeadReplica is the declared answer.
+const (
+	// demoteAfter is how long a replica must have been away to be made asynchronous. It is undone when it answers again.
+	demoteAfter = time.Minute
+	// removeAfter is how long one must have been away to be taken out of the group. It may have to be seeded again.
+	removeAfter = 10 * time.Minute
+)
+
+// absence is the evidence that a replica is dead: its engine does not answer, the primary says that it is not connected,
+// and that has been so since it last answered. A person's word that its site is lost counts as any length of time. A
+// replica that was never seen is unknown, not dead, and so is one that the primary still hears.
+func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) (lasted time.Duration, dead bool) {
+	i, known := o.Instances[r.Server]
+	if primary == "" || r.Server == primary || r.AvailabilityMode == v1alpha1.ConfigurationOnly || !known || i.Err == nil {
+		return 0, false
+	}
+	if have := o.Instances[primary].Group.Replica(host(r.Server)); have != nil && have.Connected != "DISCONNECTED" {
+		return 0, false
+	}
+	if errors.Is(i.Err, sites.ErrSiteLost) {
+		return removeAfter, true
+	}
+	for _, s := range d.Group.Status.Replicas {
+		if strings.EqualFold(s.Server, host(r.Server)) && s.ObservedAt != nil {
+			return o.Now.Sub(s.ObservedAt.Time), true
+		}
+	}
+	return 0, false
+}
+
+// onDead is what is done about a declared replica now: Wait when it is there, or when nothing may be done about it.
+func onDead(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) v1alpha1.OnDeadReplica {
+	lasted, dead := absence(d, o, primary, r)
+	if !dead {
+		return v1alpha1.DeadReplicaWait
+	}
+	have := o.Instances[primary].Group.Replica(host(r.Server))
+	switch d.Group.Spec.OnDeadReplica {
+	case v1alpha1.DeadReplicaDemoteToAsync:
+		if r.AvailabilityMode != v1alpha1.SynchronousCommit || have == nil {
+			return v1alpha1.DeadReplicaWait
+		}
+		if demoted(have) || lasted >= demoteAfter && enoughWithout(o.Instances[primary].Group, have) {
+			return v1alpha1.DeadReplicaDemoteToAsync
+		}
+	case v1alpha1.DeadReplicaRemove:
+		if have == nil || lasted >= removeAfter && enoughWithout(o.Instances[primary].Group, have) {
+			return v1alpha1.DeadReplicaRemove
+		}
+	}
+	return v1alpha1.DeadReplicaWait
+}
+
+func demoted(have *mssql.GroupReplica) bool {
+	return have.Mode == string(tsql.AsynchronousCommit)
+}
+
+// enoughWithout tells whether commits find as many synchronous secondaries as they need when a replica is none any more:
+// the number is never lowered to make room, for it is what an acknowledgement is worth.
+func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
+	secondaries := -1 // the primary is none
+	for _, r := range group.Replicas {
+		if r.Mode == string(tsql.SynchronousCommit) && !strings.EqualFold(r.Server, without.Server) {
+			secondaries++
+		}
+	}
+	return secondaries >= group.RequiredSynchronizedSecondaries
+}
+
+// planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it remembers:
+// it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they are.
+func planReturn(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove {
+		return true
+	}
+	group := o.Instances[primary].Group
+	for _, r := range d.Group.Spec.Replicas {
+		i, ok := o.Instances[r.Server]
+		if !ok || i.Err != nil || i.Group == nil || r.Server == primary || group.Replica(host(r.Server)) != nil {
+			continue
+		}
+		if i.Group.ID == group.ID || i.Group.ID == "" {
+			p.execute(r.Server, tsql.DropGroup(d.name()).Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"))
+		}
+	}
+	if len(p.Steps) > 0 {
+		return p.settle(creating("a replica that was taken out while it was away is coming back"))
+	}
+	return true
+}
+
+// planTraceFlag lets the log reader go on without the asynchronous replicas while one of them is asynchronous only because
+// it is dead, and makes it wait for all again afterwards. The flag is gone when the instance restarts or another replica
+// becomes primary, so it is looked at each time.
+func planTraceFlag(d Desired, o Observed, p *Plan) bool {
+	primary := o.primary(d)
+	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaDemoteToAsync {
+		return true
+	}
+	on := o.Instances[primary].IgnoresAsynchronous
+	if on == nil {
+		return true
+	}
+	wanted := d.StartsWithFlag[primary]
+	for _, r := range d.Group.Spec.Replicas {
+		wanted = wanted || onDead(d, o, primary, r) == v1alpha1.DeadReplicaDemoteToAsync
+	}
+	const flag = tsql.TraceFlagLogReaderIgnoresAsynchronous
+	switch {
+	case wanted && !*on:
+		p.executeAsSA(primary, tsql.TraceOn(flag).Because("let the log reader go on without the replica that is away"))
+	case !wanted && *on:
+		p.executeAsSA(primary, tsql.TraceOff(flag).Because("let the log reader wait for asynchronous replicas again"))
+	default:
+		return true
+	}
+	return p.settle(creating("trace flag %d is being set on %s", flag, host(primary)))
+}
+
+// withoutDead says what was done about the replicas that are away; empty when nothing was.
+func withoutDead(d Desired, o Observed, primary v1alpha1.ServerName) string {
+	var done []string
+	for _, r := range d.Group.Spec.Replicas {
+		_, dead := absence(d, o, primary, r)
+		switch onDead(d, o, primary, r) {
+		case v1alpha1.DeadReplicaDemoteToAsync:
+			done = append(done, fmt.Sprintf("%s is asynchronous until it answers", host(r.Server)))
+		case v1alpha1.DeadReplicaRemove:
+			done = append(done, fmt.Sprintf("%s is out of the group until it answers", host(r.Server)))
+		default:
+			if dead && r.AvailabilityMode == v1alpha1.SynchronousCommit {
+				done = append(done, fmt.Sprintf("publications of the group's databases deliver nothing until %s answers", host(r.Server)))
+			}
+		}
+	}
+	if len(done) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(done, "; ")
+}
