@@ -16,9 +16,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -26,25 +28,34 @@ import (
 // faultKinds in the order of a round. A deleted pod follows every killed container: the kubelet waits longer each time it
 // starts a container of the same pod again.
 var faultKinds = []fault{
-	{name: "engine killed", short: true, inject: killPrimaryEngine},
-	{name: "pod deleted", short: true, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
+	{name: "engine killed", short: true, goal: proven, inject: killPrimaryEngine},
+	{name: "pod deleted", short: true, goal: proven, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
 	{name: "pod ended in order", inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 30) }},
 	{name: "engine frozen", hold: 25 * time.Second, lasting: true, inject: freezePrimaryEngine},
 	{name: "agent frozen", hold: 25 * time.Second, inject: freezePrimaryAgent},
-	{name: "site cut from all", short: true, hold: 25 * time.Second, inject: cutPrimaryFromAll},
+	{name: "site cut from all", short: true, goal: expired, hold: 25 * time.Second, inject: cutPrimaryFromAll},
 	{name: "site cut from one", hold: 25 * time.Second, inject: cutPrimaryFromOther},
-	{name: "site cut one way", hold: 25 * time.Second, inject: cutPrimaryOneWay},
+	{name: "site cut one way", goal: expired, hold: 25 * time.Second, inject: cutPrimaryOneWay},
 	{name: "hub cut off", hold: 15 * time.Second, lasting: true, inject: cutHub},
 	{name: "operator gone", short: true, hold: 25 * time.Second, inject: killEngineWithoutOperator},
 	{name: "link slow", short: true, hold: 15 * time.Second, lasting: true, inject: slowLink},
 	{name: "secondary killed", inject: killSecondary},
+	{name: "secondary frozen", hold: 20 * time.Second, lasting: true, inject: freezeSecondary},
+	{name: "switchover", inject: switchOver},
 	{name: "all engines killed", inject: killAllEngines},
 	{name: "all pods deleted", inject: deleteAllPods},
 	{name: "two at once", hold: 25 * time.Second, inject: killEngineAndCutHub},
 	{name: "primary returns", hold: 40 * time.Second, inject: returnDuringElection},
-	{name: "node killed", hold: 30 * time.Second, inject: killPrimaryNode},
+	{name: "node killed", goal: expired, hold: 30 * time.Second, inject: killPrimaryNode},
 	{name: "node paused", hold: 20 * time.Second, lasting: true, inject: pausePrimaryNode},
 }
+
+// Goals of the time that clients go without an acknowledgement: where the end of the primary's engine is proven, and where its
+// votes must expire first (D and three seconds).
+var (
+	proven  = 5 * time.Second
+	expired = election.DefaultTimings().Expiry + 3*time.Second
+)
 
 // container is a running container of a pod.
 type container struct{ node, id, pid string }
@@ -175,12 +186,39 @@ func freezePrimaryEngine(m *matrix, f *injected) { m.freeze(f, "mssql") }
 func freezePrimaryAgent(m *matrix, f *injected)  { m.freeze(f, "agent") }
 
 // freeze stops a container's process; thawing one that was ended meanwhile does nothing.
-func (m *matrix) freeze(f *injected, name string) {
-	c := m.container(m.primary, name)
+func (m *matrix) freeze(f *injected, name string) { m.freezeAt(m.primary, f, name) }
+
+func (m *matrix) freezeAt(site string, f *injected, name string) {
+	c := m.container(site, name)
 	m.signal(c, "-STOP")
 	f.proof = m.stopped(c)
 	f.heal = func() {
 		m.b.NodeExec(m.groupTest.t, c.node, "sh", "-c", "kill -CONT "+c.pid+" 2>/dev/null || true")
+	}
+}
+
+func freezeSecondary(m *matrix, f *injected) {
+	f.Target = string(m.server(m.other()))
+	m.freezeAt(m.other(), f, "mssql")
+}
+
+// switchOver asks at the hub for the other replica to become primary.
+func switchOver(m *matrix, f *injected) {
+	t, to := m.groupTest.t, m.other()
+	o := &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: m.group.Name + "-"},
+		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(m.group.Name), Kind: v1alpha1.FailoverSwitchover, To: m.server(to)}}
+	m.create(t, m.b.Hub(), o)
+	f.proof = func(ctx context.Context) (string, error) {
+		if err := m.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return "", err
+		}
+		if o.Status.Phase == v1alpha1.FailoverCompleted && o.Status.Outcome != v1alpha1.FailoverSucceeded {
+			t.Fatalf("switchover to %s: %s %s: %s", m.server(to), o.Status.Outcome, o.Status.Reason, o.Status.Message)
+		}
+		if o.Status.Phase != v1alpha1.FailoverCompleted {
+			return "", fmt.Errorf("%s %s %s", o.Status.Phase, o.Status.Reason, o.Status.Message)
+		}
+		return string(o.Spec.To) + " is primary", nil
 	}
 }
 

@@ -27,9 +27,11 @@ import (
 )
 
 const (
-	// soakRounds asks for every fault so many times, faultNames for some of them (a list with commas); resultsFolder is
+	// soakRounds asks for every fault so many times, soakGoals, where it is not empty, for each client to be served again
+	// within the fault's goal, faultNames for some of them (a list with commas); resultsFolder is
 	// where the evidence is left.
 	soakRounds    = "GEOSQL_SOAK_ROUNDS"
+	soakGoals     = "GEOSQL_SOAK_GOALS"
 	soakMinutes   = "GEOSQL_SOAK_MINUTES"
 	faultNames    = "GEOSQL_FAULTS"
 	resultsFolder = "GEOSQL_TEST_RESULTS"
@@ -47,7 +49,9 @@ type fault struct {
 	hold time.Duration
 	// lasting faults are taken back after hold, not before.
 	lasting bool
-	inject  func(m *matrix, f *injected)
+	// goal is how long a client may go without an acknowledgement; 0: there is none.
+	goal   time.Duration
+	inject func(m *matrix, f *injected)
 }
 
 // injected is one fault while it lasts.
@@ -170,6 +174,9 @@ func (m *matrix) stateAt(ctx context.Context, site string) (*mssql.Group, error)
 func (m *matrix) run(t *testing.T, f fault) {
 	t.Helper()
 	i := &injected{Fault: history.Fault{Name: f.name, Target: string(m.server(m.primary)), Injected: history.Now()}}
+	if os.Getenv(soakGoals) != "" {
+		i.RTO = f.goal
+	}
 	healed := false
 	heal := func() {
 		if i.heal != nil && !healed {
