@@ -76,11 +76,7 @@ func (e *Extension) helpLogReaderAgent(ctx context.Context, call *engine.ProcCal
 }
 
 func (e *Extension) addPublicationSnapshot(ctx context.Context, call *engine.ProcCall) error {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -102,11 +98,7 @@ func (e *Extension) addPublicationSnapshot(ctx context.Context, call *engine.Pro
 }
 
 func (e *Extension) helpPublicationSnapshot(ctx context.Context, call *engine.ProcCall) error {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -125,11 +117,7 @@ func (e *Extension) helpPublicationSnapshot(ctx context.Context, call *engine.Pr
 }
 
 func (e *Extension) startPublicationSnapshot(ctx context.Context, call *engine.ProcCall) error {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -139,11 +127,7 @@ func (e *Extension) startPublicationSnapshot(ctx context.Context, call *engine.P
 
 func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}

@@ -175,11 +175,7 @@ func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...
 
 func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@article")
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -246,25 +242,11 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 		owner = schema
 	}
 	suffix := owner + dest
-	ins, err := command(call, "@ins_cmd", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL")
+	commands, err := articleCommands(call, suffix)
 	if err != nil {
 		return err
 	}
-	upd, err := command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL")
-	if err != nil {
-		return err
-	}
-	del, err := command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL")
-	if err != nil {
-		return err
-	}
-	options := uint64(defaultOptions)
-	if b := call.Bytes("@schema_option"); b != nil {
-		options = 0
-		for _, x := range b {
-			options = options<<8 | uint64(x)
-		}
-	}
+	options := schemaOptions(call)
 	if err := e.checkTable(ctx, s, p.db, table, options); err != nil {
 		return err
 	}
@@ -281,24 +263,13 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
 		schema_option, dest_owner, fire_triggers_on_snapshot, filter_clause) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, 1, @p10, @p11, @p12, 0, @p13);
 		SELECT artid FROM dbo.sysarticles WHERE pubid = @p7 AND name = @p5`,
-		del, call.Value("@description"), dest, ins, name, int64(table.ID), pub.id, pre, call.Int("@status")&^1|int64(active), upd, raw, owner, orNull(clause))
+		commands.delete, call.Value("@description"), dest, commands.insert, name, int64(table.ID), pub.id, pre, call.Int("@status")&^1|int64(active), commands.update, raw, owner, orNull(clause))
 	if err != nil {
 		return err
 	}
 	id := r.Int(0, "artid")
-	keys := map[int32]bool{}
-	for _, k := range table.Table.PrimaryKey().Keys {
-		keys[k.Column] = true
-	}
-	vertical := yes(call, "@vertical_partition")
-	for _, c := range table.Table.Columns {
-		if c.Computed != "" || vertical && !keys[c.ID] {
-			continue
-		}
-		err := s.Exec(ctx, "INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, @p3, @p4)", id, int64(c.ID), c.Type.Kind == sqltype.XML, c.Type.Length == sqltype.MaxLength)
-		if err != nil {
-			return err
-		}
+	if err := insertArticleColumns(ctx, s, id, table, yes(call, "@vertical_partition")); err != nil {
+		return err
 	}
 	if err := e.setReplicated(ctx, s, p.db, table.ID, true); err != nil {
 		return err
@@ -311,6 +282,50 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 		return err
 	}
 	call.SetOutput("@artid", id)
+	return nil
+}
+
+// changeCommands are the commands that carry an article's changes (ins_cmd, upd_cmd, del_cmd).
+type changeCommands struct{ insert, update, delete string }
+
+func articleCommands(call *engine.ProcCall, suffix string) (c changeCommands, err error) {
+	if c.insert, err = command(call, "@ins_cmd", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL"); err != nil {
+		return c, err
+	}
+	if c.update, err = command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL"); err != nil {
+		return c, err
+	}
+	c.delete, err = command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL")
+	return c, err
+}
+
+func schemaOptions(call *engine.ProcCall) uint64 {
+	b := call.Bytes("@schema_option")
+	if b == nil {
+		return defaultOptions
+	}
+	options := uint64(0)
+	for _, x := range b {
+		options = options<<8 | uint64(x)
+	}
+	return options
+}
+
+// insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
+func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *engine.Object, vertical bool) error {
+	keys := map[int32]bool{}
+	for _, k := range table.Table.PrimaryKey().Keys {
+		keys[k.Column] = true
+	}
+	for _, c := range table.Table.Columns {
+		if c.Computed != "" || vertical && !keys[c.ID] {
+			continue
+		}
+		err := s.Exec(ctx, "INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, @p3, @p4)", article, int64(c.ID), c.Type.Kind == sqltype.XML, c.Type.Length == sqltype.MaxLength)
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -338,11 +353,7 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 
 func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -406,143 +417,4 @@ func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p pub
 		}
 	}
 	return e.refreshImages(ctx, s, p.db)
-}
-
-func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
-	if err != nil {
-		return err
-	}
-	a, err := e.findArticle(ctx, s, p.db, pub, call.String("@article"))
-	if err != nil {
-		return err
-	}
-	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
-		return err
-	}
-	columns := a.table.Table.Columns
-	if name := call.String("@column"); name != "" {
-		c := a.table.Table.Column(name)
-		if c == nil {
-			return raise(14020, 1)
-		}
-		columns = []*engine.Column{c}
-	}
-	operation := strings.ToLower(call.String("@operation"))
-	if operation != "add" && operation != "drop" {
-		return raise(14019, 1)
-	}
-	for _, c := range columns {
-		key := false
-		for _, k := range a.keys {
-			key = key || k.ID == c.ID
-		}
-		switch {
-		case operation == "drop" && key && call.String("@column") != "":
-			return raise(20587, 1, "@column", "sp_articlecolumn")
-		case operation == "drop" && key, c.Computed != "":
-			continue
-		}
-		text := "DELETE FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2"
-		if operation == "add" {
-			text = "IF NOT EXISTS (SELECT 1 FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2) INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, 0, 0)"
-		}
-		if err := s.Exec(ctx, text, a.id, int64(c.ID)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
-	if err != nil {
-		return err
-	}
-	a, err := e.findArticle(ctx, s, p.db, pub, call.String("@article"))
-	if err != nil {
-		return err
-	}
-	property, value := strings.ToLower(call.String("@property")), call.String("@value")
-	switch property {
-	case "description":
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET description = @p2 WHERE artid = @p1", a.id, value)
-	case "pre_creation_cmd":
-		n, ok := preCreation[strings.ToLower(value)]
-		if !ok {
-			return raise(14061, 1)
-		}
-		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
-			return err
-		}
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET pre_creation_cmd = @p2 WHERE artid = @p1", a.id, n)
-	case "schema_option":
-		var options uint64
-		for _, c := range strings.TrimPrefix(strings.ToLower(value), "0x") {
-			d := strings.IndexRune("0123456789abcdef", c)
-			if d < 0 {
-				return raise(20014, 1)
-			}
-			options = options<<4 | uint64(d)
-		}
-		if err := e.checkTable(ctx, s, p.db, a.table, options); err != nil {
-			return err
-		}
-		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
-			return err
-		}
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET schema_option = @p2 WHERE artid = @p1", a.id, binary.BigEndian.AppendUint64(nil, options))
-	}
-	return raise(21023, 1, "@property = N'"+property+"'")
-}
-
-func (e *Extension) helpArticle(ctx context.Context, call *engine.ProcCall) error {
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
-	if err != nil {
-		return err
-	}
-	name := call.String("@article")
-	if name == "" {
-		name = "%"
-	}
-	r, err := call.Session.Query(ctx, "SELECT COUNT(*) AS n FROM dbo.sysarticles WHERE pubid = @p1 AND name LIKE @p2", pub.id, name)
-	if err != nil {
-		return err
-	}
-	call.SetOutput("@found", min(r.Int(0, "n"), 1))
-	return call.Exec(ctx, `SELECT a.artid AS [article id], a.name AS [article name], CAST(s.name + N'.' + o.name AS nvarchar(257)) AS [base object], a.dest_table AS [destination object],
-		CAST(s.name + N'.' + o.name AS nvarchar(257)) AS [synchronization object], CAST(a.type AS smallint) AS [type], a.status, CAST(NULL AS nvarchar(257)) AS [filter],
-		a.description, a.ins_cmd AS insert_command, a.upd_cmd AS update_command, a.del_cmd AS delete_command, a.creation_script AS [creation script path],
-		CAST(CASE WHEN (SELECT COUNT(*) FROM dbo.sysarticlecolumns AS c WHERE c.artid = a.artid) < (SELECT COUNT(*) FROM sys.columns AS k WHERE k.object_id = a.objid AND k.is_computed = 0) THEN 1 ELSE 0 END AS bit) AS [vertical partition],
-		a.pre_creation_cmd, a.filter_clause, a.schema_option, a.dest_owner, s.name AS source_owner, o.name AS unqua_source_object, s.name AS sync_object_owner,
-		o.name AS unqualified_sync_object, CAST(NULL AS sysname) AS filter_owner, CAST(NULL AS sysname) AS unqua_filter, 0 AS auto_identity_range,
-		CAST(NULL AS int) AS publisher_identity_range, CAST(NULL AS bigint) AS identity_range, CAST(NULL AS bigint) AS threshold,
-		1 AS identityrangemanagementoption, a.fire_triggers_on_snapshot
-		FROM dbo.sysarticles AS a JOIN sys.objects AS o ON o.object_id = a.objid JOIN sys.schemas AS s ON s.schema_id = o.schema_id
-		WHERE a.pubid = @p1 AND a.name LIKE @p2`, pub.id, name)
-}
-
-func (e *Extension) helpArticleColumns(ctx context.Context, call *engine.ProcCall) error {
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
-	if err != nil {
-		return err
-	}
-	a, err := e.findArticle(ctx, call.Session, call.Database, pub, call.String("@article"))
-	if err != nil {
-		return err
-	}
-	return call.Exec(ctx, `SELECT k.column_id AS [column id], k.name AS [column], CAST(CASE WHEN c.artid IS NULL THEN 0 ELSE 1 END AS bit) AS published,
-		CAST(t.name AS sysname) AS [publisher type], CAST(t.name AS sysname) AS [subscriber type]
-		FROM sys.columns AS k JOIN sys.types AS t ON t.user_type_id = k.user_type_id
-		LEFT JOIN dbo.sysarticlecolumns AS c ON c.artid = @p1 AND c.colid = k.column_id WHERE k.object_id = @p2 ORDER BY k.column_id`, a.id, int64(a.object))
 }

@@ -190,33 +190,8 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 		}
 	}
 	perRequest := min(max(maxParameters/len(names), 1), 200)
-	head := "INSERT INTO " + table + " (" + strings.Join(names, ",") + ") VALUES "
 	var values []any
-	var row int
-	size := 0
-	flush := func() error {
-		if row == 0 {
-			return nil
-		}
-		var b strings.Builder
-		b.WriteString(head)
-		for i := range row {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('(')
-			for j := range names {
-				if j > 0 {
-					b.WriteByte(',')
-				}
-				b.WriteString("@p" + strconv.Itoa(i*len(names)+j+1))
-			}
-			b.WriteByte(')')
-		}
-		err := d.subscriber.exec(ctx, b.String(), values...)
-		values, row, size = values[:0], 0, 0
-		return err
-	}
+	row, size := 0, 0
 	for len(content) > 0 {
 		before := len(content)
 		for range names {
@@ -228,19 +203,37 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 		}
 		row++
 		size += before - len(content)
-		if row == perRequest || size > 256<<10 {
-			if err := flush(); err != nil {
+		if row == perRequest || size > 256<<10 || len(content) == 0 {
+			if err := d.subscriber.exec(ctx, insertRows(table, names, row), values...); err != nil {
 				return err
 			}
+			values, row, size = values[:0], 0, 0
 		}
-	}
-	if err := flush(); err != nil {
-		return err
 	}
 	if identity {
 		return d.subscriber.exec(ctx, "SET IDENTITY_INSERT "+table+" OFF")
 	}
 	return nil
+}
+
+// insertRows is the statement that inserts so many rows, with a parameter for each value.
+func insertRows(table string, names []string, rows int) string {
+	var b strings.Builder
+	b.WriteString("INSERT INTO " + table + " (" + strings.Join(names, ",") + ") VALUES ")
+	for i := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('(')
+		for j := range names {
+			if j > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString("@p" + strconv.Itoa(i*len(names)+j+1))
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
 }
 
 // dataHeader reads the names of the columns at the beginning of a data file, in brackets.

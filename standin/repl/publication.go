@@ -237,11 +237,7 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 
 func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -392,11 +388,7 @@ func (e *Extension) revokePublicationAccess(ctx context.Context, call *engine.Pr
 }
 
 func (e *Extension) publicationAccess(ctx context.Context, call *engine.ProcCall, format string, args ...any) error {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,27 @@ func findPublication(ctx context.Context, s *engine.Session, name string) (publi
 		replicateDDL: r.Int(0, "replicate_ddl") == 1}, nil
 }
 
+// published is what most procedures of a publisher begin with: the publication that @publication names, and where its
+// database distributes to.
+func (e *Extension) published(ctx context.Context, call *engine.ProcCall) (publisher, publication, error) {
+	p, err := e.publisher(ctx, call)
+	if err != nil {
+		return publisher{}, publication{}, err
+	}
+	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
+	return p, pub, err
+}
+
+// publishedArticle is published with the article that @article names.
+func (e *Extension) publishedArticle(ctx context.Context, call *engine.ProcCall) (publisher, publication, *article, error) {
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return publisher{}, publication{}, nil, err
+	}
+	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
+	return p, pub, a, err
+}
+
 // publishedDatabases are the databases that master says are published.
 func (e *Extension) publishedDatabases() []*engine.Database {
 	var out []*engine.Database

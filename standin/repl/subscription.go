@@ -47,11 +47,7 @@ func (e *Extension) installSubscriptions(r *engine.Registry) {
 
 func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -216,11 +212,7 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 // refreshSubscriptions subscribes the subscribers who have the publication to articles that were added later.
 func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -245,11 +237,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 
 func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}

@@ -25,11 +25,7 @@ func (e *Extension) installTokens(r *engine.Registry) {
 
 func (e *Extension) postToken(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	pub, err := findPublication(ctx, s, call.String("@publication"))
+	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}

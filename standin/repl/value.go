@@ -4,7 +4,6 @@ package repl
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -134,18 +133,6 @@ func readValue(buf []byte) (v any, rest []byte, err error) {
 // literalOf shows a value in T-SQL.
 func literalOf(v any) string {
 	switch x := v.(type) {
-	case nil:
-		return "NULL"
-	case []byte:
-		if x == nil {
-			return "NULL"
-		}
-		return "0x" + strings.ToUpper(hex.EncodeToString(x))
-	case bool:
-		if x {
-			return "1"
-		}
-		return "0"
 	case int64:
 		return strconv.FormatInt(x, 10)
 	case float64:
