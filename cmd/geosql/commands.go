@@ -12,6 +12,7 @@ import (
 // commands of the program; each process of the operator is one of them.
 var commands = []func() *cobra.Command{
 	newManagerCommand,
+	newSiteCommand,
 	agent.NewCommand,
 	workload.NewCommand,
 	workload.NewHistoryCommand,

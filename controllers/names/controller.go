@@ -43,6 +43,12 @@ type reconciler struct {
 	hub    client.Client
 	sites  *sites.Provider
 	events events.EventRecorder
+	wrongs wrongs
+}
+
+// reach finds a site; the manager reaches all its namespaces in one way.
+func (r *reconciler) reach(site v1alpha1.SiteName, _ string) (*sites.Member, error) {
+	return r.sites.Member(site)
 }
 
 // SetupWithManager adds the two controllers of names, for SQLServers and for AvailabilityGroups.
@@ -74,7 +80,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	if err != nil {
 		return fmt.Errorf("making the controller of listeners' names: %w", err)
 	}
-	return nil
+	return setupDeclarations(mgr, r, provider)
 }
 
 // kind fits one of the two kinds of names into the frame of all controllers.
@@ -85,6 +91,7 @@ func kind[O client.Object](r *reconciler, name string, empty func() O, observe f
 		Observe: observe, Plan: planNames, PlanDelete: planRelease,
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
+			r.wrongs.remember(w.object, p.wrong)
 			return r.report(ctx, w.object, w.conditions, p.condition(w))
 		},
 	}

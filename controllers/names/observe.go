@@ -28,6 +28,9 @@ type siteView struct {
 	// has is what the site has under the names in question; readErr is why that is not known.
 	has     map[string]published
 	readErr error
+	// keeps says that the site's own process keeps the names of the namespace, declares that the object's are among those
+	// that it was told of.
+	keeps, declares bool
 }
 
 // serverView is where one server is.
@@ -38,6 +41,8 @@ type serverView struct {
 	known bool
 	// address of the pod, empty when it has none.
 	address string
+	// ready says that the pod is.
+	ready bool
 	// node on which it runs and that node's internal address.
 	node, nodeAddress string
 	// nodePorts of the server by port name, when its home is exposed so.
@@ -105,10 +110,19 @@ func (v *siteView) readNames(ctx context.Context, namespace string, services []s
 	return nil
 }
 
+// reach finds a site for what is in a namespace there; the errors are those of sites.Provider.Member.
+type reach func(site v1alpha1.SiteName, namespace string) (*sites.Member, error)
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // observeServer finds out where a server is.
-func (r *reconciler) observeServer(ctx context.Context, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
+func observeServer(ctx context.Context, reach reach, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
 	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
-	member, err := r.sites.Member(home)
+	member, err := reach(home, namespace)
 	if errors.Is(err, sites.ErrSiteLost) {
 		// A person says that nothing is there: connections are better refused than left hanging.
 		view.known = true
@@ -136,7 +150,9 @@ func (r *reconciler) observeServer(ctx context.Context, namespace string, server
 		return nil, fmt.Errorf("reading pod %s/%s at site %s: %w", namespace, podName(server), home, err)
 	}
 	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
-		view.address, view.node = pod.Status.PodIP, pod.Spec.NodeName
+		// hostIP is the node's internal address (kubernetes.io/docs/reference, PodStatus).
+		view.address, view.node, view.nodeAddress = pod.Status.PodIP, pod.Spec.NodeName, pod.Status.HostIP
+		view.ready = podReady(pod)
 	}
 	if view.exposure == v1alpha1.ExposureNodePort && view.address != "" {
 		return view, view.readNodePorts(ctx, member, namespace)
@@ -144,18 +160,8 @@ func (r *reconciler) observeServer(ctx context.Context, namespace string, server
 	return view, nil
 }
 
-// readNodePorts fills in at which address and ports of its node a server is reached.
+// readNodePorts fills in at which ports of its node a server is reached.
 func (v *serverView) readNodePorts(ctx context.Context, member *sites.Member, namespace string) error {
-	node := &corev1.Node{}
-	if err := member.Client.Get(ctx, client.ObjectKey{Name: v.node}, node); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	for _, a := range node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			v.nodeAddress = a.Address
-			break
-		}
-	}
 	service := &corev1.Service{}
 	key := client.ObjectKey{Namespace: namespace, Name: nodeServiceName(v.name)}
 	if err := member.Client.Get(ctx, key, service); err != nil {

@@ -9,9 +9,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -25,6 +27,10 @@ type outcome struct {
 	unknown []string
 	// released says of a deletion that nothing is left once the steps are carried out.
 	released bool
+	// wrong says since when names have been wrong at sites that keep them themselves; left are the sites to which that is
+	// left.
+	wrong map[v1alpha1.SiteName]time.Time
+	left  []v1alpha1.SiteName
 }
 
 // Gist is what the frame of all controllers needs of it.
@@ -33,12 +39,15 @@ func (p *outcome) Gist() reconcile.Gist {
 	for _, s := range p.sites {
 		g.Steps += len(s.steps)
 	}
+	if len(p.left) > 0 {
+		g.Progress = conditions.Working
+	}
 	return g
 }
 
 // planNames makes the names of an object right at every site that answers.
 func planNames(w *world) *outcome {
-	p := &outcome{failed: map[string]error{}}
+	p := &outcome{failed: map[string]error{}, wrong: map[v1alpha1.SiteName]time.Time{}}
 	for _, v := range w.views {
 		if v.member == nil {
 			p.unknown = append(p.unknown, v.err.Error())
@@ -54,6 +63,9 @@ func planNames(w *world) *outcome {
 		}
 		steps, conflicts := plan(v.name, desired, w.labels, v.has)
 		p.conflicts = append(p.conflicts, conflicts...)
+		if len(steps) > 0 && p.leave(w, v) {
+			p.left, steps = append(p.left, v.name), nil
+		}
 		p.sites = append(p.sites, siteSteps{v, steps})
 	}
 	if w.unknown != "" {
@@ -65,8 +77,19 @@ func planNames(w *world) *outcome {
 // planRelease takes an object's names away everywhere. It waits for sites that do not answer; a person who says that a
 // site is lost releases it.
 func planRelease(w *world) *outcome {
-	p := planNames(w)
-	p.released = len(p.failed) == 0 && len(p.unknown) == 0
+	p := &outcome{failed: map[string]error{}}
+	for _, v := range w.views {
+		if v.member != nil && v.keeps && v.declares {
+			// Its own process would make the names again.
+			p.left = append(p.left, v.name)
+		}
+	}
+	if len(p.left) > 0 {
+		return p
+	}
+	p = planNames(w)
+	// That a site's process was about to make them again shows by another look.
+	p.released = len(p.failed) == 0 && len(p.unknown) == 0 && p.Gist().Steps == 0
 	return p
 }
 

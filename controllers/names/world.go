@@ -5,6 +5,7 @@ package names
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,9 @@ type world struct {
 	views  []*siteView
 	// desired are the object's names at a site.
 	desired func(v1alpha1.SiteName) []name
+	// now is the time of the observation, wrong since when the names have been wrong at sites that keep them themselves.
+	now   time.Time
+	wrong map[v1alpha1.SiteName]time.Time
 	// unknown says why it is not known where the names lead, addressless why they lead nowhere; empty otherwise.
 	unknown, addressless string
 }
@@ -32,7 +36,7 @@ func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQ
 	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || server.DeletionTimestamp != nil {
 		return w, err
 	}
-	view, err := r.observeServer(ctx, server.Namespace, self, server.Spec.Site)
+	view, err := observeServer(ctx, r.reach, server.Namespace, self, server.Spec.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +76,15 @@ func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.Avai
 // observeNames looks at all sites for Services of these names.
 func (r *reconciler) observeNames(ctx context.Context, w *world, services []string) error {
 	var err error
+	w.now, w.wrong = time.Now(), r.wrongs.of(w.object)
 	if w.views, err = r.observeSites(ctx, w.object.GetNamespace()); err != nil {
 		return err
 	}
 	for _, v := range w.views {
 		if v.member != nil {
-			v.readErr = v.readNames(ctx, w.object.GetNamespace(), services, w.labels)
+			if v.readErr = v.readNames(ctx, w.object.GetNamespace(), services, w.labels); v.readErr == nil {
+				v.readErr = v.observeKeeping(ctx, w.object, w.now)
+			}
 		}
 	}
 	return nil
@@ -92,7 +99,7 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 		if err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(server)}, object); err != nil {
 			return nil, client.IgnoreNotFound(err)
 		}
-		return r.observeServer(ctx, group.Namespace, server, object.Spec.Site)
+		return observeServer(ctx, r.reach, group.Namespace, server, object.Spec.Site)
 	}
 	var list v1alpha1.SiteList
 	if err := r.hub.List(ctx, &list); err != nil {

@@ -59,3 +59,39 @@ func HubRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
 	}
 }
+
+// Names of what `site join` makes for a site's own process (`geosql site`), in the operator's namespace of the site.
+const (
+	// SiteAccount is the ServiceAccount of the process, and the Role that it has in each allowed namespace.
+	SiteAccount = "geosql-site"
+	// SiteConfig is the ConfigMap that says which namespaces the site is allowed, under SiteConfigNamespaces, separated
+	// by spaces.
+	SiteConfig           = "geosql-site"
+	SiteConfigNamespaces = "namespaces"
+)
+
+// SiteRules are what a site's own process may do in an allowed namespace: keep Services and EndpointSlices, and read what
+// it was told. peers is the Secret in which it is told of the other sites, presence the Lease that it renews.
+func SiteRules(peers, presence string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: manage},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: manage},
+		{APIGroups: []string{""}, Resources: []string{"pods", "configmaps"}, Verbs: read},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: read},
+		// Creation can't be limited to a name (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{presence}, Verbs: []string{"update", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{peers}, Verbs: []string{"get", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+	}
+}
+
+// SiteOwnRules are what it may do in the operator's namespace: read its configuration, and let one of several replicas work
+// at a time.
+func SiteOwnRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{SiteConfig}, Verbs: []string{"get"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
+		{APIGroups: []string{"events.k8s.io", ""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}

@@ -91,7 +91,7 @@ func (run *engagement) loop(parent context.Context, aware multicluster.Aware) {
 		}
 	}()
 	log := run.p.log.WithValues("site", run.name)
-	probe, err := newProber(run.name, run.cfg, run.site.Spec.AllowedNamespaces)
+	probe, err := newProber(run)
 	if err != nil {
 		run.failed(err)
 		return
@@ -150,7 +150,7 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 	cl, err := cluster.New(cfg, func(o *cluster.Options) {
 		o.Scheme = run.p.opts.Scheme
 		o.Logger = run.p.log.WithValues("site", run.name)
-		o.Cache = cacheOptions(first.usable)
+		o.Cache = cacheOptions(run.p.opts.Watched(run.site), first.usable)
 		o.MapperProvider = staticMapper
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 			run.p.log.Error(err, "the caches of a site stopped", "site", run.name)
 		}
 	}()
-	for _, w := range WatchedObjects() {
+	for _, w := range run.p.opts.Watched(run.site) {
 		if _, err := cl.GetCache().GetInformer(mapCtx, w.Object); err != nil {
 			return nil, fmt.Errorf("filling the cache of %T of site %s: %w", w.Object, run.name, err)
 		}

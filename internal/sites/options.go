@@ -5,7 +5,10 @@ package sites
 import (
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"geosql.dev/operator/api/v1alpha1"
 )
 
 // Options of a Provider. Zero durations take the defaults.
@@ -14,6 +17,14 @@ type Options struct {
 	Namespace string
 	// Scheme with the kinds that are read at sites.
 	Scheme *runtime.Scheme
+	// Source says which sites there are; the Site objects of the hub unless given.
+	Source Source
+	// Watched are the kinds that are cached at a site; WatchedObjects unless given.
+	Watched func(*v1alpha1.Site) []WatchedObject
+	// Needed is what the credentials must allow in a namespace for it to be usable; changing StatefulSets unless given.
+	Needed authorizationv1.ResourceAttributes
+	// Anonymous leaves out which cluster a site is: credentials for a namespace alone may not ask.
+	Anonymous bool
 	// Heartbeat is the time between two heartbeats of a site; 5 s.
 	Heartbeat time.Duration
 	// UnknownAfter is how long a site may stay silent before its observations count as unknown; 15 s.
@@ -27,6 +38,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Watched == nil {
+		o.Watched = func(*v1alpha1.Site) []WatchedObject { return WatchedObjects() }
+	}
+	if o.Needed.Verb == "" {
+		o.Needed = authorizationv1.ResourceAttributes{Verb: "patch", Group: "apps", Resource: "statefulsets"}
+	}
 	set := func(d *time.Duration, def time.Duration) {
 		if *d == 0 {
 			*d = def

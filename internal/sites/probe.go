@@ -31,6 +31,8 @@ type prober struct {
 	expires    time.Time
 	dialer     *connrotation.Dialer
 	client     kubernetes.Interface
+	needed     authorizationv1.ResourceAttributes
+	anonymous  bool
 }
 
 // answer of a probe.
@@ -43,16 +45,16 @@ type answer struct {
 	unusable   map[string]string
 }
 
-func newProber(site v1alpha1.SiteName, cfg *rest.Config, namespaces []string) (*prober, error) {
-	p := &prober{site: site, namespaces: namespaces}
-	p.expires, _ = CredentialsExpire(cfg)
+func newProber(run *engagement) (*prober, error) {
+	p := &prober{site: run.name, namespaces: run.site.Spec.AllowedNamespaces, needed: run.p.opts.Needed, anonymous: run.p.opts.Anonymous}
+	p.expires, _ = CredentialsExpire(run.cfg)
 	p.dialer = newDialer()
-	cfg = rest.CopyConfig(cfg)
+	cfg := rest.CopyConfig(run.cfg)
 	cfg.Dial = p.dialer.DialContext
 	cfg.QPS, cfg.Burst = -1, -1
 	c, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for site %s: %w", site, err)
+		return nil, fmt.Errorf("making a client for site %s: %w", run.name, err)
 	}
 	p.client = c
 	return p, nil
@@ -69,11 +71,13 @@ func (p *prober) full(ctx context.Context) (answer, error) {
 		return answer{}, err
 	}
 	a := answer{unusable: map[string]string{}}
-	system, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return a, p.failed(fmt.Errorf("reading namespace %s: %w", metav1.NamespaceSystem, err))
+	if !p.anonymous {
+		system, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return a, p.failed(fmt.Errorf("reading namespace %s: %w", metav1.NamespaceSystem, err))
+		}
+		a.clusterUID = string(system.UID)
 	}
-	a.clusterUID = string(system.UID)
 	for _, name := range p.namespaces {
 		reason, err := p.namespace(ctx, name)
 		if err != nil {
@@ -120,9 +124,10 @@ func (p *prober) namespace(ctx context.Context, name string) (string, error) {
 	if ns.DeletionTimestamp != nil {
 		return "it is being deleted there", nil
 	}
+	needed := p.needed
+	needed.Namespace = name
 	review, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: name, Verb: "patch", Group: "apps", Resource: "statefulsets"}},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("asking for the rights in namespace %s: %w", name, err)

@@ -12,10 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -72,26 +69,19 @@ func (p *Provider) SetupWithManager(mgr manager.Manager) error {
 	if p.opts.Scheme == nil {
 		p.opts.Scheme = mgr.GetScheme()
 	}
+	if p.opts.Source == nil {
+		p.opts.Source = hubSource{hub: mgr, namespace: p.opts.Namespace}
+	}
 	return nil
 }
 
 // Start engages sites until ctx ends. The manager calls it.
 func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
-	for _, obj := range []client.Object{&v1alpha1.Site{}, &corev1.Secret{}} {
-		informer, err := p.hub.GetCache().GetInformer(ctx, obj)
-		if err != nil {
-			return fmt.Errorf("watching the hub's Sites and Secrets: %w", err)
-		}
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { p.look() },
-			UpdateFunc: func(any, any) { p.look() },
-			DeleteFunc: func(any) { p.look() },
-		})
-		if err != nil {
-			return fmt.Errorf("watching the hub's Sites and Secrets: %w", err)
-		}
-		defer func() { _ = informer.RemoveEventHandler(registration) }()
+	stop, err := p.opts.Source.Watch(ctx, p.look)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	defer p.stopAll()
 	// The timer covers events that are lost and errors in between; a pass that finds nothing new costs one cached list.
 	timer := time.NewTicker(30 * time.Second)
@@ -119,19 +109,14 @@ func (p *Provider) look() {
 
 // reconcile starts, restarts and stops engagements so that they match the Site objects.
 func (p *Provider) reconcile(ctx context.Context, aware multicluster.Aware) error {
-	var list v1alpha1.SiteList
-	if err := p.hub.GetCache().List(ctx, &list); err != nil {
-		return fmt.Errorf("listing Sites: %w", err)
+	declared, err := p.opts.Source.Sites(ctx)
+	if err != nil {
+		return err
 	}
 	wanted := map[v1alpha1.SiteName]bool{}
-	for i := range list.Items {
-		site := &list.Items[i]
-		if site.DeletionTimestamp != nil && site.Spec.Lifecycle == v1alpha1.SiteLost {
-			continue
-		}
-		wanted[v1alpha1.SiteName(site.Name)] = true
-		cfg, err := p.config(ctx, site)
-		p.ensure(ctx, aware, site, cfg, err)
+	for _, d := range declared {
+		wanted[v1alpha1.SiteName(d.Site.Name)] = true
+		p.ensure(ctx, aware, d.Site, d.Config, d.Err)
 	}
 	for name, run := range p.snapshot() {
 		if !wanted[name] {
@@ -144,37 +129,6 @@ func (p *Provider) reconcile(ctx context.Context, aware multicluster.Aware) erro
 		}
 	}
 	return nil
-}
-
-// config returns how to reach a site.
-func (p *Provider) config(ctx context.Context, site *v1alpha1.Site) (*rest.Config, error) {
-	ref := site.Spec.KubeconfigSecretRef
-	if ref == nil {
-		return rest.CopyConfig(p.hub.GetConfig()), nil
-	}
-	var secret corev1.Secret
-	name := v1alpha1.SiteName(site.Name)
-	full := p.opts.Namespace + "/" + ref.Name
-	err := p.hub.GetCache().Get(ctx, client.ObjectKey{Namespace: p.opts.Namespace, Name: ref.Name}, &secret)
-	if apierrors.IsNotFound(err) {
-		return nil, &KubeconfigError{Site: name, Secret: full, Reason: "the Secret does not exist"}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the Secret %s of site %s: %w", full, name, err)
-	}
-	key := ref.Key
-	if key == "" {
-		key = KubeconfigKey
-	}
-	data, ok := secret.Data[key]
-	if !ok {
-		return nil, &KubeconfigError{Site: name, Secret: full, Reason: fmt.Sprintf("the Secret has no key %q", key)}
-	}
-	cfg, err := LoadKubeconfig(data)
-	if err != nil {
-		return nil, &KubeconfigError{Site: name, Secret: full, Reason: err.Error()}
-	}
-	return cfg, nil
 }
 
 // ensure keeps the engagement of a site when nothing it depends on has changed, and starts a new one else.

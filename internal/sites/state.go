@@ -95,6 +95,9 @@ func (run *engagement) claim(got answer) error {
 	defer run.p.mu.Unlock()
 	run.health.ClusterUID = got.clusterUID
 	for name, other := range run.p.runs {
+		if got.clusterUID == "" {
+			break
+		}
 		if name == run.name || other.health.ClusterUID != got.clusterUID || other.site.Spec.Lifecycle == v1alpha1.SiteLost {
 			continue
 		}

@@ -53,13 +53,13 @@ func WatchedObjects() []WatchedObject {
 func OwnLabels() labels.Set { return labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy} }
 
 // cacheOptions restricts a site's cache to what the credentials may read.
-func cacheOptions(namespaces []string) cache.Options {
+func cacheOptions(watched []WatchedObject, namespaces []string) cache.Options {
 	inNamespaces := map[string]cache.Config{}
 	for _, ns := range namespaces {
 		inNamespaces[ns] = cache.Config{}
 	}
 	byObject := map[client.Object]cache.ByObject{}
-	for _, w := range WatchedObjects() {
+	for _, w := range watched {
 		by := cache.ByObject{}
 		if w.OwnOnly {
 			by.Label = OwnLabels().AsSelector()

@@ -13,3 +13,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "geosql.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
+{{- define "geosql.site.labels" -}}
+app.kubernetes.io/name: geosql-site
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+{{- define "geosql.site.selector" -}}
+app.kubernetes.io/name: geosql-site
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}

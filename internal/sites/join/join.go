@@ -90,9 +90,13 @@ func (r *Request) atMember(ctx context.Context) error {
 		return err
 	}
 	for _, ns := range r.Spec.AllowedNamespaces {
-		if err := w.applyAll(ctx, r.access(ns, sites.SiteRole, sites.NamespaceRules())...); err != nil {
+		if err := w.applyAll(ctx, append(r.access(ns, sites.SiteRole, sites.NamespaceRules()), r.processAccess(ns)...)...); err != nil {
 			return err
 		}
+	}
+	process := append([]client.Object{r.processAccount()}, r.processAccess(r.OperatorNamespace)...)
+	if err := w.applyAll(ctx, append(process, r.processConfig())...); err != nil {
+		return err
 	}
 	return r.withdraw(ctx, w, r.Spec.AllowedNamespaces)
 }
@@ -107,7 +111,7 @@ func (r *Request) withdraw(ctx context.Context, w *writer, keep []string) error 
 	}
 	for i := range bindings.Items {
 		b := &bindings.Items[i]
-		if b.Name != sites.SiteRole || slices.Contains(keep, b.Namespace) {
+		if b.Name != sites.SiteRole && b.Name != sites.SiteAccount || slices.Contains(keep, b.Namespace) || b.Namespace == r.OperatorNamespace && keep != nil {
 			continue
 		}
 		if err := w.remove(ctx, b); err != nil {

@@ -62,6 +62,7 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta("", sites.SiteRole)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta("", sites.SiteRole)},
 	}
+	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
 		objects = append(objects, r.account())
 	}

@@ -3,12 +3,15 @@
 package join
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -61,6 +64,31 @@ func (r *Request) hubAccess(namespace string) []client.Object {
 func (r *Request) secret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, r.Name), Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{sites.KubeconfigKey: kubeconfig}}
+}
+
+// processAccount is what the site's own process acts as.
+func (r *Request) processAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: r.meta(r.OperatorNamespace, sites.SiteAccount)}
+}
+
+// processAccess are the rights of the site's own process in a namespace: an allowed one, or the operator's.
+func (r *Request) processAccess(namespace string) []client.Object {
+	rules := sites.SiteRules(orders.PeersObject, orders.PresenceLease)
+	if namespace == r.OperatorNamespace {
+		rules = sites.SiteOwnRules()
+	}
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: r.meta(namespace, sites.SiteAccount), Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: r.meta(namespace, sites.SiteAccount),
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: sites.SiteAccount, Namespace: r.OperatorNamespace}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: sites.SiteAccount}},
+	}
+}
+
+// processConfig tells the site's own process which namespaces there are.
+func (r *Request) processConfig() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: r.meta(r.OperatorNamespace, sites.SiteConfig),
+		Data: map[string]string{sites.SiteConfigNamespaces: strings.Join(r.Spec.AllowedNamespaces, " ")}}
 }
 
 func (r *Request) site() *v1alpha1.Site {

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/sites"
+)
+
+// declarer tells the sites that keep their names themselves which names there are, and how to reach each other. There is a
+// request per namespace.
+type declarer struct{ *reconciler }
+
+// setupDeclarations adds the controller to the manager.
+func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Provider) error {
+	hub := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
+	named := func(names ...string) mcbuilder.WatchesOption {
+		return mcbuilder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(names, obj.GetName()) }))
+	}
+	// A presence is renewed all the time; that there is one is news once.
+	begun := mcbuilder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false }})
+	everywhere := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName { return r.namespaces(ctx) }
+	err := mcbuilder.ControllerManagedBy(mgr).Named("names-declared").
+		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
+		Watches(&coordinationv1.Lease{}, sites.EnqueueHub(itsNamespace), named(orders.PresenceLease), begun).
+		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), named(orders.NamesObject)).
+		Watches(&corev1.Secret{}, sites.EnqueueHub(itsNamespace), named(orders.PeersObject)).
+		WatchesRawSource(provider.Watch(everywhere)).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4, SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
+		Complete(declarer{r})
+	if err != nil {
+		return fmt.Errorf("making the controller of what sites are told of names: %w", err)
+	}
+	return nil
+}
+
+// itsNamespace is the request that concerns an object.
+func itsNamespace(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+	return []types.NamespacedName{{Name: obj.GetNamespace()}}
+}
+
+// namespaces are those that any Site allows.
+func (r *reconciler) namespaces(ctx context.Context) []types.NamespacedName {
+	var list v1alpha1.SiteList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, s := range list.Items {
+		for _, ns := range s.Spec.AllowedNamespaces {
+			if key := (types.NamespacedName{Name: ns}); !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// Reconcile tells each site that keeps the namespace's names itself.
+func (d declarer) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	namespace := request.Name
+	views, err := d.observeSites(ctx, namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	names, err := d.declared(ctx, namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := time.Now()
+	var errs []error
+	for _, v := range views {
+		if v.member == nil || !present(ctx, v.member, namespace, now) {
+			continue
+		}
+		errs = append(errs, d.tellNames(ctx, v.member, namespace, names), d.tellPeers(ctx, v.member, namespace, views, now))
+	}
+	return ctrl.Result{RequeueAfter: lookAgain / 2}, errors.Join(errs...)
+}
+
+// declared reads which names there are. What is being deleted is none of them.
+func (d declarer) declared(ctx context.Context, namespace string) (orders.Names, error) {
+	var (
+		names    orders.Names
+		siteList v1alpha1.SiteList
+		servers  v1alpha1.SQLServerList
+		groups   v1alpha1.AvailabilityGroupList
+	)
+	if err := d.hub.List(ctx, &siteList); err != nil {
+		return names, fmt.Errorf("listing Sites: %w", err)
+	}
+	for _, s := range siteList.Items {
+		if slices.Contains(s.Spec.AllowedNamespaces, namespace) {
+			names.Sites = append(names.Sites, namedSite(s))
+		}
+	}
+	for _, list := range []client.ObjectList{&servers, &groups} {
+		if err := d.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return names, fmt.Errorf("listing %T of namespace %s: %w", list, namespace, err)
+		}
+	}
+	for _, s := range servers.Items {
+		if s.DeletionTimestamp == nil {
+			names.Servers = append(names.Servers, orders.NamedServer{Name: s.Name, Site: string(s.Spec.Site)})
+		}
+	}
+	for i := range groups.Items {
+		if groups.Items[i].DeletionTimestamp == nil {
+			names.Groups = append(names.Groups, namedGroup(&groups.Items[i]))
+		}
+	}
+	slices.SortFunc(names.Sites, func(a, b orders.NamedSite) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(names.Servers, func(a, b orders.NamedServer) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(names.Groups, func(a, b orders.NamedGroup) int { return strings.Compare(a.Name, b.Name) })
+	return names, nil
+}
+
+func namedSite(s v1alpha1.Site) orders.NamedSite {
+	n := orders.NamedSite{Name: s.Name, Exposure: string(s.Spec.Exposure.Type), Lost: s.Spec.Lifecycle == v1alpha1.SiteLost}
+	for _, l := range s.Spec.Links {
+		if l.RoundTrip == nil {
+			continue
+		}
+		if n.Links == nil {
+			n.Links = map[string]time.Duration{}
+		}
+		n.Links[string(l.To)] = l.RoundTrip.Duration
+	}
+	return n
+}
+
+func namedGroup(g *v1alpha1.AvailabilityGroup) orders.NamedGroup {
+	n := orders.NamedGroup{Name: g.Name, Listener: listenerName(g), Port: listenerPort(g)}
+	for _, voter := range g.Status.Voters {
+		n.Voters = append(n.Voters, voter.Site)
+	}
+	for _, r := range g.Spec.Replicas {
+		if r.Readable && r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			n.Readable = append(n.Readable, string(r.Server))
+		}
+	}
+	primary, readers := groupServers(g)
+	n.Primary = string(primary)
+	for _, r := range readers {
+		n.Readers = append(n.Readers, string(r))
+	}
+	return n
+}
+
+// tellNames writes the names into the site's ConfigMap.
+func (d declarer) tellNames(ctx context.Context, member *sites.Member, namespace string, names orders.Names) error {
+	text, err := names.Encode()
+	if err != nil {
+		return err
+	}
+	var have corev1.ConfigMap
+	err = member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.NamesObject}, &have)
+	if err == nil && have.Data[orders.NamesKey] == text {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading ConfigMap %s/%s at site %s: %w", namespace, orders.NamesObject, member.Name(), err)
+	}
+	object := &corev1.ConfigMap{ObjectMeta: toldMeta(namespace, orders.NamesObject), Data: map[string]string{orders.NamesKey: text}}
+	if err := member.Apply(ctx, object); err != nil {
+		return fmt.Errorf("at site %s: %w", member.Name(), err)
+	}
+	return nil
+}
+
+// tellPeers writes into the site's Secret how to reach each other site. A site that does not answer keeps its key.
+func (d declarer) tellPeers(ctx context.Context, member *sites.Member, namespace string, views []*siteView, now time.Time) error {
+	var have corev1.Secret
+	// From the API server: tokens must not be made again because a cache is behind.
+	err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.PeersObject}, &have)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading Secret %s/%s at site %s: %w", namespace, orders.PeersObject, member.Name(), err)
+	}
+	told, _ := orders.Peers(have.Data)
+	data := map[string][]byte{}
+	changed := false
+	var errs []error
+	for _, v := range views {
+		if v.name == member.Name() {
+			continue
+		}
+		before := told[string(v.name)]
+		peer, err := before, error(nil)
+		if v.member != nil {
+			peer, err = d.peer(ctx, v.member, namespace, before, now)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			peer = before
+		}
+		if peer.Token == "" {
+			continue
+		}
+		changed = changed || peer.Token != before.Token || peer.Server != before.Server || string(peer.CA) != string(before.CA) || peer.TLSServerName != before.TLSServerName
+		value, err := peer.Encode()
+		if err != nil {
+			return err
+		}
+		data[orders.PeerKey(string(v.name))] = value
+	}
+	if changed || len(data) != len(told) {
+		object := &corev1.Secret{ObjectMeta: toldMeta(namespace, orders.PeersObject), Type: corev1.SecretTypeOpaque, Data: data}
+		if err := member.Apply(ctx, object); err != nil {
+			errs = append(errs, fmt.Errorf("at site %s: %w", member.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func toldMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: sites.OwnLabels()}
+}

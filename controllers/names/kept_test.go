@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/sites"
+)
+
+// What is wrong at a site that keeps its names itself is left to it for a while; the condition says when that gets long,
+// and in the end the manager puts it right. At other sites it does so at once.
+func TestWhatIsLeftToASite(t *testing.T) {
+	start := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	server := view("tukwila", "10.101.0.7")
+	world := func(waited time.Duration, keeps, declares bool) *world {
+		w := &world{object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}}, now: start.Add(waited),
+			labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+			views:  []*siteView{{name: "quincy", member: &sites.Member{}, has: map[string]published{}, keeps: keeps, declares: declares}},
+			desired: func(at v1alpha1.SiteName) []name {
+				return serverNames("web", server, at)
+			}}
+		if waited > 0 {
+			w.wrong = map[v1alpha1.SiteName]time.Time{"quincy": start}
+		}
+		return w
+	}
+	for name, c := range map[string]struct {
+		waited          time.Duration
+		keeps, declares bool
+		steps           bool
+		reason          string
+	}{
+		"at once where nobody else does it":         {0, false, false, true, conditions.ReasonNamesPublished},
+		"at once where the site was not told of it": {0, true, false, true, conditions.ReasonNamesPublished},
+		"left at first":           {0, true, true, false, conditions.ReasonNamesPublished},
+		"said when it takes long": {behindAfter, true, true, false, conditions.ReasonNamesPartial},
+		"put right in the end":    {patience, true, true, true, conditions.ReasonNamesPublished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := world(c.waited, c.keeps, c.declares)
+			p := planNames(w)
+			g.Expect(p.Gist().Steps > 0).To(Equal(c.steps))
+			g.Expect(p.condition(w).Reason).To(Equal(c.reason))
+			if c.keeps && c.declares {
+				g.Expect(p.wrong).To(HaveKeyWithValue(v1alpha1.SiteName("quincy"), start), "it counts from the first time")
+			}
+		})
+	}
+	t.Run("a name goes once the site knows that it is none any more", func(t *testing.T) {
+		g := NewWithT(t)
+		w := world(0, true, true)
+		w.desired = nil
+		w.views[0].has = map[string]published{podName("tukpub"): {service: serverNames("web", server, "quincy")[0].makeService()}}
+		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 0), HaveField("Done", false)))
+		w.views[0].declares = false
+		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 1), HaveField("Done", false)), "another look follows")
+		w.views[0].has = map[string]published{}
+		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 0), HaveField("Done", true)))
+	})
+}
+
+// Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary.
+func TestHeldBy(t *testing.T) {
+	g := NewWithT(t)
+	held := func(term int64, server string) election.Record {
+		return election.Record{Term: term, State: election.StateHeld, Holder: election.Holder{Server: server}}
+	}
+	claimed := held(4, "quisec-0")
+	claimed.State = election.StateClaimed
+	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(3, "tukpub-0")}, 3)).To(Equal("tukpub"))
+	g.Expect(heldBy([]election.Record{held(3, "tukpub-0")}, 3)).To(BeEmpty())
+	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(4, "tukpub-0")}, 3)).To(BeEmpty())
+	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0")}, 3)).To(Equal("quisec"))
+	g.Expect(heldBy([]election.Record{claimed, claimed, claimed}, 3)).To(BeEmpty())
+	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(3, "tukpub-0")}, 5)).To(BeEmpty())
+	g.Expect(heldBy(nil, 0)).To(BeEmpty())
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/names"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/join"
+	"geosql.dev/operator/internal/testenv"
+)
+
+const (
+	patient = 30 * time.Second
+	often   = 50 * time.Millisecond
+	// bound is within which a pod that restarted with another address is reachable under its name again.
+	bound = 5 * time.Second
+)
+
+// apart is a hub, two sites joined with the rights that `site join` grants, and Quincy's own process.
+type apart struct {
+	hub, tukwila, quincy *testenv.APIServer
+	stopManager          func()
+}
+
+func newApart(t *testing.T) *apart {
+	t.Helper()
+	log.SetLogger(logr.Discard())
+	if testing.Verbose() {
+		log.SetLogger(zap.New(zap.UseDevMode(true)))
+	}
+	a := &apart{hub: testenv.StartHub(t), tukwila: testenv.StartMember(t), quincy: testenv.StartMember(t)}
+	for name, at := range map[string]*testenv.APIServer{"tukwila": a.tukwila, "quincy": a.quincy} {
+		_, err := join.Join(t.Context(), join.Request{Name: name, Out: io.Discard,
+			Member: &join.Cluster{Config: at.Config, Client: at.Client}, Hub: join.Cluster{Config: a.hub.Config, Client: a.hub.Client},
+			Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	}
+	a.stopManager = a.startManager(t)
+	a.startSite(t, "quincy", a.quincy)
+	return a
+}
+
+// quick are the times of a provider in tests.
+func quick(o sites.Options) sites.Options {
+	o.Heartbeat, o.UnknownAfter, o.ProbeTimeout, o.CallTimeout = 300*time.Millisecond, 1500*time.Millisecond, time.Second, 3*time.Second
+	return o
+}
+
+func run(t *testing.T, mgr mcmanager.Manager) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			NewWithT(t).Eventually(done, patient).Should(Receive())
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func (a *apart) startManager(t *testing.T) func() {
+	t.Helper()
+	g := NewWithT(t)
+	provider := sites.NewProvider(quick(sites.Options{Namespace: sites.OperatorNamespace}))
+	mgr, err := mcmanager.New(a.hub.Config, provider, manager.Options{
+		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache:  cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{sites.OperatorNamespace: {}}}}},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	g.Expect(names.SetupWithManager(mgr, provider)).To(Succeed())
+	return run(t, mgr)
+}
+
+// asAccount is the configuration of a ServiceAccount, without the administrator's rights.
+func asAccount(t *testing.T, at *testenv.APIServer, namespace, name string) *rest.Config {
+	t.Helper()
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	NewWithT(t).Expect(at.Client.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
+	cfg := rest.AnonymousClientConfig(at.Config)
+	cfg.BearerToken = token.Status.Token
+	return cfg
+}
+
+func (a *apart) startSite(t *testing.T, name string, at *testenv.APIServer) {
+	t.Helper()
+	g := NewWithT(t)
+	cfg := asAccount(t, at, sites.OperatorNamespace, sites.SiteAccount)
+	own, err := client.New(cfg, client.Options{Scheme: testenv.Scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	namespaces, err := names.ReadNamespaces(t.Context(), own, sites.OperatorNamespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(namespaces).To(Equal([]string{"web"}))
+	source := names.SiteSource{Self: v1alpha1.SiteName(name), Config: cfg, Client: own, Namespaces: namespaces}
+	provider := sites.NewProvider(quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: testenv.Scheme})))
+	mgr, err := mcmanager.New(cfg, provider, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ReaderFailOnMissingInformer: true}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	g.Expect(names.SetupSite(mgr, provider, source.Self)).To(Succeed())
+	run(t, mgr)
+}
+
+func declare(t *testing.T, hub *testenv.APIServer, name, site string) *v1alpha1.SQLServer {
+	t.Helper()
+	volume := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
+	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
+		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
+		Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}}}
+	NewWithT(t).Expect(hub.Client.Create(t.Context(), s)).To(Succeed())
+	return s
+}
+
+// place makes the server's pod at a site, in place of the one that is there.
+func place(t *testing.T, at *testenv.APIServer, server, address string) {
+	t.Helper()
+	g := NewWithT(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0", Labels: map[string]string{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelServer: server, v1alpha1.LabelNamespace: "web"}},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}}
+	g.Expect(client.IgnoreAlreadyExists(at.Client.Create(t.Context(), account))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(at.Client.Delete(t.Context(), pod.DeepCopy(), client.GracePeriodSeconds(0)))).To(Succeed())
+	g.Expect(at.Client.Create(t.Context(), pod)).To(Succeed())
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	g.Expect(at.Client.Status().Update(t.Context(), pod)).To(Succeed())
+}
+
+// leads is where a name leads at a site.
+func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
+	return func() string {
+		if err := at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: service}, &corev1.Service{}); err != nil {
+			return err.Error()
+		}
+		var list discoveryv1.EndpointSliceList
+		if err := at.Client.List(t.Context(), &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
+			return err.Error()
+		}
+		text := ""
+		for _, s := range list.Items {
+			for _, e := range s.Endpoints {
+				text += e.Addresses[0]
+			}
+		}
+		return text
+	}
+}
+
+// vote writes a group's vote at a voter as agents do.
+func vote(t *testing.T, at *testenv.APIServer, group, holder string, term int64) {
+	t.Helper()
+	g := NewWithT(t)
+	lease := election.NewLease("web", group, holder, 1)
+	lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group, v1alpha1.LabelNamespace: "web"}
+	lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To(holder+"/pod/engine/nonce"), ptr.To(int32(term))
+	var have coordinationv1.Lease
+	if err := at.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), &have); err == nil {
+		lease.ResourceVersion = have.ResourceVersion
+		g.Expect(at.Client.Update(t.Context(), lease)).To(Succeed())
+		return
+	}
+	g.Expect(at.Client.Create(t.Context(), lease)).To(Succeed())
+}
+
+// A site keeps the names of servers and listeners itself: what there is the hub has told it, where it is the other sites
+// say. The hub's API server and its manager may both be gone.
+func TestASiteWithoutTheHub(t *testing.T) {
+	g := NewWithT(t)
+	a := newApart(t)
+	declare(t, a.hub, "tukpub", "tukwila")
+	declare(t, a.hub, "quisec", "quincy")
+	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
+		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+			{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
+		Databases: []v1alpha1.DatabaseName{"Content"}, Voters: []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}, InitialPrimary: "tukpub"}}
+	g.Expect(a.hub.Client.Create(t.Context(), group)).To(Succeed())
+	group.Status.Primary = "tukpub"
+	for _, site := range []string{"tukwila", "quincy", "dublin"} {
+		group.Status.Voters = append(group.Status.Voters, v1alpha1.VoterStatus{Site: site, State: "Held"})
+	}
+	g.Expect(a.hub.Client.Status().Update(t.Context(), group)).To(Succeed())
+	for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		vote(t, at, "content", "tukpub-0", 3)
+	}
+	place(t, a.tukwila, "tukpub", "10.101.0.7")
+	place(t, a.quincy, "quisec", "10.102.0.9")
+	g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.0.7"))
+	g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.101.0.7"))
+	peers := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: orders.PeersObject}}
+	var told corev1.ConfigMap
+	g.Eventually(func(g Gomega) {
+		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKeyFromObject(peers), peers)).To(Succeed())
+		g.Expect(peers.Data).To(HaveKey("site.tukwila"))
+		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: orders.NamesObject}, &told)).To(Succeed())
+		g.Expect(told.Data[orders.NamesKey]).To(And(ContainSubstring("tukpub"), ContainSubstring(`"voters":["tukwila","quincy","dublin"]`)))
+	}, patient, often).Should(Succeed())
+	rightsOfAPeer(t, a, peers)
+
+	a.stopManager()
+	a.hub.Wire.Cut()
+	// Tukwila's credentials are taken up within sourceEvery; what comes then is followed within the bound.
+	place(t, a.tukwila, "tukpub", "10.101.0.8")
+	g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.0.8"))
+	for i := range 3 {
+		address := fmt.Sprint("10.101.1.", i)
+		began := time.Now()
+		place(t, a.tukwila, "tukpub", address)
+		g.Eventually(leads(t, a.quincy, "tukpub-0"), bound, often).Should(Equal(address))
+		g.Eventually(leads(t, a.quincy, "content"), bound, often).Should(Equal(address))
+		t.Logf("a new address was followed after %v", time.Since(began).Round(time.Millisecond))
+	}
+
+	t.Run("a name that somebody removes is made again", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(a.quincy.Client.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0"}})).To(Succeed())
+		g.Eventually(leads(t, a.quincy, "tukpub-0"), bound, often).Should(Equal("10.101.1.2"))
+	})
+
+	t.Run("the listener follows the votes of a majority", func(t *testing.T) {
+		g := NewWithT(t)
+		vote(t, a.tukwila, "content", "quisec-0", 4)
+		g.Consistently(leads(t, a.quincy, "content"), time.Second, often).Should(Equal("10.101.1.2"), "one vote of three")
+		vote(t, a.quincy, "content", "quisec-0", 4)
+		g.Eventually(leads(t, a.quincy, "content"), bound, often).Should(Equal("10.102.0.9"))
+		g.Eventually(leads(t, a.quincy, "content-ro"), bound, often).Should(Equal("10.101.1.2"), "the former primary is read")
+	})
+
+	t.Run("a site that is silent keeps its last address until it answers", func(t *testing.T) {
+		g := NewWithT(t)
+		a.tukwila.Wire.Cut()
+		g.Consistently(leads(t, a.quincy, "tukpub-0"), 3*time.Second, often).Should(Equal("10.101.1.2"))
+		a.tukwila.Wire.Mend()
+		place(t, a.tukwila, "tukpub", "10.101.2.1")
+		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.2.1"))
+	})
+
+	t.Run("tokens are renewed without the hub", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKeyFromObject(peers), peers)).To(Succeed())
+		all, errs := orders.Peers(peers.Data)
+		g.Expect(errs).To(BeEmpty())
+		old := all["tukwila"]
+		old.Issued = time.Now().Add(-6 * 24 * time.Hour)
+		old.Expires = time.Now().Add(24 * time.Hour)
+		value, err := old.Encode()
+		g.Expect(err).NotTo(HaveOccurred())
+		peers.Data["site.tukwila"] = value
+		g.Expect(a.quincy.Client.Update(t.Context(), peers)).To(Succeed())
+		g.Eventually(func(g Gomega) {
+			g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKeyFromObject(peers), peers)).To(Succeed())
+			all, _ := orders.Peers(peers.Data)
+			g.Expect(all["tukwila"].Token).NotTo(Equal(old.Token))
+			g.Expect(all["tukwila"].Left(time.Now())).To(BeNumerically(">", 0.9))
+		}, patient, often).Should(Succeed())
+		place(t, a.tukwila, "tukpub", "10.101.3.1")
+		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.3.1"))
+	})
+
+	t.Run("the hub is back: what is deleted goes at every site and stays away", func(t *testing.T) {
+		g := NewWithT(t)
+		a.hub.Wire.Mend()
+		a.startManager(t)
+		var s v1alpha1.SQLServer
+		g.Eventually(func() error {
+			return a.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "tukpub"}, &s)
+		}, patient, often).Should(Succeed())
+		g.Expect(a.hub.Client.Delete(t.Context(), &s)).To(Succeed())
+		g.Eventually(func() bool {
+			return apierrors.IsNotFound(a.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(&s), &s))
+		}, patient, often).Should(BeTrue(), "the finalizer goes")
+		g.Consistently(leads(t, a.quincy, "tukpub-0"), 3*time.Second, often).Should(ContainSubstring("not found"))
+	})
+}
+
+// rightsOfAPeer are to read pods, Services and Leases of the namespace, and nothing else.
+func rightsOfAPeer(t *testing.T, a *apart, peers *corev1.Secret) {
+	t.Helper()
+	g := NewWithT(t)
+	all, errs := orders.Peers(peers.Data)
+	g.Expect(errs).To(BeEmpty())
+	peer := all["tukwila"]
+	c, err := client.New(&rest.Config{Host: peer.Server, BearerToken: peer.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: peer.CA, ServerName: peer.TLSServerName}}, client.Options{Scheme: testenv.Scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &coordinationv1.LeaseList{}} {
+		g.Expect(c.List(t.Context(), list, client.InNamespace("web"))).To(Succeed())
+		g.Expect(apierrors.IsForbidden(c.List(t.Context(), list))).To(BeTrue(), "%T of all namespaces", list)
+	}
+	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.ConfigMapList{}} {
+		g.Expect(apierrors.IsForbidden(c.List(t.Context(), list, client.InNamespace("web")))).To(BeTrue(), "%T", list)
+	}
+	err = c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0"}})
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
+}

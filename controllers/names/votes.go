@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
+)
+
+func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
+
+// elected is the server that a majority of the group's voters say holds their votes in one term and has been seen as
+// PRIMARY in it; empty when the voters that answer do not add up to that.
+func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) string {
+	var records []election.Record
+	for _, voter := range group.Voters {
+		member, err := k.reach(v1alpha1.SiteName(voter), namespace)
+		if err != nil {
+			continue
+		}
+		var lease coordinationv1.Lease
+		if member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)}, &lease) != nil {
+			continue
+		}
+		if record, err := election.DecodeLease(&lease); err == nil {
+			records = append(records, record)
+		}
+	}
+	return heldBy(records, len(group.Voters))
+}
+
+// heldBy counts the votes.
+func heldBy(records []election.Record, voters int) string {
+	type vote struct {
+		term   int64
+		server string
+	}
+	count := map[vote]int{}
+	for _, r := range records {
+		if r.State != election.StateHeld {
+			continue
+		}
+		v := vote{r.Term, r.Holder.Server}
+		if count[v]++; count[v] > voters/2 {
+			return strings.TrimSuffix(v.server, "-0")
+		}
+	}
+	return ""
+}
+
+// holderChanged lets through what changes who holds a vote; renewals come every second or so.
+func holderChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*coordinationv1.Lease)
+		if !ok {
+			return false
+		}
+		after, ok := e.ObjectNew.(*coordinationv1.Lease)
+		if !ok {
+			return false
+		}
+		old, oldErr := election.DecodeLease(before)
+		now, nowErr := election.DecodeLease(after)
+		return (oldErr == nil) != (nowErr == nil) || old.Term != now.Term || old.State != now.State || old.Holder.Server != now.Holder.Server
+	}}
+}

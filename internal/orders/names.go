@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What the manager leaves in each namespace of a site for the site's own process (`geosql site`), and that process for the
+// manager. There is one of each per namespace.
+const (
+	// NamesObject is the ConfigMap with the Names, under NamesKey.
+	NamesObject = "geosql-names"
+	NamesKey    = "names.json"
+	// PeersObject is the Secret with the other sites as Voters, a key per site: how their API servers are reached and a
+	// token of the ServiceAccount PeerAccount there. The site's process renews the tokens itself.
+	PeersObject = "geosql-peers"
+	// PeerAccount is the ServiceAccount as which the other sites read pods, Services and Leases of the namespace.
+	PeerAccount = "geosql-site-reader"
+	// PresenceLease is the Lease that the site's process renews while it keeps the names of the namespace.
+	PresenceLease = "geosql-site"
+)
+
+// peerPrefix precedes a site's name in the keys of PeersObject.
+const peerPrefix = "site."
+
+// Names are the servers and groups that are declared in a namespace, for a site that must keep their names without the hub.
+type Names struct {
+	// Sites are those in which the namespace may be used.
+	Sites []NamedSite `json:"sites"`
+	// Servers are the SQLServers.
+	Servers []NamedServer `json:"servers"`
+	// Groups are the AvailabilityGroups.
+	Groups []NamedGroup `json:"groups"`
+}
+
+// NamedSite is a site as far as names are concerned.
+type NamedSite struct {
+	Name string `json:"name"`
+	// Exposure is how its pods are reached from other sites, FlatNetwork unless given.
+	Exposure string `json:"exposure,omitempty"`
+	// Lost says that a person declared it lost: nothing is there.
+	Lost bool `json:"lost,omitempty"`
+	// Links are the declared round-trip times to other sites.
+	Links map[string]time.Duration `json:"links,omitempty"`
+}
+
+// NamedServer is a server and the site where it runs.
+type NamedServer struct {
+	Name string `json:"name"`
+	Site string `json:"site"`
+}
+
+// NamedGroup is a group's listener and who may stand behind it.
+type NamedGroup struct {
+	Name     string `json:"name"`
+	Listener string `json:"listener"`
+	Port     int32  `json:"port"`
+	// Voters are the sites whose Leases say who is primary; none for a group that nothing fences.
+	Voters []string `json:"voters,omitempty"`
+	// Readable are the servers that may be read as secondaries, by the spec.
+	Readable []string `json:"readable,omitempty"`
+	// Primary and Readers are the servers that the hub last knew as primary and as readable secondaries.
+	Primary string   `json:"primary,omitempty"`
+	Readers []string `json:"readers,omitempty"`
+}
+
+// Encode makes the value of NamesKey.
+func (n Names) Encode() (string, error) {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return "", fmt.Errorf("encode the names of a namespace: %w", err)
+	}
+	return string(data), nil
+}
+
+// DecodeNames reads the value of NamesKey.
+func DecodeNames(text string) (Names, error) {
+	var n Names
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		return Names{}, fmt.Errorf("ConfigMap %s, key %s: %w", NamesObject, NamesKey, err)
+	}
+	return n, nil
+}
+
+// PeerKey is the key of a site in PeersObject.
+func PeerKey(site string) string { return peerPrefix + site }
+
+// Encode makes the value of a site's key in PeersObject.
+func (v Voter) Encode() ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode how site %s is reached: %w", v.Site, err)
+	}
+	return data, nil
+}
+
+// Peers reads all sites of a PeersObject, by name. What cannot be read is left out and said in the errors.
+func Peers(data map[string][]byte) (map[string]Voter, []error) {
+	peers := map[string]Voter{}
+	var errs []error
+	for key, value := range data {
+		name, ok := strings.CutPrefix(key, peerPrefix)
+		if !ok {
+			continue
+		}
+		var v Voter
+		if err := json.Unmarshal(value, &v); err != nil || v.Site != name {
+			// The decoder's message may quote a token.
+			errs = append(errs, fmt.Errorf("key %s of Secret %s is not how site %s is reached", key, PeersObject, name))
+			continue
+		}
+		peers[name] = v
+	}
+	return peers, errs
+}
