@@ -45,6 +45,10 @@ func TestRecordedHistoriesAreReadAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.End()).To(Succeed())
 
+	newest, err := history.Latest(folder)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(newest.Acknowledged).To(Equal(first.Invoked), "neither the read nor the write without an end")
+
 	var packed bytes.Buffer
 	g.Expect(history.Export(folder, &packed)).To(Succeed())
 	whole := bytes.Clone(packed.Bytes())

@@ -96,7 +96,7 @@ func newRowsCommand(o *Options) *cobra.Command {
 // NewHistoryCommand is the subcommand `geosql history`, which needs no server.
 func NewHistoryCommand() *cobra.Command {
 	command := &cobra.Command{Use: "history", Short: "Fetch and judge what clients have recorded"}
-	command.AddCommand(newFetchCommand(), newCheckCommand())
+	command.AddCommand(newFetchCommand(), newLatestCommand(), newCheckCommand())
 	return command
 }
 
@@ -123,6 +123,24 @@ func newFetchCommand() *cobra.Command {
 	flags.StringVar(&folder, "folder", "/histories", "folder of the histories")
 	flags.BoolVar(&stop, "stop", false, "let the clients stop first")
 	flags.DurationVar(&timeout, "timeout", time.Minute, "how long to wait until they have stopped")
+	return command
+}
+
+func newLatestCommand() *cobra.Command {
+	var folder string
+	command := &cobra.Command{
+		Use:   "latest",
+		Short: "Print when the newest acknowledged write of a folder's histories was sent",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			newest, err := history.Latest(folder)
+			if err != nil {
+				return err
+			}
+			return say(cmd, newest)
+		},
+	}
+	command.Flags().StringVar(&folder, "folder", "/histories", "folder of the histories")
 	return command
 }
 

@@ -131,36 +131,21 @@ func (r *recorders) geosql(ctx context.Context, site string, arguments ...string
 	return out, err
 }
 
-// fetch reads the site's histories.
-func (r *recorders) fetch(ctx context.Context, site string, arguments ...string) ([]history.Run, error) {
-	packed, err := r.geosql(ctx, site, append([]string{"history", "fetch"}, arguments...)...)
-	if err != nil {
-		return nil, err
-	}
-	return history.Load(bytes.NewBufferString(packed))
-}
-
 // acknowledgedSince tells whether a client of the site has had a write acknowledged that it sent after the instant.
 func (r *recorders) acknowledgedSince(ctx context.Context, site string, since history.Instant) (bool, string, error) {
 	if r.last[site].Monotonic > since.Monotonic {
 		return true, "", nil
 	}
-	runs, err := r.fetch(ctx, site)
+	out, err := r.geosql(ctx, site, "history", "latest")
 	if err != nil {
 		return false, "", err
 	}
-	text := "no operation yet"
-	for _, run := range runs {
-		for _, o := range run.Operations {
-			if o.Outcome == history.OK && o.Function != history.Read && o.Invoked.Monotonic > r.last[site].Monotonic {
-				r.last[site] = o.Invoked
-			}
-			if o.Reason != "" {
-				text = o.Reason
-			}
-		}
+	var newest history.Newest
+	if err := json.Unmarshal([]byte(out), &newest); err != nil {
+		return false, "", err
 	}
-	return r.last[site].Monotonic > since.Monotonic, text, nil
+	r.last[site] = newest.Acknowledged
+	return newest.Acknowledged.Monotonic > since.Monotonic, newest.Reason, nil
 }
 
 // waitForAcknowledgements waits until the clients of all sites, but those, have had a write acknowledged that was sent

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// tail is how much of a history's end Latest reads, some hundred operations.
+const tail = 64 << 10
+
+// Newest is what the clients of a folder have come to.
+type Newest struct {
+	// Acknowledged is when the newest acknowledged insert or write was invoked, zero when there is none at the histories'
+	// ends.
+	Acknowledged Instant `json:"acknowledged"`
+	// Reason of the newest operation that was not acknowledged, for people.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Latest looks at the ends of all histories of a folder, however long they are. Clients may still be writing.
+func Latest(folder string) (Newest, error) {
+	var newest Newest
+	names, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+	if err != nil {
+		return newest, fmt.Errorf("list the histories: %w", err)
+	}
+	for _, name := range names {
+		data, err := readTail(name)
+		if err != nil {
+			return newest, fmt.Errorf("read the end of a history: %w", err)
+		}
+		var invoked line
+		for text := range bytes.Lines(data) {
+			var l line
+			if json.Unmarshal(text, &l) != nil {
+				continue
+			}
+			switch l.Kind {
+			case kindInvoke:
+				invoked = l
+			case string(OK):
+				if l.Number == invoked.Number && invoked.Function != Read && invoked.Monotonic > newest.Acknowledged.Monotonic {
+					newest.Acknowledged = Instant{invoked.Monotonic, invoked.Wall}
+				}
+			case string(Fail), string(Unknown):
+				newest.Reason = l.Reason
+			}
+		}
+	}
+	return newest, nil
+}
+
+func readTail(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(max(size-tail, 0), io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, tail))
+}
