@@ -172,6 +172,8 @@ func TestAGFailover(t *testing.T) {
 
 	c.servers[0].kill()
 	g.Expect(c.insert(ctx, 1, 3)).To(Succeed())
+	mustExec(t, c.admins[1], "ALTER TABLE app.dbo.n ADD lost int NULL")
+	mustExec(t, c.admins[1], "DROP TABLE app.dbo.n; CREATE TABLE app.dbo.lost (id int PRIMARY KEY, v nvarchar(10)); INSERT INTO app.dbo.lost VALUES (1, N'salvage')")
 	c.servers[1].kill()
 	c.restart(0)
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 60)")
@@ -184,9 +186,26 @@ func TestAGFailover(t *testing.T) {
 	g.Eventually(func() any {
 		return value(t, c.admins[1], "SELECT suspend_reason_desc FROM sys.dm_hadr_database_replica_states")
 	}, "5s").Should(Equal("SUSPEND_FROM_PARTNER"))
+	// How much only it has is told in positions of the log, and can be read.
+	ahead := func(n int) func() any {
+		return func() any {
+			return value(t, c.admins[n], `SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id
+				WHERE r.replica_server_name = 'AGB' AND s.is_suspended = 1 AND s.recovery_lsn < s.last_hardened_lsn`)
+		}
+	}
+	g.Eventually(ahead(1), "5s").Should(Equal(int64(1)))
+	g.Eventually(ahead(0), "5s").Should(Equal(int64(1)))
+	g.Expect(value(t, c.admins[1], "SELECT v FROM app.dbo.lost")).To(Equal("salvage"))
+	fork := "SELECT recovery_fork_guid FROM sys.database_recovery_status WHERE database_id = DB_ID('app')"
+	g.Expect(value(t, c.admins[0], fork)).NotTo(Equal(value(t, c.admins[1], fork)))
 	mustExec(t, c.admins[1], "ALTER DATABASE [app] SET HADR RESUME")
 	c.synchronized(0, 1)
 	g.Eventually(c.ids(1), "5s").Should(Equal([]int64{1, 2, 4}))
+	g.Eventually(func() any { return value(t, c.admins[1], fork) }, "5s").Should(Equal(value(t, c.admins[0], fork)))
+	g.Expect(query(t, c.admins[1], "SELECT v FROM app.dbo.n ORDER BY id")).To(Equal([][]any{{"a1x"}, {"a2x"}, {"b1"}}), "the dropped table is back")
+	g.Expect(failure(t, c.admins[1], "SELECT * FROM app.dbo.lost").Number).To(Equal(int32(208)))
+	g.Expect(query(t, c.admins[1], "SELECT current_state FROM sys.dm_hadr_automatic_seeding")).To(BeEmpty(), "it was not seeded again")
+	g.Expect(ahead(1)()).To(Equal(int64(0)))
 }
 
 // TestAGKilledDuringSetUp: a server may end during CREATE AVAILABILITY GROUP, JOIN and seeding; what is done again

@@ -25,8 +25,11 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 	if s.InUserTransaction() {
 		return failure(226, "ALTER AVAILABILITY GROUP")
 	}
-	if join, ok := n.Action.(syntax.AGJoin); ok {
+	switch join := n.Action.(type) {
+	case syntax.AGJoin:
 		return e.join(ctx, s, n.Name, join)
+	case syntax.AGJoinDistributed:
+		return failure(41199, "distributed availability group")
 	}
 	g, err := e.group(n.Name)
 	if err != nil {
@@ -42,7 +45,7 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 		return g.Grant(!a.Deny, s.Login().SID)
 	case syntax.AGFailover, syntax.AGForceFailover, syntax.AGOffline:
 		return e.changeRole(ctx, s, g, a)
-	case syntax.AGJoinDistributed, syntax.AGModifyDistributed:
+	case syntax.AGModifyDistributed:
 		return failure(19512, n.Name)
 	}
 	if err := onPrimary(g); err != nil {

@@ -59,7 +59,7 @@ func (e *Extension) diagnostics(ctx context.Context, call *engine.ProcCall) erro
 var sysname = sqltype.Type{Kind: sqltype.NVarChar, Length: 128}
 
 var diagnosticColumns = []tds.Column{
-	{Name: "creation_time", Type: sqltype.Type{Kind: sqltype.DateTime}},
+	{Name: "create_time", Type: sqltype.Type{Kind: sqltype.DateTime}},
 	{Name: "component_type", Type: sysname},
 	{Name: "component_name", Type: sysname},
 	{Name: "state", Type: sqltype.Type{Kind: sqltype.Int}},
@@ -76,7 +76,7 @@ func (e *Extension) components() [][]any {
 	add := func(kind, name string, state int, data string) {
 		out = append(out, []any{at, kind, name, int64(state), componentStates[state], data})
 	}
-	add("instance", "system", componentClean, fmt.Sprintf(`<system spinlockBackoffs="0" sickSpinlockType="none" nonYieldingTasksReported="0" writeAccessViolationCount="0" totalDumpRequests="0" intervalDumpRequests="0" BadPagesDetected="0" BadPagesFixed="0" goroutines="%d"/>`, runtime.NumGoroutine()))
+	add("instance", "system", componentClean, fmt.Sprintf(`<system systemCpuUtilization="0" sqlCpuUtilization="0" pageFaults="0" latchWarnings="0" spinlockBackoffs="0" sickSpinlockType="none" nonYieldingTasksReported="0" writeAccessViolationCount="0" totalDumpRequests="0" intervalDumpRequests="0" BadPagesDetected="0" BadPagesFixed="0" goroutines="%d"/>`, runtime.NumGoroutine()))
 	resource := componentClean
 	if limit := e.inst.Config().MemoryLimitMB; limit > 0 && mem.Sys > uint64(limit)<<20 {
 		resource = componentWarning

@@ -71,7 +71,7 @@ func (e *Extension) views() []engine.View {
 		e.view("availability_group_listener_ip_addresses", "", listenerAddressRows),
 		e.view("availability_read_only_routing_lists", "", routingRows),
 		e.view("dm_hadr_availability_group_states", viewState, groupStateRows),
-		e.view("dm_hadr_availability_replica_states", viewState, replicaStateRows),
+		e.view("dm_hadr_availability_replica_states", viewState, e.replicaStateRows),
 		e.view("dm_hadr_availability_replica_cluster_states", viewState, replicaClusterRows),
 		e.view("dm_hadr_availability_replica_cluster_nodes", viewState, replicaNodeRows),
 		e.view("dm_hadr_database_replica_states", viewState, e.databaseStateRows),

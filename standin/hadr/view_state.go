@@ -45,12 +45,12 @@ func groupStateRows(m *replica.Manager, _ *engine.Session) []row {
 }
 
 // replicaStateRows is sys.dm_hadr_availability_replica_states: on the primary all replicas, elsewhere the local one.
-func replicaStateRows(m *replica.Manager, _ *engine.Session) []row {
+func (e *Extension) replicaStateRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
 		st := g.States()
 		for _, x := range st.Replicas {
-			out = append(out, replicaStateRow(g, st, x))
+			out = append(out, e.replicaStateRow(g, st, x))
 		}
 	}
 	return out
@@ -59,7 +59,7 @@ func replicaStateRows(m *replica.Manager, _ *engine.Session) []row {
 // ticksPerSecond is the unit of write_lease_remaining_ticks, taken to be .NET's 100 ns.
 const ticksPerSecond = 10_000_000
 
-func replicaStateRow(g *replica.Group, st *replica.States, x replica.ReplicaState) row {
+func (e *Extension) replicaStateRow(g *replica.Group, st *replica.States, x replica.ReplicaState) row {
 	connected, connectedName := int64(0), "DISCONNECTED"
 	if x.Connected {
 		connected, connectedName = 1, "CONNECTED"
@@ -74,12 +74,21 @@ func replicaStateRow(g *replica.Group, st *replica.States, x replica.ReplicaStat
 	if !x.Local {
 		return r
 	}
-	// 2 ONLINE, 1 OFFLINE (sys.dm_hadr_availability_replica_states.operational_state).
-	r["operational_state"], r["operational_state_desc"] = int64(2), "ONLINE"
-	if x.Role == replica.Resolving {
-		r["operational_state"], r["operational_state_desc"] = int64(1), "OFFLINE"
+	// sys.dm_hadr_availability_replica_states, "Roles and Operational States".
+	switch {
+	case x.Role != replica.Resolving:
+		r["operational_state"], r["operational_state_desc"] = int64(2), "ONLINE"
+	case st.Promoting:
+		r["operational_state"], r["operational_state_desc"] = int64(0), "PENDING_FAILOVER"
+	default:
+		r["operational_state"], r["operational_state_desc"] = int64(3), "OFFLINE"
 	}
 	r["recovery_health"], r["recovery_health_desc"] = int64(1), "ONLINE"
+	for i := range st.Databases {
+		if d := &st.Databases[i]; d.Local && d.Joined && e.localState(st, d) != engine.Online {
+			r["recovery_health"], r["recovery_health_desc"] = int64(0), "ONLINE_IN_PROGRESS"
+		}
+	}
 	if st.Configuration.Options.WriteLease {
 		r["write_lease_remaining_ticks"] = int64(st.LeaseLeft.Seconds() * ticksPerSecond)
 	}
@@ -152,21 +161,26 @@ func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *re
 		r["suspend_reason"], r["suspend_reason_desc"] = int64(d.SuspendReason), suspendReasons[d.SuspendReason]
 	}
 	if d.Local {
-		state, name := engine.Offline, ""
-		if db != nil {
-			state = db.State()
-		}
-		if st.Role == replica.Resolving && state == engine.Online {
-			state = engine.Recovering
-		}
-		name = state.String()
-		r["database_state"], r["database_state_desc"] = int64(state), name
+		state := e.localState(st, d)
+		r["database_state"], r["database_state_desc"] = int64(state), state.String()
 	}
 	if !d.Known {
 		return r
 	}
 	e.databaseProgress(r, d)
 	return r
+}
+
+// localState is the state of the local copy: without a role it is not ONLINE.
+func (e *Extension) localState(st *replica.States, d *replica.DatabaseState) engine.DatabaseState {
+	db := e.inst.Database(d.Name)
+	switch {
+	case db == nil:
+		return engine.Offline
+	case st.Role == replica.Resolving && db.State() == engine.Online:
+		return engine.Recovering
+	}
+	return db.State()
 }
 
 // noRecovery is recovery_lsn where resynchronization is unnecessary: the greatest log block, padded.

@@ -325,6 +325,12 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 		}
 		s.progress = r.progress
 		r.secondaryStatus = s
+		if c := g.st.Databases[s.ID]; c != nil {
+			if db := g.host.Database(c.Name); db != nil {
+				// Its mode may have changed since its last acknowledgement.
+				l.considerGateLocked(p.id, s.ID, db)
+			}
+		}
 	}
 	g.broadcastLocked()
 	g.mu.Unlock()

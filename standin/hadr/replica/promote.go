@@ -234,6 +234,7 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 func (g *Group) becomePrimary(l *leadership) error {
 	g.transition.Lock()
 	defer g.transition.Unlock()
+	g.disconnectAll()
 	for id, db := range g.local() {
 		if err := l.ctx.Err(); err != nil {
 			return context.Cause(l.ctx)
@@ -423,10 +424,24 @@ func (g *Group) leave(intent Role) error {
 	}
 	g.mu.Unlock()
 	closeStreams(streams)
-	for id, db := range g.local() {
-		if intent == Resolving {
+	if intent == Resolving {
+		g.disconnectAll()
+	}
+	return err
+}
+
+// disconnectAll ends the connections that are in the group's databases: they do not outlive a change of role.
+func (g *Group) disconnectAll() {
+	g.mu.Lock()
+	names := map[uuid.UUID]string{}
+	for id, c := range g.st.Databases {
+		names[id] = c.Name
+	}
+	g.mu.Unlock()
+	for id, name := range names {
+		g.host.Disconnect(name)
+		if db := g.host.Database(name); db != nil {
 			db.BreakOff(g.notInRole(id))
 		}
 	}
-	return err
 }

@@ -166,8 +166,6 @@ func (p *peer) takeAcks(conn *endpoint.Conn, db *storage.Database, id uuid.UUID)
 		if err := conn.ReceiveValue(msgAck, &a); err != nil {
 			return err
 		}
-		end := db.Log().End()
-		queue := db.Log().Bytes(end) - min(db.Log().Bytes(end), db.Log().Bytes(a.Hardened))
 		g.mu.Lock()
 		if g.lead != l {
 			g.mu.Unlock()
@@ -175,15 +173,28 @@ func (p *peer) takeAcks(conn *endpoint.Conn, db *storage.Database, id uuid.UUID)
 		}
 		rem := l.remoteLocked(p.id, id)
 		rem.progress, rem.shown = a, a
-		r := l.committed.Replica(p.id)
-		if r != nil && r.Mode == group.Synchronous && !rem.gating && queue < catchUpBytes && !slices.Contains(synchronizedIn(l.committed, id), p.id) {
-			// Every commit acknowledged so far is before end, every later one waits for this secondary.
-			rem.gating, rem.gateAt = true, db.Log().End()
-		}
+		l.considerGateLocked(p.id, id, db)
 		g.broadcastLocked()
 		g.mu.Unlock()
 		if err := db.HoldLog(holdOwner(p.id), a.Hardened); err != nil {
 			return err
 		}
 	}
+}
+
+// considerGateLocked lets commits begin to wait for a secondary that may be called synchronized soon: it is, as this
+// primary, in synchronous mode, and near the end of the log.
+func (l *leadership) considerGateLocked(replica, database uuid.UUID, db *storage.Database) {
+	rem := l.remoteLocked(replica, database)
+	r, self := l.committed.Replica(replica), l.committed.Replica(l.g.self)
+	if r == nil || self == nil || r.Mode != group.Synchronous || self.Mode != group.Synchronous || !rem.streaming || rem.gating ||
+		rem.Hardened.IsZero() || slices.Contains(synchronizedIn(l.committed, database), replica) {
+		return
+	}
+	log := db.Log()
+	if end, have := log.Bytes(log.End()), log.Bytes(rem.Hardened); end > have && end-have >= catchUpBytes {
+		return
+	}
+	// Every commit acknowledged so far is before the end, every later one waits for this secondary.
+	rem.gating, rem.gateAt = true, log.End()
 }

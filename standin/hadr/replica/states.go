@@ -37,6 +37,8 @@ type States struct {
 	Epoch uint32
 	// Configuration is the newest one known; on the primary the newest committed one.
 	Configuration *group.Configuration
+	// Promoting says that a failover to the local replica is under way.
+	Promoting bool
 	// LeaseLeft is what is left of the write lease.
 	LeaseLeft time.Duration
 	// CommitPendingSince is since when a configuration is being committed; zero when none is.
@@ -112,6 +114,7 @@ func (g *Group) States() *States {
 	s := &States{Role: g.role, Self: g.self, Epoch: g.st.Promised, Configuration: g.configLocked()}
 	s.LeaseLeft = max(0, g.lease-bootTime())
 	l := g.lead
+	s.Promoting = l != nil && g.role == Resolving
 	if l != nil && l.proposed != nil {
 		s.CommitPendingSince = l.proposedAt.UTC()
 	}
@@ -172,24 +175,15 @@ func (l *leadership) replicaStateLocked(all []DatabaseState, r *group.Replica) R
 	return out
 }
 
-// replicaHealth follows sys.dm_hadr_availability_replica_states: healthy when every database of the replica is.
+// replicaHealth follows sys.dm_hadr_availability_replica_states: that of the replica's least healthy database.
 func replicaHealth(all []DatabaseState, r *group.Replica) uint8 {
-	n, good := 0, 0
+	worst := uint8(healthy)
 	for i := range all {
 		if all[i].Replica == r.ID {
-			n++
-			if all[i].Health(r) == healthy {
-				good++
-			}
+			worst = min(worst, all[i].Health(r))
 		}
 	}
-	switch {
-	case good == n:
-		return healthy
-	case good > 0:
-		return partiallyHealthy
-	}
-	return notHealthy
+	return worst
 }
 
 // Health follows sys.dm_hadr_database_replica_states.synchronization_health.
@@ -248,6 +242,9 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 			if key.database == d.ID && !rem.Hardened.IsZero() && rem.Hardened.Less(out.Hardened) {
 				out.Hardened, out.HardenedTime = rem.Hardened, rem.HardenedTime
 			}
+		}
+		if self != nil && self.Mode == group.Asynchronous {
+			out.Hardened, out.HardenedTime = storage.LSN{}, time.Time{}
 		}
 	}
 	if g.role != Primary {
