@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +25,15 @@ type Part interface {
 	// Status is the part's state, encoded as JSON in Status.Parts. It must not block.
 	Status() any
 }
+
+// Drainer is a Part that has something to end before the sidecar may.
+type Drainer interface {
+	// Drain returns when the part may end, or when ctx ends.
+	Drain(ctx context.Context)
+}
+
+// drainTime bounds Drain. It is less than the pod's grace period.
+const drainTime = 50 * time.Second
 
 // Agent is the sidecar.
 type Agent struct {
@@ -104,9 +114,11 @@ func (a *Agent) Status() Status {
 	return status
 }
 
-// Run probes and serves until ctx ends, or until the listener or a part fails.
+// Run probes and serves until ctx ends and every Drainer has come to its end, or until the listener or a part fails.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.connector.Close()
+	ctx, cancel := a.drained(ctx)
+	defer cancel()
 	listener, err := a.listen()
 	if err != nil {
 		return err
@@ -126,4 +138,23 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	return group.Wait()
+}
+
+// drained is a context that ends after the given one, once every Drainer among the parts has returned.
+func (a *Agent) drained(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		defer cancel()
+		bounded, done := context.WithTimeout(longer, drainTime)
+		defer done()
+		a.mu.Lock()
+		parts := a.parts
+		a.mu.Unlock()
+		for _, p := range parts {
+			if d, ok := p.(Drainer); ok {
+				d.Drain(bounded)
+			}
+		}
+	})
+	return longer, func() { stop(); cancel() }
 }

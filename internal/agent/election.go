@@ -38,6 +38,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 		Connector:  a.NewConnector("geosql-agent election"),
 		Process:    holder.ProcFS{},
 		Source:     holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)},
+		TLSDir:     o.TLSDir,
 		StateDir:   o.StateDir,
 		Log:        log,
 		Registerer: a.Registerer(),
@@ -45,6 +46,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	a.Handle(holder.Pattern, part)
 	a.Add(part)
 	return nil
 }

@@ -5,11 +5,13 @@ package agent
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -29,7 +31,8 @@ func (a *Agent) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", a.options.Listen, err)
 	}
-	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.load}), nil
+	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.load,
+		GetConfigForClient: certificate.config}), nil
 }
 
 func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
@@ -85,6 +88,19 @@ func (a *Agent) Handler() http.Handler {
 		mux.Handle(pattern, h)
 	}
 	return mux
+}
+
+// config asks clients for a certificate of the server's CA and accepts those that show none: probes have none, and each
+// path decides for itself.
+func (c *certificateFiles) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.load, ClientAuth: tls.VerifyClientCertIfGiven}
+	authority, err := os.ReadFile(filepath.Join(c.dir, credentials.KeyCA))
+	if err != nil {
+		return nil, fmt.Errorf("read the CA of other servers: %w", err)
+	}
+	config.ClientCAs = x509.NewCertPool()
+	config.ClientCAs.AppendCertsFromPEM(authority)
+	return config, nil
 }
 
 // certificateFiles reads the server's certificate, again when a minute has passed, so that a renewed one is shown

@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,7 +16,7 @@ type vote struct {
 	version string
 	// err is why the record is not known; ErrAbsent when the voter has none.
 	err error
-	// changed is when this record was first seen as it is, on the reader's clock.
+	// changed is when this vote was first seen as it is, on the reader's clock.
 	changed time.Duration
 }
 
@@ -46,25 +47,48 @@ func NewBallot(voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
 // Majority is how many votes decide.
 func (b *Ballot) Majority() int { return len(b.voters)/2 + 1 }
 
-// each runs one call per voter in parallel, each bounded by the API time-out.
-func (b *Ballot) each(ctx context.Context, call func(ctx context.Context, i int, v Voter)) {
-	var wg sync.WaitGroup
+// Pace says how long voters are waited for that nobody needs any more.
+type Pace bool
+
+const (
+	// Patient waits for every voter up to the API time-out: no vote falls behind.
+	Patient Pace = false
+	// Quick goes on shortly after a majority has answered: an election under way must not wait for a voter that is cut off.
+	Quick Pace = true
+)
+
+// quickGrace is what the remaining voters get once a majority has answered, at the pace Quick.
+const quickGrace = 200 * time.Millisecond
+
+// each runs one call per voter in parallel, each bounded by the API time-out, and returns when all have ended. A call
+// says whether it counts; at the pace Quick those that are left over are ended soon after a majority counted.
+func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) int {
+	ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
+	defer cancel()
+	counted := make(chan bool, len(b.voters))
 	for i, v := range b.voters {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
-			defer cancel()
-			call(ctx, i, v)
-		})
+		go func() { counted <- call(ctx, i, v) }()
 	}
-	wg.Wait()
+	count := 0
+	for range b.voters {
+		if <-counted {
+			count++
+		}
+		if pace == Quick && count == b.Majority() {
+			timer := time.AfterFunc(quickGrace, cancel)
+			defer timer.Stop()
+		}
+	}
+	return count
 }
 
-// Read reads all votes and returns the leading record and how many voters agree on it. ok is false when fewer than a
-// majority answered: then nothing is known.
+// Read reads all votes and returns the leading record. ok is false when fewer than a majority answered: then nothing is
+// known.
 func (b *Ballot) Read(ctx context.Context) (leading Record, ok bool) {
-	b.each(ctx, func(ctx context.Context, i int, v Voter) {
+	b.each(ctx, Patient, func(ctx context.Context, i int, v Voter) bool {
 		record, version, err := v.Read(ctx)
 		b.remember(i, record, version, err)
+		return err == nil
 	})
 	return b.Leading()
 }
@@ -81,32 +105,68 @@ func (b *Ballot) remember(i int, r Record, version string, err error) {
 		return
 	}
 	b.highest[i] = r.Term
-	if b.votes[i].version != version {
+	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) {
 		b.votes[i].changed = b.clock.Now()
 	}
 	b.votes[i].record, b.votes[i].version, b.votes[i].err = r, version, nil
 }
 
-// Leading is the record of the highest term among the votes last read; within a term a Held or Claimed one leads a
-// Released one. ok is false when fewer than a majority are known.
+// Leading is the record that a majority of the voters agrees on, or, when they agree on none, that of the highest term
+// among the votes last read; within a term a Held or Claimed one leads a Released one. ok is false when fewer than a
+// majority are known.
 func (b *Ballot) Leading() (leading Record, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := 0
-	for _, v := range b.votes {
-		if !v.known() {
-			continue
+	known := b.knownLocked()
+	for i, r := range known {
+		agreed := 0
+		for _, o := range known {
+			if o.Term == r.Term && o.State == r.State && o.Holder.SameRun(r.Holder) {
+				agreed++
+			}
 		}
-		known++
-		if known == 1 || v.record.Term > leading.Term || v.record.Term == leading.Term && leading.State == StateReleased {
-			leading = v.record
+		if agreed >= b.Majority() {
+			return r, true
+		}
+		if i == 0 || r.Term > leading.Term || r.Term == leading.Term && leading.State == StateReleased {
+			leading = r
 		}
 	}
-	return leading, known >= b.Majority()
+	return leading, len(known) >= b.Majority()
 }
 
-// UnchangedFor is how long a majority of the records has been seen unchanged, on this clock. It is zero when no
-// majority is known. A reader that restarted starts counting again.
+func (b *Ballot) knownLocked() []Record {
+	var known []Record
+	for _, v := range b.votes {
+		if v.known() {
+			known = append(known, v.record)
+		}
+	}
+	return known
+}
+
+// HighestTerm is the highest term ever seen at any voter.
+func (b *Ballot) HighestTerm() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Max(b.highest)
+}
+
+// Released says whether the holder of the leading term gave it up. One voter's word is enough, since only the holder
+// itself writes it, once its engine serves no more, and never takes the term again.
+func (b *Ballot) Released() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.knownLocked()
+	if len(known) < b.Majority() {
+		return false
+	}
+	highest := slices.MaxFunc(known, func(x, y Record) int { return int(x.Term - y.Term) }).Term
+	return slices.ContainsFunc(known, func(r Record) bool { return r.Term == highest && r.State == StateReleased })
+}
+
+// UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority is
+// known. A reader that restarted starts counting again.
 func (b *Ballot) UnchangedFor() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,55 +180,53 @@ func (b *Ballot) UnchangedFor() time.Duration {
 	if len(ages) < b.Majority() {
 		return 0
 	}
-	// The majority-th largest age: at least a majority of the records is that old.
-	for i := range ages {
-		for j := i + 1; j < len(ages); j++ {
-			if ages[j] > ages[i] {
-				ages[i], ages[j] = ages[j], ages[i]
-			}
-		}
-	}
+	slices.SortFunc(ages, func(x, y time.Duration) int { return int(y - x) })
+	// The majority-th largest age: at least a majority of the votes is that old.
 	return ages[b.Majority()-1]
 }
 
-// Cast swaps r in wherever allowed says that the present record may be replaced, and returns how many voters have it.
-// A swap whose answer was lost is read again and counts if the voter has r's nonce.
-func (b *Ballot) Cast(ctx context.Context, r Record, allowed func(present Record) bool) int {
-	var mu sync.Mutex
-	granted := 0
-	b.each(ctx, func(ctx context.Context, i int, v Voter) {
-		if b.castOne(ctx, i, v, r, allowed) {
-			mu.Lock()
-			granted++
-			mu.Unlock()
-		}
+// Cast swaps r in wherever allowed says that the present vote may be replaced, and returns how many voters have it. Notes
+// of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter has r's
+// nonce.
+func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) int {
+	return b.swapAll(ctx, pace, allowed, func(present Record) Record {
+		next := r
+		next.InitialPrimary, next.Generation, next.Notes = present.InitialPrimary, present.Generation, present.Notes.with(r.Notes)
+		return next
 	})
-	return granted
 }
 
-func (b *Ballot) castOne(ctx context.Context, i int, v Voter, r Record, allowed func(Record) bool) bool {
-	b.mu.Lock()
-	present := b.votes[i]
-	b.mu.Unlock()
-	for attempt := 0; attempt < 2; attempt++ {
+// Note adds notes to all voters that can be written and changes no vote. It returns how many have them.
+func (b *Ballot) Note(ctx context.Context, notes Notes) int {
+	return b.swapAll(ctx, Patient, func(Record) bool { return true }, func(present Record) Record {
+		present.Notes = present.Notes.with(notes)
+		return present
+	})
+}
+
+func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(Record) bool, change func(present Record) Record) int {
+	return b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
+		return b.swapOne(ctx, i, v, allowed, change)
+	})
+}
+
+func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(Record) bool, change func(Record) Record) bool {
+	present := b.vote(i)
+	for attempt := range 2 {
 		if !present.known() || attempt > 0 {
 			record, version, err := v.Read(ctx)
 			b.remember(i, record, version, err)
-			b.mu.Lock()
-			present = b.votes[i]
-			b.mu.Unlock()
-			if !present.known() {
+			if present = b.vote(i); !present.known() {
 				return false
 			}
-			if present.record.Holder == r.Holder && present.record.Term == r.Term && present.record.State == r.State {
+			if attempt > 0 && present.record == change(present.record) {
 				return true
 			}
 		}
 		if !allowed(present.record) {
 			return false
 		}
-		next := r
-		next.InitialPrimary, next.Generation = present.record.InitialPrimary, present.record.Generation
+		next := change(present.record)
 		version, err := v.Swap(ctx, present.version, next)
 		if err == nil {
 			b.remember(i, next, version, nil)
@@ -176,6 +234,25 @@ func (b *Ballot) castOne(ctx context.Context, i int, v Voter, r Record, allowed 
 		}
 	}
 	return false
+}
+
+func (b *Ballot) vote(i int) vote {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.votes[i]
+}
+
+// notes are those of all known votes.
+func (b *Ballot) notes() []Notes {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []Notes
+	for _, v := range b.votes {
+		if v.known() {
+			all = append(all, v.record.Notes)
+		}
+	}
+	return all
 }
 
 // Snapshot is each voter's name with its record, or nil where it is not known.

@@ -3,6 +3,7 @@
 package election
 
 import (
+	"context"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,6 +13,10 @@ import (
 type Clock interface {
 	// Now is the time since an arbitrary start, not stopped by suspension (CLOCK_BOOTTIME).
 	Now() time.Duration
+	// Sleep returns after d, or earlier with ctx's error.
+	Sleep(ctx context.Context, d time.Duration) error
+	// Wall is the time of day, for people to read.
+	Wall() time.Time
 }
 
 // BootClock reads CLOCK_BOOTTIME: unlike the monotonic clock that the Go runtime uses it goes on while the machine is
@@ -26,3 +31,18 @@ func (BootClock) Now() time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
+
+// Sleep implements Clock.
+func (BootClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Wall implements Clock.
+func (BootClock) Wall() time.Time { return time.Now() }

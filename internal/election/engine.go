@@ -18,40 +18,99 @@ const (
 	RoleResolving Role = "RESOLVING"
 )
 
+// Mode of a replica as sys.availability_replicas.availability_mode_desc says it.
+type Mode string
+
+// The modes.
+const (
+	ModeSynchronous       Mode = "SYNCHRONOUS_COMMIT"
+	ModeAsynchronous      Mode = "ASYNCHRONOUS_COMMIT"
+	ModeConfigurationOnly Mode = "CONFIGURATION_ONLY"
+)
+
+// votes says whether a replica of the mode takes part in configuration commits.
+func (m Mode) votes() bool { return m == ModeSynchronous || m == ModeConfigurationOnly }
+
 // ErrNotSynchronized is the engine's refusal to become primary without all acknowledged writes (error 41142).
 var ErrNotSynchronized = errors.New("the replica is not synchronized: the engine refused FAILOVER")
 
-// Observation is what an engine says of one group and of itself.
+// Observation is what an engine says of one group and of itself, cheap enough to be asked every second.
 type Observation struct {
 	// Exists is false when the engine has no such group.
 	Exists bool
 	// Role of the local replica.
 	Role Role
+	// Mode of the local replica.
+	Mode Mode
 	// CommitPending is how long a configuration commit has been waiting for a majority; 0 when none is.
 	CommitPending time.Duration
 	// Skew is the engine's clock minus the agent's.
 	Skew time.Duration
-	// Suspended databases of the group on this replica.
+	// Suspended databases of the group on this replica, without those that a person suspended.
 	Suspended []string
 	// Connected says whether a secondary is connected to its primary.
 	Connected bool
+	// Primary is the server that this replica takes for the primary, empty for none.
+	Primary string
+}
+
+// Inspection is what an engine knows of a group's replicas and databases.
+type Inspection struct {
+	// Sequence versions the group's configuration (sys.availability_groups.sequence_number); it is not a log position.
+	Sequence int64 `json:"sequence"`
+	// Required is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT.
+	Required int `json:"required"`
+	// Replicas of the configuration.
+	Replicas []Replica `json:"replicas,omitempty"`
+	// Names of the group's databases.
+	Names []string `json:"names,omitempty"`
+	// Databases as far as this engine knows them: a secondary its own, the primary those of all replicas.
+	Databases []DatabaseState `json:"databases,omitempty"`
+}
+
+// Replica of a configuration.
+type Replica struct {
+	Server string `json:"server"`
+	Mode   Mode   `json:"mode"`
+}
+
+// DatabaseState is one copy of one database.
+type DatabaseState struct {
+	Server string `json:"server"`
+	Name   string `json:"name"`
+	Local  bool   `json:"local,omitempty"`
+	// State is SYNCHRONIZED, SYNCHRONIZING, NOT SYNCHRONIZING, REVERTING or INITIALIZING.
+	State     string `json:"state,omitempty"`
+	Suspended bool   `json:"suspended,omitempty"`
+	// HardenedLSN is last_hardened_lsn, numeric(25,0) in decimal; a block's position, comparable within one log.
+	HardenedLSN string     `json:"hardenedLSN,omitempty"`
+	LastCommit  *time.Time `json:"lastCommit,omitempty"`
+	// Ready is is_failover_ready: the configuration that this engine knows calls the copy synchronized.
+	Ready bool `json:"ready,omitempty"`
 }
 
 // Engine is the local SQL Server instance. An error other than those named leaves the outcome unknown.
 type Engine interface {
 	// Observe reads the state of the group.
 	Observe(ctx context.Context, group string) (Observation, error)
+	// Inspect reads what the engine knows of the group's replicas and databases.
+	Inspect(ctx context.Context, group string) (Inspection, error)
 	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run later than notAfter from now: a renewal
 	// that was queued in a frozen engine must not revive a dead lease.
 	RenewLease(ctx context.Context, group string, validity, notAfter time.Duration) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
 	// role changes later. ErrNotSynchronized when the engine refuses.
 	Failover(ctx context.Context, group string, validity, notAfter time.Duration) error
+	// Force is Failover with FORCE_FAILOVER_ALLOW_DATA_LOSS: only for a request that allows data loss.
+	Force(ctx context.Context, group string, validity, notAfter time.Duration) error
 	// Offline takes the local replica OFFLINE: its role becomes RESOLVING and nobody reads or writes.
 	Offline(ctx context.Context, group string) error
-	// Follow makes a RESOLVING replica a secondary of the primary that another server became, and resumes the
-	// suspended databases.
-	Follow(ctx context.Context, group string, suspended []string) error
+	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became.
+	BecomeSecondary(ctx context.Context, group string) error
+	// Resume lets data movement of suspended databases go on.
+	Resume(ctx context.Context, group string, databases []string) error
+	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.
+	Reseed(ctx context.Context, group string, databases []string) error
 	// Kill ends the engine's process at once.
 	Kill() error
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,16 +17,37 @@ const maxCommitPending = time.Minute
 // maxSkew is how far the clocks of engine and agent, which run on one machine, may differ.
 const maxSkew = 500 * time.Millisecond
 
-// Keeper keeps one group's votes and its engine's write lease: the holder's part of the protocol, on one server.
-// Its methods are called by one goroutine.
+// Options of a Keeper; all are needed.
+type Options struct {
+	// Group by name.
+	Group string
+	// Self is the server and its engine's run; Nonce is ignored.
+	Self    Holder
+	Ballot  *Ballot
+	Engine  Engine
+	Peers   Peers
+	Memory  Memory
+	Clock   Clock
+	Timings Timings
+	// Nonce returns a fresh random string at each call.
+	Nonce func() string
+	// Random returns a number in [0,1) at each call: rivals must not move in step.
+	Random func() float64
+}
+
+// Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one goroutine
+// at a time.
 type Keeper struct {
 	group   string
 	self    Holder
 	ballot  *Ballot
 	engine  Engine
+	peers   Peers
+	memory  Memory
 	clock   Clock
 	timings Timings
 	nonce   func() string
+	random  func() float64
 
 	// term is the term that this run holds or claims, 0 when it holds none.
 	term  int64
@@ -36,20 +58,35 @@ type Keeper struct {
 	unanswered time.Duration
 	// leaderless is since when no majority could be read while this server held nothing.
 	leaderless time.Duration
-	// retryAt is when a refused FAILOVER may be tried again.
-	retryAt time.Duration
-	// paused forbids claims.
-	paused bool
+	// retryAt is when this server may claim again after it failed, failures how often it has in a row.
+	retryAt  time.Duration
+	failures int
+	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
+	paused, manual bool
+
+	// partners are the servers of the group's other replicas as last seen, for Wake.
+	partners []string
+
+	claim     claim
+	chronicle chronicle
+	rejoin    rejoin
+	requests  requests
+	recalled  *Remembered
+	// heard is what was last made of the notes heardOf.
+	heard   *gathered
+	heardOf []Notes
 }
 
-// SetPaused forbids claims of new terms, or allows them again. What safety asks for is done all the same.
-func (k *Keeper) SetPaused(paused bool) { k.paused = paused }
-
-// NewKeeper makes a keeper for one group on one run of one engine; self.Nonce is ignored. nonce returns a fresh
-// random string at each call.
-func NewKeeper(group string, self Holder, ballot *Ballot, engine Engine, clock Clock, timings Timings, nonce func() string) *Keeper {
-	return &Keeper{group: group, self: self, ballot: ballot, engine: engine, clock: clock, timings: timings, nonce: nonce}
+// New makes a keeper.
+func New(o Options) *Keeper {
+	o.Self.Nonce = ""
+	return &Keeper{group: o.Group, self: o.Self, ballot: o.Ballot, engine: o.Engine, peers: o.Peers, memory: o.Memory,
+		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random}
 }
+
+// SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not
+// hold the last term (manual). What safety asks for is done all the same.
+func (k *Keeper) SetPolicy(paused, manual bool) { k.paused, k.manual = paused, manual }
 
 // Outcome is what one step came to, for logs, metrics and status.
 type Outcome struct {
@@ -61,12 +98,19 @@ type Outcome struct {
 	Role Role
 	// Action taken, empty for plain renewal or standing by.
 	Action string
+	// Quarantined says that this replica stays suspended until a person decides about what it alone has.
+	Quarantined bool
+	// Soon asks for the next step after this time, instead of at the next renewal; 0 for no hurry.
+	Soon time.Duration
 	// Err is what went wrong, nil when nothing did.
 	Err error
 }
 
+// soon is the pause before the next step of an election under way.
+const soon = 10 * time.Millisecond
+
 // Step does what is due now. It is called every Timings.Renew and returns within about Timings.Acknowledge, unless the
-// engine has to be taken OFFLINE.
+// engine has to be taken OFFLINE or an election is under way.
 func (k *Keeper) Step(ctx context.Context) Outcome {
 	seen, err := k.observe(ctx)
 	var out Outcome
@@ -75,10 +119,14 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 	} else {
 		out = k.standBy(ctx, seen, err)
 	}
+	if err == nil && out.Soon == 0 {
+		out = k.answerRequests(ctx, seen, out)
+	}
 	out.Term, out.State = k.term, k.state
 	if err == nil && seen.Exists {
 		out.Role = seen.Role
 	}
+	out.Quarantined = k.rejoin.quarantined
 	return out
 }
 
@@ -92,12 +140,38 @@ func (k *Keeper) observe(ctx context.Context) (Observation, error) {
 	return seen, nil
 }
 
+// remembered is what the memory has; it is read once.
+func (k *Keeper) remembered() (Remembered, error) {
+	if k.recalled == nil {
+		r, err := k.memory.Load()
+		if err != nil {
+			return Remembered{}, err
+		}
+		k.recalled = &r
+	}
+	return *k.recalled, nil
+}
+
+func (k *Keeper) remember(r Remembered) error {
+	if err := k.memory.Save(r); err != nil {
+		// What is on disk now is not known.
+		k.recalled = nil
+		return err
+	}
+	k.recalled = &r
+	return nil
+}
+
 // hold renews the votes of this run's term and, with a majority, the engine's lease.
 func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outcome {
 	start := k.clock.Now()
-	granted := k.cast(ctx, k.term, k.state)
+	pace := Patient
+	if k.state == StateClaimed {
+		pace = Quick
+	}
+	granted := k.cast(ctx, pace, k.term, k.state)
 	if granted < k.ballot.Majority() {
-		return k.withoutMajority(ctx, granted)
+		return k.withoutMajority(ctx, seen, granted)
 	}
 	k.renewed = start
 	if seenErr != nil {
@@ -106,35 +180,104 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	if !seen.Exists {
 		return Outcome{}
 	}
-	switch seen.Role {
-	case RolePrimary:
-		return k.renewLease(ctx, start, seen)
-	case RoleResolving:
-		if k.state == StateClaimed {
-			return k.failOver(ctx, start)
-		}
+	switch {
+	case seen.Role == RolePrimary:
+		return k.serve(ctx, start, seen)
+	case k.state == StateClaimed:
+		return k.promote(ctx, start)
+	case seen.Role == RoleResolving:
 		// The engine was restarted, or its lease ran out: what it held is over, and only a new term may be served.
-		leading, ok := k.ballot.Leading()
-		if !ok {
-			return Outcome{}
+		if k.paused || k.told().paused {
+			return Outcome{Action: "paused: no claim"}
 		}
-		return k.claim(ctx, leading)
+		return k.claimNext(ctx, k.leadingOf(), CauseRestart, nil)
 	default:
-		return Outcome{Err: fmt.Errorf("server %s holds the votes of group %s but its replica is %s", k.self.Server, k.group, seen.Role)}
+		held := k.term
+		k.release(ctx)
+		return Outcome{Action: "released", Err: fmt.Errorf("server %s held term %d of group %s but its replica is %s", k.self.Server, held, k.group, seen.Role)}
 	}
 }
 
-// cast votes for this run. A present vote may be replaced when it is this run's own of the same term, or of a lower
-// term: a majority has the higher one already.
-func (k *Keeper) cast(ctx context.Context, term int64, state State) int {
-	self := k.self
-	self.Nonce = k.nonce()
-	return k.ballot.Cast(ctx, Record{Term: term, State: state, Holder: self}, func(present Record) bool {
-		return present.Term < term || present.Term == term && present.Holder.SameRun(self)
-	})
+// leadingOf is the record of the term that this run holds.
+func (k *Keeper) leadingOf() Record {
+	return Record{Term: k.term, State: k.state, Holder: k.self}
 }
 
-func (k *Keeper) renewLease(ctx context.Context, start time.Duration, seen Observation) Outcome {
+// cast votes for this run, with the notes that are due. A present vote may be replaced when it is this run's own of the
+// same term, or of a lower term: a majority has the higher one already.
+func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) int {
+	notes := k.dueNotes()
+	self := k.self
+	self.Nonce = k.nonce()
+	granted := k.ballot.Cast(ctx, pace, Record{Term: term, State: state, Holder: self, Notes: notes}, func(present Record) bool {
+		return present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
+			(present.State != StateReleased || state == StateReleased)
+	})
+	if granted >= k.ballot.Majority() {
+		k.noted(notes)
+	}
+	return granted
+}
+
+// forgo ends this run's part in its term without a word to the voters.
+func (k *Keeper) forgo(string) {
+	k.term, k.state = 0, ""
+	k.claim = claim{}
+}
+
+// release says at the voters that this run serves its term no more. The replica must be RESOLVING, or its engine ended.
+func (k *Keeper) release(ctx context.Context) int {
+	term := k.term
+	k.forgo("released")
+	return k.cast(ctx, Quick, term, StateReleased)
+}
+
+// EngineEnded is called instead of Step once this run of the engine is seen to have ended: nobody has to wait for its
+// votes to expire then. It tells whether there was anything to release.
+func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
+	if k.term == 0 {
+		return Outcome{}, false
+	}
+	term := k.term
+	granted := k.release(ctx)
+	out := Outcome{Action: fmt.Sprintf("released term %d: the engine has ended", term)}
+	if granted == 0 {
+		out.Err = fmt.Errorf("group %s: no voter took the release of term %d", k.group, term)
+	}
+	k.wakePartners(ctx)
+	return out, true
+}
+
+// inspect reads what the engine knows of the group, and remembers the partners.
+func (k *Keeper) inspect(ctx context.Context) (Inspection, error) {
+	i, err := k.engine.Inspect(ctx, k.group)
+	if err != nil {
+		return i, err
+	}
+	k.partners = nil
+	for _, r := range i.Replicas {
+		if !strings.EqualFold(r.Server, k.self.Server) {
+			k.partners = append(k.partners, r.Server)
+		}
+	}
+	return i, nil
+}
+
+// wakePartners lets the others look at the votes now. They do so by themselves within Renew.
+func (k *Keeper) wakePartners(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, quickGrace)
+	defer cancel()
+	woken := make(chan error, len(k.partners))
+	for _, server := range k.partners {
+		go func() { woken <- k.peers.Wake(ctx, server, k.group) }()
+	}
+	for range k.partners {
+		<-woken
+	}
+}
+
+// serve renews the lease of the primary.
+func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observation) Outcome {
 	if seen.CommitPending > maxCommitPending {
 		return Outcome{Action: "lease not renewed", Err: fmt.Errorf("a configuration commit of group %s has been pending for %s", k.group, seen.CommitPending)}
 	}
@@ -148,26 +291,19 @@ func (k *Keeper) renewLease(ctx context.Context, start time.Duration, seen Obser
 	}
 	if k.state == StateClaimed {
 		k.state = StateHeld
-		return Outcome{Action: "became holder"}
+		k.claim, k.failures = claim{}, 0
+		k.chronicle.promoted(k)
+		return Outcome{Action: "became holder", Soon: soon}
+	}
+	k.chronicle.follow(ctx, k)
+	if k.partners == nil {
+		bounded, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+		defer cancel()
+		if _, err := k.inspect(bounded); err != nil {
+			return Outcome{Err: fmt.Errorf("looking at the replicas of group %s: %w", k.group, err)}
+		}
 	}
 	return Outcome{}
-}
-
-// failOver makes this server primary in the term that it claimed; the votes were renewed in this round.
-func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
-	err := k.alter(ctx, start, func(ctx context.Context, notAfter time.Duration) error {
-		return k.engine.Failover(ctx, k.group, k.timings.WriteLease, notAfter)
-	})
-	switch {
-	case errors.Is(err, ErrNotSynchronized):
-		k.cast(ctx, k.term, StateReleased)
-		k.term, k.state = 0, ""
-		k.retryAt = k.clock.Now() + k.timings.Expiry
-		return Outcome{Action: "claim released", Err: fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err)}
-	case err != nil:
-		return k.engineSilent(start, fmt.Errorf("failing group %s over to %s: %w", k.group, k.self.Server, err))
-	}
-	return Outcome{Action: "failover issued"}
 }
 
 // alter runs a statement that must be acknowledged within Acknowledge of the round's start.
@@ -201,16 +337,23 @@ func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
 }
 
 // withoutMajority lets the lease run out, takes the group OFFLINE when it must have, and kills the engine when that is
-// still unanswered before the votes expire.
-func (k *Keeper) withoutMajority(ctx context.Context, granted int) Outcome {
+// still unanswered before the votes expire. A claim that came to nothing yet is just given up.
+func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, granted int) Outcome {
 	short := fmt.Errorf("group %s: %d of %d votes renewed, %d needed", k.group, granted, len(k.ballot.voters), k.ballot.Majority())
-	leading, known := k.ballot.Leading()
-	taken := known && leading.Term > k.term
-	if !taken && k.clock.Now() < k.renewed+k.timings.Acknowledge+k.timings.WriteLease {
+	_, known := k.ballot.Leading()
+	taken := known && k.ballot.HighestTerm() > k.term
+	over := taken || k.clock.Now() >= k.renewed+k.timings.Acknowledge+k.timings.WriteLease
+	if k.state == StateClaimed && !k.claim.issued && seen.Role != RolePrimary {
+		if over {
+			k.forgo("claim lost")
+		}
+		return Outcome{Action: "claim not renewed", Err: short}
+	}
+	if !over {
 		return Outcome{Action: "lease not renewed", Err: short}
 	}
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, short)
-	k.term, k.state = 0, ""
+	k.forgo("votes lost")
 	return out
 }
 

@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,10 +38,10 @@ type LeaseVoter struct {
 	site   string
 	leases coordinationclient.LeaseInterface
 	name   string
-	// labels and UID as last read: an update replaces the former, and must not create a Lease that was deleted since. API
-	// servers let an update create a Lease, unless it names the UID of the one that it means.
-	labels map[string]string
-	uid    types.UID
+	// labels, annotations and UID as last read: an update replaces the former two, and must not create a Lease that was
+	// deleted since. API servers let an update create a Lease, unless it names the UID of the one that it means.
+	labels, annotations map[string]string
+	uid                 types.UID
 }
 
 // NewLeaseVoter makes the voter of one site for one group.
@@ -64,7 +65,7 @@ func (v *LeaseVoter) Read(ctx context.Context) (Record, string, error) {
 	if err != nil {
 		return Record{}, "", fmt.Errorf("lease %s at %s: %w", v.name, v.site, err)
 	}
-	v.labels, v.uid = lease.Labels, lease.UID
+	v.labels, v.annotations, v.uid = lease.Labels, lease.Annotations, lease.UID
 	return record, lease.ResourceVersion, nil
 }
 
@@ -73,7 +74,8 @@ func (v *LeaseVoter) Swap(ctx context.Context, version string, r Record) (string
 	if v.uid == "" {
 		return "", fmt.Errorf("updating lease %s at %s: it has not been read: %w", v.name, v.site, ErrAbsent)
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, UID: v.uid, ResourceVersion: version, Labels: v.labels}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, UID: v.uid, ResourceVersion: version,
+		Labels: v.labels, Annotations: maps.Clone(v.annotations)}}
 	encode(lease, r)
 	updated, err := v.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
@@ -96,6 +98,13 @@ func encode(lease *coordinationv1.Lease, r Record) {
 	lease.Annotations[annotationState] = string(r.State)
 	lease.Annotations[annotationInitialPrimary] = r.InitialPrimary
 	lease.Annotations[annotationGeneration] = strconv.FormatInt(r.Generation, 10)
+	for name, text := range r.Notes.fields() {
+		if *text == "" {
+			delete(lease.Annotations, name)
+		} else {
+			lease.Annotations[name] = *text
+		}
+	}
 }
 
 // DecodeLease reads a vote from its Lease. A Lease that this package did not write is an error: it grants nothing.
@@ -112,6 +121,9 @@ func DecodeLease(lease *coordinationv1.Lease) (Record, error) {
 	}
 	r.Generation = generation
 	r.InitialPrimary = lease.Annotations[annotationInitialPrimary]
+	for name, text := range r.Notes.fields() {
+		*text = lease.Annotations[name]
+	}
 	if lease.Spec.LeaseTransitions == nil || *lease.Spec.LeaseTransitions < 0 {
 		return Record{}, fmt.Errorf("spec.leaseTransitions is not a term")
 	}

@@ -31,22 +31,22 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	a, b := voter(), voter()
 	_, _, err = a.Read(t.Context())
 	g.Expect(err).To(MatchError(election.ErrAbsent), "a missing Lease is not a free one")
-	_, err = a.Swap(t.Context(), "1", election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: server}})
+	_, err = a.Swap(t.Context(), "1", election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: names[0]}})
 	g.Expect(err).To(MatchError(election.ErrAbsent), "what was not read is not swapped")
 
-	lease := election.NewLease("web", "content", server, 1)
+	lease := election.NewLease("web", "content", names[0], 1)
 	lease.Labels = map[string]string{"app.kubernetes.io/managed-by": "geosql-operator"}
 	g.Expect(api.Client.Create(t.Context(), lease)).To(Succeed())
 	record, version, err := a.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(record).To(Equal(election.Record{State: election.StateReleased, InitialPrimary: server, Generation: 1}))
+	g.Expect(record).To(Equal(election.Record{State: election.StateReleased, InitialPrimary: names[0], Generation: 1}))
 	_, sameVersion, err := b.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sameVersion).To(Equal(version))
 
 	claim := func(nonce string) election.Record {
-		return election.Record{Term: 1, State: election.StateClaimed, InitialPrimary: server, Generation: 1,
-			Holder: election.Holder{Server: server, PodUID: "pod", Engine: "engine", Nonce: nonce}}
+		return election.Record{Term: 1, State: election.StateClaimed, InitialPrimary: names[0], Generation: 1,
+			Holder: election.Holder{Server: names[0], PodUID: "pod", Engine: "engine", Nonce: nonce}}
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
@@ -74,63 +74,76 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	_, _, err = a.Read(t.Context())
 	g.Expect(err).To(MatchError(election.ErrAbsent), "a renewal does not bring a deleted Lease back: API servers let an update create one")
 
-	now = *election.NewLease("web", "content", server, 1)
+	now = *election.NewLease("web", "content", names[0], 1)
 	now.Annotations = nil
 	g.Expect(api.Client.Create(t.Context(), &now)).To(Succeed())
 	_, _, err = a.Read(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("vote-state")), "what this package did not write grants nothing")
 }
 
-// A keeper over real Leases survives a voter that falls silent, and stops when two of three do.
-func TestKeeperOverLeases(t *testing.T) {
+// Keepers over real Leases elect as over simulated ones, and leave alone what others wrote beside the votes.
+func TestKeepersOverLeases(t *testing.T) {
 	g := NewWithT(t)
 	api := testenv.StartMember(t)
-	w := newWorld()
-	r := w.start("pod1", "engine1", 1, election.DefaultTimings())
-	silent := map[string]bool{}
-	var voters []election.Voter
-	for _, site := range []string{"tukwila", "quincy", "dublin"} {
-		api.Namespace(t, site)
-		clients, err := kubernetes.NewForConfig(api.Config)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(api.Client.Create(t.Context(), election.NewLease(site, "content", server, 1))).To(Succeed())
-		voters = append(voters, mute{election.NewLeaseVoter(site, clients.CoordinationV1().Leases(site), "content"), silent, site})
-	}
-	nonces := 0
-	ballot := election.NewBallot(voters, runClock{r}, 10*time.Second)
-	r.keeper = election.NewKeeper("content", r.self, ballot, r, runClock{r}, r.timings, func() string { nonces++; return string(rune('a' + nonces)) })
-	g.Expect(r.step().Action).To(Equal("claimed term 1"))
-	r.create()
-	silent["dublin"] = true
-	r.stepFor(20)
-	g.Expect(r.writable()).To(BeTrue())
-	silent["quincy"] = true
-	r.stepFor(9)
-	g.Expect(r.writable()).To(BeFalse())
-	clear(silent)
-	r.stepFor(3)
-	g.Expect(r.writable()).To(BeTrue())
-	record, _, err := voters[0].Read(t.Context())
+	sites := []string{"tukwila", "quincy", "dublin"}
+	clients, err := kubernetes.NewForConfig(api.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(record.Term).To(BeNumerically(">", 1))
+	for _, site := range sites {
+		api.Namespace(t, site)
+		lease := election.NewLease(site, "content", names[0], 1)
+		lease.Annotations["example.com/note"] = "kept"
+		g.Expect(api.Client.Create(t.Context(), lease)).To(Succeed())
+	}
+	timings := election.DefaultTimings()
+	timings.APITimeout, timings.Acknowledge = 1400*time.Millisecond, 1500*time.Millisecond
+	w := newWorldOver(timings, func(s *server, i int) election.Voter {
+		return mute{election.NewLeaseVoter(sites[i], clients.CoordinationV1().Leases(sites[i]), "content"), s, i}
+	})
+	g.Expect(w.servers[0].step().Term).To(Equal(int64(1)))
+	w.create()
+	w.servers[0].cut[2] = true
+	w.live(12)
+	g.Expect(w.primary()).To(Equal(w.servers[0]), "two of three voters are enough")
+	w.servers[0].isolate(true)
+	w.live(16)
+	g.Expect(w.primary()).NotTo(BeNil())
+	g.Expect(w.primary()).NotTo(Equal(w.servers[0]))
+	var lease coordinationv1.Lease
+	key := client.ObjectKey{Namespace: sites[1], Name: election.LeaseName("content")}
+	g.Expect(api.Client.Get(t.Context(), key, &lease)).To(Succeed())
+	g.Expect(lease.Annotations).To(HaveKeyWithValue("example.com/note", "kept"))
+	lines, err := election.ParseTimelines(lease.Annotations)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(HaveLen(2))
+
+	election.Request{ID: "pause", Kind: election.RequestPause, Issued: clock{w.servers[0]}.Wall()}.Annotate(lease.Annotations)
+	g.Expect(api.Client.Update(t.Context(), &lease)).To(Succeed())
+	w.live(4)
+	g.Expect(api.Client.Get(t.Context(), key, &lease)).To(Succeed())
+	answer, ok, err := election.ParseAnswer(lease.Annotations)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeTrue())
+	g.Expect(answer.Outcome).To(Equal(election.OutcomeDone))
+	g.Expect(lease.Annotations).To(HaveKeyWithValue(election.AnnotationPaused, "true"))
+	g.Expect(w.fault).NotTo(HaveOccurred())
 }
 
-// mute is a voter that can fall silent.
+// mute is a voter that a server may be cut off from.
 type mute struct {
 	*election.LeaseVoter
-	silent map[string]bool
-	site   string
+	s *server
+	i int
 }
 
 func (m mute) Read(ctx context.Context) (election.Record, string, error) {
-	if m.silent[m.site] {
+	if m.s.cut[m.i] {
 		return election.Record{}, "", errNoAnswer
 	}
 	return m.LeaseVoter.Read(ctx)
 }
 
 func (m mute) Swap(ctx context.Context, version string, r election.Record) (string, error) {
-	if m.silent[m.site] {
+	if m.s.cut[m.i] {
 		return "", errNoAnswer
 	}
 	return m.LeaseVoter.Swap(ctx, version, r)

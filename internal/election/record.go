@@ -69,4 +69,11 @@ type Record struct {
 	InitialPrimary string
 	// Generation of the voter set that this Lease belongs to.
 	Generation int64
+	// Notes beside the vote.
+	Notes Notes
+}
+
+// sameVote says whether two readings of a Lease show the same swap: notes and foreign annotations may differ.
+func (r Record) sameVote(o Record) bool {
+	return r.Term == o.Term && r.State == o.State && r.Holder == o.Holder
 }

@@ -121,6 +121,13 @@ func (r Request) Check() error {
 	return nil
 }
 
+// fences says whether a person's word is about the run of the engine that holds the votes. The nonce is not compared: it
+// is another at every renewal, and not the same at a voter that missed the last one.
+func (r Request) fences(holder Holder) bool {
+	word, err := ParseHolder(r.FencedHolder)
+	return err == nil && word.Server != "" && word.SameRun(holder)
+}
+
 // Expired says whether nobody may begin with the request any more, at a wall time.
 func (r Request) Expired(now time.Time) bool {
 	life := DefaultRequestLife

@@ -5,6 +5,7 @@ package election
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,7 +113,12 @@ func mergeTimelines(timelines []Timeline, t Timeline) []Timeline {
 			merged = append(merged, old)
 		}
 	}
-	return merged[max(0, len(merged)-maxTimelines):]
+	for len(merged) > maxTimelines {
+		// Attempts that came to nothing go first.
+		drop := slices.IndexFunc(merged[:len(merged)-1], func(t Timeline) bool { return t.Outcome == OutcomeFailed })
+		merged = slices.Delete(merged, max(0, drop), max(0, drop)+1)
+	}
+	return merged
 }
 
 // microTime is a wall time as annotations have it.

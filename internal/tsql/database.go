@@ -24,6 +24,11 @@ func BackupDatabaseFull(name, path string) Statement {
 		done("take the first full backup of " + name)
 }
 
+// DropDatabase drops a database with its files. Source: docs/t-sql/statements/drop-database-transact-sql.md.
+func DropDatabase(name string) Statement {
+	return new(builder).sql("DROP DATABASE IF EXISTS ").name(name).done("drop database " + name)
+}
+
 // SetHADROff takes a secondary database out of its group; it stays in RESTORING state.
 // Source: docs/t-sql/statements/alter-database-transact-sql-set-hadr.md.
 func SetHADROff(name string) Statement {

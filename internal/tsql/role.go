@@ -37,6 +37,17 @@ func Failover(group string, deadline time.Time) Statement {
 		done("make this replica the primary of " + group)
 }
 
+// ForceFailover makes the local replica primary with what it has, unless the engine runs the batch after the deadline:
+// acknowledged writes that it lacks are lost, and data movement to the other replicas is suspended. Only for a person who
+// allowed it. Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (FORCE_FAILOVER_ALLOW_DATA_LOSS).
+func ForceFailover(group string, deadline time.Time) Statement {
+	return new(builder).guard().
+		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FORCE_FAILOVER_ALLOW_DATA_LOSS\n").
+		sql("ELSE\n    THROW 50001, N'The deadline of this failover has passed.', 1;").
+		arg("deadline", deadline.UTC()).
+		done("force this replica to be the primary of " + group + ", data loss allowed")
+}
+
 // TakeOffline takes the local replica OFFLINE: its role becomes RESOLVING.
 // Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (OFFLINE), mssql-server-ha (demote, stop).
 func TakeOffline(group string) Statement {

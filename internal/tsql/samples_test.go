@@ -55,6 +55,8 @@ func init() {
 	add("RenewWriteLease", tsql.RenewWriteLease("content", 6*time.Second, date))
 	add("SetExternalCluster", tsql.SetExternalCluster())
 	add("Failover", tsql.Failover("content", date))
+	add("ForceFailover", tsql.ForceFailover("content", date))
+	add("DropDatabase", tsql.DropDatabase("Content"))
 	add("TakeOffline", tsql.TakeOffline("content"))
 	add("SetRoleSecondary", tsql.SetRoleSecondary("content"))
 

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"geosql.dev/operator/internal/election"
@@ -20,6 +19,9 @@ const (
 	notSynchronized = 41142
 	// alreadyPrimary is its answer when an earlier FAILOVER, which returned before the role changed, has done it.
 	alreadyPrimary = 41122
+	// notInGroup and noSuchDatabase answer SET HADR OFF of a copy that has left already.
+	notInGroup     = 35242
+	noSuchDatabase = 5011
 )
 
 // sqlEngine is the pod's engine over loopback, as election.Engine.
@@ -27,16 +29,13 @@ type sqlEngine struct {
 	connector *mssql.Connector
 	target    mssql.Target
 	process   Process
-
-	mu    sync.Mutex
-	roles map[string]election.Role
 }
 
 var _ election.Engine = (*sqlEngine)(nil)
 
 // NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
 func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) election.Engine {
-	return &sqlEngine{connector: connector, target: target, process: process, roles: map[string]election.Role{}}
+	return &sqlEngine{connector: connector, target: target, process: process}
 }
 
 // ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers neither
@@ -69,13 +68,13 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 		var o election.Observation
 		before := time.Now()
 		err := db.Query(ctx, tsql.HolderState(group), func(r mssql.Row) error {
-			var role, connected string
+			var role, connected, mode string
 			var commit sql.NullTime
 			var clock time.Time
-			if err := r.Scan(&role, &connected, &commit, &clock); err != nil {
+			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary); err != nil {
 				return err
 			}
-			o.Exists, o.Role, o.Connected = true, election.Role(role), connected == "CONNECTED"
+			o.Exists, o.Role, o.Mode, o.Connected = true, election.Role(role), election.Mode(mode), connected == "CONNECTED"
 			if commit.Valid {
 				o.CommitPending = max(0, clock.Sub(commit.Time))
 			}
@@ -90,12 +89,34 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 		}
 		return err
 	})
-	if err == nil {
-		e.mu.Lock()
-		e.roles[group] = seen.Role
-		e.mu.Unlock()
-	}
 	return seen, err
+}
+
+// Inspect implements election.Engine.
+func (e *sqlEngine) Inspect(ctx context.Context, group string) (election.Inspection, error) {
+	var seen election.Inspection
+	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		g, err := mssql.ReadGroup(ctx, db, group)
+		if err == nil && g != nil {
+			seen = inspection(g)
+		}
+		return err
+	})
+	return seen, err
+}
+
+func inspection(g *mssql.Group) election.Inspection {
+	i := election.Inspection{Sequence: g.SequenceNumber, Required: g.RequiredSynchronizedSecondaries, Names: g.Databases}
+	for _, r := range g.Replicas {
+		i.Replicas = append(i.Replicas, election.Replica{Server: r.Server, Mode: election.Mode(r.Mode)})
+	}
+	for _, s := range g.States {
+		i.Databases = append(i.Databases, election.DatabaseState{
+			Server: s.Server, Name: s.Database, Local: s.Local, State: s.State, Suspended: s.Suspended,
+			HardenedLSN: s.HardenedLSN, LastCommit: s.LastCommit, Ready: s.FailoverReady,
+		})
+	}
+	return i
 }
 
 // skew is the engine's clock minus the agent's; the engine read its clock between before and after.
@@ -130,13 +151,23 @@ func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity, notA
 	})
 }
 
-// Failover implements election.Engine: lease, session key and FAILOVER on one connection, whose reset would forget the key.
+// Failover implements election.Engine.
 func (e *sqlEngine) Failover(ctx context.Context, group string, validity, notAfter time.Duration) error {
+	return e.asManager(ctx, group, validity, notAfter, tsql.Failover)
+}
+
+// Force implements election.Engine.
+func (e *sqlEngine) Force(ctx context.Context, group string, validity, notAfter time.Duration) error {
+	return e.asManager(ctx, group, validity, notAfter, tsql.ForceFailover)
+}
+
+// asManager runs lease, session key and failover on one connection, whose reset would forget the key.
+func (e *sqlEngine) asManager(ctx context.Context, group string, validity, notAfter time.Duration, failover func(string, time.Time) tsql.Statement) error {
 	deadline := time.Now().Add(notAfter)
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
 			for _, statement := range []tsql.Statement{
-				tsql.RenewWriteLease(group, validity, deadline), tsql.SetExternalCluster(), tsql.Failover(group, deadline),
+				tsql.RenewWriteLease(group, validity, deadline), tsql.SetExternalCluster(), failover(group, deadline),
 			} {
 				if err := s.Exec(ctx, statement); err != nil {
 					return err
@@ -159,18 +190,32 @@ func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, tsql.TakeOffline(group)) })
 }
 
-// Follow implements election.Engine.
-func (e *sqlEngine) Follow(ctx context.Context, group string, suspended []string) error {
-	e.mu.Lock()
-	role := e.roles[group]
-	e.mu.Unlock()
+// BecomeSecondary implements election.Engine.
+func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string) error {
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, tsql.SetRoleSecondary(group)) })
+}
+
+// Resume implements election.Engine.
+func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		if role == election.RoleResolving {
-			return db.Exec(ctx, tsql.SetRoleSecondary(group))
-		}
 		var errs []error
-		for _, name := range suspended {
+		for _, name := range databases {
 			errs = append(errs, db.Exec(ctx, tsql.SetHADRResume(name)))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Reseed implements election.Engine. A copy that is out of the group already is only dropped.
+func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) error {
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		var errs []error
+		for _, name := range databases {
+			err := db.Exec(ctx, tsql.SetHADROff(name))
+			if err == nil || mssql.HasNumber(err, notInGroup, noSuchDatabase) {
+				err = db.Exec(ctx, tsql.DropDatabase(name))
+			}
+			errs = append(errs, err)
 		}
 		return errors.Join(errs...)
 	})

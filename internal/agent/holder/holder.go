@@ -36,7 +36,13 @@ type Options struct {
 	Engine election.Engine
 	// Source tells the orders.
 	Source Source
-	// StateDir keeps the last orders; empty to keep none.
+	// Peers are the sidecars of the other servers; over HTTPS with the certificates in TLSDir unless given.
+	Peers election.Peers
+	// TLSDir has tls.crt, tls.key and ca.crt of the server.
+	TLSDir string
+	// PeerAddress says where a server's sidecar answers, host:port; by the server's name unless given.
+	PeerAddress func(server string) string
+	// StateDir keeps the last orders and, for good, what was promised; empty to keep none, which only tests may.
 	StateDir string
 	// Timings of the votes; election.DefaultTimings unless given.
 	Timings election.Timings
@@ -53,6 +59,7 @@ const renewEvery = 5 * time.Minute
 type Holder struct {
 	options Options
 	engine  election.Engine
+	peers   election.Peers
 	memory  memory
 	metrics *metrics
 
@@ -71,7 +78,10 @@ func New(o Options) (*Holder, error) {
 	if o.Engine == nil {
 		o.Engine = NewEngine(o.Connector, o.Target, o.Process)
 	}
-	h := &Holder{options: o, engine: o.Engine, metrics: newMetrics(o.Registerer),
+	if o.Peers == nil {
+		o.Peers = newPeers(o.TLSDir, o.PeerAddress)
+	}
+	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, metrics: newMetrics(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}}
 	if o.StateDir != "" {
 		h.memory.file = filepath.Join(o.StateDir, "orders.json")
@@ -91,6 +101,8 @@ type GroupStatus struct {
 	State string `json:"state,omitempty"`
 	// Paused forbids claims.
 	Paused bool `json:"paused,omitempty"`
+	// Quarantined says that the copies here stay suspended until a person decides what becomes of what they alone have.
+	Quarantined bool `json:"quarantined,omitempty"`
 	// Action is the last thing done beside renewals, and when.
 	Action string    `json:"action,omitempty"`
 	At     time.Time `json:"at,omitzero"`
@@ -202,6 +214,46 @@ func (h *Holder) renewTokens(ctx context.Context) bool {
 		renewed = renewed || fresh
 	}
 	return renewed
+}
+
+// promises is what is remembered of a group for good.
+func (h *Holder) promises(g orders.Group) election.Memory {
+	if h.options.StateDir == "" {
+		return &volatile{}
+	}
+	return election.FileMemory{Path: filepath.Join(h.options.StateDir, "promises-"+g.Name+".json")}
+}
+
+// volatile forgets with the process.
+type volatile struct{ remembered election.Remembered }
+
+func (v *volatile) Load() (election.Remembered, error) { return v.remembered, nil }
+func (v *volatile) Save(r election.Remembered) error   { v.remembered = r; return nil }
+
+// Drain returns when this server holds no group's votes any more, or its engine has ended and that was told to the voters,
+// or ctx ends. A sidecar whose pod is being ended lives on as long as that takes: its word is what spares the others the
+// wait for its votes to expire.
+func (h *Holder) Drain(ctx context.Context) {
+	ticker := time.NewTicker(processPoll)
+	defer ticker.Stop()
+	for h.holds() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (h *Holder) holds() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runners {
+		if r.current().Term > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // self is the holder that this sidecar's votes name, for one run of the engine.

@@ -60,7 +60,7 @@ func (e *engine) Kill() error {
 }
 
 func (e *engine) Observe(context.Context, string) (o election.Observation, err error) {
-	err = e.do(func() { o = election.Observation{Exists: e.exists, Role: e.role} })
+	err = e.do(func() { o = election.Observation{Exists: e.exists, Role: e.role, Mode: election.ModeSynchronous} })
 	return o, err
 }
 
@@ -76,7 +76,23 @@ func (e *engine) Offline(context.Context, string) error {
 	return e.do(func() { e.role = election.RoleResolving; e.calls = append(e.calls, "offline") })
 }
 
-func (e *engine) Follow(context.Context, string, []string) error { return nil }
+func (e *engine) Force(context.Context, string, time.Duration, time.Duration) error {
+	return e.do(func() { e.calls = append(e.calls, "force") })
+}
+
+// Inspect is a group of this one replica.
+func (e *engine) Inspect(context.Context, string) (i election.Inspection, err error) {
+	err = e.do(func() {
+		i = election.Inspection{Sequence: 1, Replicas: []election.Replica{{Server: "tukpub-0", Mode: election.ModeSynchronous}}}
+	})
+	return i, err
+}
+
+func (e *engine) BecomeSecondary(context.Context, string) error { return nil }
+
+func (e *engine) Resume(context.Context, string, []string) error { return nil }
+
+func (e *engine) Reseed(context.Context, string, []string) error { return nil }
 
 func (e *engine) set(f func(*engine)) {
 	e.mu.Lock()

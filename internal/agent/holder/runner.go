@@ -5,7 +5,9 @@ package holder
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,10 +16,18 @@ import (
 	"geosql.dev/operator/internal/orders"
 )
 
+// processPoll is how often the holder looks whether its engine's process is there: its end is released at once.
+const processPoll = 100 * time.Millisecond
+
 // runner steps one group's keeper. A new run of the engine, or other voters, get a new keeper.
 type runner struct {
 	h     *Holder
 	ended chan struct{}
+	// wake has a token when the votes should be looked at now.
+	wake chan struct{}
+	// turn has a token while nobody uses the stepper.
+	turn chan struct{}
+	s    *stepper
 
 	mu     sync.Mutex
 	group  orders.Group
@@ -28,10 +38,39 @@ type runner struct {
 }
 
 func newRunner(h *Holder, g orders.Group) *runner {
-	r := &runner{h: h, ended: make(chan struct{})}
+	r := &runner{h: h, ended: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	r.s = &stepper{r: r}
+	r.turn <- struct{}{}
 	r.change(g)
 	return r
 }
+
+// wakeUp lets the next step begin now.
+func (r *runner) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ask lets f use the keeper between two steps.
+func (r *runner) ask(ctx context.Context, f func(context.Context, *election.Keeper) (election.Report, error)) (election.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	select {
+	case <-r.turn:
+	case <-ctx.Done():
+		return election.Report{}, fmt.Errorf("the agent is busy: %w", ctx.Err())
+	}
+	defer func() { r.turn <- struct{}{} }()
+	if err := r.s.prepare(ctx); err != nil {
+		return election.Report{}, err
+	}
+	return f(ctx, r.s.keeper)
+}
+
+// askTimeout bounds what another sidecar asks.
+const askTimeout = 5 * time.Second
 
 // change takes over new orders: new tokens go to the voters that are there, other voters are made anew.
 func (r *runner) change(g orders.Group) {
@@ -95,22 +134,54 @@ func (r *runner) current() GroupStatus {
 // run steps until ctx ends or the group is no longer ordered. A step that is under way is ended as it should be: half a
 // step must not look like an engine that does not answer.
 func (r *runner) run(ctx context.Context) {
-	ticker := time.NewTicker(r.h.options.Timings.Renew)
-	defer ticker.Stop()
-	s := &stepper{r: r}
 	for {
-		s.step(context.WithoutCancel(ctx))
-		select {
-		case <-ctx.Done():
+		<-r.turn
+		began := time.Now()
+		out := r.s.step(context.WithoutCancel(ctx))
+		held := ""
+		if r.s.keeper != nil && out.Term > 0 {
+			held = r.s.run
+		}
+		r.turn <- struct{}{}
+		wait := time.Until(began.Add(r.h.options.Timings.Renew))
+		if out.Soon > 0 {
+			wait = min(wait, out.Soon)
+		}
+		if !r.pause(ctx, max(wait, time.Millisecond), held) {
 			return
-		case <-r.ended:
-			return
-		case <-ticker.C:
 		}
 	}
 }
 
-// stepper has what belongs to the runner's goroutine alone.
+// pause waits for the next step, and not longer than the run of the engine lives that holds votes, empty for none. It is
+// false when there is to be no next step.
+func (r *runner) pause(ctx context.Context, wait time.Duration, held string) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	poll := time.NewTicker(processPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.ended:
+			return false
+		case <-timer.C:
+			return true
+		case <-r.wake:
+			return true
+		case <-poll.C:
+			if held == "" {
+				continue
+			}
+			if run, err := r.h.options.Process.Run(); err == nil && run != held {
+				return true
+			}
+		}
+	}
+}
+
+// stepper has what belongs to the one whose turn it is.
 type stepper struct {
 	r      *runner
 	ballot *election.Ballot
@@ -118,25 +189,25 @@ type stepper struct {
 	run    string
 }
 
-func (s *stepper) step(ctx context.Context) {
-	began := time.Now()
+// prepare has a keeper for the present run of the engine and the present voters.
+func (s *stepper) prepare(ctx context.Context) error {
 	h := s.r.h
 	run, err := h.options.Process.Run()
 	if err == nil && run == "" {
-		err = fmt.Errorf("no engine runs")
+		err = errNoEngine
+	}
+	if err == nil || errors.Is(err, errNoEngine) {
+		s.letGo(ctx, run)
 	}
 	if err != nil {
-		s.keeper = nil
-		s.report(election.Outcome{Err: err}, began)
-		return
+		return err
 	}
 	s.r.mu.Lock()
 	voters, changed, group := s.r.voters, s.r.changed, s.r.group
 	s.r.changed = false
 	s.r.mu.Unlock()
 	if len(voters) == 0 {
-		s.report(election.Outcome{Err: fmt.Errorf("the orders name no voters")}, began)
-		return
+		return fmt.Errorf("the orders name no voters")
 	}
 	if changed || s.ballot == nil {
 		list := make([]election.Voter, len(voters))
@@ -146,11 +217,39 @@ func (s *stepper) step(ctx context.Context) {
 		s.ballot, s.keeper = election.NewBallot(list, election.BootClock{}, h.options.Timings.APITimeout), nil
 	}
 	if s.keeper == nil || s.run != run {
-		s.keeper = election.NewKeeper(group.Name, h.self(run), s.ballot, h.engine, election.BootClock{}, h.options.Timings, rand.Text)
+		s.keeper = election.New(election.Options{
+			Group: group.Name, Self: h.self(run), Ballot: s.ballot, Engine: h.engine, Peers: h.peers, Memory: h.promises(group),
+			Clock: election.BootClock{}, Timings: h.options.Timings, Nonce: rand.Text, Random: mathrand.Float64,
+		})
 		s.run = run
 	}
-	s.keeper.SetPaused(group.Paused)
-	s.report(s.keeper.Step(ctx), began)
+	s.keeper.SetPolicy(group.Paused, !group.Automatic)
+	return nil
+}
+
+// letGo tells the voters that a run of the engine has ended which held a term: its process is gone, so nobody has to wait
+// for its votes to expire.
+func (s *stepper) letGo(ctx context.Context, run string) {
+	if s.keeper == nil || s.run == run {
+		return
+	}
+	began := time.Now()
+	if out, held := s.keeper.EngineEnded(ctx); held {
+		s.report(out, began)
+	}
+	s.keeper = nil
+}
+
+func (s *stepper) step(ctx context.Context) election.Outcome {
+	began := time.Now()
+	var out election.Outcome
+	if err := s.prepare(ctx); err != nil {
+		out = election.Outcome{Err: err}
+	} else {
+		out = s.keeper.Step(ctx)
+	}
+	s.report(out, began)
+	return out
 }
 
 // report keeps the outcome for status and metrics, and logs what is new.
@@ -160,7 +259,7 @@ func (s *stepper) report(out election.Outcome, began time.Time) {
 	old := s.r.status
 	now := GroupStatus{
 		Role: string(out.Role), Term: out.Term, State: string(out.State), Paused: s.r.group.Paused,
-		Action: old.Action, At: old.At, Stepped: time.Now(),
+		Quarantined: out.Quarantined, Action: old.Action, At: old.At, Stepped: time.Now(),
 	}
 	if out.Action != "" {
 		now.Action, now.At = out.Action, now.Stepped

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// Pattern is the path under which a Holder answers the sidecars of other servers.
+const Pattern = "/election/"
+
+// What a sidecar asks another one, after the group's name.
+const (
+	pathFence  = "fence"
+	pathReport = "report"
+	pathWake   = "wake"
+)
+
+// requestBytes bounds a request's body.
+const requestBytes = 64 << 10
+
+// ServeHTTP answers POST /election/<group>/fence, GET /election/<group>/report and POST /election/<group>/wake to
+// sidecars of servers of this namespace that show their server's certificate.
+func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	group, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Pattern), "/")
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		http.Error(w, "a server's certificate is needed, signed by the CA of this server's ca.crt", http.StatusUnauthorized)
+		return
+	}
+	h.mu.Lock()
+	runner := h.runners[group]
+	h.mu.Unlock()
+	if runner == nil {
+		http.Error(w, "this server has no orders for the group", http.StatusNotFound)
+		return
+	}
+	switch {
+	case what == pathFence && r.Method == http.MethodPost:
+		h.serveFence(w, r, runner)
+	case what == pathReport && r.Method == http.MethodGet:
+		h.answer(w, func() (election.Report, error) {
+			return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) })
+		})
+	case what == pathWake && r.Method == http.MethodPost:
+		runner.wakeUp()
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		http.Error(w, "unknown request", http.StatusNotFound)
+	}
+}
+
+// serveFence fences this server's replica for a candidate that is who it says, and a replica of the group.
+func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, runner *runner) {
+	var request election.FenceRequest
+	if err := json.NewDecoder(io.LimitReader(r.Body, requestBytes)).Decode(&request); err != nil {
+		http.Error(w, "the request is no JSON of the known form", http.StatusBadRequest)
+		return
+	}
+	leaf := r.TLS.VerifiedChains[0][0]
+	if err := leaf.VerifyHostname(request.Candidate.Server + "." + h.options.Target.Namespace); err != nil {
+		http.Error(w, fmt.Sprintf("the certificate is not that of %s in namespace %s", request.Candidate.Server, h.options.Target.Namespace), http.StatusForbidden)
+		return
+	}
+	h.answer(w, func() (election.Report, error) {
+		return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) {
+			seen, err := h.engine.Inspect(ctx, request.Group)
+			if err != nil {
+				return election.Report{}, err
+			}
+			if !slices.ContainsFunc(seen.Replicas, func(p election.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) }) {
+				return election.Report{}, fmt.Errorf("%s is no replica of group %s: %w", request.Candidate.Server, request.Group, errNoReplica)
+			}
+			return k.Fence(ctx, request)
+		})
+	})
+}
+
+var (
+	// errNoReplica means that a server that is no replica of the group asks.
+	errNoReplica = errors.New("not a replica")
+	// errNoEngine means that no engine runs that could be asked.
+	errNoEngine = errors.New("no engine runs")
+)
+
+func (h *Holder) answer(w http.ResponseWriter, get func() (election.Report, error)) {
+	report, err := get()
+	switch {
+	case errors.Is(err, election.ErrPromised):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case errors.Is(err, errNoReplica):
+		http.Error(w, err.Error(), http.StatusForbidden)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(report); err != nil {
+			h.options.Log.Warn("answer another agent", "error", err)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+)
+
+const (
+	// agentPort is that of the sidecars, in the Service of each server at every site.
+	agentPort = "8443"
+	// reportBytes bounds what is read of a peer's answer.
+	reportBytes = 1 << 20
+	// reloadCA is after how long the CA is read again.
+	reloadCA = 10 * time.Minute
+)
+
+// peers are the sidecars of the group's other servers, reached by the servers' names. Both sides show their server's
+// certificate, signed by the operator's CA.
+type peers struct {
+	tlsDir string
+	// address of a server's sidecar, host:port.
+	address func(server string) string
+
+	mu      sync.Mutex
+	clients map[string]*peerClient
+}
+
+type peerClient struct {
+	http *http.Client
+	made time.Time
+}
+
+func newPeers(tlsDir string, address func(server string) string) *peers {
+	if address == nil {
+		address = func(server string) string { return net.JoinHostPort(server, agentPort) }
+	}
+	return &peers{tlsDir: tlsDir, address: address, clients: map[string]*peerClient{}}
+}
+
+// Fence implements election.Peers.
+func (p *peers) Fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
+	var report election.Report
+	err := p.call(ctx, http.MethodPost, server, r.Group, pathFence, r, &report)
+	return report, err
+}
+
+// Report implements election.Peers.
+func (p *peers) Report(ctx context.Context, server, group string) (election.Report, error) {
+	var report election.Report
+	err := p.call(ctx, http.MethodGet, server, group, pathReport, nil, &report)
+	return report, err
+}
+
+// Wake implements election.Peers.
+func (p *peers) Wake(ctx context.Context, server, group string) error {
+	return p.call(ctx, http.MethodPost, server, group, pathWake, nil, nil)
+}
+
+func (p *peers) call(ctx context.Context, method, server, group, path string, in, out any) error {
+	client, err := p.client(server)
+	if err != nil {
+		return err
+	}
+	var body io.Reader
+	if in != nil {
+		content, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode a request to the agent of %s: %w", server, err)
+		}
+		body = bytes.NewReader(content)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+p.address(server)+Pattern+url.PathEscape(group)+"/"+path, body)
+	if err != nil {
+		return fmt.Errorf("make a request to the agent of %s: %w", server, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		// After a cut network has healed, TCP would wait for its next retransmission, where a new connection works at once.
+		if errors.Is(err, context.DeadlineExceeded) {
+			utilnet.CloseIdleConnectionsFor(client.Transport)
+		}
+		return fmt.Errorf("ask the agent of %s: %w", server, err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, reportBytes))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the answer of the agent of %s: %w", server, err)
+	case response.StatusCode == http.StatusConflict:
+		return fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised)
+	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNoContent:
+		return fmt.Errorf("the agent of %s answers %s: %s", server, response.Status, bytes.TrimSpace(content))
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(content, out); err != nil {
+		return fmt.Errorf("read the answer of the agent of %s: %w", server, err)
+	}
+	return nil
+}
+
+func (p *peers) client(server string) (*http.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.clients[server]; c != nil && time.Since(c.made) < reloadCA {
+		return c.http, nil
+	}
+	authority, err := os.ReadFile(filepath.Join(p.tlsDir, credentials.KeyCA))
+	if err != nil {
+		return nil, fmt.Errorf("read the CA of the other agents: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s has no certificate", credentials.KeyCA)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: server,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			certificate, err := tls.LoadX509KeyPair(filepath.Join(p.tlsDir, credentials.KeyCertificate), filepath.Join(p.tlsDir, credentials.KeyPrivateKey))
+			return &certificate, err
+		}}
+	made := &http.Client{Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 5 * time.Second}).DialContext,
+		TLSClientConfig:     config,
+		TLSHandshakeTimeout: 2 * time.Second,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     50 * time.Second,
+		ForceAttemptHTTP2:   false,
+	}}
+	if old := p.clients[server]; old != nil {
+		old.http.CloseIdleConnections()
+	}
+	p.clients[server] = &peerClient{http: made, made: time.Now()}
+	return made, nil
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// claim is what belongs to the term that this run has claimed and does not hold yet.
+type claim struct {
+	// at is when it was claimed.
+	at time.Duration
+	// fenced says that enough replicas have promised and reported, and that this one is the best of them.
+	fenced bool
+	// issued says that FAILOVER was sent: the replica may become PRIMARY.
+	issued bool
+	// request that caused it, nil for none.
+	request *Request
+	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
+	force bool
+}
+
+// standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it, claims
+// what may be claimed, or follows.
+func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
+	leading, ok := k.ballot.Read(ctx)
+	if seenErr != nil {
+		return Outcome{Err: seenErr}
+	}
+	if !ok {
+		return k.leaderlessPrimary(ctx, seen)
+	}
+	k.leaderless = 0
+	remembered, err := k.remembered()
+	if err != nil {
+		return k.withoutMemory(ctx, seen, err)
+	}
+	primary := seen.Exists && seen.Role == RolePrimary
+	bound := remembered.Promise.Term > leading.Term ||
+		remembered.Promise.Term == leading.Term && remembered.Promise.To != "" && remembered.Promise.To != leading.Holder.Server
+	switch {
+	case leading.Term == 0:
+		return k.firstTerm(ctx, leading, seen)
+	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists:
+		return k.takeOver(ctx, leading)
+	case leading.Holder.SameRun(k.self) && !bound && (primary || !seen.Exists) && leading.State != StateReleased:
+		// Only the agent was restarted: the engine goes on in the term that it was given.
+		k.term, k.state = leading.Term, leading.State
+		k.claim = claim{at: k.clock.Now(), fenced: true, issued: true}
+		k.renewed = k.clock.Now()
+		k.chronicle.resume(k)
+		return Outcome{Action: "resumed"}
+	case primary:
+		return k.revoke(ctx, 0, fmt.Errorf("group %s: %s is PRIMARY but the votes of term %d are %s's, not of this run", k.group, k.self.Server, leading.Term, leading.Holder.Server))
+	}
+	if out, claimed := k.consider(ctx, leading, seen); claimed || out.Action != "" || out.Err != nil {
+		return out
+	}
+	return k.rejoin.step(ctx, k, leading, seen)
+}
+
+// withoutMemory keeps a server out of the election whose promises cannot be read.
+func (k *Keeper) withoutMemory(ctx context.Context, seen Observation, err error) Outcome {
+	if seen.Exists && seen.Role == RolePrimary {
+		return k.revoke(ctx, 0, err)
+	}
+	return Outcome{Err: err}
+}
+
+// leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts.
+func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcome {
+	unknown := fmt.Errorf("group %s: fewer than %d of %d voters answer", k.group, k.ballot.Majority(), len(k.ballot.voters))
+	if !seen.Exists || seen.Role != RolePrimary {
+		return Outcome{Err: unknown}
+	}
+	if k.leaderless == 0 {
+		k.leaderless = k.clock.Now()
+	}
+	if k.clock.Now() < k.leaderless+k.timings.WriteLease {
+		return Outcome{Err: unknown}
+	}
+	k.leaderless = 0
+	return k.revoke(ctx, 0, unknown)
+}
+
+// firstTerm claims term 1 on the server that the group begins on, before the group exists. A group that exists while
+// all votes say "never held" has lost its votes: nobody may guess who held them.
+func (k *Keeper) firstTerm(ctx context.Context, leading Record, seen Observation) Outcome {
+	if leading.InitialPrimary != k.self.Server {
+		return Outcome{}
+	}
+	if seen.Exists {
+		err := fmt.Errorf("group %s exists on %s but its votes were lost: a person must say which server holds the newest data", k.group, k.self.Server)
+		if seen.Role == RolePrimary {
+			return k.revoke(ctx, 0, err)
+		}
+		return Outcome{Err: err}
+	}
+	return k.claimNext(ctx, leading, CauseInitial, nil)
+}
+
+// consider judges whether the next term may be claimed, and claims it. Rivals wait each for a time of its own first, and
+// longer if the configuration does not call their replica synchronized.
+func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation) (out Outcome, claimed bool) {
+	now := k.clock.Now()
+	told := k.told()
+	s := standing{
+		self: k.self, leading: leading, released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
+		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.voters) < 3,
+		request: k.requests.failover(k, told, leading), returns: returns(told.timelines, leading, k.self.Server),
+	}
+	v := judge(s, k.timings)
+	if !v.claim {
+		k.requests.eligible = 0
+		return Outcome{Action: v.wait}, false
+	}
+	k.chronicle.suspect(k.clock.Wall())
+	if now < k.retryAt {
+		return Outcome{}, false
+	}
+	if k.requests.eligible == 0 {
+		k.requests.eligible = now
+		k.requests.delay = k.headStart(ctx, leading, s.request)
+	}
+	if wait := k.requests.eligible + k.requests.delay - now; wait > 0 {
+		return Outcome{Soon: wait}, true
+	}
+	k.requests.eligible = 0
+	return k.claimNext(ctx, leading, v.cause, s.request), true
+}
+
+// headStart is how long this server lets its rivals go first.
+func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request) time.Duration {
+	if request != nil || leading.Holder.Server == k.self.Server {
+		return 0
+	}
+	delay := time.Duration(k.random() * float64(k.timings.Renew) / 4)
+	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
+	r, err := k.report(ctx)
+	if err != nil || !r.ready() {
+		delay += 2 * k.timings.Renew
+	}
+	return delay
+}
+
+// served is the server that last served: the leading one, unless its term never came to that.
+func served(timelines []Timeline, leading Record) string {
+	for _, t := range timelines {
+		if t.Term == leading.Term && t.Promoted == nil && leading.State != StateHeld {
+			return t.From
+		}
+	}
+	return leading.Holder.Server
+}
+
+// returns says whether this server held the term before the leading one, and the leading one never came to serve: then
+// it may take its place again as if it had only been restarted.
+func returns(timelines []Timeline, leading Record, self string) bool {
+	for _, t := range timelines {
+		if t.Term == leading.Term {
+			return t.From == self && t.Promoted == nil && leading.State != StateHeld
+		}
+	}
+	return false
+}
+
+// claimNext asks for the next term.
+func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, request *Request) Outcome {
+	now := k.clock.Now()
+	if now < k.retryAt {
+		return Outcome{}
+	}
+	remembered, err := k.remembered()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	if request != nil {
+		if err := k.requests.begin(k, request); err != nil {
+			return Outcome{Err: err}
+		}
+	}
+	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
+	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
+	granted := k.cast(ctx, Quick, term, StateClaimed)
+	if granted < k.ballot.Majority() {
+		// What was granted may or may not be there: the next step reads it and goes on from it.
+		k.forgo("claim not granted")
+		k.retryAt = now + time.Duration((0.5+k.random())*float64(k.timings.Renew))
+		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
+	}
+	k.term, k.state, k.renewed = term, StateClaimed, now
+	k.claim = claim{at: now, request: request}
+	k.chronicle.claimed(k)
+	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
+}
+
+// takeOver goes on with a claim that another server made for this run, or that this run's agent made before it was
+// restarted. Everything after the claim is done anew.
+func (k *Keeper) takeOver(ctx context.Context, leading Record) Outcome {
+	now := k.clock.Now()
+	k.term, k.state, k.renewed = leading.Term, StateClaimed, now
+	k.claim = claim{at: now}
+	k.chronicle.resume(k)
+	told := k.told()
+	if r := told.request; r != nil && k.chronicle.line != nil && r.ID == k.chronicle.line.RequestID {
+		k.claim.request = r
+	}
+	return Outcome{Action: fmt.Sprintf("took over the claim of term %d", leading.Term), Soon: soon}
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// decision is what the fenced reports of a term come to.
+type decision struct {
+	// reported replicas of needed ones: half of the synchronous and configuration-only replicas, rounded down, and one.
+	reported, needed int
+	// best replica by the reports, empty when none could be primary.
+	best string
+	// eligible says that the candidate is synchronous and knows the newest configuration: only then may the engine be asked
+	// for a FAILOVER, which it grants by what it knows itself.
+	eligible bool
+}
+
+// quorate says whether no other majority of replicas can have agreed on a configuration that nobody reported.
+func (d decision) quorate() bool { return d.needed > 0 && d.reported >= d.needed }
+
+// ReportQuorum is how many of the synchronous and configuration-only replicas must have reported: every configuration
+// that a majority has committed is then known to one of them.
+func ReportQuorum(voting int) int { return voting/2 + 1 }
+
+// decide finds the best replica among the reports. Which replicas there are is taken from the newest configuration among
+// them. The best has the highest sequence number (an older configuration may call a replica synchronized that has been
+// given up since), is called synchronized in it rather than not, and has the longest log; candidate is preferred to its
+// equals.
+func decide(candidate string, reports []Report) decision {
+	var d decision
+	if len(reports) == 0 {
+		return d
+	}
+	newest := slices.MaxFunc(reports, func(a, b Report) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	modes := map[string]Mode{}
+	voting := 0
+	for _, r := range newest.Replicas {
+		modes[strings.ToLower(r.Server)] = r.Mode
+		if r.Mode.votes() {
+			voting++
+		}
+	}
+	if voting == 0 {
+		return d
+	}
+	d.needed = ReportQuorum(voting)
+	var eligible []Report
+	for _, r := range reports {
+		mode := modes[strings.ToLower(r.Server)]
+		if mode.votes() {
+			d.reported++
+		}
+		if mode == ModeSynchronous && r.Sequence == newest.Sequence {
+			eligible = append(eligible, r)
+		}
+	}
+	if len(eligible) == 0 {
+		return d
+	}
+	best := slices.MaxFunc(eligible, func(a, b Report) int {
+		return cmp.Or(better(a, b), -strings.Compare(a.Server, b.Server))
+	})
+	d.best = best.Server
+	for _, r := range eligible {
+		if strings.EqualFold(r.Server, candidate) {
+			d.eligible = true
+			if better(best, r) == 0 {
+				d.best = r.Server
+			}
+		}
+	}
+	return d
+}
+
+// better compares two reports of one configuration.
+func better(a, b Report) int {
+	return cmp.Or(compareBool(a.ready(), b.ready()), compareLogs(a.Databases, b.Databases))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// compareLogs compares the hardened ends of the local copies, database by database in the order of their names.
+func compareLogs(a, b []DatabaseState) int {
+	ends := func(states []DatabaseState) map[string]string {
+		m := map[string]string{}
+		for _, s := range states {
+			if s.Local {
+				m[s.Name] = s.HardenedLSN
+			}
+		}
+		return m
+	}
+	x, y := ends(a), ends(b)
+	names := make([]string, 0, len(x)+len(y))
+	for name := range x {
+		names = append(names, name)
+	}
+	for name := range y {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if c := compareLSN(x[name], y[name]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// compareLSN compares two LSNs in decimal; the empty one is the lowest.
+func compareLSN(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// The simulated engine knows as little as the protocol assumes: FAILOVER is granted by the local configuration alone, so
+// that choosing the replica with the newest one is the protocol's business; and an OFFLINE replica neither takes log nor
+// agrees to configurations of the primary that it left.
+
+func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
+	w := r.s.w
+	if r.dead {
+		return errors.New("connection refused")
+	}
+	deadline := w.now + ctx
+	guarded := func(now time.Duration) {
+		if now < deadline || w.breaks.ignoreGuard {
+			do(now)
+		}
+	}
+	if r.frozen {
+		r.queued = append(r.queued, guarded)
+		return fmt.Errorf("waiting: %w", context.DeadlineExceeded)
+	}
+	guarded(w.now)
+	return nil
+}
+
+func (r *run) thaw() {
+	r.frozen = false
+	for _, do := range r.queued {
+		do(r.s.w.now)
+	}
+	r.queued = nil
+}
+
+// travel lets the time pass that a statement takes to arrive.
+func (r *run) travel(notAfter time.Duration) time.Duration {
+	if r.lag > 0 {
+		lag := r.lag
+		r.lag = 0
+		r.s.w.advance(lag)
+		return notAfter - lag
+	}
+	return notAfter
+}
+
+func (r *run) Observe(context.Context, string) (election.Observation, error) {
+	if err := r.call(time.Second, func(time.Duration) {}); err != nil {
+		return election.Observation{}, err
+	}
+	r.frozen, r.freezeNext = r.freezeNext, false
+	o := election.Observation{Exists: r.s.exists, Role: r.role, Mode: election.ModeSynchronous, Primary: r.follows}
+	o.Connected = r.role == election.RoleSecondary && r.s.w.leads(r.follows, r.s)
+	if r.suspended {
+		o.Suspended = []string{"Content"}
+	}
+	return o, nil
+}
+
+func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
+	if r.dead || r.frozen {
+		return election.Inspection{}, errors.New("no answer")
+	}
+	i := election.Inspection{Sequence: r.s.config.sequence, Names: []string{"Content"}}
+	if r.s.w.breaks.ignoreSequence {
+		i.Sequence = 1
+	}
+	for n, name := range names {
+		if r.s.w.breaks.smallQuorum && n == 2 {
+			continue
+		}
+		i.Replicas = append(i.Replicas, election.Replica{Server: name, Mode: election.ModeSynchronous})
+	}
+	for _, s := range r.s.w.servers {
+		if s != r.s && r.role != election.RolePrimary {
+			continue
+		}
+		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
+			HardenedLSN: fmt.Sprint(len(s.log)), Ready: r.s.config.synced[s.name]}
+		if r.s.config.synced[s.name] {
+			d.State = "SYNCHRONIZED"
+		}
+		i.Databases = append(i.Databases, d)
+	}
+	return i, nil
+}
+
+func (r *run) RenewLease(_ context.Context, _ string, validity, notAfter time.Duration) error {
+	return r.call(r.travel(notAfter), func(now time.Duration) { r.lease = max(r.lease, now+validity) })
+}
+
+func (r *run) Failover(_ context.Context, _ string, validity, notAfter time.Duration) error {
+	if r.refuse || !r.s.config.synced[r.s.name] && !r.s.w.breaks.force {
+		return election.ErrNotSynchronized
+	}
+	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity) })
+}
+
+func (r *run) Force(_ context.Context, _ string, validity, notAfter time.Duration) error {
+	r.s.w.forced = true
+	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity) })
+}
+
+// take makes the replica primary of a new epoch; it opens once a majority has the configuration.
+func (r *run) take(now, validity time.Duration) {
+	if r.role == election.RolePrimary {
+		return
+	}
+	r.lease = max(r.lease, now+validity)
+	epoch := r.s.config.epoch()
+	for _, s := range r.s.w.servers {
+		epoch = max(epoch, s.config.epoch())
+	}
+	r.s.config = configuration{sequence: (epoch+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
+	r.role, r.follows, r.ready = election.RolePrimary, "", false
+}
+
+func (r *run) Offline(context.Context, string) error {
+	return r.call(time.Hour, func(time.Duration) { r.role, r.ready, r.follows = election.RoleResolving, false, "" })
+}
+
+func (r *run) BecomeSecondary(context.Context, string) error {
+	return r.call(time.Hour, func(time.Duration) { r.role, r.follows = election.RoleSecondary, "" })
+}
+
+func (r *run) Resume(context.Context, string, []string) error {
+	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
+}
+
+func (r *run) Reseed(context.Context, string, []string) error { return nil }
+
+func (r *run) Kill() error {
+	r.dead = true
+	return nil
+}
+
+// leads says whether a server's engine is a primary that reaches another one's.
+func (w *world) leads(primary string, s *server) bool {
+	i := slices.Index(names, primary)
+	return i >= 0 && w.servers[i].run.role == election.RolePrimary && w.engines(w.servers[i], s)
+}
+
+// engines says whether two engines reach each other.
+func (w *world) engines(a, b *server) bool {
+	return !a.apart[b.name] && !b.apart[a.name] && !a.run.dead && !b.run.dead && !a.run.frozen && !b.run.frozen
+}
+
+// accepts says whether a replica agrees to a configuration: not to an older one, and, while OFFLINE, not to one of the
+// primary that it left.
+func (s *server) accepts(c configuration) bool {
+	if c.sequence < s.config.sequence {
+		return false
+	}
+	return s.run.role != election.RoleResolving || c.epoch() > s.config.epoch() || c.sequence == s.config.sequence
+}
+
+// commit lets a majority agree on a configuration of a primary.
+func (w *world) commit(p *server, c configuration) bool {
+	agreed := []*server{p}
+	for _, s := range w.servers {
+		if s != p && w.engines(p, s) && s.accepts(c) && s.run.role != election.RolePrimary {
+			agreed = append(agreed, s)
+		}
+	}
+	if len(agreed) < 2 {
+		return false
+	}
+	for _, s := range agreed {
+		s.config = c
+	}
+	if trace != nil {
+		trace("%s %s commits %v with %d", w.now, p.name, c, len(agreed))
+	}
+	return true
+}
+
+// replicate lets every primary that may serve bring its followers up to date and change its configuration.
+func (w *world) replicate() {
+	for _, p := range w.servers {
+		if !p.run.writable() || p.run.frozen {
+			continue
+		}
+		if !p.run.ready {
+			if !w.commit(p, p.config) {
+				continue
+			}
+			p.run.ready = true
+			w.checkComplete(p)
+		}
+		for _, s := range w.servers {
+			if s == p || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
+				continue
+			}
+			if s.run.follows == "" {
+				s.run.follows = p.name
+			}
+			if s.run.follows != p.name || s.run.suspended {
+				continue
+			}
+			s.log = slices.Clone(p.log)
+			if !p.config.synced[s.name] {
+				w.commit(p, p.config.with(func(m map[string]bool) { m[s.name] = true }))
+			}
+		}
+	}
+}
+
+// checkComplete sees whether a new primary has every write that was acknowledged.
+func (w *world) checkComplete(p *server) {
+	if w.forced {
+		return
+	}
+	for _, id := range w.acked {
+		if !slices.Contains(p.log, id) {
+			w.report("%s became primary without the acknowledged write %d", p.name, id)
+			return
+		}
+	}
+}
+
+// write lets every primary that may serve try one write: it is acknowledged once all synchronized replicas have it; one
+// that does not answer is first given up by a configuration commit.
+func (w *world) write() {
+	for _, p := range w.servers {
+		if !p.run.writable() || !p.run.ready || p.run.frozen {
+			continue
+		}
+		w.written++
+		id := w.written
+		p.log = append(p.log, id)
+		acknowledged := true
+		for _, s := range w.servers {
+			if s == p || !p.config.synced[s.name] {
+				continue
+			}
+			if w.engines(p, s) && s.run.role == election.RoleSecondary && s.run.follows == p.name && s.config.epoch() <= p.config.epoch() {
+				s.log = slices.Clone(p.log)
+				continue
+			}
+			if !w.commit(p, p.config.with(func(m map[string]bool) { delete(m, s.name) })) {
+				acknowledged = false
+			}
+		}
+		if acknowledged {
+			w.acked = append(w.acked, id)
+			if trace != nil {
+				trace("%s %s acknowledges %d under %v", w.now, p.name, id, p.config)
+			}
+		}
+	}
+	if writers := w.writers(); len(writers) > 1 {
+		w.report("two engines are writable: %v", writers)
+	}
+}

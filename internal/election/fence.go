@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// FenceRequest asks a replica's agent for a promise and a report.
+type FenceRequest struct {
+	// Group by name.
+	Group string `json:"group"`
+	// Term that a majority of votes has for Candidate.
+	Term int64 `json:"term"`
+	// Candidate that asks. Its own replica stays as it is; every other one is taken OFFLINE.
+	Candidate Holder `json:"candidate"`
+}
+
+// Report is what a fenced replica has.
+type Report struct {
+	// Server that reports.
+	Server string `json:"server"`
+	// Holder is the run of its engine that a claim could be handed to.
+	Holder Holder `json:"holder"`
+	// Role after fencing.
+	Role Role `json:"role"`
+	Inspection
+}
+
+// ready says whether the reporter's configuration calls all of its databases synchronized.
+func (r Report) ready() bool {
+	local := 0
+	for _, d := range r.Databases {
+		if d.Local {
+			local++
+			if !d.Ready {
+				return false
+			}
+		}
+	}
+	return local == len(r.Names)
+}
+
+// ErrPromised is a refusal: the replica has promised a term that is not lower to somebody else.
+var ErrPromised = errors.New("another term was promised")
+
+// Peers are the agents of the group's other replicas. An error leaves open whether anything was done.
+type Peers interface {
+	// Fence asks a server's agent to fence its replica.
+	Fence(ctx context.Context, server string, r FenceRequest) (Report, error)
+	// Report asks a server's agent what its replica has, and changes nothing.
+	Report(ctx context.Context, server, group string) (Report, error)
+	// Wake lets a server's agent look at the votes at once.
+	Wake(ctx context.Context, server, group string) error
+}
+
+const (
+	// fenceTimeout bounds one replica's fencing.
+	fenceTimeout = 2 * time.Second
+	// fenceGrace is what the others get once enough replicas have reported.
+	fenceGrace = 300 * time.Millisecond
+	// resolvingPoll is the pause between looks at the role after OFFLINE.
+	resolvingPoll = 20 * time.Millisecond
+)
+
+// Fence promises the request's term and reports. The order is what safety rests on: the promise is durable before
+// anything else, the replica is OFFLINE before anything is said of its log.
+func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
+	if err := k.promise(r); err != nil {
+		return Report{}, err
+	}
+	if k.term != 0 && k.term < r.Term {
+		k.forgo("fenced by " + r.Candidate.Server)
+	}
+	if !strings.EqualFold(r.Candidate.Server, k.self.Server) {
+		if err := k.offline(ctx); err != nil {
+			return Report{}, fmt.Errorf("fencing %s in group %s: %w", k.self.Server, k.group, err)
+		}
+	}
+	return k.report(ctx)
+}
+
+// promise makes the promise durable, or refuses.
+func (k *Keeper) promise(r FenceRequest) error {
+	remembered, err := k.remembered()
+	if err != nil {
+		return err
+	}
+	p := remembered.Promise
+	if r.Term < p.Term || r.Term == p.Term && !strings.EqualFold(p.To, r.Candidate.Server) {
+		return fmt.Errorf("%s has promised term %d of group %s to %s: %w", k.self.Server, p.Term, k.group, p.To, ErrPromised)
+	}
+	own := strings.EqualFold(r.Candidate.Server, k.self.Server)
+	if r.Term < k.term || r.Term == k.term && !own {
+		return fmt.Errorf("%s has term %d of group %s itself: %w", k.self.Server, k.term, k.group, ErrPromised)
+	}
+	if r.Term == p.Term {
+		return nil
+	}
+	remembered.Promise = Promise{Term: r.Term, To: r.Candidate.Server}
+	return k.remember(remembered)
+}
+
+// offline takes the replica OFFLINE and waits until it says RESOLVING.
+func (k *Keeper) offline(ctx context.Context) error {
+	seen, err := k.engine.Observe(ctx, k.group)
+	if err != nil {
+		return err
+	}
+	if !seen.Exists {
+		return nil
+	}
+	if err := k.engine.Offline(ctx, k.group); err != nil {
+		return err
+	}
+	for {
+		if seen, err = k.engine.Observe(ctx, k.group); err != nil || seen.Role == RoleResolving {
+			return err
+		}
+		if err := k.clock.Sleep(ctx, resolvingPoll); err != nil {
+			return fmt.Errorf("the replica is %s still: %w", seen.Role, err)
+		}
+	}
+}
+
+// Report says what this replica has.
+func (k *Keeper) Report(ctx context.Context) (Report, error) { return k.report(ctx) }
+
+func (k *Keeper) report(ctx context.Context) (Report, error) {
+	seen, err := k.engine.Observe(ctx, k.group)
+	if err != nil {
+		return Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
+	}
+	r := Report{Server: k.self.Server, Holder: k.self, Role: seen.Role}
+	if r.Inspection, err = k.inspect(ctx); err != nil {
+		return Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
+	}
+	return r, nil
+}
+
+// gatherReports fences this replica and all others that answer. Those that do not are left out; once enough have
+// reported the rest gets a short grace, unless all are wanted.
+func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
+	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	own, err := k.Fence(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	reports := []Report{own}
+	answers := make(chan *Report, len(own.Replicas))
+	waiting := 0
+	for _, replica := range own.Replicas {
+		if strings.EqualFold(replica.Server, k.self.Server) {
+			continue
+		}
+		waiting++
+		go func() {
+			r, err := k.peers.Fence(ctx, replica.Server, request)
+			if err != nil {
+				answers <- nil
+				return
+			}
+			answers <- &r
+		}()
+	}
+	hurried := false
+	for ; waiting > 0; waiting-- {
+		if r := <-answers; r != nil {
+			reports = append(reports, *r)
+		}
+		if !all && !hurried && decide(k.self.Server, reports).quorate() {
+			hurried = true
+			timer := time.AfterFunc(fenceGrace, cancel)
+			defer timer.Stop()
+		}
+	}
+	return reports, nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Promise is an agent's word not to serve, nor help to serve, any lower term.
+type Promise struct {
+	// Term that was promised.
+	Term int64 `json:"term"`
+	// To is the server that asked for it.
+	To string `json:"to,omitempty"`
+}
+
+// Remembered is what an agent must know of a group after a restart.
+type Remembered struct {
+	Promise Promise `json:"promise"`
+	// Cleared is the newest forced term whose lost range is no concern of this replica any more: it has none of it, or a
+	// person said what shall become of it.
+	Cleared int64 `json:"cleared,omitempty"`
+	// Quarantined is the forced term because of which this replica stays suspended, 0 for none.
+	Quarantined int64 `json:"quarantined,omitempty"`
+	// Begun is the ID of the last request that this server began to carry out.
+	Begun string `json:"begun,omitempty"`
+}
+
+// Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.
+type Memory interface {
+	// Load reads what was saved, or the zero value when nothing ever was. An error means that the agent may have promised
+	// anything: it must not take part.
+	Load() (Remembered, error)
+	// Save makes the value durable before it returns.
+	Save(Remembered) error
+}
+
+// FileMemory keeps it in a file on the data volume.
+type FileMemory struct{ Path string }
+
+// Load implements Memory.
+func (m FileMemory) Load() (Remembered, error) {
+	content, err := os.ReadFile(m.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Remembered{}, nil
+	}
+	var r Remembered
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err != nil {
+		return Remembered{}, fmt.Errorf("read the promises in %s: %w", m.Path, err)
+	}
+	return r, nil
+}
+
+// Save implements Memory: the file is replaced as a whole, and file and folder are on disk.
+func (m FileMemory) Save(r Remembered) error {
+	dir := filepath.Dir(m.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	next, err := os.OpenFile(m.Path+".next", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	_, err = next.WriteString(encodeJSON(r))
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	if err := os.Rename(next.Name(), m.Path); err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+		return fmt.Errorf("keep the promises: %w", err)
+	}
+	return nil
+}

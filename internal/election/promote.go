@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// failoverTimeout bounds the answer to FAILOVER. The lease that it runs under was granted within Acknowledge; the answer
+// itself only tells that the role will change.
+const failoverTimeout = 3 * time.Second
+
+// promote carries a claim on: fence, decide, and in a later step, with fresh votes, FAILOVER.
+func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
+	if start > k.claim.at+k.timings.Expiry {
+		return k.giveUp(ctx, ReasonNoQuorum, fmt.Errorf("group %s: term %d came to nothing within %s", k.group, k.term, k.timings.Expiry))
+	}
+	if err := k.requests.adopt(k); err != nil {
+		return Outcome{Err: err}
+	}
+	if !k.claim.fenced {
+		return k.fenceAll(ctx)
+	}
+	return k.failOver(ctx, start)
+}
+
+// fenceAll gathers promises and reports, and decides by them.
+func (k *Keeper) fenceAll(ctx context.Context) Outcome {
+	forcing := k.claim.request != nil && k.claim.request.AllowDataLoss
+	reports, err := k.gatherReports(ctx, forcing)
+	if errors.Is(err, ErrPromised) {
+		// A higher term is about: this one is over.
+		return k.giveUp(ctx, ReasonSuperseded, err)
+	}
+	if err != nil {
+		return Outcome{Action: "fencing", Err: err}
+	}
+	d := decide(k.self.Server, reports)
+	chosen := k.claim.request != nil && k.claim.request.To != ""
+	switch {
+	case d.quorate() && d.eligible && (d.best == k.self.Server || chosen):
+		k.claim.fenced = true
+		k.chronicle.fenced(k)
+		if forcing {
+			k.chronicle.estimate(k, reports)
+		}
+		return Outcome{Action: fmt.Sprintf("fenced %d of %d replicas", d.reported, d.needed), Soon: soon}
+	case d.quorate() && forcing && chosen:
+		k.claim.fenced, k.claim.force = true, true
+		k.chronicle.fenced(k)
+		k.chronicle.estimate(k, reports)
+		return Outcome{Action: "another replica has a newer configuration; data loss is allowed", Soon: soon}
+	case d.quorate() && (d.best == "" || chosen):
+		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s: %s does not know the newest configuration, it may lack acknowledged writes", k.group, k.self.Server))
+	case d.quorate():
+		from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
+		k.chronicle.end(k, OutcomeFailed, "handed over to "+d.best)
+		return k.handOver(ctx, find(reports, d.best), Timeline{Cause: cause, From: from}, request)
+	case forcing && k.clock.Now() >= k.claim.at+k.timings.Renew:
+		k.claim.fenced, k.claim.force = true, true
+		k.chronicle.fenced(k)
+		k.chronicle.estimate(k, reports)
+		return Outcome{Action: fmt.Sprintf("fenced %d replicas of %d needed; data loss is allowed", d.reported, d.needed), Soon: soon}
+	}
+	return Outcome{
+		Action: "waiting for reports", Soon: k.timings.Renew / 4,
+		Err: fmt.Errorf("group %s: %d of the %d replicas that are needed have reported in term %d", k.group, d.reported, d.needed, k.term),
+	}
+}
+
+func find(reports []Report, server string) Report {
+	for _, r := range reports {
+		if strings.EqualFold(r.Server, server) {
+			return r
+		}
+	}
+	return Report{}
+}
+
+// handOver claims the next term for another server's run, which goes on from there. This server has given up its own.
+func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *Request) Outcome {
+	term := max(k.term, k.ballot.HighestTerm()) + 1
+	t.Term, t.To = term, to.Server
+	k.chronicle.begin(k, t, request)
+	k.chronicle.claimed(k)
+	next := Record{Term: term, State: StateClaimed, Holder: to.Holder, Notes: k.dueNotes()}
+	next.Holder.Nonce = k.nonce()
+	granted := k.ballot.Cast(ctx, Quick, next, func(present Record) bool { return present.Term < term })
+	if granted >= k.ballot.Majority() {
+		k.noted(next.Notes)
+	}
+	k.forgo("handed over")
+	k.chronicle.forget()
+	// Whether or not it was granted, the other one may have to be waited for before this server claims again.
+	k.retryAt = k.clock.Now() + 2*k.timings.Renew
+	if granted < k.ballot.Majority() {
+		return Outcome{Action: "hand-over not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d of %s", k.group, granted, len(k.ballot.voters), term, to.Server)}
+	}
+	wake, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
+	// It looks at the votes by itself within Renew.
+	_ = k.peers.Wake(wake, to.Server, k.group)
+	return Outcome{Action: fmt.Sprintf("handed term %d over to %s", term, to.Server)}
+}
+
+// giveUp releases a claim that cannot succeed now, so that nobody has to wait for it to expire.
+func (k *Keeper) giveUp(ctx context.Context, reason string, why error) Outcome {
+	if k.claim.issued {
+		// The replica may yet become PRIMARY: it must not, once the votes say Released.
+		if err := k.takeBack(ctx); err != nil {
+			return Outcome{Action: "claim not released", Err: errors.Join(why, err)}
+		}
+	}
+	k.chronicle.end(k, OutcomeFailed, why.Error())
+	if r := k.claim.request; r != nil {
+		k.requests.settle(k, r, OutcomeFailed, reason, why.Error())
+	}
+	k.release(ctx)
+	k.retryAt = k.clock.Now() + k.backoff()
+	return Outcome{Action: "claim released", Err: why}
+}
+
+// backoff is how long this server leaves the field to others after a claim that failed: longer each time, up to Expiry.
+func (k *Keeper) backoff() time.Duration {
+	k.failures = min(k.failures+1, 8)
+	return min(time.Duration((1+k.random())*float64(k.timings.Renew))<<(k.failures-1), k.timings.Expiry)
+}
+
+// takeBack makes sure that a replica whose FAILOVER was sent serves nobody.
+func (k *Keeper) takeBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	return k.offline(ctx)
+}
+
+// failOver makes this server primary in the term that it claimed; the votes were renewed in this round.
+func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
+	notAfter := start + k.timings.Acknowledge - k.clock.Now()
+	if notAfter <= 0 {
+		return Outcome{Err: errors.New("the votes took too long: nothing was sent to the engine"), Soon: soon}
+	}
+	statement, name := k.engine.Failover, "failover"
+	if k.claim.force {
+		if !k.chronicle.recorded() {
+			return Outcome{Action: "the cost of data loss is not on record yet", Soon: soon}
+		}
+		statement, name = k.engine.Force, "forced failover"
+	}
+	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
+	defer cancel()
+	k.claim.issued = true
+	err := statement(bounded, k.group, k.timings.WriteLease, notAfter)
+	switch {
+	case err == nil:
+		return Outcome{Action: name + " issued", Soon: 2 * soon}
+	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
+		k.claim.force = true
+		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}
+	case errors.Is(err, ErrNotSynchronized):
+		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err))
+	}
+	// Refused for now, or not known: the role tells, and the next step tries again.
+	return Outcome{Action: name + " not answered", Soon: k.timings.Renew / 4, Err: fmt.Errorf("failing group %s over to %s: %w", k.group, k.self.Server, err)}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// rejoinTimeout bounds the statements of one rejoining step.
+	rejoinTimeout = 10 * time.Second
+	// strangerPatience is how long a secondary may be without the primary that holds the votes before it is taken OFFLINE
+	// to follow it: the engine's own reconnection comes first.
+	strangerPatience = 5 * time.Second
+)
+
+// rejoin is how a replica comes back behind a primary that another server became.
+type rejoin struct {
+	// term that was last followed.
+	term int64
+	// stranger is since when this SECONDARY does not follow the leading term's holder.
+	stranger time.Duration
+	// quarantined says that databases stay suspended until a person decides.
+	quarantined bool
+}
+
+// rejoinView is what is known when a replica's way back is planned.
+type rejoinView struct {
+	self       string
+	leading    Record
+	seen       Observation
+	remembered Remembered
+	fork       *Fork
+	// local copies; only needed when there is a fork that was not cleared.
+	local []DatabaseState
+	// stranger is for how long the replica has not followed the leading holder, in its role SECONDARY.
+	stranger time.Duration
+}
+
+// rejoinStep is what is due.
+type rejoinStep struct {
+	offline, become bool
+	resume          []string
+	// remember is what has to be remembered first, nil for nothing new.
+	remember *Remembered
+	// quarantined says that nothing is resumed.
+	quarantined bool
+}
+
+// forkOpen says whether a fork has to be looked at before anything is resumed.
+func (v rejoinView) forkOpen() bool {
+	return v.fork != nil && v.fork.Term > v.remembered.Cleared && !strings.EqualFold(v.fork.Server, v.self)
+}
+
+// planRejoin decides on one step of the way back. A RESOLVING replica becomes a secondary; a secondary that follows
+// somebody else is taken OFFLINE first; suspended databases are resumed, unless a forced failover has left something in
+// this copy alone: that is kept until a person decides.
+func planRejoin(v rejoinView) rejoinStep {
+	var s rejoinStep
+	if !v.seen.Exists || v.leading.State != StateHeld || strings.EqualFold(v.leading.Holder.Server, v.self) ||
+		v.leading.Term < v.remembered.Promise.Term {
+		return s
+	}
+	follows := v.seen.Role == RoleSecondary && v.seen.Connected && strings.EqualFold(v.seen.Primary, v.leading.Holder.Server)
+	if v.forkOpen() {
+		next := v.remembered
+		switch {
+		case ahead(v.local, *v.fork):
+			s.quarantined = true
+			if next.Quarantined != v.fork.Term {
+				next.Quarantined = v.fork.Term
+				s.remember = &next
+			}
+		case v.seen.Role == RoleResolving || len(v.seen.Suspended) > 0 || follows:
+			next.Cleared, next.Quarantined = v.fork.Term, 0
+			s.remember = &next
+		}
+	}
+	switch v.seen.Role {
+	case RoleResolving:
+		s.become = true
+	case RoleSecondary:
+		s.offline = !follows && v.stranger >= strangerPatience
+		s.become = s.offline
+		if !s.offline && !s.quarantined {
+			s.resume = v.seen.Suspended
+		}
+	}
+	return s
+}
+
+// ahead says whether any copy has log behind the fork, or its end is not known.
+func ahead(local []DatabaseState, f Fork) bool {
+	for _, d := range local {
+		if !d.Local {
+			continue
+		}
+		at, ok := f.Databases[d.Name]
+		if ok && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
+			return true
+		}
+	}
+	return len(local) == 0 && len(f.Databases) > 0
+}
+
+// step carries out what planRejoin says.
+func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Observation) Outcome {
+	remembered, err := k.remembered()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	now := k.clock.Now()
+	follows := seen.Role != RoleSecondary || seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
+	if follows || leading.State != StateHeld || leading.Term != r.term {
+		r.stranger, r.term = now, leading.Term
+	}
+	v := rejoinView{self: k.self.Server, leading: leading, seen: seen, remembered: remembered,
+		fork: k.told().fork, stranger: now - r.stranger}
+	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
+	defer cancel()
+	if seen.Exists && v.forkOpen() && seen.Mode != ModeConfigurationOnly {
+		i, err := k.engine.Inspect(ctx, k.group)
+		if err != nil {
+			return Outcome{Err: fmt.Errorf("looking for what %s alone has of group %s: %w", k.self.Server, k.group, err)}
+		}
+		for _, d := range i.Databases {
+			if d.Local {
+				v.local = append(v.local, d)
+			}
+		}
+	}
+	return r.carryOut(ctx, k, planRejoin(v), leading)
+}
+
+func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading Record) Outcome {
+	r.quarantined = s.quarantined
+	if s.remember != nil {
+		if err := k.remember(*s.remember); err != nil {
+			return Outcome{Err: err}
+		}
+	}
+	failed := func(action string, err error) Outcome {
+		return Outcome{Action: action, Err: fmt.Errorf("making %s a secondary of %s in group %s: %w", k.self.Server, leading.Holder.Server, k.group, err)}
+	}
+	if s.offline {
+		if err := k.offline(ctx); err != nil {
+			return failed("following", err)
+		}
+	}
+	if s.become {
+		r.stranger = k.clock.Now()
+		if err := k.engine.BecomeSecondary(ctx, k.group); err != nil {
+			return failed("following", err)
+		}
+		return Outcome{Action: "following " + leading.Holder.Server}
+	}
+	if len(s.resume) > 0 {
+		if err := k.engine.Resume(ctx, k.group, s.resume); err != nil {
+			return failed("resuming", err)
+		}
+		return Outcome{Action: "resumed " + strings.Join(s.resume, ", ")}
+	}
+	if s.quarantined {
+		return Outcome{Action: "quarantined"}
+	}
+	return Outcome{}
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// requests is what this run knows of what people ask for.
+type requests struct {
+	// answer to be written with the next swap, nil for none.
+	answer *Answer
+	// pause to be written with the next swap: "true", "false" or nothing.
+	pause string
+	// eligible is since when this server may claim, and delay how long it lets rivals go first.
+	eligible, delay time.Duration
+	// first is when the open request was first seen by this run.
+	first time.Duration
+	id    string
+}
+
+// settle keeps an answer for the next swap.
+func (q *requests) settle(k *Keeper, r *Request, outcome AnswerOutcome, reason, message string) {
+	q.answer = &Answer{ID: r.ID, Outcome: outcome, Reason: reason, Message: message, Term: k.term, By: k.self.Server, At: k.clock.Wall().UTC()}
+}
+
+// begin remembers durably that this server began with a request: it is carried out once.
+func (q *requests) begin(k *Keeper, r *Request) error {
+	remembered, err := k.remembered()
+	if err != nil {
+		return err
+	}
+	if remembered.Begun != r.ID {
+		remembered.Begun = r.ID
+		if err := k.remember(remembered); err != nil {
+			return err
+		}
+	}
+	q.settle(k, r, OutcomeAccepted, "", "")
+	return nil
+}
+
+// failover is the open Failover that this server may carry out, nil for none.
+func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
+	r := told.open()
+	if r == nil || r.Kind != RequestFailover || r.To != "" && !strings.EqualFold(r.To, k.self.Server) {
+		return nil
+	}
+	_, accepted := told.answers[r.ID]
+	if r.Expired(k.clock.Wall()) || accepted || refuseByHolder(r, leading) != nil {
+		return nil
+	}
+	remembered, err := k.remembered()
+	if err != nil || remembered.Begun == r.ID {
+		return nil
+	}
+	return r
+}
+
+// adopt makes a claim that was begun without a request the one of a Failover that has come meanwhile.
+func (q *requests) adopt(k *Keeper) error {
+	if k.claim.request != nil {
+		return nil
+	}
+	r := q.failover(k, k.told(), k.leadingOf())
+	if r == nil {
+		return nil
+	}
+	if err := q.begin(k, r); err != nil {
+		return err
+	}
+	k.claim.request = r
+	k.chronicle.mark(func(t *Timeline) { t.Cause, t.RequestID, t.Failover = CauseFailover, r.ID, r.Failover })
+	return nil
+}
+
+// refuseByHolder says what speaks against a Failover by the term and the holder that it names; nil for nothing.
+func refuseByHolder(r *Request, leading Record) *refusal {
+	switch {
+	case r.ExpectedTerm != 0 && r.ExpectedTerm != leading.Term:
+		return &refusal{ReasonSuperseded, fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, leading.Term)}
+	case r.FencedHolder != "" && !r.fences(leading.Holder):
+		return &refusal{ReasonOtherHolder, fmt.Sprintf("the votes name %q, not the holder that is said to be fenced", leading.Holder.String())}
+	}
+	return nil
+}
+
+// age is for how long this run has seen the request.
+func (q *requests) age(k *Keeper, r *Request) time.Duration {
+	if q.id != r.ID {
+		q.id, q.first = r.ID, k.clock.Now()
+	}
+	return k.clock.Now() - q.first
+}
+
+// abandoned is how long an accepted request may go without an end before its outcome is called unknown.
+const abandoned = 90 * time.Second
+
+// answerRequests carries out or refuses what is asked for, as far as it is this server's to do.
+func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outcome) Outcome {
+	told := k.told()
+	if len(told.errs) > 0 && out.Err == nil && k.term > 0 {
+		out.Err = fmt.Errorf("group %s: %w", k.group, errors.Join(told.errs...))
+	}
+	r := told.open()
+	if r == nil {
+		return out
+	}
+	age := k.requests.age(k, r)
+	holds := k.term > 0 && k.state == StateHeld && seen.Role == RolePrimary
+	meant := strings.EqualFold(r.To, k.self.Server)
+	answer, accepted := told.answers[r.ID]
+	switch {
+	case accepted && holds && age > abandoned:
+		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
+	case accepted:
+		return out
+	case r.Expired(k.clock.Wall()):
+		if holds || meant {
+			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, "nobody began with it in time")
+		}
+	case r.Kind == RequestPause || r.Kind == RequestResume:
+		if holds || age > 3*k.timings.Renew {
+			k.requests.pause = fmt.Sprint(r.Kind == RequestPause)
+			k.requests.settle(k, r, OutcomeDone, string(r.Kind)+"d", "")
+		}
+	case r.Kind == RequestSwitchover && holds:
+		return k.switchOver(ctx, r, seen)
+	case r.Kind == RequestSwitchover && meant && age > k.timings.SuspectAfter():
+		k.requests.settle(k, r, OutcomeRefused, ReasonNoPrimary, "no primary is there to hand over")
+	case r.Kind == RequestFailover && holds:
+		k.refuseFailover(r)
+	case r.Kind == RequestFailover && meant:
+		leading, known := k.ballot.Leading()
+		if no := refuseByHolder(r, leading); known && no != nil {
+			k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
+		}
+	case (r.Kind == RequestRejoin || r.Kind == RequestReseed) && meant:
+		return k.decideFork(ctx, r, seen, told.fork)
+	}
+	if k.requests.answer != nil && k.term == 0 {
+		k.write(ctx)
+	} else if k.requests.answer != nil {
+		out.Soon = soon
+	}
+	return out
+}
+
+// write puts the notes that are due on the votes without changing these.
+func (k *Keeper) write(ctx context.Context) {
+	notes := k.dueNotes()
+	if k.ballot.Note(ctx, notes) >= k.ballot.Majority() {
+		k.noted(notes)
+	}
+}
+
+// refuseFailover answers for a holder that lives: its word is that of a majority of the votes.
+func (k *Keeper) refuseFailover(r *Request) {
+	switch {
+	case r.To == "" || !strings.EqualFold(r.To, k.self.Server):
+		k.requests.settle(k, r, OutcomeRefused, ReasonHolderAlive, fmt.Sprintf("%s serves and renews its votes: ask for a switchover", k.self.Server))
+	default:
+		k.requests.settle(k, r, OutcomeRefused, ReasonAlreadyPrimary, k.self.Server+" is the primary")
+	}
+}
+
+// decideFork does what a person has decided about what this replica alone has.
+func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, fork *Fork) Outcome {
+	remembered, err := k.remembered()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	refused := ""
+	switch {
+	case seen.Role == RolePrimary || fork == nil:
+		refused = "nothing on this replica waits for a decision"
+	case r.Kind == RequestRejoin && remembered.Quarantined == 0:
+		refused = "this replica is not quarantined"
+	case r.Kind == RequestReseed && remembered.Quarantined == 0 && len(seen.Suspended) == 0:
+		refused = "this replica is not quarantined, and none of its databases is suspended"
+	}
+	if refused != "" {
+		k.requests.settle(k, r, OutcomeRefused, ReasonNotQuarantined, refused)
+		k.write(ctx)
+		return Outcome{Action: "request refused"}
+	}
+	if r.Kind == RequestReseed {
+		ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
+		defer cancel()
+		i, err := k.engine.Inspect(ctx, k.group)
+		if err == nil {
+			err = k.engine.Reseed(ctx, k.group, i.Names)
+		}
+		if err != nil {
+			return Outcome{Action: "reseeding", Err: fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err)}
+		}
+	}
+	remembered.Cleared, remembered.Quarantined, remembered.Begun = fork.Term, 0, r.ID
+	if err := k.remember(remembered); err != nil {
+		return Outcome{Err: err}
+	}
+	k.rejoin.quarantined = false
+	k.requests.settle(k, r, OutcomeDone, string(r.Kind), "")
+	k.write(ctx)
+	return Outcome{Action: strings.ToLower(string(r.Kind)) + " accepted", Soon: soon}
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// schedule runs random faults, then heals everything, and returns what was violated: two engines that could acknowledge at
+// once, a primary without an acknowledged write, or no progress after the last fault.
+func schedule(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
+	w := newWorld(timings)
+	w.breaks = b
+	for _, s := range w.servers {
+		s.rate = 1 + (rng.Float64()*2-1)*0.004
+	}
+	w.servers[0].step()
+	w.create()
+	w.live(2)
+	for range steps {
+		w.advance(time.Duration(50+rng.IntN(700)) * time.Millisecond)
+		w.disturb(rng)
+		w.replicate()
+		for _, i := range rng.Perm(3) {
+			if rng.IntN(4) > 0 {
+				w.servers[i].step()
+			}
+		}
+		w.replicate()
+		w.write()
+		if w.fault != nil {
+			return w.fault
+		}
+	}
+	return w.recover()
+}
+
+// recover ends all faults and sees whether the group serves again.
+func (w *world) recover() error {
+	for i, s := range w.servers {
+		s.isolate(false)
+		s.lost = [3]bool{}
+		if s.run.frozen {
+			s.run.thaw()
+		}
+		s.run.freezeNext, s.run.lag = false, 0
+		if s.run.dead {
+			s.start()
+		}
+		s.run.asleep = false
+		w.voters[i].absent = false
+	}
+	before := len(w.acked)
+	w.live(40)
+	if w.fault != nil {
+		return w.fault
+	}
+	if w.primary() == nil || len(w.acked) == before {
+		return fmt.Errorf("no progress within 40 s of the last fault: %s", w.picture())
+	}
+	return nil
+}
+
+func (w *world) picture() (text string) {
+	for _, v := range w.voters {
+		text += fmt.Sprintf("[%s: term %d %s %s] ", v.name, v.record.Term, v.record.State, v.record.Holder.Server)
+	}
+	for _, s := range w.servers {
+		out := s.run.keeper.Step(context.Background())
+		text += fmt.Sprintf("(%s: %s promised %d synced %t log %d: %s %v) ", s.name, s.run.role, s.memory.Promise.Term, s.config.synced[s.name], len(s.log), out.Action, out.Err)
+	}
+	return text
+}
+
+// disturb does one random thing to one random server.
+func (w *world) disturb(rng *rand.Rand) {
+	s := w.servers[rng.IntN(3)]
+	what := rng.IntN(30)
+	if trace != nil && what <= 22 {
+		defer func() {
+			trace("%s disturbance %d at %s: cut %v lost %v apart %v dead %t frozen %t asleep %t", w.now, what, s.name, s.cut, s.lost, s.apart, s.run.dead, s.run.frozen, s.run.asleep)
+		}()
+	}
+	switch what {
+	case 0:
+		s.cut[rng.IntN(3)] = rng.IntN(2) == 0
+	case 1:
+		s.lost[rng.IntN(3)] = rng.IntN(2) == 0
+	case 2:
+		s.run.freezeNext = true
+	case 3:
+		s.run.frozen = true
+	case 4, 5:
+		s.run.thaw()
+	case 6:
+		if !s.run.dead {
+			s.startAgent()
+		}
+	case 7:
+		s.run.asleep = rng.IntN(2) == 0
+	case 8: // the engine's process ends
+		s.run.dead = true
+		if rng.IntN(2) == 0 && !s.run.asleep {
+			s.run.keeper.EngineEnded(context.Background())
+		}
+	case 9, 10: // and is started again
+		if s.run.dead {
+			s.start()
+		}
+	case 11: // another pod on the same volume
+		s.run.dead = true
+		s.pod++
+		s.start()
+	case 12: // everything at once
+		for _, s := range w.servers {
+			s.run.dead = true
+			s.start()
+		}
+	case 13, 14: // one-way partitions between servers
+		other := names[rng.IntN(3)]
+		s.apart[other] = other != s.name && rng.IntN(2) == 0
+	case 15:
+		s.isolate(true)
+	case 16, 17:
+		s.isolate(false)
+	case 18:
+		s.run.lag = time.Duration(rng.IntN(2500)) * time.Millisecond
+	case 19:
+		w.voters[rng.IntN(3)].absent = rng.IntN(2) == 0
+	case 20: // one voter's etcd is copied
+		v := w.voters[rng.IntN(3)]
+		v.old = v.record
+	case 21: // or restored
+		if v := w.voters[0]; rng.IntN(4) == 0 && v.old.Term > 0 {
+			v.record, v.version = v.old, v.version+1
+		}
+	case 22:
+		kind := []election.RequestKind{election.RequestSwitchover, election.RequestFailover}[rng.IntN(2)]
+		w.ask(election.Request{ID: fmt.Sprint("r", w.written, rng.IntN(1000)), Kind: kind, To: names[rng.IntN(3)]})
+	}
+}
+
+// TestOneSchedule runs the schedule of GEOSQL_SCHEDULE (a seed, in hexadecimal) and tells what happens.
+func TestOneSchedule(t *testing.T) {
+	var seed, stream uint64
+	if n, _ := fmt.Sscanf(os.Getenv("GEOSQL_SCHEDULE"), "%x,%d", &seed, &stream); n != 2 {
+		t.Skip("GEOSQL_SCHEDULE=<seed>,<1 or 2> is not set")
+	}
+	trace = t.Logf
+	defer func() { trace = nil }()
+	if err := schedule(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{}, 300); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSchedules(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		if err := schedule(rand.New(rand.NewPCG(seed, 1)), election.DefaultTimings(), breaks{}, 300); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// What the protocol rests on is taken away, and the schedules must notice.
+func TestBrokenOnPurpose(t *testing.T) {
+	short := election.DefaultTimings()
+	short.Expiry = 3 * time.Second
+	usual := election.DefaultTimings()
+	for name, broken := range map[string]struct {
+		timings election.Timings
+		breaks  breaks
+	}{
+		"votes that expire before the lease":   {timings: short},
+		"a renewal without its deadline guard": {timings: usual, breaks: breaks{ignoreGuard: true}},
+		"a report before the fence":            {timings: usual, breaks: breaks{reportBeforeFence: true}},
+		"forgotten promises":                   {timings: usual, breaks: breaks{forgetPromises: true}},
+		"sequence numbers ignored":             {timings: usual, breaks: breaks{ignoreSequence: true}},
+		"FORCE instead of FAILOVER":            {timings: usual, breaks: breaks{force: true}},
+		"a quorum off by one":                  {timings: usual, breaks: breaks{smallQuorum: true}},
+		"a missing Lease taken as free":        {timings: usual, breaks: breaks{absentIsFree: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(3000) {
+				if err := schedule(rand.New(rand.NewPCG(seed, 2)), broken.timings, broken.breaks, 300); err != nil {
+					t.Logf("seed %d: %v", seed, err)
+					return
+				}
+			}
+			t.Fatal("no schedule noticed")
+		})
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// refusal is why something is not begun with.
+type refusal struct{ reason, message string }
+
+// checkSwitchover says what speaks against a planned move to a server, by what the primary sees; nil for nothing.
+func checkSwitchover(r *Request, self string, term int64, i Inspection) *refusal {
+	if strings.EqualFold(r.To, self) {
+		return &refusal{ReasonAlreadyPrimary, self + " is the primary"}
+	}
+	if r.ExpectedTerm != 0 && r.ExpectedTerm != term {
+		return &refusal{ReasonSuperseded, fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, term)}
+	}
+	var target *Replica
+	for _, p := range i.Replicas {
+		if strings.EqualFold(p.Server, r.To) {
+			target = &p
+		}
+	}
+	switch {
+	case target == nil || target.Mode == ModeConfigurationOnly:
+		return &refusal{ReasonNotAReplica, r.To + " holds no databases of the group"}
+	case target.Mode != ModeSynchronous:
+		return &refusal{ReasonNotSynchronous, r.To + " is an asynchronous replica: make it synchronous first"}
+	}
+	for _, name := range i.Names {
+		if no := checkCopy(i, r.To, name); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// checkCopy says what speaks against a server's copy of a database.
+func checkCopy(i Inspection, server, name string) *refusal {
+	for _, d := range i.Databases {
+		if !strings.EqualFold(d.Server, server) || d.Name != name {
+			continue
+		}
+		switch {
+		case d.Suspended:
+			return &refusal{ReasonSuspended, fmt.Sprintf("data movement of database %s on %s is suspended", name, server)}
+		case d.State == "REVERTING" || d.State == "INITIALIZING":
+			return &refusal{ReasonReverting, fmt.Sprintf("database %s on %s is %s", name, server, d.State)}
+		case d.State != "SYNCHRONIZED":
+			return &refusal{ReasonNotSynchronized, fmt.Sprintf("database %s on %s is %s", name, server, d.State)}
+		}
+		return nil
+	}
+	return &refusal{ReasonNotSynchronized, fmt.Sprintf("server %s has no copy of database %s", server, name)}
+}
+
+// switchOver moves the primary as a request asks: everything is checked first, then the replica is taken OFFLINE and, once
+// it is RESOLVING, the term is handed to the target.
+func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outcome {
+	refuse := func(no refusal) Outcome {
+		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
+		return Outcome{Action: "switchover refused: " + no.message, Soon: soon}
+	}
+	bounded, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	inspection, err := k.engine.Inspect(bounded, k.group)
+	if err != nil {
+		return Outcome{Err: fmt.Errorf("looking at group %s before a switchover: %w", k.group, err)}
+	}
+	if no := checkSwitchover(r, k.self.Server, k.term, inspection); no != nil {
+		return refuse(*no)
+	}
+	target, err := k.peers.Report(bounded, r.To, k.group)
+	if err != nil {
+		return refuse(refusal{ReasonTargetUnreachable, fmt.Sprintf("the agent of %s does not answer", r.To)})
+	}
+	if target.Role != RoleSecondary {
+		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf("%s calls itself %s", r.To, target.Role)})
+	}
+	if err := k.requests.begin(k, r); err != nil {
+		return Outcome{Err: err}
+	}
+	k.chronicle.suspect(k.clock.Wall())
+	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards.
+	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, nil)
+	if out.Action == "taken offline" {
+		if err := k.takeBack(ctx); err != nil {
+			k.forgo("switchover")
+			return Outcome{Action: "switchover", Err: err}
+		}
+	}
+	if out.Err != nil {
+		k.requests.settle(k, r, OutcomeFailed, ReasonEngineRefused, "the primary could not be taken offline")
+		k.release(ctx)
+		return out
+	}
+	return k.handOver(ctx, target, Timeline{Cause: CauseSwitchover, From: k.self.Server}, r)
+}

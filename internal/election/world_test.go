@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// names of the simulated servers; the first is the initial primary.
+var names = []string{"tukpub-0", "quisec-0", "dubsec-0"}
+
+// world is three voters, three servers with the runs of their engines, and a clock that only the test moves.
+type world struct {
+	now     time.Duration
+	voters  []*leaseStore
+	servers []*server
+	nonces  int
+	timings election.Timings
+	breaks  breaks
+	voter   func(s *server, i int) election.Voter
+
+	// acked are the writes whose commit was answered, written all that were tried.
+	acked   []int
+	written int
+	// forced says that data loss was allowed once.
+	forced bool
+	// fault is the first violation that was seen.
+	fault error
+}
+
+// breaks is what a test takes away on purpose.
+type breaks struct {
+	// ignoreGuard makes engines run statements that were queued, whatever their deadline.
+	ignoreGuard bool
+	// reportBeforeFence lets a replica report without being OFFLINE.
+	reportBeforeFence bool
+	// forgetPromises loses promises with each restart of an agent, and lets every term pass.
+	forgetPromises bool
+	// ignoreSequence shows every configuration with the same number.
+	ignoreSequence bool
+	// force makes FAILOVER what FORCE_FAILOVER_ALLOW_DATA_LOSS is.
+	force bool
+	// smallQuorum shows candidates a group of fewer voting replicas than there are.
+	smallQuorum bool
+	// absentIsFree lets voters without a Lease show one that nobody holds.
+	absentIsFree bool
+}
+
+type leaseStore struct {
+	name    string
+	record  election.Record
+	version int
+	absent  bool
+	// old is a copy from which the store can be restored.
+	old election.Record
+}
+
+// configuration is a group's configuration as the engines agree on it.
+type configuration struct {
+	sequence int64
+	synced   map[string]bool
+}
+
+func (c configuration) epoch() int64 { return c.sequence >> 32 }
+
+func (c configuration) String() string {
+	return fmt.Sprintf("%d.%d%v", c.epoch(), c.sequence&0xffffffff, slices.Sorted(maps.Keys(c.synced)))
+}
+
+func (c configuration) with(change func(map[string]bool)) configuration {
+	next := configuration{sequence: c.sequence + 1, synced: maps.Clone(c.synced)}
+	change(next.synced)
+	return next
+}
+
+// server is what outlives the runs of an engine: its disk, and its agent's.
+type server struct {
+	w    *world
+	name string
+	rate float64
+	// on disk
+	exists bool
+	log    []int
+	config configuration
+	memory election.Remembered
+	// cut voters by number, and voters whose answers are lost; peers whose agent or engine this server does not reach.
+	cut, lost [3]bool
+	apart     map[string]bool
+	run       *run
+	runs      int
+	pod       int
+}
+
+// run is one run of an engine with its agent.
+type run struct {
+	s      *server
+	self   election.Holder
+	keeper *election.Keeper
+
+	dead, frozen, asleep bool
+	freezeNext           bool
+	role                 election.Role
+	follows              string
+	suspended            bool
+	lease                time.Duration
+	queued               []func(now time.Duration)
+	// refuse makes FAILOVER answer 41142.
+	refuse bool
+	// lag passes while a statement is on its way.
+	lag time.Duration
+	// ready says that the configuration that makes it primary is committed.
+	ready bool
+}
+
+func newWorld(timings election.Timings) *world {
+	return newWorldOver(timings, func(s *server, i int) election.Voter { return link{s, i} })
+}
+
+// newWorldOver has other voters than the simulated ones.
+func newWorldOver(timings election.Timings, voter func(s *server, i int) election.Voter) *world {
+	w := &world{now: time.Hour, timings: timings, voter: voter}
+	for i := range 3 {
+		w.voters = append(w.voters, &leaseStore{name: fmt.Sprintf("site%d", i),
+			record: election.Record{State: election.StateReleased, InitialPrimary: names[0]}})
+	}
+	for _, name := range names {
+		s := &server{w: w, name: name, rate: 1, apart: map[string]bool{}}
+		w.servers = append(w.servers, s)
+		s.start()
+	}
+	return w
+}
+
+// start starts a new run of the engine in the same pod, with its agent.
+func (s *server) start() *run {
+	s.runs++
+	s.run = &run{s: s, self: election.Holder{Server: s.name, PodUID: fmt.Sprintf("%s-pod%d", s.name, s.pod), Engine: fmt.Sprint("run", s.runs)}, role: election.RoleResolving}
+	s.startAgent()
+	return s.run
+}
+
+// startAgent replaces the agent with one that remembers only what is on disk.
+func (s *server) startAgent() {
+	var voters []election.Voter
+	for i := range s.w.voters {
+		voters = append(voters, s.w.voter(s, i))
+	}
+	s.run.asleep = false
+	s.run.keeper = election.New(election.Options{
+		Group: "content", Self: s.run.self, Ballot: election.NewBallot(voters, clock{s}, s.w.timings.APITimeout),
+		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
+		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
+		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
+	})
+	if s.w.breaks.forgetPromises {
+		s.memory = election.Remembered{}
+	}
+}
+
+// crash ends the engine; the agent in the pod sees it.
+func (s *server) crash() {
+	s.run.dead = true
+	s.run.keeper.EngineEnded(context.Background())
+	s.start()
+}
+
+type clock struct{ s *server }
+
+func (c clock) Now() time.Duration                         { return time.Duration(float64(c.s.w.now) * c.s.rate) }
+func (c clock) Sleep(context.Context, time.Duration) error { return context.DeadlineExceeded }
+func (c clock) Wall() time.Time                            { return time.Unix(1_800_000_000, 0).Add(c.s.w.now) }
+
+type disk struct{ s *server }
+
+func (d disk) Load() (election.Remembered, error) { return d.s.memory, nil }
+func (d disk) Save(r election.Remembered) error {
+	if d.s.w.breaks.forgetPromises {
+		r.Promise = election.Promise{}
+	}
+	d.s.memory = r
+	return nil
+}
+
+type link struct {
+	s *server
+	i int
+}
+
+var errNoAnswer = errors.New("no answer")
+
+func (l link) Name() string { return l.s.w.voters[l.i].name }
+
+func (l link) Read(context.Context) (election.Record, string, error) {
+	if l.s.cut[l.i] {
+		return election.Record{}, "", errNoAnswer
+	}
+	v := l.s.w.voters[l.i]
+	if v.absent && !l.s.w.breaks.absentIsFree {
+		return election.Record{}, "", election.ErrAbsent
+	}
+	return v.record, fmt.Sprint(v.version), nil
+}
+
+func (l link) Swap(_ context.Context, version string, r election.Record) (string, error) {
+	if l.s.cut[l.i] {
+		return "", errNoAnswer
+	}
+	v := l.s.w.voters[l.i]
+	switch {
+	case v.absent && !l.s.w.breaks.absentIsFree:
+		return "", election.ErrAbsent
+	case version != fmt.Sprint(v.version):
+		return "", election.ErrConflict
+	}
+	v.record, v.absent = r, false
+	v.version++
+	if l.s.lost[l.i] {
+		return "", errNoAnswer
+	}
+	return fmt.Sprint(v.version), nil
+}
+
+// peers are the agents of the other servers.
+type peers struct{ s *server }
+
+func (p peers) reach(server string) (*server, error) {
+	i := slices.Index(names, server)
+	to := p.s.w.servers[i]
+	if p.s.apart[server] || to.apart[p.s.name] || to.run.asleep {
+		return nil, errNoAnswer
+	}
+	return to, nil
+}
+
+func (p peers) Fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
+	to, err := p.reach(server)
+	if err != nil {
+		return election.Report{}, err
+	}
+	if p.s.w.breaks.reportBeforeFence {
+		return to.run.keeper.Report(ctx)
+	}
+	return to.run.keeper.Fence(ctx, r)
+}
+
+func (p peers) Report(ctx context.Context, server, _ string) (election.Report, error) {
+	to, err := p.reach(server)
+	if err != nil {
+		return election.Report{}, err
+	}
+	return to.run.keeper.Report(ctx)
+}
+
+func (p peers) Wake(context.Context, string, string) error { return nil }
+
+// writable says whether the engine would still acknowledge writes: it may act on an expired lease late by Overrun.
+func (r *run) writable() bool {
+	return !r.dead && r.s.exists && r.role == election.RolePrimary && r.s.w.now < r.lease+r.s.w.timings.Overrun
+}
+
+// advance moves the clock; leases that ran out make their engine RESOLVING.
+func (w *world) advance(d time.Duration) {
+	w.now += d
+	for _, s := range w.servers {
+		if r := s.run; r.role == election.RolePrimary && w.now >= r.lease+w.timings.Overrun && !r.frozen {
+			r.role, r.ready = election.RoleResolving, false
+		}
+	}
+}
+
+func (w *world) writers() (writers []string) {
+	for _, s := range w.servers {
+		if s.run.writable() {
+			writers = append(writers, s.name)
+		}
+	}
+	return writers
+}
+
+// primary is the server that can commit, nil for none or several.
+func (w *world) primary() *server {
+	var found *server
+	for _, s := range w.servers {
+		if s.run.writable() && s.run.ready {
+			if found != nil {
+				return nil
+			}
+			found = s
+		}
+	}
+	return found
+}
+
+func (w *world) report(format string, args ...any) {
+	if w.fault == nil {
+		w.fault = fmt.Errorf("at %s: %w", w.now, fmt.Errorf(format, args...))
+	}
+}
+
+// create is what the manager does once the initial primary holds the votes.
+func (w *world) create() {
+	for _, s := range w.servers {
+		s.exists = true
+		s.config = configuration{sequence: 1<<32 | 1, synced: map[string]bool{names[0]: true, names[1]: true, names[2]: true}}
+		s.run.role, s.run.follows = election.RoleSecondary, names[0]
+	}
+	p := w.servers[0].run
+	p.role, p.follows, p.ready, p.lease = election.RolePrimary, "", true, w.now+w.timings.WriteLease
+}
+
+// trace tells what happens, nil for nothing.
+var trace func(format string, args ...any)
+
+// stepAll steps every agent that is awake.
+func (w *world) stepAll() {
+	for _, s := range w.servers {
+		s.step()
+	}
+}
+
+func (s *server) step() election.Outcome {
+	r := s.run
+	if r.dead || r.asleep {
+		return election.Outcome{}
+	}
+	var out election.Outcome
+	for range 8 {
+		out = r.keeper.Step(context.Background())
+		if trace != nil && (out.Action != "" || out.Err != nil) {
+			trace("%s %s: term %d %s %s (now %s): %s: %v", s.w.now, s.name, out.Term, out.State, out.Role, r.role, out.Action, out.Err)
+		}
+		if out.Soon == 0 || out.Soon > 100*time.Millisecond || r.dead {
+			break
+		}
+		s.w.advance(out.Soon)
+		s.w.replicate()
+	}
+	return out
+}
+
+// live lets agents step and engines replicate every half second.
+func (w *world) live(seconds int) {
+	for range 2 * seconds {
+		w.advance(500 * time.Millisecond)
+		w.replicate()
+		w.stepAll()
+		w.replicate()
+		w.write()
+	}
+}
