@@ -213,12 +213,12 @@ func (g *Group) joinRestored(c *group.Configuration) {
 	}
 }
 
-// suspendForced suspends the movement of all databases once after a forced failover of another server.
-func (g *Group) suspendForced(c *group.Configuration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if c.Forced <= g.st.ForcedSeen || c.Primary == g.self {
-		return
+// suspendForcedLocked suspends the movement of all databases once after a forced failover of another server. It comes
+// with the configuration that tells of it: no log may be taken, and nothing taken back, between the two.
+func (g *Group) suspendForcedLocked() error {
+	c := g.st.Accepted
+	if c == nil || c.Forced <= g.st.ForcedSeen || c.Primary == g.self {
+		return nil
 	}
 	err := g.updateLocked(func(d *durable) {
 		d.ForcedSeen = c.Forced
@@ -226,13 +226,11 @@ func (g *Group) suspendForced(c *group.Configuration) {
 			lc.Suspended, lc.Reason = true, suspendPartner
 		}
 	})
-	if err != nil {
-		g.host.Log().Error("availability group: databases could not be suspended", "group", g.name, "error", err)
-	}
 	for id, s := range g.streams {
 		s.conn.Close()
 		delete(g.streams, id)
 	}
+	return err
 }
 
 // reconcileDatabases has the primary's copies attached as its configuration says.

@@ -117,7 +117,7 @@ func (g *Group) acceptLocked(req controlRequest) error {
 	c := req.Config
 	newer := c != nil && (g.st.Accepted == nil || c.Sequence > g.st.Accepted.Sequence)
 	if !newer && req.Epoch <= g.st.Promised {
-		return nil
+		return g.suspendForcedLocked()
 	}
 	err := g.updateLocked(func(d *durable) {
 		if c != nil {
@@ -132,7 +132,7 @@ func (g *Group) acceptLocked(req controlRequest) error {
 		return err
 	}
 	g.fenceLocked(req.Epoch)
-	return nil
+	return g.suspendForcedLocked()
 }
 
 // fenceLocked ends what belongs to epochs before the promised one: this replica's own leadership, and log that comes
@@ -221,7 +221,6 @@ func (g *Group) applyPrimary(req controlRequest) {
 		g.dropRemovedDatabases(c)
 	}
 	g.joinRestored(c)
-	g.suspendForced(c)
 }
 
 // noteHistory compares the copy's history with the primary's, and suspends a copy whose redo has stopped.
