@@ -44,6 +44,7 @@ const (
 	LabelGroup     = "geosql.dev/availability-group"
 	LabelTopology  = "geosql.dev/topology"
 	LabelSite      = "geosql.dev/site"
+	LabelLogin     = "geosql.dev/login"
 	LabelNamespace = "geosql.dev/hub-namespace"
 )
 

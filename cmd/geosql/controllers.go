@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/failover"
+	"geosql.dev/operator/controllers/login"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/site"
@@ -47,6 +48,9 @@ var controllers = []struct {
 	}},
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
+	{"login", func(e environment) error {
+		return login.SetupWithManager(e.Manager, login.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
 	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites) }},
 	{"distributor", func(e environment) error {

@@ -302,6 +302,7 @@ var uncataloguedViews = map[string]string{
 	"sys.database_files":               "docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md",
 	"sys.master_files":                 "docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md",
 	"sys.columns":                      "docs/relational-databases/system-catalog-views/sys-columns-transact-sql.md",
+	"sys.database_permissions":         "docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md",
 	"sys.database_role_members":        "docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md",
 	"sys.indexes":                      "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
 	"sys.index_columns":                "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",

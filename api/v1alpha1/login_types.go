@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DatabasePermission is a permission on a database as GRANT names it
+// (docs/t-sql/statements/grant-database-permissions-transact-sql.md).
+// +kubebuilder:validation:Enum=SELECT;INSERT;UPDATE;DELETE;EXECUTE;REFERENCES;ALTER;CONTROL;SHOWPLAN;VIEW DEFINITION;VIEW DATABASE STATE;CREATE TABLE;CREATE VIEW;CREATE PROCEDURE;CREATE FUNCTION;CREATE SCHEMA;ALTER ANY SCHEMA
+type DatabasePermission string
+
+// RoleName is the name of a database role.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+type RoleName string
+
+// LoginUser is the login's user in one database.
+type LoginUser struct {
+	// database in which the user is; of a group, one of the group's.
+	Database DatabaseName `json:"database"`
+	// name of the user, the login's unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!(self in ['dbo', 'guest', 'sys', 'INFORMATION_SCHEMA'])",message="a user of the database's own cannot be declared"
+	Name string `json:"name,omitempty"`
+	// roles of the database that the user is a member of, exactly these.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	Roles []RoleName `json:"roles,omitempty"`
+	// permissions on the database that the user is granted, exactly these; those on single objects are nobody's business here.
+	// +optional
+	// +kubebuilder:validation:MaxItems=17
+	// +listType=set
+	Permissions []DatabasePermission `json:"permissions,omitempty"`
+}
+
+// LoginSpec declares a SQL login on a server, or on every replica of a group with the same SID.
+//
+// +kubebuilder:validation:XValidation:rule="self.on == oldSelf.on",message="on is immutable: declare another Login"
+// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : ”) == (has(oldSelf.name) ? oldSelf.name : ”)",message="name is immutable: declare another Login"
+type LoginSpec struct {
+	// on is the server, or the group on whose replicas the login exists.
+	On ServerOrGroup `json:"on"`
+	// name of the login, the object's unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.@-]*$`
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() == 'sa' || self.lowerAscii().startsWith('geosql_'))",message="sa and logins whose name begins with geosql_ are not declared"
+	Name string `json:"name,omitempty"`
+	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless given.
+	// A changed password is taken over on every replica.
+	PasswordSecretRef SecretReference `json:"passwordSecretRef"`
+	// users of the login.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=database
+	Users []LoginUser `json:"users,omitempty"`
+	// connectionSecret is the name of the Secret that the operator writes for applications, in the object's namespace of the
+	// hub and of every site: "<object name>-connection" unless given. Its keys are type, host, port, username, password,
+	// database, ca.crt, and connection strings for ADO.NET (ado), JDBC (jdbc) and go-mssqldb (url).
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ConnectionSecret string `json:"connectionSecret,omitempty"`
+	// reclaimPolicy says whether users, login and connection Secret are dropped with this object (Delete) or left (Retain,
+	// the default).
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// LoginServerStatus is the login on one server.
+type LoginServerStatus struct {
+	// server of the login.
+	Server string `json:"server"`
+	// state is UpToDate, Changing, Conflict or Unknown.
+	State string `json:"state"`
+}
+
+// LoginStatus is the observed state of a Login.
+type LoginStatus struct {
+	StatusBase `json:",inline"`
+	// sid of the login on every server, in hexadecimal as SQL Server writes it.
+	// +optional
+	SID string `json:"sid,omitempty"`
+	// servers on which the login exists or should.
+	// +optional
+	// +kubebuilder:validation:MaxItems=9
+	// +listType=map
+	// +listMapKey=server
+	Servers []LoginServerStatus `json:"servers,omitempty"`
+	// connectionSecret that was written.
+	// +optional
+	ConnectionSecret string `json:"connectionSecret,omitempty"`
+}
+
+// Login is a SQL login with the same SID on every server that it is for, with its users and what they may do.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.on.server`
+// +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.on.availabilityGroup`
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.connectionSecret`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.name) || (self.metadata.name.matches('^[a-z][a-z0-9-]*$') && self.metadata.name != 'sa')",message="spec.name is needed: the object's name is no name for a login"
+type Login struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   LoginSpec   `json:"spec"`
+	Status LoginStatus `json:"status,omitempty"`
+}
+
+// LoginList is a list of Logins.
+// +kubebuilder:object:root=true
+type LoginList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Login `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&Login{}, &LoginList{}) }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+)
+
+// owner is the field manager of the connection Secrets.
+const owner = client.FieldOwner("geosql-login")
+
+func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+		switch s := step.(type) {
+		case Execute:
+			return r.ask(ctx, w, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
+		case WriteSecret:
+			return r.at(w, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, w.secret(), owner) })
+		case DropSecret:
+			return r.at(w, s.Place, func(c client.Client) error { return client.IgnoreNotFound(c.Delete(ctx, w.secret())) })
+		}
+		return fmt.Errorf("step %T is not known", step)
+	})
+}
+
+// secret for applications.
+func (w *world) secret() *corev1.Secret {
+	d := w.desired
+	labels := maps.Clone(map[string]string(sites.OwnLabels()))
+	labels[v1alpha1.LabelNamespace], labels[v1alpha1.LabelLogin] = d.Login.Namespace, d.Login.Name
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.secretName(), Labels: labels},
+		Type: "servicebinding.io/sqlserver", Data: d.connection()}
+}
+
+// at calls do with a client of the hub or of a site.
+func (r *Reconciler) at(w *world, place string, do func(client.Client) error) error {
+	if place == "" {
+		return do(r.hub)
+	}
+	member, err := r.sites.Member(v1alpha1.SiteName(place))
+	if err != nil {
+		return err
+	}
+	if err := member.CheckNamespace(w.desired.Login.Namespace); err != nil {
+		return err
+	}
+	return do(member.Client)
+}

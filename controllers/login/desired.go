@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package login keeps declared SQL logins: the same SID and password on every server that they are for, their users and
+// what these may do, and a Secret with which applications connect. What is changed by hand is changed back.
+package login
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+)
+
+// Desired is what a Login asks for.
+type Desired struct {
+	Login *v1alpha1.Login
+	// Missing says what the Login refers to and is not there; empty when everything is.
+	Missing string
+	// Owner is another Login of the same name on one of the servers, which came first; empty when there is none.
+	Owner string
+	// Password of the login.
+	Password string
+	// Servers on which the login must exist: the server, or the replicas of the group that hold databases.
+	Servers []v1alpha1.ServerName
+	// Primary is where the users are: the server, or the group's primary; empty while that is not known.
+	Primary v1alpha1.ServerName
+	// Databases of the group; nil for a server, which may have any.
+	Databases []string
+	// Host and Port at which applications connect.
+	Host string
+	Port int32
+	// CA has signed the certificates of the servers; PEM.
+	CA []byte
+}
+
+// name of the login.
+func (d Desired) name() string {
+	if d.Login.Spec.Name != "" {
+		return d.Login.Spec.Name
+	}
+	return d.Login.Name
+}
+
+// sid is the one that status keeps, else that of the namespace's logins of the name.
+func (d Desired) sid() []byte {
+	if kept, err := hex.DecodeString(strings.TrimPrefix(d.Login.Status.SID, "0x")); err == nil && len(kept) == 16 {
+		return kept
+	}
+	return credentials.SID(d.Login.Namespace, d.name())
+}
+
+// user is the name of the login's user in a database.
+func (d Desired) user(u v1alpha1.LoginUser) string {
+	if u.Name != "" {
+		return u.Name
+	}
+	return d.name()
+}
+
+func (d Desired) secretName() string {
+	if d.Login.Spec.ConnectionSecret != "" {
+		return d.Login.Spec.ConnectionSecret
+	}
+	return d.Login.Name + "-connection"
+}
+
+// adopts says whether a login that somebody else made may be taken over, with its SID.
+func (d Desired) adopts() bool { return d.Login.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+// connection is what applications need: the keys of https://servicebinding.io ("Well-known Secret Entries"), the CA, and
+// connection strings. Each driver tries all addresses at once (MultiSubnetFailover), as a listener wants it.
+func (d Desired) connection() map[string][]byte {
+	database := ""
+	if len(d.Login.Spec.Users) > 0 {
+		database = string(d.Login.Spec.Users[0].Database)
+	}
+	values := map[string]string{
+		"type": "sqlserver", "provider": "geosql", "host": d.Host, "port": fmt.Sprint(d.Port), "username": d.name(), "password": d.Password, "database": database,
+		"ado": fmt.Sprintf("Server=tcp:%s,%d;Database=%s;User ID=%s;Password=%s;Encrypt=True;TrustServerCertificate=False;MultiSubnetFailover=True;ConnectRetryCount=3",
+			d.Host, d.Port, quoteADO(database), quoteADO(d.name()), quoteADO(d.Password)),
+		"jdbc": fmt.Sprintf("jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;multiSubnetFailover=true",
+			d.Host, d.Port, quoteJDBC(database), quoteJDBC(d.name()), quoteJDBC(d.Password)),
+		"url": (&url.URL{Scheme: "sqlserver", User: url.UserPassword(d.name(), d.Password), Host: fmt.Sprintf("%s:%d", d.Host, d.Port),
+			RawQuery: url.Values{"database": {database}, "encrypt": {"true"}, "multisubnetfailover": {"true"}}.Encode()}).String(),
+	}
+	data := map[string][]byte{"ca.crt": d.CA}
+	for key, value := range values {
+		data[key] = []byte(value)
+	}
+	return data
+}
+
+// quoteADO quotes a value of an ADO.NET connection string: in double quotes, which are doubled inside
+// (System.Data.Common.DbConnectionStringBuilder).
+func quoteADO(s string) string {
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}
+
+// quoteJDBC quotes a value of a JDBC URL: in braces, of which the closing one is doubled inside
+// (docs/connect/jdbc/building-the-connection-url.md, "Escaping values in the connection URL").
+func quoteJDBC(s string) string {
+	return "{" + strings.ReplaceAll(s, "}", "}}") + "}"
+}

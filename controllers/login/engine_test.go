@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/login"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	system  = "geosql-system"
+	patient = 60 * time.Second
+	often   = 100 * time.Millisecond
+)
+
+// bed is a hub that is a site too, two engines, and the controller alone.
+type bed struct {
+	*testing.T
+	hub       *testenv.APIServer
+	engines   map[v1alpha1.ServerName]*testengine.Engine
+	connector *mssql.Connector
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	g := NewWithT(t)
+	log.SetLogger(logr.Discard())
+	b := &bed{T: t, hub: testenv.StartHub(t), engines: map[v1alpha1.ServerName]*testengine.Engine{}}
+	b.hub.Namespace(t, system)
+	b.hub.JoinHub(t, "dublin", "web")
+	for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
+		e := testengine.Start(t, "web", server)
+		b.engines[server] = e
+		b.secret(credentials.PasswordsName(server), e.Access.Passwords)
+		b.secret(credentials.CertificateName(server), map[string][]byte{credentials.KeyCA: e.Access.CA})
+	}
+	b.connector = mssql.NewConnector(mssql.Options{
+		Access:  mssql.SecretAccess{Reader: b.hub.Client},
+		Address: func(target mssql.Target) string { return b.engines[target.Server].Address },
+	})
+	t.Cleanup(func() { _ = b.connector.Close() })
+	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
+	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
+		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+	})
+	return b
+}
+
+func (b *bed) secret(name string, data map[string][]byte) {
+	b.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Data: data}
+	NewWithT(b.T).Expect(b.hub.Client.Create(b.Context(), s)).To(Succeed())
+}
+
+// as executes statements on a server as sa.
+func (b *bed) as(server v1alpha1.ServerName, database string, statements ...tsql.Statement) {
+	b.Helper()
+	g := NewWithT(b.T)
+	db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Database: database, Role: credentials.RoleSA})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range statements {
+		g.Expect(db.Exec(b.Context(), s)).To(Succeed())
+	}
+}
+
+// state of login and user on a server.
+func (b *bed) state(server v1alpha1.ServerName, password string) func() (string, error) {
+	return func() (string, error) {
+		db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Role: credentials.RoleSA})
+		if err != nil {
+			return "", err
+		}
+		l, err := mssql.ReadLogin(b.Context(), db, "app", password)
+		switch {
+		case err != nil:
+			return "", err
+		case l == nil:
+			return "none", nil
+		case !bytes.Equal(l.SID, credentials.SID("web", "app")):
+			return "another SID", nil
+		case !l.PasswordMatches:
+			return "another password", nil
+		case l.Disabled:
+			return "disabled", nil
+		}
+		return "fine", nil
+	}
+}
+
+func (b *bed) user(server v1alpha1.ServerName) func() (*mssql.UserState, error) {
+	return func() (*mssql.UserState, error) {
+		db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Database: "Content", Role: credentials.RoleSA})
+		if err != nil {
+			return nil, err
+		}
+		return mssql.ReadUser(b.Context(), db, "app")
+	}
+}
+
+func (b *bed) reason() string {
+	var l v1alpha1.Login
+	_ = b.hub.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "app"}, &l)
+	if c := meta.FindStatusCondition(l.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
+// primary says in the group's status who is.
+func (b *bed) primary(server v1alpha1.ServerName) {
+	b.Helper()
+	g := NewWithT(b.T)
+	var group v1alpha1.AvailabilityGroup
+	g.Expect(b.hub.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "content"}, &group)).To(Succeed())
+	group.Status.Primary = credentials.HostName(server)
+	g.Expect(b.hub.Client.Status().Update(b.Context(), &group)).To(Succeed())
+}
+
+// nudge lets the controller look at once at what was changed by hand on an engine.
+func (b *bed) nudge() {
+	b.Helper()
+	NewWithT(b.T).Eventually(func() error {
+		var l v1alpha1.Login
+		if err := b.hub.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "app"}, &l); err != nil {
+			return err
+		}
+		metav1.SetMetaDataAnnotation(&l.ObjectMeta, "test.geosql.dev/nudge", time.Now().String())
+		return b.hub.Client.Update(b.Context(), &l)
+	}, patient, often).Should(Succeed())
+}
+
+// Statements go to real engines: one login with one SID on both replicas of a group, users on the primary.
+func TestLoginOfAGroup(t *testing.T) {
+	b := newBed(t)
+	g := NewWithT(t)
+	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
+		InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"},
+		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
+	}}
+	g.Expect(b.hub.Client.Create(t.Context(), group)).To(Succeed())
+	b.primary("tukpub")
+	for server := range b.engines {
+		b.as(server, "master", tsql.CreateDatabase("Content"))
+	}
+	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
+		On: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}},
+	}}
+	g.Expect(b.hub.Client.Create(t.Context(), l)).To(Succeed())
+	g.Eventually(b.reason, patient, often).Should(ContainSubstring("ReferenceMissing: Secret app-password with key password"))
+	b.secret("app-password", map[string][]byte{"password": []byte("One-longpass.word1\n")})
+	g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
+	for server := range b.engines {
+		g.Expect(b.state(server, "One-longpass.word1")()).To(Equal("fine"))
+	}
+	g.Expect(b.user("tukpub")()).To(And(HaveField("SID", credentials.SID("web", "app")), HaveField("Roles", ConsistOf("db_datareader")), HaveField("Permissions", ContainElement("EXECUTE"))))
+	g.Expect(b.user("quisec")()).To(BeNil(), "the primary's databases bring the users")
+
+	t.Run("applications find how to connect", func(t *testing.T) {
+		g := NewWithT(t)
+		var secret corev1.Secret
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &secret)).To(Succeed())
+		g.Expect(secret.Data).To(And(HaveKeyWithValue("host", []byte("content.web.svc")), HaveKeyWithValue("password", []byte("One-longpass.word1"))))
+		secret.Data["host"] = []byte("elsewhere")
+		g.Expect(b.hub.Client.Update(t.Context(), &secret)).To(Succeed())
+		b.nudge()
+		g.Eventually(func() string {
+			_ = b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(&secret), &secret)
+			return string(secret.Data["host"])
+		}, patient, often).Should(Equal("content.web.svc"))
+	})
+
+	t.Run("what was changed by hand is changed back", func(t *testing.T) {
+		g := NewWithT(t)
+		b.as("tukpub", "Content", tsql.AddRoleMember("db_owner", "app"), tsql.DropRoleMember("db_datareader", "app"))
+		b.as("quisec", "master", tsql.DropLogin("app"))
+		b.as("tukpub", "master", tsql.AlterLoginPassword(tsql.Login{Name: "app", Password: "Another-password.2"}))
+		b.nudge()
+		g.Eventually(b.state("quisec", "One-longpass.word1"), patient, often).Should(Equal("fine"), "with the same SID")
+		g.Eventually(b.state("tukpub", "One-longpass.word1"), patient, often).Should(Equal("fine"))
+		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
+	})
+
+	t.Run("a new password reaches every replica", func(t *testing.T) {
+		g := NewWithT(t)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app-password"}, Data: map[string][]byte{"password": []byte("Two-longpass.word2")}}
+		g.Expect(b.hub.Client.Update(t.Context(), secret)).To(Succeed())
+		b.nudge()
+		for server := range b.engines {
+			g.Eventually(b.state(server, "Two-longpass.word2"), patient, often).Should(Equal("fine"))
+		}
+	})
+
+	t.Run("users follow the primary", func(t *testing.T) {
+		g := NewWithT(t)
+		b.primary("quisec")
+		g.Eventually(b.user("quisec"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
+	})
+
+	t.Run("is dropped with its object", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
+		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).ShouldNot(Succeed())
+		for server := range b.engines {
+			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("none"))
+		}
+		g.Expect(b.user("quisec")()).To(BeNil())
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &corev1.Secret{})).NotTo(Succeed())
+	})
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Observed is the world around a Login as it was read.
+type Observed struct {
+	// Servers by name.
+	Servers map[v1alpha1.ServerName]Server
+	// Users of the login on the primary, by database.
+	Users map[string]User
+	// Secrets by place: the hub under the empty name, and the sites.
+	Secrets map[string]Secret
+}
+
+// Server is what one engine says of the login.
+type Server struct {
+	// Err is why it did not answer.
+	Err error
+	// Login is nil when there is none of the name.
+	Login *mssql.LoginState
+}
+
+// User is what the primary says of the login's user in one database.
+type User struct {
+	// Err is why it is not known; a database that is not there is among the reasons.
+	Err error
+	// State is nil when there is none of the name.
+	State *mssql.UserState
+}
+
+// Secret is the connection Secret at one place.
+type Secret struct {
+	// Err is why it is not known.
+	Err error
+	// Exists, and is Own when this operator made it for this Login.
+	Exists, Own bool
+	Data        map[string][]byte
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Step is one thing to do.
+type Step = reconcile.Step
+
+// Execute executes a statement on a server as sa: making logins with a password and users takes more than the operator's
+// login has.
+type Execute struct {
+	Server    v1alpha1.ServerName
+	Database  string
+	Statement tsql.Statement
+}
+
+// Describe names server, database and statement.
+func (s Execute) Describe() string {
+	return fmt.Sprintf("on %s in %s: %s: %s", credentials.HostName(s.Server), s.Database, s.Statement.Reason, s.Statement.Redacted())
+}
+
+// WriteSecret writes the connection Secret at a place; the hub has the empty name.
+type WriteSecret struct{ Place, Name string }
+
+// Describe names the place.
+func (s WriteSecret) Describe() string {
+	return fmt.Sprintf("write the connection Secret %s %s", s.Name, where(s.Place))
+}
+
+// DropSecret deletes the connection Secret at a place.
+type DropSecret struct{ Place, Name string }
+
+// Describe names the place.
+func (s DropSecret) Describe() string {
+	return fmt.Sprintf("delete the connection Secret %s %s", s.Name, where(s.Place))
+}
+
+func where(place string) string {
+	if place == "" {
+		return "in the hub"
+	}
+	return "at site " + place
+}
+
+// Plan is what to do and what is so until it is done.
+type Plan struct {
+	Steps   []Step
+	Outcome conditions.Outcome
+	Done    bool
+}
+
+// Gist is what the frame of all controllers needs of it.
+func (p Plan) Gist() reconcile.Gist {
+	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+}
+
+func (p *Plan) execute(server v1alpha1.ServerName, database string, s tsql.Statement) {
+	p.Steps = append(p.Steps, Execute{Server: server, Database: database, Statement: s})
+}
+
+// plan brings login, users and Secret to what is declared, as far as servers and sites answer. It is pure.
+func plan(d Desired, o Observed) Plan {
+	var p Plan
+	switch {
+	case d.Missing != "":
+		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, d.Missing)
+		return p
+	case d.Owner != "":
+		p.Outcome = conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf("Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise", d.Owner, d.name()))
+		return p
+	}
+	if conflict := conflicts(d, o); conflict != "" {
+		p.Outcome = conditions.Stalled(conditions.ReasonLoginConflict, conflict)
+		return p
+	}
+	var unknown []string
+	for _, server := range d.Servers {
+		s := o.Servers[server]
+		if s.Err != nil {
+			unknown = append(unknown, fmt.Sprintf("%s (%v)", credentials.HostName(server), s.Err))
+			continue
+		}
+		planLogin(d, server, s.Login, &p)
+	}
+	if len(p.Steps) == 0 {
+		// A user is of use once its login is there, and is made with its SID.
+		unknown = append(unknown, planUsers(d, o, &p)...)
+	}
+	unknown = append(unknown, planSecrets(d, o, &p)...)
+	switch {
+	case len(p.Steps) > 0:
+		p.Outcome = conditions.InProgress(conditions.ReasonLoginChanging, "login, users or connection Secret are being brought to what is declared")
+	case len(unknown) > 0:
+		p.Outcome = conditions.Unknown(conditions.ReasonLoginUnknown, "not known, and looked at again: "+strings.Join(unknown, "; "))
+	default:
+		p.Outcome = conditions.Ready(conditions.ReasonLoginReady, fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers)))
+	}
+	return p
+}
+
+func hosts(servers []v1alpha1.ServerName) string {
+	var names []string
+	for _, s := range servers {
+		names = append(names, credentials.HostName(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// conflicts says what keeps the login from having one SID: one that somebody else made with another.
+func conflicts(d Desired, o Observed) string {
+	for _, server := range d.Servers {
+		s := o.Servers[server]
+		if s.Err != nil || s.Login == nil || bytes.Equal(s.Login.SID, d.sid()) {
+			continue
+		}
+		if d.adopts() {
+			return fmt.Sprintf("login %s has SID %s on %s and another on a replica: drop it on all but the one whose databases have its users; it is made again", d.name(), tsql.Binary(s.Login.SID), credentials.HostName(server))
+		}
+		return fmt.Sprintf("login %s exists on %s with SID %s, not %s: drop it there and it is made again, or annotate the Login with %s=true to take it over with its SID",
+			d.name(), credentials.HostName(server), tsql.Binary(s.Login.SID), tsql.Binary(d.sid()), v1alpha1.AdoptAnnotation)
+	}
+	for database, u := range o.Users {
+		if u.Err == nil && u.State != nil && len(u.State.SID) == 1 {
+			return fmt.Sprintf("the user in database %s is the database's owner (dbo): declare another user, or change the owner", database)
+		}
+	}
+	return ""
+}
+
+func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p *Plan) {
+	login := tsql.Login{Name: d.name(), SID: d.sid(), Password: d.Password}
+	if have == nil {
+		p.execute(server, "master", tsql.CreateLogin(login))
+		return
+	}
+	if !have.PasswordMatches {
+		p.execute(server, "master", tsql.AlterLoginPassword(login))
+	}
+	if have.Disabled {
+		p.execute(server, "master", tsql.EnableLogin(login.Name))
+	}
+}
+
+// planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is not
+// known.
+func planUsers(d Desired, o Observed, p *Plan) []string {
+	if len(d.Login.Spec.Users) == 0 {
+		return nil
+	}
+	if d.Primary == "" {
+		return []string{"no replica is known to be primary: users are made there"}
+	}
+	var unknown []string
+	for _, u := range d.Login.Spec.Users {
+		if d.Databases != nil && !slices.ContainsFunc(d.Databases, func(x string) bool { return strings.EqualFold(x, string(u.Database)) }) {
+			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
+			continue
+		}
+		have := o.Users[string(u.Database)]
+		if have.Err != nil {
+			unknown = append(unknown, fmt.Sprintf("database %s: %v", u.Database, have.Err))
+			continue
+		}
+		planUser(d, u, have.State, p)
+	}
+	return unknown
+}
+
+func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {
+	user, database := d.user(u), string(u.Database)
+	if have == nil {
+		p.execute(d.Primary, database, tsql.CreateUser(user, d.name()))
+		have = &mssql.UserState{SID: d.sid()}
+	}
+	if !bytes.Equal(have.SID, d.sid()) {
+		p.execute(d.Primary, database, tsql.MapUser(user, d.name()))
+	}
+	for _, role := range u.Roles {
+		if !contains(have.Roles, string(role)) {
+			p.execute(d.Primary, database, tsql.AddRoleMember(string(role), user))
+		}
+	}
+	for _, role := range have.Roles {
+		if !contains(u.Roles, role) {
+			p.execute(d.Primary, database, tsql.DropRoleMember(role, user))
+		}
+	}
+	for _, permission := range u.Permissions {
+		if !contains(have.Permissions, string(permission)) {
+			p.execute(d.Primary, database, tsql.GrantDatabasePermission(tsql.DatabasePermission(permission), user))
+		}
+	}
+	for _, permission := range have.Permissions {
+		// CREATE USER grants CONNECT.
+		if permission != "CONNECT" && !contains(u.Permissions, permission) && known(permission) {
+			p.execute(d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+		}
+	}
+}
+
+// contains compares names as a database's default collation does.
+func contains[T ~string](names []T, name string) bool {
+	return slices.ContainsFunc(names, func(n T) bool { return strings.EqualFold(string(n), name) })
+}
+
+// known says that a permission's name, which came from the server, is made of words alone.
+func known(permission string) bool {
+	return strings.IndexFunc(permission, func(r rune) bool { return (r < 'A' || r > 'Z') && r != ' ' }) < 0
+}
+
+// planSecrets writes the connection Secret wherever it is not as it should be. It returns what is not known.
+func planSecrets(d Desired, o Observed, p *Plan) []string {
+	var unknown []string
+	want := d.connection()
+	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
+		s := o.Secrets[place]
+		switch {
+		case s.Err != nil:
+			unknown = append(unknown, fmt.Sprintf("Secret %s %s: %v", d.secretName(), where(place), s.Err))
+		case s.Exists && !s.Own:
+			unknown = append(unknown, fmt.Sprintf("Secret %s %s was made by somebody else: delete it, or set spec.connectionSecret to another name", d.secretName(), where(place)))
+		case !s.Exists || !reflect.DeepEqual(s.Data, want):
+			p.Steps = append(p.Steps, WriteSecret{Place: place, Name: d.secretName()})
+		}
+	}
+	return unknown
+}
+
+// planDelete drops users, login and Secret with reclaimPolicy Delete, and leaves them otherwise. A login whose SID is not
+// this one's is somebody else's.
+func planDelete(d Desired, o Observed) Plan {
+	var p Plan
+	if d.Login.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Owner != "" {
+		p.Done = true
+		return p
+	}
+	var waiting []string
+	for _, u := range d.Login.Spec.Users {
+		have, seen := o.Users[string(u.Database)]
+		switch {
+		case seen && have.Err == nil && have.State != nil && bytes.Equal(have.State.SID, d.sid()):
+			p.execute(d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
+		case seen && have.Err != nil:
+			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))
+		case !seen && len(d.Servers) > 0 && d.Primary == "":
+			waiting = append(waiting, "no replica is known to be primary")
+		}
+	}
+	for _, server := range d.Servers {
+		s := o.Servers[server]
+		switch {
+		case s.Err != nil:
+			waiting = append(waiting, fmt.Sprintf("%s: %v", credentials.HostName(server), s.Err))
+		case s.Login != nil && bytes.Equal(s.Login.SID, d.sid()):
+			p.execute(server, "master", tsql.DropLogin(d.name()))
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
+		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
+			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName()})
+		}
+	}
+	p.Done = len(waiting) == 0
+	p.Outcome = conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped")
+	if len(waiting) > 0 {
+		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
+	}
+	return p
+}

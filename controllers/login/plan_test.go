@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+)
+
+var (
+	sid     = credentials.SID("web", "app")
+	otherID = credentials.SID("elsewhere", "app")
+	errMute = errors.New("no answer")
+)
+
+func declared() Desired {
+	return Desired{
+		Login: &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
+			Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader", "db_datawriter"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}},
+		}},
+		Password: "It's-a_secret.7", Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub", Databases: []string{"Content"},
+		Host: "content.web.svc", Port: 1433, CA: []byte("ca"),
+	}
+}
+
+// whole is a world in which everything is as declared.
+func whole(d Desired) Observed {
+	fine := func() Server { return Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true}} }
+	secret := Secret{Exists: true, Own: true, Data: d.connection()}
+	return Observed{
+		Servers: map[v1alpha1.ServerName]Server{"tukpub": fine(), "quisec": fine()},
+		Users:   map[string]User{"Content": {State: &mssql.UserState{SID: sid, Roles: []string{"db_datareader", "db_datawriter"}, Permissions: []string{"CONNECT", "EXECUTE"}}}},
+		Secrets: map[string]Secret{"": secret, "tukwila": secret},
+	}
+}
+
+func TestPlan(t *testing.T) {
+	user := func(how func(*mssql.UserState)) func(*Desired, *Observed) {
+		return func(_ *Desired, o *Observed) { how(o.Users["Content"].State) }
+	}
+	for name, c := range map[string]struct {
+		change func(*Desired, *Observed)
+		steps  []string
+		ready  metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"as declared": {ready: "True", reason: conditions.ReasonLoginReady, says: "tukpub-0, quisec-0"},
+		"not there": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{} },
+			steps: []string{"on quisec-0 in master: create login app: IF SUSER_ID(N'app') IS NULL\n    CREATE LOGIN [app] WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"another password": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: sid}} },
+			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***'"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"disabled": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.Disabled = true },
+			steps: []string{"ALTER LOGIN [app] ENABLE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"another SID": {change: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID, PasswordMatches: true}}
+		},
+			ready: "False", reason: conditions.ReasonLoginConflict, says: "geosql.dev/adopt=true"},
+		"a replica is silent": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Err: errMute} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
+		"no user": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{} },
+			steps: []string{"on tukpub-0 in Content: create user app", "[db_datareader] ADD MEMBER [app]", "[db_datawriter] ADD MEMBER [app]", "GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"an orphaned user":                       {change: user(func(u *mssql.UserState) { u.SID = otherID }), steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a role too few":                         {change: user(func(u *mssql.UserState) { u.Roles = u.Roles[:1] }), steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a role too many":                        {change: user(func(u *mssql.UserState) { u.Roles = append(u.Roles, "db_owner") }), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a permission too many":                  {change: user(func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "CONTROL") }), steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a permission that is no name":           {change: user(func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "X; DROP") }), ready: "True", reason: conditions.ReasonLoginReady},
+		"the owner of the database":              {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }), ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
+		"no primary":                             {change: func(d *Desired, o *Observed) { d.Primary, o.Users = "", nil }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "no replica is known to be primary"},
+		"a database that is none of the group's": {change: func(d *Desired, _ *Observed) { d.Databases = []string{"Orders"} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "Content is none of the group's"},
+		"a Secret that is not there":             {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{} }, steps: []string{"write the connection Secret app-connection at site tukwila"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a Secret of before":                     {change: func(d *Desired, _ *Observed) { d.Host = "renamed.web.svc" }, steps: []string{"at site tukwila", "in the hub"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a Secret of somebody else":              {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{Exists: true} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "made by somebody else"},
+		"a site that is silent":                  {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{Err: errMute} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "at site tukwila: no answer"},
+		"no group":                               {change: func(d *Desired, _ *Observed) { d.Missing = "there is no AvailabilityGroup content" }, ready: "False", reason: conditions.ReasonReferenceMissing},
+		"declared twice":                         {change: func(d *Desired, _ *Observed) { d.Owner = "first" }, ready: "False", reason: conditions.ReasonLoginConflict, says: "Login first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := declared()
+			o := whole(d)
+			if c.change != nil {
+				c.change(&d, &o)
+			}
+			p := plan(d, o)
+			g.Expect(p.Outcome.Ready).To(Equal(c.ready), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+			var shown []string
+			for _, s := range p.Steps {
+				shown = append(shown, s.Describe())
+			}
+			g.Expect(shown).To(HaveLen(len(c.steps)))
+			all := strings.Join(shown, "\n")
+			for _, want := range c.steps {
+				g.Expect(all).To(ContainSubstring(want))
+			}
+			g.Expect(all).NotTo(ContainSubstring("secret.7"))
+		})
+	}
+}
+
+func TestPlanOfADeletion(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	o := whole(d)
+	p := planDelete(d, o)
+	g.Expect(p.Steps).To(BeEmpty(), "Retain leaves everything")
+	g.Expect(p.Done).To(BeTrue())
+	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	p = planDelete(d, o)
+	g.Expect(p.Steps).To(HaveLen(5), "a user, two logins, two Secrets")
+	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("drop user"))
+	g.Expect(p.Done).To(BeTrue())
+	o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID}}
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(4), "a login of another SID is somebody else's")
+	o.Servers["quisec"] = Server{Err: errMute}
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0: no answer"))
+}
+
+func TestConnectionStringsAreQuoted(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	d.Password = `a"b};c@/d`
+	data := d.connection()
+	g.Expect(string(data["ado"])).To(ContainSubstring(`Password="a""b};c@/d";`))
+	g.Expect(string(data["jdbc"])).To(ContainSubstring(`password={a"b}};c@/d};`))
+	g.Expect(string(data["url"])).To(HavePrefix("sqlserver://app:a%22b%7D;c%40%2Fd@content.web.svc:1433?"))
+	g.Expect(data).To(And(HaveKeyWithValue("host", []byte("content.web.svc")), HaveKeyWithValue("database", []byte("Content")), HaveKeyWithValue("ca.crt", []byte("ca"))))
+}

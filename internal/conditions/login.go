@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+// Reasons of a Login. LoginConflict, which SQLServers have too, says that a login of the name is somebody else's.
+const (
+	// ReasonLoginReady: login, users and connection Secret are as declared.
+	ReasonLoginReady = "LoginReady"
+	// ReasonLoginChanging: they are being brought to what is declared.
+	ReasonLoginChanging = "LoginChanging"
+	// ReasonLoginUnknown (Unknown): a server, database or site does not answer, or is not there yet.
+	ReasonLoginUnknown = "LoginUnknown"
+)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql_test
+
+import "geosql.dev/operator/internal/tsql"
+
+func init() {
+	add("LoginState", tsql.LoginState("app", "It's-a_secret.7"))
+	add("UserState", tsql.UserState("app"))
+	add("UserRoles", tsql.UserRoles("app"))
+	add("UserPermissions", tsql.UserPermissions("app"))
+	add("MapUser", tsql.MapUser("ap]p", "app"))
+	add("DropRoleMember", tsql.DropRoleMember("db_datareader", "app"))
+	add("RevokeDatabasePermission", tsql.RevokeDatabasePermission("VIEW DEFINITION", "app"))
+}
