@@ -429,16 +429,10 @@ proctype server(byte s) {
 	if :: alt[s] != NOTHING && altage[s] <= X -> altage[s]++ :: else fi; \
 	if :: age[s] < D -> age[s]++ :: else fi
 
-#ifdef MUT_RESTORE_LOOKS_UNCHANGED
-#define RESTORED_AGE D
-#else
-#define RESTORED_AGE 0
-#endif
-
 #define VOTER_FAULTS(v) \
 	:: d_step { /* etcd is restored to what it was at the beginning */ \
 		restores > 0 && !over && (vterm[v] > 1 || vstate[v] == ABSENT) -> \
-		restores--; vterm[v] = 1; vholder[v] = 0; vstate[v] = HELD; vrun[v] = 0; age[v] = RESTORED_AGE; order_voters() } \
+		restores--; vterm[v] = 1; vholder[v] = 0; vstate[v] = HELD; vrun[v] = 0; age[v] = 0; order_voters() } \
 	:: d_step { /* the Lease is deleted */ \
 		deletions > 0 && !over && vstate[v] != ABSENT -> \
 		deletions--; vterm[v] = 0; vholder[v] = 0; vstate[v] = ABSENT; vrun[v] = 0; age[v] = 0; order_voters() }
