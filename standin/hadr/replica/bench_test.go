@@ -3,11 +3,16 @@
 package replica_test
 
 import (
+	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/operator/standin/storage"
 )
 
 func benchmarkSynchronousCommit(b *testing.B, sessions int) {
@@ -43,3 +48,98 @@ func benchmarkSynchronousCommit(b *testing.B, sessions int) {
 // Synchronous commits over loopback to two secondaries, all three servers on this machine.
 func BenchmarkSynchronousCommit1(b *testing.B)  { benchmarkSynchronousCommit(b, 1) }
 func BenchmarkSynchronousCommit64(b *testing.B) { benchmarkSynchronousCommit(b, 64) }
+
+// BenchmarkRedoKeepsUp writes 1 KB rows, 100 a transaction, from four sessions to a primary with two synchronous secondaries
+// on this machine, and reports how far redo was behind at most, and how long it took to finish at the end. An iteration is
+// one transaction: -benchtime 30s.
+func BenchmarkRedoKeepsUp(b *testing.B) {
+	var c *cluster
+	done, ready := make(chan struct{}), make(chan struct{})
+	go testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "cluster", F: func(t *testing.T) {
+		c = newCluster(t, group.Synchronous, nil)
+		c.synchronized(0, 1, 2)
+		close(ready)
+		<-done
+	}}})
+	defer close(done)
+	<-ready
+	app := c.servers[0].Database("app")
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	var worst int64
+	watch := make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-watch:
+				return
+			case <-tick.C:
+			}
+			for _, n := range []int{1, 2} {
+				worst = max(worst, c.copyAt(n, n).RedoQueue)
+			}
+		}
+	})
+	if err := c.group(0).SetLease(replica.BootTime(), time.Hour); err != nil {
+		b.Fatal(err)
+	}
+	begun := app.Log().Bytes(app.Log().End())
+	b.ResetTimer()
+	for range 4 {
+		wait.Go(func() {
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				if err := insertKilobytes(b.Context(), app, int(n)*100, 100); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	written := b.Elapsed()
+	close(watch)
+	watcher.Wait()
+	end, _ := app.Applied()
+	for _, n := range []int{1, 2} {
+		for lsn, _ := c.servers[n].Database("app").Applied(); lsn.Less(end); lsn, _ = c.servers[n].Database("app").Applied() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	mb := float64(app.Log().Bytes(app.Log().End())-begun) / (1 << 20)
+	b.ReportMetric(mb/written.Seconds(), "log-MB/s")
+	b.ReportMetric(mb/b.Elapsed().Seconds(), "redone-MB/s")
+	b.ReportMetric(float64(worst)/1024, "queue-MB-at-most")
+	b.ReportMetric((b.Elapsed()-written).Seconds()*1000, "ms-to-finish")
+}
+
+var kilobyte = strings.Repeat("0123456789", 100)
+
+// insertKilobytes inserts rows of 1 KB in one transaction.
+func insertKilobytes(ctx context.Context, db *storage.Database, first, rows int) error {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	leave, err := tx.Use(ctx)
+	if err != nil {
+		return err
+	}
+	stmt := tx.Conn().Prep("INSERT INTO t VALUES (?, ?)")
+	for i := range rows {
+		stmt.BindInt64(1, int64(first+i))
+		stmt.BindText(2, kilobyte)
+		if _, err = stmt.Step(); err == nil {
+			err = stmt.Reset()
+		}
+		if err != nil {
+			leave()
+			return err
+		}
+	}
+	leave()
+	_, err = tx.Commit(ctx)
+	return err
+}
