@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/x509"
+	"database/sql"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	driver "github.com/microsoft/go-mssqldb"
+	"github.com/microsoft/go-mssqldb/msdsn"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// geosql runs the plugin as a person at a site would.
+func (gt *groupTest) geosql(site string, arguments ...string) (string, error) {
+	gt.t.Helper()
+	plugin := os.Getenv("KUBECTL_GEOSQL")
+	if plugin == "" {
+		plugin = filepath.Join(gt.b.Cache, "bin-project", "kubectl-geosql")
+	}
+	ctx, cancel := context.WithTimeout(gt.t.Context(), 3*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, plugin, append(arguments, "--context", "kind-"+site, "-n", namespace)...).CombinedOutput()
+	gt.t.Logf("at %s: kubectl geosql %v (%v)\n%s", site, arguments, err, out)
+	return string(out), err
+}
+
+// primaryAt waits until the group's status names the server of a site as primary and everything is synchronized.
+func (gt *groupTest) primaryAt(site string) {
+	gt.t.Helper()
+	bed.Wait(gt.t, gt.servers[site].Name+" is primary and the group is synchronized", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		c, err := gt.ready(ctx)
+		return c.Status == metav1.ConditionTrue && gt.group.Status.Primary == credentials.HostName(gt.server(site)),
+			c.Reason + ": " + c.Message, err
+	})
+}
+
+// failovers are the group's Failovers in the hub.
+func (gt *groupTest) failovers() []v1alpha1.Failover {
+	gt.t.Helper()
+	var list, own v1alpha1.FailoverList
+	NewWithT(gt.t).Expect(gt.b.Hub().Client.List(gt.t.Context(), &list, client.InNamespace(namespace))).To(Succeed())
+	for _, f := range list.Items {
+		if string(f.Spec.Group) == gt.group.Name {
+			own.Items = append(own.Items, f)
+		}
+	}
+	return own.Items
+}
+
+// A person switches over at the hub and back at a site that is not the hub, while a client writes through the listener:
+// nothing acknowledged is lost, what would lose is refused before anything is touched, and everything leaves its record.
+func TestSwitchoverByCommand(t *testing.T) {
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	b.ResetWan(t)
+	gt := declareGroup(t, b, "e2eswo", v1alpha1.ConfigurationOnly, nil)
+	t.Cleanup(func() {
+		for _, f := range gt.failovers() {
+			_ = b.Hub().Client.Delete(context.Background(), &f)
+		}
+	})
+	gt.wait("the group is synchronized", 1, 5*time.Minute)
+	gt.primaryAt("tukwila")
+	db := gt.through(shellAt(t, b.Site("dublin"), namespace))
+	write(t, db, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
+	w := startWriter(t, db, 1)
+	w.more(t, time.Minute)
+	term := gt.group.Status.Term
+
+	out, err := gt.geosql("dublin", "status")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(MatchRegexp(`%s +SECONDARY .* yes `, credentials.HostName(gt.server("quincy"))))
+	out, err = gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("dublin")), "--wait")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring("holds no databases")))
+	g.Expect(gt.failovers()).To(BeEmpty())
+
+	began := time.Now()
+	out, err = gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("Succeeded"), MatchRegexp(`promoted +\S+ +\+`)))
+	t.Logf("switchover at the hub: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
+	gt.primaryAt("quincy")
+	g.Expect(gt.group.Status.Term).To(BeNumerically(">", term))
+	g.Expect(gt.failovers()).To(ConsistOf(And(HaveField("Status.Outcome", v1alpha1.FailoverSucceeded), HaveField("Status.Timeline.Promoted", Not(BeNil())))))
+
+	began = time.Now()
+	out, err = gt.geosql("tukwila", "switchover", gt.group.Name, "--to", string(gt.server("tukwila")), "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("is written on Lease"))
+	t.Logf("switchover at a site: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
+	gt.primaryAt("tukwila")
+	bed.Wait(t, "the hub has a record of it", time.Minute, func(context.Context) (bool, string, error) {
+		for _, f := range gt.failovers() {
+			if f.Spec.RecordedTerm != nil && f.Status.Cause == "Switchover" && f.Status.Outcome == v1alpha1.FailoverSucceeded {
+				return true, "", nil
+			}
+		}
+		return false, "", nil
+	})
+
+	_, err = gt.geosql("quincy", "pause", gt.group.Name, "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	paused := func(want bool) {
+		bed.Wait(t, "status.voters says whether elections are paused", time.Minute, func(ctx context.Context) (bool, string, error) {
+			_, err := gt.ready(ctx)
+			for _, v := range gt.group.Status.Voters {
+				if v.Paused != want {
+					return false, v.Site, err
+				}
+			}
+			return len(gt.group.Status.Voters) == 3, "", err
+		})
+	}
+	paused(true)
+	_, err = gt.geosql("dublin", "resume", gt.group.Name, "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	paused(false)
+	w.end()
+	w.verify(t, db)
+	t.Run("a declared login follows", func(t *testing.T) { gt.loginFollows(t) })
+}
+
+// loginFollows declares a login of the group and connects with it through the listener after a switchover.
+func (gt *groupTest) loginFollows(t *testing.T) {
+	g := NewWithT(t)
+	hub := gt.b.Hub().Client
+	name := gt.group.Name + "-app"
+	password := newPassword()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"password": []byte(password)}}
+	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.LoginSpec{
+		On: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
+		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}}}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+	for _, obj := range []client.Object{secret, login} {
+		g.Expect(hub.Create(t.Context(), obj)).To(Succeed())
+		t.Cleanup(func() { _ = hub.Delete(context.Background(), obj) })
+	}
+	waitForReady(t, gt.b, login, &login.Status.StatusBase, "LoginReady", time.Minute)
+	_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	gt.primaryAt("quincy")
+	var connection corev1.Secret
+	g.Expect(gt.b.Site("tukwila").Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name + "-connection"}, &connection)).To(Succeed())
+	g.Expect(string(connection.Data["password"])).To(Equal(password))
+	shell := shellAt(t, gt.b.Site("tukwila"), namespace)
+	config, err := msdsn.Parse(string(connection.Data["url"]))
+	g.Expect(err).NotTo(HaveOccurred())
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(connection.Data["ca.crt"])).To(BeTrue())
+	config.TLSConfig.RootCAs = roots
+	connector := driver.NewConnectorConfig(config)
+	connector.Dialer = podDialer{dialFrom(gt.b, shell), config.Host}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	bed.Wait(t, "the login reads through the listener", time.Minute, func(ctx context.Context) (bool, string, error) {
+		rows := 0
+		if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM dbo.Acked").Scan(&rows); err != nil {
+			return false, err.Error(), nil
+		}
+		return rows > 0, "", nil
+	})
+}
+
+// podDialer dials from a pod, which resolves the name.
+type podDialer struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	host string
+}
+
+// DialContext implements the driver's Dialer.
+func (d podDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d.dial(ctx, network, address)
+}
+
+// HostName lets the driver leave the name to the dialer.
+func (d podDialer) HostName() string { return d.host }
