@@ -6,8 +6,10 @@ package distributor
 
 import (
 	"slices"
+	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -39,4 +41,20 @@ type Observed struct {
 	Owner replication.Owner
 	// OwnerErr is why that is not known.
 	OwnerErr error
+}
+
+// linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that is
+// gone leaves its servers linked. Sorted.
+func (o Observed) linked(d Desired) []v1alpha1.ServerName {
+	names := d.others()
+	if at := o.distributor(d); at != nil {
+		for _, p := range at.Publishers {
+			name := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(p.Name), "-0"))
+			if credentials.HostName(name) == strings.ToLower(p.Name) && name != d.System.Server {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

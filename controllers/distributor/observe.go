@@ -5,6 +5,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,15 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 	servers := append([]v1alpha1.ServerName{d.System.Server}, d.others()...)
 	o := Observed{Servers: engines.ReadServers(ctx, d.System, "", servers...)}
 	at := o.distributor(d)
+	if d.Distributor.DeletionTimestamp != nil {
+		var former []v1alpha1.ServerName
+		for _, name := range o.linked(d) {
+			if _, known := o.Servers[name]; !known {
+				former = append(former, name)
+			}
+		}
+		maps.Copy(o.Servers, engines.ReadServers(ctx, d.System, "", former...))
+	}
 	if at == nil || at.Database(d.System.Database) == nil {
 		return o
 	}

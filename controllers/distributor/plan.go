@@ -220,9 +220,16 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Done = true
 		return p
 	}
-	for _, publisher := range d.others() {
-		if s := o.Servers[publisher]; s.State != nil && strings.EqualFold(s.State.Distributor, d.System.Host()) {
+	for _, publisher := range o.linked(d) {
+		s := o.Servers[publisher].State
+		if s == nil {
+			continue // it does not answer, and may never again
+		}
+		if strings.EqualFold(s.Distributor, d.System.Host()) {
 			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		}
+		if s.HasLogin(d.System.SID) {
+			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
 		}
 	}
 	for _, publisher := range have.Publishers {

@@ -275,3 +275,19 @@ func TestNoSecretInAPlan(t *testing.T) {
 		}
 	}
 }
+
+// The link of a publisher whose Publication is gone is taken away with the distributor, and the agents' login there.
+func TestDeletionUnlinksFormerPublishers(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	w.d.Publications, w.d.Publishers = nil, nil
+	var at []string
+	for _, s := range planDelete(w.d, w.o).Steps {
+		if text := s.Describe(); strings.Contains(text, "on tukpub-0 ") {
+			at = append(at, text)
+		}
+	}
+	g.Expect(at).To(HaveExactElements(ContainSubstring("sp_dropdistributor"), ContainSubstring("DROP LOGIN")))
+}

@@ -77,19 +77,38 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	have := o.Database.Publication
-	if have == nil || have.Description != d.description() {
-		// It is gone, or somebody else's.
-		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
-		p.Done = len(p.Steps) == 0
-		return p
-	}
-	if len(have.Subscriptions) > 0 {
+	if have != nil && have.Description == d.description() && len(have.Subscriptions) > 0 {
 		s := have.Subscriptions[0]
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
 			"database %s on %s is still subscribed: delete its Subscription first, with reclaimPolicy Delete", s.Database, s.Subscriber)))
 		return p
 	}
-	p.Execute(o.primary(d), d.database(), tsql.DropPublication(d.name()))
-	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
+	p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
+	// Other publications of the database share its log reader, and somebody else's of this name is one.
+	foreign := have != nil && have.Description != d.description()
+	last := !o.At.Others && !foreign
+	if last {
+		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
+	}
+	if have != nil && !foreign {
+		p.Execute(o.primary(d), d.database(), tsql.DropPublication(d.name()))
+	}
+	if last {
+		unpublish(d, o, &p)
+	}
+	if p.Done = len(p.Steps) == 0; !p.Done {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
+	}
 	return p
+}
+
+// unpublish takes back what publishing made of the database when its last publication is gone.
+func unpublish(d Desired, o Observed, p *replication.Plan) {
+	primary := o.primary(d)
+	if database := o.Servers[primary].State.Database(d.database()); database != nil && database.Published {
+		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))
+	}
+	if o.Database.Owner.User == d.System.Login {
+		p.Execute(primary, d.database(), tsql.DropUser(d.System.Login))
+	}
 }

@@ -273,4 +273,7 @@ func TestDeletionOfAPublication(t *testing.T) {
 	g.Expect(p.Done).To(BeTrue())
 	g.Expect(w.o.Database.Publication).To(BeNil())
 	g.Expect(w.jobs).NotTo(HaveKey("geosql-tukpub-0-Content-articles-snapshot"))
+	g.Expect(w.jobs).NotTo(HaveKey("geosql-tukpub-0-Content-logreader"))
+	g.Expect(w.o.Servers[publisher].State.Database("Content").Published).To(BeFalse())
+	g.Expect(w.o.Database.Owner.User).To(BeEmpty())
 }

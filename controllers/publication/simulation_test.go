@@ -172,7 +172,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	case "sp_replicationdboption":
 		for _, name := range w.d.Publisher.Servers {
 			database := w.o.Servers[name].State.Databases["content"]
-			database.Published = true
+			database.Published = a["value"] == "true"
 			w.o.Servers[name].State.Databases["content"] = database
 		}
 	case "sp_addlogreader_agent":
@@ -275,6 +275,8 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 		databases["content"] = d
 	case strings.Contains(text, "CREATE USER"):
 		w.o.Database.Owner.User = w.d.System.Login
+	case strings.Contains(text, "DROP USER"):
+		w.o.Database.Owner = replication.Owner{}
 	case strings.HasPrefix(text, "ALTER ROLE"):
 		w.o.Database.Owner.IsOwner = true
 	case strings.Contains(text, " REBUILD "):

@@ -236,8 +236,11 @@ func (b *bed) waitFor(t *testing.T, obj client.Object, status *v1alpha1.StatusBa
 			last = text
 			t.Logf("%T %s %s", obj, obj.GetName(), text)
 		}
+		if c.Reason != reason {
+			b.nudgeAll(t)
+		}
 		return c.Reason
-	}, patient, 200*time.Millisecond).Should(Equal(reason), "%T %s", obj, obj.GetName())
+	}, patient, 500*time.Millisecond).Should(Equal(reason), "%T %s", obj, obj.GetName())
 }
 
 // sql executes a batch as sa.

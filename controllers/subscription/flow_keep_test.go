@@ -27,56 +27,52 @@ func (b *bed) publisherDatabase(t *testing.T, rows int) {
 // Everything is declared, deleted with its data kept, the servers end and start again on their volumes, and the same is
 // declared again: it goes on where it was, with what was written meanwhile, and nothing is copied anew.
 func TestDeclaredAgainOnRetainedData(t *testing.T) {
-	for _, kind := range []v1alpha1.SubscriptionType{v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush} {
-		t.Run(string(kind), func(t *testing.T) {
-			g := NewWithT(t)
-			b := newBed(t, "dist", "tukpub", "dubsub")
-			b.publisherDatabase(t, 300)
-			declare := func() (d *v1alpha1.Distributor, p *v1alpha1.Publication, s *v1alpha1.Subscription) {
-				d, p = published()
-				s = subscribed(kind)
-				s.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-				for _, obj := range []client.Object{d, p, s} {
-					b.create(t, obj)
-				}
-				b.settle(t, s)
-				return d, p, s
-			}
-			const snapshots = "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM distribution.dbo.MSsnapshot_history WHERE runstatus = 1"
-			const jobs = "SELECT name FROM msdb.dbo.sysjobs ORDER BY name"
-			d, p, s := declare()
-			b.settle(t, s, "dbo.Article")
-			made := b.rowsIn(t, "dist", "distribution", snapshots)
-			atDistributor, atSubscriber := b.rowsIn(t, "dist", "msdb", jobs), b.rowsIn(t, "dubsub", "msdb", jobs)
-			b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
-
-			for _, obj := range []client.Object{s, p, d} {
-				g.Expect(b.hub.Client.Delete(t.Context(), obj)).To(Succeed())
-			}
-			for _, obj := range []client.Object{s, p, d} {
-				g.Eventually(func() bool {
-					return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
-				}, patient, 100*time.Millisecond).Should(BeTrue(), "%T", obj)
-			}
-			for _, e := range b.engines {
-				e.Kill(t)
-			}
-			for _, e := range b.engines {
-				e.Launch(t)
-			}
-			g.Eventually(func() error {
-				return b.open(t, "tukpub", "Content").Exec(t.Context(), tsql.Statement{Text: "INSERT dbo.Article (Id, Body) VALUES (5000, N'meanwhile'); UPDATE dbo.Article SET Body = N'changed' WHERE Id = 8"})
-			}, patient).Should(Succeed())
-			declare()
-			g.Eventually(func() string {
-				b.nudgeAll(t)
-				return b.rows(t, "dubsub", "SELECT Body FROM dbo.Article WHERE Id IN (7, 8, 5000) ORDER BY Id")()
-			}, patient, 500*time.Millisecond).Should(Equal("[kept changed meanwhile]"))
-			g.Expect(b.rowsIn(t, "dist", "distribution", snapshots)).To(Equal(made), "no snapshot is made again")
-			g.Expect(b.rowsIn(t, "dist", "msdb", jobs)).To(Equal(atDistributor))
-			g.Expect(b.rowsIn(t, "dubsub", "msdb", jobs)).To(Equal(atSubscriber))
-		})
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 300)
+	declare := func() (d *v1alpha1.Distributor, p *v1alpha1.Publication, s *v1alpha1.Subscription) {
+		d, p = published()
+		s = subscribed(v1alpha1.SubscriptionPull)
+		s.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+		for _, obj := range []client.Object{d, p, s} {
+			b.create(t, obj)
+		}
+		b.settle(t, s)
+		return d, p, s
 	}
+	const snapshots = "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM distribution.dbo.MSsnapshot_history WHERE runstatus = 1"
+	const jobs = "SELECT name FROM msdb.dbo.sysjobs ORDER BY name"
+	d, p, s := declare()
+	b.settle(t, s, "dbo.Article")
+	made := b.rowsIn(t, "dist", "distribution", snapshots)
+	atDistributor, atSubscriber := b.rowsIn(t, "dist", "msdb", jobs), b.rowsIn(t, "dubsub", "msdb", jobs)
+	b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
+
+	for _, obj := range []client.Object{s, p, d} {
+		g.Expect(b.hub.Client.Delete(t.Context(), obj)).To(Succeed())
+	}
+	for _, obj := range []client.Object{s, p, d} {
+		g.Eventually(func() bool {
+			return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		}, patient, 100*time.Millisecond).Should(BeTrue(), "%T", obj)
+	}
+	for _, e := range b.engines {
+		e.Kill(t)
+	}
+	for _, e := range b.engines {
+		e.Launch(t)
+	}
+	g.Eventually(func() error {
+		return b.open(t, "tukpub", "Content").Exec(t.Context(), tsql.Statement{Text: "INSERT dbo.Article (Id, Body) VALUES (5000, N'meanwhile'); UPDATE dbo.Article SET Body = N'changed' WHERE Id = 8"})
+	}, patient).Should(Succeed())
+	declare()
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		return b.rows(t, "dubsub", "SELECT Body FROM dbo.Article WHERE Id IN (7, 8, 5000) ORDER BY Id")()
+	}, patient, 500*time.Millisecond).Should(Equal("[kept changed meanwhile]"))
+	g.Expect(b.rowsIn(t, "dist", "distribution", snapshots)).To(Equal(made), "no snapshot is made again")
+	g.Expect(b.rowsIn(t, "dist", "msdb", jobs)).To(Equal(atDistributor))
+	g.Expect(b.rowsIn(t, "dubsub", "msdb", jobs)).To(Equal(atSubscriber))
 }
 
 // Chosen columns, chosen rows and compression are brought to the engines, and changes of them, too: subscribers get what
@@ -128,4 +124,39 @@ func TestLimitedArticles(t *testing.T) {
 	g.Eventually(compression("dubsub"), patient).Should(Equal("[NONE]"))
 	b.sql(t, "tukpub", "Content", "DELETE dbo.Part WHERE Id = 1; UPDATE dbo.Part SET Secret = N'told' WHERE Id = 5")
 	g.Eventually(b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + ISNULL(Secret, N'') FROM dbo.Part ORDER BY Id"), patient).Should(Equal("[2y 3z 4 5told]"))
+}
+
+// Everything is deleted, with reclaimPolicy Delete, all at once: what replication needed goes, in the order that it needs,
+// and both copies stay.
+func TestDeletedWithEverythingThatReplicates(t *testing.T) {
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 100)
+	d, p := published()
+	s := subscribed(v1alpha1.SubscriptionPush)
+	d.Spec.ReclaimPolicy, p.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete, v1alpha1.ReclaimDelete
+	objects := []client.Object{d, p, s}
+	for _, obj := range objects {
+		b.create(t, obj)
+	}
+	b.settle(t, s, "dbo.Article")
+	for _, obj := range objects {
+		g.Expect(b.hub.Client.Delete(t.Context(), obj)).To(Succeed())
+	}
+	for _, obj := range objects {
+		g.Eventually(func() bool {
+			b.nudgeAll(t)
+			return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		}, 2*patient, 500*time.Millisecond).Should(BeTrue(), func() string { return fmt.Sprintf("%T %+v", obj, obj) })
+	}
+	for server := range b.engines {
+		g.Expect(b.rowsIn(t, server, "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'geosql%'")).To(Equal("[]"), "jobs at %s", server)
+	}
+	g.Expect(b.rowsIn(t, "dist", "master", "SELECT name FROM sys.databases WHERE name = N'distribution'")).To(Equal("[]"))
+	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE is_published = 1")).To(Equal("[]"))
+	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.servers WHERE is_distributor = 1")).To(Equal("[]"))
+	g.Expect(b.rowsIn(t, "dist", "master", "SELECT name FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'")).To(Equal("[]"))
+	for _, server := range []v1alpha1.ServerName{"tukpub", "dubsub"} {
+		g.Expect(b.sum(t, server, "dbo.Article")()).To(HavePrefix("100 "), "%s", server)
+	}
 }

@@ -44,9 +44,10 @@ func TestPullFromNothing(t *testing.T) {
 
 	// A tracer token arrives and its latency is known.
 	g.Eventually(func() *v1alpha1.LatencyStatus {
+		b.nudgeAll(t)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return s.Status.Latency
-	}, patient, 200*time.Millisecond).ShouldNot(BeNil())
+	}, patient, 500*time.Millisecond).ShouldNot(BeNil())
 	g.Expect(s.Status.PendingCommands).NotTo(BeNil())
 
 	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "More"))
@@ -54,7 +55,7 @@ func TestPullFromNothing(t *testing.T) {
 	before := client.MergeFrom(p.DeepCopy())
 	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.More"})
 	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).To(Succeed())
-	g.Eventually(b.sum(t, "dubsub", "dbo.More"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.More")()), func() string {
+	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.More")() }, patient, 500*time.Millisecond).Should(Equal(b.sum(t, "tukpub", "dbo.More")()), func() string {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return fmt.Sprintf("%+v %+v", s.Status.Agent, s.Status.Conditions)
 	})

@@ -157,8 +157,9 @@ func planKind(d Desired, o Observed, p *replication.Plan) bool {
 	wrong := slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Pull != d.pull() })
 	if wrong {
 		leave(d, o, p, !d.pull())
-	} else if here := o.here(d); here != nil && here.Pull && !d.pull() {
-		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(pullSubscription(d, o)))
+	} else if here := o.here(d); here != nil && here.Pull != d.pull() {
+		// From before; the agent that was may have written it once more at its end.
+		end(d, o, p, here)
 	}
 	return proceed(p, "the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
 }
@@ -169,17 +170,23 @@ func leave(d Desired, o Observed, p *replication.Plan, pull bool) {
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
 		p.RemoveJob(server, job(d, o).Name, o.Jobs[server])
 	}
-	here := o.here(d)
-	if here != nil && here.Pull {
-		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(pullSubscription(d, o)))
-	} else if here != nil {
-		p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(pullSubscription(d, o)))
+	if here := o.here(d); here != nil {
+		end(d, o, p, here)
 	}
 	if len(o.registrations(d)) > 0 {
 		s := d.subscription()
 		s.Pull = pull
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.DropSubscription(s))
 	}
+}
+
+// end takes away what the subscriber's database knows of a subscription; tables stay.
+func end(d Desired, o Observed, p *replication.Plan, here *mssql.SubscriptionHere) {
+	if here.Pull {
+		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(pullSubscription(d, o)))
+		return
+	}
+	p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(pullSubscription(d, o)))
 }
 
 // planRegistration registers the subscription at the publisher, then, a pull subscription, at the subscriber. Articles

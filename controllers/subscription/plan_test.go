@@ -276,3 +276,38 @@ func TestTracerTokens(t *testing.T) {
 	w.settle(t, all)
 	g.Expect(w.o.Tokens).To(HaveLen(2))
 }
+
+// The agent of a push subscription writes the subscriber's row by itself, once more perhaps while the subscription is
+// being changed: what it leaves does not stand in the way of a pull subscription.
+func TestPushLeavesARowToPull(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(push(""))
+	w.settle(t, all)
+	w.d.Subscription.Spec.Type = v1alpha1.SubscriptionPull
+	p := plan(w.d, w.look())
+	for _, s := range p.Steps {
+		w.do(t, s)
+	}
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}}
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(done[0]).To(ContainSubstring("sp_subscription_cleanup"))
+	g.Expect(w.o.Here.Subscriptions).To(HaveLen(1))
+	g.Expect(w.o.Here.Subscriptions[0].Pull).To(BeTrue())
+	g.Expect(w.o.Here.Distributor).To(Equal("dist-0"))
+}
+
+// An agent that waits for its next attempt is not waited for when the servers answer, but not hurried either.
+func TestAgentBetweenAttempts(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	j := w.jobs[subscriber][jobOfAll]
+	j.BetweenRetries, j.Started = true, 5*time.Second
+	g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty())
+	j.Started = 20 * time.Second
+	steps := plan(w.d, w.look()).Steps
+	g.Expect(steps).To(HaveLen(2))
+	g.Expect(steps[0].Describe()).To(ContainSubstring("sp_stop_job"))
+	g.Expect(steps[1].Describe()).To(ContainSubstring("sp_start_job"))
+}

@@ -16,8 +16,8 @@ type AtDistributor struct {
 	// Original is the publisher under whose name the database is known; agents keep it whatever it is redirected to.
 	// Empty before anything of the database is known.
 	Original string
-	// Known tells that the publication is.
-	Known bool
+	// Known tells that the publication is, Others that other publications of the database are.
+	Known, Others bool
 	// Access are the logins on its access list.
 	Access []string
 	// LogReader and Snapshot are the agents, nil while there are none.
@@ -43,7 +43,8 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	for _, k := range known {
 		if p.Has(k.Publisher) {
 			at.Original = k.Publisher
-			at.Known = at.Known || strings.EqualFold(k.Name, publication)
+			same := strings.EqualFold(k.Name, publication)
+			at.Known, at.Others = at.Known || same, at.Others || !same
 		}
 	}
 	readers, err := mssql.ReadAgents(ctx, q, tsql.LogReaderAgents(database), tsql.AgentLogReader)
