@@ -47,6 +47,15 @@ inline settle_claim(s) {
 	fi
 }
 
+/* A claim that cannot succeed is released, and the field is left to others for a while. */
+inline give_up(s) {
+#ifdef MUT_KEEPS_CLAIM
+	skip
+#else
+	release(s); hold0[s] = D
+#endif
+}
+
 /* Fence, decide, promote, in one R. */
 inline settle_candidate(s) {
 	topterm = 0;
@@ -71,17 +80,17 @@ inline settle_candidate(s) {
 			ct[s] = topterm + 1; rep[s] = 0; better[s] = 0; prom[s] = ct[s]; pcand[s] = s
 		:: else -> release(s)
 		fi
-	:: (topterm == 0 || COUNT(rep[s] | B(s)) >= QUORUM) && better[s] -> release(s); hold0[s] = D
+	:: (topterm == 0 || COUNT(rep[s] | B(s)) >= QUORUM) && better[s] -> give_up(s)
 	:: (topterm == 0 || COUNT(rep[s] | B(s)) >= QUORUM) && !better[s] && DECIDED(s) ->
 		renew_all(s, CLAIMED);
 		best = 3;
 		for (f : 0 .. 2) { if :: f != s && HAS(rep[s], f) && PREPARED(s, f) && READY(s, f) -> best = f :: else fi }
 		if
 		:: granted < 2 -> forget(s)
-		:: granted >= 2 && best == 3 -> release(s); hold0[s] = D
+		:: granted >= 2 && best == 3 -> give_up(s)
 		:: granted >= 2 && best != 3 -> aterm[s] = ct[s]; check_one_writable(s); check_promoted(s); promote(s, best, tmp); renew_all(s, HELD)
 		fi
-	:: else -> release(s); hold0[s] = D
+	:: else -> give_up(s)
 	fi
 }
 
