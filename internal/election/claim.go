@@ -14,8 +14,9 @@ type claim struct {
 	at time.Duration
 	// fenced says that enough replicas have promised and reported, and that this one is the best of them.
 	fenced bool
-	// issued says that FAILOVER was sent: the replica may become PRIMARY.
-	issued bool
+	// issued says that FAILOVER was sent: the replica may become PRIMARY; answered is when the engine said that it would.
+	issued   bool
+	answered time.Duration
 	// request that caused it, nil for none.
 	request *Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.

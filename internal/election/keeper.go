@@ -64,6 +64,8 @@ type Keeper struct {
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
 
+	// announce says that the partners are to be woken once the votes say that this run is primary.
+	announce bool
 	// partners are the servers of the group's other replicas as last seen, for Wake.
 	partners []string
 
@@ -291,9 +293,14 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	}
 	if k.state == StateClaimed {
 		k.state = StateHeld
-		k.claim, k.failures = claim{}, 0
+		k.claim, k.failures, k.announce = claim{}, 0, true
 		k.chronicle.promoted(k)
 		return Outcome{Action: "became holder", Soon: soon}
+	}
+	if k.announce {
+		// The votes say Held since this round: the others may follow.
+		k.announce = false
+		k.wakePartners(ctx)
 	}
 	k.chronicle.follow(ctx, k)
 	if k.partners == nil {

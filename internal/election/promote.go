@@ -14,6 +14,9 @@ import (
 // itself only tells that the role will change.
 const failoverTimeout = 3 * time.Second
 
+// rolePoll is the pause between looks at a role that is changing.
+const rolePoll = 50 * time.Millisecond
+
 // promote carries a claim on: fence, decide, and in a later step, with fresh votes, FAILOVER.
 func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
 	if start > k.claim.at+k.timings.Expiry {
@@ -139,6 +142,9 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 
 // failOver makes this server primary in the term that it claimed; the votes were renewed in this round.
 func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
+	if k.claim.answered > 0 && k.clock.Now() < k.claim.answered+k.timings.Renew {
+		return Outcome{Action: "the role is changing", Soon: rolePoll}
+	}
 	notAfter := start + k.timings.Acknowledge - k.clock.Now()
 	if notAfter <= 0 {
 		return Outcome{Err: errors.New("the votes took too long: nothing was sent to the engine"), Soon: soon}
@@ -156,7 +162,8 @@ func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
 	err := statement(bounded, k.group, k.timings.WriteLease, notAfter)
 	switch {
 	case err == nil:
-		return Outcome{Action: name + " issued", Soon: 2 * soon}
+		k.claim.answered = k.clock.Now()
+		return Outcome{Action: name + " issued", Soon: soon}
 	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
 		k.claim.force = true
 		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}

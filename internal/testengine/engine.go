@@ -215,6 +215,19 @@ func (e *Engine) stopped() bool {
 	return true
 }
 
+// PID is the process's number, 0 when it has ended.
+func (e *Engine) PID() int {
+	select {
+	case <-e.exited:
+		return 0
+	default:
+		return e.cmd.Process.Pid
+	}
+}
+
+// End ends the process at once without waiting for it.
+func (e *Engine) End() { e.signal(syscall.SIGKILL) }
+
 // Thaw lets a frozen process go on.
 func (e *Engine) Thaw() { e.signal(syscall.SIGCONT) }
 

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// leaseServer is as much of an API server as a voter needs: one Lease that is read and replaced by its resourceVersion.
+type leaseServer struct {
+	*httptest.Server
+	mu    sync.Mutex
+	lease coordinationv1.Lease
+}
+
+func newLeaseServer(t *testing.T) *leaseServer {
+	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", 1)}
+	v.lease.UID, v.lease.ResourceVersion = "1", "1"
+	v.Server = httptest.NewTLSServer(http.HandlerFunc(v.serve))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func (v *leaseServer) serve(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	code := http.StatusOK
+	var answer any = &v.lease
+	if r.Method == http.MethodPut {
+		var next coordinationv1.Lease
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &next)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if next.ResourceVersion != v.lease.ResourceVersion {
+			code, answer = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}
+		} else {
+			v.replace(next)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// replace gives the Lease its next version; v.mu is held.
+func (v *leaseServer) replace(next coordinationv1.Lease) {
+	version, _ := strconv.Atoi(v.lease.ResourceVersion)
+	next.ResourceVersion = strconv.Itoa(version + 1)
+	v.lease = next
+}
+
+func (v *leaseServer) get() coordinationv1.Lease {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return *v.lease.DeepCopy()
+}
+
+func (v *leaseServer) record() election.Record {
+	lease := v.get()
+	r, _ := election.DecodeLease(&lease)
+	return r
+}
+
+// member is one server: an engine with its sidecar.
+type member struct {
+	name   string
+	engine *testengine.Engine
+	db     *mssql.DB
+	sa     *sql.DB
+	port   int
+	agent  string
+	state  string
+	stop   func()
+}
+
+// Run and Kill make the engine's process what holder.Process wants.
+func (m *member) Run() (string, error) {
+	if pid := m.engine.PID(); pid != 0 {
+		return fmt.Sprint("pid", pid), nil
+	}
+	return "", nil
+}
+
+func (m *member) Kill() error { m.engine.End(); return nil }
+
+// ordered tells one set of orders, once.
+type ordered map[string][]byte
+
+func (o ordered) Watch(ctx context.Context, update func(map[string][]byte)) error {
+	update(o)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// trio is three servers, three voters and a group over them.
+type trio struct {
+	t       *testing.T
+	g       *WithT
+	voters  []*leaseServer
+	members []*member
+
+	mu    sync.Mutex
+	acked []int
+	last  time.Time
+}
+
+func freeAddress(g *WithT, low, high int) (string, int) {
+	for range 1000 {
+		port := low + rand.IntN(high-low)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			g.Expect(l.Close()).To(Succeed())
+			return fmt.Sprintf("127.0.0.1:%d", port), port
+		}
+	}
+	g.Expect("a free port").To(BeEmpty())
+	return "", 0
+}
+
+func newTrio(t *testing.T) *trio {
+	c := &trio{t: t, g: NewWithT(t)}
+	authority, err := credentials.NewAuthority(time.Now())
+	c.g.Expect(err).NotTo(HaveOccurred())
+	agreement, err := credentials.Agree(nil, nil, false)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	for _, server := range []v1alpha1.ServerName{"tukpub", "quisec", "dubsec"} {
+		c.voters = append(c.voters, newLeaseServer(t))
+		certificate, err := authority.Issue(credentials.CertificateNames("web", server, nil), time.Now())
+		c.g.Expect(err).NotTo(HaveOccurred())
+		m := &member{name: credentials.HostName(server), state: t.TempDir(),
+			engine: testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority)}
+		_, m.port = freeAddress(c.g, 15000, 32000)
+		m.agent, _ = freeAddress(c.g, 33000, 60000)
+		c.members = append(c.members, m)
+	}
+	for _, m := range c.members {
+		c.prepare(m)
+	}
+	c.trust()
+	for _, m := range c.members {
+		c.startAgent(m)
+	}
+	c.group()
+	return c
+}
+
+func (c *trio) exec(m *member, text string) {
+	c.t.Helper()
+	_, err := m.sa.ExecContext(c.t.Context(), text)
+	c.g.Expect(err).NotTo(HaveOccurred(), m.name+": "+text)
+}
+
+// prepare makes the agent's login as the operator does, and the endpoint.
+func (c *trio) prepare(m *member) {
+	db, err := m.engine.Connector(c.t).Open(c.t.Context(), m.engine.Target(credentials.RoleSA))
+	c.g.Expect(err).NotTo(HaveOccurred())
+	m.db, m.sa = db, db.Handle()
+	role := credentials.RoleAgent
+	c.g.Expect(db.Exec(c.t.Context(), tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID("web", role.Login()), Password: m.engine.Access.Passwords.Of(role)}))).To(Succeed())
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase} {
+		c.g.Expect(db.Exec(c.t.Context(), tsql.GrantServerPermission(p, role.Login()))).To(Succeed())
+	}
+	c.exec(m, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
+	c.exec(m, fmt.Sprintf("CREATE CERTIFICATE [%s] WITH SUBJECT = N'%s', EXPIRY_DATE = N'2099-12-31'", m.name, m.name))
+	c.exec(m, fmt.Sprintf("CREATE ENDPOINT [Hadr] STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
+		"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [%s], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)", m.port, m.name))
+}
+
+// trust exchanges the endpoints' certificates.
+func (c *trio) trust() {
+	for _, m := range c.members {
+		for _, p := range c.members {
+			if p == m {
+				continue
+			}
+			var der []byte
+			c.g.Expect(p.sa.QueryRowContext(c.t.Context(), fmt.Sprintf("SELECT CERTENCODED(CERT_ID('%s'))", p.name)).Scan(&der)).To(Succeed())
+			c.exec(m, fmt.Sprintf("CREATE LOGIN [%[1]s_login] WITH PASSWORD = N'P4rtner-Password'; CREATE USER [%[1]s_user] FOR LOGIN [%[1]s_login]", p.name))
+			c.exec(m, fmt.Sprintf("CREATE CERTIFICATE [%[1]s] AUTHORIZATION [%[1]s_user] FROM BINARY = 0x%x", p.name, der))
+			c.exec(m, fmt.Sprintf("GRANT CONNECT ON ENDPOINT::[Hadr] TO [%s_login]", p.name))
+		}
+	}
+}
+
+func (c *trio) startAgent(m *member) {
+	password := filepath.Join(m.state, "agent-password")
+	c.g.Expect(os.WriteFile(password, []byte(m.engine.Access.Passwords.Of(credentials.RoleAgent)), 0o600)).To(Succeed())
+	options := agent.DefaultOptions()
+	options.ServerName, options.Namespace, options.Listen, options.Engine = m.name, "web", m.agent, m.engine.Address
+	options.TLSDir, options.PasswordFile, options.StateDir = m.engine.TLSDir, password, m.state
+	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("server", m.name)
+	a, err := agent.New(options, log)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	group := orders.Group{Name: "content", Namespace: "web", Automatic: true}
+	for i, v := range c.voters {
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw})
+		group.Voters = append(group.Voters, orders.Voter{Site: fmt.Sprint("site", i), Server: v.URL, CA: ca, Token: "token",
+			Issued: time.Now(), Expires: time.Now().Add(time.Hour)})
+	}
+	data, err := group.Encode()
+	c.g.Expect(err).NotTo(HaveOccurred())
+	part, err := holder.New(holder.Options{
+		Target: mssql.Target{Namespace: "web", Server: m.engine.Server, Role: credentials.RoleAgent}, PodUID: m.name + "-pod",
+		Connector: a.NewConnector("election"), Process: m, Source: ordered{orders.Key("content"): data}, StateDir: m.state,
+		TLSDir: m.engine.TLSDir, PeerAddress: c.address, Log: log,
+	})
+	c.g.Expect(err).NotTo(HaveOccurred())
+	a.Handle(holder.Pattern, part)
+	a.Add(part)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	var once sync.Once
+	m.stop = func() {
+		once.Do(func() {
+			m.engine.End()
+			cancel()
+			c.g.Eventually(done, 20*time.Second).Should(Receive())
+		})
+	}
+	c.t.Cleanup(m.stop)
+}
+
+// address is where a server's sidecar answers.
+func (c *trio) address(server string) string {
+	for _, m := range c.members {
+		if m.name == server {
+			return m.agent
+		}
+	}
+	return ""
+}
+
+// group makes the group once the initial primary has the first term, as the manager does.
+func (c *trio) group() {
+	c.g.Eventually(func() string { return c.voters[0].record().Holder.Server }, busy).Should(Equal("tukpub-0"))
+	first := c.members[0]
+	c.exec(first, "CREATE DATABASE [Content]")
+	c.exec(first, "ALTER DATABASE [Content] SET RECOVERY FULL")
+	c.exec(first, "CREATE TABLE [Content].dbo.t (id int NOT NULL PRIMARY KEY)")
+	c.exec(first, "BACKUP DATABASE [Content] TO DISK = N'content.bak'")
+	spec := tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 6 * time.Second, RequiredSynchronizedSecondaries: 1, Databases: []string{"Content"}}
+	for _, m := range c.members {
+		spec.Replicas = append(spec.Replicas, tsql.Replica{Server: m.name, EndpointURL: fmt.Sprintf("TCP://127.0.0.1:%d", m.port),
+			Mode: tsql.SynchronousCommit, Readable: true, SessionTimeout: 5 * time.Second})
+	}
+	c.g.Expect(first.db.Exec(c.t.Context(), tsql.CreateGroup(spec))).To(Succeed())
+	for _, m := range c.members[1:] {
+		c.g.Expect(m.db.Exec(c.t.Context(), tsql.JoinGroup("content", tsql.ClusterExternal))).To(Succeed())
+		c.g.Expect(m.db.Exec(c.t.Context(), tsql.GrantCreateAnyDatabase("content"))).To(Succeed())
+	}
+	c.synchronized(0)
+}
+
+// busy is how long a loaded machine may take.
+const busy = 90 * time.Second
+
+// synchronized waits until a server is the primary of record and sees all three copies synchronized.
+func (c *trio) synchronized(primary int) {
+	c.t.Helper()
+	m := c.members[primary]
+	c.g.Eventually(func() (int, error) {
+		if r := c.voters[0].record(); r.State != election.StateHeld || r.Holder.Server != m.name {
+			return 0, fmt.Errorf("the votes say %s %s", r.State, r.Holder.Server)
+		}
+		var n int
+		err := m.sa.QueryRowContext(c.t.Context(), "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states WHERE synchronization_state_desc = N'SYNCHRONIZED'").Scan(&n)
+		return n, err
+	}, busy, 50*time.Millisecond).Should(Equal(3), "copies synchronized behind "+m.name)
+}
+
+// write inserts numbers at whichever server takes them, until ctx ends.
+func (c *trio) write(ctx context.Context) {
+	pools := make([]*sql.DB, len(c.members))
+	for i, m := range c.members {
+		target := m.engine.Target(credentials.RoleSA)
+		target.Database = "Content"
+		db, err := m.engine.Connector(c.t).Open(ctx, target)
+		c.g.Expect(err).NotTo(HaveOccurred())
+		pools[i] = db.Handle()
+	}
+	at := 0
+	for id := 1; ctx.Err() == nil; id++ {
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := pools[at].ExecContext(bounded, "INSERT INTO dbo.t (id) VALUES (@p1)", id)
+		cancel()
+		c.mu.Lock()
+		if err == nil {
+			c.acked, c.last = append(c.acked, id), time.Now()
+		} else {
+			at = (at + 1) % len(pools)
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *trio) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.acked)
+}
+
+// gap does something and returns how long no write was acknowledged because of it.
+func (c *trio) gap(do func(), until func()) time.Duration {
+	do()
+	c.mu.Lock()
+	before, n := c.last, len(c.acked)
+	c.mu.Unlock()
+	until()
+	c.g.Eventually(c.count, busy, time.Millisecond).Should(BeNumerically(">", n+3))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.Sub(before)
+}
+
+func (c *trio) ask(r election.Request) {
+	v := c.voters[rand.IntN(len(c.voters))]
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	next := *v.lease.DeepCopy()
+	r.Issued = time.Now()
+	r.Annotate(next.Annotations)
+	v.replace(next)
+}
+
+// primaryOtherThan waits until another server than the given one holds the votes and returns its number.
+func (c *trio) primaryOtherThan(server string) int {
+	found := -1
+	c.g.Eventually(func() int {
+		r := c.voters[0].record()
+		found = slices.IndexFunc(c.members, func(m *member) bool { return m.name == r.Holder.Server })
+		if r.State != election.StateHeld || r.Holder.Server == server {
+			found = -1
+		}
+		return found
+	}, busy, 10*time.Millisecond).ShouldNot(Equal(-1), "another primary than "+server)
+	return found
+}
+
+// Three engines with their sidecars elect by themselves: the engine of the primary is killed and another takes its place,
+// the old one rejoins, and a switchover brings the primary back. No acknowledged write is lost.
+func TestGroupFailsOverAndBack(t *testing.T) {
+	c := newTrio(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() { c.write(ctx) })
+	t.Cleanup(func() { cancel(); writing.Wait() })
+	c.g.Eventually(c.count, busy).Should(BeNumerically(">", 20))
+	for round := range 2 {
+		next := -1
+		took := c.gap(func() { c.members[0].engine.Kill(t) }, func() { next = c.primaryOtherThan("tukpub-0") })
+		t.Logf("round %d: no acknowledgement for %s after the engine was killed", round, took)
+		c.members[0].engine.Launch(t)
+		c.synchronized(next)
+		id := fmt.Sprint("back", round)
+		took = c.gap(func() {}, func() {
+			c.ask(election.Request{ID: id, Kind: election.RequestSwitchover, To: "tukpub-0"})
+			c.synchronized(0)
+		})
+		t.Logf("round %d: switched back within %s", round, took)
+		lease := c.voters[0].get()
+		answer, _, err := election.ParseAnswer(lease.Annotations)
+		c.g.Expect(err).NotTo(HaveOccurred())
+		c.g.Expect(answer).To(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone)))
+	}
+	cancel()
+	writing.Wait()
+	c.check()
+	lease := c.voters[0].get()
+	lines, err := election.ParseTimelines(lease.Annotations)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	causes := map[election.Cause]int{}
+	for _, l := range lines {
+		causes[l.Cause]++
+	}
+	c.g.Expect(slices.Collect(maps.Keys(causes))).To(ContainElements(election.CauseAutomatic, election.CauseSwitchover))
+}
+
+// check compares what was acknowledged with the rows of every copy.
+func (c *trio) check() {
+	for _, m := range c.members {
+		c.g.Eventually(func() ([]int, error) {
+			rows, err := m.sa.QueryContext(c.t.Context(), "SELECT id FROM [Content].dbo.t")
+			if err != nil {
+				return nil, err
+			}
+			defer rows.Close()
+			have := map[int]bool{}
+			for rows.Next() {
+				var id int
+				if err := rows.Scan(&id); err != nil {
+					return nil, err
+				}
+				have[id] = true
+			}
+			var lost []int
+			for _, id := range c.acked {
+				if !have[id] {
+					lost = append(lost, id)
+				}
+			}
+			return lost, rows.Err()
+		}, busy, 100*time.Millisecond).Should(BeEmpty(), "acknowledged and lost on "+m.name)
+	}
+	c.t.Logf("%d writes acknowledged, none lost", len(c.acked))
+}
