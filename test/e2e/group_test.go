@@ -268,7 +268,9 @@ func TestGroupOverThreeSites(t *testing.T) {
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
-	gt := declareGroup(t, b, "e2egroup", v1alpha1.ConfigurationOnly, nil)
+	gt := declareGroup(t, b, "e2egroup", v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) {
+		g.Spec.FailoverPolicy = v1alpha1.FailoverManual // nobody else may take its place
+	})
 	t.Logf("ready after %.1f s", gt.wait("the group is synchronized", 1, 4*time.Minute).Seconds())
 	status := gt.group.Status
 	primary := credentials.HostName(gt.server("tukwila"))
