@@ -157,6 +157,24 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, 100*time.Millisecond).Should(Equal(want))
 	t.Logf("1000 rows were written in %.1f s and have arrived after %.1f s", written.Seconds(), time.Since(began).Seconds())
 
+	// The agent goes on pushing from where it was pulling, with a new copy of what was written meanwhile.
+	before := client.MergeFrom(s.DeepCopy())
+	s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, v1alpha1.AgentAtSubscriber
+	g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
+	write(t, source, "DELETE dbo.Article WHERE Id % 10 = 0")
+	bed.Wait(t, "the subscription delivers by push", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return false, "", err
+		}
+		for _, c := range s.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady {
+				return c.Reason == conditions.ReasonDelivering && c.ObservedGeneration == s.Generation, c.Reason + ": " + c.Message, nil
+			}
+		}
+		return false, "no condition yet", nil
+	})
+	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))
+
 	other := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er-other"}, Spec: v1alpha1.SubscriptionSpec{
 		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other", Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
