@@ -278,3 +278,47 @@ func TestAGLeaseRenewals(t *testing.T) {
 	g.Expect(renew(60)).To(Succeed())
 	g.Expect(c.role(0)()).To(Equal("RESOLVING"), "a renewal makes nobody primary")
 }
+
+// TestAGLogHeldByALostReplicaFills: log that a secondary has not got is kept, also after log backups, until the log is full
+// (9002 with the reason); removing the replica lets go of it.
+func TestAGLogHeldByALostReplicaFills(t *testing.T) {
+	g := NewWithT(t)
+	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
+	c.synchronized(0, 1)
+	g.Eventually(c.state(0, 2), "20s").Should(Equal("SYNCHRONIZING"))
+	admin := c.admins[0]
+	mustExec(t, admin, "ALTER DATABASE [app] MODIFY FILE (NAME = app_log, MAXSIZE = 4MB)")
+	db := c.servers[0].open(t, "app")
+	mustExec(t, db, "CREATE TABLE dbo.fill (id int IDENTITY PRIMARY KEY, v varbinary(max))")
+	reason := func() any { return value(t, admin, "SELECT log_reuse_wait_desc FROM sys.databases WHERE name = 'app'") }
+	fill := func() (err error) {
+		for n := 0; n < 40 && err == nil; n++ {
+			_, err = db.ExecContext(t.Context(), "INSERT INTO dbo.fill (v) VALUES (CAST(REPLICATE(CAST('x' AS varchar(max)), 200000) AS varbinary(max)))")
+		}
+		return err
+	}
+	backup := "BACKUP LOG [app] TO DISK = N'app.trn' WITH INIT; CHECKPOINT"
+	err := fill()
+	g.Expect(errorNumber(err)).To(Equal(int32(9002)), "%v", err)
+	g.Expect(err.Error()).To(ContainSubstring("LOG_BACKUP"))
+	mustExec(t, db, "CHECKPOINT")
+	g.Expect(reason()).To(Equal("LOG_BACKUP"))
+	mustExec(t, db, backup)
+	g.Expect(c.insert(t.Context(), 0, 1)).To(Succeed(), "a log backup makes room")
+
+	c.servers[2].kill()
+	for range 4 {
+		if err = fill(); err == nil {
+			break
+		}
+		mustExec(t, db, backup)
+	}
+	g.Expect(errorNumber(err)).To(Equal(int32(9002)), "%v", err)
+	g.Eventually(reason, "5s").Should(Equal("AVAILABILITY_REPLICA"))
+	err = fill()
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(err.Error()).To(ContainSubstring("AVAILABILITY_REPLICA"))
+	mustExec(t, admin, "ALTER AVAILABILITY GROUP [ag] REMOVE REPLICA ON N'AGC'")
+	mustExec(t, db, backup)
+	g.Eventually(func() error { return c.insert(t.Context(), 0, 2) }, "10s").Should(Succeed())
+}

@@ -230,13 +230,14 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 func classify(err error) *sqlerr.Error {
 	var e *sqlerr.Error
 	var suspect *storage.Suspect
+	var full *storage.LogFull
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, storage.ErrReadOnly):
 		return sqlerr.New(3906, 1, databaseIn(err))
-	case errors.Is(err, storage.ErrLogFull):
-		return sqlerr.New(9002, 4, databaseIn(err), "LOG_BACKUP", "(0:0:0)")
+	case errors.As(err, &full):
+		return sqlerr.New(9002, 4, databaseIn(err), full.Reuse, fmt.Sprintf("(%d:%d:%d)", full.Holdup.VLF(), full.Holdup.Block(), full.Holdup.Slot()))
 	case errors.Is(err, storage.ErrClosed):
 		return sqlerr.New(952, 1, databaseIn(err))
 	case errors.As(err, &suspect):

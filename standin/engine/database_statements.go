@@ -299,6 +299,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	if f.FileName != nil && db.ID() != 2 {
 		return unsupported("Moving a file of a database other than tempdb")
 	}
+	defer func() { limitLog(db.Storage(), db.Info().Files) }()
 	return db.Update(ctx, func(i *DatabaseInfo) {
 		for n := range i.Files {
 			if !strings.EqualFold(i.Files[n].LogicalName, f.LogicalName) {
@@ -313,6 +314,22 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 			}
 		}
 	})
+}
+
+// maxLogPages is the greatest size of a log file, 2 TB (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
+const maxLogPages = 268435456
+
+// limitLog holds a database's log to the MAXSIZE of its file.
+func limitLog(st *storage.Database, files []File) {
+	if st == nil {
+		return
+	}
+	for _, f := range files {
+		if f.Log && f.MaxSizePages > 0 && f.MaxSizePages < maxLogPages {
+			st.Log().Limit(f.MaxSizePages * 8192)
+			return
+		}
+	}
 }
 
 func (s *Session) removeFile(ctx context.Context, db *Database, name string) error {

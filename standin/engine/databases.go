@@ -167,6 +167,7 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 		}
 		return
 	}
+	limitLog(st, db.info.Files)
 	db.mu.Lock()
 	db.storage, db.state = st, Online
 	if st.Mode() == storage.Restoring {
@@ -352,6 +353,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	if err != nil {
 		return nil, err
 	}
+	limitLog(st, full.Files)
 	full.RecoveryModel = st.RecoveryModel()
 	db := &Database{inst: inst, info: full, state: Online, storage: st}
 	if st.Mode() == storage.Restoring {
@@ -384,6 +386,9 @@ func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Ope
 		}
 	}
 	st, err := open(filesOf(db.Info().Files), inst.storageOptions(db.Name()))
+	if err == nil {
+		limitLog(st, db.Info().Files)
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.storage = st

@@ -44,10 +44,11 @@ func (db *Database) checkpoints(ctx context.Context) {
 		c.mu.Unlock()
 		applied, _ := db.Applied()
 		grown := db.log.Bytes(db.log.End()) - bytes
+		enough := min(checkpointLogBytes, db.log.limit()/4)
 		if db.opts.Logless {
-			grown = checkpointLogBytes
+			grown = enough
 		}
-		if grown >= checkpointLogBytes || (durable != applied && time.Since(at) > checkpointIdle) {
+		if grown >= enough || (durable != applied && time.Since(at) > checkpointIdle) {
 			// A failed checkpoint only lets the log grow; the next one tries again and the log's limit tells.
 			_ = db.Checkpoint(ctx)
 		}
@@ -128,6 +129,20 @@ func (db *Database) keep() (LSN, int) {
 	c.mu.Lock()
 	keep, why := c.durable, reuseCheckpoint
 	c.mu.Unlock()
+	return db.held(keep, why)
+}
+
+// whyFull tells why the log could not be made shorter. A checkpoint that is still to come is a reason only when there is no
+// other.
+func (db *Database) whyFull() error {
+	end := db.log.End()
+	at, why := db.held(end, reuseCheckpoint)
+	return &LogFull{Reuse: reuseNames[why], Holdup: at}
+}
+
+// held is the position from which the log must be kept, and why, when apart from holds and backups it is keep for a
+// checkpoint.
+func (db *Database) held(keep LSN, why int) (LSN, int) {
 	st := db.currentState()
 	consider := func(lsn LSN, reason int) {
 		if !lsn.IsZero() && (lsn.VLF() < keep.VLF() || (why == reuseCheckpoint && lsn.VLF() == keep.VLF())) {

@@ -83,6 +83,9 @@ func (tx *Tx) commitLocal() (LSN, error) {
 	info := commitInfo{transaction: tx.id, time: nowUTC(), fork: db.currentFork()}
 	records = append(records, record{recordCommit, info.encode()})
 	lsn, end, undo, err := db.log.write(records, false)
+	if errors.Is(err, ErrLogFull) {
+		err = db.whyFull()
+	}
 	if err != nil {
 		return LSN{}, err
 	}

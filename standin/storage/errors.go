@@ -40,6 +40,22 @@ var (
 	ErrOtherDatabase = errors.New("the backup holds another database")
 )
 
+// LogFull is ErrLogFull with what kept log from being removed.
+type LogFull struct {
+	// Reuse is sys.databases.log_reuse_wait_desc.
+	Reuse string
+	// Holdup is the position that is held.
+	Holdup LSN
+}
+
+// Error says what is full, and why.
+func (e *LogFull) Error() string {
+	return fmt.Sprintf("%v due to %s at %s", ErrLogFull, e.Reuse, e.Holdup)
+}
+
+// Is makes it ErrLogFull.
+func (e *LogFull) Is(target error) bool { return target == ErrLogFull }
+
 // Suspect is a database whose files do not fit together; the engine shows it as SUSPECT (3414).
 type Suspect struct {
 	Database string

@@ -211,6 +211,21 @@ func (l *Log) flush() {
 	}
 }
 
+// Limit sets the log's greatest size in bytes. Virtual log files begun from now on are small enough that some of them
+// can be removed before the limit is reached.
+func (l *Log) Limit(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.maxBytes = bytes
+	l.segmentBytes = uint32(max(minSegmentBytes, min(int64(l.segmentBytes), bytes/8)))
+}
+
+func (l *Log) limit() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return uint64(l.maxBytes)
+}
+
 // write appends a transaction's records as blocks that are not published yet. undo takes them back.
 func (l *Log) write(records []record, newSegment bool) (commit, end LSN, undo func(), err error) {
 	l.mu.Lock()
