@@ -40,7 +40,7 @@ type LoginUser struct {
 // LoginSpec declares a SQL login on a server, or on every replica of a group with the same SID.
 //
 // +kubebuilder:validation:XValidation:rule="self.on == oldSelf.on",message="on is immutable: declare another Login"
-// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : ”) == (has(oldSelf.name) ? oldSelf.name : ”)",message="name is immutable: declare another Login"
+// +kubebuilder:validation:XValidation:rule="has(self.name) == has(oldSelf.name) && (!has(self.name) || self.name == oldSelf.name)",message="name is immutable: declare another Login"
 type LoginSpec struct {
 	// on is the server, or the group on whose replicas the login exists.
 	On ServerOrGroup `json:"on"`
