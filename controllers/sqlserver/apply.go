@@ -42,6 +42,8 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.passTurn(ctx, w, s.Group, true)
 	case ReleaseTurn:
 		return r.passTurn(ctx, w, s.Group, false)
+	case AskSwitchover:
+		return r.askSwitchover(ctx, w, s)
 	case RestartPod:
 		return r.restartPod(ctx, w, s)
 	case ForgetPreviousSA:

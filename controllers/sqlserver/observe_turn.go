@@ -77,6 +77,9 @@ func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *
 	if t.Err = r.askPrimary(ctx, w, &g, t); t.Err != nil {
 		return nil
 	}
+	if err := r.observeSuccession(bounded, w, &g, t); err != nil {
+		return err
+	}
 	return r.observeBehind(ctx, w, &g, t)
 }
 

@@ -34,6 +34,8 @@ type Turn struct {
 	Self string
 	// Behind are other servers of the group whose pods wait for a restart too.
 	Behind []v1alpha1.ServerName
+	// Succession is known for the primary alone.
+	Succession Succession
 }
 
 // TakeTurn writes the server into its group's annotation, which nobody else may have taken.
@@ -60,6 +62,10 @@ func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 		turn, known := o.turn(group)
 		if why := wait(d, turn, known, group); why != "" {
 			p.Pending = step.Reason + "; " + why
+			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
+				p.add(ask)
+				return p.settle(conditions.InProgress(conditions.ReasonRestarting, p.Pending))
+			}
 			return true
 		}
 		if turn.Holder == "" {
@@ -98,7 +104,13 @@ func primaryWaits(t Turn) string {
 	if len(t.Behind) > 0 {
 		return fmt.Sprintf("the primary of group %s comes after its secondaries: %s", t.Group, list(t.Behind))
 	}
-	return fmt.Sprintf("it is the primary of group %s and the last to restart: `kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted", t.Group, t.Group)
+	_, how := switchover(t)
+	return fmt.Sprintf("it is the primary of group %s and the last to restart: %s", t.Group, how)
+}
+
+// makesRoom says that the server is the primary, and that nothing but that keeps its pod from being restarted.
+func (t Turn) makesRoom(d Desired) bool {
+	return t.Declared && t.Holder == "" && t.Err == nil && len(t.Against) == 0 && len(t.Behind) == 0 && t.Primary == d.name()
 }
 
 func list(names []v1alpha1.ServerName) string {

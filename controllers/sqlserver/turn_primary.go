@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Succession is how a primary whose pod waits for a restart gets somebody else to be primary.
+type Succession struct {
+	// Allowed says that the group's failoverPolicy is Automatic: else a person switches over.
+	Allowed bool
+	// To is a replica that could be promoted now without losing anything; empty when none is known.
+	To v1alpha1.ServerName
+	// Failover is the name of the switchover for this pod. There is one at most: what was refused once is for a person.
+	Failover string
+	// Asked is its status, nil while it does not exist.
+	Asked *v1alpha1.FailoverStatus
+}
+
+// AskSwitchover creates the Failover by which another replica becomes primary.
+type AskSwitchover struct {
+	Group, Name string
+	To          v1alpha1.ServerName
+}
+
+// Describe names group and target.
+func (s AskSwitchover) Describe() string {
+	return fmt.Sprintf("ask for a switchover of group %s to %s (Failover %s), so that this server's pod can be restarted", s.Group, s.To, s.Name)
+}
+
+// switchover is the step by which the primary makes room, nil when there is nothing to be done; why says what is waited for.
+func switchover(t Turn) (step Step, why string) {
+	s := t.Succession
+	manual := fmt.Sprintf("`kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted", t.Group)
+	switch {
+	case !s.Allowed:
+		return nil, manual
+	case s.Asked == nil && s.To == "":
+		return nil, "no replica is known to be promotable now"
+	case s.Asked == nil:
+		return AskSwitchover{Group: t.Group, Name: s.Failover, To: s.To}, "a switchover to " + string(s.To) + " is asked for"
+	case s.Asked.Phase != v1alpha1.FailoverCompleted:
+		return nil, fmt.Sprintf("switchover %s is under way", s.Failover)
+	case s.Asked.Outcome == v1alpha1.FailoverSucceeded:
+		return nil, fmt.Sprintf("switchover %s was done, and it is primary again: %s", s.Failover, manual)
+	}
+	return nil, fmt.Sprintf("switchover %s was not done (%s): %s; %s", s.Failover, s.Asked.Reason, s.Asked.Message, manual)
+}
+
+// switchoverLife is how long the agents may take to begin.
+const switchoverLife = 2 * time.Minute
+
+// observeSuccession finds out what a primary whose pod waits can do about it.
+func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+	pod := w.observed.Pod
+	if t.Primary != w.desired.name() || pod == nil || len(pod.UID) < 8 {
+		return nil
+	}
+	s := &t.Succession
+	s.Allowed = g.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic
+	s.Failover = fmt.Sprintf("%s-restart-%s-%s", g.Name, t.Primary, pod.UID[:8])
+	for _, replica := range g.Spec.Replicas {
+		for _, seen := range g.Status.Replicas {
+			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil && seen.Promotable.Status == metav1.ConditionTrue && s.To == "" {
+				s.To = replica.Server
+			}
+		}
+	}
+	var f v1alpha1.Failover
+	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: s.Failover}, &f)
+	switch {
+	case err == nil:
+		s.Asked = &f.Status
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read Failover %s/%s: %w", g.Namespace, s.Failover, err)
+	}
+	return nil
+}
+
+// askSwitchover creates the Failover. That it is there already is as good.
+func (r *Reconciler) askSwitchover(ctx context.Context, w *world, s AskSwitchover) error {
+	f := &v1alpha1.Failover{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name,
+			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: s.Group}},
+		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(s.Group), Kind: v1alpha1.FailoverSwitchover, To: s.To, Expires: &metav1.Duration{Duration: switchoverLife}},
+	}
+	if err := r.hub.Create(ctx, f); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("create Failover %s/%s: %w", f.Namespace, f.Name, err)
+	}
+	return nil
+}
