@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -73,6 +74,54 @@ func TestAGKilledPrimaryLosesNothing(t *testing.T) {
 		mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 		c.synchronized(other, primary)
 		g.Eventually(c.ids(primary), "5s").Should(Equal(have))
+		primary, other = other, primary
+	}
+	t.Logf("%d rows acknowledged", a.count())
+}
+
+// TestAGFailoverUnderLoadLosesNothing: the role moves while clients write: from a primary that is well, from one that is
+// frozen and wakes up later, and from one that was taken offline. What was acknowledged is there, and nobody who is no
+// longer primary acknowledges anything.
+func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
+	g := NewWithT(t)
+	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
+	a := &acked{next: 1}
+	primary, other := 0, 1
+	for _, way := range []string{"well", "frozen", "offline"} {
+		c.synchronized(primary, other)
+		db := c.servers[primary].open(t, "app")
+		ctx, cancel := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		for range 8 {
+			wait.Go(func() { a.write(ctx, db) })
+		}
+		before := a.count()
+		g.Eventually(a.count, "20s", "5ms").Should(BeNumerically(">", before+100))
+		process := c.servers[primary].cmd.Process
+		switch way {
+		case "frozen":
+			g.Expect(process.Signal(syscall.SIGSTOP)).To(Succeed())
+		case "offline":
+			mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
+		}
+		c.promote(other)
+		g.Expect(c.insert(t.Context(), other, 1_000_000+before)).To(Succeed(), way)
+		if way == "frozen" {
+			g.Expect(process.Signal(syscall.SIGCONT)).To(Succeed())
+		}
+		wait.Wait()
+		cancel()
+		db.Close()
+		g.Eventually(c.role(primary), "10s").Should(Equal("RESOLVING"), way)
+		have, err := c.ids(other)()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, id := range a.ids {
+			_, found := slices.BinarySearch(have, id)
+			g.Expect(found).To(BeTrue(), "%s: the acknowledged row %d is lost", way, id)
+		}
+		mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
+		c.synchronized(other, primary)
+		g.Eventually(c.ids(primary), "5s").Should(Equal(have), way)
 		primary, other = other, primary
 	}
 	t.Logf("%d rows acknowledged", a.count())
