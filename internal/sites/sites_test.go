@@ -111,16 +111,21 @@ func makePod(t *testing.T, at *testenv.APIServer, server, address string) {
 	makePodOn(t, at, server, address, "")
 }
 
+// makePodOn is makePod on a node of that internal address.
 func makePodOn(t *testing.T, at *testenv.APIServer, server, address, node string) {
 	t.Helper()
 	g := NewWithT(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0", Labels: map[string]string{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelServer: server, v1alpha1.LabelNamespace: "web"}},
-		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "mssql", Image: "none"}}}}
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "none"}}}}
 	err := at.Client.Delete(t.Context(), pod.DeepCopy(), client.GracePeriodSeconds(0))
 	g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 	g.Eventually(func() error { return at.Client.Create(t.Context(), pod) }, "5s").Should(Succeed())
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}}
+	if node != "" {
+		pod.Spec.NodeName = "n1"
+		pod.Status.HostIP, pod.Status.HostIPs = node, []corev1.HostIP{{IP: node}}
+	}
 	g.Expect(at.Client.Status().Update(t.Context(), pod)).To(Succeed())
 }
 

@@ -172,10 +172,6 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 // testNodePort lets quincy be reached by node ports and then as a flat network again.
 func testNodePort(t *testing.T, f *fleet) {
 	g, ctx := NewWithT(t), t.Context()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
-	g.Expect(f.quincy.Client.Create(ctx, node)).To(Succeed())
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.100.0.21"}}
-	g.Expect(f.quincy.Client.Status().Update(ctx, node)).To(Succeed())
 	expose := func(how v1alpha1.ExposureType) {
 		var s v1alpha1.Site
 		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
@@ -184,7 +180,7 @@ func testNodePort(t *testing.T, f *fleet) {
 		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
 	}
 	expose(v1alpha1.ExposureNodePort)
-	makePodOn(t, f.quincy, "quisec", "10.102.0.6", "n1")
+	makePodOn(t, f.quincy, "quisec", "10.102.0.6", "10.100.0.21")
 	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.100.0.21"))
 	var service corev1.Service
 	key := client.ObjectKey{Namespace: "web", Name: "quisec-0-node"}
