@@ -111,7 +111,7 @@ func TestSitesSurviveACut(t *testing.T) {
 	old, err := podOf(t.Context(), b.Site("quincy"), server)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(b.Site("quincy").Client.Delete(t.Context(), old)).To(Succeed())
-	delay := followed(t, b, server, old)
+	delay := followed(t, b, server, old, "dublin")
 	t.Logf("the name led to the new pod at Dublin %.1f s after it had an address", delay.Seconds())
 	g.Expect(delay).To(BeNumerically("<", 5*time.Second))
 
@@ -145,12 +145,14 @@ func managerPod(t *testing.T, b *bed.Bed) string {
 	return pods.Items[0].Status.ContainerStatuses[0].ContainerID
 }
 
-// followed waits for the pod that replaces old and returns how long after it had an address the name at Dublin led there.
-func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.Pod) time.Duration {
+// followed waits for the pod that replaces old and returns how long after it had an address the name at another site led
+// there.
+func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.Pod, at string) time.Duration {
 	t.Helper()
+	home := b.Site(string(server.Spec.Site))
 	var addressed, led time.Time
 	bed.Wait(t, "the name leads to the new pod", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		pod, err := podOf(ctx, b.Site("quincy"), server)
+		pod, err := podOf(ctx, home, server)
 		if client.IgnoreNotFound(err) != nil {
 			return false, "", err
 		}
@@ -161,7 +163,7 @@ func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.
 			addressed = time.Now()
 		}
 		var list discoveryv1.EndpointSliceList
-		if err := b.Site("dublin").Client.List(ctx, &list, client.InNamespace(namespace),
+		if err := b.Site(at).Client.List(ctx, &list, client.InNamespace(namespace),
 			client.MatchingLabels{discoveryv1.LabelServiceName: server.Name + "-0"}); err != nil {
 			return false, "", err
 		}
