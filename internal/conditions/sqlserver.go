@@ -2,8 +2,8 @@
 
 package conditions
 
-// TypeRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now, and
-// that the operator does not restart by itself.
+// TypeRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now and
+// waits: for its turn among the servers of a group, for a switchover, or for whatever starts it next.
 const TypeRestartPending = "RestartPending"
 
 // Reasons of a SQLServer.
