@@ -171,6 +171,14 @@ func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *re
 	return r
 }
 
+// recoveryLSN is recovery_lsn; greater than any last_hardened_lsn where nothing would have to be taken back.
+func recoveryLSN(d *replica.DatabaseState) any {
+	if d.InLine {
+		return noRecovery
+	}
+	return blockOrNull(d.Recovery)
+}
+
 // localState is the state of the local copy: without a role it is not ONLINE.
 func (e *Extension) localState(st *replica.States, d *replica.DatabaseState) engine.DatabaseState {
 	db := e.inst.Database(d.Name)
@@ -188,11 +196,7 @@ var noRecovery = decimal.RequireFromString("4294967295429496729500001")
 
 // databaseProgress fills in how far a copy is. Only last_redone_lsn is a log sequence number, the others are positions.
 func (e *Extension) databaseProgress(r row, d *replica.DatabaseState) {
-	r["recovery_lsn"], r["truncation_lsn"] = blockOrNull(d.Recovery), blockOrNull(d.Truncation)
-	if d.InLine {
-		// Nothing would have to be taken back: greater than any last_hardened_lsn.
-		r["recovery_lsn"] = noRecovery
-	}
+	r["recovery_lsn"], r["truncation_lsn"] = recoveryLSN(d), blockOrNull(d.Truncation)
 	r["end_of_log_lsn"] = blockOrNull(d.End)
 	r["last_hardened_lsn"], r["last_hardened_time"] = blockOrNull(d.Hardened), timeOrNull(d.HardenedTime)
 	r["last_commit_lsn"], r["last_commit_time"] = lsnOrNull(d.Commit), timeOrNull(d.CommitTime)
@@ -226,14 +230,17 @@ func databaseReplicaClusterRows(m *replica.Manager, _ *engine.Session) []row {
 				}
 				joined := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
 				pending := false
-				for _, s := range st.Databases {
-					if s.ID == d.ID && s.Replica == r.ID {
+				var recovery, truncation any
+				for i := range st.Databases {
+					if s := &st.Databases[i]; s.ID == d.ID && s.Replica == r.ID {
 						joined, pending = joined || s.Joined, s.SuspendPending
+						recovery, truncation = recoveryLSN(s), blockOrNull(s.Truncation)
 					}
 				}
 				ready := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
 				out = append(out, row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name, "is_failover_ready": ready,
-					"is_pending_secondary_suspend": flag(pending), "is_database_joined": joined})
+					"is_pending_secondary_suspend": flag(pending), "is_database_joined": joined,
+					"recovery_lsn": recovery, "truncation_lsn": truncation})
 			}
 		}
 	}
