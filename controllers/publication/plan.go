@@ -24,7 +24,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planDistributor, planDatabase, planPublish, planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planDatabase, planPublish, planLost, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -117,6 +117,30 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
 	}
 	return proceed(p, "database %s is being published", d.database())
+}
+
+// RebuildAnnotation lets a publication be made anew of which its distributor knows nothing any more.
+const RebuildAnnotation = "geosql.dev/rebuild"
+
+// planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so the
+// publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a new copy
+// replaces their tables: a person says so.
+func planLost(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	if have == nil || have.Description != d.description() || o.At.Known {
+		return true
+	}
+	if d.Publication.Annotations[RebuildAnnotation] != "true" {
+		return p.Settle(conditions.Stalled(conditions.ReasonDistributorLost, fmt.Sprintf(
+			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. Restore them, or annotate the Publication with %s=true to publish anew: subscribers get a new copy of the articles",
+			d.System.Host(), d.name(), d.database(), RebuildAnnotation)))
+	}
+	primary := o.primary(d)
+	if len(have.Subscriptions) > 0 {
+		p.Execute(primary, d.database(), tsql.DropLostSubscriptions(d.name()))
+	}
+	p.Execute(primary, d.database(), tsql.DropLostPublication(d.name()))
+	return proceed(p, "publication %s is being made anew", d.name())
 }
 
 // planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its own

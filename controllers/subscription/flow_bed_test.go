@@ -115,11 +115,19 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	e := testengine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
 	b.engines[server], b.snapshots[server], b.mirrors[server] = e, t.TempDir(), t.TempDir()
 	b.startSidecar(t, server)
+	b.admit(t, server)
+}
+
+// admit makes the operator's login on a new instance.
+func (b *bed) admit(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	e := b.engines[server]
 	sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, s := range []tsql.Statement{
 		tsql.CreateLogin(tsql.Login{Name: credentials.RoleOperator.Login(), SID: credentials.SID(namespace, credentials.RoleOperator.Login()),
-			Password: agreement.Passwords.Of(credentials.RoleOperator)}),
+			Password: e.Access.Passwords.Of(credentials.RoleOperator)}),
 		tsql.AddServerRoleMember("sysadmin", credentials.RoleOperator.Login()),
 	} {
 		g.Expect(sa.Exec(t.Context(), s)).To(Succeed())
@@ -129,7 +137,6 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 // introduce lets an engine find the others, whose ports differ, and the folders behind the names of shares.
 func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()
-	g := NewWithT(t)
 	e := b.engines[server]
 	conf := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", mssqlconf.Share(server), b.snapshots[server])
 	for other := range b.engines {
@@ -138,6 +145,14 @@ func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
 		}
 	}
 	e.Configure(t, conf)
+	b.link(t, server)
+}
+
+// link tells a server where the others answer.
+func (b *bed) link(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	e := b.engines[server]
 	sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, other := range b.engines {

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/publication"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -159,4 +161,34 @@ func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 	for _, server := range []v1alpha1.ServerName{"tukpub", "dubsub"} {
 		g.Expect(b.sum(t, server, "dbo.Article")()).To(HavePrefix("100 "), "%s", server)
 	}
+}
+
+// The distributor's volumes are lost. Nothing is made anew by itself; when a person says so the subscriber gets a new
+// copy, and replication goes on.
+func TestLostDistributor(t *testing.T) {
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 100)
+	d, p := published()
+	s := subscribed(v1alpha1.SubscriptionPull)
+	for _, obj := range []client.Object{d, p, s} {
+		b.create(t, obj)
+	}
+	b.settle(t, s, "dbo.Article")
+	e := b.engines["dist"]
+	e.Wipe(t)
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'never delivered')")
+	e.Launch(t)
+	b.admit(t, "dist")
+	b.link(t, "dist")
+	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonDistributorLost)
+	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).Should(Equal("[100]"), "the copy stays as it is")
+	change(t, b, p, func(p *v1alpha1.Publication) {
+		p.Annotations = map[string]string{publication.RebuildAnnotation: "true"}
+	})
+	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
+	b.settle(t, s, "dbo.Article")
+	b.fill(t, "tukpub", "dbo.Article", 2000, 2100)
+	b.settle(t, s, "dbo.Article")
+	g.Expect(b.rows(t, "dubsub", "SELECT Body FROM dbo.Article WHERE Id = 1000")()).To(Equal("[never delivered]"))
 }

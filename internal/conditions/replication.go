@@ -24,6 +24,9 @@ const (
 	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
 	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
 	ReasonPublicationConflict = "PublicationConflict"
+	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost. It
+	// is published anew when a person says so, and subscribers get a new copy.
+	ReasonDistributorLost = "DistributorLost"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.

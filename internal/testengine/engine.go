@@ -185,6 +185,24 @@ func (e *Engine) Kill(t testing.TB) {
 	}
 }
 
+// Wipe ends the process and removes all that it has on its volumes; its configuration stays. Launch starts it as new.
+func (e *Engine) Wipe(t testing.TB) {
+	t.Helper()
+	e.Kill(t)
+	entries, err := os.ReadDir(e.root)
+	if err != nil {
+		t.Fatalf("look through the instance's files: %v", err)
+	}
+	for _, entry := range entries {
+		if entry.Name() == "mssql.conf" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(e.root, entry.Name())); err != nil {
+			t.Fatalf("remove the instance's files: %v", err)
+		}
+	}
+}
+
 // Freeze stops the process without ending it: its port accepts connections and nothing answers. It returns when every
 // thread has stopped; until then one of them could still answer.
 func (e *Engine) Freeze() {

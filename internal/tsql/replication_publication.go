@@ -44,6 +44,21 @@ func DropPublication(name string) Statement {
 	return exec("sys.sp_droppublication").str("publication", name).done("drop publication " + name)
 }
 
+// DropLostSubscriptions ends all subscriptions of a publication at the publisher, of which a distributor that was made
+// anew knows nothing.
+func DropLostSubscriptions(publication string) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", publication).str("article", "all").str("subscriber", "all").
+		str("destination_db", "all").num("ignore_distributor", 1).
+		done("end the subscriptions to " + publication + ", which the distributor does not know")
+}
+
+// DropLostPublication drops a publication at the publisher, of which a distributor that was made anew knows nothing; the
+// page of sp_droppublication names this case. Tables stay.
+func DropLostPublication(name string) Statement {
+	return exec("sys.sp_droppublication").str("publication", name).num("ignore_distributor", 1).
+		done("drop publication " + name + ", which the distributor does not know")
+}
+
 // GrantPublicationAccess puts a login on the publication's access list, which agents of pull subscriptions need.
 func GrantPublicationAccess(publication, login string) Statement {
 	return exec("sys.sp_grant_publication_access").str("publication", publication).str("login", login).

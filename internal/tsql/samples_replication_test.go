@@ -47,6 +47,8 @@ func init() {
 	add("AddPublication", tsql.AddPublication("articles", "geosql.dev web/articles"))
 	add("DescribePublication", tsql.DescribePublication("articles", "geosql.dev web/articles"))
 	add("DropPublication", tsql.DropPublication("articles"))
+	add("DropLostSubscriptions", tsql.DropLostSubscriptions("articles"))
+	add("DropLostPublication", tsql.DropLostPublication("articles"))
 	add("GrantPublicationAccess", tsql.GrantPublicationAccess("articles", "agents"))
 	add("AddPublicationSnapshot", tsql.AddPublicationSnapshot("articles", "geosql-snapshot", "agents", "secret"))
 	add("StartPublicationSnapshot", tsql.StartPublicationSnapshot("articles"))

@@ -381,22 +381,25 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	for _, a := range list {
-		if err := e.dropOneArticle(ctx, s, p, pub, a.name); err != nil {
+		if err := e.dropOneArticle(ctx, s, p, pub, a.name, call.Bool("@ignore_distributor")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, name string) error {
+// dropOneArticle drops an article here and, unless that is to be ignored, at the distributor.
+func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, name string, ignoreDistributor bool) error {
 	prefix := bracket(p.db.Name()) + ".dbo."
 	r, err := s.Query(ctx, "SELECT artid, objid, sync_objid FROM "+prefix+"sysarticles WHERE pubid = @p1 AND name = @p2", pub.id, name)
 	if err != nil {
 		return err
 	}
 	id, object := r.Int(0, "artid"), r.Int(0, "objid")
-	if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_article @publisher = ?, @publisher_db = ?, @article_id = ?", p.server, p.db.Name(), id); err != nil {
-		return err
+	if !ignoreDistributor {
+		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_article @publisher = ?, @publisher_db = ?, @article_id = ?", p.server, p.db.Name(), id); err != nil {
+			return err
+		}
 	}
 	if err := e.dropArticleView(ctx, s, p.db, r.Int(0, "sync_objid"), object); err != nil {
 		return err

@@ -299,14 +299,15 @@ func (e *Extension) dropPublication(ctx context.Context, call *engine.ProcCall) 
 		}
 	}
 	for _, n := range names {
-		if err := e.dropOnePublication(ctx, s, p, n); err != nil {
+		if err := e.dropOnePublication(ctx, s, p, n, call.Bool("@ignore_distributor")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p publisher, name string) error {
+// dropOnePublication drops a publication here and, unless that is to be ignored, at the distributor.
+func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p publisher, name string, ignoreDistributor bool) error {
 	pub, err := findPublication(ctx, s, name)
 	if err != nil {
 		return err
@@ -323,12 +324,14 @@ func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p
 		return err
 	}
 	for i := range articles.Len() {
-		if err := e.dropOneArticle(ctx, s, p, pub, articles.String(i, "name")); err != nil {
+		if err := e.dropOneArticle(ctx, s, p, pub, articles.String(i, "name"), ignoreDistributor); err != nil {
 			return err
 		}
 	}
-	if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_publication @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(), name); err != nil {
-		return err
+	if !ignoreDistributor {
+		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_publication @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(), name); err != nil {
+			return err
+		}
 	}
 	return s.Exec(ctx, "DELETE FROM dbo.syspublications WHERE pubid = @p1", pub.id)
 }

@@ -193,9 +193,11 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 		return raise(14050, 1)
 	}
 	for i := range r.Len() {
-		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
-			p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
-			return err
+		if !call.Bool("@ignore_distributor") {
+			if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
+				p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
+				return err
+			}
 		}
 		if err := s.Exec(ctx, "DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
 			return err
