@@ -219,7 +219,7 @@ type cluster struct {
 	servers []*server
 }
 
-const lease = 30 * time.Second
+const lease = 5 * time.Minute
 
 func newCluster(t *testing.T, third group.AvailabilityMode, change func(*group.Configuration)) *cluster {
 	g := NewWithT(t)
