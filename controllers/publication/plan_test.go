@@ -277,3 +277,24 @@ func TestDeletionOfAPublication(t *testing.T) {
 	g.Expect(w.o.Servers[publisher].State.Database("Content").Published).To(BeFalse())
 	g.Expect(w.o.Database.Owner.User).To(BeEmpty())
 }
+
+// A distributor that was made anew under a publication is noticed; nothing is dropped until a person says so.
+func TestLostDistributor(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true}, {Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true}}
+	w.o.At = replication.AtDistributor{}
+	p := plan(w.d, w.look())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDistributorLost))
+	w.d.Publication.Annotations = map[string]string{RebuildAnnotation: "true"}
+	p = plan(w.d, w.look())
+	g.Expect(p.Steps).To(HaveLen(2))
+	g.Expect(p.Steps[0].Describe()).To(And(ContainSubstring("sp_dropsubscription"), ContainSubstring("@ignore_distributor = 1")))
+	g.Expect(p.Steps[1].Describe()).To(And(ContainSubstring("sp_droppublication"), ContainSubstring("@ignore_distributor = 1")))
+	// Somebody else's publication is not dropped.
+	w.o.Database.Publication.Description = "mine"
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).NotTo(Equal(conditions.ReasonDistributorLost))
+}
