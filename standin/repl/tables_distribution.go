@@ -15,11 +15,11 @@ type table struct{ name, columns string }
 
 // distributorTables lie in msdb of a distributor.
 var distributorTables = []table{
-	{"MSdistributor", `property sysname NOT NULL PRIMARY KEY, value nvarchar(3000) NULL`},
 	{"MSdistributiondbs", `name sysname NOT NULL PRIMARY KEY, min_distretention int NOT NULL, max_distretention int NOT NULL, history_retention int NOT NULL`},
 	{"MSdistpublishers", `name sysname NOT NULL PRIMARY KEY, distribution_db sysname NOT NULL, working_directory nvarchar(255) NOT NULL,
 		security_mode int NOT NULL, login sysname NOT NULL, password nvarchar(524) NULL, active bit NOT NULL, trusted bit NOT NULL,
 		third_party bit NOT NULL, publisher_type sysname NOT NULL, storage_connection_string nvarchar(779) NULL`},
+	{"MSdistributor", `property sysname NOT NULL PRIMARY KEY, value nvarchar(3000) NULL`},
 }
 
 // profileTables lie in msdb of every server.
