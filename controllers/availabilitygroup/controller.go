@@ -56,6 +56,7 @@ type Reconciler struct {
 	secrets  client.Reader
 	reporter reconcile.Reporter
 	now      func() time.Time
+	settling sites.Settling
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -81,7 +82,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookSoon, Soon: lookSoon, Again: lookAgain},
-		Observe: r.observe, Apply: r.apply, Report: r.report,
+		Observe: r.look, Apply: r.apply, Report: r.report,
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
 		Gone:       func(name types.NamespacedName) { forget(name.Namespace, name.Name) },
@@ -97,6 +98,20 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
 		})).
 		Complete(frame)
+}
+
+// look observes a group, unless its voters may only be unknown because this process has just begun.
+func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
+	w, err := r.observe(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range w.observed.Voters {
+		if r.settling.Of(v.Err, r.now()) {
+			return nil, reconcile.Later(lookSoon)
+		}
+	}
+	return w, nil
 }
 
 func (r *Reconciler) groupsOfServer(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {

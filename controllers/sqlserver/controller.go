@@ -7,7 +7,6 @@ package sqlserver
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,8 +33,6 @@ const (
 	// lookSoon is when a server that is being worked on is looked at again; lookStep after steps.
 	lookSoon = 2 * time.Second
 	lookStep = 500 * time.Millisecond
-	// settleTime is how long a new process waits for its first answer of a site before it says that there is none.
-	settleTime = 15 * time.Second
 	// workers are servers reconciled at the same time: most of the time is spent waiting for far sites.
 	workers = 8
 )
@@ -64,9 +61,7 @@ type Reconciler struct {
 	secrets  client.Reader
 	reporter reconcile.Reporter
 	now      func() time.Time
-	// began is when the first server was looked at.
-	begin sync.Once
-	began time.Time
+	settling sites.Settling
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -126,19 +121,8 @@ func (r *Reconciler) look(ctx context.Context, server *v1alpha1.SQLServer) (*wor
 		return r.observeLeft(ctx, server)
 	}
 	w, err := r.observe(ctx, server)
-	if err == nil && r.settling(w.observed.Site) {
+	if err == nil && r.settling.Of(w.observed.Site, r.now()) {
 		return nil, reconcile.Later(lookSoon / 2)
 	}
 	return w, err
-}
-
-// settling tells that the site may only be unknown because this process has just begun to reach for the sites: what was
-// reported before stays for that while, so that a restarted manager does not call every server into doubt.
-func (r *Reconciler) settling(site error) bool {
-	r.begin.Do(func() { r.began = r.now() })
-	if site == nil || r.now().Sub(r.began) > settleTime {
-		return false
-	}
-	var silent *sites.UnreachableError
-	return errors.Is(site, sites.ErrUnknownSite) || errors.As(site, &silent) && silent.Since.IsZero()
 }
