@@ -8,12 +8,17 @@ SOAK_RESULTS    ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/soak
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-bed
-soak: soak-properties soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-bed
+soak: soak-properties soak-interruptions soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
 	@hack/gotest soak-properties -count 1 -timeout 30m $(SOAK_PROPERTIES) -rapid.checks=$(SOAK_CHECKS)
+
+soak-interruptions: ## End the manager at every moment of every statement and write that it makes.
+	@echo "soak: the manager dies about 350 times, about 10 minutes"
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-interruptions -count 1 -timeout 30m ./test/interrupted
 
 soak-bed: bed load-images install ## Run the long forms of the end-to-end tests on the bed.
 	@mkdir -p "$(SOAK_RESULTS)"

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/testenv"
+)
+
+// decided is a plan as plain data.
+type decided reconcile.Gist
+
+// Gist is itself.
+func (d decided) Gist() reconcile.Gist { return reconcile.Gist(d) }
+
+var look = reconcile.Look{Step: time.Second, Soon: 2 * time.Second, Stuck: 10 * time.Second, Again: time.Minute}
+
+// frame is a kind whose verbs the test decides, with what was called.
+type frame struct {
+	hub      client.WithWatch
+	observed error
+	plan     decided
+	applied  error
+	written  error
+
+	reported []error
+	gone     int
+	kind     reconcile.Kind[*v1alpha1.Distributor, string, decided]
+	r        *reconcile.Reconciler[*v1alpha1.Distributor, string, decided]
+}
+
+func newFrame() *frame {
+	f := &frame{}
+	f.hub = fake.NewClientBuilder().WithScheme(testenv.Scheme).
+		WithObjects(&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}}).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			if f.written != nil {
+				return f.written
+			}
+			return c.Patch(ctx, obj, p, o...)
+		}}).Build()
+	decide := func(string) decided { return f.plan }
+	f.kind = reconcile.Kind[*v1alpha1.Distributor, string, decided]{
+		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute, Look: look,
+		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", f.observed },
+		Plan:    decide, PlanDelete: decide,
+		Apply: func(context.Context, string, decided) error { return f.applied },
+		Report: func(_ context.Context, _ string, _ decided, failed error) error {
+			f.reported = append(f.reported, failed)
+			return nil
+		},
+		Gone: func(types.NamespacedName) { f.gone++ },
+	}
+	f.r = reconcile.New(f.hub, f.kind)
+	return f
+}
+
+func (f *frame) reconcile(t *testing.T) (ctrl.Result, error) {
+	return f.r.Reconcile(t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: types.NamespacedName{Namespace: "web", Name: "main"}}})
+}
+
+func (f *frame) object(t *testing.T) (*v1alpha1.Distributor, error) {
+	d := &v1alpha1.Distributor{}
+	return d, f.hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "main"}, d)
+}
+
+// When an object is looked at again follows from its plan.
+func TestLooksAgainInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan  decided
+		least time.Duration
+		most  time.Duration
+	}{
+		"steps":   {decided{Steps: 2, Progress: conditions.Working}, time.Second, time.Second},
+		"working": {decided{Progress: conditions.Working}, 2 * time.Second, 2 * time.Second},
+		"stuck":   {decided{Progress: conditions.Stuck}, 10 * time.Second, 10 * time.Second},
+		"settled": {decided{Progress: conditions.Settled}, time.Minute, 75 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFrame()
+			f.plan = c.plan
+			result, err := f.reconcile(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(result.RequeueAfter).To(And(BeNumerically(">=", c.least), BeNumerically("<=", c.most)))
+			d, err := f.object(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(d.Finalizers).To(ConsistOf(v1alpha1.Finalizer))
+		})
+	}
+}
+
+// A step that fails is reported, is no error of the controller, and is tried again later and later until it succeeds.
+func TestFailedStepsBackOff(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.applied = errors.New("the engine refused")
+	var waits []time.Duration
+	for range 6 {
+		result, err := f.reconcile(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		waits = append(waits, result.RequeueAfter)
+	}
+	g.Expect(waits).To(Equal([]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second, 16 * time.Second}))
+	g.Expect(f.reported).To(HaveLen(6))
+	g.Expect(f.reported[0]).To(MatchError(f.applied))
+	refused := f.applied
+	f.applied = nil
+	_, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	f.applied = refused
+	result, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(2 * time.Second))
+}
+
+// Somebody else's change is read again without an error, but not for ever.
+func TestConflictsAreQuietForAWhile(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.written = apierrors.NewConflict(schema.GroupResource{Resource: "distributors"}, "main", errors.New("the object has been modified"))
+	result, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(look.Step))
+	g.Eventually(func() error { _, err := f.reconcile(t); return err }).WithPolling(time.Millisecond).Should(MatchError(ContainSubstring("has been modified")))
+	g.Expect(f.reported).To(BeEmpty())
+}
+
+// Later puts everything off without a word; another error is one.
+func TestWhatCannotBeObserved(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.observed = reconcile.Later(3 * time.Second)
+	result, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(3 * time.Second))
+	f.observed = errors.New("the API server is away")
+	_, err = f.reconcile(t)
+	g.Expect(err).To(MatchError(f.observed))
+	g.Expect(f.reported).To(BeEmpty())
+}
+
+// The finalizer goes when a plan of the deletion is done and its steps were carried out, and not before.
+func TestDeletionWaitsForItsSteps(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	_, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+
+	f.plan, f.applied = decided{Steps: 1, Done: true}, errors.New("not yet")
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	d, err = f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Finalizers).To(ConsistOf(v1alpha1.Finalizer))
+	g.Expect(f.gone).To(BeZero())
+
+	f.applied = nil
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.object(t)
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	g.Expect(f.gone).To(Equal(1))
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interrupted_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// declared is what the manager is to bring about: a group over three servers that publishes, with the distributor on a
+// server of its own and a pull subscription whose snapshot is mirrored.
+func declared() []client.Object {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	adopting := meta("content")
+	adopting.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	return []client.Object{
+		&v1alpha1.AvailabilityGroup{ObjectMeta: adopting, Spec: v1alpha1.AvailabilityGroupSpec{
+			Replicas: []v1alpha1.Replica{
+				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			},
+			InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}, Voters: []v1alpha1.SiteName{site},
+		}},
+		&v1alpha1.Distributor{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}},
+		&v1alpha1.Publication{ObjectMeta: meta("articles"), Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Database: "Content", Distributor: "main",
+			Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
+		}},
+		&v1alpha1.Subscription{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: v1alpha1.SubscriptionPull,
+		}},
+	}
+}
+
+func declaredLists() map[string]client.ObjectList {
+	return map[string]client.ObjectList{
+		"AvailabilityGroup": &v1alpha1.AvailabilityGroupList{}, "Distributor": &v1alpha1.DistributorList{},
+		"Publication": &v1alpha1.PublicationList{}, "Subscription": &v1alpha1.SubscriptionList{},
+	}
+}
+
+func statusOf(obj runtime.Object) v1alpha1.StatusBase {
+	switch o := obj.(type) {
+	case *v1alpha1.AvailabilityGroup:
+		return o.Status.StatusBase
+	case *v1alpha1.Distributor:
+		return o.Status.StatusBase
+	case *v1alpha1.Publication:
+		return o.Status.StatusBase
+	case *v1alpha1.Subscription:
+		return o.Status.StatusBase
+	}
+	panic(fmt.Sprintf("%T has no status", obj))
+}
+
+// catalogViews are what each server has, by the views that tell it: a database, the columns, and what follows FROM.
+var catalogViews = []struct {
+	servers           []v1alpha1.ServerName
+	database, columns string
+	from              string
+}{
+	{servers, "master", "name, type_desc, is_disabled", "sys.server_principals WHERE name LIKE '%geosql%' OR type = 'S'"},
+	{servers, "master", "name, is_linked, is_publisher, is_subscriber, is_distributor", "sys.servers"},
+	{servers, "master", "name, state_desc, recovery_model_desc, is_published, is_subscribed, is_distributor", "sys.databases WHERE name <> 'tempdb'"},
+	{servers, "master", "name, subject", "sys.certificates"},
+	{servers, "master", "name, state_desc, role_desc, connection_auth_desc", "sys.database_mirroring_endpoints"},
+	{servers, "master", "name, cluster_type_desc, required_synchronized_secondaries_to_commit", "sys.availability_groups"},
+	{servers, "master", "replica_server_name, endpoint_url, availability_mode_desc, failover_mode_desc, seeding_mode_desc, secondary_role_allow_connections_desc", "sys.availability_replicas"},
+	{servers, "master", "role_desc, connected_state_desc", "sys.dm_hadr_availability_replica_states WHERE is_local = 1"},
+	{servers, "msdb", "name, enabled", "dbo.sysjobs"},
+	{servers, "msdb", "step_id, step_name, subsystem", "dbo.sysjobsteps"},
+	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, status, allow_pull, allow_push, immediate_sync", "dbo.syspublications"},
+	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, dest_table, type, status", "dbo.sysarticles"},
+	{[]v1alpha1.ServerName{"tukpub"}, "Content", "srvname, dest_db, status, sync_type, subscription_type", "dbo.syssubscriptions"},
+	{[]v1alpha1.ServerName{"tukpub", "dubsub"}, "Content", "name, type_desc", "sys.database_principals WHERE name LIKE '%geosql%'"},
+	{[]v1alpha1.ServerName{"tukpub", "quisec", "dubsub"}, "Content", "COUNT(*), SUM(CAST(Id AS bigint)), SUM(CAST(LEN(Body) AS bigint))", "dbo.Article"},
+	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, publication, publication_type", "dbo.MSpublications"},
+	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, article, source_object", "dbo.MSarticles"},
+	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, subscriber_db, subscription_type, status", "dbo.MSsubscriptions"},
+	{[]v1alpha1.ServerName{"dubsub"}, "Content", "publisher, publisher_db, publication, subscription_type", "dbo.MSreplication_subscriptions"},
+}
+
+// state is all that the two runs are compared by: what the servers' catalogs have, the rows, the objects at the API
+// server, and the conditions.
+func (b *bed) state(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, v := range catalogViews {
+		for _, server := range v.servers {
+			columns := strings.Count(strings.ReplaceAll(v.columns, "AS bigint)", ""), ",") + 1
+			rows := b.query(t, server, v.database, "SELECT "+v.columns+" FROM "+v.from, columns)
+			slices.Sort(rows)
+			for _, row := range rows {
+				all = append(all, fmt.Sprintf("%s %s: %s", server, strings.Fields(v.from)[0], row))
+			}
+		}
+	}
+	return append(all, b.objects(t)...)
+}
+
+// objects at the API server, with the keys of Secrets and the status of conditions.
+func (b *bed) objects(t *testing.T) []string {
+	t.Helper()
+	lists := []client.ObjectList{&coordinationv1.LeaseList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{}, &corev1.ServiceList{},
+		&discoveryv1.EndpointSliceList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}}
+	for _, list := range declaredLists() {
+		lists = append(lists, list)
+	}
+	var all []string
+	for _, list := range lists {
+		NewWithT(t).Expect(b.hub.Client.List(t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			finalizers := slices.Sorted(slices.Values(object.GetFinalizers()))
+			all = append(all, fmt.Sprintf("%T %s %v %v", item, strings.TrimRight(object.GetName(), "0123456789"), object.GetLabels(), finalizers))
+			switch o := item.(type) {
+			case *corev1.Secret:
+				for key := range o.Data {
+					all = append(all, fmt.Sprintf("Secret %s has %s", o.Name, key))
+				}
+			case *coordinationv1.Lease:
+				// The sidecar's process is the last part, and another one in another bed.
+				holder := ptr.Deref(o.Spec.HolderIdentity, "nobody")
+				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, holder[:max(0, strings.LastIndex(holder, "/"))]))
+			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription:
+				for _, c := range statusOf(item).Conditions {
+					all = append(all, fmt.Sprintf("%T %s: %s is %s, %s", item, object.GetName(), c.Type, c.Status, c.Reason))
+				}
+			}
+			return nil
+		})
+	}
+	slices.Sort(all)
+	return all
+}
