@@ -64,3 +64,18 @@ func TestSupersededSnapshotIsSkipped(t *testing.T) {
 	g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id IN (4000, 4001)`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(2))
 	g.Expect(value(t, r.target, `SELECT customer FROM dbo.orders WHERE id = 4000`)).To(Equal("kept"))
 }
+
+// sp_adddistributor was interrupted after it had made the link: what is half made is no distributor, and the call is
+// repeated as a whole.
+func TestHalfMadeDistributor(t *testing.T) {
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
+	i.name = value(t, i.open(t, "master"), "SELECT @@SERVERNAME").(string)
+	db := i.open(t, "master")
+	mustExec(t, db, `EXEC sp_addlinkedserver @server = N'repl_distributor', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,1'`)
+	g.Expect(query(t, db, `EXEC sp_get_distributor`)[0][0]).To(BeEquivalentTo(0))
+	mustExec(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name)
+	mustExec(t, db, `EXEC sp_adddistributiondb @database = N'distribution'`)
+	g.Expect(query(t, db, `EXEC sp_get_distributor`)[0][0]).To(BeEquivalentTo(1))
+	g.Expect(failure(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name).Number).To(BeEquivalentTo(14099))
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -38,9 +39,6 @@ func exists(ctx context.Context, s *engine.Session, name string) (bool, error) {
 
 // isDistributor tells whether this server is a distributor.
 func (e *Extension) isDistributor(ctx context.Context, s *engine.Session) (bool, error) {
-	if linked, err := linkExists(ctx, s); err != nil || !linked {
-		return false, err
-	}
 	return exists(ctx, s, "msdb.dbo.MSdistributor")
 }
 
@@ -53,7 +51,8 @@ func (e *Extension) requireDistributor(ctx context.Context, s *engine.Session) e
 	return err
 }
 
-// linkExists tells whether this server has a distributor. A link that lacks its last option is none.
+// linkExists tells whether this server has a distributor. What marks the link as one is set last: a link that a crash left
+// half made is none.
 func linkExists(ctx context.Context, s *engine.Session) (bool, error) {
 	r, err := s.Query(ctx, "SELECT data_source FROM sys.servers WHERE name = @p1 AND is_distributor = 1", distributorLink)
 	return r.Len() > 0, err
@@ -89,29 +88,21 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 		}
 	}
 	if local {
+		if err := makeTables(ctx, s, "msdb", distributorTables); err != nil {
+			return err
+		}
 		if err := setDistributorLogin(ctx, s, password); err != nil {
 			return err
 		}
 	}
-	if err := dropLeftover(ctx, s, distributorLink); err != nil {
+	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", distributorLink)
+	if err == nil && r.Len() > 0 {
+		err = s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink)
+	}
+	if err != nil {
 		return err
 	}
-	if local {
-		if err := makeTables(ctx, s, "msdb", distributorTables); err != nil {
-			return err
-		}
-	}
-	// The link's last option makes it so: a procedure that is cut off before may be called again.
 	return e.addLink(ctx, s, distributorLink, source, distributorLogin, password, "dist")
-}
-
-// dropLeftover drops a link that a procedure left that was cut off.
-func dropLeftover(ctx context.Context, s *engine.Session, name string) error {
-	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
-	if err != nil || r.Len() == 0 {
-		return err
-	}
-	return s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", name)
 }
 
 // setDistributorLogin makes the login distributor_admin, or gives it a new password.
@@ -224,11 +215,10 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 	if err := e.inst.Database(name).Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = true }); err != nil {
 		return err
 	}
-	if err := e.addCleanupJobs(ctx, s, name); err != nil {
+	if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistributiondbs VALUES (@p1, @p2, @p3, @p4)", name, lo, hi, history); err != nil {
 		return err
 	}
-	// Last: until then the procedure may be called again, should it be cut off.
-	return s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistributiondbs VALUES (@p1, @p2, @p3, @p4)", name, lo, hi, history)
+	return e.addCleanupJobs(ctx, s, name)
 }
 
 func (e *Extension) databaseFiles(call *engine.ProcCall, name string) string {
@@ -257,12 +247,14 @@ func (e *Extension) addCleanupJobs(ctx context.Context, s *engine.Session, datab
 		{"Agent history clean up: " + database, "REPL-History Cleanup", "EXEC sp_MShistory_cleanup", 10},
 	}
 	for _, j := range jobs {
-		err := s.Exec(ctx, `IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1;
-			EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
-			EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
-			EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
-				@freq_subday_type = 4, @freq_subday_interval = @p5;
-			EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;`, j.name, j.category, database, j.command, j.every)
+		err := s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1)
+			BEGIN
+				EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
+				EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
+				EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
+					@freq_subday_type = 4, @freq_subday_interval = @p5;
+				EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;
+			END`, j.name, j.category, database, j.command, j.every)
 		if err != nil {
 			return err
 		}
@@ -461,5 +453,7 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 	if err := s.Exec(ctx, "DROP LOGIN "+bracket(distributorLogin)); err != nil {
 		return err
 	}
-	return dropTables(ctx, s, "msdb", distributorTables)
+	tables := slices.Clone(distributorTables)
+	slices.Reverse(tables)
+	return dropTables(ctx, s, "msdb", tables)
 }

@@ -13,7 +13,7 @@ import (
 // table is a replication system table; its columns are those of docs/relational-databases/system-tables/.
 type table struct{ name, columns string }
 
-// distributorTables lie in msdb of a distributor.
+// distributorTables lie in msdb of a distributor. The last one tells that it is one: it is made last and dropped first.
 var distributorTables = []table{
 	{"MSdistributiondbs", `name sysname NOT NULL PRIMARY KEY, min_distretention int NOT NULL, max_distretention int NOT NULL, history_retention int NOT NULL`},
 	{"MSdistpublishers", `name sysname NOT NULL PRIMARY KEY, distribution_db sysname NOT NULL, working_directory nvarchar(255) NOT NULL,
