@@ -147,6 +147,8 @@ func TestAGClientsAtAChangeOfRole(t *testing.T) {
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	g.Eventually(waiting, "5s").Should(Receive(&err))
 	g.Expect(err).To(HaveOccurred())
+	var answered mssql.Error
+	g.Expect(errors.As(err, &answered)).To(BeFalse(), "an error of the server would say that it was not done: %v", err)
 	c.restart(2)
 	c.promote(1)
 	g.Expect(c.ids(1)()).To(Equal([]int64{7}), "it was never answered, and is not half there")

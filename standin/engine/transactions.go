@@ -140,7 +140,8 @@ func (s *Session) commitAll(ctx context.Context) error {
 		s.inst.locks.release(s, o.db)
 		switch {
 		case errors.Is(err, storage.ErrOutcomeUnknown):
-			s.Broken(fmt.Errorf("commit in database %q: %w", o.db.Name(), err))
+			// Not wrapped: an error of the server found in it would be sent as an answer.
+			s.Broken(fmt.Errorf("commit in database %q: %w: %s", o.db.Name(), storage.ErrOutcomeUnknown, err.Error()))
 			first = err
 		case err != nil:
 			for _, f := range o.undo {
