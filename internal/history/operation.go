@@ -36,9 +36,9 @@ const (
 type Instant struct {
 	// Monotonic is CLOCK_BOOTTIME in nanoseconds, which runs on while a machine sleeps and is never set. Two of them are
 	// comparable if they are of the same boot of the same machine (clock_gettime(2)).
-	Monotonic int64
+	Monotonic int64 `json:"monotonic"`
 	// Wall is nanoseconds since 1970 UTC.
-	Wall int64
+	Wall int64 `json:"wall"`
 }
 
 // Now reads both clocks.

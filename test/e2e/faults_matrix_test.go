@@ -37,6 +37,8 @@ const (
 	resultsFolder = "GEOSQL_TEST_RESULTS"
 	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served.
 	settleWithin = 4 * time.Minute
+	// lastFault is how long before the test's own time-out the last fault may begin: it has to be got over and judged.
+	lastFault = 4 * time.Minute
 )
 
 // fault is a kind of thing that is done to a group.
@@ -201,6 +203,7 @@ func (m *matrix) run(t *testing.T, f fault) {
 	}
 	i.Settled = m.settle(t, ended)
 	m.faults = append(m.faults, i.Fault)
+	m.keepFaults(t)
 	t.Logf("fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s", f.name, i.Target,
 		time.Duration(ended.Monotonic-i.Injected.Monotonic).Seconds(), time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(), m.primary)
 }
@@ -262,14 +265,19 @@ func (m *matrix) judge(t *testing.T) history.Verdict {
 		fmt.Fprintln(&text, o.Message)
 	}
 	t.Logf("\n%s", text.String())
-	faults, err := json.Marshal(m.faults)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	m.keepFaults(t)
 	whole, err := json.MarshalIndent(verdict, "", "  ")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	keep(t, folder, "faults.json", faults)
 	keep(t, folder, "verdict.json", whole)
 	keep(t, folder, "verdict.txt", []byte(text.String()))
 	return verdict
+}
+
+func (m *matrix) keepFaults(t *testing.T) {
+	t.Helper()
+	faults, err := json.Marshal(m.faults)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	keep(t, resultsOf(t), "faults.json", faults)
 }
 
 // resultsOf is a folder of the test's own in the folder for results, empty when none was named.
@@ -304,7 +312,12 @@ func plan(t *testing.T) (faults []fault, until time.Time) {
 			faults = append(faults, f)
 		}
 	}
-	return faults, time.Now().Add(time.Duration(minutes) * time.Minute)
+	until = time.Now().Add(time.Duration(minutes) * time.Minute)
+	// A test binary that runs into its own time-out takes nothing back.
+	if deadline, limited := t.Deadline(); limited && deadline.Add(-lastFault).Before(until) {
+		until = deadline.Add(-lastFault)
+	}
+	return faults, until
 }
 
 func number(t *testing.T, variable string, otherwise int) int {
