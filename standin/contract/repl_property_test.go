@@ -64,7 +64,11 @@ func (r *replication) writeLedger(n int, stop func(n int) bool, db *sql.DB) (int
 		BEGIN TRANSACTION; UPDATE dbo.counter SET n = @n WHERE id = 1;
 		INSERT INTO dbo.ledger VALUES (@n * 3, @n, REPLICATE('a', @n % 200)), (@n * 3 + 1, @n, 'b'), (@n * 3 + 2, @n, 'c'); COMMIT TRANSACTION;
 		SET @n = @n + 1 END`
+	// Slow enough for the looks at the whole ledger to keep up with it.
+	pace := time.NewTicker(10 * time.Millisecond)
+	defer pace.Stop()
 	for !stop(n) {
+		<-pace.C
 		if _, err := db.Exec(text, n, ledgerBatch); err == nil {
 			n += ledgerBatch
 			continue
