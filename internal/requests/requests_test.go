@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package requests_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/requests"
+)
+
+var begun = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+func ask(id string, after time.Duration) election.Request {
+	return election.Request{ID: id, Kind: election.RequestSwitchover, To: "quisec-0", Issued: begun.Add(after)}
+}
+
+// renew changes the Lease as its holder does once per second.
+func renew(ctx context.Context, c client.Client) error {
+	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+		return err
+	}
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
+	return c.Update(ctx, lease)
+}
+
+func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
+	g := NewWithT(t)
+	conflicts := 3
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", 1)).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if conflicts > 0 {
+				conflicts--
+				if err := renew(ctx, c); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		}}).Build()
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed())
+	g.Expect(conflicts).To(BeZero())
+	vote := requests.Read(t.Context(), c, "web", "content")
+	g.Expect(vote.Request).To(HaveValue(HaveField("ID", "a")))
+	g.Expect(vote.Record).To(And(HaveField("State", election.StateReleased), HaveField("InitialPrimary", "tukpub-0")), "the vote is left alone")
+
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed(), "once more does no harm")
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("older", -time.Second))).To(MatchError(requests.ErrNewer))
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("newer", time.Second))).To(Succeed())
+	g.Expect(requests.Read(t.Context(), c, "web", "content").Request).To(HaveValue(HaveField("ID", "newer")))
+	g.Expect(requests.Write(t.Context(), c, c, "web", "other", ask("a", 0))).To(MatchError(election.ErrAbsent), "a Lease that is missing is never made")
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", election.Request{ID: "x"})).NotTo(Succeed())
+}
+
+// What people wrote into an annotation and nobody can read must hide neither the vote nor a new request.
+func TestUnreadableAnnotationsHideNothing(t *testing.T) {
+	g := NewWithT(t)
+	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	lease.Annotations[election.AnnotationRequest], lease.Annotations[election.AnnotationAnswer], lease.Annotations[election.AnnotationTimelines] = "{", "{", "{"
+	lease.Annotations[election.AnnotationPaused] = "true"
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
+	vote := requests.Read(t.Context(), c, "web", "content")
+	g.Expect(vote.Err).NotTo(HaveOccurred())
+	g.Expect(vote).To(And(HaveField("Request", BeNil()), HaveField("Answer", BeNil()), HaveField("Paused", true)))
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed())
+}
+
+func TestVotesTogether(t *testing.T) {
+	g := NewWithT(t)
+	at := func(s int) *metav1.MicroTime {
+		return ptr.To(metav1.NewMicroTime(begun.Add(time.Duration(s) * time.Second)))
+	}
+	cut := errors.New("cut")
+	votes := requests.Votes{
+		{Site: "a", Record: election.Record{Term: 4, State: election.StateHeld}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeAccepted, At: begun.Add(time.Hour)},
+			Timelines: []election.Timeline{{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeAccepted}}},
+		{Site: "b", Record: election.Record{Term: 4, State: election.StateReleased}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeDone, At: begun}, Paused: true,
+			Timelines: []election.Timeline{{Term: 3}, {Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeDone}}},
+		{Site: "c", Err: cut, Record: election.Record{Term: 9}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeFailed, At: begun.Add(2 * time.Hour)}},
+	}
+	leading, known := votes.Leading()
+	g.Expect(known).To(BeTrue())
+	g.Expect(leading).To(HaveField("State", election.StateHeld))
+	g.Expect(votes.Answer("r")).To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "a final answer leads; a voter that is cut off says nothing")
+	g.Expect(votes.Answer("other")).To(BeNil())
+	g.Expect(votes.Timelines()).To(HaveLen(2))
+	g.Expect(votes.TimelineOf("r")).To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "the copy that has come farthest")
+	g.Expect(votes.TimelineOf("")).To(BeNil())
+	g.Expect(votes.Paused()).To(BeTrue())
+	votes[1].Err = cut
+	_, known = votes.Leading()
+	g.Expect(known).To(BeFalse())
+}
+
+func TestOnlyChangesThatMeanSomethingWake(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*coordinationv1.Lease)
+		wakes  bool
+	}{
+		"a renewal": {func(l *coordinationv1.Lease) {
+			l.Spec.RenewTime, l.Spec.HolderIdentity = ptr.To(metav1.NowMicro()), ptr.To("tukpub-0/pod/engine/n2")
+		}, false},
+		"another term":   {func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr.To[int32](2) }, true},
+		"another holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("quisec-0/pod/engine/n1") }, true},
+		"an answer":      {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationAnswer] = "{}" }, true},
+		"a timeline":     {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationTimelines] = "[]" }, true},
+		"a pause":        {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationPaused] = "true" }, true},
+		"a label":        {func(l *coordinationv1.Lease) { l.Labels = map[string]string{"a": "b"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := election.NewLease("web", "content", "tukpub-0", 1)
+			before.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/n1")
+			after := before.DeepCopy()
+			c.change(after)
+			NewWithT(t).Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(c.wakes))
+		})
+	}
+}
+
+func TestTheLossIsEstimatedFromWhatWasSeen(t *testing.T) {
+	g := NewWithT(t)
+	at := func(s int) *metav1.Time { return ptr.To(metav1.NewTime(begun.Add(time.Duration(s) * time.Second))) }
+	database := func(commit *metav1.Time, loss *metav1.Duration) []v1alpha1.ReplicaDatabaseStatus {
+		return []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", LastCommitTime: commit, EstimatedDataLoss: loss}}
+	}
+	group := &v1alpha1.AvailabilityGroup{Status: v1alpha1.AvailabilityGroupStatus{Replicas: []v1alpha1.ReplicaStatus{
+		{Server: "tukpub-0", Role: "Unknown", Databases: database(at(60), nil)},
+		{Server: "quisec-0", Role: "SECONDARY", Databases: database(at(50), nil)},
+		{Server: "dubasy-0", Role: "SECONDARY", Databases: database(at(20), &metav1.Duration{Duration: time.Minute})},
+		{Server: "dubnew-0", Role: "SECONDARY", Databases: database(nil, nil)},
+	}}}
+	loss := func(server string) *metav1.Duration { return requests.Largest(requests.EstimateLoss(group, server)) }
+	g.Expect(loss("quisec")).To(HaveValue(HaveField("Duration", 10*time.Second)), "by the last commit that the silent primary was seen with")
+	g.Expect(loss("dubasy-0")).To(HaveValue(HaveField("Duration", time.Minute)), "what the primary's own row says")
+	g.Expect(loss("dubnew")).To(BeNil(), "a commit time that is not known is no time")
+	g.Expect(loss("other")).To(BeNil())
+	g.Expect(requests.Best(group)).To(Equal("quisec-0"), "the newest of those that answer")
+}
