@@ -26,6 +26,8 @@ type world struct {
 	breaks  breaks
 	voter   func(s *server, i int) election.Voter
 
+	// meanwhile is what goes on while a statement is on its way.
+	meanwhile func()
 	// acked are the writes whose commit was answered, written all that were tried.
 	acked   []int
 	written int
@@ -47,10 +49,11 @@ type breaks struct {
 	ignoreSequence bool
 	// force makes FAILOVER what FORCE_FAILOVER_ALLOW_DATA_LOSS is.
 	force bool
-	// smallQuorum shows candidates a group of fewer voting replicas than there are.
+	// smallQuorum shows candidates a group in which they vote alone.
 	smallQuorum bool
-	// absentIsFree lets voters without a Lease show one that nobody holds.
-	absentIsFree bool
+	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
+	// still nothing acknowledged may be lost.
+	endless bool
 }
 
 type leaseStore struct {
@@ -106,11 +109,13 @@ type run struct {
 
 	dead, frozen, asleep bool
 	freezeNext           bool
-	role                 election.Role
-	follows              string
-	suspended            bool
-	lease                time.Duration
-	queued               []func(now time.Duration)
+	// sleepNext stops the agent after its next step: with freezeNext, the machine stands still in the middle of one.
+	sleepNext bool
+	role      election.Role
+	follows   string
+	suspended bool
+	lease     time.Duration
+	queued    []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
 	// lag passes while a statement is on its way.
@@ -125,7 +130,7 @@ func newWorld(timings election.Timings) *world {
 
 // newWorldOver has other voters than the simulated ones.
 func newWorldOver(timings election.Timings, voter func(s *server, i int) election.Voter) *world {
-	w := &world{now: time.Hour, timings: timings, voter: voter}
+	w := &world{now: time.Hour, timings: timings, voter: voter, meanwhile: func() {}}
 	for i := range 3 {
 		w.voters = append(w.voters, &leaseStore{name: fmt.Sprintf("site%d", i),
 			record: election.Record{State: election.StateReleased, InitialPrimary: names[0]}})
@@ -202,7 +207,7 @@ func (l link) Read(context.Context) (election.Record, string, error) {
 		return election.Record{}, "", errNoAnswer
 	}
 	v := l.s.w.voters[l.i]
-	if v.absent && !l.s.w.breaks.absentIsFree {
+	if v.absent {
 		return election.Record{}, "", election.ErrAbsent
 	}
 	return v.record, fmt.Sprint(v.version), nil
@@ -214,7 +219,7 @@ func (l link) Swap(_ context.Context, version string, r election.Record) (string
 	}
 	v := l.s.w.voters[l.i]
 	switch {
-	case v.absent && !l.s.w.breaks.absentIsFree:
+	case v.absent:
 		return "", election.ErrAbsent
 	case version != fmt.Sprint(v.version):
 		return "", election.ErrConflict
@@ -262,14 +267,18 @@ func (p peers) Wake(context.Context, string, string) error { return nil }
 
 // writable says whether the engine would still acknowledge writes: it may act on an expired lease late by Overrun.
 func (r *run) writable() bool {
-	return !r.dead && r.s.exists && r.role == election.RolePrimary && r.s.w.now < r.lease+r.s.w.timings.Overrun
+	return !r.dead && r.s.exists && r.role == election.RolePrimary && !r.expired()
+}
+
+func (r *run) expired() bool {
+	return !r.s.w.breaks.endless && r.s.w.now >= r.lease+r.s.w.timings.Overrun
 }
 
 // advance moves the clock; leases that ran out make their engine RESOLVING.
 func (w *world) advance(d time.Duration) {
 	w.now += d
 	for _, s := range w.servers {
-		if r := s.run; r.role == election.RolePrimary && w.now >= r.lease+w.timings.Overrun && !r.frozen {
+		if r := s.run; r.role == election.RolePrimary && r.expired() && !r.frozen {
 			r.role, r.ready = election.RoleResolving, false
 		}
 	}
@@ -339,9 +348,13 @@ func (s *server) step() election.Outcome {
 		if out.Soon == 0 || out.Soon > 100*time.Millisecond || r.dead {
 			break
 		}
+		if r.sleepNext {
+			break
+		}
 		s.w.advance(out.Soon)
 		s.w.replicate()
 	}
+	r.asleep, r.sleepNext = r.asleep || r.sleepNext, false
 	return out
 }
 
