@@ -87,12 +87,20 @@ func unfit(d Desired, i Instance) (reason, message string) {
 		case row == nil:
 			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
 		case row.Suspended:
-			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)", name, orElse(row.SuspendReason, "no reason is given"))
+			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)%s", name, orElse(row.SuspendReason, "no reason is given"), release(d, row.SuspendReason))
 		case strings.EqualFold(row.State, "REVERTING"), strings.EqualFold(row.State, "INITIALIZING"):
 			return election.ReasonReverting, fmt.Sprintf("database %s is %s: wait until it is synchronized", name, strings.ToLower(row.State))
 		}
 	}
 	return "", ""
+}
+
+// release says how a replica is let go that the agents keep apart; what a person suspended, a person resumes.
+func release(d Desired, reason string) string {
+	if strings.EqualFold(reason, "SUSPEND_FROM_USER") {
+		return "; ALTER DATABASE ... SET HADR RESUME there ends it"
+	}
+	return fmt.Sprintf("; if it is kept apart after a failover with data loss, it waits for kubectl geosql rejoin %s SERVER, or reseed", d.name())
 }
 
 // notReady are the databases of which the primary says that the replica is not ready for failover.
