@@ -215,10 +215,11 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 	if err := e.inst.Database(name).Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = true }); err != nil {
 		return err
 	}
-	if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistributiondbs VALUES (@p1, @p2, @p3, @p4)", name, lo, hi, history); err != nil {
+	if err := e.addCleanupJobs(ctx, s, name); err != nil {
 		return err
 	}
-	return e.addCleanupJobs(ctx, s, name)
+	// Last: until then the procedure may be called again, should it be cut off.
+	return s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistributiondbs VALUES (@p1, @p2, @p3, @p4)", name, lo, hi, history)
 }
 
 func (e *Extension) databaseFiles(call *engine.ProcCall, name string) string {
@@ -247,14 +248,12 @@ func (e *Extension) addCleanupJobs(ctx context.Context, s *engine.Session, datab
 		{"Agent history clean up: " + database, "REPL-History Cleanup", "EXEC sp_MShistory_cleanup", 10},
 	}
 	for _, j := range jobs {
-		err := s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1)
-			BEGIN
-				EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
-				EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
-				EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
-					@freq_subday_type = 4, @freq_subday_interval = @p5;
-				EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;
-			END`, j.name, j.category, database, j.command, j.every)
+		err := s.Exec(ctx, `IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1;
+			EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
+			EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
+			EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
+				@freq_subday_type = 4, @freq_subday_interval = @p5;
+			EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;`, j.name, j.category, database, j.command, j.every)
 		if err != nil {
 			return err
 		}
