@@ -24,14 +24,14 @@ func CreateRecordedTable() Statement {
 // Source: docs/t-sql/statements/create-table-transact-sql.md.
 func CreateRegisterTable() Statement {
 	return new(builder).sql("IF OBJECT_ID(N'dbo.Register', N'U') IS NULL\n" +
-		"    CREATE TABLE dbo.Register (Id bigint NOT NULL CONSTRAINT PK_Register PRIMARY KEY, Value bigint NOT NULL, " +
+		"    CREATE TABLE dbo.Register (Id bigint NOT NULL CONSTRAINT PK_Register PRIMARY KEY, Value bigint NOT NULL, Reads bigint NOT NULL, " +
 		"Server nvarchar(128) NOT NULL, Configuration bigint NOT NULL)").
 		done("create table dbo.Register")
 }
 
 // AddRegister adds a register with the value 0 unless there is one of that Id.
 func AddRegister(id int64) Statement {
-	return new(builder).sql("IF NOT EXISTS (SELECT Id FROM dbo.Register WHERE Id = @id)\n    INSERT INTO dbo.Register (Id, Value, Server, Configuration) VALUES (@id, 0, @@SERVERNAME, 0)").
+	return new(builder).sql("IF NOT EXISTS (SELECT Id FROM dbo.Register WHERE Id = @id)\n    INSERT INTO dbo.Register (Id, Value, Reads, Server, Configuration) VALUES (@id, 0, 0, @@SERVERNAME, 0)").
 		arg("id", id).done("add a register")
 }
 
@@ -49,9 +49,11 @@ func WriteRegister(id, value int64) Statement {
 		arg("value", value).arg("id", id).done("write a register")
 }
 
-// ReadRegister selects a register's value, the server's name and its configuration.
+// ReadRegister selects a register's value, the server's name and its configuration. It counts the reads, so that a server that
+// may not write cannot answer: a secondary that a listener leads to for a moment would read what was true some time ago.
 func ReadRegister(id int64) Statement {
-	return new(builder).sql("SELECT Value, @@SERVERNAME, "+configuration+" FROM dbo.Register WHERE Id = @id").
+	return new(builder).sql("UPDATE dbo.Register SET Reads = Reads + 1, Server = @@SERVERNAME, Configuration = "+configuration+
+		" OUTPUT inserted.Value, inserted.Server, inserted.Configuration WHERE Id = @id").
 		arg("id", id).done("read a register")
 }
 
