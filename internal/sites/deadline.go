@@ -22,16 +22,18 @@ type deadlineReader struct {
 	timeout time.Duration
 }
 
-func (r deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+func within(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r.Reader.Get(ctx, key, obj, opts...)
+	return call(ctx)
+}
+
+func (r deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return within(ctx, r.timeout, func(ctx context.Context) error { return r.Reader.Get(ctx, key, obj, opts...) })
 }
 
 func (r deadlineReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	return r.Reader.List(ctx, list, opts...)
+	return within(ctx, r.timeout, func(ctx context.Context) error { return r.Reader.List(ctx, list, opts...) })
 }
 
 func (c deadlineClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -43,39 +45,27 @@ func (c deadlineClient) List(ctx context.Context, list client.ObjectList, opts .
 }
 
 func (c deadlineClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.Apply(ctx, obj, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Apply(ctx, obj, opts...) })
 }
 
 func (c deadlineClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.Create(ctx, obj, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Create(ctx, obj, opts...) })
 }
 
 func (c deadlineClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.Update(ctx, obj, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Update(ctx, obj, opts...) })
 }
 
 func (c deadlineClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.Patch(ctx, obj, patch, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
 func (c deadlineClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.Delete(ctx, obj, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Delete(ctx, obj, opts...) })
 }
 
 func (c deadlineClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.Client.DeleteAllOf(ctx, obj, opts...)
+	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.DeleteAllOf(ctx, obj, opts...) })
 }
 
 func (c deadlineClient) Status() client.SubResourceWriter { return c.SubResource("status") }
@@ -90,31 +80,21 @@ type deadlineSubResource struct {
 }
 
 func (s deadlineSubResource) Get(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.SubResourceClient.Get(ctx, obj, sub, opts...)
+	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Get(ctx, obj, sub, opts...) })
 }
 
 func (s deadlineSubResource) Create(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.SubResourceClient.Create(ctx, obj, sub, opts...)
+	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Create(ctx, obj, sub, opts...) })
 }
 
 func (s deadlineSubResource) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.SubResourceClient.Update(ctx, obj, opts...)
+	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Update(ctx, obj, opts...) })
 }
 
 func (s deadlineSubResource) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.SubResourceClient.Patch(ctx, obj, patch, opts...)
+	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) })
 }
 
 func (s deadlineSubResource) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.SubResourceClient.Apply(ctx, obj, opts...)
+	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Apply(ctx, obj, opts...) })
 }

@@ -91,7 +91,10 @@ func (b *bed) run(t *testing.T, k killing, seed string) (deaths int) {
 	}
 	began := time.Now()
 	defer func() { t.Logf("%s: ready after %s and %d deaths", k, time.Since(began).Round(time.Second), deaths) }()
-	deadline := time.Now().Add(10 * time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
+	if k == always {
+		deadline = time.Now().Add(25 * time.Minute)
+	}
 	last := ""
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
