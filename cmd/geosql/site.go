@@ -105,7 +105,7 @@ func runSite(ctx context.Context, cfg *rest.Config, f *siteFlags) error {
 func siteManagerOptions(f *siteFlags) manager.Options {
 	grace := 5 * time.Second
 	// Shorter than the defaults: while the leader is gone nobody keeps the names.
-	lease, renew, retry := 8*time.Second, 5*time.Second, time.Second
+	lease, renew, retry := 10*time.Second, 7*time.Second, 1500*time.Millisecond
 	return manager.Options{
 		Scheme:                        hubScheme(),
 		HealthProbeBindAddress:        f.healthAddress,

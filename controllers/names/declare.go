@@ -101,7 +101,10 @@ func (d declarer) Reconcile(ctx context.Context, request mcreconcile.Request) (c
 		}
 		errs = append(errs, d.tellNames(ctx, v.member, namespace, names), d.tellPeers(ctx, v.member, namespace, views, now))
 	}
-	return ctrl.Result{RequeueAfter: lookAgain / 2}, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: lookAgain / 2}, nil
 }
 
 // declared reads which names there are. What is being deleted is none of them.

@@ -111,7 +111,10 @@ func (k *keeper) Reconcile(ctx context.Context, request mcreconcile.Request) (ct
 	for _, group := range told.Groups {
 		errs = append(errs, k.keepGroup(ctx, own, namespace, group, told))
 	}
-	return ctrl.Result{RequeueAfter: lookAgain / 2}, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: lookAgain / 2}, nil
 }
 
 func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace string, server orders.NamedServer) error {
