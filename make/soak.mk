@@ -5,6 +5,8 @@ SOAK_ROUNDS     ?= 3
 SOAK_MINUTES    ?= 60
 SOAK_CHECKS     ?= 20000
 SOAK_RESULTS    ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/soak
+# Schedules of the election take longer than other checks.
+SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
@@ -14,6 +16,8 @@ soak: soak-properties soak-interruptions soak-bed ## Run the long forms of all t
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
 	@hack/gotest soak-properties -count 1 -timeout 30m $(SOAK_PROPERTIES) -rapid.checks=$(SOAK_CHECKS)
+	@echo "soak: $(SOAK_SCHEDULES) random schedules of the election"
+	@hack/gotest soak-schedules -count 1 -timeout 60m -run 'TestSchedules|TestNothingIsLost' ./internal/election -rapid.checks=$(SOAK_SCHEDULES)
 
 soak-interruptions: ## End the manager at every moment of every statement and write that it makes.
 	@echo "soak: the manager dies about 350 times, about 10 minutes"
