@@ -126,6 +126,7 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 	if timeline != nil {
 		takeTimeline(s, *timeline)
 		outcome = timeline.Outcome
+		s.Reason, s.Message = "", shorten(timeline.Message)
 	}
 	if answer != nil && (outcome == "" || answer.Final()) {
 		outcome = answer.Outcome
@@ -141,9 +142,7 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 			return true
 		}
 		s.Phase = v1alpha1.FailoverRunning
-		if s.Reason == "" {
-			s.Reason = conditions.ReasonAccepted
-		}
+		s.Reason, s.Message = orElse(s.Reason, conditions.ReasonAccepted), orElse(s.Message, "an agent has begun with it")
 	case election.OutcomeDone:
 		complete(o, s, v1alpha1.FailoverSucceeded, orElse(s.Reason, conditions.ReasonDone), s.Message)
 	case election.OutcomeRefused:

@@ -166,7 +166,7 @@ func TestTheRequestIsTheFailover(t *testing.T) {
 // asked is a Failover that was asked for at tukwila.
 func asked(at time.Duration) v1alpha1.Failover {
 	f := failover("f", 0, switchover("quisec"))
-	f.Status.Phase, f.Status.Voter = v1alpha1.FailoverRequested, "tukwila"
+	f.Status.Phase, f.Status.Reason, f.Status.Voter = v1alpha1.FailoverRequested, "Requested", "tukwila"
 	f.Status.Requested = ptr.To(metav1.NewMicroTime(begun.Add(at)))
 	return f
 }
@@ -246,9 +246,9 @@ func TestAnswers(t *testing.T) {
 		"failed":                         {change: answer(1, election.OutcomeFailed, "RolledBack"), phase: "Completed", outcome: "Failed", reason: "RolledBack", ready: metav1.ConditionFalse},
 		"done, and an old accepted":      {change: all(answer(1, election.OutcomeDone, "Promoted"), answer(2, election.OutcomeAccepted, "")), phase: "Completed", outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
 		"a reason that is no reason":     {change: answer(1, election.OutcomeRefused, "no reason!"), phase: "Completed", outcome: "Refused", reason: "no reason!", ready: metav1.ConditionFalse},
-		"an answer to another request":   {change: func(o *Observed) { o.Votes[0].Answer = &election.Answer{ID: "other", Outcome: election.OutcomeDone} }, phase: "Requested", ready: metav1.ConditionFalse},
+		"an answer to another request":   {change: func(o *Observed) { o.Votes[0].Answer = &election.Answer{ID: "other", Outcome: election.OutcomeDone} }, phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
 		"a timeline without an answer":   {change: func(o *Observed) { o.Votes[2].Timelines = []election.Timeline{timeline} }, phase: "Running", reason: "Accepted", ready: metav1.ConditionFalse},
-		"a voter that is cut has no say": {change: all(answer(1, election.OutcomeDone, ""), func(o *Observed) { o.Votes[1].Err = errCut }), phase: "Requested", ready: metav1.ConditionFalse},
+		"a voter that is cut has no say": {change: all(answer(1, election.OutcomeDone, ""), func(o *Observed) { o.Votes[1].Err = errCut }), phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
 		"the answer was overwritten, its timeline is done": {change: func(o *Observed) {
 			done := timeline
 			done.Outcome, done.AllSynchronized = election.OutcomeDone, at(9)
