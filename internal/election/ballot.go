@@ -16,8 +16,8 @@ type vote struct {
 	version string
 	// err is why the record is not known; ErrAbsent when the voter has none.
 	err error
-	// changed is when this vote was first seen as it is, on the reader's clock.
-	changed time.Duration
+	// changed is when this vote was first seen as it is, on the reader's clock, and read when it was last read.
+	changed, read time.Duration
 }
 
 func (v vote) known() bool { return v.err == nil }
@@ -105,9 +105,12 @@ func (b *Ballot) remember(i int, r Record, version string, err error) {
 		return
 	}
 	b.highest[i] = r.Term
-	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) {
-		b.votes[i].changed = b.clock.Now()
+	now := b.clock.Now()
+	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
+	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) || now-b.votes[i].read > outOfSight*b.apiTimeout {
+		b.votes[i].changed = now
 	}
+	b.votes[i].read = now
 	b.votes[i].record, b.votes[i].version, b.votes[i].err = r, version, nil
 }
 
@@ -145,6 +148,20 @@ func (b *Ballot) knownLocked() []Record {
 	return known
 }
 
+// outOfSight is after how many API time-outs without a reading a vote counts as changed.
+const outOfSight = 3
+
+// staleFor is how long a voter's vote has been seen as the given one; 0 when it is another one, or not known.
+func (b *Ballot) staleFor(i int, present Record) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.votes[i]
+	if !v.known() || !v.record.sameVote(present) {
+		return 0
+	}
+	return b.clock.Now() - v.changed
+}
+
 // HighestTerm is the highest term ever seen at any voter.
 func (b *Ballot) HighestTerm() int64 {
 	b.mu.Lock()
@@ -163,6 +180,13 @@ func (b *Ballot) Released() bool {
 	}
 	highest := slices.MaxFunc(known, func(x, y Record) int { return int(x.Term - y.Term) }).Term
 	return slices.ContainsFunc(known, func(r Record) bool { return r.Term == highest && r.State == StateReleased })
+}
+
+// releasedRuns are the released votes that are known.
+func (b *Ballot) releasedRuns() []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(b.knownLocked(), func(r Record) bool { return r.State != StateReleased })
 }
 
 // UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority is
@@ -189,28 +213,38 @@ func (b *Ballot) UnchangedFor() time.Duration {
 // of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter has r's
 // nonce.
 func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) int {
-	return b.swapAll(ctx, pace, allowed, func(present Record) Record {
-		next := r
-		next.InitialPrimary, next.Generation, next.Notes = present.InitialPrimary, present.Generation, present.Notes.with(r.Notes)
-		return next
-	})
+	return b.swapAll(ctx, pace, func(_ int, present Record) bool { return allowed(present) }, r.over)
+}
+
+// Claim is Cast for a new term: a vote may be replaced only if its holder is known to be over, or if this very vote has
+// been seen unchanged for stale. A holder that has just renewed it has a majority to rely on.
+func (b *Ballot) Claim(ctx context.Context, r Record, stale time.Duration, over func(present Record) bool) int {
+	return b.swapAll(ctx, Quick, func(i int, present Record) bool {
+		return present.Term < r.Term && (present.State == StateReleased || over(present) || b.staleFor(i, present) >= stale)
+	}, r.over)
+}
+
+// over is the record that replaces another one by r.
+func (r Record) over(present Record) Record {
+	r.InitialPrimary, r.Generation, r.Notes = present.InitialPrimary, present.Generation, present.Notes.with(r.Notes)
+	return r
 }
 
 // Note adds notes to all voters that can be written and changes no vote. It returns how many have them.
 func (b *Ballot) Note(ctx context.Context, notes Notes) int {
-	return b.swapAll(ctx, Patient, func(Record) bool { return true }, func(present Record) Record {
+	return b.swapAll(ctx, Patient, func(int, Record) bool { return true }, func(present Record) Record {
 		present.Notes = present.Notes.with(notes)
 		return present
 	})
 }
 
-func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(Record) bool, change func(present Record) Record) int {
+func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(int, Record) bool, change func(present Record) Record) int {
 	return b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 		return b.swapOne(ctx, i, v, allowed, change)
 	})
 }
 
-func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(Record) bool, change func(Record) Record) bool {
+func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(int, Record) bool, change func(Record) Record) bool {
 	present := b.vote(i)
 	for attempt := range 2 {
 		if !present.known() || attempt > 0 {
@@ -223,7 +257,7 @@ func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(Recor
 				return true
 			}
 		}
-		if !allowed(present.record) {
+		if !allowed(i, present.record) {
 			return false
 		}
 		next := change(present.record)

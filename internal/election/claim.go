@@ -5,6 +5,8 @@ package election
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -110,6 +112,7 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	s := standing{
 		self: k.self, leading: leading, released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
 		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.voters) < 3,
+		behind:  told.fork != nil && !has(told.fork, k.self.Server, k.recalled.Followed),
 		request: k.requests.failover(k, told, leading), returns: returns(told.timelines, leading, k.self.Server),
 	}
 	v := judge(s, k.timings)
@@ -130,6 +133,11 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	}
 	k.requests.eligible = 0
 	return k.claimNext(ctx, leading, v.cause, s.request), true
+}
+
+// has says whether a server has the log of a forced failover.
+func has(f *Fork, server string, followed int64) bool {
+	return strings.EqualFold(f.Server, server) || followed >= f.Term
 }
 
 // headStart is how long this server lets its rivals go first.
@@ -185,7 +193,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	}
 	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
 	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
-	granted := k.cast(ctx, Quick, term, StateClaimed)
+	granted := k.ask(ctx, term, leading, request)
 	if granted < k.ballot.Majority() {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
 		k.forgo("claim not granted")
@@ -196,6 +204,26 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	k.claim = claim{at: now, request: request}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
+}
+
+// ask asks for the votes of a new term. Over are, beside votes that are released or stale, those of this run itself,
+// those of a former engine of this pod, those of a run that has released its term at any voter, and those of the holder
+// that a person says is fenced.
+func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *Request) int {
+	notes := k.dueNotes()
+	self := k.self
+	self.Nonce = k.nonce()
+	released := k.ballot.releasedRuns()
+	granted := k.ballot.Claim(ctx, Record{Term: term, State: StateClaimed, Holder: self, Notes: notes}, k.timings.SuspectAfter(), func(present Record) bool {
+		fenced := request != nil && request.FencedHolder != "" && request.FencedHolder == leading.Holder.String()
+		return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
+			fenced && present.Holder.SameRun(leading.Holder) ||
+			slices.ContainsFunc(released, func(r Record) bool { return r.Term == present.Term && r.Holder.SameRun(present.Holder) })
+	})
+	if granted >= k.ballot.Majority() {
+		k.noted(notes)
+	}
+	return granted
 }
 
 // takeOver goes on with a claim that another server made for this run, or that this run's agent made before it was

@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -68,6 +69,16 @@ type Inspection struct {
 	Databases []DatabaseState `json:"databases,omitempty"`
 }
 
+// Mode of a server's replica, empty when it has none.
+func (i Inspection) Mode(server string) Mode {
+	for _, r := range i.Replicas {
+		if strings.EqualFold(r.Server, server) {
+			return r.Mode
+		}
+	}
+	return ""
+}
+
 // Replica of a configuration.
 type Replica struct {
 	Server string `json:"server"`
@@ -105,8 +116,9 @@ type Engine interface {
 	Force(ctx context.Context, group string, validity, notAfter time.Duration) error
 	// Offline takes the local replica OFFLINE: its role becomes RESOLVING and nobody reads or writes.
 	Offline(ctx context.Context, group string) error
-	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became.
-	BecomeSecondary(ctx context.Context, group string) error
+	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became. The batch must itself
+	// refuse to run later than notAfter from now: it must not undo an OFFLINE that came later.
+	BecomeSecondary(ctx context.Context, group string, notAfter time.Duration) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.

@@ -14,7 +14,7 @@ import (
 
 // The simulated engine knows as little as the protocol assumes: FAILOVER is granted by the local configuration alone, so
 // that choosing the replica with the newest one is the protocol's business; and an OFFLINE replica neither takes log nor
-// agrees to configurations of the primary that it left.
+// agrees to configurations of any primary that was there before.
 
 func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 	w := r.s.w
@@ -121,20 +121,19 @@ func (r *run) take(now, validity time.Duration) {
 		return
 	}
 	r.lease = max(r.lease, now+validity)
-	epoch := r.s.config.epoch()
-	for _, s := range r.s.w.servers {
-		epoch = max(epoch, s.config.epoch())
-	}
-	r.s.config = configuration{sequence: (epoch+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
+	r.s.config = configuration{sequence: (r.s.w.epoch()+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
 	r.role, r.follows, r.ready = election.RolePrimary, "", false
 }
 
 func (r *run) Offline(context.Context, string) error {
-	return r.call(time.Hour, func(time.Duration) { r.role, r.ready, r.follows = election.RoleResolving, false, "" })
+	return r.call(time.Hour, func(time.Duration) {
+		r.role, r.ready, r.follows = election.RoleResolving, false, ""
+		r.s.left = r.s.w.epoch()
+	})
 }
 
-func (r *run) BecomeSecondary(context.Context, string) error {
-	return r.call(time.Hour, func(time.Duration) { r.role, r.follows = election.RoleSecondary, "" })
+func (r *run) BecomeSecondary(_ context.Context, _ string, notAfter time.Duration) error {
+	return r.call(notAfter, func(time.Duration) { r.role, r.follows = election.RoleSecondary, "" })
 }
 
 func (r *run) Resume(context.Context, string, []string) error {
@@ -148,6 +147,14 @@ func (r *run) Kill() error {
 	return nil
 }
 
+// epoch is the newest one of all.
+func (w *world) epoch() (newest int64) {
+	for _, s := range w.servers {
+		newest = max(newest, s.config.epoch())
+	}
+	return newest
+}
+
 // leads says whether a server's engine is a primary that reaches another one's.
 func (w *world) leads(primary string, s *server) bool {
 	i := slices.Index(names, primary)
@@ -159,13 +166,13 @@ func (w *world) engines(a, b *server) bool {
 	return !a.apart[b.name] && !b.apart[a.name] && !a.run.dead && !b.run.dead && !a.run.frozen && !b.run.frozen
 }
 
-// accepts says whether a replica agrees to a configuration: not to an older one, and, while OFFLINE, not to one of the
-// primary that it left.
+// accepts says whether a replica agrees to a configuration: not to an older one, and, while OFFLINE, not to one of a
+// primary that was there before.
 func (s *server) accepts(c configuration) bool {
 	if c.sequence < s.config.sequence {
 		return false
 	}
-	return s.run.role != election.RoleResolving || c.epoch() > s.config.epoch() || c.sequence == s.config.sequence
+	return s.run.role != election.RoleResolving || c.epoch() > max(s.config.epoch(), s.left) || c.sequence == s.config.sequence
 }
 
 // commit lets a majority agree on a configuration of a primary.

@@ -28,6 +28,8 @@ type Report struct {
 	Holder Holder `json:"holder"`
 	// Role after fencing.
 	Role Role `json:"role"`
+	// Followed is the newest forced term whose log the replica has.
+	Followed int64 `json:"followed,omitempty"`
 	Inspection
 }
 
@@ -77,6 +79,9 @@ func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 		k.forgo("fenced by " + r.Candidate.Server)
 	}
 	if !strings.EqualFold(r.Candidate.Server, k.self.Server) {
+		if k.clock.Now() < k.outstanding {
+			return Report{}, fmt.Errorf("fencing %s in group %s: an earlier statement has had no answer and could undo it", k.self.Server, k.group)
+		}
 		if err := k.offline(ctx); err != nil {
 			return Report{}, fmt.Errorf("fencing %s in group %s: %w", k.self.Server, k.group, err)
 		}
@@ -135,7 +140,11 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
 	}
-	r := Report{Server: k.self.Server, Holder: k.self, Role: seen.Role}
+	remembered, err := k.remembered()
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Server: k.self.Server, Holder: k.self, Role: seen.Role, Followed: remembered.Followed}
 	if r.Inspection, err = k.inspect(ctx); err != nil {
 		return Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
 	}

@@ -56,6 +56,8 @@ type Keeper struct {
 	renewed time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
 	unanswered time.Duration
+	// outstanding is until when a statement without an answer may yet be begun by the engine.
+	outstanding time.Duration
 	// leaderless is since when no majority could be read while this server held nothing.
 	leaderless time.Duration
 	// retryAt is when this server may claim again after it failed, failures how often it has in a row.
@@ -326,6 +328,13 @@ func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(
 		k.unanswered = 0
 	}
 	return err
+}
+
+// unanswerable notes a statement that had no answer and may be begun by the engine until within from now.
+func (k *Keeper) unanswerable(err error, within time.Duration) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		k.outstanding = max(k.outstanding, k.clock.Now()+within)
+	}
 }
 
 // engineSilent notes an engine that did not answer, and kills it when it has not for D(1-e)-K.

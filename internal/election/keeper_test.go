@@ -344,3 +344,28 @@ func TestTimingsCheck(t *testing.T) {
 		g.Expect(timings.Check()).NotTo(Succeed(), name)
 	}
 }
+
+// A holder that renewed its votes after a rival had looked at them keeps them: what the rival swaps must be what it saw
+// unchanged for long enough.
+func TestAFreshVoteIsNotOverwritten(t *testing.T) {
+	w, g := held(t)
+	var voters []election.Voter
+	for i := range w.voters {
+		voters = append(voters, link{w.servers[1], i})
+	}
+	rival := election.NewBallot(voters, clock{w.servers[1]}, w.timings.APITimeout)
+	for range 12 {
+		w.advance(time.Second)
+		rival.Read(t.Context())
+	}
+	g.Expect(rival.UnchangedFor()).To(BeNumerically(">=", w.timings.SuspectAfter()))
+	next := election.Record{Term: 9, State: election.StateClaimed, Holder: election.Holder{Server: names[1], Nonce: "n"}}
+	nobody := func(election.Record) bool { return false }
+	w.servers[0].step()
+	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(BeZero())
+	for range 12 {
+		w.advance(time.Second)
+		rival.Read(t.Context())
+	}
+	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(Equal(3))
+}

@@ -25,6 +25,8 @@ type Remembered struct {
 	// Cleared is the newest forced term whose lost range is no concern of this replica any more: it has none of it, or a
 	// person said what shall become of it.
 	Cleared int64 `json:"cleared,omitempty"`
+	// Followed is the newest forced term whose primary's log this replica has: it was synchronized behind it.
+	Followed int64 `json:"followed,omitempty"`
 	// Quarantined is the forced term because of which this replica stays suspended, 0 for none.
 	Quarantined int64 `json:"quarantined,omitempty"`
 	// Begun is the ID of the last request that this server began to carry out.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,7 +43,7 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	if err != nil {
 		return Outcome{Action: "fencing", Err: err}
 	}
-	d := decide(k.self.Server, reports)
+	d := decide(k.self.Server, k.eligible(reports))
 	chosen := k.claim.request != nil && k.claim.request.To != ""
 	switch {
 	case d.quorate() && d.eligible && (d.best == k.self.Server || chosen):
@@ -75,6 +76,16 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	}
 }
 
+// eligible are the reports without those of replicas that a forced failover has left behind, unless data loss is allowed:
+// neither they nor the configurations that they know count.
+func (k *Keeper) eligible(reports []Report) []Report {
+	fork := k.told().fork
+	if fork == nil || k.claim.request != nil && k.claim.request.AllowDataLoss {
+		return reports
+	}
+	return slices.DeleteFunc(slices.Clone(reports), func(r Report) bool { return r.Mode(r.Server) == ModeSynchronous && !has(fork, r.Server, r.Followed) })
+}
+
 func find(reports []Report, server string) Report {
 	for _, r := range reports {
 		if strings.EqualFold(r.Server, server) {
@@ -92,7 +103,7 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	k.chronicle.claimed(k)
 	next := Record{Term: term, State: StateClaimed, Holder: to.Holder, Notes: k.dueNotes()}
 	next.Holder.Nonce = k.nonce()
-	granted := k.ballot.Cast(ctx, Quick, next, func(present Record) bool { return present.Term < term })
+	granted := k.ballot.Claim(ctx, next, k.timings.SuspectAfter(), func(present Record) bool { return present.Holder.SameRun(k.self) })
 	if granted >= k.ballot.Majority() {
 		k.noted(next.Notes)
 	}
@@ -160,6 +171,7 @@ func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
 	defer cancel()
 	k.claim.issued = true
 	err := statement(bounded, k.group, k.timings.WriteLease, notAfter)
+	k.unanswerable(err, notAfter)
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()

@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,6 +13,8 @@ import (
 const (
 	// rejoinTimeout bounds the statements of one rejoining step.
 	rejoinTimeout = 10 * time.Second
+	// becomeWithin bounds when the engine may begin with SET (ROLE = SECONDARY).
+	becomeWithin = 3 * time.Second
 	// strangerPatience is how long a secondary may be without the primary that holds the votes before it is taken OFFLINE
 	// to follow it: the engine's own reconnection comes first.
 	strangerPatience = 5 * time.Second
@@ -55,6 +58,16 @@ func (v rejoinView) forkOpen() bool {
 	return v.fork != nil && v.fork.Term > v.remembered.Cleared && !strings.EqualFold(v.fork.Server, v.self)
 }
 
+// logOpen says whether this replica is not known to have the log of the forced failover.
+func (v rejoinView) logOpen() bool {
+	return v.fork != nil && !has(v.fork, v.self, v.remembered.Followed)
+}
+
+// caughtUp says whether all local copies are synchronized.
+func (v rejoinView) caughtUp() bool {
+	return len(v.local) > 0 && !slices.ContainsFunc(v.local, func(d DatabaseState) bool { return d.Suspended || d.State != "SYNCHRONIZED" })
+}
+
 // planRejoin decides on one step of the way back. A RESOLVING replica becomes a secondary; a secondary that follows
 // somebody else is taken OFFLINE first; suspended databases are resumed, unless a forced failover has left something in
 // this copy alone: that is kept until a person decides.
@@ -78,6 +91,14 @@ func planRejoin(v rejoinView) rejoinStep {
 			next.Cleared, next.Quarantined = v.fork.Term, 0
 			s.remember = &next
 		}
+	}
+	if v.logOpen() && follows && v.leading.Term >= v.fork.Term && v.caughtUp() {
+		next := v.remembered
+		if s.remember != nil {
+			next = *s.remember
+		}
+		next.Followed = v.fork.Term
+		s.remember = &next
 	}
 	switch v.seen.Role {
 	case RoleResolving:
@@ -121,7 +142,7 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		fork: k.told().fork, stranger: now - r.stranger}
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
-	if seen.Exists && v.forkOpen() && seen.Mode != ModeConfigurationOnly {
+	if seen.Exists && (v.forkOpen() || v.logOpen()) && seen.Mode != ModeConfigurationOnly {
 		i, err := k.engine.Inspect(ctx, k.group)
 		if err != nil {
 			return Outcome{Err: fmt.Errorf("looking for what %s alone has of group %s: %w", k.self.Server, k.group, err)}
@@ -152,7 +173,9 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 	}
 	if s.become {
 		r.stranger = k.clock.Now()
-		if err := k.engine.BecomeSecondary(ctx, k.group); err != nil {
+		err := k.engine.BecomeSecondary(ctx, k.group, becomeWithin)
+		k.unanswerable(err, becomeWithin)
+		if err != nil {
 			return failed("following", err)
 		}
 		return Outcome{Action: "following " + leading.Holder.Server}

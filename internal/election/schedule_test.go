@@ -176,11 +176,11 @@ func (w *world) disturb(rng *rand.Rand) {
 func TestOneSchedule(t *testing.T) {
 	var seed, stream uint64
 	if n, _ := fmt.Sscanf(os.Getenv("GEOSQL_SCHEDULE"), "%x,%d", &seed, &stream); n != 2 {
-		t.Skip("GEOSQL_SCHEDULE=<seed>,<1 or 2> is not set")
+		t.Skip("GEOSQL_SCHEDULE=<seed>,<1, 2 or 3> is not set")
 	}
 	trace = t.Logf
 	defer func() { trace = nil }()
-	if err := schedule(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{}, 300); err != nil {
+	if err := schedule(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3}, 300); err != nil {
 		t.Fatal(err)
 	}
 }

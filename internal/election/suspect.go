@@ -20,6 +20,8 @@ type standing struct {
 	paused, manual bool
 	// request is a Failover to this server, nil for none.
 	request *Request
+	// behind says that a forced failover has happened whose log this replica does not have.
+	behind bool
 	// returns says that this server held the term before the leading one, whose holder never became primary.
 	returns bool
 }
@@ -61,6 +63,8 @@ func judge(s standing, t Timings) verdict {
 		return verdict{wait: "the holder's votes are not being renewed"}
 	case !gone:
 		return verdict{}
+	case s.behind && !(asked && s.request.AllowDataLoss):
+		return verdict{wait: "a forced failover has left this replica behind: no claim before it was synchronized again"}
 	case s.paused && !asked && !s.returns:
 		return verdict{wait: "paused: no claim"}
 	case s.manual && !asked && !own && !s.returns:

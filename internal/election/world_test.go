@@ -92,6 +92,8 @@ type server struct {
 	exists bool
 	log    []int
 	config configuration
+	// left is the newest epoch there was when the replica was last taken OFFLINE.
+	left   int64
 	memory election.Remembered
 	// cut voters by number, and voters whose answers are lost; peers whose agent or engine this server does not reach.
 	cut, lost [3]bool

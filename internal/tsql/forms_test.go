@@ -35,6 +35,7 @@ var forms = []form{
 	of("docs/t-sql/statements/grant-server-principal-permissions-transact-sql.md", `GRANT IMPERSONATE ON LOGIN::NAME TO NAME`),
 	of("docs/t-sql/statements/grant-endpoint-permissions-transact-sql.md", `GRANT CONNECT ON ENDPOINT::NAME TO NAME`),
 	of("docs/t-sql/statements/create-database-transact-sql.md", `CREATE DATABASE NAME`),
+	of("docs/t-sql/statements/drop-database-transact-sql.md", `DROP DATABASE IF EXISTS NAME`),
 	of("docs/t-sql/statements/alter-database-transact-sql-set-options.md", `ALTER DATABASE NAME SET RECOVERY (FULL|BULK_LOGGED|SIMPLE)`),
 	of("docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md", `ALTER DATABASE NAME MODIFY FILE \(NAME = NAME, FILENAME = STRING\)`),
 	of("docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md", `ALTER DATABASE NAME ADD FILE \(NAME = NAME, FILENAME = STRING, SIZE = \d+MB, FILEGROWTH = \d+MB\)`),

@@ -54,8 +54,13 @@ func TakeOffline(group string) Statement {
 	return alterGroup(group).sql(" OFFLINE").done("take " + group + " offline here")
 }
 
-// SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary.
+// SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary, unless the engine runs the batch after the
+// deadline: it must not undo an OFFLINE that came later.
 // Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (SET (ROLE = SECONDARY)).
-func SetRoleSecondary(group string) Statement {
-	return alterGroup(group).sql(" SET (ROLE = SECONDARY)").done("follow the primary of " + group)
+func SetRoleSecondary(group string, deadline time.Time) Statement {
+	return new(builder).guard().
+		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (ROLE = SECONDARY)\n").
+		sql("ELSE\n    THROW 50001, N'The deadline of this change of role has passed.', 1;").
+		arg("deadline", deadline.UTC()).
+		done("follow the primary of " + group)
 }

@@ -58,7 +58,7 @@ func init() {
 	add("ForceFailover", tsql.ForceFailover("content", date))
 	add("DropDatabase", tsql.DropDatabase("Content"))
 	add("TakeOffline", tsql.TakeOffline("content"))
-	add("SetRoleSecondary", tsql.SetRoleSecondary("content"))
+	add("SetRoleSecondary", tsql.SetRoleSecondary("content", date))
 
 	add("CreateMasterKey", tsql.CreateMasterKey(login.Password))
 	add("CreateSelfSignedCertificate", tsql.CreateSelfSignedCertificate("geosql_tukpub_1", "geosql endpoint of tukpub-0", date, date.AddDate(2, 0, 0)))

@@ -191,8 +191,11 @@ func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 }
 
 // BecomeSecondary implements election.Engine.
-func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string) error {
-	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, tsql.SetRoleSecondary(group)) })
+func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, notAfter time.Duration) error {
+	deadline := time.Now().Add(notAfter)
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		return db.Exec(ctx, tsql.SetRoleSecondary(group, deadline))
+	})
 }
 
 // Resume implements election.Engine.

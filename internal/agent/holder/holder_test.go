@@ -88,7 +88,7 @@ func (e *engine) Inspect(context.Context, string) (i election.Inspection, err er
 	return i, err
 }
 
-func (e *engine) BecomeSecondary(context.Context, string) error { return nil }
+func (e *engine) BecomeSecondary(context.Context, string, time.Duration) error { return nil }
 
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 
