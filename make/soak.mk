@@ -20,7 +20,7 @@ soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@hack/gotest soak-schedules -count 1 -timeout 60m -run 'TestSchedules|TestNothingIsLost' ./internal/election -rapid.checks=$(SOAK_SCHEDULES)
 
 soak-interruptions: ## End the manager at every moment of every statement and write that it makes.
-	@echo "soak: the manager dies about 350 times, about 10 minutes"
+	@echo "soak: the manager dies about 300 times, about 6 minutes"
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-interruptions -count 1 -timeout 30m ./test/interrupted
 
