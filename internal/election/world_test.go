@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"geosql.dev/operator/internal/election"
@@ -26,6 +27,8 @@ type world struct {
 	breaks  breaks
 	voter   func(s *server, i int) election.Voter
 
+	// fencing lets replicas be fenced one after another.
+	fencing sync.Mutex
 	// meanwhile is what goes on while a statement is on its way.
 	meanwhile func()
 	// acked are the writes whose commit was answered, written all that were tried.
@@ -251,6 +254,8 @@ func (p peers) Fence(ctx context.Context, server string, r election.FenceRequest
 	if err != nil {
 		return election.Report{}, err
 	}
+	p.s.w.fencing.Lock()
+	defer p.s.w.fencing.Unlock()
 	if p.s.w.breaks.reportBeforeFence {
 		return to.run.keeper.Report(ctx)
 	}
