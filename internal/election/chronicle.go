@@ -22,8 +22,6 @@ type chronicle struct {
 	due bool
 	// suspected is when this run first saw a reason to claim; zero before.
 	suspected time.Time
-	// looked is when the databases were last looked at, inspected whether they are waited for still.
-	looked time.Duration
 }
 
 // stamp sets a time once.

@@ -137,7 +137,7 @@ func (r Request) Expired(now time.Time) bool {
 	return now.After(r.Issued.Add(life))
 }
 
-// Outcome of a request or of an election.
+// AnswerOutcome is what became of a request or of an election.
 type AnswerOutcome string
 
 const (
