@@ -39,11 +39,11 @@ type LoginUser struct {
 
 // LoginSpec declares a SQL login on a server, or on every replica of a group with the same SID.
 //
-// +kubebuilder:validation:XValidation:rule="self.on == oldSelf.on",message="on is immutable: declare another Login"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",message="target is immutable: declare another Login"
 // +kubebuilder:validation:XValidation:rule="has(self.name) == has(oldSelf.name) && (!has(self.name) || self.name == oldSelf.name)",message="name is immutable: declare another Login"
 type LoginSpec struct {
-	// on is the server, or the group on whose replicas the login exists.
-	On ServerOrGroup `json:"on"`
+	// target is the server, or the group on whose replicas the login exists.
+	Target ServerOrGroup `json:"target"`
 	// name of the login, the object's unless given.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -103,8 +103,8 @@ type LoginStatus struct {
 // +kubebuilder:resource:categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.on.server`
-// +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.on.availabilityGroup`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.target.server`
+// +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.target.availabilityGroup`
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.connectionSecret`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.name) || (self.metadata.name.matches('^[a-z][a-z0-9-]*$') && self.metadata.name != 'sa')",message="spec.name is needed: the object's name is no name for a login"

@@ -83,7 +83,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 
 func (r *Reconciler) loginsOfGroup(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 	return reconcile.Keys(ctx, r.hub, &v1alpha1.LoginList{}, obj.GetNamespace(), func(l *v1alpha1.Login) bool {
-		return string(l.Spec.On.AvailabilityGroup) == obj.GetName()
+		return string(l.Spec.Target.AvailabilityGroup) == obj.GetName()
 	})
 }
 

@@ -180,7 +180,7 @@ func TestLoginOfAGroup(t *testing.T) {
 		b.as(server, "master", tsql.CreateDatabase("Content"))
 	}
 	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
-		On: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
 		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}},
 	}}
 	g.Expect(b.hub.Client.Create(t.Context(), l)).To(Succeed())

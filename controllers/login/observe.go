@@ -64,7 +64,7 @@ func adopt(w *world) {
 
 // desire resolves what the Login refers to.
 func (r *Reconciler) desire(ctx context.Context, d *Desired) error {
-	on := d.Login.Spec.On
+	on := d.Login.Spec.Target
 	var err error
 	if on.Server != "" {
 		err = r.desireServer(ctx, d, on.Server)
@@ -143,7 +143,7 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 			continue
 		}
 		resolve := r.desireServer
-		on := other.Login.Spec.On
+		on := other.Login.Spec.Target
 		var err error
 		if on.Server != "" {
 			err = resolve(ctx, &other, on.Server)

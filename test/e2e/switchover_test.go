@@ -146,7 +146,7 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 	password := newPassword()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"password": []byte(password)}}
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.LoginSpec{
-		On: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
+		Target: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
 		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}}}, ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
 	for _, obj := range []client.Object{secret, login} {
