@@ -147,6 +147,7 @@ func (b *bed) running(t *testing.T, server v1alpha1.ServerName) func() string {
 // A subscription that delivers is changed while rows are written: pull to push, the agent from the distributor to the
 // subscriber, back to pull; the replication password is changed; an article is added and one is dropped. Nothing is lost.
 func TestChangesOfALivingSubscription(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.sql(t, "tukpub", "master", "CREATE DATABASE Content")

@@ -29,6 +29,7 @@ func (b *bed) publisherDatabase(t *testing.T, rows int) {
 // Everything is declared, deleted with its data kept, the servers end and start again on their volumes, and the same is
 // declared again: it goes on where it was, with what was written meanwhile, and nothing is copied anew.
 func TestDeclaredAgainOnRetainedData(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 300)
@@ -80,6 +81,7 @@ func TestDeclaredAgainOnRetainedData(t *testing.T) {
 // Chosen columns, chosen rows and compression are brought to the engines, and changes of them, too: subscribers get what
 // is declared, and nothing else.
 func TestLimitedArticles(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 10)
@@ -131,6 +133,7 @@ func TestLimitedArticles(t *testing.T) {
 // Everything is deleted, with reclaimPolicy Delete, all at once: what replication needed goes, in the order that it needs,
 // and both copies stay.
 func TestDeletedWithEverythingThatReplicates(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 100)
@@ -166,6 +169,7 @@ func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 // The distributor's volumes are lost. Nothing is made anew by itself; when a person says so the subscriber gets a new
 // copy, and replication goes on.
 func TestLostDistributor(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 100)

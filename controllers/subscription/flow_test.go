@@ -17,6 +17,7 @@ import (
 // A publication on a server alone and a pull subscription with a mirrored snapshot, from nothing: rows that were there
 // before, rows that come afterwards, an article that is added later.
 func TestPullFromNothing(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.sql(t, "tukpub", "master", "CREATE DATABASE Content")
@@ -69,6 +70,7 @@ func TestPullFromNothing(t *testing.T) {
 
 // A database that holds other data is left alone; a table without a primary key holds up no other article.
 func TestForeignDataAndNoPrimaryKey(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	for _, server := range []v1alpha1.ServerName{"tukpub", "dubsub"} {
