@@ -37,7 +37,6 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 	through := gt.wherever(shellAt(t, b.Site("tukwila"), namespace))
 	write(t, through, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
 	w := startWriter(t, through, 1)
-	t.Cleanup(w.end)
 	w.more(t, time.Minute)
 	for _, server := range gt.servers {
 		g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(server), server)).To(Succeed())
