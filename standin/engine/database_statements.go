@@ -170,7 +170,8 @@ func (s *Session) dropOne(ctx context.Context, db *Database) error {
 	if db.System() {
 		return sqlerr.New(3708, 4, "drop", "database", db.Name(), "system database")
 	}
-	if err := s.require(ctx, Permission{Name: "CONTROL", Database: db}); err != nil {
+	// Source: docs/t-sql/statements/drop-database-transact-sql.md (Permissions).
+	if s.require(ctx, Permission{Name: "CONTROL", Database: db}) != nil && s.require(ctx, Permission{Name: "ALTER ANY DATABASE"}) != nil {
 		return sqlerr.New(3701, 2, "drop", "database", db.Name())
 	}
 	info := db.Info()

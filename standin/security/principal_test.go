@@ -137,6 +137,20 @@ func TestServerRights(t *testing.T) {
 		JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE r.name = 'sysadmin' AND l.name = 'op'`)).To(BeEquivalentTo(1))
 }
 
+// ALTER ANY DATABASE suffices for ALTER and DROP DATABASE, without a user in the database; nothing less does.
+func TestDatabasesAreAlteredFromOutside(t *testing.T) {
+	g := NewWithT(t)
+	i := start(t, "SEC")
+	sa := i.sa()
+	sa.do("CREATE DATABASE [x]", "CREATE LOGIN [op] WITH PASSWORD = N'F1rst-Password'")
+	op := i.as("op", "F1rst-Password", "")
+	g.Expect(op.refused("ALTER DATABASE [x] SET RECOVERY SIMPLE")).To(BeEquivalentTo(5011))
+	g.Expect(op.refused("DROP DATABASE [x]")).To(BeEquivalentTo(3701))
+	sa.do("GRANT ALTER ANY DATABASE TO [op]")
+	op.do("ALTER DATABASE [x] SET RECOVERY SIMPLE", "DROP DATABASE [x]")
+	g.Expect(sa.value("SELECT COUNT(*) FROM sys.databases WHERE name = 'x'")).To(BeEquivalentTo(0))
+}
+
 func TestImpersonation(t *testing.T) {
 	g := NewWithT(t)
 	i := start(t, "SEC")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -332,6 +333,7 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 			}
 		}
 	}
+	p.forgetLeftLocked(reply)
 	g.broadcastLocked()
 	g.mu.Unlock()
 	if told {
@@ -341,6 +343,19 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 		p.startWorkers(reply)
 	}
 	return nil
+}
+
+// forgetLeftLocked forgets that copies were suspended that the replica has no more: they may be seeded.
+func (p *peer) forgetLeftLocked(reply controlReply) {
+	if !reply.Known {
+		return
+	}
+	for i := range p.l.committed.Databases {
+		id := p.l.committed.Databases[i].ID
+		if !slices.ContainsFunc(reply.Databases, func(s secondaryStatus) bool { return s.ID == id }) {
+			p.l.remoteLocked(p.id, id).Suspended = false
+		}
+	}
 }
 
 // startWorkers has one goroutine per database that sends log or, where the database is missing, seeds it.
