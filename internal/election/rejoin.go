@@ -53,9 +53,10 @@ type rejoinStep struct {
 	quarantined bool
 }
 
-// forkOpen says whether a fork has to be looked at before anything is resumed.
+// forkOpen says whether a fork has to be looked at before anything is resumed. A configuration-only replica has nothing
+// that could be lost.
 func (v rejoinView) forkOpen() bool {
-	return v.fork != nil && v.fork.Term > v.remembered.Cleared && !strings.EqualFold(v.fork.Server, v.self)
+	return v.fork != nil && v.seen.Mode != ModeConfigurationOnly && v.fork.Term > v.remembered.Cleared && !strings.EqualFold(v.fork.Server, v.self)
 }
 
 // logOpen says whether this replica is not known to have the log of the forced failover.

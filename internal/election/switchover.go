@@ -81,6 +81,11 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	if target.Role != RoleSecondary {
 		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf("%s calls itself %s", r.To, target.Role)})
 	}
+	if fork := k.told().fork; fork != nil && !has(fork, r.To, target.Followed) {
+		// It would not count among the eligible once the primary is OFFLINE.
+		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf(
+			"%s does not say yet that it has the log of the forced failover of term %d: ask again once it has been synchronized for some seconds", r.To, fork.Term)})
+	}
 	if err := k.requests.begin(k, r); err != nil {
 		return Outcome{Err: err}
 	}

@@ -108,6 +108,7 @@ type member struct {
 	port   int
 	agent  string
 	state  string
+	part   *holder.Holder
 	stop   func()
 }
 
@@ -136,6 +137,8 @@ type trio struct {
 	g       *WithT
 	voters  []*leaseServer
 	members []*member
+	// second is the mode of the second server's replica; the others are synchronous.
+	second tsql.AvailabilityMode
 
 	mu    sync.Mutex
 	acked []int
@@ -154,8 +157,8 @@ func freeAddress(g *WithT, low, high int) (string, int) {
 	return "", 0
 }
 
-func newTrio(t *testing.T) *trio {
-	c := &trio{t: t, g: NewWithT(t)}
+func newTrio(t *testing.T, second tsql.AvailabilityMode) *trio {
+	c := &trio{t: t, g: NewWithT(t), second: second}
 	authority, err := credentials.NewAuthority(time.Now())
 	c.g.Expect(err).NotTo(HaveOccurred())
 	agreement, err := credentials.Agree(nil, nil, false)
@@ -242,6 +245,7 @@ func (c *trio) startAgent(m *member) {
 		TLSDir: m.engine.TLSDir, PeerAddress: c.address, Log: log,
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
+	m.part = part
 	a.Handle(holder.Pattern, part)
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -276,23 +280,37 @@ func (c *trio) group() {
 	c.exec(first, "ALTER DATABASE [Content] SET RECOVERY FULL")
 	c.exec(first, "CREATE TABLE [Content].dbo.t (id int NOT NULL PRIMARY KEY)")
 	c.exec(first, "BACKUP DATABASE [Content] TO DISK = N'content.bak'")
-	spec := tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 6 * time.Second, RequiredSynchronizedSecondaries: 1, Databases: []string{"Content"}}
-	for _, m := range c.members {
+	spec := tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 6 * time.Second, RequiredSynchronizedSecondaries: c.copies() - 2, Databases: []string{"Content"}}
+	for i, m := range c.members {
+		mode := tsql.SynchronousCommit
+		if i == 1 {
+			mode = c.second
+		}
 		spec.Replicas = append(spec.Replicas, tsql.Replica{Server: m.name, EndpointURL: fmt.Sprintf("TCP://127.0.0.1:%d", m.port),
-			Mode: tsql.SynchronousCommit, Readable: true, SessionTimeout: 5 * time.Second})
+			Mode: mode, Readable: true, SessionTimeout: 5 * time.Second})
 	}
 	c.g.Expect(first.db.Exec(c.t.Context(), tsql.CreateGroup(spec))).To(Succeed())
 	for _, m := range c.members[1:] {
 		c.g.Expect(m.db.Exec(c.t.Context(), tsql.JoinGroup("content", tsql.ClusterExternal))).To(Succeed())
-		c.g.Expect(m.db.Exec(c.t.Context(), tsql.GrantCreateAnyDatabase("content"))).To(Succeed())
+		if m != c.members[1] || c.second != tsql.ConfigurationOnly {
+			c.g.Expect(m.db.Exec(c.t.Context(), tsql.GrantCreateAnyDatabase("content"))).To(Succeed())
+		}
 	}
 	c.synchronized(0)
+}
+
+// copies is how many of the servers have the database.
+func (c *trio) copies() int {
+	if c.second == tsql.ConfigurationOnly {
+		return 2
+	}
+	return 3
 }
 
 // busy is how long a loaded machine may take.
 const busy = 90 * time.Second
 
-// synchronized waits until a server is the primary of record and sees all three copies synchronized.
+// synchronized waits until a server is the primary of record and sees all copies synchronized.
 func (c *trio) synchronized(primary int) {
 	c.t.Helper()
 	m := c.members[primary]
@@ -303,7 +321,7 @@ func (c *trio) synchronized(primary int) {
 		var n int
 		err := m.sa.QueryRowContext(c.t.Context(), "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states WHERE synchronization_state_desc = N'SYNCHRONIZED'").Scan(&n)
 		return n, err
-	}, busy, 50*time.Millisecond).Should(Equal(3), "copies synchronized behind "+m.name)
+	}, busy, 50*time.Millisecond).Should(Equal(c.copies()), "copies synchronized behind "+m.name)
 }
 
 // write inserts numbers at whichever server takes them, until ctx ends.
@@ -377,7 +395,7 @@ func (c *trio) primaryOtherThan(server string) int {
 // Three engines with their sidecars elect by themselves: the engine of the primary is killed and another takes its place,
 // the old one rejoins, and a switchover brings the primary back. No acknowledged write is lost.
 func TestGroupFailsOverAndBack(t *testing.T) {
-	c := newTrio(t)
+	c := newTrio(t, tsql.SynchronousCommit)
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	writing.Go(func() { c.write(ctx) })

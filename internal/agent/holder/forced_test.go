@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// rows are the numbers that a server's copy has.
+func (c *trio) rows(m *member) ([]int, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+	defer cancel()
+	rows, err := m.sa.QueryContext(ctx, "SELECT id FROM [Content].dbo.t ORDER BY id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var have []int
+	for rows.Next() {
+		var id int
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		have = append(have, id)
+	}
+	return have, rows.Err()
+}
+
+// span is the numbers from first to last.
+func span(first, last int) []int {
+	var ids []int
+	for id := first; id <= last; id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// acknowledge writes numbers at a primary; each is acknowledged.
+func (c *trio) acknowledge(m *member, ids []int) {
+	c.t.Helper()
+	for _, id := range ids {
+		c.exec(m, fmt.Sprintf("INSERT INTO [Content].dbo.t (id) VALUES (%d)", id))
+	}
+}
+
+// outcome asks for something and waits for the final answer.
+func (c *trio) outcome(r election.Request) election.Answer {
+	c.t.Helper()
+	c.ask(r)
+	var answer election.Answer
+	c.g.Eventually(func() (bool, error) {
+		for _, v := range c.voters {
+			lease := v.get()
+			a, ok, err := election.ParseAnswer(lease.Annotations)
+			if err != nil {
+				return false, err
+			}
+			if ok && a.ID == r.ID && a.Final() {
+				answer = a
+				return true, nil
+			}
+		}
+		return false, nil
+	}, busy, 20*time.Millisecond).Should(BeTrue(), "request "+r.ID+" is answered")
+	return answer
+}
+
+func quarantined(m *member) func() bool {
+	return func() bool {
+		groups, _ := m.part.Status().(map[string]holder.GroupStatus)
+		return groups["content"].Quarantined
+	}
+}
+
+// copyOf reads the state of another server's copy, as the primary m sees it.
+func (c *trio) copyOf(m, other *member) func() (string, error) {
+	return func() (string, error) {
+		var state string
+		err := m.sa.QueryRowContext(c.t.Context(), "SELECT s.synchronization_state_desc FROM sys.dm_hadr_database_replica_states s "+
+			"JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = @p1", other.name).Scan(&state)
+		return state, err
+	}
+}
+
+// The primary dies with acknowledged writes that the only other copy lacks. Nobody is promoted until a person allows the
+// loss; then the timeline tells of it. The old primary comes back apart, with every lost row readable, also after
+// another restart, until a person decides; afterwards both copies are equal and the primary can go back.
+func TestForcedFailoverIsCounted(t *testing.T) {
+	for _, way := range []election.RequestKind{election.RequestRejoin, election.RequestReseed} {
+		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
+			c := newTrio(t, tsql.ConfigurationOnly)
+			old, next := c.members[0], c.members[2]
+			c.acknowledge(old, span(1, 20))
+			c.exec(next, "ALTER DATABASE [Content] SET HADR SUSPEND")
+			c.g.Eventually(c.copyOf(old, next), busy, 50*time.Millisecond).Should(Equal("NOT SYNCHRONIZING"))
+			c.acknowledge(old, span(21, 50))
+			old.engine.Kill(t)
+
+			c.refuseWithoutLeave(next)
+			answer := c.outcome(election.Request{ID: "forced", Kind: election.RequestFailover, To: next.name, AllowDataLoss: true})
+			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+			c.countedLoss(next)
+			c.g.Expect(c.rows(next)).To(Equal(span(1, 20)))
+			c.acknowledge(next, span(101, 120))
+
+			for range 2 {
+				old.engine.Launch(t)
+				c.g.Eventually(quarantined(old), busy, 50*time.Millisecond).Should(BeTrue(), "the old primary is kept apart")
+				c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).Should(Equal(span(1, 50)), "what it alone has can be read")
+				c.g.Expect(c.copyOf(next, old)()).To(Equal("NOT SYNCHRONIZING"))
+				c.acknowledge(next, span(121+c.written(next), 121+c.written(next)))
+				old.engine.Kill(t)
+			}
+			old.engine.Launch(t)
+			c.g.Eventually(quarantined(old), busy, 50*time.Millisecond).Should(BeTrue())
+
+			c.g.Expect(quarantined(c.members[1])()).To(BeFalse(), "a configuration-only replica has nothing to lose")
+			answer = c.outcome(election.Request{ID: "decided", Kind: way, To: old.name})
+			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", old.name)))
+			if way == election.RequestReseed {
+				// The manager does so when it sees that a copy is missing; the first primary was never granted it.
+				// Its pool still has connections to the engine that was killed.
+				c.g.Eventually(func() error { return old.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy, 100*time.Millisecond).Should(Succeed())
+			}
+			c.synchronized(2)
+			c.g.Expect(quarantined(old)()).To(BeFalse())
+			kept, err := c.rows(next)
+			c.g.Expect(err).NotTo(HaveOccurred())
+			c.g.Expect(kept).NotTo(ContainElement(BeNumerically("~", 35, 14)))
+			c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).Should(Equal(kept), "both copies are equal")
+
+			c.goBack(old)
+			c.synchronized(0)
+			c.g.Expect(c.rows(old)).To(Equal(kept))
+		})
+	}
+}
+
+// goBack asks for a switchover until it is done. Right after it was synchronized again the replica may not have said so
+// yet: then the request is refused before anything is touched, and never fails half-way.
+func (c *trio) goBack(to *member) {
+	c.t.Helper()
+	for i := range 100 {
+		answer := c.outcome(election.Request{ID: fmt.Sprint("back", i), Kind: election.RequestSwitchover, To: to.name})
+		if answer.Outcome == election.OutcomeDone {
+			return
+		}
+		c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotSynchronized)), answer.Message)
+	}
+	c.g.Expect("the switchover").To(Equal("done"))
+}
+
+// written is how many rows a server has that were written after the forced failover and the first twenty.
+func (c *trio) written(m *member) int {
+	have, err := c.rows(m)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	return len(have) - 40
+}
+
+// refuseWithoutLeave asks for a failover that may lose nothing: it does not happen.
+func (c *trio) refuseWithoutLeave(next *member) {
+	c.t.Helper()
+	answer := c.outcome(election.Request{ID: "lossless", Kind: election.RequestFailover, To: next.name})
+	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeFailed), HaveField("Reason", election.ReasonNotSynchronized)))
+	for _, v := range c.voters {
+		c.g.Expect(v.record().State).NotTo(Equal(election.StateHeld))
+	}
+}
+
+// countedLoss checks what the timeline of the forced term says of the loss.
+func (c *trio) countedLoss(next *member) {
+	c.t.Helper()
+	lease := c.voters[0].get()
+	lines, err := election.ParseTimelines(lease.Annotations)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.g.Expect(lines).To(ContainElement(And(
+		HaveField("RequestID", "forced"), HaveField("Cause", election.CauseFailover), HaveField("To", next.name),
+		HaveField("Lost", And(Not(BeNil()), HaveField("Known", BeFalse()), HaveField("Databases", ConsistOf(And(
+			HaveField("Name", "Content"), HaveField("FromLSN", Not(BeEmpty())), HaveField("LastCommit", Not(BeNil()))))))),
+	)))
+}
