@@ -98,6 +98,11 @@ func (gt *groupTest) remove() {
 			gt.t.Errorf("the group's lease is left at %s: %v", site.Name, err)
 		}
 	}
+	for _, f := range gt.failovers(ctx) {
+		if err := client.IgnoreNotFound(gt.b.Hub().Client.Delete(ctx, &f)); err != nil {
+			gt.t.Errorf("delete Failover %s: %v", f.Name, err)
+		}
+	}
 }
 
 // explain logs what a failed test wants to know.

@@ -52,10 +52,10 @@ func (gt *groupTest) primaryAt(site string) {
 }
 
 // failovers are the group's Failovers in the hub.
-func (gt *groupTest) failovers() []v1alpha1.Failover {
+func (gt *groupTest) failovers(ctx context.Context) []v1alpha1.Failover {
 	gt.t.Helper()
 	var list, own v1alpha1.FailoverList
-	NewWithT(gt.t).Expect(gt.b.Hub().Client.List(gt.t.Context(), &list, client.InNamespace(namespace))).To(Succeed())
+	NewWithT(gt.t).Expect(gt.b.Hub().Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	for _, f := range list.Items {
 		if string(f.Spec.Group) == gt.group.Name {
 			own.Items = append(own.Items, f)
@@ -71,11 +71,6 @@ func TestSwitchoverByCommand(t *testing.T) {
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
 	gt := declareGroup(t, b, "e2eswo", v1alpha1.ConfigurationOnly, nil)
-	t.Cleanup(func() {
-		for _, f := range gt.failovers() {
-			_ = b.Hub().Client.Delete(context.Background(), &f)
-		}
-	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	gt.primaryAt("tukwila")
 	db := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
@@ -90,7 +85,7 @@ func TestSwitchoverByCommand(t *testing.T) {
 	out, err = gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("dublin")), "--wait")
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring("holds no databases")))
-	g.Expect(gt.failovers()).To(BeEmpty())
+	g.Expect(gt.failovers(t.Context())).To(BeEmpty())
 
 	began := time.Now()
 	out, err = gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
@@ -99,7 +94,7 @@ func TestSwitchoverByCommand(t *testing.T) {
 	t.Logf("switchover at the hub: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
 	gt.primaryAt("quincy")
 	g.Expect(gt.group.Status.Term).To(BeNumerically(">", term))
-	g.Expect(gt.failovers()).To(ConsistOf(And(HaveField("Status.Outcome", v1alpha1.FailoverSucceeded), HaveField("Status.Timeline.Promoted", Not(BeNil())))))
+	g.Expect(gt.failovers(t.Context())).To(ConsistOf(And(HaveField("Status.Outcome", v1alpha1.FailoverSucceeded), HaveField("Status.Timeline.Promoted", Not(BeNil())))))
 
 	began = time.Now()
 	out, err = gt.geosql("tukwila", "switchover", gt.group.Name, "--to", string(gt.server("tukwila")), "--wait")
@@ -108,7 +103,7 @@ func TestSwitchoverByCommand(t *testing.T) {
 	t.Logf("switchover at a site: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
 	gt.primaryAt("tukwila")
 	bed.Wait(t, "the hub has a record of it", time.Minute, func(context.Context) (bool, string, error) {
-		for _, f := range gt.failovers() {
+		for _, f := range gt.failovers(t.Context()) {
 			if f.Spec.RecordedTerm != nil && f.Status.Cause == "Switchover" && f.Status.Outcome == v1alpha1.FailoverSucceeded {
 				return true, "", nil
 			}
