@@ -51,24 +51,32 @@ func within(cmd *cobra.Command, timeout time.Duration) (context.Context, context
 	return context.WithTimeout(cmd.Context(), timeout)
 }
 
-func newPrepareCommand(o *Options) *cobra.Command {
-	var timeout time.Duration
+// newAnswerCommand is a subcommand that asks a server once and prints the answer, or fails.
+func newAnswerCommand(use, short string, timeout time.Duration, ask func(context.Context) (any, error)) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "prepare",
-		Short: "Create the tables unless they exist; print the base of the next run",
+		Use:   use,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := within(cmd, timeout)
 			defer cancel()
-			base, err := Prepare(ctx, *o)
+			answer, err := ask(ctx)
 			if err != nil {
 				return err
 			}
-			return say(cmd, map[string]int64{"base": base})
+			return say(cmd, answer)
 		},
 	}
-	command.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to try")
+	command.Flags().DurationVar(&timeout, "timeout", timeout, "how long to try")
 	return command
+}
+
+func newPrepareCommand(o *Options) *cobra.Command {
+	return newAnswerCommand("prepare", "Create the tables unless they exist; print the base of the next run", time.Minute,
+		func(ctx context.Context) (any, error) {
+			base, err := Prepare(ctx, *o)
+			return map[string]int64{"base": base}, err
+		})
 }
 
 func runFlags(command *cobra.Command, r *Run) {
@@ -129,21 +137,6 @@ func newWatchCommand(o *Options) *cobra.Command {
 }
 
 func newVerifyCommand(o *Options) *cobra.Command {
-	var timeout time.Duration
-	command := &cobra.Command{
-		Use:   "verify",
-		Short: "Read every row; print counts and checksums",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := within(cmd, timeout)
-			defer cancel()
-			result, err := Verify(ctx, *o)
-			if err != nil {
-				return err
-			}
-			return say(cmd, result)
-		},
-	}
-	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to try")
-	return command
+	return newAnswerCommand("verify", "Read every row; print counts and checksums", 5*time.Minute,
+		func(ctx context.Context) (any, error) { return Verify(ctx, *o) })
 }

@@ -74,23 +74,8 @@ func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
 }
 
 func newRowsCommand(o *Options) *cobra.Command {
-	var timeout time.Duration
-	command := &cobra.Command{
-		Use:   "rows",
-		Short: "Print which recorded rows a server has",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := within(cmd, timeout)
-			defer cancel()
-			result, err := Recorded(ctx, *o)
-			if err != nil {
-				return err
-			}
-			return say(cmd, result)
-		},
-	}
-	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to try")
-	return command
+	return newAnswerCommand("rows", "Print which recorded rows a server has", 5*time.Minute,
+		func(ctx context.Context) (any, error) { return Recorded(ctx, *o) })
 }
 
 // NewHistoryCommand is the subcommand `geosql history`, which needs no server.
