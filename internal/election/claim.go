@@ -155,12 +155,20 @@ func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request
 	return delay
 }
 
+// unserved is the timeline of the leading term when that term never came to serve, nil when it did or nothing is told of it.
+func unserved(timelines []Timeline, leading Record) *Timeline {
+	for i, t := range timelines {
+		if t.Term == leading.Term && t.Promoted == nil && leading.State != StateHeld {
+			return &timelines[i]
+		}
+	}
+	return nil
+}
+
 // served is the server that last served: the leading one, unless its term never came to that.
 func served(timelines []Timeline, leading Record) string {
-	for _, t := range timelines {
-		if t.Term == leading.Term && t.Promoted == nil && leading.State != StateHeld {
-			return t.From
-		}
+	if t := unserved(timelines, leading); t != nil {
+		return t.From
 	}
 	return leading.Holder.Server
 }
@@ -168,12 +176,8 @@ func served(timelines []Timeline, leading Record) string {
 // returns says whether this server held the term before the leading one, and the leading one never came to serve: then
 // it may take its place again as if it had only been restarted.
 func returns(timelines []Timeline, leading Record, self string) bool {
-	for _, t := range timelines {
-		if t.Term == leading.Term {
-			return t.From == self && t.Promoted == nil && leading.State != StateHeld
-		}
-	}
-	return false
+	t := unserved(timelines, leading)
+	return t != nil && t.From == self
 }
 
 // claimNext asks for the next term.
@@ -196,7 +200,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	granted := k.ask(ctx, term, leading, request)
 	if granted < k.ballot.Majority() {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
-		k.forgo("claim not granted")
+		k.forgo()
 		k.retryAt = now + time.Duration((0.5+k.random())*float64(k.timings.Renew))
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
 	}

@@ -76,7 +76,7 @@ func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 		return Report{}, err
 	}
 	if k.term != 0 && k.term < r.Term {
-		k.forgo("fenced by " + r.Candidate.Server)
+		k.forgo()
 	}
 	if !strings.EqualFold(r.Candidate.Server, k.self.Server) {
 		if k.clock.Now() < k.outstanding {

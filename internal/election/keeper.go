@@ -224,7 +224,7 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) i
 }
 
 // forgo ends this run's part in its term without a word to the voters.
-func (k *Keeper) forgo(string) {
+func (k *Keeper) forgo() {
 	k.term, k.state = 0, ""
 	k.claim = claim{}
 }
@@ -232,7 +232,7 @@ func (k *Keeper) forgo(string) {
 // release says at the voters that this run serves its term no more. The replica must be RESOLVING, or its engine ended.
 func (k *Keeper) release(ctx context.Context) int {
 	term := k.term
-	k.forgo("released")
+	k.forgo()
 	return k.cast(ctx, Quick, term, StateReleased)
 }
 
@@ -361,7 +361,7 @@ func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, granted 
 	over := taken || k.clock.Now() >= k.renewed+k.timings.Acknowledge+k.timings.WriteLease
 	if k.state == StateClaimed && !k.claim.issued && seen.Role != RolePrimary {
 		if over {
-			k.forgo("claim lost")
+			k.forgo()
 		}
 		return Outcome{Action: "claim not renewed", Err: short}
 	}
@@ -369,7 +369,7 @@ func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, granted 
 		return Outcome{Action: "lease not renewed", Err: short}
 	}
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, short)
-	k.forgo("votes lost")
+	k.forgo()
 	return out
 }
 

@@ -107,7 +107,7 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	if granted >= k.ballot.Majority() {
 		k.noted(next.Notes)
 	}
-	k.forgo("handed over")
+	k.forgo()
 	k.chronicle.forget()
 	// Whether or not it was granted, the other one may have to be waited for before this server claims again.
 	k.retryAt = k.clock.Now() + 2*k.timings.Renew

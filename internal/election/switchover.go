@@ -94,7 +94,7 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, nil)
 	if out.Action == "taken offline" {
 		if err := k.takeBack(ctx); err != nil {
-			k.forgo("switchover")
+			k.forgo()
 			return Outcome{Action: "switchover", Err: err}
 		}
 	}
