@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
+
 	"geosql.dev/operator/standin/hadr/group"
 	"geosql.dev/operator/standin/hadr/replica"
 	"geosql.dev/operator/standin/storage"
@@ -103,9 +105,8 @@ func BenchmarkRedoKeepsUp(b *testing.B) {
 	watcher.Wait()
 	end, _ := app.Applied()
 	for _, n := range []int{1, 2} {
-		for lsn, _ := c.servers[n].Database("app").Applied(); lsn.Less(end); lsn, _ = c.servers[n].Database("app").Applied() {
-			time.Sleep(time.Millisecond)
-		}
+		db := c.servers[n].Database("app")
+		NewWithT(b).Eventually(func() bool { lsn, _ := db.Applied(); return !lsn.Less(end) }, "5m", "1ms").Should(BeTrue(), "server %d", n)
 	}
 	mb := float64(app.Log().Bytes(app.Log().End())-begun) / (1 << 20)
 	b.ReportMetric(mb/written.Seconds(), "log-MB/s")
