@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/account"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -153,21 +154,17 @@ func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.
 		err = access.err
 	}
 	if err != nil {
-		if before.Token != "" && !errors.Is(err, errNoAPIServer) {
+		if before.Token != "" && !errors.Is(err, account.ErrNoAPIServer) {
 			return before, nil
 		}
 		return orders.Voter{}, err
 	}
 	v := access.voter
-	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(w.observed.Now) >= 2*renewBelow {
+	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(w.observed.Now) >= 2*account.RenewBelow {
 		v.Token, v.Issued, v.Expires = before.Token, before.Issued, before.Expires
 		return v, nil
 	}
-	account, err := ensureAccount(ctx, member, w.desired.Group)
-	if err != nil {
-		return orders.Voter{}, err
-	}
-	if err := mint(ctx, member, account, &v, w.observed.Now); err != nil {
+	if err := mintAt(ctx, member, w.desired.Group, &v, w.observed.Now); err != nil {
 		return orders.Voter{}, err
 	}
 	return v, nil

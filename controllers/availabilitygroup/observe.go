@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/account"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -146,7 +147,7 @@ func (r *Reconciler) observeVotes(ctx context.Context, w *world) {
 	wanted := d.orders()
 	for i, site := range voters {
 		w.accounts[site] = access[i]
-		if errors.Is(access[i].err, errNoAPIServer) {
+		if errors.Is(access[i].err, account.ErrNoAPIServer) {
 			o.VoterAddress = access[i].err
 		}
 		wanted.Voters = append(wanted.Voters, access[i].voter)
@@ -205,7 +206,7 @@ func (r *Reconciler) observeOrders(ctx context.Context, d Desired, server v1alph
 		if v.AccountUID == "" && v.Server == "" {
 			continue
 		}
-		if h.Server != v.Server || string(h.CA) != string(v.CA) || h.AccountUID != v.AccountUID || h.Left(now) < renewBelow {
+		if h.Server != v.Server || string(h.CA) != string(v.CA) || h.AccountUID != v.AccountUID || h.Left(now) < account.RenewBelow {
 			return Orders{Told: told}
 		}
 	}

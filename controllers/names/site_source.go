@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/account"
 )
 
 const (
@@ -168,10 +169,10 @@ func (s SiteSource) renew(ctx context.Context, namespace string, peer orders.Vot
 	if err != nil {
 		return peer, err
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: peer.Account}}
+	own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: peer.Account}}
 	uid := peer.AccountUID
-	if err := mintPeer(ctx, there, account, &peer, time.Now()); err != nil {
-		return peer, err
+	if err := account.Mint(ctx, there, own, &peer, time.Now()); err != nil {
+		return peer, fmt.Errorf("at site %s: %w", peer.Site, err)
 	}
 	peer.AccountUID = uid
 	value, err := peer.Encode()
