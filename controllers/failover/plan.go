@@ -127,6 +127,10 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 		takeTimeline(s, *timeline)
 		outcome = timeline.Outcome
 		s.Reason, s.Message = "", shorten(timeline.Message)
+		if outcome == election.OutcomeDone {
+			// The timeline may be read before the answer: both must leave the same reason.
+			s.Reason = election.ReasonPromoted
+		}
 	}
 	if answer != nil && (outcome == "" || answer.Final()) {
 		outcome = answer.Outcome

@@ -254,7 +254,7 @@ func TestAnswers(t *testing.T) {
 			done.Outcome, done.AllSynchronized = election.OutcomeDone, at(9)
 			o.Votes[2].Timelines = []election.Timeline{done}
 			o.Votes[0].Timelines = []election.Timeline{timeline}
-		}, phase: "Completed", outcome: "Succeeded", reason: "Done", ready: metav1.ConditionTrue},
+		}, phase: "Completed", outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
