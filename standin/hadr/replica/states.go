@@ -146,14 +146,15 @@ func (g *Group) States() *States {
 	return s
 }
 
-// connectedLocked tells whether the local replica is in touch with its group.
+// connectedLocked tells whether the local replica is in touch with its group. Hearing of a primary is not enough: a
+// secondary that is bound to an earlier one takes none of the new one's log.
 func (g *Group) connectedLocked() bool {
 	switch g.role {
 	case Primary:
 		return true
 	case Secondary:
 		r := g.st.Accepted.Replica(g.self)
-		return r != nil && !g.contact.at.IsZero() && time.Since(g.contact.at) < r.Timeout()
+		return r != nil && g.followsLocked(g.contact.primary) && !g.contact.at.IsZero() && time.Since(g.contact.at) < r.Timeout()
 	}
 	return false
 }
