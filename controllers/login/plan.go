@@ -31,7 +31,7 @@ type Execute struct {
 
 // Describe names server, database and statement.
 func (s Execute) Describe() string {
-	return fmt.Sprintf("on %s in %s: %s: %s", credentials.HostName(s.Server), s.Database, s.Statement.Reason, s.Statement.Redacted())
+	return s.Statement.On(credentials.HostName(s.Server), s.Database)
 }
 
 // WriteSecret writes the connection Secret at a place; the hub has the empty name.

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,8 @@ type reconciler struct {
 	sites  *sites.Provider
 	events events.EventRecorder
 	wrongs wrongs
+	// settling is the while in which what was reported of sites stays.
+	settling sites.Settling
 }
 
 // reach finds a site; the manager reaches all its namespaces in one way.
@@ -88,11 +91,16 @@ func kind[O client.Object](r *reconciler, name string, empty func() O, observe f
 	return reconcile.Kind[O, *world, *outcome]{
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
+		Soon:    (*world).settling,
 		Observe: observe, Plan: planNames, PlanDelete: planRelease,
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
 			r.wrongs.remember(w.object, p.wrong)
-			return r.report(ctx, w.object, w.conditions, p.condition(w))
+			c := p.condition(w)
+			if c.Status == metav1.ConditionUnknown && w.settling() {
+				return nil
+			}
+			return r.report(ctx, w.object, w.conditions, c)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -25,6 +26,8 @@ type siteView struct {
 	// member is nil when the site cannot be used now; err says why.
 	member *sites.Member
 	err    error
+	// settling says that the site may only be unknown because this process has just begun.
+	settling bool
 	// has is what the site has under the names in question; readErr is why that is not known.
 	has     map[string]published
 	readErr error
@@ -65,6 +68,7 @@ func (r *reconciler) observeSites(ctx context.Context, namespace string) ([]*sit
 		}
 		v := &siteView{name: v1alpha1.SiteName(site.Name), exposure: site.Spec.Exposure.Type, has: map[string]published{}}
 		v.member, v.err = r.sites.Member(v.name)
+		v.settling = r.settling.Of(v.err, time.Now())
 		if v.err == nil {
 			if v.err = v.member.CheckNamespace(namespace); v.err != nil {
 				v.member = nil

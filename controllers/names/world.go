@@ -5,6 +5,7 @@ package names
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,12 @@ type world struct {
 	wrong map[v1alpha1.SiteName]time.Time
 	// unknown says why it is not known where the names lead, addressless why they lead nowhere; empty otherwise.
 	unknown, addressless string
+}
+
+// settling tells that a site may only be unknown because this process has just begun: names are made right where they
+// can be, and what was reported before stays.
+func (w *world) settling() bool {
+	return slices.ContainsFunc(w.views, func(v *siteView) bool { return v.settling })
 }
 
 // observeServerNames looks where a server is and what names it has.

@@ -28,7 +28,7 @@ type Execute struct {
 
 // Describe names the server and the statement.
 func (s Execute) Describe() string {
-	return fmt.Sprintf("on %s in %s: %s: %s", credentials.HostName(s.Server), s.Database, s.Statement.Reason, s.Statement.Redacted())
+	return s.Statement.On(credentials.HostName(s.Server), s.Database)
 }
 
 // Plan is what to do and what is so until it is done.

@@ -24,6 +24,13 @@ func BackupDatabaseFull(name, path string) Statement {
 		done("take the first full backup of " + name)
 }
 
+// DatabaseExists says whether the instance has a database of the name, as a bit. Every login sees every name unless VIEW
+// ANY DATABASE was taken from public. Source: docs/relational-databases/system-catalog-views/
+// sys-databases-transact-sql.md, Permissions.
+func DatabaseExists(name string) Statement {
+	return new(builder).sql("SELECT CAST(COUNT(*) AS bit) FROM sys.databases WHERE name = ").str(name).done("ask whether database " + name + " exists")
+}
+
 // DropDatabase drops a database with its files. Source: docs/t-sql/statements/drop-database-transact-sql.md.
 func DropDatabase(name string) Statement {
 	return new(builder).sql("DROP DATABASE IF EXISTS ").name(name).done("drop database " + name)

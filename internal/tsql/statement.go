@@ -56,6 +56,11 @@ func (s Statement) Because(reason string) Statement {
 	return s
 }
 
+// On says what is done where, without secrets, for plans and logs. server is the instance's name.
+func (s Statement) On(server, database string) string {
+	return "on " + server + " in " + database + ": " + s.Reason + ": " + s.Redacted()
+}
+
 // changing are words by which a batch may do more than read. A column of such a name only costs the repetition.
 var changing = regexp.MustCompile(`(?i)\b(INTO|NEXT|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|EXEC|EXECUTE|ALTER|CREATE|DROP|GRANT|REVOKE|DENY|BACKUP|RESTORE|SET|DECLARE|WAITFOR|KILL|SHUTDOWN|RECONFIGURE|DBCC)\b`)
 

@@ -19,9 +19,10 @@ const (
 	notSynchronized = 41142
 	// alreadyPrimary is its answer when an earlier FAILOVER, which returned before the role changed, has done it.
 	alreadyPrimary = 41122
-	// notInGroup and noSuchDatabase answer SET HADR OFF of a copy that has left already.
-	notInGroup     = 35242
-	noSuchDatabase = 5011
+	// notInGroup answers SET HADR OFF of a copy that has left already.
+	notInGroup = 35242
+	// noAccess answers SET HADR OFF of a copy that was dropped already, and of one that the login may not alter.
+	noAccess = 5011
 )
 
 // sqlEngine is the pod's engine over loopback, as election.Engine.
@@ -82,7 +83,7 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 			return nil
 		})
 		if err == nil && o.Exists && o.Role != election.RolePrimary {
-			o.Suspended, err = suspended(ctx, db, group)
+			o.Suspended, o.Standing, err = standing(ctx, db, group)
 		}
 		if err == nil {
 			seen = o
@@ -131,15 +132,20 @@ func skew(engine, before, after time.Time) time.Duration {
 	return 0
 }
 
-func suspended(ctx context.Context, db *mssql.DB, group string) ([]string, error) {
-	var names []string
-	err := db.Query(ctx, tsql.SuspendedDatabases(group), func(r mssql.Row) error {
+// standing lists the databases that take no log: those that are suspended, and the others.
+func standing(ctx context.Context, db *mssql.DB, group string) (suspended, idle []string, err error) {
+	err = db.Query(ctx, tsql.StandingDatabases(group), func(r mssql.Row) error {
 		var name string
-		err := r.Scan(&name)
-		names = append(names, name)
+		var is bool
+		err := r.Scan(&name, &is)
+		if is {
+			suspended = append(suspended, name)
+		} else {
+			idle = append(idle, name)
+		}
 		return err
 	})
-	return names, err
+	return suspended, idle, err
 }
 
 // RenewLease implements election.Engine. The deadline is the agent's clock plus notAfter; engine and agent share a
@@ -214,14 +220,27 @@ func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) er
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		var errs []error
 		for _, name := range databases {
-			err := db.Exec(ctx, tsql.SetHADROff(name))
-			if err == nil || mssql.HasNumber(err, notInGroup, noSuchDatabase) {
-				err = db.Exec(ctx, tsql.DropDatabase(name))
-			}
-			errs = append(errs, err)
+			errs = append(errs, giveUp(ctx, db, name))
 		}
 		return errors.Join(errs...)
 	})
+}
+
+// giveUp takes a copy out of its group and drops it.
+func giveUp(ctx context.Context, db *mssql.DB, name string) error {
+	refused := db.Exec(ctx, tsql.SetHADROff(name))
+	switch {
+	case refused == nil, mssql.HasNumber(refused, notInGroup):
+		return db.Exec(ctx, tsql.DropDatabase(name))
+	case !mssql.HasNumber(refused, noAccess):
+		return refused
+	}
+	var there bool
+	err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) })
+	if err != nil || there {
+		return errors.Join(refused, err)
+	}
+	return nil
 }
 
 // Kill implements election.Engine.

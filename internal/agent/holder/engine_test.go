@@ -100,3 +100,17 @@ func TestARestartedEngineIsResolving(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() error { return db.Ping(t.Context()) }, patience).Should(Succeed())
 }
+
+// A copy that is gone is given up already; one that the agent may not touch is not, and the engine's refusal is told.
+func TestReseedTellsMissingFromForbidden(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	sa, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = sa.Handle().ExecContext(t.Context(), "CREATE DATABASE Plain; REVOKE ALTER ANY DATABASE FROM "+credentials.RoleAgent.Login())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Never"})).To(Succeed())
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(MatchError(And(ContainSubstring("take Plain out of its group"), ContainSubstring("does not have permission"))))
+	g.Expect(sa.Exec(t.Context(), tsql.GrantServerPermission(tsql.AlterAnyDatabase, credentials.RoleAgent.Login()))).To(Succeed())
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(Succeed(), "it is in no group and is dropped")
+}
