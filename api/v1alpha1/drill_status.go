@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DrillPhase says how far a drill is.
+type DrillPhase string
+
+const (
+	// DrillPending waits: for its target to be well, or for another drill on it to end; reason says for what.
+	DrillPending DrillPhase = "Pending"
+	// DrillPreparing starts the clients.
+	DrillPreparing DrillPhase = "Preparing"
+	// DrillBaseline measures what clients see before anything is broken.
+	DrillBaseline DrillPhase = "Baseline"
+	// DrillRunning injects the faults.
+	DrillRunning DrillPhase = "Running"
+	// DrillRecovering has taken back every fault and waits until all is well again.
+	DrillRecovering DrillPhase = "Recovering"
+	// DrillJudging gathers the histories and judges them.
+	DrillJudging DrillPhase = "Judging"
+	// DrillCompleted is over: verdict says how it ended.
+	DrillCompleted DrillPhase = "Completed"
+)
+
+// DrillVerdict is what a drill has shown.
+type DrillVerdict string
+
+const (
+	// VerdictPassed: enough was seen, and every objective was met.
+	VerdictPassed DrillVerdict = "Passed"
+	// VerdictFailed: an objective was missed, or something was seen that must never be.
+	VerdictFailed DrillVerdict = "Failed"
+	// VerdictInconclusive: not enough was seen to say that all objectives were met. Never a pass.
+	VerdictInconclusive DrillVerdict = "Inconclusive"
+)
+
+// ObjectiveResult is one objective with what was measured.
+type ObjectiveResult struct {
+	// name as in spec.objectives; also consistency, which every drill has: no row twice, none that nobody wrote, equal
+	// copies, no two servers that acknowledged at a time, registers linearizable.
+	Name string `json:"name"`
+	// verdict on this objective.
+	Verdict DrillVerdict `json:"verdict"`
+	// goal with its unit.
+	Goal string `json:"goal"`
+	// measured value with its unit; empty when nothing could be measured.
+	// +optional
+	Measured string `json:"measured,omitempty"`
+	// evidence says where the value comes from: which fault, client, replica, row, of how many.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// DrillEvent is a moment of the timeline.
+type DrillEvent struct {
+	// time by the clock of the operator, or of the agent that noted it.
+	Time metav1.MicroTime `json:"time"`
+	// event: Started, BaselineMeasured, Injected, EffectSeen, Removed, Suspected, Claimed, Fenced, Promoted, FirstWrite,
+	// AllSynchronized, Synchronized, Aborted, TimeLimit, Recovered, Judged.
+	Event string `json:"event"`
+	// fault that it belongs to, as in status.faults.
+	// +optional
+	Fault string `json:"fault,omitempty"`
+	// message for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// FaultState says how far a fault is.
+type FaultState string
+
+const (
+	// FaultWaiting for its time.
+	FaultWaiting FaultState = "Waiting"
+	// FaultInjecting has been resolved to objects, which are being created.
+	FaultInjecting FaultState = "Injecting"
+	// FaultActive has been injected and lasts.
+	FaultActive FaultState = "Active"
+	// FaultRemoving is over; its objects are being taken away.
+	FaultRemoving FaultState = "Removing"
+	// FaultRemoved leaves nothing behind.
+	FaultRemoved FaultState = "Removed"
+	// FaultSkipped was never injected, because the drill ended before its time or it could not be resolved.
+	FaultSkipped FaultState = "Skipped"
+)
+
+// FaultObject names an object that a fault consists of.
+type FaultObject struct {
+	// site at which it is; empty for the hub.
+	// +optional
+	Site string `json:"site,omitempty"`
+	// apiVersion of the object.
+	APIVersion string `json:"apiVersion"`
+	// kind of the object.
+	Kind string `json:"kind"`
+	// namespace of the object.
+	Namespace string `json:"namespace"`
+	// name of the object.
+	Name string `json:"name"`
+	// injected says that its controller has reported it as injected everywhere.
+	// +optional
+	Injected bool `json:"injected,omitempty"`
+	// gone says that it was seen to be away.
+	// +optional
+	Gone bool `json:"gone,omitempty"`
+	// message when it could not be created, injected or taken away.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// ProbeFigures are what probes between pods saw, through the names that engines use.
+type ProbeFigures struct {
+	// from is the server in whose pod the probe ran, to the address as the engines write it.
+	From string `json:"from"`
+	// to is the name that was connected to.
+	To string `json:"to"`
+	// attempts to open a TCP connection.
+	Attempts int32 `json:"attempts"`
+	// failures of them, time-outs included.
+	Failures int32 `json:"failures"`
+	// connect is the median time of those that succeeded: one round trip.
+	// +optional
+	Connect *metav1.Duration `json:"connect,omitempty"`
+	// slowest of those that succeeded; a lost packet of the handshake shows as a second or more.
+	// +optional
+	Slowest *metav1.Duration `json:"slowest,omitempty"`
+}
+
+// FaultEffect is what was asked for and what was seen of it.
+type FaultEffect struct {
+	// status is True when the effect was seen, False when it was looked for and not there, Unknown when nobody could look.
+	Status metav1.ConditionStatus `json:"status"`
+	// asked is what the fault should do.
+	// +optional
+	Asked string `json:"asked,omitempty"`
+	// seen is what it was seen to do.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Seen string `json:"seen,omitempty"`
+	// before, during and after are the probes' figures.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	Before []ProbeFigures `json:"before,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	During []ProbeFigures `json:"during,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	After []ProbeFigures `json:"after,omitempty"`
+}
+
+// FaultStatus is one fault as it was done. A fault that is repeated has one entry for each time, NAME-1, NAME-2 and so on.
+type FaultStatus struct {
+	// name of the fault.
+	Name string `json:"name"`
+	// kind of the fault.
+	Kind DrillFaultKind `json:"kind"`
+	// state of the fault.
+	State FaultState `json:"state"`
+	// targets that it struck: servers or sites as they were found when its time came.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	Targets []string `json:"targets,omitempty"`
+	// planned is when it should begin.
+	// +optional
+	Planned *metav1.MicroTime `json:"planned,omitempty"`
+	// injected is when the first of its objects was created.
+	// +optional
+	Injected *metav1.MicroTime `json:"injected,omitempty"`
+	// removed is when it was taken back, or was over.
+	// +optional
+	Removed *metav1.MicroTime `json:"removed,omitempty"`
+	// settled is when all replicas were seen synchronized again.
+	// +optional
+	Settled *metav1.MicroTime `json:"settled,omitempty"`
+	// effect that was seen.
+	// +optional
+	Effect *FaultEffect `json:"effect,omitempty"`
+	// isolated are sites whose clients the fault itself kept from reaching anything: their RTO is shown and not judged.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	Isolated []string `json:"isolated,omitempty"`
+	// objects that it consists of.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	Objects []FaultObject `json:"objects,omitempty"`
+	// message when it was skipped or went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// FaultClientFigures are what the clients of one site saw of one fault.
+type FaultClientFigures struct {
+	// fault as in status.faults.
+	Fault string `json:"fault"`
+	// client is the site of the clients.
+	Client string `json:"client"`
+	// isolated says that the fault itself kept them from reaching anything.
+	// +optional
+	Isolated bool `json:"isolated,omitempty"`
+	// rto is the longest time between two acknowledgements around the fault.
+	// +optional
+	RTO *metav1.Duration `json:"rto,omitempty"`
+	// usual is the median time between two acknowledgements before the fault.
+	// +optional
+	Usual *metav1.Duration `json:"usual,omitempty"`
+	// stall is how long the slowest acknowledged operation took.
+	// +optional
+	Stall *metav1.Duration `json:"stall,omitempty"`
+}
+
+// DrillCounts are rows.
+type DrillCounts struct {
+	// attempted rows were sent.
+	Attempted int64 `json:"attempted"`
+	// acknowledged rows were confirmed to their client.
+	Acknowledged int64 `json:"acknowledged"`
+	// failed rows were refused.
+	Failed int64 `json:"failed"`
+	// unknown rows were sent and no answer came: neither lost nor acknowledged.
+	Unknown int64 `json:"unknown"`
+	// unknownPresent are those of unknown outcome that are there.
+	UnknownPresent int64 `json:"unknownPresent"`
+	// lost rows were acknowledged and are missing from a replica.
+	Lost int64 `json:"lost"`
+	// failedPresent rows are there although their client was told that they failed.
+	FailedPresent int64 `json:"failedPresent"`
+	// duplicated rows are there more than once.
+	Duplicated int64 `json:"duplicated"`
+	// phantom rows are there and nobody wrote them.
+	Phantom int64 `json:"phantom"`
+	// diverging rows are in some replicas and not in others.
+	Diverging int64 `json:"diverging"`
+}
+
+// DrillClient is the clients of one site.
+type DrillClient struct {
+	// site at which they run.
+	Site string `json:"site"`
+	// pod in which they run.
+	Pod string `json:"pod"`
+	// ready says that they have been acknowledged something.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+	// lastAcknowledged is when the newest acknowledged operation that is known was sent, by that site's clock.
+	// +optional
+	LastAcknowledged *metav1.MicroTime `json:"lastAcknowledged,omitempty"`
+	// fetched says that their histories are in the drill's archive.
+	// +optional
+	Fetched bool `json:"fetched,omitempty"`
+	// message of what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// DrillVersion is what ran.
+type DrillVersion struct {
+	// component: geosql, chaos-mesh, or the name of a server.
+	Component string `json:"component"`
+	// site where it ran; empty for the hub.
+	// +optional
+	Site string `json:"site,omitempty"`
+	// version as it says itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Version string `json:"version,omitempty"`
+	// image that was asked for.
+	// +optional
+	Image string `json:"image,omitempty"`
+	// digest of the image that ran, as the kubelet reports it.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+}
+
+// DrillArchive says where histories and samples are kept. The report is made of them.
+type DrillArchive struct {
+	// name of the archive: the ConfigMaps NAME-0, NAME-1 and so on of the drill's namespace.
+	Name string `json:"name"`
+	// chunks is the number of ConfigMaps.
+	Chunks int32 `json:"chunks"`
+	// bytes of all chunks, compressed.
+	Bytes int64 `json:"bytes"`
+	// sha256 of the whole, in hexadecimal.
+	SHA256 string `json:"sha256"`
+}
+
+// PlannedObject is an object that a dry run would create.
+type PlannedObject struct {
+	// fault that it belongs to; empty for what belongs to the drill, such as clients.
+	// +optional
+	Fault string `json:"fault,omitempty"`
+	// site at which it would be created; empty for the hub.
+	// +optional
+	Site string `json:"site,omitempty"`
+	// at is when, counted from the end of the baseline.
+	// +optional
+	At *metav1.Duration `json:"at,omitempty"`
+	// manifest of the object, as YAML.
+	// +kubebuilder:validation:MaxLength=16384
+	Manifest string `json:"manifest"`
+}
+
+// DrillRunSummary is a run that is over.
+type DrillRunSummary struct {
+	// runID of the run.
+	RunID string `json:"runID"`
+	// verdict of the run.
+	Verdict DrillVerdict `json:"verdict"`
+	// reason of the verdict.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// completed is when it ended.
+	// +optional
+	Completed *metav1.MicroTime `json:"completed,omitempty"`
+}
+
+// DrillStatus is the observed state of a drill, and its result.
+type DrillStatus struct {
+	StatusBase `json:",inline"`
+	// runID of the run that this status speaks of.
+	// +optional
+	RunID string `json:"runID,omitempty"`
+	// phase of the run.
+	// +optional
+	Phase DrillPhase `json:"phase,omitempty"`
+	// verdict is Passed, Failed or Inconclusive, once the run is Completed; empty before, and after a dry run.
+	// +optional
+	Verdict DrillVerdict `json:"verdict,omitempty"`
+	// reason of phase or verdict, in CamelCase.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message for people: what is so, and what to do.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Message string `json:"message,omitempty"`
+	// group that is drilled, as the target was resolved.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// subscription that is drilled, as the target was resolved.
+	// +optional
+	Subscription string `json:"subscription,omitempty"`
+	// database that clients write to.
+	// +optional
+	Database string `json:"database,omitempty"`
+	// accepted is when the run was begun; the time limit counts from it.
+	// +optional
+	Accepted *metav1.MicroTime `json:"accepted,omitempty"`
+	// baseline is when clients of every site were first acknowledged: the baseline begins.
+	// +optional
+	Baseline *metav1.MicroTime `json:"baseline,omitempty"`
+	// started is when the baseline had been measured; the times of the faults count from it.
+	// +optional
+	Started *metav1.MicroTime `json:"started,omitempty"`
+	// ended is when the last fault was over, or the drill was aborted.
+	// +optional
+	Ended *metav1.MicroTime `json:"ended,omitempty"`
+	// completed is when the verdict was reached.
+	// +optional
+	Completed *metav1.MicroTime `json:"completed,omitempty"`
+	// abortReason is why the drill was ended early.
+	// +optional
+	AbortReason string `json:"abortReason,omitempty"`
+	// objectives with what was measured.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	Objectives []ObjectiveResult `json:"objectives,omitempty"`
+	// counts of rows.
+	// +optional
+	Counts *DrillCounts `json:"counts,omitempty"`
+	// figures of each fault and client.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	Figures []FaultClientFigures `json:"figures,omitempty"`
+	// faults as they were done.
+	// +optional
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=map
+	// +listMapKey=name
+	Faults []FaultStatus `json:"faults,omitempty"`
+	// timeline of the run.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	Timeline []DrillEvent `json:"timeline,omitempty"`
+	// clients of the run.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=site
+	Clients []DrillClient `json:"clients,omitempty"`
+	// versions of what ran.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	Versions []DrillVersion `json:"versions,omitempty"`
+	// archive of histories and samples.
+	// +optional
+	Archive *DrillArchive `json:"archive,omitempty"`
+	// plan of a dry run.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	Plan []PlannedObject `json:"plan,omitempty"`
+	// former runs of this drill, newest first.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	History []DrillRunSummary `json:"history,omitempty"`
+}
