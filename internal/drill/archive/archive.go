@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archive keeps what a drill's verdict was made of: the histories of its clients, the rows that the replicas had
+// afterwards, the faults, and samples of roles, queues and links over time. An archive is one compressed tape archive, cut
+// into ConfigMaps beside the drill, so that a report can be made again, and a verdict checked again, long after the run.
+//
+// Everything that is read back is checked against SHA-256 sums; an archive that lacks a part is no archive.
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"geosql.dev/operator/internal/history"
+)
+
+// Run names one run of one drill.
+type Run struct {
+	Namespace string `json:"namespace"`
+	Drill     string `json:"drill"`
+	// UID of the Drill object: one that was deleted and made again is another.
+	UID string `json:"uid"`
+	// ID is the drill's spec.runID.
+	ID string `json:"runID"`
+}
+
+// String for people: namespace/drill and the run.
+func (r Run) String() string { return fmt.Sprintf("%s/%s, run %q", r.Namespace, r.Drill, r.ID) }
+
+// Archive is what one run left behind.
+type Archive struct {
+	Run Run
+	// Histories of the clients by a name each, such as the client's; the lines that a history.Recorder wrote.
+	Histories map[string][]byte
+	// Replicas with the rows that they had when everything was over.
+	Replicas []history.Replica
+	// Faults as they were injected, healed and proved.
+	Faults []history.Fault
+	// Bounds of what the histories can say.
+	Bounds Bounds
+	// Samples over the time of the run.
+	Samples Samples
+	// Files that belong to the evidence beside this, such as the objects that injected the faults, by name.
+	Files map[string][]byte
+}
+
+// Bounds are the fields of history.Evidence of the same names, which decide what the histories prove.
+type Bounds struct {
+	AcknowledgedAtLeast int           `json:"acknowledgedAtLeast,omitempty"`
+	AllowLost           int           `json:"allowLost,omitempty"`
+	ClockError          time.Duration `json:"clockError,omitempty"`
+}
+
+// Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.
+type Samples struct {
+	Replicas   []ReplicaSample  `json:"replicas,omitempty"`
+	Links      []LinkSample     `json:"links,omitempty"`
+	Deliveries []DeliverySample `json:"deliveries,omitempty"`
+}
+
+// ReplicaSample is the state of one replica at one moment, over all databases of the group.
+type ReplicaSample struct {
+	At     time.Time `json:"at"`
+	Server string    `json:"server"`
+	Site   string    `json:"site,omitempty"`
+	// Role is PRIMARY, SECONDARY or RESOLVING as in sys.dm_hadr_availability_replica_states.role_desc; empty when the
+	// server did not answer.
+	Role string `json:"role,omitempty"`
+	// Synchronization is the worst synchronization_state_desc of its databases, such as SYNCHRONIZED; empty when not known.
+	Synchronization string `json:"synchronization,omitempty"`
+	// SendQueueKB and RedoQueueKB are the greatest log_send_queue_size and redo_queue_size of its databases, in KB, as in
+	// sys.dm_hadr_database_replica_states; nil when not known.
+	SendQueueKB *int64 `json:"sendQueueKB,omitempty"`
+	RedoQueueKB *int64 `json:"redoQueueKB,omitempty"`
+}
+
+// LinkSample is one look at the way from one place to another, through the name that the engines use.
+type LinkSample struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"`
+	To   string    `json:"to"`
+	// Sent probes and Lost ones among them.
+	Sent int `json:"sent"`
+	Lost int `json:"lost"`
+	// RTT is the median round-trip time of the probes that were answered; nil when none was.
+	RTT *time.Duration `json:"rtt,omitempty"`
+}
+
+// DeliverySample is how far one subscription was at one moment.
+type DeliverySample struct {
+	At           time.Time `json:"at"`
+	Subscription string    `json:"subscription"`
+	// Undelivered commands in the distribution database (sp_replmonitorsubscriptionpendingcmds); nil when not known.
+	Undelivered *int64 `json:"undelivered,omitempty"`
+	// Latency of the newest row that arrived, from the row itself; nil when none did.
+	Latency *time.Duration `json:"latency,omitempty"`
+}
+
+// Runs are the clients' histories, read. Runs of a client that was restarted come one after another.
+func (a Archive) Runs() ([]history.Run, error) {
+	var runs []history.Run
+	for _, name := range slices.Sorted(maps.Keys(a.Histories)) {
+		loaded, err := history.Load(bytes.NewReader(a.Histories[name]))
+		if err != nil {
+			return nil, fmt.Errorf("read history %s of %s: %w", name, a.Run, err)
+		}
+		runs = append(runs, loaded...)
+	}
+	return runs, nil
+}
+
+// Evidence is all that history.Check needs to judge the run again.
+func (a Archive) Evidence() (history.Evidence, error) {
+	runs, err := a.Runs()
+	if err != nil {
+		return history.Evidence{}, err
+	}
+	return history.Evidence{
+		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
+		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
+	}, nil
+}
+
+// rows is a replica with its rows written as spans, since most rows of a run are there, once.
+type rows struct {
+	Server string `json:"server"`
+	Spans  []span `json:"spans"`
+}
+
+// span is a run's rows from the first number to the last, each of them there Times times.
+type span struct {
+	Run   int64 `json:"run"`
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	Times int   `json:"times"`
+}
+
+// maxRows bounds what spans may unfold to: a damaged archive must not fill the memory.
+const maxRows = 50_000_000
+
+func fold(r history.Replica) rows {
+	counts := map[history.RowID]int{}
+	for _, id := range r.Rows {
+		counts[id]++
+	}
+	folded := rows{Server: r.Server, Spans: []span{}}
+	for _, id := range slices.SortedFunc(maps.Keys(counts), compareRows) {
+		times := counts[id]
+		if n := len(folded.Spans); n > 0 {
+			if last := &folded.Spans[n-1]; last.Run == id.Run && last.Last+1 == id.Number && last.Times == times {
+				last.Last = id.Number
+				continue
+			}
+		}
+		folded.Spans = append(folded.Spans, span{Run: id.Run, First: id.Number, Last: id.Number, Times: times})
+	}
+	return folded
+}
+
+func compareRows(x, y history.RowID) int {
+	return cmp.Or(cmp.Compare(x.Run, y.Run), cmp.Compare(x.Number, y.Number))
+}
+
+func (r rows) unfold() (history.Replica, error) {
+	replica := history.Replica{Server: r.Server}
+	for _, s := range r.Spans {
+		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows || (s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {
+			return history.Replica{}, fmt.Errorf("the rows of %s from %d/%d to %d, %d times, cannot be", r.Server, s.Run, s.First, s.Last, s.Times)
+		}
+		for number := s.First; number <= s.Last; number++ {
+			for range s.Times {
+				replica.Rows = append(replica.Rows, history.RowID{Run: s.Run, Number: number})
+			}
+		}
+	}
+	return replica, nil
+}

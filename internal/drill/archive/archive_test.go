@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/history"
+)
+
+// run is the run of these tests.
+var run = archive.Run{Namespace: "shop", Drill: "lose-tukwila", UID: "uid-1", ID: "2026-11"}
+
+// drill stands for the Drill that owns the archive: any object of that name.
+func drill(r archive.Run) client.Object {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Drill, UID: types.UID(r.UID)}}
+}
+
+func write(c client.Client, a archive.Archive, limits archive.Limits) (archive.Reference, error) {
+	return archive.Write(context.Background(), c, drill(a.Run), "geosql.dev/v1alpha1", "Drill", a, limits)
+}
+
+// record writes a history as a client does.
+func record(t *testing.T, client string, number int64, operations int) []byte {
+	t.Helper()
+	g := NewWithT(t)
+	folder := t.TempDir()
+	r, err := history.Create(folder, history.Header{Run: number, Client: client, Boot: "boot"})
+	g.Expect(err).NotTo(HaveOccurred())
+	for range operations {
+		o, err := r.Invoke(history.Insert, 0, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		o.Outcome, o.Server = history.OK, "sql-tuk-1-0"
+		g.Expect(r.Complete(o)).To(Succeed())
+	}
+	g.Expect(r.End()).To(Succeed())
+	var out strings.Builder
+	g.Expect(history.Export(folder, &out)).To(Succeed())
+	return []byte(out.String())
+}
+
+func some(t *testing.T) archive.Archive {
+	rtt, queue := 77*time.Millisecond, int64(4096)
+	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	return archive.Archive{
+		Run:       run,
+		Histories: map[string][]byte{"quincy": record(t, "quincy", 1, 300), "dublin": record(t, "dublin", 2, 200)},
+		Replicas:  []history.Replica{{Server: "sql-tuk-1-0", Rows: []history.RowID{{Run: 1, Number: 1}, {Run: 1, Number: 2}, {Run: 2, Number: 1}}}},
+		Faults:    []history.Fault{{Name: "podKill", Target: "sql-tuk-1-0", Injected: history.Now(), Proof: "its container ended"}},
+		Bounds:    archive.Bounds{AcknowledgedAtLeast: 100, ClockError: time.Millisecond},
+		Samples: archive.Samples{
+			Replicas: []archive.ReplicaSample{{At: at, Server: "sql-tuk-1-0", Role: "PRIMARY", SendQueueKB: &queue}},
+			Links:    []archive.LinkSample{{At: at, From: "tukwila", To: "dublin", Sent: 5, Lost: 1, RTT: &rtt}},
+		},
+		Files: map[string][]byte{"objects.yaml": []byte("kind: NetworkChaos\n")},
+	}
+}
+
+func TestArchiveIsReadBackAsItWasWritten(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().Build()
+	a := some(t)
+	ref, err := write(c, a, archive.Limits{Chunk: 1000, Total: 1 << 20})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ref.Chunks).To(BeNumerically(">", 3), "small chunks make several")
+
+	back, err := archive.Read(context.Background(), c, run)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Samples).To(Equal(a.Samples))
+	g.Expect(back.Faults).To(Equal(a.Faults))
+	g.Expect(back.Bounds).To(Equal(a.Bounds))
+	g.Expect(back.Replicas).To(Equal(a.Replicas))
+	g.Expect(back.Files).To(Equal(a.Files))
+	e, err := back.Evidence()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(e.Runs).To(HaveLen(2))
+	g.Expect(e.Runs[0].Operations).To(HaveLen(200))
+	g.Expect(history.Check(e).Counts.Acknowledged).To(Equal(500))
+
+	var all corev1.ConfigMapList
+	g.Expect(c.List(context.Background(), &all)).To(Succeed())
+	for _, m := range all.Items {
+		g.Expect(*m.Immutable).To(BeTrue())
+		g.Expect(m.OwnerReferences).To(ConsistOf(HaveField("UID", types.UID("uid-1"))), m.Name)
+	}
+	g.Expect(archive.Delete(context.Background(), c, run)).To(Succeed())
+	_, err = archive.Read(context.Background(), c, run)
+	g.Expect(errors.Is(err, archive.ErrNotFound)).To(BeTrue())
+	g.Expect(c.List(context.Background(), &all)).To(Succeed())
+	g.Expect(all.Items).To(BeEmpty())
+}
+
+// TestPackedArchivesUnpackToTheSame draws any archive.
+func TestPackedArchivesUnpackToTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := NewWithT(t)
+		a := archive.Archive{Run: archive.Run{Namespace: "n", Drill: rapid.StringMatching(`[a-z]{1,250}`).Draw(t, "drill"), UID: "u", ID: rapid.String().Draw(t, "id")}}
+		a.Histories = rapid.MapOfN(rapid.StringMatching(`[a-z0-9-]{1,20}`), rapid.Map(rapid.String(), func(s string) []byte { return []byte("x" + s) }), 0, 4).Draw(t, "histories")
+		rows := rapid.SliceOf(rapid.Custom(func(t *rapid.T) history.RowID {
+			return history.RowID{Run: rapid.Int64Range(1, 3).Draw(t, "run"), Number: rapid.Int64Range(1, 20).Draw(t, "number")}
+		}))
+		for i := range rapid.IntRange(0, 3).Draw(t, "replicas") {
+			a.Replicas = append(a.Replicas, history.Replica{Server: fmt.Sprintf("sql-%d", i), Rows: rows.Draw(t, "rows")})
+		}
+		c := fake.NewClientBuilder().Build()
+		_, err := write(c, a, archive.Limits{Chunk: rapid.IntRange(60, 900).Draw(t, "chunk"), Total: 1 << 20})
+		g.Expect(err).NotTo(HaveOccurred())
+		back, err := archive.Read(context.Background(), c, a.Run)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(maps.EqualFunc(back.Histories, a.Histories, slices.Equal)).To(BeTrue())
+		g.Expect(back.Replicas).To(HaveLen(len(a.Replicas)))
+		for i, r := range a.Replicas {
+			g.Expect(back.Replicas[i].Server).To(Equal(r.Server))
+			g.Expect(back.Replicas[i].Rows).To(ConsistOf(any(r.Rows)), "each row as often as it was there")
+		}
+	})
+}
+
+// TestDamagedArchivesAreRefused changes one thing of a written archive at a time.
+func TestDamagedArchivesAreRefused(t *testing.T) {
+	damages := map[string]struct {
+		do   func(c client.Client, m *corev1.ConfigMap) error
+		want error
+	}{
+		"a bit has flipped": {func(c client.Client, m *corev1.ConfigMap) error {
+			m.BinaryData["chunk"][7] ^= 1
+			return c.Update(context.Background(), m)
+		}, archive.ErrDamaged},
+		"an end was cut off": {func(c client.Client, m *corev1.ConfigMap) error {
+			m.BinaryData["chunk"] = m.BinaryData["chunk"][:5]
+			return c.Update(context.Background(), m)
+		}, archive.ErrDamaged},
+		"a chunk is gone": {func(c client.Client, m *corev1.ConfigMap) error { return c.Delete(context.Background(), m) }, archive.ErrDamaged},
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := fake.NewClientBuilder().Build()
+			_, err := write(c, some(t), archive.Limits{Chunk: 1000, Total: 1 << 20})
+			g.Expect(err).NotTo(HaveOccurred())
+			var all corev1.ConfigMapList
+			g.Expect(c.List(context.Background(), &all)).To(Succeed())
+			at := slices.IndexFunc(all.Items, func(m corev1.ConfigMap) bool { return len(m.BinaryData["chunk"]) == 1000 })
+			m := &all.Items[at]
+			m.Immutable = nil
+			g.Expect(damage.do(c, m)).To(Succeed())
+			_, err = archive.Read(context.Background(), c, run)
+			g.Expect(errors.Is(err, damage.want)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(ContainSubstring(m.Name))
+		})
+	}
+}
+
+func TestArchiveOfAnotherDrillIsForeign(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().Build()
+	a := some(t)
+	_, err := write(c, a, archive.DefaultLimits())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	later := a
+	later.Run.UID = "uid-2"
+	_, err = archive.Read(context.Background(), c, later.Run)
+	g.Expect(errors.Is(err, archive.ErrForeign)).To(BeTrue(), "a drill of the same name that was made anew has no archive yet: %v", err)
+	_, err = write(c, later, archive.DefaultLimits())
+	g.Expect(errors.Is(err, archive.ErrForeign)).To(BeTrue(), "%v", err)
+	_, err = archive.Write(context.Background(), c, drill(later.Run), "geosql.dev/v1alpha1", "Drill", a, archive.DefaultLimits())
+	g.Expect(err).To(HaveOccurred(), "an archive goes to its own drill alone")
+	g.Expect(archive.Delete(context.Background(), c, later.Run)).To(Succeed())
+	_, err = archive.Read(context.Background(), c, run)
+	g.Expect(err).NotTo(HaveOccurred(), "another drill's Delete leaves it")
+}
+
+func TestArchiveIsWrittenOnce(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().Build()
+	a := some(t)
+	first, err := write(c, a, archive.DefaultLimits())
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := write(c, a, archive.DefaultLimits())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(first))
+
+	changed := a
+	changed.Replicas = nil
+	_, err = write(c, changed, archive.DefaultLimits())
+	g.Expect(errors.Is(err, archive.ErrWritten)).To(BeTrue(), "%v", err)
+	back, err := archive.Read(context.Background(), c, run)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Replicas).To(HaveLen(1))
+}
+
+// broken refuses to create more than so many objects.
+type broken struct {
+	client.Client
+	left int
+}
+
+func (b *broken) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if b.left--; b.left < 0 {
+		return errors.New("the operator was killed")
+	}
+	return b.Client.Create(ctx, o, opts...)
+}
+
+// TestWritingCanBreakOffAnywhere begins again with other contents, as when the histories have been fetched anew.
+func TestWritingCanBreakOffAnywhere(t *testing.T) {
+	limits := archive.Limits{Chunk: 1000, Total: 1 << 20}
+	half, whole := some(t), some(t)
+	half.Replicas = nil
+	for left := range 4 {
+		g := NewWithT(t)
+		c := fake.NewClientBuilder().Build()
+		_, err := write(&broken{Client: c, left: left}, half, limits)
+		g.Expect(err).To(MatchError(ContainSubstring("the operator was killed")))
+		_, err = archive.Read(context.Background(), c, run)
+		g.Expect(errors.Is(err, archive.ErrNotFound)).To(BeTrue(), "without an index there is no archive: %v", err)
+
+		ref, err := write(c, whole, limits)
+		g.Expect(err).NotTo(HaveOccurred())
+		back, err := archive.Read(context.Background(), c, run)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(back.Replicas).To(HaveLen(1))
+		var all corev1.ConfigMapList
+		g.Expect(c.List(context.Background(), &all)).To(Succeed())
+		g.Expect(all.Items).To(HaveLen(ref.Chunks+1), "what the broken-off attempt left is gone")
+	}
+}
+
+func TestArchiveAboveItsLimitSaysWhatToChange(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().Build()
+	_, err := write(c, some(t), archive.Limits{Chunk: 1000, Total: 2000})
+	var large *archive.TooLargeError
+	g.Expect(errors.As(err, &large)).To(BeTrue(), "%v", err)
+	g.Expect(err.Error()).To(ContainSubstring("with fewer clients"))
+	var all corev1.ConfigMapList
+	g.Expect(c.List(context.Background(), &all)).To(Succeed())
+	g.Expect(all.Items).To(BeEmpty())
+}
