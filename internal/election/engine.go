@@ -49,6 +49,8 @@ type Observation struct {
 	Skew time.Duration
 	// Suspended databases of the group on this replica, without those that a person suspended.
 	Suspended []string
+	// Standing are the databases of the group on a secondary that take no log although nobody suspended them.
+	Standing []string
 	// Connected says whether a secondary is connected to its primary.
 	Connected bool
 	// Primary is the server that this replica takes for the primary, empty for none.

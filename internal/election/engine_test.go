@@ -64,6 +64,15 @@ func (r *run) Observe(context.Context, string) (election.Observation, error) {
 	r.frozen, r.freezeNext = r.freezeNext, false
 	o := election.Observation{Exists: r.s.exists, Role: r.role, Mode: election.ModeSynchronous, Primary: r.follows}
 	o.Connected = r.role == election.RoleSecondary && r.s.w.leads(r.follows, r.s)
+	if p := r.s.w.primary(); r.nods && p != nil && r.role == election.RoleSecondary && r.s.w.engines(p, r.s) {
+		o.Primary, o.Connected = p.name, true
+		if r.follows != "" && r.follows != p.name {
+			o.Standing = []string{"Content"}
+		}
+	}
+	if r.stands && r.role == election.RoleSecondary {
+		o.Standing = []string{"Content"}
+	}
 	if r.suspended {
 		o.Suspended = []string{"Content"}
 	}
@@ -129,6 +138,7 @@ func (r *run) Offline(context.Context, string) error {
 	return r.call(time.Hour, func(time.Duration) {
 		r.role, r.ready, r.follows = election.RoleResolving, false, ""
 		r.s.left = r.s.w.epoch()
+		r.offlines++
 	})
 }
 

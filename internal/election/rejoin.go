@@ -18,6 +18,9 @@ const (
 	// strangerPatience is how long a secondary may be without the primary that holds the votes before it is taken OFFLINE
 	// to follow it: the engine's own reconnection comes first.
 	strangerPatience = 5 * time.Second
+	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE to
+	// follow it anew, once in a term: readers lose their connections.
+	standingPatience = 15 * time.Second
 )
 
 // rejoin is how a replica comes back behind a primary that another server became.
@@ -26,6 +29,10 @@ type rejoin struct {
 	term int64
 	// stranger is since when this SECONDARY does not follow the leading term's holder.
 	stranger time.Duration
+	// standing is since when this SECONDARY is connected to the holder and takes no log, revived whether it was made to
+	// follow anew for that in this term.
+	standing time.Duration
+	revived  bool
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
 }
@@ -41,6 +48,8 @@ type rejoinView struct {
 	local []DatabaseState
 	// stranger is for how long the replica has not followed the leading holder, in its role SECONDARY.
 	stranger time.Duration
+	// standing is for how long it has taken no log although it follows; 0 also when that was acted on in this term.
+	standing time.Duration
 }
 
 // rejoinStep is what is due.
@@ -105,7 +114,7 @@ func planRejoin(v rejoinView) rejoinStep {
 	case RoleResolving:
 		s.become = true
 	case RoleSecondary:
-		s.offline = !follows && v.stranger >= strangerPatience
+		s.offline = !follows && v.stranger >= strangerPatience || follows && !s.quarantined && v.standing >= standingPatience
 		s.become = s.offline
 		if !s.offline && !s.quarantined {
 			s.resume = v.seen.Suspended
@@ -135,12 +144,12 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		return Outcome{Err: err}
 	}
 	now := k.clock.Now()
-	follows := seen.Role != RoleSecondary || seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
-	if follows || leading.State != StateHeld || leading.Term != r.term {
-		r.stranger, r.term = now, leading.Term
-	}
+	r.watch(now, leading, seen)
 	v := rejoinView{self: k.self.Server, leading: leading, seen: seen, remembered: remembered,
 		fork: k.told().fork, stranger: now - r.stranger}
+	if !r.revived {
+		v.standing = now - r.standing
+	}
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
 	if seen.Exists && (v.forkOpen() || v.logOpen()) && seen.Mode != ModeConfigurationOnly {
@@ -155,6 +164,22 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		}
 	}
 	return r.carryOut(ctx, k, planRejoin(v), leading)
+}
+
+// watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.
+func (r *rejoin) watch(now time.Duration, leading Record, seen Observation) {
+	secondary := seen.Role == RoleSecondary
+	follows := secondary && seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
+	fresh := leading.State != StateHeld || leading.Term != r.term
+	if fresh {
+		r.term, r.revived = leading.Term, false
+	}
+	if fresh || follows || !secondary {
+		r.stranger = now
+	}
+	if fresh || !follows || len(seen.Standing) == 0 {
+		r.standing = now
+	}
 }
 
 func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading Record) Outcome {
@@ -173,6 +198,8 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		}
 	}
 	if s.become {
+		// OFFLINE of one that followed was for the log that it did not take.
+		r.revived = r.revived || s.offline && r.standing < r.stranger
 		r.stranger = k.clock.Now()
 		err := k.engine.BecomeSecondary(ctx, k.group, becomeWithin)
 		k.unanswerable(err, becomeWithin)

@@ -119,8 +119,13 @@ type run struct {
 	role      election.Role
 	follows   string
 	suspended bool
-	lease     time.Duration
-	queued    []func(now time.Duration)
+	// nods says that it is connected to whoever is primary, also while it takes no log of that one.
+	nods bool
+	// stands says that its copy takes no log, whatever it does; offlines counts how often it was taken OFFLINE.
+	stands   bool
+	offlines int
+	lease    time.Duration
+	queued   []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
 	// lag passes while a statement is on its way.

@@ -20,14 +20,16 @@ LEFT JOIN sys.dm_hadr_availability_group_states AS p ON p.group_id = g.group_id
 WHERE g.name = @group`).arg("group", group).done("read the role in group " + group)
 }
 
-// SuspendedDatabases reads the local databases of a group whose data movement is suspended, without those that a person
-// suspended.
-func SuspendedDatabases(group string) Statement {
+// StandingDatabases reads the local databases of a secondary that take no log, without those that a person suspended,
+// each with whether it is suspended.
+func StandingDatabases(group string) Statement {
 	return new(builder).
-		sql(`SELECT c.database_name
+		sql(`SELECT c.database_name, s.is_suspended
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id
 JOIN sys.availability_databases_cluster AS c ON c.group_database_id = s.group_database_id
-WHERE g.name = @group AND s.is_local = 1 AND s.is_suspended = 1 AND COALESCE(s.suspend_reason_desc, N'') <> N'SUSPEND_FROM_USER'`).
-		arg("group", group).done("read the suspended databases of group " + group)
+WHERE g.name = @group AND s.is_local = 1
+    AND (s.is_suspended = 1 AND COALESCE(s.suspend_reason_desc, N'') <> N'SUSPEND_FROM_USER'
+    OR s.is_suspended = 0 AND s.synchronization_state_desc = N'NOT SYNCHRONIZING')`).
+		arg("group", group).done("read the databases of group " + group + " that take no log")
 }

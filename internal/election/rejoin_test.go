@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// handOver has the primary's engine end while the third server cannot be fenced, and returns the next primary.
+func (w *world) handOver(g *WithT, bystander *server) *server {
+	before := w.primary()
+	for _, name := range names {
+		bystander.apart[name] = name != bystander.name
+	}
+	bystander.run.keeper.SetPolicy(true, false) // it stands by: paused
+	before.crash()
+	before.run.keeper.SetPolicy(true, false)
+	w.live(4)
+	for _, name := range names {
+		bystander.apart[name] = false
+	}
+	before.run.keeper.SetPolicy(false, false)
+	p := w.primary()
+	g.Expect(p).NotTo(BeNil())
+	g.Expect(p).NotTo(Equal(before))
+	return p
+}
+
+// A third copy that could not be fenced follows each new primary in the end, whether its engine says that it is not
+// connected to that one, or that it is although it takes no log.
+func TestABystanderFollowsPrimariesInTurn(t *testing.T) {
+	for name, nods := range map[string]bool{"disconnected": false, "connected and standing": true} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			third := w.servers[2]
+			third.run.nods = nods
+			for range 3 {
+				p := w.handOver(g, third)
+				g.Expect(third.run.follows).NotTo(Equal(p.name), "nobody told it")
+				w.live(30)
+				g.Expect(w.primary()).To(Equal(p))
+				g.Expect(third.run.follows).To(Equal(p.name))
+				g.Expect(third.log).To(Equal(p.log))
+			}
+			g.Expect(third.run.role).To(Equal(election.RoleSecondary))
+		})
+	}
+}
+
+// A replica that follows but takes no log is revived once in a term: its readers are not thrown out for ever.
+func TestAStandingReplicaIsRevivedOnceInATerm(t *testing.T) {
+	w, g := held(t)
+	third := w.servers[2]
+	third.run.stands = true
+	w.live(10)
+	g.Expect(third.run.offlines).To(BeZero(), "it may still begin by itself")
+	w.live(120)
+	g.Expect(third.run.offlines).To(Equal(1))
+	g.Expect(third.run.role).To(Equal(election.RoleSecondary))
+}
