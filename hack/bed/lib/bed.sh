@@ -66,5 +66,5 @@ kubectl_at() { # kubectl_at SITE ARGS...
 }
 
 # shellcheck source=stage.sh
-for _lib in stage store packages engine network binaries rootfs node_image clusters images addons; do . "$BED_DIR/lib/$_lib.sh"; done
+for _lib in stage store packages engine network binaries rootfs node_image clusters images addons chaos; do . "$BED_DIR/lib/$_lib.sh"; done
 unset _lib

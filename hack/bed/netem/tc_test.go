@@ -15,11 +15,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+
+	tcfront "geosql.dev/operator/hack/bed/netem/tc"
 )
 
 // tcFront gives the program under its other name.
 func tcFront(t *testing.T) string {
 	t.Helper()
+	t.Setenv(tcfront.ChoiceVariable, "user-space")
 	path := filepath.Join(t.TempDir(), "tc")
 	if err := os.Symlink(program, path); err != nil {
 		t.Fatal(err)
@@ -131,4 +134,23 @@ func TestTheTCFrontLeavesTheWANAlone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(w.onlyClass(t).Rule.Delay).To(Equal(30 * time.Millisecond))
 	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically(">=", 30*time.Millisecond))
+}
+
+func TestTheTCFrontLeavesDisciplinesToAKernelThatHasThem(t *testing.T) {
+	g := NewWithT(t)
+	w := newWire(t)
+	tc := tcFront(t)
+	t.Setenv(tcfront.ChoiceVariable, "kernel")
+	output, err := w.combined(t, tc, "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 32kbit latency 400ms")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	shown, err := exec.Command("tc", "-n", w.near, "qdisc", "show", "dev", "eth0").CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(shown))
+	g.Expect(string(shown)).To(ContainSubstring("qdisc tbf 1: root"))
+	_, err = w.tryNetem(w.near, "show")
+	g.Expect(err).To(HaveOccurred(), "the kernel serves it, no emulator")
+
+	t.Setenv(tcfront.ChoiceVariable, "neither")
+	output, err = w.combined(t, tc, "qdisc del dev eth0 root")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(output).To(ContainSubstring("use auto, kernel or user-space"))
 }

@@ -44,7 +44,14 @@ func Main(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "Cannot find device %q\n", command.Device)
 		return exitUsage
 	}
-	err = perform(ctx, command, out)
+	kernel, err := kernelServes(ctx)
+	switch {
+	case err != nil:
+	case kernel:
+		return installedTC(arguments, errOut)
+	default:
+		err = perform(ctx, command, out)
+	}
 	if errors.Is(err, ErrForeign) {
 		return installedTC(arguments, errOut)
 	}
@@ -55,19 +62,27 @@ func Main(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	return 0
 }
 
+// installedPath returns the first installed tc that is not this program, or
+// nothing.
+func installedPath() string {
+	self, _ := os.Readlink("/proc/self/exe")
+	own, ownErr := os.Stat(self)
+	for _, path := range installed {
+		target, err := os.Stat(path)
+		if err == nil && (ownErr != nil || !os.SameFile(target, own)) {
+			return path
+		}
+	}
+	return ""
+}
+
 // installedTC becomes the installed tc. Without one a device has no discipline
 // but its default, as far as anybody can tell.
 func installedTC(arguments []string, errOut io.Writer) int {
-	self, _ := os.Readlink("/proc/self/exe")
-	for _, path := range installed {
-		if target, err := os.Stat(path); err == nil {
-			if own, err := os.Stat(self); err == nil && os.SameFile(target, own) {
-				continue
-			}
-			err := syscall.Exec(path, append([]string{"tc"}, arguments...), os.Environ())
-			fmt.Fprintf(errOut, "run %s: %v\n", path, err)
-			return exitUsage
-		}
+	if path := installedPath(); path != "" {
+		err := syscall.Exec(path, append([]string{"tc"}, arguments...), os.Environ())
+		fmt.Fprintf(errOut, "run %s: %v\n", path, err)
+		return exitUsage
 	}
 	if len(arguments) > 1 && arguments[0] == "qdisc" && verbs[arguments[1]] == "del" {
 		fmt.Fprintln(errOut, ErrNothing)
