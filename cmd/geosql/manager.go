@@ -20,12 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/admission"
+	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
 )
@@ -98,6 +100,7 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Namespace: f.namespace, Image: f.image}); err != nil {
 		return err
 	}
+	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected()))
 	if f.webhookPort != 0 {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err

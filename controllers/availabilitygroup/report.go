@@ -33,7 +33,6 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 			changes = append(changes, *change)
 		}
 	}
-	measure(group, status)
 	return r.reporter.Report(ctx, group, &group.Status, &status, changes)
 }
 

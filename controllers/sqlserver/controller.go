@@ -89,10 +89,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.left) },
 		// A turn comes when another server has ended its own, which nobody tells.
 		Soon: func(w *world) bool { return len(w.observed.Turns) > 0 },
-		Gone: func(name types.NamespacedName) {
-			r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name))
-			unmeasure(name.Namespace, name.Name)
-		},
+		Gone: func(name types.NamespacedName) { r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name)) },
 	})
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, workers, predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, namesChanged())).

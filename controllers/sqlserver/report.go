@@ -30,7 +30,6 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	if server.DeletionTimestamp == nil {
 		describe(status, w)
 	}
-	measure(server, status, outcome, p.Pending != "")
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil && p.Pending != "" {
 		changes = append(changes, *change)

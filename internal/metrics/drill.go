@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Families of the manager that speak of Drills and DrillSchedules.
+var (
+	DrillPhase = gauge("geosql_drill_phase",
+		"1 for the phase of a drill: Pending, Preparing, Baseline, Running, Recovering, Judging or Completed.", "namespace", "drill", "phase")
+	DrillVerdict = gauge("geosql_drill_verdict",
+		"1 for the verdict of a drill that is completed: Passed, Failed or Inconclusive.", "namespace", "drill", "verdict")
+	DrillObjective = gauge("geosql_drill_objective_verdict",
+		"1 for the verdict on one objective of a drill that is completed.", "namespace", "drill", "objective", "verdict")
+	DrillCompleted = gauge("geosql_drill_completion_timestamp_seconds",
+		"When the verdict of a drill was reached.", "namespace", "drill")
+	DrillRows = gauge("geosql_drill_rows",
+		"Rows of a drill by what became of them: Attempted, Acknowledged, Failed, Unknown, Lost, Duplicated, Phantom or Diverging.", "namespace", "drill", "fate")
+	DrillRTO = gauge("geosql_drill_recovery_seconds",
+		"The longest time between two acknowledgements around a fault that clients of a site saw, unless the fault itself kept them from everything.", "namespace", "drill", "client")
+	ScheduleVerdict = gauge("geosql_drillschedule_last_verdict",
+		"1 for the verdict of the newest completed drill of a schedule.", "namespace", "schedule", "verdict")
+	SchedulePassed = gauge("geosql_drillschedule_last_pass_timestamp_seconds",
+		"When a drill of a schedule last passed.", "namespace", "schedule")
+	ScheduleNext = gauge("geosql_drillschedule_next_timestamp_seconds",
+		"When the next drill of a schedule is due. A time that has passed is overdue.", "namespace", "schedule")
+	ScheduleMissed = gauge("geosql_drillschedule_missed",
+		"How many times came and made no drill.", "namespace", "schedule")
+	ScheduleSuspended = gauge("geosql_drillschedule_suspended",
+		"1 while a schedule makes no drills.", "namespace", "schedule")
+)
+
+var drillFamilies = []*Family{DrillPhase, DrillVerdict, DrillObjective, DrillCompleted, DrillRows, DrillRTO,
+	ScheduleVerdict, SchedulePassed, ScheduleNext, ScheduleMissed, ScheduleSuspended}
+
+func (o *Objects) drills(ctx context.Context, s Sink) error {
+	var drills v1alpha1.DrillList
+	if err := o.hub.List(ctx, &drills); err != nil {
+		return err
+	}
+	for i := range drills.Items {
+		s.drill(&drills.Items[i])
+	}
+	var schedules v1alpha1.DrillScheduleList
+	if err := o.hub.List(ctx, &schedules); err != nil {
+		return err
+	}
+	for i := range schedules.Items {
+		x := &schedules.Items[i]
+		s.conditions("DrillSchedule", x, x.Status.Conditions)
+		if x.Status.LastVerdict != "" {
+			s.Set(ScheduleVerdict, 1, x.Namespace, x.Name, string(x.Status.LastVerdict))
+		}
+		s.time(SchedulePassed, x.Status.LastPassed, x.Namespace, x.Name)
+		s.time(ScheduleNext, x.Status.Next, x.Namespace, x.Name)
+		s.Set(ScheduleMissed, float64(x.Status.Missed), x.Namespace, x.Name)
+		s.SetBool(ScheduleSuspended, x.Spec.Suspend, x.Namespace, x.Name)
+	}
+	return nil
+}
+
+func (s Sink) drill(d *v1alpha1.Drill) {
+	s.conditions("Drill", d, d.Status.Conditions)
+	if d.Status.Phase != "" {
+		s.Set(DrillPhase, 1, d.Namespace, d.Name, string(d.Status.Phase))
+	}
+	if d.Status.Verdict == "" {
+		return
+	}
+	s.Set(DrillVerdict, 1, d.Namespace, d.Name, string(d.Status.Verdict))
+	for _, r := range d.Status.Objectives {
+		s.Set(DrillObjective, 1, d.Namespace, d.Name, r.Name, string(r.Verdict))
+	}
+	if d.Status.Completed != nil {
+		s.Set(DrillCompleted, float64(d.Status.Completed.Unix()), d.Namespace, d.Name)
+	}
+	if c := d.Status.Counts; c != nil {
+		for fate, rows := range map[string]int64{"Attempted": c.Attempted, "Acknowledged": c.Acknowledged, "Failed": c.Failed, "Unknown": c.Unknown,
+			"Lost": c.Lost, "Duplicated": c.Duplicated, "Phantom": c.Phantom, "Diverging": c.Diverging} {
+			s.Set(DrillRows, float64(rows), d.Namespace, d.Name, fate)
+		}
+	}
+	longest := map[string]float64{}
+	for _, f := range d.Status.Figures {
+		if f.RTO != nil && !f.Isolated {
+			longest[f.Client] = max(longest[f.Client], f.RTO.Seconds())
+		}
+	}
+	for client, seconds := range longest {
+		s.Set(DrillRTO, seconds, d.Namespace, d.Name, client)
+	}
+}
