@@ -14,6 +14,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // BackupOptions are the options of a backup.
@@ -110,7 +112,7 @@ func (c *dataCopy) close() {
 }
 
 func (c *dataCopy) identity() (Identity, error) {
-	conn, err := sqlite.OpenConn("file:"+uriPath(c.path)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
+	conn, err := sqlite.OpenConn(dataURI(c.path)+"&immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
 	if err != nil {
 		return Identity{}, fmt.Errorf("read the copy: %w", err)
 	}
@@ -146,7 +148,7 @@ func (db *Database) copyData(ctx context.Context) (_ *dataCopy, err error) {
 	if c.applied, c.end, err = readApplied(src); err != nil {
 		return nil, err
 	}
-	if err := copyPages(ctx, src, c.path); err != nil {
+	if err := copyPages(ctx, src, c.path, db.sealed); err != nil {
 		return nil, fmt.Errorf("copy the data file: %w", err)
 	}
 	if c.file, err = os.Open(c.path); err != nil {
@@ -160,9 +162,16 @@ func (db *Database) copyData(ctx context.Context) (_ *dataCopy, err error) {
 	return c, nil
 }
 
-func copyPages(ctx context.Context, src *sqlite.Conn, path string) error {
+func copyPages(ctx context.Context, src *sqlite.Conn, path string, sealed bool) error {
 	os.Remove(path)
-	dst, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	flags := sqlite.OpenReadWrite | sqlite.OpenCreate
+	if sealed {
+		if err := disk.Create(path); err != nil {
+			return err
+		}
+		flags = sqlite.OpenReadWrite
+	}
+	dst, err := openData(path, flags)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // Database is an open database.
@@ -54,6 +56,9 @@ type Database struct {
 
 	redo       *redoLoop
 	background context.CancelFunc
+	// sealed says that the data file's pages have checksums; unwatch ends what newDatabase began.
+	sealed     bool
+	unwatch    func()
 	finished   sync.WaitGroup
 	checkpoint checkpointState
 }
@@ -78,10 +83,15 @@ func Create(ctx context.Context, files Files, opts Options) (*Database, error) {
 		return nil, fmt.Errorf("create database %q: %w", opts.Name, err)
 	}
 	db := newDatabase(files, opts, l)
+	if err := createData(files.Data); err != nil {
+		db.abandon()
+		return nil, fmt.Errorf("create database %q: %w", opts.Name, err)
+	}
+	db.sealed = true
 	db.state = state{Mode: Primary, RecoveryModel: opts.RecoveryModel, Holds: map[string]LSN{}}
 	err = writeState(files.Log, db.state)
 	if err == nil {
-		db.writer, err = db.connect(sqlite.OpenReadWrite | sqlite.OpenCreate)
+		db.writer, err = db.connect(sqlite.OpenReadWrite)
 	}
 	if err == nil {
 		db.identity = id
@@ -123,7 +133,11 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 	db := newDatabase(files, opts, l)
 	db.state, db.mode = st, st.Mode
 	db.removeCopies()
-	if db.writer, err = db.connect(sqlite.OpenReadWrite); err == nil {
+	db.sealed = disk.HasChecksums(files.Data)
+	if err = db.cutAhead(); err == nil {
+		db.writer, err = db.connect(sqlite.OpenReadWrite)
+	}
+	if err == nil {
 		err = db.readInternal()
 	}
 	if err == nil {
@@ -138,22 +152,23 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 }
 
 func newDatabase(files Files, opts Options, l *Log) *Database {
-	return &Database{files: files, opts: opts, log: l, turn: make(chan struct{}, 1),
-		readers: map[*Reader]struct{}{}, published: map[string]bool{}}
+	db := &Database{files: files, opts: opts, log: l, turn: make(chan struct{}, 1),
+		readers: map[*Reader]struct{}{}, published: map[string]bool{}, unwatch: func() {}}
+	if !opts.Logless {
+		db.unwatch = disk.BeforeSync(files.Data, l.syncWritten)
+	}
+	return db
 }
 
 // connect opens a connection with everything that the database's text may use.
 func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(db.files.Data, flags|sqlite.OpenURI)
+	conn, err := openData(db.files.Data, flags)
 	if err != nil {
 		return nil, fmt.Errorf("open the data file: %w", err)
 	}
 	conn.SetBlockOnBusy()
 	// Durability is the log's; NORMAL keeps the file consistent over a power cut, from where the log is replayed.
-	pragmas := "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;"
-	if flags&sqlite.OpenCreate != 0 {
-		pragmas = "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;" + pragmas
-	}
+	pragmas := "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;"
 	if db.opts.Logless {
 		pragmas += "PRAGMA synchronous=OFF;"
 	}
@@ -186,6 +201,10 @@ func (db *Database) initialise() error {
 	if err == nil {
 		err = sqlitex.Execute(db.writer, "UPDATE __storage SET value = ? WHERE key = 'identity'",
 			&sqlitex.ExecOptions{Args: []any{string(id)}})
+	}
+	if err == nil {
+		// The log does not have these.
+		err = sqlitex.ExecuteTransient(db.writer, "PRAGMA wal_checkpoint(TRUNCATE)", nil)
 	}
 	if err != nil {
 		return fmt.Errorf("set up the data file: %w", err)
@@ -241,6 +260,10 @@ func (db *Database) recover(ctx context.Context) error {
 	}
 	for {
 		n, err := db.redoBatch(ctx, false)
+		var damaged *DamagedLog
+		if errors.As(err, &damaged) || db.Damage(err) != nil {
+			return &Suspect{Reason: fmt.Sprintf("recover: %v", err)}
+		}
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
@@ -269,6 +292,7 @@ func (db *Database) abandon() {
 	if db.writer != nil {
 		db.writer.Close()
 	}
+	db.unwatch()
 	db.log.close()
 }
 
@@ -292,6 +316,7 @@ func (db *Database) Close() error {
 	}
 	db.idle = nil
 	db.mu.Unlock()
+	db.unwatch()
 	if e := db.log.close(); err == nil {
 		err = e
 	}

@@ -56,6 +56,16 @@ func (e *LogFull) Error() string {
 // Is makes it ErrLogFull.
 func (e *LogFull) Is(target error) bool { return target == ErrLogFull }
 
+// DamagedLog is a place in the log, before its end, that holds no whole block (SQL Server's 9004).
+type DamagedLog struct {
+	// Path is the virtual log file.
+	Path string
+	At   LSN
+}
+
+// Error says where the damage is.
+func (e *DamagedLog) Error() string { return fmt.Sprintf("%s is damaged at %s", e.Path, e.At) }
+
 // Suspect is a database whose files do not fit together; the engine shows it as SUSPECT (3414).
 type Suspect struct {
 	Database string

@@ -107,7 +107,7 @@ func (f *Follower) TryNext() (*Block, error) {
 		return nil, err
 	}
 	if b == nil {
-		return nil, fmt.Errorf("read the log at %s: no block there", f.at)
+		return nil, &DamagedLog{Path: path, At: f.at}
 	}
 	f.at = b.End()
 	return b, nil

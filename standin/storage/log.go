@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 const (
@@ -28,7 +31,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	segments []*segment
-	active   *os.File
+	active   *disk.File
 	// last is the newest written block, zero before the first.
 	last     LSN
 	written  LSN
@@ -58,6 +61,9 @@ func newLog(folder string, segmentBytes, maxBytes int64) *Log {
 // createLog starts a log whose first block will be at the given position.
 func createLog(folder string, at LSN, prev LSN, position uint64, segmentBytes, maxBytes int64) (*Log, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return nil, fmt.Errorf("create log folder: %w", err)
+	}
+	if err := disk.SyncFolder(filepath.Dir(folder)); err != nil {
 		return nil, fmt.Errorf("create log folder: %w", err)
 	}
 	l := newLog(folder, segmentBytes, maxBytes)
@@ -188,7 +194,7 @@ func (l *Log) flush() {
 			return
 		}
 		l.mu.Lock()
-		f, end := l.active, l.end
+		f, end, s := l.active, l.end, l.segments[len(l.segments)-1]
 		idle := !l.hardened.Less(end)
 		l.mu.Unlock()
 		if idle {
@@ -198,8 +204,15 @@ func (l *Log) flush() {
 		l.mu.Lock()
 		switch {
 		case err == nil:
-			if l.hardened.Less(end) {
+			// A file that was cut meanwhile may end before.
+			if l.hardened.Less(end) && !l.end.Less(end) {
 				l.hardened = end
+				if l.active == f && end.VLF() == s.vlf {
+					err = s.mark(f, end.Block())
+				}
+			}
+			if err != nil {
+				l.err = err
 			}
 		case errors.Is(err, os.ErrClosed):
 			// The file was completed and synced by the change of files.
@@ -320,9 +333,9 @@ func (l *Log) rewindLocked(m logMark) {
 		s := l.segments[len(l.segments)-1]
 		l.active.Close()
 		l.segments = l.segments[:len(l.segments)-1]
-		err := os.Remove(s.path)
+		err := disk.Remove(s.path)
 		if err == nil {
-			l.active, err = os.OpenFile(l.segments[len(l.segments)-1].path, os.O_RDWR, 0)
+			l.active, err = disk.OpenFile(l.segments[len(l.segments)-1].path, os.O_RDWR, 0)
 		}
 		if err != nil {
 			l.err = fmt.Errorf("take back log: %w", err)
@@ -330,11 +343,42 @@ func (l *Log) rewindLocked(m logMark) {
 		}
 	}
 	s := l.segments[len(l.segments)-1]
-	if err := l.active.Truncate(int64(m.size)); err != nil {
+	if err := l.shortenLocked(s, m.size); err != nil {
 		l.err = fmt.Errorf("take back log: %w", err)
 	}
 	s.size, l.last = m.size, m.last
 	l.written = MakeLSN(s.vlf, s.size, 0)
+}
+
+// shortenLocked cuts the active file. What was taken back must not come back with a power cut, nor may the file be
+// shorter than it says that it was hardened.
+func (l *Log) shortenLocked(s *segment, size uint32) error {
+	if s.marked > size {
+		if err := s.mark(l.active, size); err != nil {
+			return err
+		}
+		if err := l.active.Sync(); err != nil {
+			return err
+		}
+	}
+	if size == s.size {
+		return nil
+	}
+	if err := l.active.Truncate(int64(size)); err != nil {
+		return err
+	}
+	return l.active.Sync()
+}
+
+// syncWritten makes everything durable that is in the log, published or not.
+func (l *Log) syncWritten() error {
+	l.mu.Lock()
+	f := l.active
+	l.mu.Unlock()
+	if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("harden the log: %w", err)
+	}
+	return nil
 }
 
 // publish makes what is written visible to followers.
@@ -374,7 +418,7 @@ func (l *Log) truncate(keep LSN) (int, error) {
 	defer l.mu.Unlock()
 	n := 0
 	for len(l.segments) > 1 && l.segments[0].vlf < keep.VLF() {
-		if err := os.Remove(l.segments[0].path); err != nil {
+		if err := disk.Remove(l.segments[0].path); err != nil {
 			return n, fmt.Errorf("remove a virtual log file: %w", err)
 		}
 		l.segments = l.segments[1:]

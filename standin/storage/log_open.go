@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // openLog reads the folder, and cuts what a crash left half-written at the end: bytes that are no whole block, and, when
@@ -21,23 +23,40 @@ func openLog(folder string, segmentBytes, maxBytes int64, wholeTransactions bool
 		return nil, err
 	}
 	last := l.segments[len(l.segments)-1]
-	f, err := os.OpenFile(last.path, os.O_RDWR, 0)
+	f, err := disk.OpenFile(last.path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	if err := f.Truncate(int64(max(last.size, segmentHeader))); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("cut the log's torn end: %w", err)
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("open the log: %w", err)
-	}
 	l.active = f
+	if err := l.cutTornEnd(last); err != nil {
+		f.Close()
+		return nil, err
+	}
 	l.written = MakeLSN(last.vlf, last.size, 0)
 	l.end, l.hardened = l.written, l.written
 	go l.flush()
 	return l, nil
+}
+
+// cutTornEnd makes the last file end where its last block does, durably.
+func (l *Log) cutTornEnd(last *segment) error {
+	info, err := l.active.Stat()
+	if err == nil {
+		size := last.size
+		last.size = uint32(info.Size())
+		err = l.shortenLocked(last, max(size, segmentHeader))
+		last.size = size
+	}
+	if err == nil {
+		err = l.active.Sync()
+	}
+	if err == nil {
+		err = last.mark(l.active, last.size)
+	}
+	if err != nil {
+		return fmt.Errorf("cut the log's torn end: %w", err)
+	}
+	return nil
 }
 
 func (l *Log) readSegments() error {
@@ -50,7 +69,7 @@ func (l *Log) readSegments() error {
 		s, err := readSegment(path)
 		if errors.Is(err, errNoSegment) && i == len(paths)-1 && i > 0 {
 			// Its creation was cut short, before any block was in it.
-			if err := os.Remove(path); err != nil {
+			if err := disk.Remove(path); err != nil {
 				return fmt.Errorf("remove an unfinished virtual log file: %w", err)
 			}
 			break
@@ -96,7 +115,7 @@ func (l *Log) findEnd(wholeTransactions bool) error {
 			s.size, l.last = s.first, s.prev
 			return nil
 		}
-		if err := os.Remove(s.path); err != nil {
+		if err := disk.Remove(s.path); err != nil {
 			return fmt.Errorf("remove an unfinished transaction's log: %w", err)
 		}
 		l.segments = l.segments[:len(l.segments)-1]
@@ -118,6 +137,9 @@ func scanEnd(s *segment, wholeTransactions bool) (end uint32, last LSN, err erro
 			return 0, LSN{}, err
 		}
 		if b == nil || b.Prev != prev || b.LSN.VLF() != s.vlf {
+			if at < s.marked {
+				return 0, LSN{}, &Suspect{Reason: (&DamagedLog{Path: s.path, At: MakeLSN(s.vlf, at, 0)}).Error()}
+			}
 			return end, last, nil
 		}
 		prev = b.LSN

@@ -5,6 +5,8 @@ package storage
 import (
 	"fmt"
 	"os"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // transactionPlace is where a transaction is in the log.
@@ -76,7 +78,7 @@ func (l *Log) readBlock(lsn LSN) (*Block, error) {
 	defer f.Close()
 	b, err := readBlockAt(f, lsn.Block())
 	if err == nil && b == nil {
-		err = fmt.Errorf("read the log at %s: no block there", lsn)
+		err = &DamagedLog{Path: segmentPath(l.folder, lsn.VLF()), At: lsn}
 	}
 	return b, err
 }
@@ -119,7 +121,7 @@ func (l *Log) cutAt(at LSN) error {
 	if err := l.active.Sync(); err != nil {
 		return fmt.Errorf("cut the log: %w", err)
 	}
-	return syncFolder(l.folder)
+	return disk.SyncFolder(l.folder)
 }
 
 // startsBefore tells whether some of the file lies before the position.

@@ -136,7 +136,7 @@ func attach(ctx context.Context, conn *sqlite.Conn, name string, other *Database
 		return err
 	}
 	err := sqlitex.ExecuteTransient(conn, "ATTACH DATABASE ? AS "+quote(name),
-		&sqlitex.ExecOptions{Args: []any{"file:" + uriPath(other.files.Data) + "?mode=ro"}})
+		&sqlitex.ExecOptions{Args: []any{dataURI(other.files.Data) + "&mode=ro"}})
 	if err != nil {
 		return fmt.Errorf("read from database %q: %w", other.opts.Name, err)
 	}

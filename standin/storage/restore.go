@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // Restore makes a database from a full backup set, in Restoring mode: log backups may follow, then Recover. The files
@@ -112,6 +115,9 @@ func receiveData(ctx context.Context, in io.Reader, path string) error {
 	}
 	if err == nil {
 		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = disk.SyncFolder(filepath.Dir(path))
 	}
 	return err
 }

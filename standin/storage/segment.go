@@ -10,12 +10,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // A virtual log file begins with a header of segmentHeader bytes; blocks follow from offset first on (later than the
 // header where a restored database continues in the middle of its source's virtual log file; the file is sparse then).
 //
 //	0 magic "GEOSQLVL"  8 version  12 VLF  16 first offset  20 position of the block before  28 byte position of first  36 CRC
+//	40 hardened offset  44 its CRC
+//
+// The hardened offset is written after every sync, and synced with the next one: blocks before it were on disk, so a
+// block there that is not whole was damaged, and is not the torn end that a crash leaves.
 const segmentHeader = 64
 
 const segmentVersion = 1
@@ -31,6 +37,8 @@ type segment struct {
 	start uint64
 	// size is the end of its last block.
 	size uint32
+	// marked is the hardened offset that the file has.
+	marked uint32
 }
 
 // position is the byte position of an offset in it.
@@ -46,7 +54,7 @@ func segmentPath(folder string, vlf uint32) string {
 }
 
 // createSegment makes the file and syncs it and its folder, so that it is there after a power cut.
-func createSegment(folder string, s segment) (*os.File, *segment, error) {
+func createSegment(folder string, s segment) (*disk.File, *segment, error) {
 	s.path = segmentPath(folder, s.vlf)
 	s.size = s.first
 	head := make([]byte, segmentHeader)
@@ -57,7 +65,7 @@ func createSegment(folder string, s segment) (*os.File, *segment, error) {
 	copy(head[20:28], s.prev[:8])
 	binary.BigEndian.PutUint64(head[28:], s.start)
 	binary.BigEndian.PutUint32(head[36:], crc32.Checksum(head[:36], castagnoli))
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	f, err := disk.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create virtual log file: %w", err)
 	}
@@ -65,11 +73,11 @@ func createSegment(folder string, s segment) (*os.File, *segment, error) {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = syncFolder(folder)
+		err = disk.SyncFolder(folder)
 	}
 	if err != nil {
 		f.Close()
-		os.Remove(s.path)
+		_ = disk.Remove(s.path)
 		return nil, nil, fmt.Errorf("create virtual log file: %w", err)
 	}
 	return f, &s, nil
@@ -98,7 +106,25 @@ func readSegment(path string) (*segment, error) {
 		start: binary.BigEndian.Uint64(head[28:])}
 	copy(s.prev[:8], head[20:28])
 	s.size = s.first
+	if binary.BigEndian.Uint32(head[44:]) == markChecksum(s.vlf, head[40:44]) {
+		s.marked = binary.BigEndian.Uint32(head[40:])
+	}
 	return s, nil
+}
+
+func markChecksum(vlf uint32, offset []byte) uint32 {
+	return crc32.Checksum(append(binary.BigEndian.AppendUint32(nil, vlf), offset...), castagnoli)
+}
+
+// mark notes in the file how far it is hardened.
+func (s *segment) mark(f *disk.File, offset uint32) error {
+	both := binary.BigEndian.AppendUint32(nil, offset)
+	both = binary.BigEndian.AppendUint32(both, markChecksum(s.vlf, both))
+	if _, err := f.WriteAt(both, 40); err != nil {
+		return fmt.Errorf("note how far the log is hardened: %w", err)
+	}
+	s.marked = offset
+	return nil
 }
 
 // readBlockAt reads the block at an offset; nil at the end or where the bytes are no whole block.
@@ -126,13 +152,4 @@ func readBlockAt(f io.ReaderAt, offset uint32) (*Block, error) {
 		return nil, nil
 	}
 	return b, nil
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // state is what a server keeps about its copy of a database, apart from the data; it does not travel with the log.
@@ -53,33 +55,10 @@ func writeState(folder string, s state) error {
 	if err != nil {
 		return fmt.Errorf("write the database's state: %w", err)
 	}
-	if err := writeFileDurably(filepath.Join(folder, stateFile), data); err != nil {
+	if err := disk.Replace(filepath.Join(folder, stateFile), data); err != nil {
 		return fmt.Errorf("write the database's state: %w", err)
 	}
 	return nil
-}
-
-// writeFileDurably replaces a file so that after a crash either the old or the new content is there.
-func writeFileDurably(path string, data []byte) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	return err
 }
 
 // changeState changes the state on disk, then in memory.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package disk is how a database reaches its files: SQLite's through a virtual file system that puts a checksum on every
+// page, the log's through File. What is written and synced can be watched (Watch), so that a test can make the disk that
+// a power cut would leave.
+package disk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// File is a file that is written to; a Watcher sees what is done to it.
+type File struct {
+	*os.File
+	watcher Watcher
+}
+
+// OpenFile is os.OpenFile.
+func OpenFile(path string, flag int, perm os.FileMode) (*File, error) {
+	f, err := os.OpenFile(path, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	w := watcherOf(path)
+	if w != nil && flag&os.O_CREATE != 0 {
+		w.Created(path)
+		if flag&os.O_TRUNC != 0 {
+			w.Truncated(path, 0)
+		}
+	}
+	return &File{f, w}, nil
+}
+
+// WriteAt is os.File's.
+func (f *File) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := f.File.WriteAt(b, offset)
+	if f.watcher != nil {
+		f.watcher.Wrote(f.Name(), offset, b[:n])
+	}
+	return n, err
+}
+
+// Truncate is os.File's.
+func (f *File) Truncate(size int64) error {
+	err := f.File.Truncate(size)
+	if f.watcher != nil && err == nil {
+		f.watcher.Truncated(f.Name(), size)
+	}
+	return err
+}
+
+// Sync is os.File's.
+func (f *File) Sync() error {
+	if f.watcher == nil {
+		return f.File.Sync()
+	}
+	return f.watcher.Sync(f.Name(), f.File.Sync)
+}
+
+// Remove is os.Remove.
+func Remove(path string) error {
+	err := os.Remove(path)
+	if w := watcherOf(path); w != nil && err == nil {
+		w.Removed(path)
+	}
+	return err
+}
+
+// Replace gives a file new content, so that after a crash at any moment either the old or the new content is there.
+func Replace(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return err
+	}
+	if w := watcherOf(path); w != nil {
+		w.Renamed(tmp, path)
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if w := watcherOf(filepath.Join(folder, "any")); w != nil {
+		return w.Sync(folder, d.Sync)
+	}
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync folder %s: %w", folder, err)
+	}
+	return nil
+}
