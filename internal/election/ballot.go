@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,12 +33,15 @@ type Ballot struct {
 	votes []vote
 	// highest is the highest term seen at each voter: a lower one later (a restored etcd) counts as absent.
 	highest []int64
+	// silent are the voters that have let a whole API time-out pass without an answer; rounds counts the patient ones.
+	silent []bool
+	rounds int
 }
 
 // NewBallot makes the ballot of a group with an odd number of voters.
 func NewBallot(voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
 	b := &Ballot{voters: voters, clock: clock, apiTimeout: apiTimeout,
-		votes: make([]vote, len(voters)), highest: make([]int64, len(voters))}
+		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), silent: make([]bool, len(voters))}
 	for i := range b.votes {
 		b.votes[i].err = errors.New("not read yet")
 	}
@@ -51,35 +55,83 @@ func (b *Ballot) Majority() int { return len(b.voters)/2 + 1 }
 type Pace bool
 
 const (
-	// Patient waits for every voter up to the API time-out: no vote falls behind.
+	// Patient waits for every voter up to the API time-out: no vote falls behind. For one that has let a whole time-out
+	// pass before it waits only in every probeEvery-th round.
 	Patient Pace = false
 	// Quick goes on shortly after a majority has answered: an election under way must not wait for a voter that is cut off.
 	Quick Pace = true
 )
 
-// quickGrace is what the remaining voters get once a majority has answered, at the pace Quick.
-const quickGrace = 200 * time.Millisecond
+const (
+	// quickGrace is what the remaining voters get once a majority has answered, at the pace Quick or when all of them are
+	// silent ones; silentGrace is for both.
+	quickGrace  = 200 * time.Millisecond
+	silentGrace = 50 * time.Millisecond
+	// probeEvery is how many patient rounds there are to one that waits for silent voters, too. It is well below the rounds
+	// in which a vote expires: one that only was slow once falls behind for no longer than that.
+	probeEvery = 4
+)
 
 // each runs one call per voter in parallel, each bounded by the API time-out, and returns when all have ended. A call
-// says whether it counts; at the pace Quick those that are left over are ended soon after a majority counted.
+// says whether it counts; those that are left over once a majority counted are ended soon where nobody needs them.
 func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) int {
 	ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
 	defer cancel()
-	counted := make(chan bool, len(b.voters))
-	for i, v := range b.voters {
-		go func() { counted <- call(ctx, i, v) }()
+	silent, probe := b.begin(pace)
+	type answer struct {
+		voter   int
+		counted bool
 	}
-	count := 0
+	answers := make(chan answer, len(b.voters))
+	for i, v := range b.voters {
+		go func() { answers <- answer{i, call(ctx, i, v)} }()
+	}
+	count, waiting := 0, map[int]bool{}
+	for i := range b.voters {
+		waiting[i] = true
+	}
 	for range b.voters {
-		if <-counted {
+		a := <-answers
+		delete(waiting, a.voter)
+		b.heard(a.voter, ctx.Err())
+		if a.counted {
 			count++
 		}
-		if pace == Quick && count == b.Majority() {
-			timer := time.AfterFunc(quickGrace, cancel)
-			defer timer.Stop()
+		if count < b.Majority() || probe {
+			continue
+		}
+		onlySilent := !slices.ContainsFunc(slices.Collect(maps.Keys(waiting)), func(i int) bool { return !silent[i] })
+		switch {
+		case onlySilent && pace == Quick:
+			defer time.AfterFunc(silentGrace, cancel).Stop()
+		case onlySilent || pace == Quick:
+			defer time.AfterFunc(quickGrace, cancel).Stop()
 		}
 	}
 	return count
+}
+
+// begin says which voters are silent, and whether this round waits for them all the same.
+func (b *Ballot) begin(pace Pace) (silent []bool, probe bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if pace == Patient {
+		b.rounds++
+		probe = b.rounds%probeEvery == 0
+	}
+	return slices.Clone(b.silent), probe
+}
+
+// heard notes how a voter's call ended: before the round was over, with its time-out, or because nobody waited for it.
+func (b *Ballot) heard(i int, over error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case over == nil:
+		b.silent[i] = false
+	case errors.Is(over, context.DeadlineExceeded):
+		b.silent[i] = true
+	}
 }
 
 // Read reads all votes and returns the leading record. ok is false when fewer than a majority answered: then nothing is

@@ -118,7 +118,12 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	v := judge(s, k.timings)
 	if !v.claim {
 		k.requests.eligible = 0
-		return Outcome{Action: v.wait}, false
+		out := Outcome{Action: v.wait}
+		// The next step comes when the votes have expired, not at the next renewal after that.
+		if left := k.timings.SuspectAfter() - s.unchanged; v.wait != "" && left > 0 && left < k.timings.Renew {
+			out.Soon = left
+		}
+		return out, false
 	}
 	k.chronicle.suspect(k.clock.Wall())
 	if now < k.retryAt {

@@ -62,7 +62,7 @@ type Peers interface {
 
 const (
 	// fenceTimeout bounds one replica's fencing.
-	fenceTimeout = 2 * time.Second
+	fenceTimeout = 3 * time.Second
 	// fenceGrace is what the others get once enough replicas have reported.
 	fenceGrace = 300 * time.Millisecond
 	// resolvingPoll is the pause between looks at the role after OFFLINE.
@@ -155,12 +155,15 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 // reported the rest gets a short grace, unless all are wanted.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
 	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
-	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
-	defer cancel()
-	own, err := k.Fence(ctx, request)
+	bounded, done := context.WithTimeout(ctx, fenceTimeout)
+	defer done()
+	own, err := k.Fence(bounded, request)
 	if err != nil {
 		return nil, err
 	}
+	// The others get the whole time, however long this replica took.
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
 	reports := []Report{own}
 	answers := make(chan *Report, len(own.Replicas))
 	waiting := 0

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// lone is a voter of its own; one that is away answers nothing until nobody waits any more, and notes why nobody did.
+type lone struct {
+	name string
+	away bool
+	over []error
+}
+
+func (l *lone) Name() string { return l.name }
+
+func (l *lone) Read(ctx context.Context) (election.Record, string, error) {
+	if l.away {
+		<-ctx.Done()
+		l.over = append(l.over, ctx.Err())
+		return election.Record{}, "", ctx.Err()
+	}
+	return election.Record{Term: 1, State: election.StateHeld}, "1", nil
+}
+
+func (l *lone) Swap(ctx context.Context, version string, _ election.Record) (string, error) {
+	if _, _, err := l.Read(ctx); err != nil {
+		return "", err
+	}
+	return version, nil
+}
+
+// A voter that is cut off costs one whole time-out, and then one in every fourth round: agents that wait for it in every
+// round answer nobody else meanwhile. Once it answers it is waited for again.
+func TestASilentVoterIsWaitedForNowAndThen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gone := &lone{name: "c", away: true}
+	b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, election.BootClock{}, 2*time.Second)
+	for range 4 {
+		_, ok := b.Read(t.Context())
+		g.Expect(ok).To(BeTrue())
+	}
+	late, given := context.DeadlineExceeded, context.Canceled
+	g.Expect(gone.over).To(Equal([]error{late, given, given, late}))
+
+	gone.away, gone.over = false, nil
+	b.Read(t.Context())
+	gone.away = true
+	b.Read(t.Context())
+	g.Expect(gone.over).To(Equal([]error{late}), "it had answered: it is waited for")
+}
+
+// Without a silent voter there is no majority, so it is waited for.
+func TestASilentVoterThatIsNeededIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	one, two := &lone{name: "b", away: true}, &lone{name: "c", away: true}
+	b := election.NewBallot([]election.Voter{&lone{name: "a"}, one, two}, election.BootClock{}, time.Second)
+	for range 3 {
+		_, ok := b.Read(t.Context())
+		g.Expect(ok).To(BeFalse())
+	}
+	g.Expect(one.over).To(HaveEach(context.DeadlineExceeded))
+	g.Expect(two.over).To(HaveEach(context.DeadlineExceeded))
+}
