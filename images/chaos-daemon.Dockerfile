@@ -5,6 +5,8 @@
 # byteman (JVMChaos) are not in the image: those kinds fail with "executable file not found".
 ARG BASE
 FROM ${BASE}
+# What the daemon makes in pods outlives it, whether the kernel emulates links or a process does (hack/bed/netem/tc).
+ENV NETEM_CGROUPS_OF=1
 COPY chaos-daemon pause netem chaos-helpers /usr/local/bin/
 COPY chaos-daemon-helper /usr/local/bin/cdh
 # The daemon and its rules in a pod are of one kind of iptables, legacy as in the published image.

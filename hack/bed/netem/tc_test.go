@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,4 +155,65 @@ func TestTheTCFrontLeavesDisciplinesToAKernelThatHasThem(t *testing.T) {
 	output, err = w.combined(t, tc, "qdisc del dev eth0 root")
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(output).To(ContainSubstring("use auto, kernel or user-space"))
+}
+
+// TestTheTCFrontsEmulatorJoinsOtherControlGroups compares with a process whose
+// groups differ from those of the caller.
+func TestTheTCFrontsEmulatorJoinsOtherControlGroups(t *testing.T) {
+	g := NewWithT(t)
+	w := newWire(t)
+	tc := tcFront(t)
+	of, groups := processInItsOwnGroup(t)
+	t.Setenv(tcfront.CgroupsVariable, strconv.Itoa(of))
+	output, err := w.combined(t, tc, "qdisc add dev eth0 root netem delay 1ms")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(groupsOf(t, w.status(t, w.near).PID)).To(Equal(groups))
+
+	g.Expect(groupsOf(t, os.Getpid())).NotTo(Equal(groups))
+	t.Setenv(tcfront.CgroupsVariable, "0")
+	output, err = w.combined(t, tc, "qdisc del dev eth0 root")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	output, err = w.combined(t, tc, "qdisc add dev eth0 root netem delay 1ms")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(output).To(ContainSubstring("move the emulator out of the container"))
+	_, err = w.tryNetem(w.near, "show")
+	g.Expect(err).To(HaveOccurred(), "an emulator that would end with the container is not left behind")
+}
+
+func groupsOf(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// processInItsOwnGroup gives a process in a new control group, and its groups;
+// it skips the test where none can be made.
+func processInItsOwnGroup(t *testing.T) (int, string) {
+	t.Helper()
+	group := fmt.Sprintf("/sys/fs/cgroup/pids/netem-test-%d", os.Getpid())
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		group = fmt.Sprintf("/sys/fs/cgroup/netem-test-%d", os.Getpid())
+	}
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Skipf("makes no control group here: %v", err)
+	}
+	t.Cleanup(func() {
+		// It goes once the emulator has gone with its device.
+		NewWithT(t).Eventually(func() error { return os.Remove(group) }).WithTimeout(60 * time.Second).Should(Succeed())
+	})
+	command := exec.Command("sleep", "600")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(command.Process.Pid)), 0); err != nil {
+		t.Skipf("moves no process to a control group here: %v", err)
+	}
+	return command.Process.Pid, groupsOf(t, command.Process.Pid)
 }

@@ -134,8 +134,10 @@ func enforce(ctx context.Context, device string, tree Tree, before control.Statu
 		// Nothing stays behind in the caller's namespace.
 		return control.StopAndWait(ctx, device)
 	}
-	if err := control.Start(ctx, device, ""); err != nil {
-		return err
+	if before.PID == 0 {
+		if err := start(ctx, device); err != nil {
+			return err
+		}
 	}
 	request := control.Request{Operation: control.Apply, Owner: Owner, Classes: classes}
 	if len(tree) > 0 {
@@ -145,4 +147,20 @@ func enforce(ctx context.Context, device string, tree Tree, before control.Statu
 	}
 	_, err = control.Call(ctx, device, request)
 	return err
+}
+
+// start starts the emulator. One that would end with the caller's container is
+// none.
+func start(ctx context.Context, device string) error {
+	if err := control.Start(ctx, device, ""); err != nil {
+		return err
+	}
+	status, err := control.Call(ctx, device, control.Request{Operation: control.Show})
+	if err != nil {
+		return err
+	}
+	if err := adopt(status.PID); err != nil {
+		return errors.Join(err, control.StopAndWait(ctx, device))
+	}
+	return nil
 }

@@ -169,3 +169,11 @@ func TestShow(t *testing.T) {
 	NewWithT(t).Expect(grow(t, chaosMesh[0], chaosMesh[1]).Show("eth0")).To(Equal(
 		"qdisc netem 1: dev eth0 root refcnt 2 delay 50000\nqdisc tbf 2: dev eth0 parent 1: refcnt 2 rate 8000000 burst 10000 limit 20000\n"))
 }
+
+func TestGroupFolders(t *testing.T) {
+	g := NewWithT(t)
+	folders := groupFolders("12:cpu,cpuacct:/kubepods/x\n3:name=systemd:/init.scope\n\n0::/init.scope\n")
+	g.Expect(folders).To(HaveLen(3))
+	g.Expect(folders[:2]).To(Equal([]string{"/sys/fs/cgroup/cpu,cpuacct/kubepods/x", "/sys/fs/cgroup/systemd/init.scope"}))
+	g.Expect(folders[2]).To(Or(Equal("/sys/fs/cgroup/init.scope"), Equal("/sys/fs/cgroup/unified/init.scope")))
+}
