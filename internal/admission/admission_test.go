@@ -132,12 +132,12 @@ func freePort(t *testing.T) int {
 func clean(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 	t.Helper()
 	g := NewWithT(t)
-	for _, obj := range []client.Object{&v1alpha1.Failover{}, &v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
+	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{}, &v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
 		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}} {
 		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
 	}
 	g.Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Site{})).To(Succeed())
-	for _, list := range []client.ObjectList{&v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{}, &v1alpha1.DistributorList{},
+	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{}, &v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{}, &v1alpha1.DistributorList{},
 		&v1alpha1.AgentProfileList{}, &v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
@@ -157,6 +157,9 @@ func TestAdmission(t *testing.T) {
 			defer clean(t, hub, cached)
 			for _, u := range parse(t, r.setup) {
 				g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
+				if u.Object["status"] != nil {
+					g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"))).To(Succeed())
+				}
 				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "5s", "10ms").Should(Succeed())
 			}
 			u := parseOne(t, r.manifest)
@@ -198,7 +201,7 @@ func TestAdmission(t *testing.T) {
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: admission.SecretName}, &secret)).To(Succeed())
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
-		g.Expect(c.Webhooks).To(HaveLen(8))
+		g.Expect(c.Webhooks).To(HaveLen(10))
 		for _, w := range c.Webhooks {
 			g.Expect(w.ClientConfig.CABundle).To(Equal(secret.Data["ca.crt"]))
 		}

@@ -88,6 +88,12 @@ func Register(mgr manager.Manager) error {
 		add(mgr, &v1alpha1.Failover{}, &validator[*v1alpha1.Failover]{r, "Failover",
 			func(w *World, old, o *v1alpha1.Failover) field.ErrorList { return w.failover(top, old, o) },
 			func(o *v1alpha1.Failover) any { return o.Spec }}),
+		add(mgr, &v1alpha1.Drill{}, &validator[*v1alpha1.Drill]{r, "Drill",
+			func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(top, old, o) },
+			func(o *v1alpha1.Drill) any { return o.Spec }}),
+		add(mgr, &v1alpha1.DrillSchedule{}, &validator[*v1alpha1.DrillSchedule]{r, "DrillSchedule",
+			func(w *World, _, o *v1alpha1.DrillSchedule) field.ErrorList { return w.drillSchedule(top, o) },
+			func(o *v1alpha1.DrillSchedule) any { return o.Spec }}),
 	)
 }
 

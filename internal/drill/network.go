@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// network adds the objects of Network and Partition. Packets are dropped or delayed in the namespaces of pods, where a
+// server at another site is the ClusterIP of its Service to those who connect to it, and its pod's address to those who
+// answer; so both are named. Chaos Mesh delays what pods send and never what they receive from outside of its cluster;
+// so what a place receives is delayed where it is sent.
+func (b builder) network(where end) error {
+	peers, whole := b.w.rest(where), true
+	if b.o.Peer != nil {
+		peer, err := b.w.find(*b.o.Peer)
+		if err != nil {
+			return err
+		}
+		peers, whole = []end{peer}, false
+		b.r.Targets = append(b.r.Targets, peer.names()...)
+	}
+	b.r.Probes = b.w.probes(where, peers, whole)
+	if b.o.Kind == v1alpha1.FaultPartition {
+		b.r.Asked = "no connection between " + words(where.names()) + " and " + orText(words(namesOf(peers, whole)), "everything else")
+		b.partition(where, peers)
+		if whole && where.site != "" {
+			b.r.Isolated = []string{string(where.site)}
+		}
+		return nil
+	}
+	b.r.Asked = describe(*b.o.Network) + " between " + words(where.names()) + " and " + orText(words(namesOf(peers, whole)), "everything else")
+	for _, spec := range emulation(*b.o.Network) {
+		if b.o.Direction != v1alpha1.DirectionFrom {
+			b.link(spec, "to", []end{where}, peers)
+		}
+		if b.o.Direction != v1alpha1.DirectionTo {
+			b.link(spec, "to", peers, []end{where})
+		}
+	}
+	return nil
+}
+
+func namesOf(ends []end, whole bool) []string {
+	if whole {
+		return nil
+	}
+	var list []string
+	for _, e := range ends {
+		list = append(list, e.names()...)
+	}
+	return list
+}
+
+// partition drops at both ends, so that neither packets nor answers pass on whatever way they take.
+func (b builder) partition(where end, peers []end) {
+	spec := map[string]any{"action": "partition"}
+	switch b.o.Direction {
+	case v1alpha1.DirectionTo:
+		b.link(spec, "to", []end{where}, peers)
+	case v1alpha1.DirectionFrom:
+		b.link(spec, "to", peers, []end{where})
+	default:
+		b.link(spec, "both", []end{where}, peers)
+		b.link(spec, "both", peers, []end{where})
+	}
+}
+
+// link adds an object for each site with pods of the ends from, against the addresses that the ends to have there.
+func (b builder) link(spec map[string]any, direction string, from, to []end) {
+	pods := b.w.pods(from...)
+	for _, site := range slices.Sorted(maps.Keys(pods)) {
+		addresses := b.w.addresses(site, to...)
+		if len(addresses) == 0 {
+			continue
+		}
+		one := maps.Clone(spec)
+		one["direction"], one["externalTargets"] = direction, anys(addresses)
+		b.add(site, "NetworkChaos", b.selecting(one, pods[site]))
+	}
+}
+
+// emulation is what Chaos Mesh calls the parts of a network fault. Bandwidth is an action of its own.
+func emulation(n v1alpha1.NetworkFault) []map[string]any {
+	var list []map[string]any
+	spec := map[string]any{"action": "netem"}
+	if n.Latency != nil {
+		delay := map[string]any{"latency": milliseconds(n.Latency.Milliseconds())}
+		if n.Jitter != nil && n.Jitter.Duration > 0 {
+			delay["jitter"] = milliseconds(n.Jitter.Milliseconds())
+		}
+		spec["delay"] = delay
+	}
+	for name, percent := range map[string]int32{"loss": n.Loss, "duplicate": n.Duplicate, "corrupt": n.Corrupt} {
+		if percent > 0 {
+			spec[name] = map[string]any{name: strconv.Itoa(int(percent))}
+		}
+	}
+	if len(spec) > 1 {
+		list = append(list, spec)
+	}
+	if n.Rate != "" {
+		// limit and buffer in bytes: a queue as long as a router's, and bursts of a few frames.
+		list = append(list, map[string]any{"action": "bandwidth", "bandwidth": map[string]any{"rate": n.Rate, "limit": int64(20971520), "buffer": int64(10000)}})
+	}
+	return list
+}
+
+func milliseconds(n int64) string { return strconv.FormatInt(n, 10) + "ms" }
+
+func describe(n v1alpha1.NetworkFault) string {
+	var parts []string
+	if n.Latency != nil {
+		text := "latency +" + seconds(n.Latency)
+		if n.Jitter != nil {
+			text += " ± " + seconds(n.Jitter)
+		}
+		parts = append(parts, text)
+	}
+	for _, p := range []struct {
+		name    string
+		percent int32
+	}{{"loss", n.Loss}, {"duplicates", n.Duplicate}, {"corruption", n.Corrupt}} {
+		if p.percent > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d %%", p.name, p.percent))
+		}
+	}
+	if n.Rate != "" {
+		parts = append(parts, "at most "+n.Rate)
+	}
+	return words(parts)
+}
+
+// probes are pairs of servers on both sides of the fault, and of a site that is lost its API server.
+func (w World) probes(where end, peers []end, whole bool) []Probe {
+	var list []Probe
+	port := strconv.Itoa(mssql.Port)
+	for _, s := range where.servers {
+		for _, p := range peers {
+			for _, t := range p.servers {
+				list = append(list, Probe{t.Name, net.JoinHostPort(s.Pod(), port)}, Probe{s.Name, net.JoinHostPort(t.Pod(), port)})
+			}
+		}
+	}
+	if len(list) > maxProbes {
+		list = list[:maxProbes]
+	}
+	if !whole || where.site == "" {
+		return list
+	}
+	for _, p := range peers {
+		for _, t := range p.servers {
+			for _, api := range w.Sites[where.site].APIServers {
+				return append(list, Probe{t.Name, api})
+			}
+		}
+	}
+	return list
+}

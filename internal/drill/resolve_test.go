@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+)
+
+// world is three servers at three sites; Tukwila has the primary.
+func world() drill.World {
+	server := func(name v1alpha1.ServerName, site v1alpha1.SiteName, address string, services ...string) drill.Server {
+		return drill.Server{Name: name, Site: site, Addresses: []string{address},
+			Services: map[v1alpha1.SiteName]string{"tukwila": services[0], "quincy": services[1], "dublin": services[2]}}
+	}
+	site := func(api, local, client string) drill.Site {
+		return drill.Site{APIServers: []string{api + ":6443"}, LocalAPI: []string{local}, Clients: []drill.Client{{Pod: "d-clients", Address: client}}}
+	}
+	return drill.World{
+		Namespace: "web", Drill: "d", RunID: "7",
+		Servers: map[v1alpha1.ServerName]drill.Server{
+			"tukpub": server("tukpub", "tukwila", "10.1.0.1", "10.11.0.1", "10.12.0.1", "10.13.0.1"),
+			"quisec": server("quisec", "quincy", "10.2.0.1", "10.11.0.2", "10.12.0.2", "10.13.0.2"),
+			"dubcfg": server("dubcfg", "dublin", "10.3.0.1", "10.11.0.3", "10.12.0.3", "10.13.0.3"),
+		},
+		Sites: map[v1alpha1.SiteName]drill.Site{
+			"tukwila": site("172.18.0.1", "10.11.0.100", "10.1.0.9"), "quincy": site("172.18.0.2", "10.12.0.100", "10.2.0.9"), "dublin": site("172.18.0.3", "10.13.0.100", "10.3.0.9"),
+		},
+		Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{v1alpha1.RolePrimary: "tukpub", v1alpha1.RoleSecondary: "quisec"},
+	}
+}
+
+func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+
+func role(r v1alpha1.FaultRole) *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: r} }
+
+func one(f v1alpha1.DrillFault) drill.Occurrence {
+	f.Name = "f"
+	return drill.Expand([]v1alpha1.DrillFault{f})[0]
+}
+
+func field(o drill.Object, path ...string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, append([]string{"spec"}, path...)...)
+	return v
+}
+
+// A link's fault names a server by its ClusterIP at the site of the pod that sends, and by its pod's own address: a packet
+// has either. What a place receives is delayed where it is sent.
+func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
+	g := NewWithT(t)
+	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(20 * time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
+		Network: &v1alpha1.NetworkFault{Latency: lasting(200 * time.Millisecond), Loss: 2}}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Targets).To(Equal([]string{"tukpub", "quisec"}))
+	g.Expect(r.Isolated).To(BeEmpty())
+	g.Expect(r.Objects).To(HaveLen(2))
+	for i, want := range []struct {
+		site      v1alpha1.SiteName
+		pod       string
+		addresses []any
+	}{{"tukwila", "tukpub-0", []any{"10.11.0.2", "10.2.0.1"}}, {"quincy", "quisec-0", []any{"10.1.0.1", "10.12.0.1"}}} {
+		o := r.Objects[i]
+		g.Expect(o.Site).To(Equal(want.site))
+		g.Expect(o.GetKind()).To(Equal("NetworkChaos"))
+		g.Expect(o.GetNamespace()).To(Equal("web"))
+		g.Expect(field(o, "selector", "pods", "web")).To(Equal([]any{want.pod}))
+		g.Expect(field(o, "externalTargets")).To(ConsistOf(want.addresses...))
+		g.Expect(field(o, "direction")).To(Equal("to"))
+		g.Expect(field(o, "action")).To(Equal("netem"))
+		g.Expect(field(o, "delay", "latency")).To(Equal("200ms"))
+		g.Expect(field(o, "loss", "loss")).To(Equal("2"))
+		g.Expect(field(o, "duration")).To(Equal("30s"), "should nobody take it back, it ends by itself soon after")
+		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelDrill, "d"))
+		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelDrillRun, "7"))
+	}
+	g.Expect(r.Objects[0].GetName()).NotTo(Equal(r.Objects[1].GetName()))
+	g.Expect(r.Probes).To(ConsistOf(drill.Probe{From: "tukpub", To: "quisec-0:1433"}, drill.Probe{From: "quisec", To: "tukpub-0:1433"}))
+}
+
+// One way concerns one end's packets.
+func TestOneWay(t *testing.T) {
+	for direction, pod := range map[v1alpha1.FaultDirection]string{v1alpha1.DirectionTo: "tukpub-0", v1alpha1.DirectionFrom: "quisec-0"} {
+		for _, kind := range []v1alpha1.DrillFaultKind{v1alpha1.FaultNetwork, v1alpha1.FaultPartition} {
+			g := NewWithT(t)
+			f := v1alpha1.DrillFault{Kind: kind, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary), Direction: direction}
+			if kind == v1alpha1.FaultNetwork {
+				f.Network = &v1alpha1.NetworkFault{Latency: lasting(time.Second)}
+			}
+			r, err := drill.Resolve(world(), one(f))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Objects).To(HaveLen(1))
+			g.Expect(field(r.Objects[0], "selector", "pods", "web")).To(Equal([]any{pod}))
+			g.Expect(field(r.Objects[0], "direction")).To(Equal("to"))
+		}
+	}
+}
+
+// A lost site takes its clients along, answers nobody, and its API server answers nobody outside. What remains inside does.
+func TestALostSite(t *testing.T) {
+	g := NewWithT(t)
+	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Duration: lasting(time.Minute), Where: &v1alpha1.FaultPlace{Site: "tukwila"}}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Isolated).To(Equal([]string{"tukwila"}))
+	bySite := map[v1alpha1.SiteName]drill.Object{}
+	for _, o := range r.Objects {
+		bySite[o.Site] = o
+		g.Expect(field(o, "action")).To(Equal("partition"))
+		g.Expect(field(o, "direction")).To(Equal("both"))
+	}
+	g.Expect(bySite).To(HaveLen(3))
+	g.Expect(field(bySite["tukwila"], "selector", "pods", "web")).To(ConsistOf("tukpub-0", "d-clients"))
+	g.Expect(field(bySite["tukwila"], "externalTargets")).To(ConsistOf(
+		"10.2.0.1", "10.11.0.2", "10.3.0.1", "10.11.0.3", "172.18.0.2", "172.18.0.3", "10.2.0.9", "10.3.0.9"))
+	g.Expect(field(bySite["tukwila"], "externalTargets")).NotTo(ContainElement("10.11.0.100"), "its own API server is inside")
+	g.Expect(field(bySite["quincy"], "selector", "pods", "web")).To(ConsistOf("quisec-0", "d-clients"))
+	g.Expect(field(bySite["quincy"], "externalTargets")).To(ConsistOf("10.1.0.1", "10.12.0.1", "172.18.0.1", "10.1.0.9"))
+	g.Expect(r.Probes).To(ContainElement(drill.Probe{From: "dubcfg", To: "172.18.0.1:6443"}))
+}
+
+// Bandwidth is an action of its own beside delay and loss.
+func TestBandwidthBesideLatency(t *testing.T) {
+	g := NewWithT(t)
+	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
+		Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Objects).To(HaveLen(2))
+	g.Expect(field(r.Objects[0], "action")).To(Equal("netem"))
+	g.Expect(field(r.Objects[1], "action")).To(Equal("bandwidth"))
+	g.Expect(field(r.Objects[1], "bandwidth", "rate")).To(Equal("1mbps"))
+}
+
+// Roles are those of the moment; who is not there cannot be struck.
+func TestRolesOfTheMoment(t *testing.T) {
+	g := NewWithT(t)
+	w := world()
+	w.Roles[v1alpha1.RolePrimary] = "quisec"
+	kill := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPodKill, Where: role(v1alpha1.RolePrimary)})
+	r, err := drill.Resolve(w, kill)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Objects).To(HaveLen(1))
+	g.Expect(r.Objects[0].Site).To(Equal(v1alpha1.SiteName("quincy")))
+	g.Expect(field(r.Objects[0], "duration")).To(BeNil())
+	g.Expect(r.Struck).To(Equal([]v1alpha1.ServerName{"quisec"}))
+	delete(w.Roles, v1alpha1.RolePrimary)
+	_, err = drill.Resolve(w, kill)
+	g.Expect(err).To(MatchError(ContainSubstring("nobody is Primary")))
+}
+
+// A switchover goes to the first secondary, in the hub, and not to who is primary already.
+func TestSwitchover(t *testing.T) {
+	g := NewWithT(t)
+	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Objects).To(HaveLen(1))
+	g.Expect(r.Objects[0].Site).To(BeEmpty())
+	g.Expect(field(r.Objects[0], "to")).To(Equal("quisec"))
+	_, err = drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover, To: "tukpub"}))
+	g.Expect(err).To(MatchError(ContainSubstring("primary already")))
+}
+
+// What is given literally ends by itself, and strikes the drill's namespace alone.
+func TestLiteral(t *testing.T) {
+	for text, refused := range map[string]string{
+		`{"action":"delay","selector":{"labelSelectors":{"a":"b"}},"duration":"10s"}`:                             "",
+		`{"action":"delay","selector":{"labelSelectors":{"a":"b"}}}`:                                              "duration",
+		`{"action":"delay","selector":{"namespaces":["kube-system"]},"duration":"10s"}`:                           "selector.namespaces",
+		`{"action":"delay","selector":{},"target":{"selector":{"pods":{"x":["y"]}}},"duration":"10s"}`:            "selector.pods",
+		`{"action":"delay","duration":"10s"}`:                                                                     "selector",
+		`{"action":"delay","selector":{"labelSelectors":{"a":"b"}},"duration":"10s","remoteCluster":"elsewhere"}`: "remoteCluster",
+	} {
+		g := NewWithT(t)
+		l := &v1alpha1.LiteralChaos{Site: "quincy", Kind: "NetworkChaos", Spec: runtime.RawExtension{Raw: []byte(text)}}
+		r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh, ChaosMesh: l}))
+		if refused != "" {
+			g.Expect(err).To(MatchError(ContainSubstring(refused)), text)
+			continue
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(field(r.Objects[0], "selector", "namespaces")).To(Equal([]any{"web"}))
+	}
+}
+
+// A fault that is repeated has a name and a time of its own each time, and the drill needs the time of the last.
+func TestRepetition(t *testing.T) {
+	g := NewWithT(t)
+	s := v1alpha1.DrillSpec{Baseline: lasting(5 * time.Second), Faults: []v1alpha1.DrillFault{
+		{Name: "move", Kind: v1alpha1.FaultSwitchover, At: lasting(10 * time.Second), Every: lasting(30 * time.Second), Times: 3},
+		{Name: "slow", Kind: v1alpha1.FaultNetwork, At: lasting(20 * time.Second), Duration: lasting(time.Minute)},
+	}}
+	var names []string
+	for _, o := range drill.Expand(s.Faults) {
+		names = append(names, o.Name+"@"+o.At.String())
+	}
+	g.Expect(names).To(Equal([]string{"move-1@10s", "slow@20s", "move-2@40s", "move-3@1m10s"}))
+	g.Expect(drill.Needs(s)).To(Equal(85 * time.Second))
+}
+
+// A schedule knows the last time that was due, and how many went by before it.
+func TestScheduleCountsWhatWasMissed(t *testing.T) {
+	g := NewWithT(t)
+	s, err := drill.ParseSchedule("0 3 * * *", "Europe/Dublin")
+	g.Expect(err).NotTo(HaveOccurred())
+	from := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	due, missed := s.Due(from, from.Add(3*24*time.Hour))
+	g.Expect(due.UTC()).To(Equal(time.Date(2026, 7, 4, 2, 0, 0, 0, time.UTC)), "Dublin is an hour ahead in summer")
+	g.Expect(missed).To(BeEquivalentTo(2))
+	due, _ = s.Due(from, from.Add(time.Hour))
+	g.Expect(due.IsZero()).To(BeTrue())
+	for schedule, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "", "0 3 * * 0": "Nowhere/Town"} {
+		_, err := drill.ParseSchedule(schedule, zone)
+		g.Expect(err).To(HaveOccurred(), schedule+" "+zone)
+	}
+}

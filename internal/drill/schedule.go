@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule tells when drills are due.
+type Schedule struct {
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// ParseSchedule reads cron's five fields, in a zone of the tz database or in UTC. The error says what is wrong with which.
+func ParseSchedule(schedule, zone string) (Schedule, error) {
+	if zone == "" {
+		zone = "Etc/UTC"
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("%q is no time zone of the tz database, such as Europe/Dublin", zone)
+	}
+	if strings.Contains(schedule, "TZ=") {
+		return Schedule{}, fmt.Errorf("a time zone belongs in timeZone, not in the schedule")
+	}
+	parsed, err := cron.ParseStandard(schedule)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("it must be cron's five fields - minute, hour, day of the month, month, day of the week - such as \"0 3 * * 0\": %w", err)
+	}
+	return Schedule{parsed, location}, nil
+}
+
+// Next is the first time after that one; zero when there is none within five years.
+func (s Schedule) Next(after time.Time) time.Time { return s.cron.Next(after.In(s.zone)) }
+
+// Due is the newest time in (after, now], and how many lie before it in that span; zero when there is none. It looks at no
+// more than the last hundred.
+func (s Schedule) Due(after, now time.Time) (due time.Time, missed int64) {
+	for next, n := s.Next(after), 0; !next.IsZero() && !next.After(now) && n < 10_000; next, n = s.Next(next), n+1 {
+		if !due.IsZero() {
+			missed++
+		}
+		due = next
+	}
+	return due, missed
+}

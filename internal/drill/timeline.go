@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drill is what a Drill means: when its faults are due, which objects they are made of, whether they were seen to
+// take effect, and what the evidence says of its objectives. Everything here is a function of its arguments; the controller
+// brings the world.
+package drill
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+const (
+	// MaxFaults is how many faults a drill may have, repetitions counted.
+	MaxFaults = 128
+	// defaults of the spec.
+	defaultBaseline  = 15 * time.Second
+	defaultRecovery  = 5 * time.Minute
+	defaultTimeLimit = 30 * time.Minute
+)
+
+// Occurrence is one time that a fault is done.
+type Occurrence struct {
+	// Name of the fault; of one that is repeated NAME-1, NAME-2 and so on.
+	Name string
+	// At is when it begins, counted from the end of the baseline.
+	At time.Duration
+	v1alpha1.DrillFault
+}
+
+// Lasts is how long it lasts, 0 for what is done at once.
+func (o Occurrence) Lasts() time.Duration { return orDefault(o.Duration, 0) }
+
+func orDefault(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}
+
+// Expand lists each time that each fault is done, by the time.
+func Expand(faults []v1alpha1.DrillFault) []Occurrence {
+	var list []Occurrence
+	for _, f := range faults {
+		at, times := orDefault(f.At, 0), max(f.Times, 1)
+		for i := range times {
+			o := Occurrence{Name: f.Name, At: at + time.Duration(i)*orDefault(f.Every, 0), DrillFault: f}
+			if times > 1 {
+				o.Name = fmt.Sprintf("%s-%d", f.Name, i+1)
+			}
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Occurrence) int { return cmp.Compare(a.At, b.At) })
+	return list
+}
+
+// Baseline of a drill.
+func Baseline(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.Baseline, defaultBaseline) }
+
+// Recovery of a drill.
+func Recovery(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.Recovery, defaultRecovery) }
+
+// TimeLimit of a drill.
+func TimeLimit(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.TimeLimit, defaultTimeLimit) }
+
+// Needs is how long a drill takes at least: the baseline and all faults.
+func Needs(s v1alpha1.DrillSpec) time.Duration {
+	var last time.Duration
+	for _, o := range Expand(s.Faults) {
+		last = max(last, o.At+o.Lasts())
+	}
+	return Baseline(s) + last
+}
