@@ -23,7 +23,7 @@ const (
 	// LabelDrill is on every ConfigMap of an archive, with a digest of the drill's name: names are longer than labels may be.
 	LabelDrill = "geosql.dev/drill-archive"
 	// LabelRun is on every ConfigMap of an archive, with a digest of the run's identifier.
-	LabelRun = "geosql.dev/drill-run"
+	LabelRun = "geosql.dev/drill-archive-run"
 	// indexKey and chunkKey are the ConfigMaps' keys.
 	indexKey = "index.json"
 	chunkKey = "chunk"
