@@ -231,6 +231,7 @@ func classify(err error) *sqlerr.Error {
 	var e *sqlerr.Error
 	var suspect *storage.Suspect
 	var full *storage.LogFull
+	var damaged *storage.DamagedLog
 	switch {
 	case errors.As(err, &e):
 		return e
@@ -240,6 +241,8 @@ func classify(err error) *sqlerr.Error {
 		return sqlerr.New(9002, 4, databaseIn(err), full.Reuse, fmt.Sprintf("(%d:%d:%d)", full.Holdup.VLF(), full.Holdup.Block(), full.Holdup.Slot()))
 	case errors.Is(err, storage.ErrClosed):
 		return sqlerr.New(952, 1, databaseIn(err))
+	case errors.As(err, &damaged):
+		return sqlerr.New(9004, 1, databaseIn(err))
 	case errors.As(err, &suspect):
 		return sqlerr.New(926, 1, suspect.Database)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage/disk"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -259,6 +260,9 @@ func (s *Session) sqliteError(st *connState, err error) error {
 		return e
 	}
 	text := err.Error()
+	if e := s.damagedPage(err); e != nil {
+		return e
+	}
 	switch {
 	case strings.Contains(text, "integer overflow"):
 		return sqlerr.New(8115, 2, "expression", "bigint")
@@ -267,6 +271,25 @@ func (s *Session) sqliteError(st *connState, err error) error {
 		return sqlerr.New(952, 1, s.db.Name())
 	}
 	return err
+}
+
+// damagedPage is the error of a page that is not what was written; nil when err tells of none.
+func (s *Session) damagedPage(err error) *sqlerr.Error {
+	st := s.db.Storage()
+	if st == nil {
+		return nil
+	}
+	d := st.Damage(err)
+	if d == nil {
+		return nil
+	}
+	offset := int64(d.Page-1) * disk.PageSize
+	s.inst.log.Error("damaged page", "database", s.db.Name(), "file", d.Path, "page", d.Page, "expected", d.Expected, "actual", d.Actual)
+	what := fmt.Sprintf("incorrect checksum (expected: 0x%08x; actual: 0x%08x)", d.Expected, d.Actual)
+	if d.PageNumber != d.Page && d.Expected == d.Actual {
+		what = fmt.Sprintf("incorrect pageid (expected 1:%d; actual 1:%d)", d.Page-1, d.PageNumber-1)
+	}
+	return sqlerr.New(824, 2, what, "read", fmt.Sprintf("(1:%d)", d.Page-1), s.db.info.ID, fmt.Sprintf("0x%016x", offset), d.Path)
 }
 
 // query runs a SELECT's plan on its home connection.

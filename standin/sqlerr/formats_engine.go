@@ -52,6 +52,8 @@ var engineFormats = map[int32]string{
 	3044:  "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.",
 	3108:  "To restore the master database, the server must be running in single-user mode.",
 	3153:  "The database is already fully recovered.",
+	824:   "SQL Server detected a logical consistency-based I/O error: %v. It occurred during a %v of page %v in database ID %v at offset %v in file '%v'. Additional messages in the SQL Server error log or operating system error log may provide more detail. This is a severe error condition that threatens database integrity and must be corrected immediately. Complete a full database consistency check (DBCC CHECKDB). This error can be caused by many factors; for more information, see https://go.microsoft.com/fwlink/?linkid=2252374.",
+	9004:  "An error occurred while processing the log for database '%v'. If possible, restore from backup. If a backup is not available, it might be necessary to rebuild the log.",
 	3623:  "An invalid floating point operation occurred.",
 	4127:  "At least one of the arguments to NULLIF must be an expression that is not the NULL constant.",
 	4511:  "Create View or Function failed because no column name was specified for column %v.",

@@ -88,7 +88,7 @@ func Create(ctx context.Context, files Files, opts Options) (*Database, error) {
 		return nil, fmt.Errorf("create database %q: %w", opts.Name, err)
 	}
 	db.sealed = true
-	db.state = state{Mode: Primary, RecoveryModel: opts.RecoveryModel, Holds: map[string]LSN{}}
+	db.state = state{Mode: Primary, RecoveryModel: opts.RecoveryModel, Checksums: true, Holds: map[string]LSN{}}
 	err = writeState(files.Log, db.state)
 	if err == nil {
 		db.writer, err = db.connect(sqlite.OpenReadWrite)
@@ -134,6 +134,10 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 	db.state, db.mode = st, st.Mode
 	db.removeCopies()
 	db.sealed = disk.HasChecksums(files.Data)
+	if st.Checksums && !db.sealed {
+		db.abandon()
+		return nil, &Suspect{Reason: fmt.Sprintf("the header of %s is damaged", files.Data)}
+	}
 	if err = db.cutAhead(); err == nil {
 		db.writer, err = db.connect(sqlite.OpenReadWrite)
 	}
@@ -145,7 +149,7 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 	}
 	if err != nil {
 		db.abandon()
-		return nil, err
+		return nil, db.suspected(err)
 	}
 	db.start()
 	return db, nil
@@ -229,7 +233,7 @@ func (db *Database) readInternal() error {
 			return nil
 		}})
 	if err != nil {
-		return &Suspect{Reason: fmt.Sprintf("the data file %s cannot be read: %v", db.files.Data, err)}
+		return fmt.Errorf("read the data file %s: %w", db.files.Data, err)
 	}
 	return db.readPublished()
 }
@@ -260,10 +264,6 @@ func (db *Database) recover(ctx context.Context) error {
 	}
 	for {
 		n, err := db.redoBatch(ctx, false)
-		var damaged *DamagedLog
-		if errors.As(err, &damaged) || db.Damage(err) != nil {
-			return &Suspect{Reason: fmt.Sprintf("recover: %v", err)}
-		}
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}

@@ -41,6 +41,22 @@ func (db *Database) Damage(err error) *disk.Damage {
 	return disk.NewestDamage(db.files.Data)
 }
 
+// suspected is a Suspect where err comes from damaged files.
+func (db *Database) suspected(err error) error {
+	var log *DamagedLog
+	var suspect *Suspect
+	primary := sqlite.ErrCode(err).ToPrimary()
+	switch d := db.Damage(err); {
+	case errors.As(err, &suspect):
+		return err
+	case d != nil:
+		return &Suspect{Reason: fmt.Sprintf("%v: %v", err, d)}
+	case errors.As(err, &log), primary == sqlite.ResultCorrupt, primary == sqlite.ResultNotADB:
+		return &Suspect{Reason: err.Error()}
+	}
+	return err
+}
+
 // resultDamage is SQLITE_IOERR_DATA (https://www.sqlite.org/rescode.html).
 const resultDamage = 8202
 
@@ -65,7 +81,7 @@ func (db *Database) cutAhead() error {
 	for {
 		applied, err := appliedIn(db.files.Data, "")
 		if err != nil {
-			return &Suspect{Reason: fmt.Sprintf("the data file %s cannot be read: %v", db.files.Data, err)}
+			return fmt.Errorf("read the data file %s: %w", db.files.Data, err)
 		}
 		// A whole write-ahead log cannot be older than what was copied from it.
 		if copied, err := appliedIn(db.files.Data, "&immutable=1"); err == nil && applied.Less(copied) {

@@ -67,7 +67,7 @@ func (l *Log) readSegments() error {
 	sort.Strings(paths)
 	for i, path := range paths {
 		s, err := readSegment(path)
-		if errors.Is(err, errNoSegment) && i == len(paths)-1 && i > 0 {
+		if errors.Is(err, errNoSegment) && i == len(paths)-1 && i > 0 && unfinished(path) {
 			// Its creation was cut short, before any block was in it.
 			if err := disk.Remove(path); err != nil {
 				return fmt.Errorf("remove an unfinished virtual log file: %w", err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -50,7 +49,8 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	}
 	err = l.close()
 	if err == nil {
-		err = writeState(files.Log, state{Mode: mode, RecoveryModel: h.RecoveryModel, FullBackup: h.DatabaseBackup, Holds: map[string]LSN{}})
+		err = writeState(files.Log, state{Mode: mode, RecoveryModel: h.RecoveryModel, FullBackup: h.DatabaseBackup,
+			Checksums: disk.HasChecksums(files.Data), Holds: map[string]LSN{}})
 	}
 	if err != nil {
 		return fail(errors.Join(err, Remove(files)))
@@ -101,7 +101,7 @@ func (db *Database) base() (LSN, error) {
 // receiveData writes the data file; it has its name only once it is whole and on disk.
 func receiveData(ctx context.Context, in io.Reader, path string) error {
 	tmp := path + ".restoring"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	f, err := disk.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,7 @@ func receiveData(ctx context.Context, in io.Reader, path string) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		err = disk.SyncFolder(filepath.Dir(path))
+		err = disk.Rename(tmp, path)
 	}
 	return err
 }

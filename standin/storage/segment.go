@@ -112,6 +112,12 @@ func readSegment(path string) (*segment, error) {
 	return s, nil
 }
 
+// unfinished tells whether a file was never more than begun: its header is on disk before any block is in it.
+func unfinished(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() <= segmentHeader
+}
+
 func markChecksum(vlf uint32, offset []byte) uint32 {
 	return crc32.Checksum(append(binary.BigEndian.AppendUint32(nil, vlf), offset...), castagnoli)
 }

@@ -19,6 +19,8 @@ type state struct {
 	FullBackup LSN `json:"fullBackup"`
 	// LogBackup is where the next log backup begins.
 	LogBackup LSN `json:"logBackup"`
+	// Checksums says that the data file's pages have checksums.
+	Checksums bool `json:"checksums,omitempty"`
 	// Holds keep log for their owners.
 	Holds map[string]LSN `json:"holds,omitempty"`
 }

@@ -7,6 +7,7 @@ package disk
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -36,6 +37,22 @@ func OpenFile(path string, flag int, perm os.FileMode) (*File, error) {
 // WriteAt is os.File's.
 func (f *File) WriteAt(b []byte, offset int64) (int, error) {
 	n, err := f.File.WriteAt(b, offset)
+	if f.watcher != nil {
+		f.watcher.Wrote(f.Name(), offset, b[:n])
+	}
+	return n, err
+}
+
+// Write is os.File's.
+func (f *File) Write(b []byte) (int, error) {
+	var offset int64
+	if f.watcher != nil {
+		var err error
+		if offset, err = f.Seek(0, io.SeekCurrent); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.File.Write(b)
 	if f.watcher != nil {
 		f.watcher.Wrote(f.Name(), offset, b[:n])
 	}
@@ -75,7 +92,7 @@ func Replace(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(data, 0)
+	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -83,15 +100,20 @@ func Replace(path string, data []byte) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(tmp, path)
+		err = Rename(tmp, path)
 	}
-	if err != nil {
+	return err
+}
+
+// Rename is os.Rename within a folder, durably.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	if w := watcherOf(path); w != nil {
-		w.Renamed(tmp, path)
+	if w := watcherOf(to); w != nil {
+		w.Renamed(from, to)
 	}
-	return SyncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(to))
 }
 
 // SyncFolder makes the names in a folder durable.
