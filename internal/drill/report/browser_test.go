@@ -63,7 +63,7 @@ const frame = `<!DOCTYPE html><html><body style="margin:0"><iframe id="f" src="/
 <pre id="measures"></pre><script>
 addEventListener("load", function () {
   var d = document.getElementById("f").contentDocument, root = d.documentElement, w = root.clientWidth;
-  var m = { title: d.title, verdict: d.querySelector(".verdict").textContent, width: w, scrollWidth: root.scrollWidth, height: root.scrollHeight,
+  var m = { title: d.title, verdict: d.querySelector(".verdict").textContent, width: w, scrollWidth: root.scrollWidth, height: Math.ceil(d.body.getBoundingClientRect().bottom),
     smallest: 99, outside: [], overlapping: [], charts: [], unseen: [], chartWidth: 0 };
   function box(e) { return e.getBoundingClientRect(); }
   function shown(e) { var b = box(e); return b.width > 0 && b.height > 0 && d.defaultView.getComputedStyle(e).visibility !== "hidden"; }

@@ -106,7 +106,7 @@ func draw(a axis, title, unit string, series []Series) *chart {
 	}
 	for i, s := range series {
 		look := palette[i%len(palette)]
-		c.Lines = append(c.Lines, line{Name: s.Name, Path: path(a, s.Points, top), Colour: look.Colour, Dash: look.Dash, Most: amount(most(s)) + " " + unit})
+		c.Lines = append(c.Lines, line{Name: s.Name, Path: path(a, s.Points, top), Colour: look.Colour, Dash: look.Dash, Most: amount(most(s))})
 	}
 	return c
 }

@@ -203,8 +203,8 @@ func (r Report) faultLanes(a axis) []laneView {
 		if f.Removed != nil {
 			right = a.percent(r.seconds(f.Removed.Time))
 		}
-		// A letter takes about two thirds of a percent of a wide page, and twice that of a phone's.
-		need := 1.4 * float64(len(f.Name)+1)
+		// A letter takes about 0.8 % of a wide page, and up to 3 % of a phone's.
+		need := 3 * float64(len(f.Name)+1)
 		at := slices.IndexFunc(ends, func(end float64) bool { return end < left })
 		if at < 0 {
 			at = len(ends)

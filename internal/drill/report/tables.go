@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,7 +18,15 @@ type table struct {
 	Title, Note string
 	Head        []string
 	Rows        []row
+	// Class is narrow for a table that fits a phone as it is.
+	Class string
 }
+
+// long is from how many letters on a cell has a line of its own on a phone.
+const long = 30
+
+// Long says that a cell needs room.
+func (r row) Long(i int) bool { return utf8.RuneCountInString(r.Cells[i]) > long }
 
 // row of a table, with a class for what it says: passed, failed or inconclusive.
 type row struct {
@@ -172,7 +181,7 @@ func duration(d *metav1.Duration) string {
 }
 
 func (r Report) countTable() table {
-	t := table{Title: "Rows", Head: []string{"Rows", "Number", "Meaning"}}
+	t := table{Title: "Rows", Class: "narrow", Head: []string{"Rows", "Number", "Meaning"}}
 	c := r.Counts
 	if c == nil {
 		return t
@@ -203,7 +212,7 @@ func (r Report) countTable() table {
 }
 
 func (r Report) timelineTable() table {
-	t := table{Title: "Timeline", Head: []string{"Time", "Clock (UTC)", "Event", "Fault", "What happened"}}
+	t := table{Title: "Timeline", Class: "narrow timeline", Head: []string{"Time", "Clock (UTC)", "Event", "Fault", "What happened"}}
 	for _, e := range r.Timeline {
 		t.add("", r.offset(e.Time.Time), e.Time.UTC().Format("15:04:05.000"), e.Event, e.Fault, e.Message)
 	}
