@@ -10,8 +10,8 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-interruptions soak-bed
-soak: soak-properties soak-interruptions soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-crash soak-bed
+soak: soak-properties soak-interruptions soak-crash soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
@@ -30,3 +30,10 @@ soak-bed: bed load-images install ## Run the long forms of the end-to-end tests 
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
 	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|Soak' ./test/e2e/...
 	@cat "$(SOAK_RESULTS)"/*/verdict.txt
+
+# Rounds of crashes in their long form; `make test` has 50.
+SOAK_CRASHES ?= 500
+
+soak-crash: ## Kill the engine and cut its power SOAK_CRASHES times each.
+	@echo "soak: $(SOAK_CRASHES) crashes of each kind, about 20 minutes"
+	@GEOSQL_CRASH_ROUNDS=$(SOAK_CRASHES) hack/gotest soak-crash -count 1 -timeout 90m ./test/crash
