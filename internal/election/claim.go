@@ -58,6 +58,10 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	case primary:
 		return k.revoke(ctx, 0, fmt.Errorf("group %s: %s is PRIMARY but the votes of term %d are %s's, not of this run", k.group, k.self.Server, leading.Term, leading.Holder.Server))
 	}
+	if seen.Exists {
+		// They are greeted, which is good for a quick election but not needed for it.
+		_ = k.meetPartners(ctx)
+	}
 	if out, claimed := k.consider(ctx, leading, seen); claimed || out.Action != "" || out.Err != nil {
 		return out
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -252,6 +253,9 @@ func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
 	return out, true
 }
 
+// Partners are the servers of the group's other replicas as last seen, nil before they were.
+func (k *Keeper) Partners() []string { return slices.Clone(k.partners) }
+
 // inspect reads what the engine knows of the group, and remembers the partners.
 func (k *Keeper) inspect(ctx context.Context) (Inspection, error) {
 	i, err := k.engine.Inspect(ctx, k.group)
@@ -305,14 +309,20 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 		k.wakePartners(ctx)
 	}
 	k.chronicle.follow(ctx, k)
-	if k.partners == nil {
-		bounded, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
-		defer cancel()
-		if _, err := k.inspect(bounded); err != nil {
-			return Outcome{Err: fmt.Errorf("looking at the replicas of group %s: %w", k.group, err)}
-		}
+	return Outcome{Err: k.meetPartners(ctx)}
+}
+
+// meetPartners finds out once who the other replicas' servers are.
+func (k *Keeper) meetPartners(ctx context.Context) error {
+	if k.partners != nil {
+		return nil
 	}
-	return Outcome{}
+	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
+	if _, err := k.inspect(ctx); err != nil {
+		return fmt.Errorf("looking at the replicas of group %s: %w", k.group, err)
+	}
+	return nil
 }
 
 // alter runs a statement that must be acknowledged within Acknowledge of the round's start.

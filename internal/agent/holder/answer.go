@@ -23,13 +23,14 @@ const (
 	pathFence  = "fence"
 	pathReport = "report"
 	pathWake   = "wake"
+	pathHello  = "hello"
 )
 
 // requestBytes bounds a request's body.
 const requestBytes = 64 << 10
 
-// ServeHTTP answers POST /election/<group>/fence, GET /election/<group>/report and POST /election/<group>/wake to
-// sidecars of servers of this namespace that show their server's certificate.
+// ServeHTTP answers POST /election/<group>/fence, GET /election/<group>/report, POST /election/<group>/wake and GET
+// /election/<group>/hello to sidecars of servers of this namespace that show their server's certificate.
 func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	group, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Pattern), "/")
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
@@ -52,6 +53,8 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case what == pathWake && r.Method == http.MethodPost:
 		runner.wakeUp()
+		w.WriteHeader(http.StatusNoContent)
+	case what == pathHello && r.Method == http.MethodGet:
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		http.Error(w, "unknown request", http.StatusNotFound)

@@ -61,7 +61,7 @@ type Holder struct {
 	engine  election.Engine
 	peers   election.Peers
 	memory  memory
-	metrics *metrics
+	telling *telling
 
 	mu      sync.Mutex
 	runners map[string]*runner
@@ -81,7 +81,7 @@ func New(o Options) (*Holder, error) {
 	if o.Peers == nil {
 		o.Peers = newPeers(o.TLSDir, o.PeerAddress)
 	}
-	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, metrics: newMetrics(o.Registerer),
+	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}}
 	if o.StateDir != "" {
 		h.memory.file = filepath.Join(o.StateDir, "orders.json")
@@ -178,7 +178,7 @@ func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, groups map[s
 		if _, ok := groups[name]; !ok {
 			h.options.Log.Info("group no longer ordered", "group", name)
 			r.stop()
-			h.metrics.forget(name)
+			h.telling.forget(name)
 			delete(h.runners, name)
 		}
 	}

@@ -8,56 +8,80 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/metrics"
 )
 
-type metrics struct {
-	term  *prometheus.GaugeVec
-	held  *prometheus.GaugeVec
-	steps *prometheus.CounterVec
-	took  *prometheus.HistogramVec
+var (
+	electionTerm = &metrics.Family{Name: "geosql_agent_election_term", Type: metrics.Gauge, Labels: []string{"group"},
+		Help: "Term that this server holds or claims, 0 for none."}
+	electionHeld = &metrics.Family{Name: "geosql_agent_election_held", Type: metrics.Gauge, Labels: []string{"group"},
+		Help: "1 while this server holds the group's votes and is PRIMARY."}
+	electionVoters = &metrics.Family{Name: "geosql_agent_election_voters", Type: metrics.Gauge, Labels: []string{"group"},
+		Help: "How many voters the group has."}
+	electionReachable = &metrics.Family{Name: "geosql_agent_election_voter_reachable", Type: metrics.Gauge, Labels: []string{"group", "voter"},
+		Help: "1 when the voter's Lease could be read by this server when it last tried, 0 when not. voter is its site."}
+	electionQuarantined = &metrics.Family{Name: "geosql_agent_election_quarantined", Type: metrics.Gauge, Labels: []string{"group"},
+		Help: "1 while the copies here stay suspended until a person decides what becomes of what they alone have."}
+	electionPaused = &metrics.Family{Name: "geosql_agent_election_paused", Type: metrics.Gauge, Labels: []string{"group"},
+		Help: "1 while this server may not claim votes by itself."}
+	electionSteps = &metrics.Family{Name: "geosql_agent_election_steps_total", Type: metrics.Counter, Labels: []string{"group", "result"},
+		Help: "Steps of the election by result: ok or error."}
+	electionSeconds = &metrics.Family{Name: "geosql_agent_election_step_seconds", Type: metrics.Histogram, Labels: []string{"group"},
+		Help: "How long a step took, votes and write lease together.", Buckets: []float64{.01, .02, .05, .1, .2, .3, .5, 1, 1.5, 2.5, 5, 10}}
+)
+
+// Families are the metrics of the part.
+func Families() []*metrics.Family {
+	return []*metrics.Family{electionTerm, electionHeld, electionVoters, electionReachable, electionQuarantined, electionPaused, electionSteps, electionSeconds}
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
-	m := &metrics{
-		term: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "geosql_agent_election_term", Help: "Term that this server holds or claims, 0 for none.",
-		}, []string{"group"}),
-		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "geosql_agent_election_held", Help: "1 while this server holds the group's votes and is PRIMARY.",
-		}, []string{"group"}),
-		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "geosql_agent_election_steps_total", Help: "Steps of the election by result.",
-		}, []string{"group", "result"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "geosql_agent_election_step_seconds", Help: "How long a step took, votes and write lease together.",
-			Buckets: []float64{.01, .02, .05, .1, .2, .3, .5, 1, 1.5, 2.5, 5, 10},
-		}, []string{"group"}),
-	}
+// telling is what the election tells as metrics.
+type telling struct {
+	term, held, voters, reachable, quarantined, paused *prometheus.GaugeVec
+	steps                                              *prometheus.CounterVec
+	took                                               *prometheus.HistogramVec
+}
+
+func newTelling(registerer prometheus.Registerer) *telling {
+	t := &telling{term: electionTerm.Gauges(), held: electionHeld.Gauges(), voters: electionVoters.Gauges(), reachable: electionReachable.Gauges(),
+		quarantined: electionQuarantined.Gauges(), paused: electionPaused.Gauges(), steps: electionSteps.Counters(), took: electionSeconds.Histograms()}
 	if registerer != nil {
-		registerer.MustRegister(m.term, m.held, m.steps, m.took)
+		registerer.MustRegister(t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused, t.steps, t.took)
 	}
-	return m
+	return t
 }
 
-func (m *metrics) observe(group string, out election.Outcome, took time.Duration) {
-	m.term.WithLabelValues(group).Set(float64(out.Term))
-	held := 0.0
-	if out.State == election.StateHeld && out.Role == election.RolePrimary {
-		held = 1
+func number(b bool) float64 {
+	if b {
+		return 1
 	}
-	m.held.WithLabelValues(group).Set(held)
+	return 0
+}
+
+// observe tells the outcome of a step, and of each voter whether it answered.
+func (t *telling) observe(group string, out election.Outcome, now GroupStatus, took time.Duration) {
+	t.term.WithLabelValues(group).Set(float64(out.Term))
+	t.held.WithLabelValues(group).Set(number(out.State == election.StateHeld && out.Role == election.RolePrimary))
+	t.quarantined.WithLabelValues(group).Set(number(now.Quarantined))
+	t.paused.WithLabelValues(group).Set(number(now.Paused))
+	t.voters.WithLabelValues(group).Set(float64(len(now.Votes)))
+	t.reachable.DeletePartialMatch(prometheus.Labels{"group": group})
+	for voter, vote := range now.Votes {
+		t.reachable.WithLabelValues(group, voter).Set(number(vote != ""))
+	}
 	result := "ok"
 	if out.Err != nil {
 		result = "error"
 	}
-	m.steps.WithLabelValues(group, result).Inc()
-	m.took.WithLabelValues(group).Observe(took.Seconds())
+	t.steps.WithLabelValues(group, result).Inc()
+	t.took.WithLabelValues(group).Observe(took.Seconds())
 }
 
-func (m *metrics) forget(group string) {
+func (t *telling) forget(group string) {
 	labels := prometheus.Labels{"group": group}
-	m.term.DeletePartialMatch(labels)
-	m.held.DeletePartialMatch(labels)
-	m.steps.DeletePartialMatch(labels)
-	m.took.DeletePartialMatch(labels)
+	for _, g := range []*prometheus.GaugeVec{t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused} {
+		g.DeletePartialMatch(labels)
+	}
+	t.steps.DeletePartialMatch(labels)
+	t.took.DeletePartialMatch(labels)
 }

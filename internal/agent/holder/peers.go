@@ -30,6 +30,12 @@ const (
 	agentPort = "8443"
 	// reportBytes bounds what is read of a peer's answer.
 	reportBytes = 1 << 20
+	// idleConnection is how long an unused connection is kept; greetEvery is well below it.
+	idleConnection = 50 * time.Second
+	// greetEvery is how often the sidecars of the group's other servers are greeted.
+	greetEvery = 15 * time.Second
+	// greetTimeout bounds one greeting.
+	greetTimeout = 5 * time.Second
 	// reloadCA is after how long the CA is read again.
 	reloadCA = 10 * time.Minute
 )
@@ -74,6 +80,12 @@ func (p *peers) Report(ctx context.Context, server, group string) (election.Repo
 // Wake implements election.Peers.
 func (p *peers) Wake(ctx context.Context, server, group string) error {
 	return p.call(ctx, http.MethodPost, server, group, pathWake, nil, nil)
+}
+
+// Hello keeps a connection to a server's sidecar open: an election has no time for the handshakes of a new one over a slow
+// link.
+func (p *peers) Hello(ctx context.Context, server, group string) error {
+	return p.call(ctx, http.MethodGet, server, group, pathHello, nil, nil)
 }
 
 func (p *peers) call(ctx context.Context, method, server, group, path string, in, out any) error {
@@ -143,7 +155,7 @@ func (p *peers) client(server string) (*http.Client, error) {
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: 2 * time.Second,
 		MaxIdleConnsPerHost: 2,
-		IdleConnTimeout:     50 * time.Second,
+		IdleConnTimeout:     idleConnection,
 		ForceAttemptHTTP2:   false,
 	}}
 	if old := p.clients[server]; old != nil {

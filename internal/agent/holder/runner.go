@@ -29,6 +29,10 @@ type runner struct {
 	turn chan struct{}
 	s    *stepper
 
+	// greeted is when the partners' sidecars were last greeted, greeting has a token while nobody does so.
+	greeted  time.Time
+	greeting chan struct{}
+
 	mu     sync.Mutex
 	group  orders.Group
 	voters []*voter
@@ -38,9 +42,10 @@ type runner struct {
 }
 
 func newRunner(h *Holder, g orders.Group) *runner {
-	r := &runner{h: h, ended: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	r := &runner{h: h, ended: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), greeting: make(chan struct{}, 1)}
 	r.s = &stepper{r: r}
 	r.turn <- struct{}{}
+	r.greeting <- struct{}{}
 	r.change(g)
 	return r
 }
@@ -139,8 +144,11 @@ func (r *runner) run(ctx context.Context) {
 		began := time.Now()
 		out := r.s.step(context.WithoutCancel(ctx))
 		held := ""
-		if r.s.keeper != nil && out.Term > 0 {
-			held = r.s.run
+		if r.s.keeper != nil {
+			if out.Term > 0 {
+				held = r.s.run
+			}
+			r.greet(ctx, r.s.keeper.Partners())
 		}
 		r.turn <- struct{}{}
 		wait := time.Until(began.Add(r.h.options.Timings.Renew))
@@ -151,6 +159,36 @@ func (r *runner) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// greeter can keep connections to other sidecars open.
+type greeter interface {
+	Hello(ctx context.Context, server, group string) error
+}
+
+// greet greets the partners' sidecars now and then, beside the steps. Whether they answer does not matter here.
+func (r *runner) greet(ctx context.Context, partners []string) {
+	peers, can := r.h.peers.(greeter)
+	if !can || time.Since(r.greeted) < greetEvery || len(partners) == 0 {
+		return
+	}
+	select {
+	case <-r.greeting:
+	default:
+		return
+	}
+	r.greeted = time.Now()
+	group := r.ordered().Name
+	go func() {
+		defer func() { r.greeting <- struct{}{} }()
+		ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, server := range partners {
+			all.Go(func() { _ = peers.Hello(ctx, server, group) })
+		}
+		all.Wait()
+	}()
 }
 
 // pause waits for the next step, and not longer than the run of the engine lives that holds votes, empty for none. It is
@@ -277,7 +315,7 @@ func (s *stepper) report(out election.Outcome, began time.Time) {
 		}
 	}
 	s.r.status = now
-	s.r.h.metrics.observe(s.r.group.Name, out, time.Since(began))
+	s.r.h.telling.observe(s.r.group.Name, out, now, time.Since(began))
 	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role || old.Error != now.Error {
 		s.r.h.options.Log.Info("election", "group", s.r.group.Name, "action", out.Action, "role", now.Role, "term", now.Term,
 			"state", now.State, "error", now.Error, "took", time.Since(began).Round(time.Millisecond).String())
