@@ -27,6 +27,8 @@ type connState struct {
 	err *sqlerr.Error
 	// statements are the prepared statements of the connection, by text.
 	statements statementCache
+	// quiet keeps constraints from being judged while a statement sets keys aside.
+	quiet bool
 }
 
 // connStates finds the state of a connection.

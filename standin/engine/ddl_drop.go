@@ -49,6 +49,7 @@ func installDDL(r *Registry) {
 	on(r, (*Session).createSynonym)
 	on(r, (*Session).declareTable)
 	installModules(r)
+	installTriggers(r)
 	installSequences(r)
 }
 
@@ -107,7 +108,7 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 
 var kindWords = map[string]string{kindTable: "table", kindView: "view", kindProcedure: "procedure", kindScalar: "function",
 	kindInline: "function", kindSynonym: "synonym", kindSequence: "sequence", kindPrimaryKey: "constraint", kindUnique: "constraint",
-	kindForeignKey: "constraint", kindCheck: "constraint", kindDefault: "constraint"}
+	kindForeignKey: "constraint", kindCheck: "constraint", kindDefault: "constraint", kindTrigger: "trigger"}
 
 func (d *ddl) dropTable(o *Object) error {
 	for _, fk := range d.sch.objects {

@@ -33,7 +33,11 @@ type dmlPlan struct {
 	keys map[int32]string
 	// values is the number of rows of VALUES.
 	values int
-	old    *oldRows
+	// rows is set for a change that is made row by row, slow for one that is when a unique key collides on the way.
+	rows *rowwise
+	slow *plan
+	// triggers fire after the statement.
+	triggers []*Object
 }
 
 // writeTarget is the table that a statement writes, for messages.
@@ -83,7 +87,9 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 	if obj.Kind != kindTable && obj.Kind != kindTableType {
 		b.fail(208, obj.Name)
 	}
-	b.require(strings.ToUpper(verb), space, sch, obj)
+	if verb != "MERGE" { // whose clauses need more than one permission
+		b.require(verb, space, sch, obj)
+	}
 	b.home = space
 	return space, sch, obj, alias
 }
@@ -175,6 +181,11 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	if len(names) == 0 {
 		body = "DEFAULT VALUES"
 		head += " "
+	}
+	d.triggers = b.triggersOf(sch, obj, "INSERT")
+	b.noOutputWithTriggers(d, spec.OutputClause)
+	if len(d.triggers) > 0 {
+		return b.insertRowwise(spec, sch, obj, d, head+body)
 	}
 	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, obj, d, "inserted")
 	p := b.plan(head + body + returning)
@@ -358,24 +369,10 @@ func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q
 
 // outputClause binds OUTPUT; tables are the pseudo tables that it may name.
 func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *Object, d *dmlPlan, table string) (string, []tds.Column) {
-	var elements []ast.SelectElement
-	switch {
-	case o != nil && into != nil:
-		b.refuse("OUTPUT together with OUTPUT INTO")
-	case into != nil:
-		elements = into.SelectColumns
-		name := b.outputTarget(into.IntoTable)
-		d.into = &name
-		for _, c := range into.IntoTableColumns {
-			parts := identifiers(c.MultiPartIdentifier)
-			d.intoColumns = append(d.intoColumns, parts[len(parts)-1])
-		}
-	case o != nil:
-		elements = o.SelectColumns
-	default:
+	if o == nil && into == nil {
 		return "", nil
 	}
-	d.output = true
+	elements := b.outputElements(o, into, d)
 	src := &source{alias: table, object: obj}
 	for _, c := range obj.Table.Columns {
 		src.addColumn(c.Name, columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
@@ -389,6 +386,24 @@ func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, o
 		parts[i], cols[i] = out.expr.sql, resultColumn(out)
 	}
 	return " RETURNING " + strings.Join(parts, ", "), cols
+}
+
+// outputElements are the elements of the OUTPUT clause; where its rows go is noted in d.
+func (b *binder) outputElements(o *ast.OutputClause, into *ast.OutputIntoClause, d *dmlPlan) []ast.SelectElement {
+	if o != nil && into != nil {
+		b.refuse("OUTPUT together with OUTPUT INTO")
+	}
+	d.output, d.into, d.intoColumns = true, nil, nil
+	if into == nil {
+		return o.SelectColumns
+	}
+	name := b.outputTarget(into.IntoTable)
+	d.into = &name
+	for _, c := range into.IntoTableColumns {
+		parts := identifiers(c.MultiPartIdentifier)
+		d.intoColumns = append(d.intoColumns, parts[len(parts)-1])
+	}
+	return into.SelectColumns
 }
 
 func (b *binder) outputTarget(ref ast.TableReference) objectName {

@@ -28,6 +28,7 @@ func installDML(r *Registry) {
 		return s.change(ctx, n, func(b *binder) *plan { return b.deletePlan(n) }, w)
 	})
 	on(r, (*Session).merge)
+	on(r, (*Session).mergeInto)
 	on(r, (*Session).truncate)
 	on(r, (*Session).executeStatement)
 }
@@ -61,39 +62,83 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 	if s.settings.fmtOnly {
 		return w.Done(0)
 	}
+	if len(p.dml.triggers) > 0 {
+		return s.changeWithTriggers(ctx, p, w)
+	}
+	_, err := s.makeChange(ctx, p, w)
+	if err != nil {
+		return err
+	}
+	return w.Done(s.shown(s.rowCount))
+}
+
+// makeChange executes the statement itself and sends the rows of its OUTPUT clause.
+func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*foundRow, error) {
 	var out [][]any
 	var count int64
+	var rows []*foundRow
 	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
 		var err error
-		count, err = s.step(ctx, p, conn, &out)
+		count, rows, err = s.step(ctx, p, conn, &out)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.inst.counters.rowsWritten.Add(count)
 	s.rowCount = count
 	switch {
 	case p.dml.into != nil:
 		if err := s.outputInto(ctx, p, out); err != nil {
-			return err
+			return nil, err
 		}
 		s.rowCount = count
 	case p.dml.output:
 		if err := w.Columns(p.columns); err != nil {
-			return err
+			return nil, err
 		}
 		for _, row := range out {
 			if err := w.Row(row); err != nil {
-				return err
+				return nil, err
 			}
 		}
-	case len(p.dml.assigned) > 0 && len(out) > 0:
-		for i, a := range p.dml.assigned {
-			s.variable(a.variable).value = out[len(out)-1][i]
+	case len(p.dml.assigned) > 0:
+		if err := s.assignLast(p, rows, out); err != nil {
+			return nil, err
 		}
 	}
-	return w.Done(s.shown(count))
+	return rows, nil
+}
+
+// assignLast gives the variables of UPDATE ... SET @x = column = expression the values of the row changed last.
+func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
+	for i, a := range p.dml.assigned {
+		var value any
+		var t sqltype.Type
+		switch {
+		case len(out) > 0:
+			value, t = out[len(out)-1][i], p.columns[i].Type
+		case len(rows) > 0:
+			for at, c := range p.dml.rows.image {
+				if columnName(c.ID) == a.operator {
+					t = c.Type
+					var err error
+					if value, err = sqltype.Decode(t, rows[len(rows)-1].new[at]); err != nil {
+						return err
+					}
+				}
+			}
+		default:
+			return nil
+		}
+		v := s.variable(a.variable)
+		converted, e := sqltype.Convert(value, t, v.typ, 0, sqltype.Implicit)
+		if e != nil {
+			return e
+		}
+		v.value = converted
+	}
+	return nil
 }
 
 // writing runs f on the connection that writes to a statement's target, in the right transaction.
@@ -132,7 +177,7 @@ func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) 
 }
 
 // step executes the statement of a plan and collects the rows that it returns.
-func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][]any) (int64, error) {
+func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][]any) (int64, []*foundRow, error) {
 	keep := func(stmt *sqlite.Stmt) error {
 		row := make([]any, len(p.columns))
 		for i := range p.columns {
@@ -148,41 +193,46 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 	if p.dml.identity && !p.dml.explicit && p.dml.verb == "INSERT" {
 		s.lastIdentity = nil
 	}
-	if p.dml.old != nil {
-		n, err := s.updateOld(p, conn, keep)
-		if err != nil {
-			return 0, s.changeError(p, conn, err)
+	if p.dml.rows != nil {
+		rows, err := s.runRowwise(ctx, p, p.dml.rows, conn, keep)
+		if err == nil && p.dml.identity {
+			s.noteIdentity(p, conn)
 		}
-		return n, nil
+		return int64(len(rows)), rows, err
 	}
 	stmt, st, err := s.prepare(p, conn)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer st.statements.put(p.sql, stmt)
 	for {
 		more, err := stmt.Step()
 		if err != nil {
 			if e := st.take(); e != nil {
-				return 0, e
+				return 0, nil, e
 			}
 			if ctx.Err() != nil {
-				return 0, errCancelled
+				return 0, nil, errCancelled
 			}
-			return 0, s.changeError(p, conn, err)
+			if p.dml.slow != nil && isCollision(err) {
+				*out = nil
+				rows, err := s.runRowwise(ctx, p.dml.slow, p.dml.slow.dml.rows, conn, keep)
+				return int64(len(rows)), nil, err
+			}
+			return 0, nil, s.changeError(p, conn, err)
 		}
 		if !more {
 			break
 		}
 		if err := keep(stmt); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 	}
 	count := int64(conn.Changes())
 	if p.dml.identity {
 		s.noteIdentity(p, conn)
 	}
-	return count, nil
+	return count, nil, nil
 }
 
 // outputInto stores the rows of OUTPUT INTO.

@@ -185,6 +185,8 @@ func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) ex
 
 func (b *binder) pseudoColumn(sc *scope, n *ast.ColumnReferenceExpression) expr {
 	switch n.ColumnType {
+	case "PseudoColumnAction":
+		return b.column(sc, []string{"$action"})
 	case "IdentityCol":
 		for _, src := range sc.sources {
 			for _, c := range src.columns {

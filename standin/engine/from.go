@@ -39,6 +39,9 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 	case *ast.UnqualifiedJoin:
 		return b.unqualifiedJoin(sc, n)
 	case *ast.JoinParenthesisTableReference:
+		if _, single := n.Join.(*ast.InlineDerivedTable); single {
+			return b.table(sc, n.Join)
+		}
 		return "(" + b.table(sc, n.Join) + ")"
 	case *ast.QueryDerivedTable:
 		inner := &scope{parent: sc.parent}
@@ -219,6 +222,12 @@ func (b *binder) hints(hints []ast.TableHintType) {
 }
 
 func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
+	if pseudo := b.s.pseudoTable(name); pseudo != nil {
+		if alias == "" {
+			alias = name.name
+		}
+		return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(pseudo), alias, name)
+	}
 	space, sch, obj := b.resolve(name)
 	if obj == nil {
 		if sql := b.systemView(sc, name, alias); sql != "" {

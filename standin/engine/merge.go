@@ -4,12 +4,282 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
 
 func (s *Session) merge(ctx context.Context, n *ast.MergeStatement, w tds.Writer) error {
-	return unsupported("MERGE")
+	return s.change(ctx, n, func(b *binder) *plan { return b.mergePlan(n, nil) }, w)
+}
+
+func (s *Session) mergeInto(ctx context.Context, n *syntax.Merge, w tds.Writer) error {
+	return s.change(ctx, n, func(b *binder) *plan { return b.mergePlan(n.MergeStatement, n.Into) }, w)
+}
+
+// mergeBinder binds MERGE (docs/t-sql/statements/merge-transact-sql.md): each WHEN clause is a query that finds the rows
+// it changes, without those of the clauses of its kind before it.
+type mergeBinder struct {
+	*binder
+	c *change
+	r *rowwise
+	// target, source and on are the two tables and the condition in SQLite's SQL; wanted is what OUTPUT needs of source.
+	source, on string
+	others     []*source
+	wanted     []string
+	// bySource is a second binding of the source, for NOT MATCHED BY SOURCE.
+	notExists, notFound string
+	earlier             map[string][]string
+	actions             map[string]bool
+}
+
+func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *plan {
+	spec := n.MergeSpecification
+	if spec.TopRowFilter != nil {
+		b.refuse("MERGE TOP")
+	}
+	b.with(n.WithCtesAndXmlNamespaces)
+	m := &mergeBinder{binder: b, earlier: map[string][]string{}, actions: map[string]bool{}}
+	target := spec.Target
+	if named, ok := target.(*ast.NamedTableReference); ok {
+		if name := nameOf(named.SchemaObject); name.schema == "" && b.findCTE(name.name) != nil {
+			b.refuse("MERGE through a common table expression")
+		}
+		b.hints(named.TableHints)
+	}
+	c := &change{}
+	var alias string
+	c.space, c.sch, c.obj, alias = b.writable(target, "MERGE")
+	if spec.TableAlias != nil {
+		alias = spec.TableAlias.Value
+	}
+	c.d = b.dmlPlan("MERGE", c.space, c.sch, c.obj)
+	c.sc = &scope{}
+	c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, alias, objectName{name: c.obj.Name})
+	c.src = c.sc.sources[0]
+	m.c = c
+	m.source = b.from(c.sc, []ast.TableReference{spec.TableReference})
+	m.others = c.otherSources()
+	m.on = b.predicate(c.sc, spec.SearchCondition).sql
+	m.bindNotExists(spec)
+	output := spec.OutputClause
+	if into != nil {
+		output = nil
+	}
+	m.bindTriggers(spec, output)
+	m.r = b.newRowwise(c.sch, c.obj)
+	var cols []tds.Column
+	m.wanted, cols = b.rowOutput(m.r, output, into, c.d, []string{"inserted", "deleted"}, m.others)
+	for _, clause := range spec.ActionClauses {
+		m.clause(clause)
+	}
+	p := b.rowwisePlan(m.r, c.d, cols)
+	for i := range m.r.finds {
+		m.r.finds[i].query = b.withClause() + m.r.finds[i].query
+	}
+	return p
+}
+
+// bindNotExists binds the two tables once more, so that each can be asked for within a query over the other.
+func (m *mergeBinder) bindNotExists(spec *ast.MergeSpecification) {
+	sc := &scope{sources: []*source{m.c.src}}
+	from := m.from(sc, []ast.TableReference{spec.TableReference})
+	m.notFound = "NOT EXISTS (SELECT 1 FROM " + from + " WHERE " + m.predicate(sc, spec.SearchCondition).sql + ")"
+	other := &scope{}
+	target := m.baseTable(other, m.c.space, m.c.sch, m.c.obj, m.c.src.alias, objectName{name: m.c.obj.Name})
+	other.sources = append(other.sources, m.others...)
+	m.notExists = "NOT EXISTS (SELECT 1 FROM " + target + " WHERE " + m.predicate(other, spec.SearchCondition).sql + ")"
+	for _, src := range m.others {
+		src.scope = m.c.sc
+	}
+	m.c.src.scope = m.c.sc
+}
+
+func (m *mergeBinder) bindTriggers(spec *ast.MergeSpecification, output *ast.OutputClause) {
+	verbs := map[string]bool{}
+	for _, clause := range spec.ActionClauses {
+		switch clause.Action.(type) {
+		case *ast.UpdateMergeAction:
+			verbs["UPDATE"] = true
+		case *ast.DeleteMergeAction:
+			verbs["DELETE"] = true
+		case *ast.InsertMergeAction:
+			verbs["INSERT"] = true
+		}
+	}
+	for _, verb := range []string{"INSERT", "UPDATE", "DELETE"} {
+		if !verbs[verb] {
+			continue
+		}
+		m.require(verb, m.c.space, m.c.sch, m.c.obj)
+		for _, t := range m.triggersOf(m.c.sch, m.c.obj, verb) {
+			known := false
+			for _, other := range m.c.d.triggers {
+				known = known || other == t
+			}
+			if !known {
+				m.c.d.triggers = append(m.c.d.triggers, t)
+			}
+		}
+	}
+	m.noOutputWithTriggers(m.c.d, output)
+}
+
+// clause binds one WHEN clause.
+func (m *mergeBinder) clause(n *ast.MergeActionClause) {
+	kind := n.Condition
+	if kind == "NotMatchedByTarget" {
+		kind = "NotMatched"
+	}
+	sc := m.c.sc
+	switch kind {
+	case "NotMatched":
+		sc = &scope{sources: m.others}
+	case "NotMatchedBySource":
+		sc = &scope{sources: []*source{m.c.src}}
+	}
+	m.order(n, kind)
+	var where []string
+	for _, cond := range m.earlier[kind] {
+		where = append(where, "("+cond+") IS NOT TRUE")
+	}
+	own := "1"
+	if n.SearchCondition != nil {
+		own = m.predicate(sc, n.SearchCondition).sql
+		where = append(where, "("+own+")")
+	}
+	m.earlier[kind] = append(m.earlier[kind], own)
+	from := m.c.from + " JOIN " + m.source + " ON " + m.on
+	switch kind {
+	case "NotMatched":
+		from = m.source
+		where = append(where, m.notExists)
+	case "NotMatchedBySource":
+		from = m.c.from
+		where = append(where, m.notFound)
+	}
+	condition := ""
+	if len(where) > 0 {
+		condition = " WHERE " + strings.Join(where, " AND ")
+	}
+	m.action(n.Action, kind, sc, from+condition)
+}
+
+// order refuses clauses that no row can reach (5324) or that the kind does not allow (10710, 10711).
+func (m *mergeBinder) order(n *ast.MergeActionClause, kind string) {
+	list := m.earlier[kind]
+	if len(list) > 0 && list[len(list)-1] == "1" {
+		m.fail(5324, clauseWords[kind], clauseWords[kind])
+	}
+	word := "UPDATE"
+	if isMergeDelete(n.Action) {
+		word = "DELETE"
+	}
+	if m.actions[kind+word] {
+		m.fail(10714, word, clauseWords[kind])
+	}
+	m.actions[kind+word] = true
+	_, inserts := n.Action.(*ast.InsertMergeAction)
+	switch {
+	case inserts && kind != "NotMatched":
+		m.fail(10711, "INSERT", clauseWords[kind])
+	case !inserts && kind == "NotMatched":
+		m.fail(10710, word, clauseWords[kind])
+	}
+}
+
+func isMergeDelete(a ast.MergeAction) bool { _, ok := a.(*ast.DeleteMergeAction); return ok }
+
+var clauseWords = map[string]string{"Matched": "WHEN MATCHED", "NotMatched": "WHEN NOT MATCHED", "NotMatchedBySource": "WHEN NOT MATCHED BY SOURCE"}
+
+func (m *mergeBinder) action(action ast.MergeAction, kind string, sc *scope, from string) {
+	wanted := m.wanted
+	if kind == "NotMatchedBySource" {
+		wanted = make([]string, len(m.wanted))
+		for i := range wanted {
+			wanted[i] = "NULL"
+		}
+	}
+	rowid := m.c.src.sqlite + ".rowid"
+	switch a := action.(type) {
+	case *ast.DeleteMergeAction:
+		list := append(append([]string{rowid}, m.r.imageOf(m.c.src)...), wanted...)
+		m.r.add(rowFind{action: "DELETE", once: true, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from}, m.c.obj)
+	case *ast.UpdateMergeAction:
+		columns, values := m.sets(a.SetClauses, sc)
+		list := append(append([]string{rowid}, values...), m.r.imageOf(m.c.src)...)
+		list = append(list, wanted...)
+		m.r.add(rowFind{action: "UPDATE", once: true, set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from}, m.c.obj)
+	case *ast.InsertMergeAction:
+		columns, values := m.insert(a, sc)
+		list := append(append([]string{"0"}, values...), wanted...)
+		m.r.add(rowFind{action: "INSERT", set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from}, m.c.obj)
+	default:
+		m.refuse(fmt.Sprintf("The action %T of MERGE", action))
+	}
+}
+
+func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []string) {
+	var columns []*Column
+	var values []string
+	seen := map[int32]bool{}
+	target := m.c.d.target
+	target.verb = "UPDATE"
+	inner := *m.c
+	inner.sc = sc
+	for _, set := range clauses {
+		a, ok := set.(*ast.AssignmentSetClause)
+		if !ok || a.Column == nil || a.Variable != nil {
+			m.refuse("SET of a variable or method in MERGE")
+		}
+		parts := identifiers(a.Column.MultiPartIdentifier)
+		col := m.c.obj.Table.column(parts[len(parts)-1])
+		m.updatable(col, parts[len(parts)-1], seen)
+		seen[col.ID] = true
+		columns, values = append(columns, col), append(values, m.newValue(&inner, a, col))
+	}
+	return m.rowVersions(m.c, columns, values)
+}
+
+// insert binds INSERT (columns) VALUES (...) of a WHEN NOT MATCHED clause.
+func (m *mergeBinder) insert(a *ast.InsertMergeAction, sc *scope) ([]*Column, []string) {
+	src, ok := a.Source.(*ast.ValuesInsertSource)
+	if !ok || len(src.RowValues) > 1 {
+		m.fail(102, "VALUES")
+	}
+	d := m.c.d
+	given := m.insertColumns(a.Columns, m.c.obj, d)
+	var row []ast.ScalarExpression
+	if !src.IsDefaultValues {
+		if len(src.RowValues) == 1 {
+			row = src.RowValues[0].ColumnValues
+		}
+		named := len(a.Columns) > 0
+		if len(row) < len(given) {
+			m.fail(pick(named, 109, 213))
+		}
+		if len(row) > len(given) {
+			m.fail(pick(named, 110, 213))
+		}
+	} else {
+		given = nil
+	}
+	all := m.allColumns(m.c.obj, given, d)
+	values := make([]string, len(all))
+	for i, c := range all {
+		if i >= len(given) {
+			values[i] = m.automatic(m.c.sch, m.c.obj, c, d, true, 0)
+			continue
+		}
+		if _, isDefault := row[i].(*ast.DefaultLiteral); isDefault {
+			values[i] = m.automatic(m.c.sch, m.c.obj, c, d, true, 0)
+			continue
+		}
+		values[i] = m.store(m.scalar(sc, row[i]), c, &d.target)
+	}
+	return all, values
 }

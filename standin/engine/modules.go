@@ -169,7 +169,6 @@ type foreignCursor struct {
 	table *foreignTable
 	stmt  *sqlite.Stmt
 	more  bool
-	n     int64
 }
 
 func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
@@ -184,7 +183,7 @@ func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 	if err != nil {
 		return t.st.fail(asError(err))
 	}
-	text := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.table
+	text := "SELECT " + strings.Join(append(t.columns[:len(t.columns):len(t.columns)], "rowid"), ", ") + " FROM " + t.table
 	if id.String != "" {
 		for i, term := range strings.Split(id.String, ",") {
 			col, err := strconv.Atoi(term)
@@ -210,7 +209,6 @@ func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 func (c *foreignCursor) Next() error {
 	more, err := c.stmt.Step()
 	c.more = more
-	c.n++
 	return err
 }
 
@@ -218,7 +216,11 @@ func (c *foreignCursor) Column(i int, _ bool) (sqlite.Value, error) {
 	return sqliteValue(columnRaw(c.stmt, i)), nil
 }
 
-func (c *foreignCursor) RowID() (int64, error) { return c.n, nil }
+// RowID is the row's own number: outer joins tell rows apart by it over several scans.
+func (c *foreignCursor) RowID() (int64, error) {
+	return c.stmt.ColumnInt64(len(c.table.columns)), nil
+}
+
 func (c *foreignCursor) EOF() bool             { return !c.more }
 
 func (c *foreignCursor) Close() error {

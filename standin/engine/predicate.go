@@ -43,6 +43,8 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 		return expr{sql: "EXISTS (" + q.sql + ")", free: inner.outer}
 	case *ast.SubqueryComparisonPredicate:
 		return b.quantified(sc, n)
+	case *ast.UpdateCall:
+		return b.updateCall(n)
 	case *ast.DistinctPredicate:
 		return b.distinct(sc, n)
 	case *ast.BooleanScalarPlaceholder:

@@ -29,6 +29,7 @@ const (
 	kindSequence   = "SO"
 	kindSynonym    = "SN"
 	kindTableType  = "TT"
+	kindTrigger    = "TR"
 )
 
 // Object is one object of a database, as its row in __objects has it.

@@ -91,6 +91,7 @@ type frame struct {
 	identity  any
 	depth     int
 	trancount int
+	trigger   *triggerFrame
 }
 
 // variable is a declared variable.

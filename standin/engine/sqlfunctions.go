@@ -195,7 +195,7 @@ func convertRaw(raw any, from, to sqltype.Type, mode sqltype.Mode, style int, tr
 }
 
 func (st *connState) active([]sqlite.Value) (any, *sqlerr.Error) {
-	if st.session != nil {
+	if st.session != nil && !st.quiet {
 		return int64(1), nil
 	}
 	return int64(0), nil

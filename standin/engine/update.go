@@ -21,7 +21,12 @@ type change struct {
 	d     *dmlPlan
 	// from is the FROM clause of the subquery that finds the rows; empty when the statement needs none.
 	from, where, limit string
+	// through tells that the statement names a view or common table expression over the table.
+	through bool
 }
+
+// assigned is SET @variable = expression of an UPDATE, in the stored form of the variable's type.
+type assigned struct{ variable, sql string }
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
 func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter) *change {
@@ -135,6 +140,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
 	var columns []*Column
 	var values []string
+	var variables []assigned
 	seen := map[int32]bool{}
 	for _, set := range spec.SetClauses {
 		a, ok := set.(*ast.AssignmentSetClause)
@@ -142,7 +148,8 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			b.refuse("SET of a method")
 		}
 		if a.Column == nil {
-			b.refuse("UPDATE ... SET @variable = expression without a column")
+			variables = append(variables, b.assignedVariable(c, a))
+			continue
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := c.obj.Table.column(parts[len(parts)-1])
@@ -158,12 +165,18 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			c.d.assigned = append(c.d.assigned, assignment{variable: lower(a.Variable.Name), operator: columnName(col.ID)})
 		}
 	}
+	columns, values = b.rowVersions(c, columns, values)
+	return b.finishUpdate(spec, c, columns, values, variables)
+}
+
+// rowVersions adds the new values of rowversion columns to an update.
+func (b *binder) rowVersions(c *change, columns []*Column, values []string) ([]*Column, []string) {
 	for _, col := range c.obj.Table.Columns {
 		if col.Type.Kind == sqltype.RowVersion {
 			columns, values = append(columns, col), append(values, "tsql_rowversion("+itoa(c.space)+")")
 		}
 	}
-	return b.finishUpdate(spec, c, columns, values)
+	return columns, values
 }
 
 func (b *binder) updatable(col *Column, name string, seen map[int32]bool) {
@@ -195,17 +208,20 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) st
 	return b.store(e, col, &c.d.target)
 }
 
-func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*Column, values []string) *plan {
+func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*Column, values []string, variables []assigned) *plan {
+	c.d.triggers = b.triggersOf(c.sch, c.obj, "UPDATE")
+	b.noOutputWithTriggers(c.d, spec.OutputClause)
+	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)
+	if usesDeleted(spec.OutputClause, spec.OutputIntoClause) || len(c.d.triggers) > 0 || len(variables) > 0 || others {
+		return b.updateRowwise(spec, c, columns, values, variables)
+	}
 	sets := make([]string, len(columns))
-	simple := spec.FromClause == nil && c.limit == ""
+	simple := spec.FromClause == nil && c.limit == "" && !c.through
 	for i, col := range columns {
 		sets[i] = columnName(col.ID) + " = " + values[i]
 		if !simple {
 			sets[i] = columnName(col.ID) + " = u.n" + columnName(int32(i + 1))[1:]
 		}
-	}
-	if usesDeleted(spec.OutputClause, spec.OutputIntoClause) {
-		return b.updateWithOld(spec, c, columns, values)
 	}
 	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, c.obj, c.d, "inserted")
 	if len(c.d.assigned) > 0 {
@@ -230,9 +246,27 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 		sql = "UPDATE main." + c.obj.storageName() + " SET " + strings.Join(sets, ", ") +
 			" FROM (" + c.rowQuery(values) + ") AS u WHERE main." + c.obj.storageName() + ".rowid = u.r"
 	}
+	if setsUniqueKey(c.obj, columns) && len(c.d.assigned) == 0 {
+		c.d.slow = b.updateRowwise(spec, c, columns, values, nil)
+		c.d.rows = nil
+	}
 	p := b.plan(sql + returning)
 	p.dml, p.columns = c.d, cols
 	return p
+}
+
+// setsUniqueKey tells whether an update of these columns can violate a unique key between two of its own rows.
+func setsUniqueKey(o *Object, columns []*Column) bool {
+	for _, i := range o.Table.Indexes {
+		for _, k := range i.Keys {
+			for _, c := range columns {
+				if i.Unique && !i.Disabled && c.ID == k.Column {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func usesDeleted(o *ast.OutputClause, into *ast.OutputIntoClause) bool {
@@ -287,9 +321,15 @@ func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	spec := n.DeleteSpecification
 	b.with(n.WithCtesAndXmlNamespaces)
 	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
+	c.d.triggers = b.triggersOf(c.sch, c.obj, "DELETE")
+	b.noOutputWithTriggers(c.d, spec.OutputClause)
+	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)
+	if len(c.d.triggers) > 0 || others {
+		return b.deleteRowwise(spec, c)
+	}
 	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, c.obj, c.d, "deleted")
 	var sql string
-	if spec.FromClause == nil && c.limit == "" {
+	if spec.FromClause == nil && c.limit == "" && !c.through {
 		sql = "DELETE FROM " + c.from + c.where
 	} else {
 		sql = "DELETE FROM main." + c.obj.storageName() + " WHERE rowid IN (SELECT r FROM (" + c.rowQuery(nil) + "))"

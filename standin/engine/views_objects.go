@@ -4,8 +4,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -18,7 +20,7 @@ const objectColumns = "name sysname, object_id int, principal_id int, schema_id 
 
 var kindDescriptions = map[string]string{kindTable: "USER_TABLE", kindView: "VIEW", kindProcedure: "SQL_STORED_PROCEDURE", kindScalar: "SQL_SCALAR_FUNCTION",
 	kindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", kindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", kindUnique: "UNIQUE_CONSTRAINT", kindForeignKey: "FOREIGN_KEY_CONSTRAINT",
-	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM"}
+	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER"}
 
 // sorted are the objects of a schema in the order of their IDs, types excepted.
 func (s *schema) sorted() []*Object {
@@ -113,7 +115,34 @@ func installObjectViews(r *Registry) {
 	})
 	r.recordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
 	r.recordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit", all(kindView))
-	r.recordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", all("TR"))
+	r.recordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
+		out, err := all(kindTrigger)(ctx, s)
+		sch, e := s.viewSchema(ctx)
+		if err != nil || e != nil {
+			return nil, errors.Join(err, e)
+		}
+		for _, rec := range out {
+			t := sch.objects[rec["object_id"].(int32)]
+			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
+			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, false
+		}
+		return out, nil
+	})
+	r.recordView("", "sys", "trigger_events", "object_id int, type int, type_desc nvarchar(60), is_first bit, is_last bit, event_group_type int, event_group_type_desc nvarchar(60), is_trigger_event bit", func(ctx context.Context, s *Session) ([]record, error) {
+		_, list, err := s.visible(ctx)
+		var out []record
+		for _, o := range list {
+			if o.Kind != kindTrigger {
+				continue
+			}
+			for i, word := range []string{"INSERT", "UPDATE", "DELETE"} {
+				if strings.Contains(o.Properties[triggerEvents], word) {
+					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": false, "is_last": false, "is_trigger_event": true})
+				}
+			}
+		}
+		return out, err
+	})
 	r.recordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *Session) ([]record, error) {
 		_, list, err := s.visible(ctx)
 		var out []record

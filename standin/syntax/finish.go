@@ -71,6 +71,15 @@ func (f *finisher) statement(s *ast.Statement) {
 		f.block(n.StatementList)
 	case *ast.CreateTriggerStatement:
 		f.block(n.StatementList)
+	case *ast.CreateOrAlterTriggerStatement:
+		f.block(n.StatementList)
+	case *ast.AlterTriggerStatement:
+		f.block(n.StatementList)
+	case *ast.MergeStatement:
+		f.merge(n)
+		if into := f.mergeInto(n); into != nil && f.err == nil {
+			*s = &Merge{MergeStatement: n, Into: into}
+		}
 	case *ast.LabelStatement:
 		if !strings.HasSuffix(n.Value, ":") {
 			f.refuseAt(n)
@@ -119,6 +128,113 @@ func (f *finisher) endsWith(node ast.Statement, word string) {
 	if f.err == nil && last >= 0 && !f.tokens[last].is(word) {
 		f.err = near(f.tokens, last)
 	}
+}
+
+// merge refuses a MERGE without its keywords, all of which teesql takes as given, and one without a semicolon (10713).
+func (f *finisher) merge(n *ast.MergeStatement) {
+	at := f.tokenOf(n)
+	for !f.tokens[at].is("MERGE") && at < len(f.tokens)-1 {
+		at++ // common table expressions
+	}
+	end := f.batch.offsets.byteAt(n.EndOffset())
+	want := []string{"USING", "ON", "WHEN", "THEN"}
+	if using := f.afterMergeTarget(at); !f.tokens[using].is("USING") {
+		f.err = near(f.tokens, using)
+		return
+	}
+	depth, last := 0, at
+	for ; at < len(f.tokens) && f.tokens[at].pos < end; at++ {
+		t := f.tokens[at]
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth == 0 && len(want) > 0 && t.is(want[0]):
+			want = want[1:]
+			if len(want) == 0 {
+				want = nil
+			}
+		case depth == 0 && want == nil && t.is("WHEN"):
+			want = []string{"THEN"}
+		case depth == 0 && len(want) > 1 && (t.is("WHEN") || t.is("THEN")),
+			depth == 0 && len(want) == 1 && (t.is("DELETE") || t.is("UPDATE") || t.is("INSERT")):
+			f.err = near(f.tokens, at)
+			return
+		}
+		last = at
+	}
+	switch {
+	case len(want) > 0:
+		f.err = near(f.tokens, min(last+1, len(f.tokens)-1))
+	case !f.tokens[last].is(";") && !f.tokens[min(last+1, len(f.tokens)-1)].is(";"):
+		f.err = sqlerr.New(10713, 1).At(f.tokens[last].line)
+	}
+}
+
+// mergeInto is the INTO of a MERGE's OUTPUT clause, which teesql reads and forgets; nil when there is none.
+func (f *finisher) mergeInto(n *ast.MergeStatement) *ast.OutputIntoClause {
+	end := f.batch.offsets.byteAt(n.EndOffset())
+	depth, output, into, last := 0, -1, false, 0
+	for at := f.tokenOf(n); at < len(f.tokens) && f.tokens[at].pos < end; at++ {
+		t := f.tokens[at]
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth == 0 && t.is("OUTPUT"):
+			output = at
+		case depth == 0 && t.is("INTO") && output >= 0:
+			into = true
+		}
+		if depth == 0 && (t.is("OPTION") || t.is(";")) {
+			break
+		}
+		last = at
+	}
+	if !into {
+		return nil
+	}
+	script, message := teesql("DELETE x " + f.batch.Text[f.tokens[output].pos:f.tokens[last].end])
+	if message == "" && len(script.Batches) == 1 && len(script.Batches[0].Statements) == 1 {
+		if d, ok := script.Batches[0].Statements[0].(*ast.DeleteStatement); ok && d.DeleteSpecification.OutputIntoClause != nil {
+			return d.DeleteSpecification.OutputIntoClause
+		}
+	}
+	f.err = near(f.tokens, output)
+	return nil
+}
+
+// afterMergeTarget is the token after MERGE [TOP (n)] [INTO] name [WITH (hints)] [[AS] alias].
+func (f *finisher) afterMergeTarget(at int) int {
+	skip := func(open int) int { return max(closingParenthesis(f.tokens, open), open) + 1 }
+	at++
+	if f.tokens[at].is("TOP") {
+		if at++; f.tokens[at].is("(") {
+			at = skip(at)
+		}
+		if f.tokens[at].is("PERCENT") {
+			at++
+		}
+	}
+	if f.tokens[at].is("INTO") {
+		at++
+	}
+	for at++; f.tokens[at].is("."); at += 2 {
+		if at+2 >= len(f.tokens) {
+			return len(f.tokens) - 1
+		}
+	}
+	if f.tokens[at].is("WITH") && f.tokens[at+1].is("(") {
+		at = skip(at + 1)
+	}
+	if f.tokens[at].is("AS") {
+		at += 2
+	} else if t := f.tokens[at]; t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text) && !t.is("USING") {
+		at++
+	}
+	return min(at, len(f.tokens)-1)
 }
 
 // mustBeFirst refuses what may only begin a batch (111), and what follows a view in its batch.

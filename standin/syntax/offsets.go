@@ -60,9 +60,15 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		o.inserted = append(o.inserted, insertion{unit + added, pos, len(text)})
 		added += len(text)
 	}
+	closing := map[int]string{}
 	for i, t := range tokens {
 		switch {
 		case inside[i]:
+		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
+			if end := endOfDerived(tokens, i+1); end > 0 {
+				insert(tokens[i+1].pos, "(")
+				closing[end] += ")"
+			}
 		case t.kind == tokenNumber && t.text[0] == '.':
 			insert(t.pos, "0")
 		case t.kind == tokenWord && isPlainName(tokens, i):
@@ -71,12 +77,50 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		case t.is("THROW") && tokens[i+1].is("END"):
 			insert(t.end, ";")
 		}
+		if text := closing[i]; text != "" {
+			insert(t.end, text)
+		}
 	}
 	if len(o.inserted) == 0 {
 		return source
 	}
 	out.WriteString(source[copied:])
 	return out.String()
+}
+
+// endOfDerived is the last token of a derived table (...) AS name (columns) that begins with the parenthesis at token
+// open; 0 when it is not closed or has no name.
+func endOfDerived(tokens []token, open int) int {
+	i := closingParenthesis(tokens, open) + 1
+	if i <= 1 {
+		return 0
+	}
+	if tokens[i].is("AS") {
+		i++
+	}
+	if tokens[i].kind != tokenWord && tokens[i].kind != tokenQuoted {
+		return 0
+	}
+	if tokens[i+1].is("(") {
+		return max(closingParenthesis(tokens, i+1), 0)
+	}
+	return i
+}
+
+// closingParenthesis is the token that closes the parenthesis at token open, -1 when none does.
+func closingParenthesis(tokens []token, open int) int {
+	depth := 0
+	for i := open; i < len(tokens); i++ {
+		switch {
+		case tokens[i].is("("):
+			depth++
+		case tokens[i].is(")"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // byteOfUnit is the byte where a code unit of s begins.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// triggerStatement is CREATE, ALTER and CREATE OR ALTER TRIGGER.
+func triggerStatement(mode moduleMode) StatementFunc {
+	return func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
+		m := triggerParts(st.Node)
+		if err := m.check(); err != nil {
+			return err
+		}
+		events, err := m.events()
+		if err != nil {
+			return err
+		}
+		name, table := nameOf(m.name), nameOf(m.table)
+		if table.temporary() {
+			return sqlerr.New(8197, 4, table.String())
+		}
+		if table.database != "" && !strings.EqualFold(table.database, s.db.Name()) {
+			return sqlerr.New(2108, 1, name.String(), table.String())
+		}
+		return s.changeSchema(ctx, table, func(d *ddl) error {
+			return d.defineTrigger(name, table, events, mode, st)
+		})
+	}
+}
+
+func (d *ddl) defineTrigger(name, table objectName, events []string, mode moduleMode, st syntax.Statement) error {
+	o, err := d.tableForDDL(table, 8197)
+	if err != nil {
+		return sqlerr.New(8197, 4, table.String())
+	}
+	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.schemaName(o)) {
+		return sqlerr.New(2103, 1, name.String())
+	}
+	old := d.sch.byName[objectKey(o.Schema, name.name)]
+	switch {
+	case old == nil && mode == alterModule:
+		return sqlerr.New(208, 6, name.String())
+	case old != nil && (mode == createModule || old.Kind != kindTrigger || old.Parent != o.ID):
+		return sqlerr.New(2714, 2, name.name)
+	}
+	trigger := old
+	if trigger == nil {
+		trigger = d.newObject(name, kindTrigger)
+		trigger.Schema, trigger.Parent = o.Schema, o.ID
+		trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
+	}
+	trigger.Definition = st.Text
+	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
+	if old != nil {
+		return d.modify(trigger)
+	}
+	return d.save(trigger)
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// triggerFrame is what a running trigger knows of the statement that fired it.
+type triggerFrame struct {
+	inserted, deleted *Object
+	// updated are the columns that the statement gives values (UPDATE(), COLUMNS_UPDATED()).
+	updated map[int32]bool
+	table   *Object
+}
+
+// triggerEvents is the property of a trigger's object that has its events: "INSERT,UPDATE".
+const triggerEvents = "events"
+
+// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of their making.
+func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
+	var out []*Object
+	if obj.Kind != kindTable {
+		return nil
+	}
+	for _, o := range sch.children(obj.ID) {
+		if o.Kind == kindTrigger && !o.Disabled && strings.Contains(o.Properties[triggerEvents], verb) {
+			out = append(out, o)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Created.Before(out[j].Created) })
+	return out
+}
+
+// noOutputWithTriggers is error 334.
+func (b *binder) noOutputWithTriggers(d *dmlPlan, o *ast.OutputClause) {
+	if o != nil && len(d.triggers) > 0 {
+		b.fail(334, d.object.Name)
+	}
+}
+
+// changeWithTriggers executes a change and fires its triggers, all within one transaction.
+func (s *Session) changeWithTriggers(ctx context.Context, p *plan, w tds.Writer) error {
+	own := s.count == 0
+	if own {
+		s.beginTransaction("")
+	}
+	err := s.changeAndFire(ctx, p, w)
+	if !own {
+		return err
+	}
+	if err != nil {
+		if s.count > 0 {
+			s.rollbackTransaction()
+		}
+		return err
+	}
+	return s.commitTransaction(ctx)
+}
+
+func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) error {
+	rows, err := s.makeChange(ctx, p, w)
+	if err != nil {
+		return err
+	}
+	count := s.rowCount
+	verbs := []string{p.dml.verb}
+	if p.dml.verb == "MERGE" {
+		verbs = []string{"INSERT", "UPDATE", "DELETE"}
+	}
+	for _, verb := range verbs {
+		var changed []*foundRow
+		for _, row := range rows {
+			if row.find.action == verb {
+				changed = append(changed, row)
+			}
+		}
+		for _, t := range p.dml.triggers {
+			if !strings.Contains(t.Properties[triggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t) {
+				continue
+			}
+			s.rowCount = int64(len(changed))
+			if err := s.fire(ctx, p, t, changed, w); err != nil {
+				return err
+			}
+		}
+	}
+	s.rowCount = count
+	return w.Done(s.shown(count))
+}
+
+func (r *rowwise) acts(verb string) bool {
+	for _, f := range r.finds {
+		if f.action == verb {
+			return true
+		}
+	}
+	return false
+}
+
+// firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from happening.
+func (s *Session) firing(t *Object) bool {
+	f := s.frame()
+	return f != nil && f.trigger != nil && f.objectID == t.ID
+}
+
+// fire runs one trigger. Errors within it undo the transaction, as with XACT_ABORT ON
+// (docs/t-sql/statements/create-trigger-transact-sql.md, Remarks).
+func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow, w tds.Writer) error {
+	if s.nest >= maxNesting {
+		return sqlerr.New(217, 1, maxNesting)
+	}
+	batch, node, perr := parseModule(t)
+	if perr != nil {
+		return perr
+	}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: t.Name, objectID: t.ID, depth: s.nest, trancount: s.count,
+		trigger: &triggerFrame{table: p.dml.object, updated: map[int32]bool{}}}
+	for _, row := range rows {
+		for _, c := range row.find.set {
+			f.trigger.updated[c.ID] = true
+		}
+		if row.find.direct {
+			for _, c := range p.dml.object.Table.Columns {
+				f.trigger.updated[c.ID] = true
+			}
+		}
+	}
+	before, line, settings := s.db, s.line, s.settings
+	if db := s.inst.DatabaseByID(p.dml.space); db != nil {
+		s.db = db
+	}
+	s.settings.xactAbort = true
+	s.frames = append(s.frames, f)
+	s.nest++
+	err := s.fillTrigger(ctx, f.trigger, p.dml.rows.image, rows)
+	if err == nil {
+		err = s.statements(ctx, listOf(triggerParts(node).body), w)
+	}
+	s.popFrame()
+	s.db, s.line = before, line
+	s.settings.xactAbort, s.settings.noCount = settings.xactAbort, settings.noCount
+	switch {
+	case err != nil && !errors.Is(err, errReturn):
+		return err
+	case s.count < f.trancount:
+		return sqlerr.New(3609, 1)
+	}
+	return nil
+}
+
+// fillTrigger makes the tables inserted and deleted, which live in the session's own space as long as the trigger runs.
+func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*Column, rows []*foundRow) error {
+	make := func(name string, values func(*foundRow) []any) (*Object, error) {
+		var o *Object
+		err := s.changeSchema(ctx, objectName{name: name}, func(d *ddl) error {
+			o = d.newObject(objectName{name: variableTableName(name, s.frame())}, kindTable)
+			o.Table = &Table{NextColumn: t.table.Table.NextColumn, NextIndex: 2}
+			for _, c := range t.table.Table.Columns {
+				copied := *c
+				copied.Nullable, copied.Identity, copied.Default = c.Nullable, nil, 0
+				o.Table.Columns = append(o.Table.Columns, &copied)
+			}
+			return d.createTable(o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return o, s.fillImage(o, image, rows, values)
+	}
+	var err error
+	if t.inserted, err = make("@inserted", func(r *foundRow) []any { return r.new }); err != nil {
+		return err
+	}
+	t.deleted, err = make("@deleted", func(r *foundRow) []any { return r.old })
+	return err
+}
+
+func (s *Session) fillImage(o *Object, image []*Column, rows []*foundRow, values func(*foundRow) []any) error {
+	names, marks := make([]string, len(image)), make([]string, len(image))
+	for i, c := range image {
+		names[i], marks[i] = columnName(c.ID), "?"
+	}
+	text := "INSERT INTO main." + o.storageName() + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
+	conn, err := s.localConn()
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		list := values(row)
+		if list == nil {
+			continue
+		}
+		if err := sqlitex.Execute(conn, text, &sqlitex.ExecOptions{Args: list}); err != nil {
+			return fmt.Errorf("fill a table of a trigger: %w", err)
+		}
+	}
+	return nil
+}
+
+// pseudoTable is the table inserted or deleted of the running trigger; nil outside of triggers.
+func (s *Session) pseudoTable(name objectName) *Object {
+	f := s.frame()
+	if f == nil || f.trigger == nil || name.schema != "" || name.database != "" {
+		return nil
+	}
+	switch lower(name.name) {
+	case "inserted":
+		return f.trigger.inserted
+	case "deleted":
+		return f.trigger.deleted
+	}
+	return nil
+}
+
+// triggerModule is a trigger's definition.
+type triggerModule struct {
+	table   *ast.SchemaObjectName
+	scope   string
+	kind    string
+	actions []*ast.TriggerAction
+	options []ast.TriggerOptionType
+	body    *ast.StatementList
+	name    *ast.SchemaObjectName
+}
+
+func triggerParts(node ast.Statement) triggerModule {
+	var m triggerModule
+	var on *ast.TriggerObject
+	switch n := node.(type) {
+	case *ast.CreateTriggerStatement:
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+	case *ast.AlterTriggerStatement:
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+	case *ast.CreateOrAlterTriggerStatement:
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+	}
+	if on != nil {
+		m.table, m.scope = on.Name, on.TriggerScope
+	}
+	return m
+}
+
+// events are INSERT, UPDATE and DELETE as a trigger's definition lists them.
+func (m *triggerModule) events() ([]string, error) {
+	var out []string
+	for _, a := range m.actions {
+		word := strings.ToUpper(a.TriggerActionType)
+		switch word {
+		case "INSERT", "UPDATE", "DELETE":
+			for _, other := range out {
+				if other == word {
+					return nil, sqlerr.New(1034, 1, word)
+				}
+			}
+			out = append(out, word)
+		default:
+			return nil, unsupported("A trigger for " + word)
+		}
+	}
+	if len(out) == 0 {
+		return nil, sqlerr.New(102, 1, "AS")
+	}
+	return out, nil
+}
+
+// check refuses triggers that the engine does not fire.
+func (m *triggerModule) check() error {
+	switch {
+	case m.table == nil || m.scope != "" && m.scope != "Normal":
+		return unsupported("A DDL or logon trigger")
+	case strings.EqualFold(m.kind, "InsteadOf"):
+		return unsupported("An INSTEAD OF trigger")
+	}
+	for _, o := range m.options {
+		return unsupported(fmt.Sprintf("The trigger option %s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*ast.")))
+	}
+	return nil
+}
+
+func installTriggers(r *Registry) {
+	define := func(node ast.Statement, mode moduleMode) {
+		r.Statement(node, triggerStatement(mode))
+	}
+	define((*ast.CreateTriggerStatement)(nil), createModule)
+	define((*ast.AlterTriggerStatement)(nil), alterModule)
+	define((*ast.CreateOrAlterTriggerStatement)(nil), createOrAlterModule)
+	on(r, (*Session).dropTrigger)
+	on(r, (*Session).enableTrigger)
+	on(r, func(s *Session, ctx context.Context, n *ast.AlterTableTriggerModificationStatement, w tds.Writer) error {
+		names := make([]string, len(n.TriggerNames))
+		for i, id := range n.TriggerNames {
+			names[i] = id.Value
+		}
+		return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+			return d.switchTriggers(o, n.All, names, strings.EqualFold(n.TriggerEnforcement, "Disable"))
+		})
+	})
+}
+
+func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTriggerStatement, w tds.Writer) error {
+	if n.TriggerObject == nil || n.TriggerObject.Name == nil {
+		return unsupported("A DDL or logon trigger")
+	}
+	names := make([]string, len(n.TriggerNames))
+	for i, id := range n.TriggerNames {
+		names[i] = nameOf(id).name
+	}
+	return s.alterTable(ctx, n.TriggerObject.Name, func(d *ddl, o *Object) error {
+		return d.switchTriggers(o, n.All, names, strings.EqualFold(n.TriggerEnforcement, "Disable"))
+	})
+}
+
+// switchTriggers enables or disables triggers of a table.
+func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool) error {
+	found := map[string]bool{}
+	for _, t := range append([]*Object(nil), d.sch.children(o.ID)...) {
+		if t.Kind != kindTrigger {
+			continue
+		}
+		wanted := all
+		for _, name := range names {
+			wanted = wanted || strings.EqualFold(name, t.Name)
+		}
+		if !wanted {
+			continue
+		}
+		found[lower(t.Name)] = true
+		t.Disabled = disable
+		if err := d.modify(t); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if !found[lower(name)] {
+			return sqlerr.New(1088, 13, name)
+		}
+	}
+	return nil
+}
+
+func (s *Session) dropTrigger(ctx context.Context, n *ast.DropTriggerStatement, w tds.Writer) error {
+	if n.TriggerScope != "" && n.TriggerScope != "Normal" {
+		return unsupported("A DDL or logon trigger")
+	}
+	return s.drop(ctx, n.Objects, n.IsIfExists, "trigger", kindTrigger)
+}
+
+// runningTrigger is the innermost running trigger, for UPDATE() and COLUMNS_UPDATED().
+func (s *Session) runningTrigger() *triggerFrame {
+	for i := len(s.frames) - 1; i >= 0; i-- {
+		if s.frames[i].trigger != nil {
+			return s.frames[i].trigger
+		}
+	}
+	return nil
+}
+
+// updateCall binds UPDATE(column).
+func (b *binder) updateCall(n *ast.UpdateCall) expr {
+	t := b.s.runningTrigger()
+	if t == nil {
+		b.fail(102, "UPDATE")
+	}
+	c := t.table.Table.column(n.Identifier.Value)
+	if c == nil {
+		b.fail(207, n.Identifier.Value)
+	}
+	id := c.ID
+	return b.computed("update "+itoa(id), sqltype.BitType, func(s *Session) any {
+		t := s.runningTrigger()
+		return t != nil && t.updated[id]
+	})
+}
+
+// columnsUpdated is COLUMNS_UPDATED(): a bit for each column, the first one lowest in the first byte.
+func columnsUpdated(t *triggerFrame) []byte {
+	if t == nil {
+		return nil
+	}
+	out := make([]byte, (t.table.Table.NextColumn+6)/8)
+	for id := range t.updated {
+		if at := int(id-1) / 8; at < len(out) {
+			out[at] |= 1 << ((id - 1) % 8)
+		}
+	}
+	return out
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlerr
+
+import "maps"
+
+// languageFormats has the texts of what MERGE, triggers and other parts of the language raise.
+var languageFormats = map[int32]string{
+	334:   "The target table '%v' of the DML statement cannot have any enabled triggers if the statement contains an OUTPUT clause without INTO clause.",
+	1034:  "Duplicate specification of the action \"%v\" in the trigger declaration.",
+	2103:  "Cannot create trigger '%v' because its schema is different from the schema of the target table or view.",
+	2108:  "Cannot create trigger '%v' because the target '%v' is not in the current database.",
+	5324:  "In a MERGE statement, a '%v' clause with a search condition cannot appear after a '%v' clause with no search condition.",
+	8197:  "The object '%v' does not exist or is invalid for this operation.",
+	8672:  "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.",
+	10710: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
+	10711: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
+	10714: "An action of type '%v' cannot appear more than once in a '%v' clause of a MERGE statement.",
+	10713: "A MERGE statement must be terminated by a semi-colon (;).",
+}
+
+const mergePage = "docs/t-sql/statements/merge-transact-sql.md"
+
+func init() {
+	maps.Copy(formats, languageFormats)
+	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
+		page := mergePage
+		if n < 3000 {
+			page = "docs/t-sql/statements/create-trigger-transact-sql.md"
+		}
+		notListed[n] = struct {
+			severity uint8
+			doc      string
+		}{severity, page}
+	}
+}
