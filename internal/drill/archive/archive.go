@@ -46,6 +46,18 @@ type Archive struct {
 	Samples Samples
 	// Files that belong to the evidence beside this, such as the objects that injected the faults, by name.
 	Files map[string][]byte
+
+	// packed are the bytes that it was unpacked from.
+	packed []byte
+}
+
+// Packed are the bytes that the archive was read from, whose sum the drill's status has; of one that was not read, what Pack
+// makes of it.
+func (a Archive) Packed() ([]byte, error) {
+	if a.packed != nil {
+		return a.packed, nil
+	}
+	return Pack(a)
 }
 
 // Bounds are the fields of history.Evidence of the same names, which decide what the histories prove.

@@ -4,6 +4,7 @@ package archive_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -87,6 +88,9 @@ func TestArchiveIsReadBackAsItWasWritten(t *testing.T) {
 	g.Expect(back.Bounds).To(Equal(a.Bounds))
 	g.Expect(back.Replicas).To(Equal(a.Replicas))
 	g.Expect(back.Files).To(Equal(a.Files))
+	packed, err := back.Packed()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fmt.Sprintf("%x", sha256.Sum256(packed))).To(Equal(ref.SHA256))
 	e, err := back.Evidence()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.Runs).To(HaveLen(2))

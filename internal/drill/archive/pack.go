@@ -133,7 +133,7 @@ func Unpack(data []byte) (Archive, error) {
 	if h.Format != format {
 		return Archive{}, fmt.Errorf("unpack an archive: its format is %q, and this version reads %s", h.Format, format)
 	}
-	a := Archive{Run: h.Run, Bounds: h.Bounds}
+	a := Archive{Run: h.Run, Bounds: h.Bounds, packed: data}
 	var folded []rows
 	if err := errors.Join(value(parts, partFaults, &a.Faults), value(parts, partReplicas, &folded), value(parts, partSamples, &a.Samples)); err != nil {
 		return Archive{}, err

@@ -8,8 +8,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-
-	"geosql.dev/operator/internal/drill/archive"
 )
 
 var (
@@ -54,7 +52,7 @@ func (r Report) html() ([]byte, error) {
 		Objectives: r.objectives(), Tables: r.tables(), Picture: r.picture(),
 	}
 	if r.archive != nil {
-		packed, err := archive.Pack(*r.archive)
+		packed, err := r.archive.Packed()
 		if err != nil {
 			return nil, err
 		}

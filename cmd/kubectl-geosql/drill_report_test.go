@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/report"
+	"geosql.dev/operator/internal/history"
+)
+
+// drilled is a hub with a drill that has run twice, and the archives of both runs.
+func drilled(t *testing.T) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	d := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila", UID: "u"},
+		Spec:       v1alpha1.DrillSpec{RunID: "first", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}},
+		Status: v1alpha1.DrillStatus{
+			RunID: "first", Phase: v1alpha1.DrillCompleted, Verdict: v1alpha1.VerdictFailed, Reason: "ObjectiveMissed",
+			Objectives: []v1alpha1.ObjectiveResult{{Name: "rto", Verdict: v1alpha1.VerdictFailed, Goal: "10ms", Measured: "5.2s"}},
+			Started:    ptr.To(metav1.NewMicroTime(time.Now())),
+		},
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
+	keep := func() {
+		folder := t.TempDir()
+		r, err := history.Create(folder, history.Header{Run: 1, Client: "dublin", Boot: "b"})
+		g.Expect(err).NotTo(HaveOccurred())
+		o, err := r.Invoke(history.Insert, 0, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		o.Outcome = history.OK
+		g.Expect(r.Complete(o)).To(Succeed())
+		g.Expect(r.End()).To(Succeed())
+		var lines bytes.Buffer
+		g.Expect(history.Export(folder, &lines)).To(Succeed())
+		asJudged, err := json.Marshal(d)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = archive.Write(context.Background(), hub, d, v1alpha1.GroupVersion.String(), "Drill", archive.Archive{
+			Run: archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID}, Histories: map[string][]byte{"dublin": lines.Bytes()},
+			Files: map[string][]byte{drillFile: asJudged},
+		}, archive.DefaultLimits())
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	keep()
+	d.Spec.RunID, d.Status.RunID, d.Status.Verdict, d.Status.Objectives = "second", "second", v1alpha1.VerdictInconclusive, nil
+	keep()
+	g.Expect(hub.Create(context.Background(), d)).To(Succeed())
+	return hub
+}
+
+func makeReport(t *testing.T, hub client.Client, f drillReportFlags) (text, warnings string, err error) {
+	t.Helper()
+	var said bytes.Buffer
+	data, err := f.make(context.Background(), &said, hub, client.ObjectKey{Namespace: "web", Name: "lose-tukwila"})
+	return string(data), said.String(), err
+}
+
+func TestDrillReportIsMadeOfTheArchive(t *testing.T) {
+	g := NewWithT(t)
+	hub := drilled(t)
+	text, warnings, err := makeReport(t, hub, drillReportFlags{output: "md"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warnings).To(BeEmpty())
+	g.Expect(text).To(And(HavePrefix("# Inconclusive: drill lose-tukwila\n"), ContainSubstring("judged again"), ContainSubstring("1 acknowledged")))
+
+	text, _, err = makeReport(t, hub, drillReportFlags{output: "json"})
+	g.Expect(err).NotTo(HaveOccurred())
+	var r report.Report
+	g.Expect(json.Unmarshal([]byte(text), &r)).To(Succeed())
+	g.Expect(r.Recheck.Counts.Acknowledged).To(Equal(1))
+
+	text, _, err = makeReport(t, hub, drillReportFlags{output: "md", run: "first"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(And(HavePrefix("# Failed: drill lose-tukwila\n"), ContainSubstring("| rto | Failed | 10ms | 5.2s |")), "an earlier run's report is of its own archive")
+
+	text, _, err = makeReport(t, hub, drillReportFlags{output: "archive"})
+	g.Expect(err).NotTo(HaveOccurred())
+	back, err := archive.Unpack([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Run.ID).To(Equal("second"))
+}
+
+func TestDrillReportSaysWhatIsMissing(t *testing.T) {
+	g := NewWithT(t)
+	hub := drilled(t)
+	_, _, err := makeReport(t, hub, drillReportFlags{output: "md", run: "third"})
+	g.Expect(err).To(MatchError(ContainSubstring("there is no archive")))
+
+	var all corev1.ConfigMapList
+	g.Expect(hub.List(context.Background(), &all)).To(Succeed())
+	for i := range all.Items {
+		if all.Items[i].BinaryData["chunk"] != nil {
+			g.Expect(hub.Delete(context.Background(), &all.Items[i])).To(Succeed())
+		}
+	}
+	_, _, err = makeReport(t, hub, drillReportFlags{output: "md"})
+	g.Expect(err).To(MatchError(archive.ErrDamaged), "a damaged archive is not passed over")
+	text, _, err := makeReport(t, hub, drillReportFlags{output: "md", withoutArchive: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(ContainSubstring("could be checked again"))
+
+	run := archive.Run{Namespace: "web", Drill: "lose-tukwila", UID: "u", ID: "second"}
+	g.Expect(archive.Delete(context.Background(), hub, run)).To(Succeed())
+	_, warnings, err := makeReport(t, hub, drillReportFlags{output: "md"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warnings).To(ContainSubstring("there is no archive"))
+}
+
+func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "report.html")
+	g.Expect(os.WriteFile(file, []byte("old"), 0o600)).To(Succeed())
+	f := drillReportFlags{file: file}
+	var said bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetErr(&said)
+	g.Expect(f.write(cmd, []byte("new"))).To(Succeed())
+	g.Expect(os.ReadFile(file)).To(Equal([]byte("new")))
+	g.Expect(said.String()).To(ContainSubstring("3 bytes"))
+	entries, err := os.ReadDir(filepath.Dir(file))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entries).To(HaveLen(1), "nothing temporary is left")
+
+	_, err = run(t, newDrillReportCommand(), "", "x", "-o", "pdf")
+	g.Expect(err).To(MatchError(ContainSubstring("html, md, json and archive are")))
+}
