@@ -4,7 +4,10 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"html"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -187,4 +190,13 @@ func status(counts *v1alpha1.DrillCounts) v1alpha1.DrillStatus {
 		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *micro(e.at), Event: e.event, Fault: e.fault, Message: e.message})
 	}
 	return s
+}
+
+func decode(t *testing.T, text string) []byte {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString(html.UnescapeString(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
