@@ -41,7 +41,8 @@ type Agent struct {
 	log       *slog.Logger
 	connector *mssql.Connector
 	prober    *prober
-	metrics   *metrics
+	measures  *measurer
+	telling   *telling
 
 	mu       sync.Mutex
 	parts    []Part
@@ -57,9 +58,16 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, log: log, metrics: newMetrics()}
+	a := &Agent{options: o, log: log}
+	a.measures = &measurer{target: o.target(server), connector: a.NewConnector("geosql-agent metrics"), interval: o.MeasureInterval, log: log}
+	a.telling = newTelling(a.measures)
 	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)
+	a.measures.answers = func() bool {
+		state := a.prober.current().Engine
+		return state == EngineReady || state == EngineUnhealthy
+	}
+	a.prober.failing = func() string { return a.measures.failing(o.FailureConditionLevel) }
 	return a, nil
 }
 
@@ -127,6 +135,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.serve(ctx, listener) })
 	group.Go(func() error { a.probe(ctx); return nil })
+	group.Go(func() error { a.measures.run(ctx); return nil })
 	a.mu.Lock()
 	for _, p := range a.parts {
 		group.Go(func() error {

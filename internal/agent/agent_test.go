@@ -44,6 +44,7 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 	options.TLSDir, options.PasswordFile = e.TLSDir, password
 	options.Interval, options.Timeout = 50*time.Millisecond, 1500*time.Millisecond
 	options.LoginPause = 300 * time.Millisecond
+	options.MeasureInterval = 100 * time.Millisecond
 	a, err := agent.New(options, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, p := range parts {
@@ -147,4 +148,39 @@ func TestOptions(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("10.0.0.1 is not a loopback address")))
 	options.ServerName, options.Engine = "tukpub-0", "127.0.0.1:1433"
 	g.Expect(options.Validate()).To(Succeed())
+}
+
+// What the engine's views say is told as metrics, under the rights that the agent's login has; also that a view has not
+// been read for long is told, by what is missing.
+func TestTheEnginesFiguresAreMetrics(t *testing.T) {
+	g := NewWithT(t)
+	e := testengine.Start(t, "web", "tukpub")
+	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	login := credentials.RoleAgent.Login()
+	for _, s := range []tsql.Statement{
+		tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login), Password: e.Access.Passwords.Of(credentials.RoleAgent)}),
+		tsql.GrantServerPermission(tsql.ViewServerState, login), tsql.GrantServerPermission(tsql.ViewServerPerformanceState, login),
+		tsql.GrantServerPermission(tsql.ViewAnyDefinition, login), tsql.GrantServerPermission(tsql.AlterAnyAvailabilityGroup, login),
+		tsql.CreateDatabase("Content"), tsql.SetRecoveryFull("Content"), tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
+		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: time.Hour, Databases: []string{"Content"},
+			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
+	} {
+		g.Expect(db.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+	}
+	_, err = db.Handle().ExecContext(t.Context(), "CREATE TABLE Content.dbo.Article (Id int NOT NULL PRIMARY KEY)")
+	g.Expect(err).NotTo(HaveOccurred())
+	s := startSidecar(t, e)
+	metrics := func() string { _, body := s.get("/metrics"); return body }
+	g.Eventually(metrics, time.Minute, 100*time.Millisecond).Should(And(
+		ContainSubstring(`geosql_agent_replica_role{group="content",role="PRIMARY",server="tukpub-0"} 1`),
+		ContainSubstring(`geosql_agent_database_synchronization_state{database="Content",group="content",server="tukpub-0",state="SYNCHRONIZED"} 1`),
+		MatchRegexp(`geosql_agent_database_last_commit_timestamp_seconds\{.*\} 1\.\d+e\+09`),
+		MatchRegexp(`geosql_agent_log_used_bytes\{database="Content"\} [1-9]`),
+		MatchRegexp(`geosql_agent_log_reuse_wait\{database="Content",wait="[A-Z_]+"\} 1`),
+		ContainSubstring(`geosql_agent_database_state{database="Content",state="ONLINE"} 1`),
+		ContainSubstring(`geosql_agent_diagnostics_state{component="system",type="instance"} 1`),
+		ContainSubstring(`geosql_agent_measurement_timestamp_seconds`),
+	))
+	g.Expect(metrics()).NotTo(ContainSubstring(e.Access.Passwords.Of(credentials.RoleAgent)))
 }

@@ -9,54 +9,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics of the sidecar, in a registry of its own.
-type metrics struct {
+// telling is what the sidecar's probes tell as metrics, in a registry of the sidecar's own.
+type telling struct {
 	registry *prometheus.Registry
 	state    *prometheus.GaugeVec
 	probes   *prometheus.CounterVec
-	seconds  prometheus.Histogram
-	expires  prometheus.Gauge
+	seconds  *prometheus.HistogramVec
+	expires  *prometheus.GaugeVec
 }
 
-func newMetrics() *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		state: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "geosql_agent_engine_state", Help: "1 for the state that the engine is in, 0 for the others.",
-		}, []string{"state"}),
-		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "geosql_agent_probes_total", Help: "Probes of the engine by what they found.",
-		}, []string{"state"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "geosql_agent_probe_seconds", Help: "How long a probe of the engine took.",
-			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5},
-		}),
-		expires: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "geosql_agent_certificate_expiry_timestamp_seconds", Help: "When the server's certificate ends, in Unix time.",
-		}),
-	}
-	m.registry.MustRegister(m.state, m.probes, m.seconds, m.expires)
-	return m
+func newTelling(measures *measurer) *telling {
+	t := &telling{registry: prometheus.NewRegistry(), state: engineState.Gauges(), probes: probes.Counters(),
+		seconds: probeSeconds.Histograms(), expires: certificateExpiry.Gauges()}
+	t.registry.MustRegister(t.state, t.probes, t.seconds, t.expires, measures)
+	return t
 }
 
-func (m *metrics) observe(s Status) {
+func (t *telling) observe(s Status) {
 	for _, state := range states() {
 		value := 0.0
 		if state == s.Engine {
 			value = 1
 		}
-		m.state.WithLabelValues(string(state)).Set(value)
+		t.state.WithLabelValues(string(state)).Set(value)
 	}
-	m.probes.WithLabelValues(string(s.Engine)).Inc()
-	m.seconds.Observe(float64(s.ProbeMilliseconds) / 1000)
+	t.probes.WithLabelValues(string(s.Engine)).Inc()
+	t.seconds.WithLabelValues().Observe(float64(s.ProbeMilliseconds) / 1000)
 	if s.CertificateExpires != nil {
-		m.expires.Set(float64(s.CertificateExpires.Unix()))
+		t.expires.WithLabelValues().Set(float64(s.CertificateExpires.Unix()))
 	}
 }
 
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+func (t *telling) handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
 // Registerer takes metrics of further parts.
-func (a *Agent) Registerer() prometheus.Registerer { return a.metrics.registry }
+func (a *Agent) Registerer() prometheus.Registerer { return a.telling.registry }

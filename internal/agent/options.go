@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
 )
 
 // Places of the sidecar's files, written by the operator into the pod.
@@ -54,6 +56,12 @@ type Options struct {
 	Interval time.Duration
 	// Timeout of one probe: an engine that accepts a connection and does not answer within it is frozen.
 	Timeout time.Duration
+	// MeasureInterval is the time between two readings of the engine's views, and between two runs of
+	// sp_server_diagnostics.
+	MeasureInterval time.Duration
+	// FailureConditionLevel says which errors of sp_server_diagnostics make the engine Unhealthy: from 3 those of system,
+	// from 4 also of resource, at 5 also of query_processing.
+	FailureConditionLevel int
 	// LoginPause is how long no login is tried after one was refused: each refusal is a line in the engine's error log.
 	LoginPause time.Duration
 }
@@ -61,15 +69,16 @@ type Options struct {
 // DefaultOptions are those of a pod.
 func DefaultOptions() Options {
 	return Options{
-		Listen:       ":8443",
-		Engine:       "127.0.0.1:1433",
-		TLSDir:       TLSDir,
-		PasswordFile: filepath.Join(PasswordDir, "agent-password"),
-		PodUID:       os.Getenv(PodUIDVariable),
-		StateDir:     StateDir,
-		Interval:     time.Second,
-		Timeout:      2 * time.Second,
-		LoginPause:   3 * time.Second,
+		Listen:          ":8443",
+		Engine:          "127.0.0.1:1433",
+		TLSDir:          TLSDir,
+		PasswordFile:    filepath.Join(PasswordDir, "agent-password"),
+		PodUID:          os.Getenv(PodUIDVariable),
+		StateDir:        StateDir,
+		Interval:        time.Second,
+		Timeout:         2 * time.Second,
+		LoginPause:      3 * time.Second,
+		MeasureInterval: 5 * time.Second, FailureConditionLevel: 3,
 	}
 }
 
@@ -84,6 +93,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.PodUID, "pod-uid", o.PodUID, "UID of the pod; without it the sidecar takes no part in elections")
 	flags.StringVar(&o.StateDir, "state-dir", o.StateDir, "folder on the data volume for what must be known after a restart")
 	flags.DurationVar(&o.Interval, "probe-interval", o.Interval, "time between two probes of the engine")
+	flags.DurationVar(&o.MeasureInterval, "measure-interval", o.MeasureInterval, "time between two readings of the engine's views for metrics")
+	flags.IntVar(&o.FailureConditionLevel, "failure-condition-level", o.FailureConditionLevel, "errors of sp_server_diagnostics that make the pod unready: 3 system, 4 also resource, 5 also query_processing")
 	flags.DurationVar(&o.Timeout, "probe-timeout", o.Timeout, "time after which an engine that accepts connections and does not answer is frozen")
 }
 
@@ -99,10 +110,18 @@ func (o *Options) Validate() error {
 	} else if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		errs = append(errs, fmt.Errorf("--engine: %s is not a loopback address: the sidecar speaks for the engine of its own pod alone", host))
 	}
-	if o.Interval <= 0 || o.Timeout <= 0 {
-		errs = append(errs, errors.New("--probe-interval and --probe-timeout must be more than 0"))
+	if o.Interval <= 0 || o.Timeout <= 0 || o.MeasureInterval <= 0 {
+		errs = append(errs, errors.New("--probe-interval, --probe-timeout and --measure-interval must be more than 0"))
+	}
+	if o.FailureConditionLevel < 1 || o.FailureConditionLevel > 5 {
+		errs = append(errs, errors.New("--failure-condition-level must be between 1 and 5"))
 	}
 	return errors.Join(errs...)
+}
+
+// target is the pod's engine under the agent's login.
+func (o *Options) target(server v1alpha1.ServerName) mssql.Target {
+	return mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent}
 }
 
 // server is the name of the SQLServer object.

@@ -24,6 +24,8 @@ type prober struct {
 	options   Options
 	server    v1alpha1.ServerName
 	connector *mssql.Connector
+	// failing names the component of the engine that sp_server_diagnostics finds in error; optional.
+	failing func() string
 
 	mu     sync.Mutex
 	status Status
@@ -91,6 +93,9 @@ func (p *prober) ask(ctx context.Context) finding {
 	case err == nil && !strings.EqualFold(name, p.options.ServerName):
 		return finding{EngineUnhealthy, fmt.Sprintf("the engine calls itself %s instead of %s", name, p.options.ServerName), name}
 	case err == nil:
+		if component := p.component(); component != "" {
+			return finding{EngineUnhealthy, "the engine answers, and by sp_server_diagnostics its component " + component + " is in error: see the error log", name}
+		}
 		return finding{EngineReady, "", name}
 	case mssql.Is(err, mssql.LoginFailed):
 		p.refused, p.last = time.Now(), finding{EngineBootstrapping, err.Error(), ""}
@@ -101,10 +106,17 @@ func (p *prober) ask(ctx context.Context) finding {
 	return p.prelogin(ctx, err)
 }
 
+func (p *prober) component() string {
+	if p.failing == nil {
+		return ""
+	}
+	return p.failing()
+}
+
 func (p *prober) statement(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	db, err := p.connector.Open(ctx, mssql.Target{Namespace: p.options.Namespace, Server: p.server, Role: credentials.RoleAgent})
+	db, err := p.connector.Open(ctx, p.options.target(p.server))
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +168,7 @@ func (a *Agent) probe(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.metrics.observe(status)
+		a.telling.observe(status)
 		if changed {
 			a.log.Info("engine", "state", string(status.Engine), "message", status.Message)
 		}

@@ -81,7 +81,7 @@ func (a *Agent) Handler() http.Handler {
 			a.log.Error("answer /status", "error", err)
 		}
 	})
-	mux.Handle("GET /metrics", a.metrics.handler())
+	mux.Handle("GET /metrics", a.telling.handler())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for pattern, h := range a.handlers {

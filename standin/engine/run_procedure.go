@@ -52,11 +52,12 @@ func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, 
 	return c.status, nil
 }
 
-// public tells whether everybody may execute the procedure: its page says so, or it has none in the catalog, as
-// sp_executesql, which public may execute.
+// public tells whether everybody may execute the procedure: its page says so, or asks for a permission on the server, for
+// which the procedure itself looks, or it has none in the catalog, as sp_executesql, which public may execute.
 func (p *Procedure) public() bool {
 	info, ok := catalog.Procedure(p.Name)
-	return !ok || strings.Contains(info.Permission, "public") || strings.Contains(info.Permission, "any user")
+	return !ok || strings.Contains(info.Permission, "public") || strings.Contains(info.Permission, "any user") ||
+		strings.HasPrefix(info.Permission, "VIEW SERVER")
 }
 
 // valueType is the type of an output value: the parameter's, or the Go value's own when a procedure set another.
