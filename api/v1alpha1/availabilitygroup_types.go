@@ -241,12 +241,43 @@ type ReplicaStatus struct {
 	// promotable says whether the replica could become primary now without losing anything.
 	// +optional
 	Promotable *Promotability `json:"promotable,omitempty"`
+	// quarantined is set while a failover with data loss has left something on this replica alone: it can be read for
+	// salvage and does not follow until a person says rejoin or reseed.
+	// +optional
+	Quarantined *Quarantine `json:"quarantined,omitempty"`
 	// databases on the replica.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
 	Databases []ReplicaDatabaseStatus `json:"databases,omitempty"`
+}
+
+// Quarantine is what a replica alone has since a failover with data loss.
+type Quarantine struct {
+	// term that was forced.
+	Term int64 `json:"term"`
+	// databases that the replica alone has log of.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	Databases []QuarantinedDatabase `json:"databases,omitempty"`
+}
+
+// QuarantinedDatabase is the range of log of a database that a quarantined replica alone has.
+type QuarantinedDatabase struct {
+	// name of the database.
+	Name string `json:"name"`
+	// fromLSN is the end of the log that the new primary began with.
+	// +optional
+	FromLSN string `json:"fromLSN,omitempty"`
+	// toLSN is the end of this replica's log.
+	// +optional
+	ToLSN string `json:"toLSN,omitempty"`
+	// lastCommitTime is the time of the last commit that the replica has.
+	// +optional
+	LastCommitTime *metav1.MicroTime `json:"lastCommitTime,omitempty"`
 }
 
 // Promotability says whether a replica could become primary now without losing anything.

@@ -67,6 +67,22 @@ type Orders struct {
 	UpToDate bool
 }
 
+// quarantine is what the votes that answer tell of a replica that is kept apart; nil for one that is not.
+func (o Observed) quarantine(server v1alpha1.ServerName) *election.Apart {
+	var records []election.Record
+	for _, v := range o.Voters {
+		if v.Err == nil {
+			records = append(records, v.Record)
+		}
+	}
+	for _, a := range election.QuarantinedReplicas(records...) {
+		if strings.EqualFold(a.Server, host(server)) && !a.Over {
+			return &a
+		}
+	}
+	return nil
+}
+
 // answering are the servers whose engines answered, in the order of the declaration.
 func (o Observed) answering(d Desired) []v1alpha1.ServerName {
 	var names []v1alpha1.ServerName

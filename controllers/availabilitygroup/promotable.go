@@ -22,6 +22,7 @@ const (
 	reasonPrimaryUnknown = "PrimaryUnknown"
 	reasonNoDatabases    = "NoDatabases"
 	reasonNotDeclared    = "NotDeclared"
+	reasonQuarantined    = "Quarantined"
 )
 
 // promotable says whether a replica could become primary now without losing anything, or why not. A server that does not
@@ -48,6 +49,10 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 		return say(metav1.ConditionUnknown, reasonNotAnswering, "%s does not answer", host(server))
 	case i.Group == nil:
 		return say(metav1.ConditionFalse, reasonNotJoined, "%s has not joined the group", host(server))
+	}
+	if apart := o.quarantine(server); apart != nil {
+		return say(metav1.ConditionFalse, reasonQuarantined, "since the failover with data loss of term %d this replica alone has log of %d databases: "+
+			"it waits for kubectl geosql rejoin %s %s, or reseed", apart.Term, len(apart.Databases), d.name(), server)
 	}
 	if reason, message := unfit(d, i); reason != "" {
 		return say(metav1.ConditionFalse, reason, "%s", message)

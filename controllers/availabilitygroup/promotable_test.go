@@ -58,7 +58,14 @@ func TestPromotableOrWhyNot(t *testing.T) {
 		"suspended":              {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }), status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
 		"not seeded":             {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) }, status: metav1.ConditionFalse, reason: "NotSeeded"},
 		"the primary knows more": {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "tukpub", notReadyRow) }, status: metav1.ConditionFalse, reason: "NotSynchronized", message: "Content (synchronizing)"},
-		"without a primary":      {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
+		"quarantined": {server: "quisec", change: func(_ *Desired, o Observed) {
+			o.Voters[1].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+		}, status: metav1.ConditionFalse, reason: "Quarantined", message: "geosql rejoin content quisec"},
+		"no longer quarantined": {server: "quisec", change: func(_ *Desired, o Observed) {
+			o.Voters[1].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+			o.Voters[2].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"over":true}]`
+		}, status: metav1.ConditionTrue, reason: "Synchronized"},
+		"without a primary": {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

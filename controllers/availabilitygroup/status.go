@@ -102,7 +102,7 @@ func identity(h election.Holder) string {
 
 func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed, server, primary v1alpha1.ServerName) v1alpha1.ReplicaStatus {
 	s := v1alpha1.ReplicaStatus{Server: host(server), Role: unknown, ConnectedState: unknown, SynchronizationHealth: unknown,
-		Promotable: promotable(d, o, server, primary)}
+		Promotable: promotable(d, o, server, primary), Quarantined: describeQuarantine(o.quarantine(server))}
 	i, ok := o.Instances[server]
 	if !ok || i.Err != nil {
 		describeSilent(before, d, &s)
@@ -139,6 +139,18 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 		s.Databases = s.Databases[:maxDatabases]
 	}
 	return s
+}
+
+// describeQuarantine is what the votes tell of a replica that is kept apart; nil for one that is not.
+func describeQuarantine(apart *election.Apart) *v1alpha1.Quarantine {
+	if apart == nil {
+		return nil
+	}
+	q := &v1alpha1.Quarantine{Term: apart.Term}
+	for _, d := range apart.Databases[:min(len(apart.Databases), maxDatabases)] {
+		q.Databases = append(q.Databases, v1alpha1.QuarantinedDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommitTime: d.LastCommit})
+	}
+	return q
 }
 
 // describeSilent says of a server that does not answer what stays true: when it last did, in which mode, and how far each

@@ -59,6 +59,12 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	g.Expect(whole.Replicas[1].Databases[0]).To(HaveField("SynchronizationState", "SYNCHRONIZED"))
 	g.Expect(whole.Voters).To(HaveEach(HaveField("State", "Held")))
 
+	g.Expect(whole.Replicas[1].Quarantined).To(BeNil())
+	apart := e.observe()
+	apart.Voters[2].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+	g.Expect(describe(whole, e.d, apart).Replicas[1].Quarantined).To(Equal(&v1alpha1.Quarantine{Term: 4,
+		Databases: []v1alpha1.QuarantinedDatabase{{Name: "Content", FromLSN: "7", ToLSN: "9"}}}), "one voter's word is enough")
+
 	e.now = e.now.Add(time.Minute)
 	e.silent["quisec"], e.cut["quincy"] = true, true
 	s := describe(whole, e.d, e.observe())

@@ -341,6 +341,19 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 		HaveField("Lost.Databases", HaveLen(1))), "term 7 has begun")
 	g.Expect(statusOf(o, p, "content-7").Phase).To(Equal(v1alpha1.FailoverRunning))
 	g.Expect(p.Busy).To(BeTrue())
+
+	// The old primary has come back and is quarantined: now it is known where its log ends, and stays so.
+	lost := And(HaveField("Known", true), HaveField("Databases", ConsistOf(And(HaveField("FromLSN", "7"), HaveField("ToLSN", "9")))))
+	o.Votes[2].Record.Notes.Apart = `[{"server":"tukpub-0","term":6,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+	later := statusOf(o, plan(o), "content-6")
+	g.Expect(later.Lost).To(lost)
+	for i := range o.Failovers {
+		if o.Failovers[i].Name == "content-6" {
+			o.Failovers[i].Status = later
+		}
+	}
+	o.Votes[2].Record.Notes.Apart = `[{"server":"tukpub-0","term":9,"databases":[{"name":"Content","fromLSN":"8","toLSN":"12"}]}]`
+	g.Expect(statusOf(o, plan(o), "content-6").Lost).To(lost)
 	for _, s := range p.Steps {
 		g.Expect(s).NotTo(BeAssignableToTypeOf(Record{}), "each is recorded once")
 		g.Expect(s).NotTo(BeAssignableToTypeOf(Ask{}), "a record is never carried out")

@@ -83,6 +83,7 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 		}
 		return s
 	}
+	timeline.Lost = timeline.Complete(o.Votes.Quarantined())
 	takeTimeline(&s, *timeline)
 	if f.Spec.RecordedTerm == nil {
 		return s
@@ -120,16 +121,27 @@ func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
 	if t.Message != "" && s.Phase != v1alpha1.FailoverCompleted {
 		s.Message = shorten(t.Message)
 	}
-	if t.Lost == nil {
-		return
+	if t.Lost != nil {
+		s.Lost = takeLost(*t.Lost, s.Lost)
 	}
-	s.Lost = &v1alpha1.LostWrites{Known: t.Lost.Known}
-	for _, d := range t.Lost.Databases {
-		if len(s.Lost.Databases) == maxDatabases {
-			break
+}
+
+// takeLost copies what a forced failover cost. What an earlier look knew of the old primary's log stays: the votes tell of
+// the newest forced failover only.
+func takeLost(now election.LostRange, before *v1alpha1.LostWrites) *v1alpha1.LostWrites {
+	lost := &v1alpha1.LostWrites{Known: now.Known || before != nil && before.Known}
+	for _, d := range now.Databases[:min(len(now.Databases), maxDatabases)] {
+		one := v1alpha1.LostDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommit: d.LastCommit, OldLastCommit: d.OldLastCommit}
+		if one.ToLSN == "" && before != nil {
+			for _, old := range before.Databases {
+				if old.Name == one.Name {
+					one.ToLSN, one.OldLastCommit = old.ToLSN, old.OldLastCommit
+				}
+			}
 		}
-		s.Lost.Databases = append(s.Lost.Databases, v1alpha1.LostDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommit: d.LastCommit, OldLastCommit: d.OldLastCommit})
+		lost.Databases = append(lost.Databases, one)
 	}
+	return lost
 }
 
 // maxDatabases is how many databases status takes.

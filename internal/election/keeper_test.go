@@ -3,6 +3,7 @@
 package election_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -324,10 +325,19 @@ func TestForcedFailover(t *testing.T) {
 	w.live(8)
 	g.Expect(w.servers[0].memory.Quarantined).To(Equal(lines[len(lines)-1].Term))
 	g.Expect(w.servers[0].run.suspended).To(BeTrue(), "nothing is resumed")
+	term := lines[len(lines)-1].Term
+	apart := func() []election.Apart {
+		return election.QuarantinedReplicas(w.voters[0].record, w.voters[1].record, w.voters[2].record)
+	}
+	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", term), HaveField("Over", BeFalse()),
+		HaveField("Databases", ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", lines[len(lines)-1].Lost.Databases[0].FromLSN),
+			HaveField("ToLSN", fmt.Sprint(len(w.servers[0].log)))))))), "the votes tell what the old primary alone has")
 	w.ask(election.Request{ID: "j", Kind: election.RequestRejoin, To: names[0]})
 	w.live(3)
 	g.Expect(w.servers[0].run.suspended).To(BeFalse())
 	g.Expect(w.answer(g)).To(And(HaveField("ID", "j"), HaveField("Outcome", election.OutcomeDone)))
+	w.live(2)
+	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", term), HaveField("Over", BeTrue()))))
 }
 
 func TestTimingsCheck(t *testing.T) {

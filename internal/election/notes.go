@@ -19,13 +19,15 @@ type Notes struct {
 	Request, Answer, Timelines, Paused string
 	// Forced is the newest forced failover, a Fork.
 	Forced string
+	// Apart are the replicas that forced failovers left quarantined.
+	Apart string
 }
 
 // noteAnnotations names the annotations of the fields.
 func (n *Notes) fields() map[string]*string {
 	return map[string]*string{
 		AnnotationRequest: &n.Request, AnnotationAnswer: &n.Answer, AnnotationTimelines: &n.Timelines,
-		AnnotationPaused: &n.Paused, annotationForced: &n.Forced,
+		AnnotationPaused: &n.Paused, annotationForced: &n.Forced, annotationApart: &n.Apart,
 	}
 }
 
@@ -86,6 +88,8 @@ type gathered struct {
 	paused bool
 	// fork is the newest, nil for none.
 	fork *Fork
+	// apart are the quarantined replicas, those that were among them.
+	apart []Apart
 	// errs are what could not be read.
 	errs []error
 }
@@ -112,6 +116,11 @@ func gather(all []Notes) gathered {
 		}
 		for _, t := range timelines {
 			g.timelines = keepLater(g.timelines, t)
+		}
+		if apart, err := parseApart(n.Apart); err != nil {
+			g.errs = append(g.errs, err)
+		} else {
+			g.apart = mergeApart(g.apart, apart)
 		}
 		if f, ok, err := parseFork(n.Forced); err != nil {
 			g.errs = append(g.errs, err)

@@ -35,6 +35,8 @@ type rejoin struct {
 	revived  bool
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
+	// toldApart is what the voters were last told about that.
+	toldApart string
 }
 
 // rejoinView is what is known when a replica's way back is planned.
@@ -163,7 +165,11 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 			}
 		}
 	}
-	return r.carryOut(ctx, k, planRejoin(v), leading)
+	s := planRejoin(v)
+	if v.leading.State == StateHeld {
+		k.tellApart(ctx, v, s.quarantined)
+	}
+	return r.carryOut(ctx, k, s, leading)
 }
 
 // watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.

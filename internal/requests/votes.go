@@ -88,6 +88,17 @@ func (v Votes) Timelines() []election.Timeline {
 	return timelines
 }
 
+// Quarantined are the replicas that forced failovers left apart, those that were among them.
+func (v Votes) Quarantined() []election.Apart {
+	var records []election.Record
+	for _, x := range v {
+		if x.Err == nil {
+			records = append(records, x.Record)
+		}
+	}
+	return election.QuarantinedReplicas(records...)
+}
+
 // TimelineOf the request of an ID, the newest if it took several terms; nil when there is none.
 func (v Votes) TimelineOf(id string) *election.Timeline {
 	var found *election.Timeline
