@@ -16,6 +16,8 @@ import (
 const (
 	// commandCall is a call of a procedure or a statement with parameters.
 	commandCall = 30
+	// commandValidate is a validation at the subscriber; the text is a call of sp_table_validation.
+	commandValidate = 37
 	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
 	commandToken   = 0x4000002F
 	commandScript  = -2147483646

@@ -12,9 +12,9 @@ import (
 
 // pending is a whole command on its way to the subscriber.
 type pending struct {
-	seqno []byte
-	kind  int64
-	raw   []byte
+	seqno         []byte
+	kind, article int64
+	raw           []byte
 }
 
 // bufferBytes is the size of a command buffer. There are two: the reader fills one while the writer sends the other.
@@ -93,10 +93,9 @@ func (d *delivery) read(ctx context.Context, from, upto []byte, articles string,
 	var whole []byte
 	for rows.Next() {
 		var p pending
-		var article int64
 		var partial bool
 		var part []byte
-		if err := rows.Scan(&p.seqno, &p.kind, &article, &partial, &part); err != nil {
+		if err := rows.Scan(&p.seqno, &p.kind, &p.article, &partial, &part); err != nil {
 			send(buffer{err: d.distConn.explain(err)})
 			return
 		}
@@ -128,6 +127,10 @@ type writer struct {
 	total                  int64
 	tokens, committed      []string
 	newest                 []byte
+	// validated is what validations found since the last commit, judged what they found before; stop says that one of
+	// them asked the agent to end.
+	validated, judged []outcome
+	stop              bool
 }
 
 // maxParameters is below the protocol's limit of 2100 for one request.
@@ -182,6 +185,15 @@ func (w *writer) write(ctx context.Context, commands []pending) error {
 		}
 		if c.kind == commandToken {
 			w.tokens = append(w.tokens, text)
+			continue
+		}
+		if c.kind == commandValidate {
+			if err := w.flush(ctx, &b); err != nil {
+				return err
+			}
+			if err := w.validate(ctx, c.article, text); err != nil {
+				return err
+			}
 			continue
 		}
 		if len(b.values)+len(values) > maxParameters {
@@ -251,8 +263,8 @@ func (w *writer) commit(ctx context.Context) error {
 	w.d.last = w.last
 	w.d.delivered.transactions += w.transactions
 	w.d.delivered.commands += w.commands
-	w.committed = append(w.committed, w.tokens...)
-	w.transactions, w.commands, w.tokens = 0, 0, nil
+	w.committed, w.judged = append(w.committed, w.tokens...), append(w.judged, w.validated...)
+	w.transactions, w.commands, w.tokens, w.validated = 0, 0, nil, nil
 	return nil
 }
 
@@ -274,6 +286,10 @@ func (d *delivery) delivered1(ctx context.Context, w *writer) error {
 			return err
 		}
 	}
+	if err := d.noteValidations(ctx, w.judged); err != nil {
+		return err
+	}
+	d.ended = d.ended || w.stop
 	if w.newest == nil {
 		return nil
 	}

@@ -39,6 +39,8 @@ type delivery struct {
 	// applied are the articles whose snapshot the subscriber has, or that need none.
 	applied map[int64]bool
 	skip    map[int32]bool
+	// ended says that a validation asked the agent to end.
+	ended bool
 }
 
 type subscribedArticle struct {
@@ -79,6 +81,9 @@ func (d *delivery) run(ctx context.Context) error {
 		delivered, waiting, err := d.cycle(ctx)
 		if err != nil {
 			return err
+		}
+		if d.ended {
+			return nil
 		}
 		if delivered {
 			continue

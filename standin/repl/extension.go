@@ -71,6 +71,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installHistory(r)
 	e.installTokens(r)
 	e.installMonitor(r)
+	e.installValidation(r)
 	e.installRedirection(r)
 	e.installProfiles(r)
 	e.installSnapshot(r)

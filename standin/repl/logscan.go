@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sort"
@@ -175,6 +176,14 @@ func commandsOf(ctx context.Context, t *storage.Transaction, byTable map[string]
 		}
 	}
 	for _, m := range t.Marks {
+		if m.Kind == validationMark {
+			c, err := validationOf(t, m, byTable)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c...)
+			continue
+		}
 		if m.Kind != tokenMark || len(m.Payload) != 16 {
 			continue
 		}
@@ -183,6 +192,22 @@ func commandsOf(ctx context.Context, t *storage.Transaction, byTable map[string]
 			command: encodeCommand(fmt.Sprint(token), nil)})
 	}
 	return out, nil
+}
+
+// validationOf is the command of a validation; none when its article is not published any more.
+func validationOf(t *storage.Transaction, m storage.Mark, byTable map[string][]filtered) ([]replicated, error) {
+	var v validation
+	if err := json.Unmarshal(m.Payload, &v); err != nil {
+		return nil, fmt.Errorf("read a validation: %w", err)
+	}
+	for _, list := range byTable {
+		for _, a := range list {
+			if a.id == v.Article {
+				return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandValidate, article: a.id, publication: a.publication, command: encodeCommand(v.Text, nil)}}, nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // column declares a column of a result set of this package's own.

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+)
+
+// Validation compares a table with its article at one moment of the order of commits: a mark in the publisher's log
+// carries what the table was then, and the Distribution Agent compares when it comes to that place.
+// (docs/relational-databases/replication/validate-data-at-the-subscriber.md)
+
+// validationMark is the kind of log records that ask for a validation; the payload is a validation as JSON.
+const validationMark = "validation"
+
+type validation struct {
+	Article int64 `json:"article"`
+	// Text is the statement that validates at the subscriber.
+	Text string `json:"text"`
+}
+
+// The ways of sp_table_validation's @rowcount_only.
+const (
+	compareChecksum       = 0
+	compareRowCount       = 1
+	compareBinaryChecksum = 2
+)
+
+func (e *Extension) installValidation(r *engine.Registry) {
+	e.procedure(r, "sp_publication_validation", owners, nil, e.validatePublication)
+	e.procedure(r, "sp_article_validation", owners, nil, e.validateArticleCall)
+	e.procedure(r, "sp_table_validation", owners, []engine.Parameter{
+		{Name: "@table", Type: sqltype.NVarCharOf(128), Required: true},
+		{Name: "@expected_rowcount", Type: sqltype.BigIntType, Output: true},
+		{Name: "@expected_checksum", Type: sqltype.BigIntType, Output: true},
+		{Name: "@rowcount_only", Type: sqltype.SmallIntType, Default: int64(compareRowCount)},
+		{Name: "@owner", Type: sqltype.NVarCharOf(128)},
+		{Name: "@full_or_fast", Type: sqltype.TinyIntType, Default: int64(2)},
+		{Name: "@shutdown_agent", Type: sqltype.BitType, Default: false},
+		{Name: "@table_name", Type: sqltype.NVarCharOf(128)},
+		{Name: "@column_list", Type: sqltype.NVarCharMax},
+	}, e.validateTable)
+}
+
+// validationOptions checks the options that the three procedures have in common.
+func validationOptions(call *engine.ProcCall) (way, method int64, err error) {
+	way, method = call.Int("@rowcount_only"), call.Int("@full_or_fast")
+	if way < compareChecksum || way > compareBinaryChecksum {
+		return 0, 0, raise(21117, 1, way, "@rowcount_only")
+	}
+	if method < 0 || method > 2 {
+		return 0, 0, raise(21117, 1, method, "@full_or_fast")
+	}
+	return way, method, nil
+}
+
+func (e *Extension) validatePublication(ctx context.Context, call *engine.ProcCall) error {
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	list, err := e.articles(ctx, call.Session, p.db, "a.pubid = @p1 AND a.status & 1 = 1", pub.id)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if err := e.validateArticle(ctx, call, p, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCall) error {
+	if call.Bool("@subscription_level") {
+		return raise(21023, 1, "@subscription_level = 1 (all subscriptions are validated together)")
+	}
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
+	if err != nil {
+		return err
+	}
+	if !a.active {
+		return raise(20523, 1, a.name)
+	}
+	return e.validateArticle(ctx, call, p, a)
+}
+
+// validateArticle counts and marks in one transaction, which keeps writers out: the log then has the mark exactly where
+// the counts are true.
+func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article) (err error) {
+	way, method, err := validationOptions(call)
+	if err != nil {
+		return err
+	}
+	s := call.Session
+	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
+		}
+	}()
+	columns := a.names(a.columns)
+	// The lock is taken before the rows are read.
+	if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
+		return err
+	}
+	rows, sum, err := count(ctx, s, bracket(p.db.Name())+"."+twoPart(a.schema, a.table.Name), columns, a.filter, way)
+	if err != nil {
+		return err
+	}
+	list := "NULL"
+	if len(a.columns) < len(a.table.Table.Columns) {
+		list = lit(columns)
+	}
+	text := fmt.Sprintf("EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, @full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
+		lit(a.destTable), rows, sum, way, method, call.Int("@shutdown_agent"), lit(a.destOwner), list)
+	payload, err := json.Marshal(validation{Article: a.id, Text: text})
+	if err != nil {
+		return err
+	}
+	if err := s.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(validationMark, payload); return nil }); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "COMMIT TRANSACTION"); err != nil {
+		return err
+	}
+	return call.Writer.Message(sqlerr.New(20579, 1, rows, sum, bracket(a.table.Name)))
+}
+
+// count is the number of rows and, unless only that is compared, the checksum of a table's columns.
+func count(ctx context.Context, s *engine.Session, table, columns, filter string, way int64) (rows, sum int64, err error) {
+	function := map[int64]string{compareChecksum: "CHECKSUM", compareBinaryChecksum: "BINARY_CHECKSUM"}[way]
+	text := "SELECT COUNT_BIG(*) AS rows, CAST(0 AS bigint) AS total FROM " + table
+	if function != "" {
+		if columns == "" {
+			columns = "*"
+		}
+		text = "SELECT COUNT_BIG(*) AS rows, CAST(ISNULL(CHECKSUM_AGG(" + function + "(" + columns + ")), 0) AS bigint) AS total FROM " + table
+	}
+	if filter != "" {
+		text += " WHERE " + filter
+	}
+	r, err := s.Query(ctx, text)
+	if err != nil {
+		return 0, 0, err
+	}
+	return r.Int(0, "rows"), r.Int(0, "total"), nil
+}
+
+// validateTable compares a table with what is expected, or says what to expect of it.
+func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) error {
+	way, method, err := validationOptions(call)
+	if err != nil {
+		return err
+	}
+	name := call.String("@table_name")
+	if name == "" {
+		name = call.String("@table")
+	}
+	table := bracket(name)
+	if owner := call.String("@owner"); owner != "" {
+		table = twoPart(owner, name)
+	}
+	if ok, err := exists(ctx, call.Session, strings.ReplaceAll(table, "'", "''")); err != nil {
+		return err
+	} else if !ok {
+		return raise(20522, 1, name)
+	}
+	rows, sum, err := count(ctx, call.Session, table, call.String("@column_list"), "", way)
+	if err != nil {
+		return err
+	}
+	if call.IsNull("@expected_rowcount") {
+		call.SetOutput("@expected_rowcount", rows)
+		call.SetOutput("@expected_checksum", sum)
+		return call.Writer.Message(sqlerr.New(20579, 1, rows, sum, name))
+	}
+	wanted, wantedSum := call.Int("@expected_rowcount"), call.Int("@expected_checksum")
+	fast := int64(0)
+	if method != 0 {
+		fast = 1
+	}
+	switch {
+	case way == compareRowCount && rows == wanted:
+		return call.Writer.Message(sqlerr.New(20526, 1, name, rows, fast))
+	case way == compareRowCount:
+		call.SetStatus(1)
+		return call.Writer.Message(sqlerr.New(20524, 1, name, rows, wanted, fast))
+	case rows == wanted && sum == wantedSum:
+		return call.Writer.Message(sqlerr.New(20527, 1, name, rows))
+	}
+	call.SetStatus(1)
+	return call.Writer.Message(sqlerr.New(20525, 1, name, rows, wanted, sum, wantedSum))
+}
+
+// validate runs a validation at the subscriber, between what was committed before it at the publisher and what came after.
+func (w *writer) validate(ctx context.Context, article int64, text string) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	rest, isCall := strings.CutPrefix(text, "EXEC sp_table_validation ")
+	if !isCall {
+		return fmt.Errorf("the command of transaction 0x%x is not a validation", w.last)
+	}
+	found, err := w.d.subscriber.query(ctx, "DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed")
+	if err != nil {
+		return fmt.Errorf("validate the data at transaction 0x%x: %w", w.last, err)
+	}
+	for _, a := range w.d.articles {
+		if a.id == article {
+			w.validated = append(w.validated, outcome{article: a.name, failed: found.num(0, "failed") != 0})
+		}
+	}
+	w.stop = w.stop || strings.Contains(rest, "@shutdown_agent = 1")
+	return nil
+}
+
+// outcome is what a validation found.
+type outcome struct {
+	article string
+	failed  bool
+}
+
+// noteValidations puts into the history what validations found; what failed is an error, too, but not one of the agent.
+func (d *delivery) noteValidations(ctx context.Context, list []outcome) error {
+	for _, o := range list {
+		number, status := int32(20575), int64(runProgress)
+		if o.failed {
+			number = 20574
+		}
+		message := sqlerr.Text(number, d.args.str("-Subscriber"), o.article, d.args.str("-Publication"))
+		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_validation_history @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = 0, @total = @p7",
+			d.agentID, status, message, d.started, d.last, d.delivered.transactions, d.delivered.commands); err != nil {
+			return err
+		}
+		if !o.failed {
+			continue
+		}
+		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3", d.name, fmt.Sprint(number), message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
