@@ -105,14 +105,18 @@ func planJoin(d Desired, o Observed, p *Plan) bool {
 }
 
 // planReplicas brings the replicas' options to what is declared, and adds and removes replicas. There is never a moment
-// in which fewer acknowledgements suffice than the larger set needs: planCommitRule raises the number after a replica
-// was added, and a replica is removed before the number is lowered.
+// in which fewer acknowledgements suffice than the larger set needs: the number is raised before a synchronous replica is
+// added, and a replica is removed before planCommitRule lowers it.
 func planReplicas(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
 	}
 	group := o.Instances[primary].Group
+	if raisesFirst(d, group) {
+		p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.required()).Because("more replicas are about to be synchronous"))
+		return p.settle(creating("the number of secondaries that a commit needs is being raised before replicas are added"))
+	}
 	for _, r := range d.Group.Spec.Replicas {
 		want := replica(r)
 		have := group.Replica(want.Server)
@@ -149,6 +153,26 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the replicas are being brought to what is declared"))
 	}
 	return true
+}
+
+// raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of synchronous
+// replicas grows. It is not where the present replicas could not meet it, which would block every commit, and next to a
+// configuration-only replica, where the engine takes 0 only (error 47108): there it is raised afterwards.
+func raisesFirst(d Desired, group *mssql.Group) bool {
+	present := 0
+	for _, r := range group.Replicas {
+		switch r.Mode {
+		case string(tsql.SynchronousCommit):
+			present++
+		case string(tsql.ConfigurationOnly):
+			return false
+		}
+	}
+	grows := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
+		have := group.Replica(host(r.Server))
+		return r.AvailabilityMode == v1alpha1.SynchronousCommit && (have == nil || have.Mode != string(tsql.SynchronousCommit))
+	})
+	return grows && d.required() > group.RequiredSynchronizedSecondaries && d.required() < present
 }
 
 // planMembership adds and removes databases. A removed one stays as it is on the primary.

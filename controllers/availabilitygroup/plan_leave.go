@@ -5,6 +5,7 @@ package availabilitygroup
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -39,6 +40,18 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
+// neverMade says that the group cannot be on any server: no server was ever seen with it, and nobody ever held a term. The
+// manager makes a group only once the initial primary's agent has claimed the first one; a term stays on the voters for
+// good, and every voter has to be asked that a person has not called lost.
+func (o Observed) neverMade(d Desired) bool {
+	if !d.fenced() || d.Group.Status.GroupID != "" || o.exists(d) || len(o.Voters) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(o.Voters, func(v Voter) bool {
+		return v.Err != nil && !errors.Is(v.Err, election.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) || v.Err == nil && v.Record.Term > 0
+	})
+}
+
 // planDelete takes a group away when its object is deleted and reclaimPolicy is Delete, and else leaves it running: the
 // agents go on without the object. Databases stay on every replica.
 func planDelete(d Desired, o Observed) Plan {
@@ -54,9 +67,12 @@ func planDelete(d Desired, o Observed) Plan {
 	}
 	var waiting []string
 	dropped := map[v1alpha1.ServerName]bool{}
+	never := o.neverMade(d)
 	for _, s := range servers {
 		i, ok := o.Instances[s]
 		switch {
+		case ok && i.Err != nil && never:
+			// Its engine may never have started: there is nothing to drop on it, only to forget.
 		case dropped[s] || !ok || errors.Is(i.Err, sites.ErrSiteLost):
 			continue
 		case i.Err != nil:

@@ -17,7 +17,9 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
 )
 
 // at is the position of the first step whose description has the text.
@@ -215,6 +217,68 @@ func TestDeletion(t *testing.T) {
 	g.Expect(e.leases).To(BeEmpty())
 	g.Expect(e.servers["quisec"].joined).To(BeFalse())
 	g.Expect(e.servers["tukpub"].mirroring.Databases).To(HaveKey("Content"), "databases are never dropped")
+}
+
+// A group whose engines never started can be deleted; one that may have been made waits for every server.
+func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*environ)
+		done   bool
+	}{
+		"nothing was made": {func(*environ) {}, true},
+		"votes that nobody ever held": {func(e *environ) {
+			for _, site := range homes {
+				e.leases[site] = &election.Record{State: election.StateReleased, InitialPrimary: "tukpub-0"}
+			}
+			e.orders["tukpub"] = &orders.Group{Name: "content"}
+		}, true},
+		"a term was claimed": {func(e *environ) {
+			e.leases["dublin"] = &election.Record{State: election.StateClaimed, Term: 1, Holder: election.Holder{Server: "tukpub-0"}}
+		}, false},
+		"a voter does not answer":   {func(e *environ) { e.cut["dublin"] = true }, false},
+		"the group was seen before": {func(e *environ) { e.d.Group.Status.GroupID = "6a8b" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			for _, server := range e.d.servers() {
+				e.silent[server] = true
+			}
+			tc.before(e)
+			var p Plan
+			for range 10 {
+				p = planDelete(e.d, e.observe())
+				for _, s := range p.Steps {
+					g.Expect(e.do(s)).To(Succeed())
+				}
+			}
+			g.Expect(p.Done).To(Equal(tc.done))
+			if tc.done {
+				g.Expect(e.leases).To(BeEmpty())
+				g.Expect(e.orders).To(BeEmpty())
+			}
+		})
+	}
+}
+
+// The number of secondaries that a commit needs is raised before a replica becomes synchronous.
+func TestTheCommitRuleIsRaisedBeforeTheSetGrows(t *testing.T) {
+	g := NewWithT(t)
+	group := three()
+	group.Spec.Replicas = append(group.Spec.Replicas, v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.AsynchronousCommit})
+	e := newEnviron(t, group)
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(1))
+	e.history = nil
+	e.d.Group.Spec.Replicas[3].AvailabilityMode = v1alpha1.SynchronousCommit
+	e.settle(everything)
+	g.Expect(e.group.required).To(Equal(2))
+	g.Expect(e.history).NotTo(BeEmpty())
+	for _, h := range e.history {
+		g.Expect(h.required).To(BeNumerically(">=", h.synchronous/2), "fewer acknowledgements suffice than the set needs")
+		g.Expect(h.required).To(BeNumerically("<", h.synchronous))
+	}
 }
 
 func TestPlanOutcomes(t *testing.T) {
