@@ -184,6 +184,7 @@ func TestAdmission(t *testing.T) {
 			}
 		}
 	})
+	t.Run("accepted: drills, each beside its target", func(t *testing.T) { drillExamples(t, hub, cached) })
 	t.Run("labels may be changed whatever became of others", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clean(t, hub, cached)

@@ -186,7 +186,9 @@ func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
 		differ("phantom", c.Phantom, v.Counts.Phantom)
 		differ("diverging", c.Diverging, v.Counts.Diverging)
 	}
-	if s.Verdict == v1alpha1.VerdictPassed && v.Result != history.Passed {
+	// Inconclusive is no contradiction: clocks of several machines cannot order reads and writes, and the other objectives
+	// stand without that.
+	if s.Verdict == v1alpha1.VerdictPassed && v.Result == history.Failed {
 		r.Differences = append(r.Differences, fmt.Sprintf("verdict: Passed in the status, and the histories alone are %s", v.Result))
 	}
 	return r
