@@ -28,6 +28,15 @@ const (
 	AgentAtDistributor AgentPlace = "Distributor"
 )
 
+// SubscriptionObjectives are what a subscription promises.
+type SubscriptionObjectives struct {
+	// latency is how long a row may need from its commit at the publisher to the subscriber. Tracer tokens measure it in
+	// whole seconds; the manager's metrics and alerts compare the two.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latency must be between 1s and 24h"
+	Latency *metav1.Duration `json:"latency,omitempty"`
+}
+
 // SubscriptionSpec declares a subscription.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.agentAt) || self.agentAt == 'Subscriber' || (has(self.type) && self.type == 'Push')",message="agentAt Distributor goes with type Push; the agent of a Pull subscription runs at the Subscriber"
@@ -50,6 +59,9 @@ type SubscriptionSpec struct {
 	// profile is the name of an AgentProfile for the distribution agent.
 	// +optional
 	Profile ObjectName `json:"profile,omitempty"`
+	// objectives of the subscription.
+	// +optional
+	Objectives *SubscriptionObjectives `json:"objectives,omitempty"`
 	// reclaimPolicy says whether the subscription is dropped with this object (Delete) or left running (Retain, the
 	// default). The subscriber's tables are never dropped.
 	// +optional

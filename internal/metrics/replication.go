@@ -22,6 +22,8 @@ var (
 		"Commands in the distribution database that the subscriber does not have (sp_replmonitorsubscriptionpendingcmds).", "namespace", "subscription")
 	SubscriptionPendingSeconds = gauge("geosql_subscription_pending_seconds",
 		"How long delivering them takes, as the same procedure estimates it.", "namespace", "subscription")
+	SubscriptionObjective = gauge("geosql_subscription_objective_latency_seconds",
+		"Declared objective: how long a row may need from publisher to subscriber.", "namespace", "subscription")
 	SubscriptionLatency = gauge("geosql_subscription_latency_seconds",
 		"What the newest tracer token that arrived measured, in whole seconds: PublisherToDistributor, DistributorToSubscriber or Overall.", "namespace", "subscription", "stage")
 	SubscriptionToken = gauge("geosql_subscription_latency_token_timestamp_seconds",
@@ -29,7 +31,7 @@ var (
 )
 
 var replicationFamilies = []*Family{ReplicationAgentState, ReplicationAgentHistory, PublicationArticles, SubscriptionPhase,
-	SubscriptionPending, SubscriptionPendingSeconds, SubscriptionLatency, SubscriptionToken}
+	SubscriptionObjective, SubscriptionPending, SubscriptionPendingSeconds, SubscriptionLatency, SubscriptionToken}
 
 func (o *Objects) replication(ctx context.Context, s Sink) error {
 	var publications v1alpha1.PublicationList
@@ -72,6 +74,9 @@ func (s Sink) subscription(x *v1alpha1.Subscription) {
 	s.agent(x.Status.Agent, "Subscription", x.Namespace, x.Name, "Distribution")
 	if x.Status.Phase != "" {
 		s.Set(SubscriptionPhase, 1, x.Namespace, x.Name, x.Status.Phase)
+	}
+	if objectives := x.Spec.Objectives; objectives != nil {
+		s.seconds(SubscriptionObjective, objectives.Latency, x.Namespace, x.Name)
 	}
 	s.whole(SubscriptionPending, x.Status.PendingCommands, x.Namespace, x.Name)
 	s.whole(SubscriptionPendingSeconds, x.Status.EstimatedSeconds, x.Namespace, x.Name)

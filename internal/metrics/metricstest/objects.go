@@ -76,7 +76,7 @@ func replication(now time.Time) []client.Object {
 		&v1alpha1.Distributor{ObjectMeta: meta("dist"), Status: v1alpha1.DistributorStatus{StatusBase: ready(metav1.ConditionTrue)}},
 		&v1alpha1.Publication{ObjectMeta: meta("articles"), Status: v1alpha1.PublicationStatus{StatusBase: ready(metav1.ConditionTrue), LogReader: agent("InProgress"), Snapshot: agent("Idle"),
 			Articles: []v1alpha1.ArticleStatus{{Table: "dbo.Article", State: "Published"}, {Table: "dbo.Author", State: "Published"}}}},
-		&v1alpha1.Subscription{ObjectMeta: meta("dublin"), Status: v1alpha1.SubscriptionStatus{StatusBase: ready(metav1.ConditionTrue), Phase: "Active", Agent: agent("InProgress"),
+		&v1alpha1.Subscription{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{Objectives: &v1alpha1.SubscriptionObjectives{Latency: seconds(30)}}, Status: v1alpha1.SubscriptionStatus{StatusBase: ready(metav1.ConditionTrue), Phase: "Active", Agent: agent("InProgress"),
 			PendingCommands: ptr.To[int64](12), EstimatedSeconds: ptr.To[int64](1), Latency: &v1alpha1.LatencyStatus{PublisherToDistributorSeconds: ptr.To[int64](1),
 				DistributorToSubscriberSeconds: ptr.To[int64](2), OverallSeconds: ptr.To[int64](3), PostedAt: &metav1.Time{Time: now.Add(-20 * time.Second)}}}},
 	}
