@@ -8,7 +8,13 @@ test-clients:
 test: test-clients ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
-	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_TSQL=1 hack/gotest test ./...
+	@hack/tool prometheus
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test ./...
+
+.PHONY: monitoring
+monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part of `make test`).
+	@hack/tool prometheus
+	@GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest monitoring ./test/monitoring
 
 .PHONY: certify
 certify: ## Run the contract suite against a real server: GEOSQL_CONTRACT_SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
