@@ -40,8 +40,9 @@ const (
 
 // ObjectiveResult is one objective with what was measured.
 type ObjectiveResult struct {
-	// name as in spec.objectives; also consistency, which every drill has: no row twice, none that nobody wrote, equal
-	// copies, no two servers that acknowledged at a time, registers linearizable.
+	// name as in spec.objectives. Every drill has three besides: evidence (enough rows, every history, every readable
+	// replica), effect (every fault was seen to take effect and to be over) and consistency (no row twice, none that nobody
+	// wrote, equal copies, no two servers that acknowledged at a time, registers linearizable).
 	Name string `json:"name"`
 	// verdict on this objective.
 	Verdict DrillVerdict `json:"verdict"`
@@ -144,6 +145,10 @@ type FaultEffect struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Seen string `json:"seen,omitempty"`
+	// identity is what ran before the fault: of each server struck its pod's UID, the engine's container and its restarts.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	Identity []string `json:"identity,omitempty"`
 	// before, during and after are the probes' figures.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -283,9 +288,9 @@ type DrillVersion struct {
 
 // DrillArchive says where histories and samples are kept. The report is made of them.
 type DrillArchive struct {
-	// name of the archive: the ConfigMaps NAME-0, NAME-1 and so on of the drill's namespace.
+	// name of the ConfigMap that lists the others, in the drill's namespace of the hub.
 	Name string `json:"name"`
-	// chunks is the number of ConfigMaps.
+	// chunks is the number of the others.
 	Chunks int32 `json:"chunks"`
 	// bytes of all chunks, compressed.
 	Bytes int64 `json:"bytes"`
@@ -351,6 +356,9 @@ type DrillStatus struct {
 	// database that clients write to.
 	// +optional
 	Database string `json:"database,omitempty"`
+	// recordedAfter is the greatest Id of dbo.Recorded from before the clients began: what lies above belongs to the run.
+	// +optional
+	RecordedAfter *int64 `json:"recordedAfter,omitempty"`
 	// accepted is when the run was begun; the time limit counts from it.
 	// +optional
 	Accepted *metav1.MicroTime `json:"accepted,omitempty"`

@@ -54,8 +54,8 @@ type DrillSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="recovery must be between 5s and 24h"
 	Recovery *metav1.Duration `json:"recovery,omitempty"`
-	// timeLimit bounds the whole drill, 30m unless given. When it is reached every fault is taken back and the drill is
-	// Inconclusive.
+	// timeLimit bounds the whole drill, 30m unless given. When it is reached every fault is taken back, and the drill does
+	// not pass.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('30s') && duration(self) <= duration('168h')",message="timeLimit must be between 30s and 168h"
 	TimeLimit *metav1.Duration `json:"timeLimit,omitempty"`
@@ -65,7 +65,7 @@ type DrillSpec struct {
 	// dryRun shows in status.plan every object that the drill would create now, and creates none.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
-	// abort ends the drill: every fault is taken back, and the verdict is Inconclusive. It may be set at any time.
+	// abort ends the drill: every fault is taken back, and the drill does not pass. It may be set at any time.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 }

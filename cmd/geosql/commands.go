@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/drill/probe"
 	"geosql.dev/operator/internal/workload"
 )
 
@@ -16,4 +17,5 @@ var commands = []func() *cobra.Command{
 	agent.NewCommand,
 	workload.NewCommand,
 	workload.NewHistoryCommand,
+	probe.NewCommand,
 }

@@ -9,6 +9,8 @@ import (
 
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/drill"
+	"geosql.dev/operator/controllers/drillschedule"
 	"geosql.dev/operator/controllers/failover"
 	"geosql.dev/operator/controllers/login"
 	"geosql.dev/operator/controllers/names"
@@ -62,6 +64,10 @@ var controllers = []struct {
 	{"subscription", func(e environment) error {
 		return subscription.SetupWithManager(e.Manager, subscription.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
+	{"drill", func(e environment) error {
+		return drill.SetupWithManager(e.Manager, drill.Options{Sites: e.Sites, Connector: e.Connector, Image: e.Image})
+	}},
+	{"drillschedule", func(e environment) error { return drillschedule.SetupWithManager(e.Manager) }},
 	{"topology", func(e environment) error { return topology.SetupWithManager(e.Manager) }},
 }
 

@@ -199,6 +199,9 @@ func (b builder) disk(where end) error {
 
 // election adds a Failover in the hub.
 func (b builder) election() error {
+	if b.w.Group == "" {
+		return fmt.Errorf("the target has no group")
+	}
 	primary, ok := b.w.Roles[v1alpha1.RolePrimary]
 	if !ok && b.o.Kind == v1alpha1.FaultSwitchover {
 		return fmt.Errorf("nobody is primary now: a switchover needs one")
@@ -212,7 +215,7 @@ func (b builder) election() error {
 	if to == primary && to != "" {
 		return fmt.Errorf("%s is primary already", to)
 	}
-	spec := map[string]any{"kind": string(b.o.Kind), "expires": "1m0s"}
+	spec := map[string]any{"group": b.w.Group, "kind": string(b.o.Kind), "expires": "1m0s"}
 	if to != "" {
 		spec["to"] = string(to)
 	}

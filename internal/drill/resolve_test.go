@@ -25,7 +25,7 @@ func world() drill.World {
 		return drill.Site{APIServers: []string{api + ":6443"}, LocalAPI: []string{local}, Clients: []drill.Client{{Pod: "d-clients", Address: client}}}
 	}
 	return drill.World{
-		Namespace: "web", Drill: "d", RunID: "7",
+		Namespace: "web", Drill: "d", RunID: "7", Group: "content",
 		Servers: map[v1alpha1.ServerName]drill.Server{
 			"tukpub": server("tukpub", "tukwila", "10.1.0.1", "10.11.0.1", "10.12.0.1", "10.13.0.1"),
 			"quisec": server("quisec", "quincy", "10.2.0.1", "10.11.0.2", "10.12.0.2", "10.13.0.2"),
@@ -162,6 +162,7 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(r.Objects).To(HaveLen(1))
 	g.Expect(r.Objects[0].Site).To(BeEmpty())
 	g.Expect(field(r.Objects[0], "to")).To(Equal("quisec"))
+	g.Expect(field(r.Objects[0], "group")).To(Equal("content"))
 	_, err = drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover, To: "tukpub"}))
 	g.Expect(err).To(MatchError(ContainSubstring("primary already")))
 }

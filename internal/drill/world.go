@@ -47,8 +47,10 @@ type World struct {
 	Namespace string
 	// Drill and RunID name the run.
 	Drill, RunID string
-	Servers      map[v1alpha1.ServerName]Server
-	Sites        map[v1alpha1.SiteName]Site
+	// Group of the target; empty when it has none.
+	Group   string
+	Servers map[v1alpha1.ServerName]Server
+	Sites   map[v1alpha1.SiteName]Site
 	// Roles of the moment. A role that nobody plays is not there.
 	Roles map[v1alpha1.FaultRole]v1alpha1.ServerName
 }

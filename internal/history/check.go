@@ -33,7 +33,7 @@ type axis struct {
 
 func axisOf(e Evidence) axis {
 	for _, r := range e.Runs {
-		if r.Boot == "" || r.Boot != e.Runs[0].Boot {
+		if r.Boot == "" || r.Boot != e.Runs[0].Boot || e.FaultsBoot != "" && r.Boot != e.FaultsBoot {
 			return axis{wall: true, err: e.ClockError}
 		}
 	}

@@ -53,6 +53,16 @@ type Target struct {
 	Database string
 	// Role whose login is used; RoleOperator unless given.
 	Role credentials.Role
+	// Login is used in place of the Role's where a login was declared; its password is that of the Role.
+	Login string
+}
+
+// login that is used.
+func (t Target) login() string {
+	if t.Login != "" {
+		return t.Login
+	}
+	return t.Role.Login()
 }
 
 func (t Target) withDefaults() Target {
@@ -180,7 +190,7 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	handle.SetMaxIdleConns(idleConnections)
 	handle.SetConnMaxIdleTime(idleTime)
 	handle.SetConnMaxLifetime(connectionLife)
-	d := &DB{handle: handle, server: credentials.HostName(t.Server), login: t.Role.Login()}
+	d := &DB{handle: handle, server: credentials.HostName(t.Server), login: t.login()}
 	if c.options.Executing != nil {
 		d.executing = func(s tsql.Statement) func(error) { return c.options.Executing(t, s) }
 	}
@@ -207,7 +217,7 @@ func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn
 		return msdsn.Config{}, fmt.Errorf("make the driver's configuration: %w", err)
 	}
 	config.Host, config.Port, config.Database = host, port, t.Database
-	config.User, config.Password = t.Role.Login(), password
+	config.User, config.Password = t.login(), password
 	config.AppName = c.options.Program
 	config.Encryption = msdsn.EncryptionRequired
 	config.HostInCertificateProvided = true

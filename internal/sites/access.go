@@ -49,14 +49,24 @@ func NamespaceRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: manage},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}, Verbs: manage},
+		// Drills: pods of clients, what is asked in pods, and faults. Without Chaos Mesh at the site the last is no right at all.
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create", "get"}},
+		{APIGroups: []string{"chaos-mesh.org"}, Resources: ChaosResources(), Verbs: manage},
 	}
 }
 
+// ChaosResources are the kinds of Chaos Mesh that drills use.
+func ChaosResources() []string {
+	return []string{"dnschaos", "httpchaos", "iochaos", "jvmchaos", "networkchaos", "podchaos", "stresschaos", "timechaos"}
+}
+
 // HubRules are what the manager may do in the hub's namespaces where servers are declared: keep the copies of their
-// Secrets. Its own kinds are granted by the chart.
+// Secrets, and what drills leave behind. Its own kinds are granted by the chart.
 func HubRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "create", "delete"}},
 	}
 }
 

@@ -62,3 +62,6 @@ func ReadRecorded(after int64, limit int) Statement {
 	return new(builder).sql("SELECT TOP (", Integer(limit), ") Id, Run, Op FROM dbo.Recorded WHERE Id > @after ORDER BY Id").
 		arg("after", after).done("read dbo.Recorded")
 }
+
+// GreatestRecorded reads the greatest Id of dbo.Recorded, 0 when it is empty.
+func GreatestRecorded() Statement { return text("SELECT ISNULL(MAX(Id), 0) FROM dbo.Recorded") }

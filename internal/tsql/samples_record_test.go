@@ -18,4 +18,5 @@ func init() {
 	add("WriteRegister", tsql.WriteRegister(3, 41))
 	add("ReadRegister", tsql.ReadRegister(3))
 	add("ReadRecorded", tsql.ReadRecorded(7, 1000))
+	add("GreatestRecorded", tsql.GreatestRecorded())
 }

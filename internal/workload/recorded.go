@@ -22,8 +22,13 @@ func Recorded(ctx context.Context, o Options) (history.Replica, error) {
 	if err != nil {
 		return history.Replica{}, err
 	}
+	return ReadRecorded(ctx, db, 0)
+}
+
+// ReadRecorded reads which rows of dbo.Recorded a database has whose Id is greater than after.
+func ReadRecorded(ctx context.Context, db *mssql.DB, after int64) (history.Replica, error) {
 	result := history.Replica{Server: db.Server()}
-	for after := int64(0); ; {
+	for {
 		rows := 0
 		err := db.Query(ctx, tsql.ReadRecorded(after, recordedRows), func(row mssql.Row) error {
 			var id history.RowID

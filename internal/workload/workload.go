@@ -28,6 +28,8 @@ const (
 	span = 1_000_000
 	// statementTimeout bounds one statement; after it the outcome is unknown.
 	statementTimeout = 15 * time.Second
+	// usernameKey and passwordKey are keys of a Login's connection Secret.
+	usernameKey, passwordKey = "username", "password"
 )
 
 // Options say where the workload runs.
@@ -38,7 +40,8 @@ type Options struct {
 	Address string
 	// Database with the tables.
 	Database string
-	// Credentials is a folder with the keys of the server's Secrets: the password of Role and ca.crt.
+	// Credentials is a folder with the keys of the server's Secrets: the password of Role and ca.crt; or with those of a
+	// Login's connection Secret: username, password and ca.crt.
 	Credentials string
 	// Role whose login is used; RoleSA unless given. Every replica of a group has another password for sa, so that clients
 	// of a listener need a login of their own, the same on all replicas.
@@ -64,7 +67,16 @@ func (o Options) certificateName(t mssql.Target) string {
 
 // open returns the pool of connections. Every statement shows where a failure was.
 func (o Options) open(ctx context.Context, connector *mssql.Connector) (*mssql.DB, error) {
-	return connector.Open(ctx, mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: o.role()})
+	return connector.Open(ctx, mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: o.role(), Login: o.declaredLogin()})
+}
+
+// declaredLogin is the name in a Login's connection Secret; empty when the folder has none.
+func (o Options) declaredLogin() string {
+	name, err := os.ReadFile(filepath.Join(o.Credentials, usernameKey))
+	if err != nil {
+		return ""
+	}
+	return string(name)
 }
 
 func (o Options) connector() *mssql.Connector { return mssql.NewConnector(o.connectorOptions(nil)) }
@@ -99,7 +111,11 @@ func readAccess(folder string, role credentials.Role) (mssql.Access, error) {
 	if access.CA, err = os.ReadFile(filepath.Join(folder, credentials.KeyCA)); err != nil {
 		return access, fmt.Errorf("read the CA: %w", err)
 	}
-	password, err := os.ReadFile(filepath.Join(folder, role.Key()))
+	file := role.Key()
+	if _, err := os.Stat(filepath.Join(folder, usernameKey)); err == nil {
+		file = passwordKey
+	}
+	password, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
 		return access, fmt.Errorf("read the password: %w", err)
 	}

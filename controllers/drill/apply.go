@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/probe"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
+// another site has to be taken back whatever happens at this one.
+func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+		switch s := step.(type) {
+		case MakeSecret:
+			password, err := credentials.NewPassword()
+			if err != nil {
+				return err
+			}
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, secret(w.drill, &w.next, password)))
+		case MakeLogin:
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, login(w.drill, &w.next, w.target)))
+		case PrepareTables:
+			return r.prepareTables(ctx, w)
+		case StartClients:
+			return r.startClients(ctx, w, s.Site)
+		case Inject:
+			return r.inject(ctx, w, s)
+		case Freeze:
+			return r.freeze(ctx, w, s)
+		case Thaw:
+			if _, err := r.inServer(ctx, w, s.Server, askTimeout, "drill", "thaw"); err != nil && !s.Careless {
+				return err
+			}
+			return nil
+		case RemoveObject:
+			w.done.objectErr[keyOf(s.Object)] = r.removeObject(ctx, w, s.Object)
+			return nil
+		case Remove:
+			return r.remove(ctx, w, s.Site, s.Object)
+		case Gather:
+			return r.gather(ctx, w)
+		}
+		return fmt.Errorf("step %T is not known", step)
+	})
+}
+
+// prepareTables works on the primary, and lets the clients' login see the group on every replica.
+func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
+	for _, name := range w.target.data {
+		master, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name})
+		if err != nil {
+			return err
+		}
+		for _, permission := range []tsql.ServerPermission{tsql.ViewAnyDefinition, tsql.ViewServerState} {
+			if err := master.Exec(ctx, tsql.GrantServerPermission(permission, loginName(w.drill)).Because("clients tell in which term they were served")); err != nil {
+				return err
+			}
+		}
+	}
+	primary := w.target.publisher
+	if w.target.group != nil {
+		var ok bool
+		if primary, ok = w.resolved.Roles[v1alpha1.RolePrimary]; !ok {
+			return errors.New("nobody is primary now")
+		}
+	}
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.next.Database})
+	if err != nil {
+		return err
+	}
+	statements := []tsql.Statement{tsql.CreateRecordedTable(), tsql.CreateRegisterTable()}
+	for id := range registers {
+		statements = append(statements, tsql.AddRegister(int64(id)))
+	}
+	for _, s := range statements {
+		if err := db.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	var greatest int64
+	if err := db.Query(ctx, tsql.GreatestRecorded(), func(row mssql.Row) error { return row.Scan(&greatest) }); err != nil {
+		return err
+	}
+	w.done.after = &greatest
+	return nil
+}
+
+// startClients starts a site's clients. A pod that is left of a former run has to go first.
+func (r *Reconciler) startClients(ctx context.Context, w *world, site v1alpha1.SiteName) error {
+	member := w.members[site]
+	if member == nil {
+		return w.unusable(site)
+	}
+	pod := clientPod(w.drill, &w.next, w.target, site, r.image)
+	err := member.Client.Create(ctx, pod)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var there corev1.Pod
+	if err := member.APIReader.Get(ctx, client.ObjectKeyFromObject(pod), &there); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	switch {
+	case there.Labels[v1alpha1.LabelDrill] != w.drill.Name || there.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy:
+		return fmt.Errorf("a pod %s that is not the drill's is at site %s: rename the drill or remove the pod", pod.Name, site)
+	case there.Labels[v1alpha1.LabelDrillRun] != w.next.RunID:
+		return client.IgnoreNotFound(member.Client.Delete(ctx, &there, client.GracePeriodSeconds(0)))
+	}
+	return nil
+}
+
+// inject creates the objects of a fault. When the first is there, the fault has begun.
+func (r *Reconciler) inject(ctx context.Context, w *world, s Inject) error {
+	for _, o := range s.Objects {
+		began := r.now()
+		err := r.create(ctx, w, o)
+		w.done.objectErr[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = err
+		if _, set := w.done.injected[s.Fault]; err == nil && !set {
+			w.done.injected[s.Fault] = began
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var writer client.Client = r.direct
+	object := o.DeepCopy()
+	if o.Site == "" {
+		object.SetOwnerReferences(owned(w.drill))
+	} else {
+		member := w.members[o.Site]
+		if member == nil {
+			return w.unusable(o.Site)
+		}
+		writer = member.Client
+	}
+	err := writer.Create(ctx, object)
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("site %s does not know %s: is Chaos Mesh installed there?", o.Site, o.GetKind())
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("create %s %s at %s: %w", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"), err)
+	}
+	return nil
+}
+
+// freeze stops the engines. The process that ends it is in their pods before they stop.
+func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze) error {
+	began := r.now()
+	for _, server := range s.Servers {
+		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String())
+		var f probe.Frozen
+		if err == nil {
+			err = json.Unmarshal(out, &f)
+		}
+		if err != nil {
+			w.done.frozen[s.Fault] = err
+			return nil
+		}
+	}
+	w.done.frozen[s.Fault], w.done.injected[s.Fault] = nil, began
+	return nil
+}
+
+// removeObject deletes an object of a fault; Chaos Mesh's finalizers see to it that the fault is gone before it is.
+func (r *Reconciler) removeObject(ctx context.Context, w *world, o v1alpha1.FaultObject) error {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(o.APIVersion)
+	u.SetKind(o.Kind)
+	u.SetNamespace(o.Namespace)
+	u.SetName(o.Name)
+	return r.remove(ctx, w, v1alpha1.SiteName(o.Site), u)
+}
+
+func (r *Reconciler) remove(ctx context.Context, w *world, site v1alpha1.SiteName, obj client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var writer client.Client = r.direct
+	if site != "" {
+		member := w.members[site]
+		if member == nil {
+			return w.unusable(site)
+		}
+		writer = member.Client
+	}
+	err := writer.Delete(ctx, obj)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
+}
+
+// sweepOnce sweeps after a run that is over, until nothing is left of it.
+func (r *Reconciler) sweepOnce(ctx context.Context, w *world) {
+	r.mu.Lock()
+	clean := r.clean[w.drill.UID] == w.drill.Status.RunID
+	r.mu.Unlock()
+	if clean {
+		return
+	}
+	r.sweep(ctx, w)
+	if len(w.swept)+len(w.unswept) == 0 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.clean[w.drill.UID] = w.drill.Status.RunID
+	}
+}
+
+// sweep looks for everything that carries the drill's labels, at all sites and in the hub, whatever the status says.
+func (r *Reconciler) sweep(ctx context.Context, w *world) {
+	d := w.drill
+	labels := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelNamespace: d.Namespace, v1alpha1.LabelDrill: d.Name}
+	for site := range w.siteErr {
+		w.unswept = append(w.unswept, site)
+	}
+	for site, member := range w.members {
+		if err := r.sweepSite(ctx, w, site, member, labels); err != nil {
+			w.unswept = append(w.unswept, site)
+			w.siteErr[site] = err
+		}
+	}
+	for _, obj := range []client.Object{
+		&v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
+	} {
+		err := r.direct.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if err == nil && obj.GetLabels()[v1alpha1.LabelDrill] == d.Name {
+			if _, isSecret := obj.(*corev1.Secret); isSecret && len(w.swept) > 0 {
+				continue // the Login needs it to go
+			}
+			w.swept = append(w.swept, left{"", obj})
+		}
+	}
+}
+
+// chaosKinds are those of Chaos Mesh that a drill may have created.
+var chaosKinds = []string{"NetworkChaos", "PodChaos", "StressChaos", "IOChaos", "TimeChaos", "DNSChaos", "HTTPChaos", "JVMChaos"}
+
+func (r *Reconciler) sweepSite(ctx context.Context, w *world, site v1alpha1.SiteName, member *sites.Member, labels client.MatchingLabels) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*siteTimeout)
+	defer cancel()
+	for _, kind := range chaosKinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("chaos-mesh.org/v1alpha1")
+		list.SetKind(kind + "List")
+		err := member.APIReader.List(ctx, list, client.InNamespace(w.drill.Namespace), labels)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			w.swept = append(w.swept, left{site, &list.Items[i]})
+		}
+	}
+	var pods corev1.PodList
+	if err := member.APIReader.List(ctx, &pods, client.InNamespace(w.drill.Namespace), labels); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pods.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		w.swept = append(w.swept, left{site, &pods.Items[i]})
+	}
+	return nil
+}
+
+// took is how long the reconciliation may yet take.
+func took(ctx context.Context, most time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return most
+	}
+	return min(most, time.Until(deadline))
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/probe"
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+)
+
+const (
+	// askTimeout bounds one question to a server or a pod.
+	askTimeout = 8 * time.Second
+	// engineTimeout bounds one look at an engine: it may be frozen.
+	engineTimeout = 3 * time.Second
+	// probeCount and probeTimeout are those of one look at the network. Connections that lose a packet take a second more.
+	probeCount   = 5
+	probeTimeout = 1500 * time.Millisecond
+	// maxSamples bounds what is kept of one run.
+	maxSamples = 200_000
+)
+
+// observeReplicas asks every server with data for its view of the group, and keeps it among the samples.
+func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for _, name := range w.target.data {
+		wait.Go(func() {
+			s := r.replica(ctx, w, name)
+			mu.Lock()
+			defer mu.Unlock()
+			w.replicas[name] = s
+		})
+	}
+	wait.Wait()
+	at := r.now()
+	for _, name := range w.target.data {
+		if len(w.runs.Replicas) < maxSamples {
+			w.runs.Replicas = append(w.runs.Replicas, sample(at, name, w.target.site(name), w.replicas[name]))
+		}
+	}
+}
+
+func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.ServerName) replicaState {
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name})
+	if err != nil {
+		return replicaState{err: err}
+	}
+	if w.target.group == nil {
+		_, err := mssql.ReadGroupNames(ctx, db)
+		return replicaState{err: err}
+	}
+	g, err := mssql.ReadGroup(ctx, db, w.target.group.Name)
+	if err == nil && g == nil {
+		err = fmt.Errorf("%s has no group %s", credentials.HostName(name), w.target.group.Name)
+	}
+	if err == nil {
+		w.noteClock(name, g.Clock)
+	}
+	return replicaState{group: g, err: err}
+}
+
+var clockGuard sync.Mutex
+
+// noteClock keeps by how much an engine's clock is ahead.
+func (w *world) noteClock(name v1alpha1.ServerName, clock time.Time) {
+	clockGuard.Lock()
+	defer clockGuard.Unlock()
+	w.clocks[name] = time.Until(clock)
+}
+
+func sample(at time.Time, name v1alpha1.ServerName, site v1alpha1.SiteName, s replicaState) archive.ReplicaSample {
+	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(site)}
+	if s.group == nil {
+		return one
+	}
+	one.Role = s.group.Role
+	for _, state := range s.group.States {
+		if !state.Local {
+			continue
+		}
+		if one.Synchronization == "" || worse(state.State, one.Synchronization) {
+			one.Synchronization = state.State
+		}
+		one.SendQueueKB, one.RedoQueueKB = greater(one.SendQueueKB, state.SendQueueKB), greater(one.RedoQueueKB, state.RedoQueueKB)
+	}
+	return one
+}
+
+var synchronization = []string{"SYNCHRONIZED", "SYNCHRONIZING", "INITIALIZING", "REVERTING", "NOT SYNCHRONIZING"}
+
+func worse(a, b string) bool {
+	return slices.Index(synchronization, a) > slices.Index(synchronization, b)
+}
+
+func greater(a, b *int64) *int64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+// synchronized says whether one server with data is primary and all others follow it without a gap, else what is not so.
+func (w *world) synchronized() (bool, string) {
+	primary := ""
+	for _, name := range w.target.data {
+		s := w.replicas[name]
+		if s.err != nil {
+			return false, fmt.Sprintf("%s does not answer: %v", name, s.err)
+		}
+		if s.group == nil {
+			continue // a server without a group
+		}
+		if s.group.Role == "PRIMARY" {
+			if primary != "" {
+				return false, fmt.Sprintf("%s and %s both say PRIMARY", primary, name)
+			}
+			primary = string(name)
+		}
+		for _, state := range s.group.States {
+			wanted := state.Local && s.group.Role == "SECONDARY"
+			if wanted && state.Suspended {
+				return false, fmt.Sprintf("%s of %s is suspended", state.Database, name)
+			}
+			if wanted && w.synchronous(name) && state.State != "SYNCHRONIZED" {
+				return false, fmt.Sprintf("%s of %s is %s", state.Database, name, state.State)
+			}
+			if wanted && state.RedoQueueKB != nil && *state.RedoQueueKB > 0 && state.State != "SYNCHRONIZED" {
+				return false, fmt.Sprintf("%s of %s has %d KB to redo", state.Database, name, *state.RedoQueueKB)
+			}
+		}
+		if s.group.Role != "PRIMARY" && s.group.Role != "SECONDARY" {
+			return false, fmt.Sprintf("%s is %s", name, s.group.Role)
+		}
+	}
+	if w.target.group != nil && primary == "" {
+		return false, "nobody is PRIMARY"
+	}
+	return true, ""
+}
+
+func (w *world) synchronous(name v1alpha1.ServerName) bool {
+	for _, replica := range w.target.group.Spec.Replicas {
+		if replica.Server == name {
+			return replica.AvailabilityMode == v1alpha1.SynchronousCommit
+		}
+	}
+	return false
+}
+
+// ask runs what has to be asked in pods at this moment.
+func (r *Reconciler) ask(ctx context.Context, w *world) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	if w.acknowledgementsMatter() {
+		for site, pod := range w.clients {
+			if pod.Status.Phase != "Running" {
+				continue
+			}
+			wait.Go(func() {
+				newest, err := r.newest(ctx, w, site)
+				mu.Lock()
+				defer mu.Unlock()
+				w.latest[site], w.askErr[site] = newest, err
+			})
+		}
+	}
+	for _, f := range w.drill.Status.Faults {
+		probes := w.due(f)
+		if len(probes) == 0 {
+			continue
+		}
+		wait.Go(func() {
+			figures := r.probe(ctx, w, probes)
+			mu.Lock()
+			defer mu.Unlock()
+			w.probes[f.Name] = figures
+		})
+	}
+	for _, f := range w.drill.Status.Faults {
+		if f.Kind != v1alpha1.FaultFreeze || f.State != v1alpha1.FaultActive {
+			continue
+		}
+		for _, name := range f.Targets {
+			wait.Go(func() {
+				n, err := r.stopped(ctx, w, v1alpha1.ServerName(name))
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					w.frozen[v1alpha1.ServerName(name)] = n
+				}
+			})
+		}
+	}
+	wait.Wait()
+	for _, figures := range w.probes {
+		for _, p := range figures {
+			link := archive.LinkSample{At: w.now, From: p.From, To: p.To, Sent: int(p.Attempts), Lost: int(p.Failures)}
+			if p.Connect != nil {
+				link.RTT = &p.Connect.Duration
+			}
+			if len(w.runs.Links) < maxSamples {
+				w.runs.Links = append(w.runs.Links, link)
+			}
+		}
+	}
+}
+
+// acknowledgementsMatter says whether it must be known when clients were last served.
+func (w *world) acknowledgementsMatter() bool {
+	switch w.drill.Status.Phase {
+	case v1alpha1.DrillPreparing, v1alpha1.DrillRecovering:
+		return true
+	case v1alpha1.DrillRunning:
+		return w.drill.Spec.AbortWhen != nil && w.drill.Spec.AbortWhen.UnservedFor != nil
+	}
+	return false
+}
+
+// newest asks a site's clients for their newest acknowledgement.
+func (r *Reconciler) newest(ctx context.Context, w *world, site v1alpha1.SiteName) (history.Newest, error) {
+	var newest history.Newest
+	out, err := r.inClients(ctx, w, site, askTimeout, "history", "latest")
+	if err != nil {
+		return newest, err
+	}
+	if err := json.Unmarshal(out, &newest); err != nil {
+		return newest, fmt.Errorf("read what the clients at %s said: %w", site, err)
+	}
+	return newest, nil
+}
+
+// inClients runs the operator's program in a site's pod of clients.
+func (r *Reconciler) inClients(ctx context.Context, w *world, site v1alpha1.SiteName, timeout time.Duration, arguments ...string) ([]byte, error) {
+	member := w.members[site]
+	if member == nil {
+		return nil, w.unusable(site)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, clientsName(w.drill), clientContainer, append([]string{"/geosql"}, arguments...)...)
+}
+
+// inServer runs it beside a server's engine, in the namespaces of its pod.
+func (r *Reconciler) inServer(ctx context.Context, w *world, server v1alpha1.ServerName, timeout time.Duration, arguments ...string) ([]byte, error) {
+	if w.target == nil {
+		return nil, fmt.Errorf("where %s runs is not known", server)
+	}
+	site := w.target.site(server)
+	member := w.members[site]
+	if member == nil {
+		return nil, w.unusable(site)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, credentials.HostName(server), drill.AgentContainer, append([]string{"/geosql"}, arguments...)...)
+}
+
+// due are the probes of a fault that belong to this moment: before it is injected, while it lasts, and once after it.
+func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
+	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition || f.Effect == nil {
+		return nil
+	}
+	e := f.Effect
+	var known []v1alpha1.ProbeFigures
+	switch {
+	case f.State == v1alpha1.FaultInjecting && len(e.Before) == 0:
+		o, ok := occurrence(w.drill.Spec, f.Name)
+		if !ok {
+			return nil
+		}
+		resolved, err := drill.Resolve(w.resolved, o)
+		if err != nil {
+			return nil
+		}
+		return resolved.Probes
+	case f.State == v1alpha1.FaultActive:
+		known = e.Before
+	case f.State == v1alpha1.FaultRemoved && len(e.After) == 0 && f.Removed != nil && w.now.Sub(f.Removed.Time) < time.Minute:
+		known = e.Before
+	default:
+		return nil
+	}
+	var list []drill.Probe
+	for _, p := range known {
+		list = append(list, drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To})
+	}
+	return list
+}
+
+// occurrence of a spec by its name.
+func occurrence(s v1alpha1.DrillSpec, name string) (drill.Occurrence, bool) {
+	list := drill.Expand(s.Faults)
+	i := slices.IndexFunc(list, func(o drill.Occurrence) bool { return o.Name == name })
+	if i < 0 {
+		return drill.Occurrence{}, false
+	}
+	return list[i], true
+}
+
+// probe runs probes, those from one server together. One that could not be run is left out.
+func (r *Reconciler) probe(ctx context.Context, w *world, probes []drill.Probe) []v1alpha1.ProbeFigures {
+	from := map[v1alpha1.ServerName][]string{}
+	var order []v1alpha1.ServerName
+	for _, p := range probes {
+		if from[p.From] == nil {
+			order = append(order, p.From)
+		}
+		from[p.From] = append(from[p.From], p.To)
+	}
+	figures := make([][]v1alpha1.ProbeFigures, len(order))
+	var wait sync.WaitGroup
+	for i, server := range order {
+		wait.Go(func() {
+			arguments := []string{"drill", "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String()}
+			for _, to := range from[server] {
+				arguments = append(arguments, "--to", to)
+			}
+			out, err := r.inServer(ctx, w, server, probeTimeout+askTimeout, arguments...)
+			if err != nil {
+				return
+			}
+			var seen []probe.Result
+			if json.Unmarshal(out, &seen) != nil {
+				return
+			}
+			for _, s := range seen {
+				figures[i] = append(figures[i], probeFigures(server, s))
+			}
+		})
+	}
+	wait.Wait()
+	return slices.Concat(figures...)
+}
+
+func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigures {
+	f := v1alpha1.ProbeFigures{From: string(from), To: r.To, Attempts: int32(r.Attempts), Failures: int32(r.Failures)}
+	if r.Failures < r.Attempts {
+		f.Connect, f.Slowest = &metav1.Duration{Duration: r.Connect.Round(time.Microsecond)}, &metav1.Duration{Duration: r.Slowest.Round(time.Microsecond)}
+	}
+	return f
+}
+
+// stopped is how many processes of a server's engine are stopped.
+func (r *Reconciler) stopped(ctx context.Context, w *world, server v1alpha1.ServerName) (int, error) {
+	out, err := r.inServer(ctx, w, server, askTimeout, "drill", "state")
+	if err != nil {
+		return 0, err
+	}
+	var f probe.Frozen
+	if err := json.Unmarshal(out, &f); err != nil {
+		return 0, fmt.Errorf("read the state of %s: %w", server, err)
+	}
+	return len(f.Stopped), nil
+}

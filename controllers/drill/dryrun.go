@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/drill"
+)
+
+// maxPlanned bounds the objects that a dry run shows.
+const maxPlanned = 64
+
+// dryRun shows what would be created, as roles and addresses are now.
+func (p *planner) dryRun() {
+	d, t := p.drill, p.target
+	p.s.Database, p.s.Group = t.database, ""
+	if t.group != nil {
+		p.s.Group = t.group.Name
+	}
+	list := d.Spec.Workload.Sites
+	if len(list) == 0 {
+		list = t.sites()
+	}
+	p.show("", "", nil, login(d, p.s, t))
+	for _, site := range list {
+		pod := clientPod(d, p.s, t, site, p.image)
+		pod.SetGroupVersionKind(podKind)
+		p.show("", string(site), nil, pod)
+	}
+	var open []string
+	for _, o := range drill.Expand(d.Spec.Faults) {
+		r, err := drill.Resolve(p.resolved, o)
+		if err != nil {
+			open = append(open, fmt.Sprintf("%s: %v", o.Name, err))
+			continue
+		}
+		for _, object := range r.Objects {
+			p.show(o.Name, string(object.Site), &metav1.Duration{Duration: o.At}, object)
+		}
+	}
+	message := fmt.Sprintf("%d objects would be created", len(p.s.Plan))
+	for _, text := range open {
+		message += "; fault " + text
+	}
+	p.complete("", conditions.ReasonDryRun, message)
+}
+
+// show adds an object to the plan.
+func (p *planner) show(fault, site string, when *metav1.Duration, object client.Object) {
+	if len(p.s.Plan) == maxPlanned {
+		return
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		// The types are of JSON's making.
+		panic("convert an object: " + err.Error())
+	}
+	delete(content, "status")
+	manifest, err := yaml.Marshal(content)
+	if err != nil {
+		panic("write an object as YAML: " + err.Error())
+	}
+	p.s.Plan = append(p.s.Plan, v1alpha1.PlannedObject{Fault: fault, Site: site, At: when, Manifest: clip(string(manifest), 16384)})
+}

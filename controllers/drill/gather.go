@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/workload"
+)
+
+const (
+	// clockError bounds the difference of clocks of several machines.
+	clockError = 100 * time.Millisecond
+	// fetchTimeout bounds the fetching of one site's histories, rowsTimeout the reading of one replica.
+	fetchTimeout = time.Minute
+	rowsTimeout  = 90 * time.Second
+)
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+// judged is the end of a run.
+type judged struct {
+	drill.Judgement
+	now      time.Time
+	verdict  history.Verdict
+	archive  *v1alpha1.DrillArchive
+	versions []v1alpha1.DrillVersion
+	events   []v1alpha1.DrillEvent
+	fetched  map[string]string // by site: why not, empty when fetched
+}
+
+// gather fetches the clients' histories and the replicas' rows, keeps them in the archive, and judges what the archive
+// has. A site that does not answer is asked again, for a while.
+func (r *Reconciler) gather(ctx context.Context, w *world) error {
+	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.next.RunID}
+	j := &judged{now: r.now(), fetched: map[string]string{}}
+	kept, err := archive.Read(ctx, r.direct, run)
+	switch {
+	case errors.Is(err, archive.ErrNotFound):
+		kept, err = r.collect(ctx, w, run, j)
+	case err == nil:
+		for site := range kept.Histories {
+			j.fetched[site] = ""
+		}
+	}
+	if err != nil {
+		return err
+	}
+	ref, err := archive.Write(ctx, r.direct, w.drill, v1alpha1.GroupVersion.String(), "Drill", kept, archive.DefaultLimits())
+	var tooLarge *archive.TooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		w.next.Message = clip(err.Error(), 4096)
+	case errors.Is(err, archive.ErrWritten):
+		if kept, err = archive.Read(ctx, r.direct, run); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if tooLarge == nil {
+		j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
+	}
+	evidence, err := kept.Evidence()
+	if err != nil {
+		return err
+	}
+	evidence.FaultsBoot = bootID()
+	j.verdict = history.Check(evidence)
+	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
+	j.versions = r.versions(ctx, w)
+	j.events = r.elections(ctx, w)
+	w.done.judged = j
+	return nil
+}
+
+// bootID of the machine that times the faults.
+func bootID() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(boot))
+}
+
+// collect asks the clients for their histories and the replicas for their rows.
+func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *judged) (archive.Archive, error) {
+	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
+		Bounds: archive.Bounds{ClockError: clockError, AcknowledgedAtLeast: 1}}
+	var missing []string
+	for _, c := range w.next.Clients {
+		site := v1alpha1.SiteName(c.Site)
+		out, err := r.inClients(ctx, w, site, took(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
+		if err != nil {
+			j.fetched[c.Site] = err.Error()
+			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))
+			continue
+		}
+		a.Histories[c.Site], j.fetched[c.Site] = out, ""
+	}
+	if len(missing) > 0 && r.now().Sub(lastMoment(w)) < judgeWithin {
+		return a, fmt.Errorf("fetch the histories of %s", strings.Join(missing, "; "))
+	}
+	for _, name := range w.target.data {
+		if !w.canBeRead(name) {
+			continue
+		}
+		replica, err := r.rows(ctx, w, name)
+		if err != nil && r.now().Sub(lastMoment(w)) < judgeWithin {
+			return a, fmt.Errorf("read the rows of %s: %w", name, err)
+		}
+		if err == nil {
+			a.Replicas = append(a.Replicas, replica)
+		}
+	}
+	status, err := json.Marshal(w.drill)
+	if err != nil {
+		return a, fmt.Errorf("keep the drill itself: %w", err)
+	}
+	a.Files = map[string][]byte{"drill.json": status}
+	return a, nil
+}
+
+// lastMoment is when the run went over to be judged, as near as the timeline tells.
+func lastMoment(w *world) time.Time {
+	last := w.next.Ended.Time
+	for _, e := range w.next.Timeline {
+		if e.Time.After(last) {
+			last = e.Time.Time
+		}
+	}
+	return last
+}
+
+// canBeRead says whether a server must have all rows and can be asked for them: the primary, and secondaries that are
+// readable.
+func (w *world) canBeRead(name v1alpha1.ServerName) bool {
+	return w.target.group == nil || slices.Contains(w.target.readable, name) || w.resolved.Roles[v1alpha1.RolePrimary] == name
+}
+
+func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
+	ctx, cancel := context.WithTimeout(ctx, took(ctx, rowsTimeout))
+	defer cancel()
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.next.Database})
+	if err != nil {
+		return history.Replica{}, err
+	}
+	after := int64(0)
+	if w.next.RecordedAfter != nil {
+		after = *w.next.RecordedAfter
+	}
+	return workload.ReadRecorded(ctx, db, after)
+}
+
+// faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike, so
+// that they are put on the other by what lies between them now.
+func (r *Reconciler) faults(w *world) []history.Fault {
+	now := history.Now()
+	instant := func(t *metav1.MicroTime) history.Instant {
+		if t == nil {
+			return history.Instant{}
+		}
+		wall := t.UnixNano()
+		return history.Instant{Wall: wall, Monotonic: now.Monotonic - (now.Wall - wall)}
+	}
+	var list []history.Fault
+	for _, f := range w.next.Faults {
+		if f.Injected == nil {
+			continue
+		}
+		one := history.Fault{Name: f.Name, Target: strings.Join(f.Targets, ", "), Injected: instant(f.Injected), Settled: instant(f.Settled), Isolated: f.Isolated}
+		if o, ok := occurrence(w.drill.Spec, f.Name); ok && o.Lasts() > 0 {
+			one.Healed = instant(f.Removed)
+		}
+		if f.Effect != nil && f.Effect.Status == metav1.ConditionTrue {
+			one.Proof = f.Effect.Seen
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// measured puts together what the verdict is made of.
+func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
+	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	for _, c := range w.next.Clients {
+		if reason, ok := j.fetched[c.Site]; !ok || reason != "" {
+			m.Missing = append(m.Missing, c.Site)
+		}
+	}
+	for _, replica := range a.Replicas {
+		m.Read = append(m.Read, replica.Server)
+	}
+	for _, name := range w.target.data {
+		if w.canBeRead(name) && !slices.ContainsFunc(m.Read, func(s string) bool { return sameServer(name, s) }) {
+			m.Unread = append(m.Unread, string(name))
+		}
+	}
+	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, w.next)
+	return m
+}
+
+// queues are the greatest ones, and the longest time in which no server answered.
+func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus) (send, redo *drill.Queue, gap time.Duration) {
+	last := s.Accepted.Time
+	if s.Baseline != nil {
+		last = s.Baseline.Time
+	}
+	for _, one := range samples {
+		if one.Role == "" {
+			continue
+		}
+		if one.At.After(last) {
+			gap, last = max(gap, one.At.Sub(last)), one.At
+		}
+		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
+	}
+	if s.Ended != nil && s.Ended.After(last) {
+		gap = max(gap, s.Ended.Sub(last))
+	}
+	return send, redo, gap
+}
+
+func larger(q *drill.Queue, kb *int64, s archive.ReplicaSample) *drill.Queue {
+	if kb == nil || q != nil && q.KB >= *kb {
+		return q
+	}
+	return &drill.Queue{KB: *kb, Server: s.Server, At: s.At}
+}
+
+// versions of everything that took part.
+func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVersion {
+	list := []v1alpha1.DrillVersion{{Component: "geosql", Image: r.image}}
+	for _, site := range w.target.sites() {
+		if health, ok := r.sites.Health(site); ok {
+			list = append(list, v1alpha1.DrillVersion{Component: "kubernetes", Site: string(site), Version: health.Version})
+		}
+		if pod := w.clients[site]; pod != nil && len(pod.Status.ContainerStatuses) > 0 {
+			c := pod.Status.ContainerStatuses[0]
+			list = append(list, v1alpha1.DrillVersion{Component: "clients", Site: string(site), Image: c.Image, Digest: c.ImageID})
+		}
+	}
+	for _, s := range w.target.servers {
+		v := v1alpha1.DrillVersion{Component: s.Name, Site: string(s.Spec.Site), Image: s.Spec.Image}
+		if pod := w.pods[v1alpha1.ServerName(s.Name)]; pod != nil {
+			for _, c := range pod.Status.ContainerStatuses {
+				if c.Name == drill.EngineContainer {
+					v.Digest = c.ImageID
+				}
+			}
+		}
+		v.Version = s.Status.Version
+		list = append(list, v)
+	}
+	return list
+}
+
+// elections are the moments of the group's elections during the run, from its Failovers.
+func (r *Reconciler) elections(ctx context.Context, w *world) []v1alpha1.DrillEvent {
+	var list v1alpha1.FailoverList
+	if w.next.Group == "" || r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)) != nil {
+		return nil
+	}
+	var events []v1alpha1.DrillEvent
+	for _, f := range list.Items {
+		t := f.Status.Timeline
+		if string(f.Spec.Group) != w.next.Group || t == nil {
+			continue
+		}
+		for _, m := range []struct {
+			event string
+			at    *metav1.MicroTime
+		}{{"Suspected", t.Suspected}, {"Claimed", t.Claimed}, {"Fenced", t.Fenced}, {"Promoted", t.Promoted}, {"FirstWrite", t.FirstWrite}, {"AllSynchronized", t.AllSynchronized}} {
+			if m.at != nil && m.at.After(w.next.Accepted.Time) {
+				events = append(events, v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.next, m.at.Time),
+					Message: clip(fmt.Sprintf("term %d, %s, from %s to %s (Failover %s)", f.Status.Term, f.Status.Cause, f.Status.From, f.Status.To, f.Name), 512)})
+			}
+		}
+	}
+	return events
+}
+
+// lastFault is the fault that was injected last before that time.
+func lastFault(s v1alpha1.DrillStatus, t time.Time) string {
+	name, when := "", time.Time{}
+	for _, f := range s.Faults {
+		if f.Injected != nil && !f.Injected.After(t) && f.Injected.After(when) {
+			name, when = f.Name, f.Injected.Time
+		}
+	}
+	return name
+}
+
+// write puts the end of a run into its status.
+func (j *judged) write(s *v1alpha1.DrillStatus) {
+	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason, clip(j.Message, 4096), at(j.now)
+	s.Objectives, s.Archive, s.Versions = j.Objectives, j.archive, j.versions
+	c := j.verdict.Counts
+	s.Counts = &v1alpha1.DrillCounts{Attempted: int64(c.Attempted), Acknowledged: int64(c.Acknowledged), Failed: int64(c.Failed), Unknown: int64(c.Unknown),
+		UnknownPresent: int64(c.UnknownPresent), Lost: int64(c.Lost), FailedPresent: int64(c.FailedPresent), Duplicated: int64(c.Duplicated),
+		Phantom: int64(c.Phantom), Diverging: int64(c.Diverging)}
+	s.Figures = nil
+	for _, f := range j.verdict.Faults {
+		for _, one := range f.Clients {
+			if len(s.Figures) == 256 {
+				break
+			}
+			figures := v1alpha1.FaultClientFigures{Fault: f.Name, Client: one.Client, Isolated: one.Isolated,
+				Usual: &metav1.Duration{Duration: one.Usual}, Stall: &metav1.Duration{Duration: one.Stall}}
+			if one.RTO != nil {
+				figures.RTO = &metav1.Duration{Duration: *one.RTO}
+			}
+			s.Figures = append(s.Figures, figures)
+		}
+	}
+	for i := range s.Clients {
+		reason, ok := j.fetched[s.Clients[i].Site]
+		s.Clients[i].Fetched, s.Clients[i].Message = ok && reason == "", clip(reason, 512)
+	}
+	s.Timeline = append(s.Timeline, j.events...)
+	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
+	note(s, j.now, "Judged", "", string(j.Verdict))
+	slices.SortStableFunc(s.Timeline, func(a, b v1alpha1.DrillEvent) int { return a.Time.Compare(b.Time.Time) })
+}

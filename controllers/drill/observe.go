@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/account"
+)
+
+// siteTimeout bounds what is asked of one site.
+const siteTimeout = 5 * time.Second
+
+// objectKey names an object at a site.
+type objectKey struct{ site, kind, name string }
+
+// seenObject is a fault's object as it was read.
+type seenObject struct {
+	exists   bool
+	injected bool
+	created  time.Time
+	// text is what its controller says of it.
+	text string
+	// outcome of a Failover.
+	outcome string
+	err     error
+}
+
+// world is a drill with everything around it, as it was read.
+type world struct {
+	drill *v1alpha1.Drill
+	// next is the status that will be written; the plan and the steps change it.
+	next v1alpha1.DrillStatus
+	now  time.Time
+	// image that clients run.
+	image string
+	// target is nil when it need not be known any more.
+	target *target
+	// busy names a drill that runs on the same target.
+	busy string
+	// siteErr says why a site cannot be used.
+	siteErr map[v1alpha1.SiteName]error
+	members map[v1alpha1.SiteName]*sites.Member
+	// resolved is what faults are resolved against.
+	resolved drill.World
+	pods     map[v1alpha1.ServerName]*corev1.Pod
+	clients  map[v1alpha1.SiteName]*corev1.Pod
+	login    *v1alpha1.Login
+	// secret says whether the clients' password is there.
+	secret bool
+	// replicas are what the servers with data say of the group; silent ones are nil with an error.
+	replicas map[v1alpha1.ServerName]replicaState
+	objects  map[objectKey]seenObject
+	// probes by fault, and the state of frozen engines by server.
+	probes map[string][]v1alpha1.ProbeFigures
+	latest map[v1alpha1.SiteName]history.Newest
+	askErr map[v1alpha1.SiteName]error
+	frozen map[v1alpha1.ServerName]int
+	clocks map[v1alpha1.ServerName]time.Duration
+	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
+	swept   []left
+	unswept []v1alpha1.SiteName
+	// done are the results of steps.
+	done results
+	runs *runSamples
+}
+
+// replicaState is what one server says.
+type replicaState struct {
+	group *mssql.Group
+	err   error
+}
+
+// left is something of the drill at a site.
+type left struct {
+	site v1alpha1.SiteName
+	obj  client.Object
+}
+
+// results are what steps found out, for the report.
+type results struct {
+	objectErr map[objectKey]error
+	injected  map[string]time.Time
+	frozen    map[string]error
+	after     *int64
+	judged    *judged
+}
+
+// observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.
+func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*world, error) {
+	var d v1alpha1.Drill
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(cached), &d); err != nil {
+		return nil, fmt.Errorf("read Drill %s/%s: %w", cached.Namespace, cached.Name, err)
+	}
+	w := &world{drill: &d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
+		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
+		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
+		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, clocks: map[v1alpha1.ServerName]time.Duration{},
+		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
+	r.reachSites(w)
+	if d.DeletionTimestamp != nil {
+		// Where an engine is frozen has to be known; without, the freeze ends by itself.
+		w.target, _ = r.resolve(ctx, &d)
+		r.sweep(ctx, w)
+		return w, nil
+	}
+	if w.over() {
+		r.sweepOnce(ctx, w)
+		return w, nil
+	}
+	w.runs = r.seen(&d)
+	t, err := r.resolve(ctx, &d)
+	if err != nil {
+		return nil, err
+	}
+	w.target = t
+	if err := r.others(ctx, w); err != nil || t.missing != "" {
+		return w, err
+	}
+	r.places(ctx, w)
+	r.observeClients(ctx, w)
+	r.observeObjects(ctx, w)
+	if w.running() {
+		r.observeReplicas(ctx, w)
+		r.ask(ctx, w)
+	}
+	return w, nil
+}
+
+// over says that nothing of the drill needs to be looked at but what it left behind.
+func (w *world) over() bool {
+	s := w.drill.Status
+	return s.Phase == v1alpha1.DrillCompleted && s.RunID == w.drill.Spec.RunID
+}
+
+// running says that clients are at work, or should be.
+func (w *world) running() bool {
+	switch w.drill.Status.Phase {
+	case v1alpha1.DrillPreparing, v1alpha1.DrillBaseline, v1alpha1.DrillRunning, v1alpha1.DrillRecovering, v1alpha1.DrillJudging:
+		return true
+	}
+	return false
+}
+
+// reachSites finds the members that may be used for the namespace. A site that is lost has nothing left to take back.
+func (r *Reconciler) reachSites(w *world) {
+	var list v1alpha1.SiteList
+	if err := r.hub.List(context.Background(), &list); err != nil {
+		return
+	}
+	for i := range list.Items {
+		site := &list.Items[i]
+		name := v1alpha1.SiteName(site.Name)
+		if !slices.Contains(site.Spec.AllowedNamespaces, w.drill.Namespace) || site.Spec.Lifecycle == v1alpha1.SiteLost {
+			continue
+		}
+		member, err := r.sites.Member(name)
+		if err == nil {
+			err = member.CheckNamespace(w.drill.Namespace)
+		}
+		if err != nil {
+			w.siteErr[name] = err
+			continue
+		}
+		w.members[name] = member
+	}
+}
+
+// others finds a drill that runs on the same target.
+func (r *Reconciler) others(ctx context.Context, w *world) error {
+	var list v1alpha1.DrillList
+	if err := r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)); err != nil {
+		return fmt.Errorf("list the Drills of namespace %s: %w", w.drill.Namespace, err)
+	}
+	for _, o := range list.Items {
+		if o.UID == w.drill.UID || !active(o.Status.Phase) {
+			continue
+		}
+		t := w.target
+		if t.group != nil && o.Status.Group == t.group.Name || t.subscription != nil && o.Status.Subscription == t.subscription.Name {
+			w.busy = o.Name
+		}
+	}
+	return nil
+}
+
+func active(p v1alpha1.DrillPhase) bool {
+	return p != "" && p != v1alpha1.DrillPending && p != v1alpha1.DrillCompleted
+}
+
+// places reads where everything is that a fault may concern.
+func (r *Reconciler) places(ctx context.Context, w *world) {
+	d, t := w.drill, w.target
+	w.resolved = drill.World{Namespace: d.Namespace, Drill: d.Name, RunID: d.Spec.RunID, Group: groupName(t), Servers: map[v1alpha1.ServerName]drill.Server{},
+		Sites: map[v1alpha1.SiteName]drill.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
+	for _, s := range t.servers {
+		name := v1alpha1.ServerName(s.Name)
+		w.resolved.Servers[name] = r.place(ctx, w, name, s.Spec.Site)
+	}
+	for _, name := range t.sites() {
+		member := w.members[name]
+		if member == nil {
+			continue
+		}
+		site := drill.Site{APIServers: apiServer(member), LocalAPI: r.localAPI(ctx, member)}
+		var pod corev1.Pod
+		if err := member.Client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &pod); err == nil {
+			site.Clients = []drill.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
+		}
+		w.resolved.Sites[name] = site
+	}
+	w.roles()
+}
+
+// place of one server: its pod, and what its name is at each site.
+func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) drill.Server {
+	s := drill.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
+	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
+	if member := w.members[home]; member != nil {
+		var pod corev1.Pod
+		if err := member.Client.Get(ctx, key, &pod); err == nil {
+			w.pods[name] = &pod
+			if pod.Status.PodIP != "" {
+				s.Addresses = append(s.Addresses, pod.Status.PodIP)
+			}
+		}
+	}
+	for site, member := range w.members {
+		var service corev1.Service
+		if err := member.Client.Get(ctx, key, &service); err == nil && net.ParseIP(service.Spec.ClusterIP) != nil {
+			s.Services[site] = service.Spec.ClusterIP
+		}
+		if site == home {
+			continue
+		}
+		// Where pods of another site are not reached by their own addresses.
+		var slices discoveryv1.EndpointSliceList
+		if err := member.Client.List(ctx, &slices, client.InNamespace(key.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: key.Name}); err != nil {
+			continue
+		}
+		for _, slice := range slices.Items {
+			for _, e := range slice.Endpoints {
+				s.Addresses = append(s.Addresses, e.Addresses...)
+			}
+		}
+	}
+	slices.Sort(s.Addresses)
+	s.Addresses = slices.Compact(s.Addresses)
+	return s
+}
+
+// apiServer is host:port at which other sites reach a site's API server; none when nobody has said where.
+func apiServer(member *sites.Member) []string {
+	var v orders.Voter
+	if err := account.Reach(member, &v); err != nil {
+		return nil
+	}
+	u, err := url.Parse(v.Server)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	if u.Port() == "" {
+		return []string{net.JoinHostPort(u.Hostname(), "443")}
+	}
+	return []string{u.Host}
+}
+
+// localAPI is the ClusterIP of the Service kubernetes, where it may be read.
+func (r *Reconciler) localAPI(ctx context.Context, member *sites.Member) []string {
+	var s corev1.Service
+	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &s); err != nil || s.Spec.ClusterIP == "" {
+		return nil
+	}
+	return []string{s.Spec.ClusterIP}
+}
+
+// roles of the moment, by the group's status.
+func (w *world) roles() {
+	t := w.target
+	if g := t.group; g != nil {
+		for _, replica := range g.Spec.Replicas {
+			if sameServer(replica.Server, g.Status.Primary) {
+				w.resolved.Roles[v1alpha1.RolePrimary] = replica.Server
+				w.resolved.Roles[v1alpha1.RolePublisher] = replica.Server
+				continue
+			}
+			if _, ok := w.resolved.Roles[v1alpha1.RoleSecondary]; !ok && replica.AvailabilityMode == v1alpha1.SynchronousCommit {
+				w.resolved.Roles[v1alpha1.RoleSecondary] = replica.Server
+			}
+		}
+	} else {
+		w.resolved.Roles[v1alpha1.RolePublisher] = t.publisher
+	}
+	if t.subscription == nil {
+		delete(w.resolved.Roles, v1alpha1.RolePublisher)
+		return
+	}
+	w.resolved.Roles[v1alpha1.RoleDistributor] = t.distributor
+	if t.subscriber != "" {
+		w.resolved.Roles[v1alpha1.RoleSubscriber] = t.subscriber
+	}
+}
+
+// observeClients reads what the clients are made of.
+func (r *Reconciler) observeClients(ctx context.Context, w *world) {
+	d := w.drill
+	for name, member := range w.members {
+		var pod corev1.Pod
+		if err := member.Client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &pod); err == nil {
+			w.clients[name] = &pod
+		}
+	}
+	var l v1alpha1.Login
+	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &l); err == nil {
+		w.login = &l
+	}
+	var secret corev1.Secret
+	if err := r.direct.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &secret); err == nil {
+		w.secret = true
+	}
+}
+
+// observeObjects reads the objects of the faults that are under way.
+func (r *Reconciler) observeObjects(ctx context.Context, w *world) {
+	for _, f := range w.drill.Status.Faults {
+		if f.State == v1alpha1.FaultRemoved || f.State == v1alpha1.FaultSkipped || f.State == v1alpha1.FaultWaiting {
+			continue
+		}
+		for _, o := range f.Objects {
+			w.objects[keyOf(o)] = r.object(ctx, w, o)
+		}
+	}
+}
+
+func keyOf(o v1alpha1.FaultObject) objectKey { return objectKey{o.Site, o.Kind, o.Name} }
+
+func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObject) seenObject {
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var reader client.Reader = r.direct
+	if o.Site != "" {
+		member := w.members[v1alpha1.SiteName(o.Site)]
+		if member == nil {
+			return seenObject{err: w.unusable(v1alpha1.SiteName(o.Site))}
+		}
+		reader = member.APIReader
+	}
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(o.APIVersion)
+	u.SetKind(o.Kind)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, u)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return seenObject{}
+	case err != nil:
+		return seenObject{err: err}
+	}
+	s := seenObject{exists: true, created: u.GetCreationTimestamp().Time}
+	s.outcome, _, _ = unstructured.NestedString(u.Object, "status", "outcome")
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		if c["type"] == "AllInjected" {
+			s.injected = c["status"] == "True"
+		}
+	}
+	s.text = chaosMessage(u)
+	return s
+}
+
+// chaosMessage is the last failure that Chaos Mesh notes of an object.
+func chaosMessage(u *unstructured.Unstructured) string {
+	records, _, _ := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
+	text := ""
+	for _, record := range records {
+		m, _ := record.(map[string]any)
+		events, _, _ := unstructured.NestedSlice(m, "events")
+		for _, e := range events {
+			if event, _ := e.(map[string]any); event["type"] == "Failed" {
+				text, _ = event["message"].(string)
+			}
+		}
+	}
+	return text[:min(len(text), 500)]
+}
+
+// unusable says why a site cannot be used.
+func (w *world) unusable(site v1alpha1.SiteName) error {
+	if err := w.siteErr[site]; err != nil {
+		return err
+	}
+	return errors.New("site " + string(site) + " is not declared, or does not allow the namespace")
+}
+
+func groupName(t *target) string {
+	if t.group == nil {
+		return ""
+	}
+	return t.group.Name
+}

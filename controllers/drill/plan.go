@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+const (
+	// prepareWithin is how long clients may need until they are served.
+	prepareWithin = 5 * time.Minute
+	// judgeWithin is how long histories are asked for before they are lost.
+	judgeWithin = 4 * time.Minute
+	// settledFor is how long after the last fault clients work on at least, so that there is an acknowledgement behind it.
+	settledFor = 5 * time.Second
+	// injectWithin is how long a fault may need until its objects are there.
+	injectWithin = 20 * time.Second
+	// momentWithin is how long the effect of what is done at once is looked for.
+	momentWithin = time.Minute
+	// maxHistory and maxTimeline bound lists of the status.
+	maxHistory, maxTimeline = 10, 1000
+)
+
+// Plan is what is done next.
+type Plan struct {
+	Steps   []Step
+	Outcome conditions.Outcome
+	Done    bool
+}
+
+// Gist implements reconcile.Plan.
+func (p Plan) Gist() reconcile.Gist {
+	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+}
+
+// planner decides over one world; it changes the status that will be written, and nothing else.
+type planner struct {
+	*world
+	s     *v1alpha1.DrillStatus
+	steps []Step
+}
+
+func (p *planner) do(s Step) { p.steps = append(p.steps, s) }
+
+// plan brings a drill one phase, or one step, further.
+func plan(w *world) Plan {
+	p := &planner{world: w, s: &w.next}
+	if p.s.RunID != w.drill.Spec.RunID {
+		p.begin()
+	}
+	if p.s.Phase == v1alpha1.DrillCompleted {
+		p.clear()
+		return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+	}
+	p.abortIfAsked()
+	switch p.s.Phase {
+	case v1alpha1.DrillPending:
+		p.pending()
+	case v1alpha1.DrillPreparing:
+		p.preparing()
+	case v1alpha1.DrillBaseline:
+		p.baseline()
+	case v1alpha1.DrillRunning:
+		p.runFaults()
+	case v1alpha1.DrillRecovering:
+		p.recovering()
+	case v1alpha1.DrillJudging:
+		p.do(Gather{})
+	}
+	return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+}
+
+// begin is a new run. What the former one ended with is kept in short.
+func (p *planner) begin() {
+	old := *p.s
+	var kept []v1alpha1.DrillRunSummary
+	if old.Verdict != "" {
+		kept = append(kept, v1alpha1.DrillRunSummary{RunID: old.RunID, Verdict: old.Verdict, Reason: old.Reason, Completed: old.Completed})
+	}
+	kept = append(kept, old.History...)
+	*p.s = v1alpha1.DrillStatus{StatusBase: old.StatusBase, RunID: p.drill.Spec.RunID, Phase: v1alpha1.DrillPending, History: kept[:min(len(kept), maxHistory)]}
+	p.wait(conditions.ReasonDrillWaiting, "the target is looked at")
+}
+
+func (p *planner) wait(reason, message string) { p.s.Reason, p.s.Message = reason, clip(message, 4096) }
+
+func clip(s string, limit int) string { return s[:min(len(s), limit)] }
+
+// at is a time as status keeps it.
+func at(t time.Time) *metav1.MicroTime {
+	m := metav1.NewMicroTime(t.Truncate(time.Microsecond))
+	return &m
+}
+
+// note adds a moment to the timeline.
+func (p *planner) note(when time.Time, event, fault, message string) {
+	note(p.s, when, event, fault, message)
+}
+
+func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string) {
+	if len(s.Timeline) < maxTimeline {
+		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: clip(message, 512)})
+	}
+}
+
+// pending waits until the drill may begin.
+func (p *planner) pending() {
+	t := p.target
+	switch {
+	case p.drill.Spec.Abort:
+		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, "it was aborted before it began")
+	case t.missing != "":
+		p.wait(conditions.ReasonTargetMissing, t.missing)
+	case t.denied != "":
+		p.wait(conditions.ReasonNotAllowed, t.denied)
+	case p.drill.Spec.DryRun:
+		p.dryRun()
+	case p.busy != "":
+		p.wait(conditions.ReasonDrillWaiting, fmt.Sprintf("Drill %s runs on the same target", p.busy))
+	case t.unwell != "":
+		p.wait(conditions.ReasonTargetUnwell, t.unwell+"; a drill begins on a target that is well")
+	default:
+		p.accept()
+	}
+}
+
+// accept begins: who takes part is settled.
+func (p *planner) accept() {
+	t := p.target
+	list := p.drill.Spec.Workload.Sites
+	if len(list) == 0 {
+		list = t.sites()
+	}
+	for _, site := range list {
+		if p.members[site] == nil {
+			p.wait(conditions.ReasonSiteUnreachable, fmt.Sprintf("clients should run at %s: %v", site, p.unusable(site)))
+			return
+		}
+	}
+	p.s.Phase, p.s.Accepted = v1alpha1.DrillPreparing, at(p.now)
+	p.s.Database = t.database
+	if t.group != nil {
+		p.s.Group = t.group.Name
+	}
+	if t.subscription != nil {
+		p.s.Subscription = t.subscription.Name
+	}
+	for _, site := range list {
+		clientStatus(p.s, string(site)).Pod = clientsName(p.drill)
+	}
+	for _, o := range drill.Expand(p.drill.Spec.Faults) {
+		p.s.Faults = append(p.s.Faults, v1alpha1.FaultStatus{Name: o.Name, Kind: o.Kind, State: v1alpha1.FaultWaiting})
+	}
+	p.note(p.now, "Started", "", "run "+p.s.RunID+" on "+describeTarget(*p.s))
+	p.wait(conditions.ReasonDrillPreparing, "clients are started")
+}
+
+// preparing starts the clients and waits until all of them are served.
+func (p *planner) preparing() {
+	if p.now.Sub(p.s.Accepted.Time) > prepareWithin {
+		p.abort("clients were not served within " + prepareWithin.String() + ": " + p.s.Message)
+		return
+	}
+	if !p.secret {
+		p.do(MakeSecret{})
+	}
+	if p.login == nil {
+		p.do(MakeLogin{})
+		return
+	}
+	if text := notReady("Login "+p.login.Name, p.login.Status.Conditions); text != "" {
+		p.wait(conditions.ReasonDrillPreparing, text)
+		return
+	}
+	if p.s.RecordedAfter == nil {
+		p.do(PrepareTables{})
+		return
+	}
+	var waits []string
+	for i := range p.s.Clients {
+		c := &p.s.Clients[i]
+		site := v1alpha1.SiteName(c.Site)
+		if p.clients[site] == nil {
+			p.do(StartClients{Site: site})
+			waits = append(waits, c.Site)
+			continue
+		}
+		acknowledged := p.latest[site].Acknowledged
+		if acknowledged.Wall == 0 {
+			text := p.latest[site].Reason
+			if err := p.askErr[site]; err != nil {
+				text = err.Error()
+			}
+			c.Message = clip(text, 512)
+			waits = append(waits, strings.TrimSuffix(c.Site+" ("+clip(text, 300)+")", " ()"))
+			continue
+		}
+		c.Ready, c.Message, c.LastAcknowledged = true, "", at(acknowledged.Time())
+	}
+	if len(waits) > 0 {
+		p.wait(conditions.ReasonDrillPreparing, "clients are not served yet: "+strings.Join(waits, "; "))
+		return
+	}
+	p.s.Phase, p.s.Baseline = v1alpha1.DrillBaseline, at(p.now)
+	p.wait(conditions.ReasonDrillBaseline, fmt.Sprintf("what clients see is measured for %s", drill.Baseline(p.drill.Spec)))
+}
+
+// baseline measures until the time is over.
+func (p *planner) baseline() {
+	if p.now.Sub(p.s.Baseline.Time) < drill.Baseline(p.drill.Spec) {
+		return
+	}
+	p.s.Phase, p.s.Started = v1alpha1.DrillRunning, at(p.now)
+	p.note(p.now, "BaselineMeasured", "", "")
+	p.wait(conditions.ReasonDrillRunning, "faults are injected when their time comes")
+}
+
+// recovering waits until all is well again, or has been waited for long enough.
+func (p *planner) recovering() {
+	p.removeFaults()
+	waited := p.now.Sub(p.s.Ended.Time)
+	well, text := p.synchronized()
+	if well {
+		p.settle()
+		well, text = p.servedSince(p.s.Ended.Time)
+	}
+	limit := drill.Recovery(p.drill.Spec)
+	switch {
+	case p.faultsLeft() > 0 && waited < limit:
+		p.wait(conditions.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
+	case well && waited >= settledFor:
+		p.note(p.now, "Recovered", "", "")
+		p.judge()
+	case waited >= limit:
+		p.note(p.now, "NotRecovered", "", text)
+		p.judge()
+	default:
+		p.wait(conditions.ReasonDrillRecovering, orText(text, "clients work on for a while"))
+	}
+}
+
+func orText(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func (p *planner) judge() {
+	p.s.Phase = v1alpha1.DrillJudging
+	p.wait(conditions.ReasonDrillJudging, "histories are gathered and judged")
+}
+
+// servedSince says whether the clients of all sites were acknowledged what they sent after that time.
+func (p *planner) servedSince(t time.Time) (bool, string) {
+	for i := range p.s.Clients {
+		c := &p.s.Clients[i]
+		newest := p.latest[v1alpha1.SiteName(c.Site)].Acknowledged
+		if newest.Wall == 0 || !newest.Time().After(t) {
+			return false, "clients at " + c.Site + " are not served yet"
+		}
+		c.LastAcknowledged = at(newest.Time())
+	}
+	return true, ""
+}
+
+// settle notes for each fault that is over that the replicas are synchronized.
+func (p *planner) settle() {
+	for i := range p.s.Faults {
+		f := &p.s.Faults[i]
+		if f.State == v1alpha1.FaultRemoved && f.Settled == nil && f.Removed != nil && p.now.After(f.Removed.Time) {
+			f.Settled = at(p.now)
+			p.note(p.now, "Synchronized", f.Name, "")
+		}
+	}
+}
+
+// abortIfAsked ends a run that has gone too far or too long.
+func (p *planner) abortIfAsked() {
+	if !active(p.s.Phase) || p.s.Phase == v1alpha1.DrillJudging || p.s.AbortReason != "" {
+		return
+	}
+	a := p.drill.Spec.AbortWhen
+	switch {
+	case p.drill.Spec.Abort:
+		p.abort("a person asked for it")
+	case p.now.Sub(p.s.Accepted.Time) > drill.TimeLimit(p.drill.Spec):
+		p.abort("its time limit of " + drill.TimeLimit(p.drill.Spec).String() + " is reached")
+	case a == nil:
+	default:
+		if text := p.tooFar(*a); text != "" {
+			p.abort(text)
+		}
+	}
+}
+
+func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
+	if a.UnservedFor != nil && p.s.Phase == v1alpha1.DrillRunning && len(p.latest) > 0 {
+		newest := p.s.Started.Time
+		for _, l := range p.latest {
+			if t := l.Acknowledged.Time(); t.After(newest) {
+				newest = t
+			}
+		}
+		if silent := p.now.Sub(newest); silent > a.UnservedFor.Duration {
+			return fmt.Sprintf("no client was served for %s", silent.Round(time.Second))
+		}
+	}
+	for name, state := range p.replicas {
+		if state.group == nil {
+			continue
+		}
+		s := sample(p.now, name, "", state)
+		if a.RedoQueueKB != nil && s.RedoQueueKB != nil && *s.RedoQueueKB > *a.RedoQueueKB {
+			return fmt.Sprintf("%s has %d KB to redo", name, *s.RedoQueueKB)
+		}
+		if a.SendQueueKB != nil && s.SendQueueKB != nil && *s.SendQueueKB > *a.SendQueueKB {
+			return fmt.Sprintf("%d KB wait to be sent to %s", *s.SendQueueKB, name)
+		}
+	}
+	return ""
+}
+
+// abort takes every fault back and lets the run be judged.
+func (p *planner) abort(why string) {
+	p.s.AbortReason = clip(why, 1024)
+	event := "Aborted"
+	if strings.HasPrefix(why, "its time limit") {
+		event = "TimeLimit"
+	}
+	p.note(p.now, event, "", why)
+	for i := range p.s.Faults {
+		f := &p.s.Faults[i]
+		switch f.State {
+		case v1alpha1.FaultWaiting:
+			f.State, f.Message = v1alpha1.FaultSkipped, "the drill was ended before its time"
+		case v1alpha1.FaultInjecting, v1alpha1.FaultActive:
+			f.State = v1alpha1.FaultRemoving
+		}
+	}
+	p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
+	if p.s.Started == nil {
+		// Nothing was done that could be judged.
+		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, why)
+		return
+	}
+	p.wait(conditions.ReasonDrillRecovering, "the drill is ended: "+why)
+}
+
+// complete ends the run.
+func (p *planner) complete(v v1alpha1.DrillVerdict, reason, message string) {
+	p.s.Phase, p.s.Verdict, p.s.Completed = v1alpha1.DrillCompleted, v, at(p.now)
+	p.wait(reason, message)
+}
+
+// clear takes away what the run has made, once it is over. What a dry run shows it has not made.
+func (p *planner) clear() {
+	for _, l := range p.swept {
+		p.do(Remove{Site: l.site, Object: l.obj})
+	}
+}
+
+// planDelete takes everything back, everywhere. Sites that do not answer are waited for: what they hold ends by its own
+// time, but only they can say so.
+func planDelete(w *world) Plan {
+	p := &planner{world: w, s: &w.next}
+	for _, f := range w.drill.Status.Faults {
+		if f.Kind == v1alpha1.FaultFreeze && f.State == v1alpha1.FaultActive {
+			for _, server := range f.Targets {
+				p.do(Thaw{Server: v1alpha1.ServerName(server), Careless: true})
+			}
+		}
+	}
+	p.clear()
+	if len(w.unswept) > 0 {
+		names := make([]string, len(w.unswept))
+		for i, s := range w.unswept {
+			names[i] = string(s)
+		}
+		slices.Sort(names)
+		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told; declare the site Lost if it is gone for good", strings.Join(names, ", ")))}
+	}
+	return Plan{Steps: p.steps, Done: len(w.swept) == 0, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
+}
+
+// outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.
+func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
+	message := orText(s.Message, string(s.Phase))
+	switch {
+	case s.Phase == v1alpha1.DrillCompleted && (s.Verdict == v1alpha1.VerdictPassed || s.Verdict == ""):
+		return conditions.Ready(s.Reason, message)
+	case s.Phase == v1alpha1.DrillCompleted:
+		return conditions.Stalled(s.Reason, message)
+	case s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
+		return conditions.Stalled(s.Reason, message)
+	}
+	return conditions.InProgress(s.Reason, message)
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drillschedule
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// apply carries out the steps. A drill that is there was made a moment ago.
+func (r *Reconciler) apply(ctx context.Context, _ *world, p Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+		switch s := step.(type) {
+		case Make:
+			return client.IgnoreAlreadyExists(r.hub.Create(ctx, s.Drill))
+		case Drop:
+			return client.IgnoreNotFound(r.hub.Delete(ctx, s.Drill, client.Preconditions{UID: &s.Drill.UID}))
+		}
+		return fmt.Errorf("step %T is not known", step)
+	})
+}

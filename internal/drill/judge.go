@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/history"
+)
+
+const (
+	defaultAcknowledged = 100
+	// sampleGap is how long nobody may have looked at the queues before a ceiling of theirs cannot be said to have been kept.
+	sampleGap = 15 * time.Second
+)
+
+// Queue is the greatest queue that was seen.
+type Queue struct {
+	KB     int64
+	Server string
+	At     time.Time
+}
+
+// Measured is all that a verdict is made of.
+type Measured struct {
+	// History is what the clients' histories say.
+	History history.Verdict
+	// Faults as they were done.
+	Faults []v1alpha1.FaultStatus
+	// Missing are clients whose history was lost, and Unread replicas that should have been read and were not.
+	Missing, Unread []string
+	// Read are the replicas whose rows were compared.
+	Read []string
+	// Send and Redo are the greatest queues, nil when none was seen; Gap is the longest time in which nobody looked.
+	Send, Redo *Queue
+	Gap        time.Duration
+	// Waited is how long the end of the last fault was before the judgement.
+	Waited time.Duration
+	// Aborted is why the drill was ended early; empty when it was not.
+	Aborted string
+	// Arrivals are ages of the newest row at the subscriber, in order; empty when none was measured.
+	Arrivals []time.Duration
+}
+
+// Judgement is the verdict with its reasons.
+type Judgement struct {
+	Verdict    v1alpha1.DrillVerdict
+	Reason     string
+	Message    string
+	Objectives []v1alpha1.ObjectiveResult
+}
+
+// Judge compares what was measured with the objectives; group's count where the drill has none. What cannot be told is
+// Inconclusive, never a pass.
+func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgement {
+	o := s.Objectives
+	if group != nil {
+		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO), first(o.RedoCatchUp, group.RedoCatchUp)
+	}
+	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
+	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
+		if set {
+			j.Objectives = append(j.Objectives, judge())
+		}
+	}
+	add(o.RPO != nil, func() v1alpha1.ObjectiveResult { return rpo(o.RPO.Duration, m) })
+	add(o.RTO != nil, func() v1alpha1.ObjectiveResult { return rto(o.RTO.Duration, m) })
+	add(o.RedoCatchUp != nil, func() v1alpha1.ObjectiveResult { return catchUp(o.RedoCatchUp.Duration, m) })
+	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m) })
+	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m) })
+	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
+	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrival("arrivalP50", 0.50, o.ArrivalP50.Duration, m) })
+	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrival("arrivalP99", 0.99, o.ArrivalP99.Duration, m) })
+	j.sumUp()
+	return j
+}
+
+func first(a, b *metav1.Duration) *metav1.Duration {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (j *Judgement) sumUp() {
+	var failed, open []string
+	for _, o := range j.Objectives {
+		text := o.Name
+		if o.Measured != "" {
+			text += " " + o.Measured + " (goal " + o.Goal + ")"
+		} else if o.Evidence != "" {
+			text += ": " + o.Evidence
+		}
+		switch o.Verdict {
+		case v1alpha1.VerdictFailed:
+			failed = append(failed, text)
+		case v1alpha1.VerdictInconclusive:
+			open = append(open, text)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictFailed, conditions.ReasonObjectivesMissed, "missed: "+strings.Join(failed, "; ")
+	case len(open) > 0:
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing, "cannot be told: "+strings.Join(open, "; ")
+	default:
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictPassed, conditions.ReasonObjectivesMet, fmt.Sprintf("all %d objectives were met", len(j.Objectives))
+	}
+}
+
+func result(name, goal string) v1alpha1.ObjectiveResult {
+	return v1alpha1.ObjectiveResult{Name: name, Goal: goal, Verdict: v1alpha1.VerdictPassed}
+}
+
+func held(is bool) v1alpha1.DrillVerdict {
+	if is {
+		return v1alpha1.VerdictPassed
+	}
+	return v1alpha1.VerdictFailed
+}
+
+// evidence asks whether there is enough to say anything at all.
+func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
+	least := int64(defaultAcknowledged)
+	if o.AcknowledgedAtLeast != nil {
+		least = *o.AcknowledgedAtLeast
+	}
+	r := result("evidence", fmt.Sprintf("at least %d acknowledged rows, every history, every readable replica", least))
+	var lacks []string
+	lack := func(is bool, format string, args ...any) {
+		if is {
+			lacks = append(lacks, fmt.Sprintf(format, args...))
+		}
+	}
+	r.Measured = fmt.Sprintf("%d acknowledged rows, %d replicas read", m.History.Counts.Acknowledged, len(m.Read))
+	lack(m.Aborted != "", "the drill was ended early: %s", m.Aborted)
+	lack(int64(m.History.Counts.Acknowledged) < least, "%d rows were acknowledged, at least %d are needed", m.History.Counts.Acknowledged, least)
+	lack(len(m.Missing) > 0, "the histories of %s are lost", words(m.Missing))
+	lack(len(m.Read) == 0, "no replica was read")
+	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", words(m.Unread))
+	lack(m.History.Counts.Unrecorded > 0, "%d rows come after the end of a history that broke off", m.History.Counts.Unrecorded)
+	r.Evidence = "rows of " + words(m.Read)
+	if len(lacks) > 0 {
+		r.Verdict, r.Evidence, r.Measured = v1alpha1.VerdictInconclusive, strings.Join(lacks, "; "), ""
+	}
+	return r
+}
+
+// effects asks whether every fault was seen to have taken effect, and to be over.
+func effects(m Measured) v1alpha1.ObjectiveResult {
+	r := result("effect", "every fault takes effect and is taken back")
+	var lacks []string
+	seen := 0
+	for _, f := range m.Faults {
+		switch {
+		case f.State == v1alpha1.FaultSkipped:
+			lacks = append(lacks, fmt.Sprintf("%s was not done: %s", f.Name, f.Message))
+		case f.Effect == nil || f.Effect.Status != metav1.ConditionTrue:
+			text := "nobody could look"
+			if f.Effect != nil && f.Effect.Seen != "" {
+				text = f.Effect.Seen
+			}
+			lacks = append(lacks, fmt.Sprintf("%s was not seen to take effect: %s", f.Name, text))
+		case f.State != v1alpha1.FaultRemoved:
+			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over", f.Name))
+		default:
+			seen++
+		}
+	}
+	r.Measured = fmt.Sprintf("%d of %d", seen, len(m.Faults))
+	if len(lacks) > 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip(strings.Join(lacks, "; "))
+	}
+	return r
+}
+
+func clip(s string) string { return s[:min(len(s), 2048)] }
+
+// consistency asks for what must never be seen, whatever the objectives.
+func consistency(m Measured) v1alpha1.ObjectiveResult {
+	c, h := m.History.Counts, m.History
+	r := result("consistency", "no row twice, none that nobody wrote, equal copies, one server at a time")
+	var wrong []string
+	fault := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	fault(c.FailedPresent > 0, "%d rows are there although their clients were told that they failed", c.FailedPresent)
+	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
+	fault(c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
+	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
+	fault(h.Registers.Result == history.Failed, "registers are not linearizable: %s", h.Registers.Reason)
+	for _, o := range h.Overlaps {
+		fault(true, "%s", o.Message)
+	}
+	r.Evidence = fmt.Sprintf("%d rows, %d terms, %d operations on registers", c.Attempted, len(h.Terms), h.Registers.Operations)
+	if len(wrong) > 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictFailed, clip(strings.Join(wrong, "; "))
+		return r
+	}
+	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 {
+		// Clocks of several machines cannot order reads and writes; rows and terms are judged all the same.
+		r.Evidence += "; registers were not judged: " + h.Registers.Reason
+	}
+	return r
+}
+
+func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
+	goal := int64(0)
+	if o.LostRows != nil {
+		goal = *o.LostRows
+	}
+	r := result("lostRows", fmt.Sprintf("at most %d", goal))
+	if len(m.Read) == 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
+		return r
+	}
+	lost := m.History.Counts.Lost
+	r.Verdict, r.Measured = held(int64(lost) <= goal), fmt.Sprintf("%d of %d acknowledged", lost, m.History.Counts.Acknowledged)
+	r.Evidence = "rows of " + words(m.Read)
+	for _, id := range m.History.Examples["lost"] {
+		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
+	}
+	return r
+}
+
+func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
+	r := result("rpo", "at most "+goal.String())
+	if len(m.Read) == 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
+		return r
+	}
+	var worst history.FaultFigures
+	for _, f := range m.History.Faults {
+		if f.RPO >= worst.RPO {
+			worst = f
+		}
+	}
+	r.Verdict, r.Measured = held(worst.RPO <= goal), worst.RPO.Round(time.Millisecond).String()
+	if worst.Name != "" {
+		r.Evidence = fmt.Sprintf("fault %s on %s: %d rows lost", worst.Name, worst.Target, worst.Lost)
+	}
+	return r
+}
+
+func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
+	r := result("rto", "at most "+goal.String())
+	var worst time.Duration
+	var missing []string
+	where, samples := "", 0
+	for _, f := range m.History.Faults {
+		for _, c := range f.Clients {
+			switch {
+			case c.Isolated:
+			case c.RTO == nil:
+				missing = append(missing, fmt.Sprintf("client %s at fault %s: %s", c.Client, f.Name, c.Missing))
+			default:
+				samples++
+				if *c.RTO >= worst {
+					worst = *c.RTO
+					where = fmt.Sprintf("client %s at fault %s on %s; usual time between acknowledgements %s", c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond))
+				}
+			}
+		}
+	}
+	if samples > 0 {
+		r.Measured, r.Evidence = worst.Round(time.Millisecond).String(), fmt.Sprintf("%s; worst of %d", where, samples)
+	}
+	switch {
+	case worst > goal:
+		r.Verdict = v1alpha1.VerdictFailed
+	case len(missing) > 0:
+		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(missing, "; "))
+	case samples == 0:
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
+	}
+	return r
+}
+
+func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
+	r := result("redoCatchUp", "at most "+goal.String())
+	var worst time.Duration
+	for _, f := range m.History.Faults {
+		if f.CatchUp == nil {
+			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).String(), fmt.Sprintf("after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
+			r.Verdict = v1alpha1.VerdictFailed
+			if m.Waited <= goal {
+				r.Verdict = v1alpha1.VerdictInconclusive
+			}
+			return r
+		}
+		if *f.CatchUp >= worst {
+			worst = *f.CatchUp
+			r.Evidence = fmt.Sprintf("after fault %s on %s", f.Name, f.Target)
+		}
+	}
+	if len(m.History.Faults) == 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
+		return r
+	}
+	r.Verdict, r.Measured = held(worst <= goal), worst.Round(time.Millisecond).String()
+	return r
+}
+
+func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveResult {
+	r := result(name, fmt.Sprintf("at most %d KB", goal))
+	if q != nil {
+		r.Measured, r.Evidence = fmt.Sprintf("%d KB", q.KB), fmt.Sprintf("%s at %s", q.Server, q.At.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case q != nil && q.KB > goal:
+		r.Verdict = v1alpha1.VerdictFailed
+	case q == nil:
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no queue was seen"
+	case m.Gap > sampleGap:
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf("nobody looked for %s", m.Gap.Round(time.Second))
+	}
+	return r
+}
+
+func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
+	c := m.History.Counts
+	r := result("errorPercent", fmt.Sprintf("at most %d %%", goal))
+	if c.Attempted == 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "nothing was attempted"
+		return r
+	}
+	bad := c.Failed + c.Unknown
+	r.Verdict = held(100*bad <= int(goal)*c.Attempted)
+	r.Measured = fmt.Sprintf("%.2f %%", 100*float64(bad)/float64(c.Attempted))
+	r.Evidence = fmt.Sprintf("%d failed and %d unknown of %d", c.Failed, c.Unknown, c.Attempted)
+	return r
+}
+
+func arrival(name string, part float64, goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
+	r := result(name, "at most "+goal.String())
+	if len(m.Arrivals) < 20 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf("%d looks at the subscriber found a row of the drill", len(m.Arrivals))
+		return r
+	}
+	sorted := slices.Sorted(slices.Values(m.Arrivals))
+	value := history.Percentile(sorted, part)
+	r.Verdict, r.Measured = held(value <= goal), value.Round(time.Millisecond).String()
+	r.Evidence = fmt.Sprintf("age of the newest row at the subscriber in %d looks", len(sorted))
+	return r
+}
