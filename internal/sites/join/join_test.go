@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -157,6 +158,9 @@ func TestJoin(t *testing.T) {
 func rights(t *testing.T, c client.Client) {
 	g, ctx := NewWithT(t), t.Context()
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	pod := func(ns string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: meta(ns, "p"), Spec: corev1.PodSpec{AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	}
 	for _, list := range []client.ObjectList{&corev1.NodeList{}, &corev1.PersistentVolumeList{}} {
 		g.Expect(c.List(ctx, list)).To(Succeed())
 	}
@@ -164,6 +168,7 @@ func rights(t *testing.T, c client.Client) {
 		&corev1.Secret{ObjectMeta: meta("web", "s")},
 		&corev1.ConfigMap{ObjectMeta: meta("web", "c")},
 		&corev1.ServiceAccount{ObjectMeta: meta("web", "a")},
+		pod("web"), // the clients of drills
 	}
 	for _, obj := range allowed {
 		g.Expect(c.Create(ctx, obj)).To(Succeed(), "%T", obj)
@@ -173,7 +178,7 @@ func rights(t *testing.T, c client.Client) {
 		&corev1.Secret{ObjectMeta: meta("default", "s")},
 		&corev1.ConfigMap{ObjectMeta: meta(sites.OperatorNamespace, "c")},
 		&corev1.Namespace{ObjectMeta: meta("", "n")},
-		&corev1.Pod{ObjectMeta: meta("web", "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+		pod("default"),
 	}
 	for _, obj := range forbidden {
 		err := c.Create(ctx, obj)
