@@ -19,7 +19,7 @@ import (
 	"geosql.dev/operator/internal/drill/report"
 )
 
-// outputArchive is the output that is no report: the archive as it is kept, which tar xzf unpacks.
+// outputArchive is the output that is no report: the archive as it is kept, which tar unpacks.
 const outputArchive = "archive"
 
 // drillFile is the part of an archive that has the Drill as it was judged.
@@ -42,7 +42,7 @@ were seen to take effect. The histories are judged again on the way; a report wh
 Drill's status says so. The html page refers to nothing outside itself and carries the raw histories.`,
 		Example: `  kubectl geosql drill report lose-tukwila -n web
   kubectl geosql drill report lose-tukwila -n web -o html --output-file lose-tukwila.html
-  kubectl geosql drill report lose-tukwila -n web -o archive --output-file lose-tukwila.tar.gz`,
+  kubectl geosql drill report lose-tukwila -n web -o archive --output-file lose-tukwila.tar`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -112,22 +112,32 @@ func (f *drillReportFlags) make(ctx context.Context, warnings io.Writer, hub cli
 	}
 	if earlier {
 		var err error
-		if d, err = asJudged(*kept); err != nil {
+		if d, err = earlierRun(d.Status.History, *kept); err != nil {
 			return nil, err
 		}
 	}
 	return report.Render(&d, kept, report.Format(f.output))
 }
 
-// asJudged is the Drill that the archive of an earlier run has kept.
-func asJudged(a archive.Archive) (v1alpha1.Drill, error) {
+// earlierRun is the Drill as the archive of an earlier run has kept it. Was it kept before it was judged, the verdict is what
+// the Drill remembers of its former runs.
+func earlierRun(former []v1alpha1.DrillRunSummary, a archive.Archive) (v1alpha1.Drill, error) {
 	var d v1alpha1.Drill
 	data, found := a.Files[drillFile]
 	if !found {
-		return d, fmt.Errorf("the archive of %s has not kept the Drill as it was judged; --output archive writes what it has", a.Run)
+		return d, fmt.Errorf("the archive of %s has not kept the Drill; --output archive writes what it has", a.Run)
 	}
 	if err := json.Unmarshal(data, &d); err != nil {
 		return d, fmt.Errorf("read the Drill in the archive of %s: %w", a.Run, err)
+	}
+	d.Status.RunID = a.Run.ID
+	if d.Status.Verdict != "" {
+		return d, nil
+	}
+	for _, f := range former {
+		if f.RunID == a.Run.ID {
+			d.Status.Verdict, d.Status.Reason, d.Status.Completed = f.Verdict, f.Reason, f.Completed
+		}
 	}
 	return d, nil
 }

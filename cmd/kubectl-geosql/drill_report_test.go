@@ -97,6 +97,24 @@ func TestDrillReportIsMadeOfTheArchive(t *testing.T) {
 	g.Expect(back.Run.ID).To(Equal("second"))
 }
 
+// TestEarlierRunWithoutAVerdictOfItsOwn has an archive that was written before the verdict was reached.
+func TestEarlierRunWithoutAVerdictOfItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	hub := drilled(t)
+	run := archive.Run{Namespace: "web", Drill: "lose-tukwila", UID: "u", ID: "first"}
+	kept, err := archive.Read(context.Background(), hub, run)
+	g.Expect(err).NotTo(HaveOccurred())
+	var d v1alpha1.Drill
+	g.Expect(json.Unmarshal(kept.Files[drillFile], &d)).To(Succeed())
+	d.Status.Verdict = ""
+	kept.Files[drillFile], err = json.Marshal(d)
+	g.Expect(err).NotTo(HaveOccurred())
+	back, err := earlierRun([]v1alpha1.DrillRunSummary{{RunID: "zeroth", Verdict: v1alpha1.VerdictPassed}, {RunID: "first", Verdict: v1alpha1.VerdictFailed, Reason: "Remembered"}}, kept)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Status.Verdict).To(Equal(v1alpha1.VerdictFailed))
+	g.Expect(back.Status.Reason).To(Equal("Remembered"))
+}
+
 func TestDrillReportSaysWhatIsMissing(t *testing.T) {
 	g := NewWithT(t)
 	hub := drilled(t)

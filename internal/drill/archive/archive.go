@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package archive keeps what a drill's verdict was made of: the histories of its clients, the rows that the replicas had
-// afterwards, the faults, and samples of roles, queues and links over time. An archive is one compressed tape archive, cut
-// into ConfigMaps beside the drill, so that a report can be made again, and a verdict checked again, long after the run.
+// afterwards, the faults, and samples of roles, queues and links over time. An archive is one tape archive of compressed
+// parts, cut into ConfigMaps beside the drill, so that a report can be made again, and a verdict checked again, long after the run.
 //
 // Everything that is read back is checked against SHA-256 sums; an archive that lacks a part is no archive.
 package archive
@@ -34,7 +34,8 @@ func (r Run) String() string { return fmt.Sprintf("%s/%s, run %q", r.Namespace, 
 // Archive is what one run left behind.
 type Archive struct {
 	Run Run
-	// Histories of the clients by a name each, such as the client's; the lines that a history.Recorder wrote.
+	// Histories of the clients by a name each, such as the client's: the lines that a history.Recorder wrote, or those
+	// compressed by gzip as history.Export writes them. Out of an archive they come compressed.
 	Histories map[string][]byte
 	// Replicas with the rows that they had when everything was over.
 	Replicas []history.Replica
@@ -65,6 +66,7 @@ type Bounds struct {
 	AcknowledgedAtLeast int           `json:"acknowledgedAtLeast,omitempty"`
 	AllowLost           int           `json:"allowLost,omitempty"`
 	ClockError          time.Duration `json:"clockError,omitempty"`
+	FaultsBoot          string        `json:"faultsBoot,omitempty"`
 }
 
 // Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.

@@ -18,7 +18,8 @@ import (
 // format is the mark of archives that this package writes.
 const format = "geosql-archive/1"
 
-// Names of the parts within the tape archive.
+// Names of the parts within the tape archive. All but the head are compressed by gzip, each by itself: what is only passed on
+// need not be unpacked.
 const (
 	partHead      = "archive.json"
 	partReplicas  = "replicas.json"
@@ -27,9 +28,10 @@ const (
 	histories     = "histories/"
 	files         = "files/"
 	historySuffix = ".history"
+	packedSuffix  = ".gz"
 )
 
-// MaxUnpacked is how much an archive may unpack to, in bytes.
+// MaxUnpacked is how much one part of an archive may unpack to, in bytes.
 const MaxUnpacked = 1 << 30
 
 // head is the first part.
@@ -39,48 +41,62 @@ type head struct {
 	Bounds Bounds `json:"bounds"`
 }
 
-// Pack writes an archive as a gzip-compressed tape archive, which tar xzf unpacks. The same archive gives the same bytes.
+// Pack writes an archive as a tape archive of compressed parts. The same archive gives the same bytes.
 func Pack(a Archive) ([]byte, error) {
 	var out bytes.Buffer
-	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("pack the archive of %s: %w", a.Run, err)
-	}
-	w := &writer{tar: tar.NewWriter(packed)}
+	w := &writer{tar: tar.NewWriter(&out)}
 	folded := make([]rows, len(a.Replicas))
 	for i, r := range a.Replicas {
 		folded[i] = fold(r)
 	}
-	w.value(partHead, head{Format: format, Run: a.Run, Bounds: a.Bounds})
+	h, err := json.Marshal(head{Format: format, Run: a.Run, Bounds: a.Bounds})
+	w.err = err
+	w.part(partHead, h)
 	w.value(partFaults, a.Faults)
 	w.value(partReplicas, folded)
 	w.value(partSamples, a.Samples)
 	for _, name := range slices.Sorted(maps.Keys(a.Histories)) {
-		plain, err := plainly(a.Histories[name])
-		if err != nil {
-			return nil, fmt.Errorf("pack history %s of %s: %w", name, a.Run, err)
-		}
-		w.part(histories+name+historySuffix, plain)
+		w.packed(histories+name+historySuffix, a.Histories[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Files)) {
-		w.part(files+name, a.Files[name])
+		w.packed(files+name, a.Files[name])
 	}
-	if err := errors.Join(w.err, w.tar.Close(), packed.Close()); err != nil {
+	if err := errors.Join(w.err, w.tar.Close()); err != nil {
 		return nil, fmt.Errorf("pack the archive of %s: %w", a.Run, err)
 	}
 	return out.Bytes(), nil
 }
 
-// plainly is a history's text, which may come compressed as history.Export writes it.
-func plainly(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+// magic begins what gzip has compressed (RFC 1952, section 2.3.1).
+var magic = []byte{0x1f, 0x8b}
+
+// compressed is the data by gzip, as it is when it comes so.
+func compressed(data []byte) ([]byte, error) {
+	if bytes.HasPrefix(data, magic) {
 		return data, nil
 	}
-	packed, err := gzip.NewReader(bytes.NewReader(data))
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	_, err = w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Plain is a part's text, which comes compressed out of an archive.
+func Plain(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, magic) {
+		return data, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	return limited(packed)
+	return limited(r)
 }
 
 // limited reads at most MaxUnpacked bytes.
@@ -104,7 +120,13 @@ type writer struct {
 func (w *writer) value(name string, v any) {
 	data, err := json.Marshal(v)
 	w.err = errors.Join(w.err, err)
-	w.part(name, data)
+	w.packed(name, data)
+}
+
+func (w *writer) packed(name string, data []byte) {
+	small, err := compressed(data)
+	w.err = errors.Join(w.err, err)
+	w.part(name+packedSuffix, small)
 }
 
 func (w *writer) part(name string, data []byte) {
@@ -135,7 +157,7 @@ func Unpack(data []byte) (Archive, error) {
 	}
 	a := Archive{Run: h.Run, Bounds: h.Bounds, packed: data}
 	var folded []rows
-	if err := errors.Join(value(parts, partFaults, &a.Faults), value(parts, partReplicas, &folded), value(parts, partSamples, &a.Samples)); err != nil {
+	if err := errors.Join(value(parts, partFaults+packedSuffix, &a.Faults), value(parts, partReplicas+packedSuffix, &folded), value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
 		return Archive{}, err
 	}
 	for _, r := range folded {
@@ -145,39 +167,35 @@ func Unpack(data []byte) (Archive, error) {
 		}
 		a.Replicas = append(a.Replicas, replica)
 	}
-	a.sort(parts)
-	return a, nil
+	return a, a.sort(parts)
 }
 
-// sort puts the named parts where they belong.
-func (a *Archive) sort(parts map[string][]byte) {
+// sort puts the named parts where they belong. Histories stay compressed.
+func (a *Archive) sort(parts map[string][]byte) error {
 	for name, data := range parts {
 		if of, found := strings.CutPrefix(name, histories); found {
 			if a.Histories == nil {
 				a.Histories = map[string][]byte{}
 			}
-			a.Histories[strings.TrimSuffix(of, historySuffix)] = data
+			a.Histories[strings.TrimSuffix(of, historySuffix+packedSuffix)] = data
 		}
 		if of, found := strings.CutPrefix(name, files); found {
 			if a.Files == nil {
 				a.Files = map[string][]byte{}
 			}
-			a.Files[of] = data
+			plain, err := Plain(data)
+			if err != nil {
+				return fmt.Errorf("unpack part %s of the archive of %s: %w", name, a.Run, err)
+			}
+			a.Files[strings.TrimSuffix(of, packedSuffix)] = plain
 		}
 	}
+	return nil
 }
 
 func unpackParts(data []byte) (map[string][]byte, error) {
-	packed, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("read its beginning: %w", err)
-	}
-	plain, err := limited(packed)
-	if err != nil {
-		return nil, err
-	}
 	parts := map[string][]byte{}
-	reader := tar.NewReader(bytes.NewReader(plain))
+	reader := tar.NewReader(bytes.NewReader(data))
 	for {
 		h, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -197,7 +215,11 @@ func value(parts map[string][]byte, name string, v any) error {
 	if !found {
 		return fmt.Errorf("unpack an archive: it has no part %s", name)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	plain, err := Plain(data)
+	if err == nil {
+		err = json.Unmarshal(plain, v)
+	}
+	if err != nil {
 		return fmt.Errorf("unpack part %s of an archive: %w", name, err)
 	}
 	return nil

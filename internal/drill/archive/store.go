@@ -33,8 +33,8 @@ const (
 // Motivation), and a request that carries it in base64 must stay beneath etcd's 1.5 MiB (etcd, "System limits").
 const DefaultChunk = 896 << 10
 
-// DefaultTotal is the size of an archive at most: a million recorded operations take about 20 MiB.
-const DefaultTotal = 64 << 20
+// DefaultTotal is the size of an archive at most: about 350,000 recorded operations, which take some 300 MiB of memory to judge.
+const DefaultTotal = 8 << 20
 
 // Limits of an archive in bytes.
 type Limits struct {

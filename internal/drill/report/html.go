@@ -56,7 +56,7 @@ func (r Report) html() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.attach(fmt.Sprintf("%s-%s.tar.gz", r.Drill, r.RunID), packed)
+		p.attach(fmt.Sprintf("%s-%s.tar", r.Drill, r.RunID), packed)
 	}
 	var out bytes.Buffer
 	if err := pageTemplate.Execute(&out, p); err != nil {
@@ -75,7 +75,7 @@ func (p *page) attach(name string, packed []byte) {
 	text := base64.StdEncoding.EncodeToString(packed)
 	p.Download = &download{Name: name, Size: size(len(packed))}
 	if len(packed) <= maxLink {
-		p.Download.URL = template.URL("data:application/gzip;base64," + text)
+		p.Download.URL = template.URL("data:application/x-tar;base64," + text)
 	} else {
 		p.Download.Base64 = template.HTML(text)
 	}
