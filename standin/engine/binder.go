@@ -31,6 +31,8 @@ type binder struct {
 	used    map[int32]bool
 	aliases int
 	ctes    []*cte
+	// recursives are all recursive common table expressions, of views and functions too.
+	recursives []*cte
 	// depth is the nesting of views.
 	depth int
 	// locks is set when a table hint asks for locks, volatile when the plan must not be kept.

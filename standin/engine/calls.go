@@ -9,11 +9,15 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // functionCall binds a call of a built-in, registered or user-defined function.
 func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	name := lower(n.FunctionName.Value)
+	if name == syntax.CollateFunction {
+		return b.wrapped(sc, n)
+	}
 	if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
 		parts := identifiers(t.MultiPartIdentifier)
 		if len(parts) != 1 || !strings.EqualFold(parts[0], "sys") {
@@ -40,7 +44,14 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		return b.now(name)
 	case "choose":
 		return b.choose(b.scalars(sc, n.Parameters))
-	case "update", "columns_updated", "grouping", "grouping_id":
+	case "columns_updated":
+		b.exactly(sc, name, n.Parameters, 0)
+		return b.computed(name, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(s *Session) any { return columnsUpdated(s.runningTrigger()) })
+	case "trigger_nestlevel":
+		return b.computed(name, sqltype.IntType, func(s *Session) any { return s.triggerDepth() })
+	case "row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "lag", "lead", "first_value", "last_value":
+		b.fail(10753, n.FunctionName.Value)
+	case "update", "grouping", "grouping_id":
 		b.refuse("The function " + strings.ToUpper(name))
 	}
 	args := []expr{}
@@ -57,6 +68,19 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	if n.Collation != nil {
 		e = b.collateClause(e, n.Collation.Value)
 	}
+	return e
+}
+
+// wrapped binds what syntax.Parse has put into syntax.CollateFunction.
+func (b *binder) wrapped(sc *scope, n *ast.FunctionCall) expr {
+	e := b.scalar(sc, n.Parameters[0])
+	if len(n.Parameters) > 1 {
+		if ref, ok := n.Parameters[1].(*ast.ColumnReferenceExpression); ok {
+			words := strings.Fields(strings.Join(identifiers(ref.MultiPartIdentifier), "."))
+			e = b.collateClause(e, words[len(words)-1])
+		}
+	}
+	e.name, e.column = "", nil
 	return e
 }
 
@@ -526,7 +550,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		b.fail(4113, name)
 	}
 	if n.OverClause.OrderByClause == nil {
-		b.fail(4112, name)
+		b.fail(4112, n.FunctionName.Value)
 	}
 	over, parts := b.over(sc, n.OverClause)
 	out.sql += over

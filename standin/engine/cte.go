@@ -20,6 +20,7 @@ type cte struct {
 	query     string
 	recursive bool
 	used      bool
+	node      *ast.CommonTableExpression
 }
 
 // with binds the common table expressions of a statement, each seeing those before it.
@@ -35,7 +36,7 @@ func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
 			}
 		}
 		b.aliases++
-		c := &cte{name: name, sqlite: fmt.Sprintf("w%d", b.aliases)}
+		c := &cte{name: name, sqlite: fmt.Sprintf("w%d", b.aliases), node: n}
 		if refersTo(n.QueryExpression, name) {
 			b.recursive(c, n)
 		} else {
@@ -48,7 +49,7 @@ func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
 
 func (b *binder) cteOutputs(n *ast.CommonTableExpression, outputs []output) []output {
 	if len(n.Columns) > 0 && len(n.Columns) != len(outputs) {
-		b.fail(8158, n.ExpressionName.Value)
+		b.fail(pick(len(n.Columns) > len(outputs), 8159, 8158), n.ExpressionName.Value)
 	}
 	out := make([]output, len(outputs))
 	for i, o := range outputs {
@@ -93,6 +94,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	for i := range columns {
 		columns[i] = columnName(int32(i + 1))
 	}
+	b.recursives = append(b.recursives, c)
 	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " + step.sql
 }
 
@@ -124,10 +126,7 @@ func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
 // withClause is SQLite's WITH for the recursive common table expressions of the statement.
 func (b *binder) withClause() string {
 	var parts []string
-	for _, c := range b.ctes {
-		if !c.recursive {
-			continue
-		}
+	for _, c := range b.recursives {
 		columns := make([]string, len(c.outputs))
 		for i := range columns {
 			columns[i] = columnName(int32(i + 1))

@@ -400,7 +400,8 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 		return s.traceFlags(ctx, n)
 	case "tracestatus":
 		return s.traceStatus(ctx, n, w)
-	case "useroptions", "opentran", "inputbuffer":
+	case "free", "":
+		return sqlerr.New(2526, 3)
 	}
 	return unsupported("DBCC " + strings.ToUpper(n.Command))
 }

@@ -117,15 +117,40 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 	b := newBinder(ctx, s, s.db.ID())
 	err := bindSafely(func() {
 		b.with(def.WithCtesAndXmlNamespaces)
-		q := b.query(&scope{}, def.QueryExpression, queryOptions{})
+		q := b.query(&scope{}, def.QueryExpression, queryOptions{subquery: true})
+		view := nameOf(viewName(node)).name
+		if len(names) > 0 && len(names) != len(q.outputs) {
+			b.fail(pick(len(names) > len(q.outputs), 8159, 8158), view)
+		}
+		seen := map[string]bool{}
 		for i, o := range q.outputs {
-			if len(names) == 0 && o.name == "" {
+			name := o.name
+			if len(names) > 0 {
+				name = names[i].Value
+			}
+			if name == "" {
 				b.fail(4511, i+1)
 			}
+			if seen[lower(name)] {
+				b.fail(4506, name, view)
+			}
+			seen[lower(name)] = true
 		}
 	})
 	if err != nil {
 		return err
+	}
+	return nil
+}
+
+func viewName(node ast.Statement) *ast.SchemaObjectName {
+	switch n := node.(type) {
+	case *ast.CreateViewStatement:
+		return n.SchemaObjectName
+	case *ast.AlterViewStatement:
+		return n.SchemaObjectName
+	case *ast.CreateOrAlterViewStatement:
+		return n.SchemaObjectName
 	}
 	return nil
 }
@@ -334,50 +359,6 @@ func parseInt32(s string) int32 {
 		return -n
 	}
 	return n
-}
-
-// userTableFunction binds an inline table-valued function by expanding its query.
-func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
-	space, _, o := b.resolve(name)
-	if o == nil || o.Kind != kindInline {
-		b.fail(208, name.String())
-	}
-	batch, node, perr := parseModule(o)
-	if perr != nil {
-		b.failWith(perr)
-	}
-	m := partsOf(node)
-	ret, ok := m.returns.(*ast.SelectFunctionReturnType)
-	if !ok {
-		b.fail(208, name.String())
-	}
-	if len(args) < len(m.parameters) {
-		b.fail(313, name.String())
-	}
-	if len(args) > len(m.parameters) {
-		b.fail(8144, name.String())
-	}
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name}
-	for i, p := range m.parameters {
-		t := b.dataType(p.DataType, false)
-		e := b.convert(b.scalar(&scope{}, args[i]), t, sqltype.Implicit, 0, false)
-		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql}
-	}
-	b.s.frames = append(b.s.frames, f)
-	restore := b.inDatabase(space)
-	defer func() {
-		restore()
-		b.s.frames = b.s.frames[:len(b.s.frames)-1]
-	}()
-	outer := b.ctes
-	b.ctes = nil
-	b.with(ret.SelectStatement.WithCtesAndXmlNamespaces)
-	q := b.query(&scope{}, ret.SelectStatement.QueryExpression, queryOptions{})
-	b.ctes = outer
-	if alias == "" {
-		alias = o.Name
-	}
-	return b.derived(sc, q, alias, names, name.schema)
 }
 
 func installSequences(r *Registry) {

@@ -193,6 +193,9 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 			}
 		}
 		if e != nil {
+			if size, _, found := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")"); found && (e.Number == 131 || e.Number == 2717) {
+				return sqlerr.New(e.Number, e.State, size, "column", c.Name, pick(e.Number == 131, 8000, 4000))
+			}
 			return e
 		}
 	} else {
@@ -356,7 +359,7 @@ func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column,
 	case *ast.DefaultConstraintDefinition:
 		return b.addDefault(t, c)
 	case *ast.UniqueConstraintDefinition:
-		if t.IsPrimaryKey && n.Nullable != nil && n.Nullable.Nullable {
+		if t.IsPrimaryKey && declaredNull(n) {
 			return sqlerr.New(8111, 1, b.o.Name)
 		}
 		return b.key(t, []Key{{Column: c.ID}}, c)
@@ -366,6 +369,16 @@ func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column,
 		return b.foreignKey(t, []int32{c.ID})
 	}
 	return unsupported(fmt.Sprintf("The column constraint %T", con))
+}
+
+// declaredNull tells whether a column is declared NULL.
+func declaredNull(n *ast.ColumnDefinition) bool {
+	for _, con := range n.Constraints {
+		if c, ok := con.(*ast.NullableConstraintDefinition); ok && c.Nullable {
+			return true
+		}
+	}
+	return n.Nullable != nil && n.Nullable.Nullable
 }
 
 func (b *tableBuilder) constraint(con ast.TableConstraint) error {

@@ -81,9 +81,6 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 	default:
 		b.refuse(fmt.Sprintf("%s of %T", verb, ref))
 	}
-	if obj.Kind == kindView {
-		b.refuse(verb + " through a view")
-	}
 	if obj.Kind != kindTable && obj.Kind != kindTableType {
 		b.fail(208, obj.Name)
 	}
@@ -150,10 +147,10 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 // insertPlan binds INSERT ... VALUES, INSERT ... SELECT and INSERT ... DEFAULT VALUES.
 func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	spec := n.InsertSpecification
-	space, sch, obj, _ := b.writable(spec.Target, "INSERT")
-	d := b.dmlPlan("INSERT", space, sch, obj)
 	b.with(n.WithCtesAndXmlNamespaces)
-	columns := b.insertColumns(spec.Columns, obj, d)
+	space, sch, obj, refs := b.insertTarget(spec)
+	d := b.dmlPlan("INSERT", space, sch, obj)
+	columns := b.insertColumns(refs, obj, d)
 	d.named = len(spec.Columns) > 0
 	all := b.allColumns(obj, columns, d)
 	names := make([]string, len(all))
@@ -175,6 +172,12 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 		}
 	case *ast.SelectInsertSource:
 		body = b.insertQuery(sch, obj, columns, all, src.Select, d)
+		if top := spec.TopRowFilter; top != nil {
+			if top.Percent || top.WithTies {
+				b.refuse("INSERT TOP ... PERCENT")
+			}
+			body += " LIMIT " + b.topCount(&scope{}, top.Expression, false).sql
+		}
 	default:
 		b.refuse(fmt.Sprintf("INSERT from %T", spec.InsertSource))
 	}
@@ -191,6 +194,40 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	p := b.plan(head + body + returning)
 	p.dml, p.columns = d, cols
 	return p
+}
+
+// insertTarget is the table that rows are inserted into, and the columns that are given: through a view, those of its
+// table that the view's columns are.
+func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *schema, *Object, []*ast.ColumnReferenceExpression) {
+	t := b.changeThrough("INSERT", spec.Target)
+	if t == nil {
+		space, sch, obj, _ := b.writable(spec.Target, "INSERT")
+		return space, sch, obj, spec.Columns
+	}
+	var names []string
+	for _, r := range spec.Columns {
+		parts := identifiers(r.MultiPartIdentifier)
+		names = append(names, parts[len(parts)-1])
+	}
+	c := &change{sc: &scope{}}
+	b.bindThrough(c, t, "INSERT", "", names)
+	if len(names) == 0 {
+		for _, col := range c.src.columns {
+			names = append(names, col.name)
+		}
+	}
+	var refs []*ast.ColumnReferenceExpression
+	for _, name := range names {
+		col := c.column(name)
+		if col == nil {
+			b.fail(4406, t.name)
+		}
+		if col.Identity != nil && len(spec.Columns) == 0 {
+			continue
+		}
+		refs = append(refs, &ast.ColumnReferenceExpression{MultiPartIdentifier: &ast.MultiPartIdentifier{Identifiers: []*ast.Identifier{{Value: col.Name}}}})
+	}
+	return c.space, c.sch, c.obj, refs
 }
 
 // insertColumns are the columns that the statement gives values for.

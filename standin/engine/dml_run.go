@@ -34,8 +34,8 @@ func installDML(r *Registry) {
 }
 
 func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writer) error {
-	if n.InsertSpecification.TopRowFilter != nil {
-		return unsupported("INSERT TOP")
+	if _, query := n.InsertSpecification.InsertSource.(*ast.SelectInsertSource); n.InsertSpecification.TopRowFilter != nil && !query {
+		return unsupported("INSERT TOP without SELECT")
 	}
 	if src, ok := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
 		return s.insertExecute(ctx, n, src, w)

@@ -104,16 +104,9 @@ func (b *binder) unqualifiedJoin(sc *scope, n *ast.UnqualifiedJoin) string {
 	case "CrossJoin":
 		return left + " JOIN " + b.table(sc, n.SecondTableReference) + " ON 1"
 	case "CrossApply", "OuterApply":
-		word := " JOIN "
-		if n.UnqualifiedJoinType == "OuterApply" {
-			word = " LEFT JOIN "
-		}
-		switch n.SecondTableReference.(type) {
-		case *ast.SchemaObjectFunctionTableReference, *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference:
-			return left + word + b.table(sc, n.SecondTableReference) + " ON 1"
-		}
+		return b.apply(sc, left, n.SecondTableReference, n.UnqualifiedJoinType == "OuterApply")
 	}
-	b.refuse("CROSS APPLY and OUTER APPLY of anything but a system table function")
+	b.refuse("The join " + n.UnqualifiedJoinType)
 	return ""
 }
 
@@ -351,6 +344,13 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		schema = "sys"
 	}
 	key := lower(schema + "." + name.name)
+	if key == "sys.string_split" && len(args) == 3 {
+		if n, ok := args[2].(*ast.IntegerLiteral); ok && n.Value == "1" {
+			key += " ordinal"
+		} else {
+			args = args[:2]
+		}
+	}
 	f := b.s.inst.registry.tableFunctions[key]
 	if f == nil {
 		return b.userTableFunction(sc, name, args, alias, names)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"fmt"
 	"hash"
 	"hash/crc32"
 	"math"
@@ -210,7 +211,7 @@ func power(e *evaluation, a []any) (any, *sqlerr.Error) {
 	if e.result.Kind.IsInteger() {
 		v = math.Trunc(v)
 		if math.Abs(v) > 9.2e18 || e.result.Kind == sqltype.Int && v != float64(int32(v)) {
-			return nil, sqlerr.New(232, 3, e.result.Kind, v)
+			return nil, sqlerr.New(232, 3, e.result.Kind, fmt.Sprintf("%f", v))
 		}
 		return int64(v), nil
 	}

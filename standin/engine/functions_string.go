@@ -55,7 +55,7 @@ func init() {
 			total := units(a[0], e.types[0])
 			return slice(a[0], e.types[0], max(0, total-n), n), nil
 		}),
-		"substring": stringFunction(2, 3, []sqltype.Type{anyType, bigT, bigT}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		"substring": stringFunction(3, 3, []sqltype.Type{anyType, bigT, bigT}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			n := int64(1 << 31)
 			if len(a) > 2 {
 				n = integer(a[2])

@@ -69,8 +69,8 @@ func (t *viewTable) BestIndex(in *sqlite.IndexInputs) (*sqlite.IndexOutputs, err
 		}
 	}
 	if found < t.args {
-		out.EstimatedCost = 1e12
-		out.ID.Num = 1
+		// Arguments that come from a table to the right are of no use yet.
+		return nil, sqlite.ResultConstraint.ToError()
 	}
 	return out, nil
 }
@@ -221,7 +221,7 @@ func (c *foreignCursor) RowID() (int64, error) {
 	return c.stmt.ColumnInt64(len(c.table.columns)), nil
 }
 
-func (c *foreignCursor) EOF() bool             { return !c.more }
+func (c *foreignCursor) EOF() bool { return !c.more }
 
 func (c *foreignCursor) Close() error {
 	if c.stmt == nil {

@@ -57,6 +57,8 @@ type ProcCall struct {
 	types     map[string]sqltype.Type
 	given     map[string]bool
 	status    int32
+	// given0 is the type of the first parameter as it was given.
+	given0 sqltype.Type
 }
 
 // Given tells whether the caller gave the parameter (with its @).

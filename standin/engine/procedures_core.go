@@ -41,6 +41,15 @@ func installProcedures(r *Registry) {
 	installCatalogProcedures(r)
 }
 
+// wideText are the types that a statement's text may have.
+func wideText(t sqltype.Type) bool {
+	switch t.Kind {
+	case sqltype.NVarChar, sqltype.NChar, sqltype.NText:
+		return true
+	}
+	return false
+}
+
 // executeSQL is EXEC sp_executesql in a batch; the protocol calls Session.Execute itself.
 func executeSQL(ctx context.Context, c *ProcCall) error {
 	text, ok := c.Value("@stmt").(string)
@@ -48,6 +57,9 @@ func executeSQL(ctx context.Context, c *ProcCall) error {
 		return nil
 	}
 	s := c.Session
+	if t := c.given0; t.Kind != sqltype.Unknown && !wideText(t) {
+		return sqlerr.New(214, 2, "@statement", "ntext/nchar/nvarchar")
+	}
 	args := c.extra
 	params := make([]tds.Param, len(args))
 	for i, a := range args {

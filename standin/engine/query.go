@@ -39,6 +39,10 @@ type queryOptions struct {
 	assign bool
 	// types are what the outputs are converted to, for the recursive part of a common table expression.
 	types []sqltype.Type
+	// hidden, when set, gives further columns of the query, which its outputs do not name.
+	hidden func(sc *scope, outputs []output) []output
+	// name is what the query is known as, for messages.
+	name string
 }
 
 // query binds a query expression. sc is the new, empty scope whose parent is what the query is in.
@@ -78,6 +82,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		if w.aggregate {
 			b.fail(147)
 		}
+		if w.window {
+			b.fail(4108)
+		}
 		p.where = w.sql
 	}
 	b.groupBy(sc, q.GroupByClause, &p)
@@ -95,6 +102,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	if q.HavingClause != nil {
 		h := b.predicate(sc, q.HavingClause.SearchCondition)
+		if h.window {
+			b.fail(4108)
+		}
 		b.checkGrouped(sc, h, &p, 8121)
 		p.having = h.sql
 		aggregate = true
@@ -114,12 +124,19 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	out.oneRow = aggregate && !p.grouped || p.limit == "1" || p.from == ""
 	out.limited = p.limit != ""
+	all := out.outputs
+	if o.hidden != nil {
+		if aggregate || p.grouped || p.distinct {
+			b.fail(4403, o.name)
+		}
+		all = append(append([]output(nil), all...), o.hidden(sc, out.outputs)...)
+	}
 	if q.TopRowFilter != nil && q.TopRowFilter.WithTies {
 		out.oneRow = false
-		out.sql = p.withTies(out.outputs)
+		out.sql = p.withTies(all)
 		return out
 	}
-	out.sql = p.text(out.outputs, aggregate && !p.grouped)
+	out.sql = p.text(all, aggregate && !p.grouped)
 	return out
 }
 
@@ -192,6 +209,9 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		}
 		if x.aggregate {
 			b.fail(144)
+		}
+		if x.window {
+			b.fail(4108)
 		}
 		p.groups[x.sql] = true
 		if x.column != nil {
@@ -440,6 +460,9 @@ func (b *binder) orderElement(sc *scope, node ast.ScalarExpression, outputs []ou
 
 // setOperation is UNION, EXCEPT and INTERSECT.
 func (b *binder) setOperation(sc *scope, q *ast.BinaryQueryExpression, o queryOptions) boundQuery {
+	if o.hidden != nil {
+		b.fail(4403, o.name)
+	}
 	o.assign = false
 	left := b.query(&scope{parent: sc.parent}, q.FirstQueryExpression, o)
 	right := b.query(&scope{parent: sc.parent}, q.SecondQueryExpression, o)

@@ -116,6 +116,9 @@ func (b *binder) space(name objectName) int32 {
 
 // resolve finds a user object by name; the object is nil when there is none.
 func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
+	if name.database != "" && !name.temporary() && b.s.inst.Database(name.database) == nil {
+		return 0, nil, nil
+	}
 	space := b.space(name)
 	sch := b.schema(space)
 	if space == tempSpace {

@@ -108,12 +108,12 @@ func (b *binder) updateRowwise(spec *ast.UpdateSpecification, c *change, columns
 		find.variables = append(find.variables, v.variable)
 		list = append(list, v.sql)
 	}
-	list = append(append(list, r.imageOf(c.src)...), wanted...)
+	list = append(append(list, c.image...), wanted...)
 	find.query = b.withClause() + c.rowQuery(list)
 	if len(columns) == 0 {
 		// Only variables are set; the rows are read and stay as they are.
 		find.set = r.image[:1]
-		list = append([]string{r.imageOf(c.src)[0]}, list...)
+		list = append([]string{c.image[0]}, list...)
 		find.query = b.withClause() + c.rowQuery(list)
 	}
 	r.add(find, c.obj)
@@ -132,7 +132,7 @@ func (b *binder) rowwisePlan(r *rowwise, d *dmlPlan, cols []tds.Column) *plan {
 func (b *binder) deleteRowwise(spec *ast.DeleteSpecification, c *change) *plan {
 	r := b.newRowwise(c.sch, c.obj)
 	wanted, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, c.d, []string{"deleted"}, c.otherSources())
-	list := append(r.imageOf(c.src), wanted...)
+	list := append(append([]string(nil), c.image...), wanted...)
 	r.add(rowFind{action: "DELETE", query: b.withClause() + c.rowQuery(list)}, c.obj)
 	return b.rowwisePlan(r, c.d, cols)
 }

@@ -113,6 +113,9 @@ func (c *ProcCall) bind(args []argument, outputs map[string]*variable) error {
 			continue
 		}
 		name := lower(param.Name)
+		if param == &p.Parameters[0] {
+			c.given0 = a.typ
+		}
 		if seen[name] {
 			return sqlerr.New(8143, 1, param.Name)
 		}

@@ -72,7 +72,7 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 		return errCancelled
 	}
 	e := *asError(err)
-	if e.Line == 0 {
+	if e.Line == 0 && !(e.Procedure != "" && aboutArguments(e.Number)) {
 		e.Line = syntax.Line(node)
 	}
 	if f := s.frame(); f != nil && e.Procedure == "" {
@@ -95,7 +95,7 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 		s.Broken(&e)
 		return errAbort
 	}
-	if terminatesWithNotice(e.Number) {
+	if terminatesWithNotice(e.Number) && changesRows(node) {
 		if err := w.Message(sqlerr.New(3621, 0).At(e.Line)); err != nil {
 			return err
 		}
@@ -115,9 +115,29 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 	return nil
 }
 
+// aboutArguments are errors of a call that are reported as the called module's, at line 0.
+func aboutArguments(n int32) bool {
+	switch n {
+	case 201, 8144, 8145, 8146, 8162, 8114:
+		return true
+	}
+	return false
+}
+
 func isThrow(node ast.Statement) bool { _, ok := node.(*ast.ThrowStatement); return ok }
 
 func isRaiserror(node ast.Statement) bool { _, ok := node.(*ast.RaiseErrorStatement); return ok }
+
+// changesRows tells whether a statement changes rows: only of those is it said that they were terminated.
+func changesRows(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.MergeStatement, *syntax.Merge:
+		return true
+	case *ast.SelectStatement:
+		return n.Into != nil
+	}
+	return false
+}
 
 // terminatesWithNotice are the errors after which "The statement has been terminated." follows.
 func terminatesWithNotice(n int32) bool {

@@ -367,6 +367,17 @@ func (s *Session) runningTrigger() *triggerFrame {
 	return nil
 }
 
+// triggerDepth is TRIGGER_NESTLEVEL().
+func (s *Session) triggerDepth() int64 {
+	depth := int64(0)
+	for _, f := range s.frames {
+		if f.trigger != nil {
+			depth++
+		}
+	}
+	return depth
+}
+
 // updateCall binds UPDATE(column).
 func (b *binder) updateCall(n *ast.UpdateCall) expr {
 	t := b.s.runningTrigger()

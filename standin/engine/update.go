@@ -23,35 +23,61 @@ type change struct {
 	from, where, limit string
 	// through tells that the statement names a view or common table expression over the table.
 	through bool
+	// rowid and image are the row's number and stored columns in the query; columns are the view's by name.
+	rowid   string
+	image   []string
+	columns map[string]*Column
+}
+
+// column is the target's column of that name; nil when it has none.
+func (c *change) column(name string) *Column {
+	if c.through {
+		return c.columns[lower(name)]
+	}
+	return c.obj.Table.column(name)
 }
 
 // assigned is SET @variable = expression of an UPDATE, in the stored form of the variable's type.
 type assigned struct{ variable, sql string }
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
-func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter) *change {
+func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, wanted []string) *change {
 	c := &change{sc: &scope{}}
 	if where != nil && where.Cursor != nil {
 		b.refuse("WHERE CURRENT OF")
 	}
 	if from != nil {
 		target = b.aliasedTarget(target, from)
-	} else if n, ok := target.(*ast.NamedTableReference); ok {
-		if cte := nameOf(n.SchemaObject); cte.schema == "" && b.findCTE(cte.name) != nil {
-			b.refuse(verb + " through a common table expression")
-		}
 	}
+	t := b.changeThrough(verb, target)
 	var alias string
-	c.space, c.sch, c.obj, alias = b.writable(target, verb)
-	c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
-	if from != nil {
+	if t == nil {
+		c.space, c.sch, c.obj, alias = b.writable(target, verb)
+		c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
+	}
+	switch {
+	case t != nil:
+		if from != nil && !onlyTable(from, target) {
+			b.refuse(verb + " through a view or common table expression that is joined")
+		}
+		if n, ok := target.(*ast.NamedTableReference); ok {
+			alias = aliasOf(n.Alias)
+		}
+		b.bindThrough(c, t, verb, alias, wanted)
+	case from != nil:
 		c.from = b.from(c.sc, from.TableReferences)
 		c.src = b.targetSource(c.sc, target, c.obj, alias)
-	} else {
+	default:
 		name := objectName{name: c.obj.Name}
 		c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, alias, name)
 		c.src = c.sc.sources[0]
 		c.src.schema = c.sch.schemaName(c.obj)
+	}
+	if !c.through {
+		c.rowid = c.src.sqlite + ".rowid"
+		for _, col := range storedColumns(c.obj) {
+			c.image = append(c.image, c.src.sqlite+"."+columnName(col.ID))
+		}
 	}
 	if where != nil && where.SearchCondition != nil {
 		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
@@ -63,6 +89,23 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql
 	}
 	return c
+}
+
+// onlyTable tells whether a FROM clause has nothing but the statement's target.
+func onlyTable(from *ast.FromClause, target ast.TableReference) bool {
+	return len(from.TableReferences) == 1 && from.TableReferences[0] == target
+}
+
+// setNames are the columns that SET clauses name.
+func setNames(clauses []ast.SetClause) []string {
+	var out []string
+	for _, set := range clauses {
+		if a, ok := set.(*ast.AssignmentSetClause); ok && a.Column != nil {
+			parts := identifiers(a.Column.MultiPartIdentifier)
+			out = append(out, parts[len(parts)-1])
+		}
+	}
+	return out
 }
 
 // aliasedTarget finds the table of FROM whose alias the statement names as its target.
@@ -125,7 +168,7 @@ func (b *binder) targetSource(sc *scope, target ast.TableReference, obj *Object,
 // rowQuery is the subquery that finds the rows and computes values.
 func (c *change) rowQuery(values []string) string {
 	var s strings.Builder
-	s.WriteString("SELECT " + c.src.sqlite + ".rowid AS r")
+	s.WriteString("SELECT " + c.rowid + " AS r")
 	for i, v := range values {
 		s.WriteString(", " + v + " AS n" + columnName(int32(i + 1))[1:])
 	}
@@ -137,7 +180,7 @@ func (c *change) rowQuery(values []string) string {
 func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	spec := n.UpdateSpecification
 	b.with(n.WithCtesAndXmlNamespaces)
-	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
+	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, setNames(spec.SetClauses))
 	var columns []*Column
 	var values []string
 	var variables []assigned
@@ -152,7 +195,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			continue
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
-		col := c.obj.Table.column(parts[len(parts)-1])
+		col := c.column(parts[len(parts)-1])
 		b.updatable(col, parts[len(parts)-1], seen)
 		seen[col.ID] = true
 		columns = append(columns, col)
@@ -320,7 +363,7 @@ func namesTable(node ast.ScalarExpression, table string) bool {
 func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	spec := n.DeleteSpecification
 	b.with(n.WithCtesAndXmlNamespaces)
-	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter)
+	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, nil)
 	c.d.triggers = b.triggersOf(c.sch, c.obj, "DELETE")
 	b.noOutputWithTriggers(c.d, spec.OutputClause)
 	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)

@@ -214,6 +214,14 @@ func installServerFunctions(r *Registry) {
 			}
 			return rows, err
 		}})
+	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, sqltype.NVarCharOf(1), sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
+		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
+			rows, err := s.inst.registry.tableFunctions["sys.string_split"].Rows(ctx, s, args[:2])
+			for i := range rows {
+				rows[i] = append(rows[i], int64(i+1))
+			}
+			return rows, err
+		}})
 	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split", Parameters: []sqltype.Type{nmax, sqltype.NVarCharOf(1)}, Columns: columns("value nvarchar(4000)"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			text, ok := args[0].(string)

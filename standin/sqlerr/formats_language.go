@@ -10,12 +10,18 @@ var languageFormats = map[int32]string{
 	1034:  "Duplicate specification of the action \"%v\" in the trigger declaration.",
 	2103:  "Cannot create trigger '%v' because its schema is different from the schema of the target table or view.",
 	2108:  "Cannot create trigger '%v' because the target '%v' is not in the current database.",
+	2526:  "Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options.",
+	4403:  "Cannot update the view or function '%v' because it contains aggregates, or a DISTINCT or GROUP BY clause, or PIVOT or UNPIVOT operator.",
+	4405:  "View or function '%v' is not updatable because the modification affects multiple base tables.",
+	4406:  "Update or insert of view or function '%v' failed because it contains a derived or constant field.",
+	4506:  "Column names in each view or function must be unique. Column name '%v' in view or function '%v' is specified more than once.",
 	5324:  "In a MERGE statement, a '%v' clause with a search condition cannot appear after a '%v' clause with no search condition.",
 	8197:  "The object '%v' does not exist or is invalid for this operation.",
 	8672:  "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.",
 	10710: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
 	10711: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
 	10714: "An action of type '%v' cannot appear more than once in a '%v' clause of a MERGE statement.",
+	10753: "The function '%v' must have an OVER clause.",
 	10713: "A MERGE statement must be terminated by a semi-colon (;).",
 }
 
@@ -23,8 +29,14 @@ const mergePage = "docs/t-sql/statements/merge-transact-sql.md"
 
 func init() {
 	maps.Copy(formats, languageFormats)
-	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
+	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
 		page := mergePage
+		switch n {
+		case 4403, 4405, 4406, 4506:
+			page = "docs/t-sql/statements/create-view-transact-sql.md"
+		case 10753:
+			page = "docs/t-sql/queries/select-over-clause-transact-sql.md"
+		}
 		if n < 3000 {
 			page = "docs/t-sql/statements/create-trigger-transact-sql.md"
 		}

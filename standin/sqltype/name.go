@@ -162,8 +162,11 @@ func named(t Type, name string, args []string, inCast bool) (Type, *sqlerr.Error
 		if err != nil || n <= 0 {
 			return Type{}, sqlerr.New(1001, 1, args[0])
 		}
+		if n > 8000 {
+			return Type{}, sqlerr.New(131, 2, n, "type", name, 8000)
+		}
 		if n > limit {
-			return Type{}, sqlerr.New(2717, 1, n, name, limit)
+			return Type{}, sqlerr.New(2717, 2, n, "type", name, limit)
 		}
 		t.Length = n
 	}

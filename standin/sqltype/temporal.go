@@ -73,7 +73,8 @@ func FitTime(t time.Time, from, to Type) (any, *sqlerr.Error) {
 		t = FromTicks(roundTicks(Ticks(t)%ticksPerDay, to.Scale) % ticksPerDay)
 		return t, nil
 	case SmallDateTime:
-		t = FromTicks((Ticks(t) + 30*1e7 - 100*1) / (60 * 1e7) * (60 * 1e7))
+		// 29.999 seconds and more go up (docs/t-sql/data-types/smalldatetime-transact-sql.md).
+		t = FromTicks((Ticks(t) + 30*1e7 + 1e4) / (60 * 1e7) * (60 * 1e7))
 		if t.Before(base1900) || t.After(maxSmallDateTime) {
 			return nil, out
 		}

@@ -28,6 +28,9 @@ func (f *finisher) list(statements []ast.Statement, outermost bool) {
 		if outermost {
 			f.mustBeFirst(statements, i)
 		}
+		if i > 0 && f.err == nil {
+			f.withoutSemicolon(statements[i])
+		}
 		f.statement(&statements[i])
 	}
 }
@@ -40,6 +43,9 @@ func (f *finisher) block(list *ast.StatementList) {
 
 func (f *finisher) statement(s *ast.Statement) {
 	if f.err != nil || *s == nil {
+		return
+	}
+	if f.shape(*s); f.err != nil {
 		return
 	}
 	switch n := (*s).(type) {

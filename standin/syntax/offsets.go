@@ -60,8 +60,13 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		o.inserted = append(o.inserted, insertion{unit + added, pos, len(text)})
 		added += len(text)
 	}
-	closing := map[int]string{}
+	before, closing := map[int]string{}, map[int]string{}
+	wrapCollations(tokens, inside, before, closing)
+	wrapSubqueries(tokens, inside, before, closing)
 	for i, t := range tokens {
+		if text := before[i]; text != "" {
+			insert(t.pos, text)
+		}
 		switch {
 		case inside[i]:
 		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):

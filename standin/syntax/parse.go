@@ -38,14 +38,21 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err := impossiblePair(tokens, inside); err != nil {
 		return nil, err
 	}
+	if err := misshapen(tokens, inside); err != nil {
+		return nil, err
+	}
 	if err := unknownOptions(tokens, inside); err != nil {
 		return nil, err
 	}
 	o := newOffsets(text)
 	implicit := startsWithProcedureName(tokens)
 	source = o.amend(source, tokens, inside, implicit)
+	source, body := o.splitView(source, tokens)
 	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
+		return nil, err
+	}
+	if err := joinView(script, body, o, tokens); err != nil {
 		return nil, err
 	}
 	batch := &Batch{Text: text, offsets: o}
@@ -135,7 +142,17 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 		_, m := teesql(source[:min(o.sourceByte(tokens[i].end), len(source))])
 		return m == message
 	})
-	return near(tokens, n)
+	if !notACondition(message) {
+		return near(tokens, n)
+	}
+	at := tokens[n]
+	if strings.HasPrefix(message, "scalar") {
+		at = tokens[min(n+1, last)]
+	}
+	if at.kind == tokenEnd && n > 0 {
+		at = tokens[last-1]
+	}
+	return sqlerr.New(4145, 1, at.text).At(at.line)
 }
 
 // danglers are words that something must follow.

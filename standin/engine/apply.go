@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// apply binds CROSS APPLY and OUTER APPLY. SQLite has no table that refers to those left of it, so that a query is
+// turned into a join, with its select list in place of its columns.
+func (b *binder) apply(sc *scope, left string, right ast.TableReference, outer bool) string {
+	word := " JOIN "
+	if outer {
+		word = " LEFT JOIN "
+	}
+	switch n := right.(type) {
+	case *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference, *ast.OpenJsonTableReference:
+		return left + word + b.table(sc, right) + " ON 1"
+	case *ast.SchemaObjectFunctionTableReference:
+		name := nameOf(n.SchemaObject)
+		if call := b.inlineFunction(name); call != nil {
+			return b.applyFunction(sc, left, word, call, n)
+		}
+		return left + word + b.table(sc, right) + " ON 1"
+	case *ast.InlineDerivedTable:
+		return left + b.applyValues(sc, n, word)
+	case *ast.QueryDerivedTable:
+		q, ok := n.QueryExpression.(*ast.QuerySpecification)
+		if !ok {
+			b.refuse("APPLY of a set operation")
+		}
+		return left + b.applyQuery(sc, sc, q, aliasOf(n.Alias), n.Columns, word)
+	}
+	// A table or a join of tables refers to nothing left of it.
+	return left + word + b.table(sc, right) + " ON 1"
+}
+
+// applyFunction binds APPLY of an inline table-valued function.
+func (b *binder) applyFunction(sc *scope, left, word string, call *inlineCall, n *ast.SchemaObjectFunctionTableReference) string {
+	body := call.query.QueryExpression
+	for {
+		p, parenthesis := body.(*ast.QueryParenthesisExpression)
+		if !parenthesis {
+			break
+		}
+		body = p.QueryExpression
+	}
+	q, ok := body.(*ast.QuerySpecification)
+	if !ok || call.query.WithCtesAndXmlNamespaces != nil {
+		b.refuse("APPLY of a function whose query is a set operation or has common table expressions")
+	}
+	alias := aliasOf(n.Alias)
+	if alias == "" {
+		alias = call.object.Name
+	}
+	leave := b.enterFunction(sc, call, n.Parameters)
+	defer leave()
+	return left + b.applyQuery(sc, &scope{}, q, alias, n.Columns, word)
+}
+
+// applyValues binds APPLY (VALUES (a.x), (a.y)) AS v (n): one row for each, whose values are chosen by number.
+func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) string {
+	numbers := b.nextAlias()
+	rows := make([]string, len(n.RowValues))
+	var bound [][]expr
+	for i, r := range n.RowValues {
+		rows[i] = fmt.Sprintf("SELECT %d AS i", i+1)
+		bound = append(bound, b.scalars(sc, r.ColumnValues))
+		if len(bound[i]) != len(bound[0]) {
+			b.fail(10709)
+		}
+	}
+	if len(n.Columns) != len(bound[0]) {
+		b.fail(pick(len(n.Columns) > len(bound[0]), 8159, 8158), aliasOf(n.Alias))
+	}
+	src := &source{alias: aliasOf(n.Alias), sqlite: numbers}
+	for c := range bound[0] {
+		column := make([]expr, len(bound))
+		for r := range bound {
+			column[r] = bound[r][c]
+		}
+		list, t := b.unifyResults(column...)
+		collation := ""
+		if t.Kind.IsCharacter() {
+			collation = b.collate("VALUES", column...)
+		}
+		var text strings.Builder
+		text.WriteString("(CASE " + numbers + ".i")
+		for r, e := range list {
+			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
+		}
+		src.addColumn(n.Columns[c].Value, text.String()+" END)", t, true, collation, nil)
+	}
+	sc.add(src)
+	return word + "(" + strings.Join(rows, " UNION ALL ") + ") AS " + numbers + " ON 1"
+}
+
+// applyQuery binds APPLY (SELECT ...). parent is the scope that its names are looked up in after its own.
+func (b *binder) applyQuery(sc, parent *scope, q *ast.QuerySpecification, alias string, names []*ast.Identifier, word string) string {
+	inner := &scope{parent: parent}
+	if q.ForClause != nil || q.GroupByClause != nil || q.HavingClause != nil || q.UniqueRowFilter == "Distinct" {
+		b.refuse("APPLY of a query with GROUP BY, HAVING, DISTINCT or FOR")
+	}
+	from, where := "", ""
+	if q.FromClause != nil {
+		from = b.from(inner, q.FromClause.TableReferences)
+	}
+	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
+		where = b.predicate(inner, q.WhereClause.SearchCondition).sql
+	}
+	list := b.selectList(inner, q, queryOptions{subquery: true})
+	aggregates := 0
+	for _, o := range list.outputs {
+		if o.expr.window {
+			b.refuse("APPLY of a query with a window function")
+		}
+		if o.expr.aggregate {
+			aggregates++
+		}
+	}
+	limited := q.TopRowFilter != nil || q.OffsetClause != nil
+	join := ""
+	switch {
+	case aggregates > 0:
+		if aggregates < len(list.outputs) || limited {
+			b.refuse("APPLY of a query with aggregates beside other columns")
+		}
+		clause := ""
+		if where != "" {
+			clause = " WHERE " + where
+		}
+		for i := range list.outputs {
+			list.outputs[i].expr.sql = "(SELECT " + list.outputs[i].expr.sql + " FROM " + from + clause + ")"
+		}
+	case limited:
+		join = b.applyFirst(parent, inner, q, from, word)
+	case from == "":
+		if where != "" {
+			join = word + "(SELECT 1) AS " + b.nextAlias() + " ON " + where
+			if word != " JOIN " {
+				b.refuse("OUTER APPLY of a query without FROM")
+			}
+		}
+	default:
+		if len(inner.sources) > 1 {
+			from = "(" + from + ")"
+		}
+		if where == "" {
+			where = "1"
+		}
+		join = word + from + " ON " + where
+	}
+	b.applySource(sc, inner, list.outputs, alias, names, word != " JOIN " && aggregates == 0 && from != "")
+	return join
+}
+
+// applyFirst is the join for a query with TOP: to the rows of its one table that are the first ones by its order.
+func (b *binder) applyFirst(parent, inner *scope, q *ast.QuerySpecification, from, word string) string {
+	if len(inner.sources) != 1 || inner.sources[0].object == nil || q.TopRowFilter == nil || q.OffsetClause != nil || q.TopRowFilter.WithTies || q.TopRowFilter.Percent {
+		b.refuse("APPLY of a query with TOP over anything but one table, with OFFSET, PERCENT or TIES")
+	}
+	sub := &scope{parent: parent}
+	text := b.from(sub, q.FromClause.TableReferences)
+	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
+		text += " WHERE " + b.predicate(sub, q.WhereClause.SearchCondition).sql
+	}
+	if q.OrderByClause != nil {
+		p := &selectParts{groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
+		outputs := b.selectList(sub, q, queryOptions{subquery: true}).outputs
+		text += " ORDER BY " + b.orderBy(sub, q.OrderByClause, p, outputs, false)
+	}
+	text += " LIMIT " + b.topCount(sub, q.TopRowFilter.Expression, false).sql
+	return word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite + ".rowid FROM " + text + ")"
+}
+
+// applySource adds the columns of an applied query. Those of an outer one are NULL where it has no row.
+func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, names []*ast.Identifier, outer bool) {
+	if len(names) > 0 && len(names) != len(outputs) {
+		b.fail(pick(len(names) > len(outputs), 8159, 8158), alias)
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	seen := map[string]bool{}
+	for i, o := range outputs {
+		name := o.name
+		if len(names) > 0 {
+			name = names[i].Value
+		}
+		if name == "" {
+			b.fail(8155, i+1, alias)
+		}
+		if seen[lower(name)] {
+			b.fail(8156, name, alias)
+		}
+		seen[lower(name)] = true
+		text := o.expr.sql
+		if outer && (o.expr.column == nil || o.expr.column.source.scope != inner) {
+			if inner.sources[0].object == nil {
+				b.refuse("OUTER APPLY with an expression over something other than a table")
+			}
+			text = "(CASE WHEN " + inner.sources[0].sqlite + ".rowid IS NOT NULL THEN " + text + " END)"
+		}
+		t := o.expr.typ
+		if o.expr.null {
+			t = sqltype.IntType
+		}
+		src.addColumn(name, text, t, o.expr.nullable || outer || o.expr.null, o.expr.collation, nil)
+	}
+	sc.add(src)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// inlineCall is an inline table-valued function that a FROM clause names.
+type inlineCall struct {
+	space      int32
+	object     *Object
+	batch      *syntax.Batch
+	parameters []*ast.ProcedureParameter
+	query      *ast.SelectStatement
+}
+
+// inlineFunction finds an inline table-valued function; nil when there is none of that name.
+func (b *binder) inlineFunction(name objectName) *inlineCall {
+	space, sch, o := b.resolve(name)
+	if o != nil && o.Kind == kindSynonym {
+		space, sch, o = b.resolve(splitName(o.Target))
+	}
+	if o == nil || o.Kind != kindInline {
+		return nil
+	}
+	b.require("SELECT", space, sch, o)
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		b.failWith(perr)
+	}
+	m := partsOf(node)
+	ret, ok := m.returns.(*ast.SelectFunctionReturnType)
+	if !ok {
+		return nil
+	}
+	return &inlineCall{space, o, batch, m.parameters, ret.SelectStatement}
+}
+
+// enterFunction binds the arguments, which may refer to sc, and makes the function's parameters and database those of
+// what is bound until the returned func is called.
+func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExpression) func() {
+	if len(args) < len(call.parameters) {
+		b.fail(313, call.object.Name)
+	}
+	if len(args) > len(call.parameters) {
+		b.fail(8144, call.object.Name)
+	}
+	f := &frame{variables: map[string]*variable{}, batch: call.batch, procedure: call.object.Name}
+	for i, p := range call.parameters {
+		t := b.dataType(p.DataType, false)
+		arg := args[i]
+		if _, isDefault := arg.(*ast.DefaultLiteral); isDefault {
+			if p.Value == nil {
+				b.fail(201, call.object.Name, p.VariableName.Value)
+			}
+			arg = p.Value
+		}
+		e := b.convert(b.scalar(sc, arg), t, sqltype.Implicit, 0, false)
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql}
+	}
+	b.s.frames = append(b.s.frames, f)
+	depth := len(b.s.frames)
+	restore := b.inDatabase(call.space)
+	outer := b.ctes
+	b.ctes = nil
+	if b.depth++; b.depth > 32 {
+		b.fail(217, 32)
+	}
+	return func() {
+		b.depth--
+		b.ctes = outer
+		restore()
+		b.s.frames = b.s.frames[:depth-1]
+	}
+}
+
+// userTableFunction binds an inline table-valued function by expanding its query.
+func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	call := b.inlineFunction(name)
+	if call == nil {
+		b.fail(208, name.String())
+	}
+	leave := b.enterFunction(&scope{}, call, args)
+	defer leave()
+	if alias == "" {
+		alias = call.object.Name
+	}
+	if with := call.query.WithCtesAndXmlNamespaces; with != nil {
+		b.with(with)
+	}
+	q := b.query(&scope{}, call.query.QueryExpression, queryOptions{})
+	return b.derived(sc, q, alias, names, strings.TrimSpace(name.schema))
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+// through is a view or common table expression that a statement changes rows through: its query, with the number and
+// the stored columns of its base table's rows besides its own columns.
+type through struct {
+	name    string
+	query   ast.QueryExpression
+	names   []*ast.Identifier
+	space   int32
+	prepare func() func()
+	// columns are those that the base table's columns have in the query, by name.
+	columns map[string]*Column
+}
+
+// changeThrough finds the view or common table expression that a statement's target names; nil for a table.
+func (b *binder) changeThrough(verb string, target ast.TableReference) *through {
+	n, ok := target.(*ast.NamedTableReference)
+	if !ok {
+		return nil
+	}
+	name := nameOf(n.SchemaObject)
+	if name.schema == "" && name.database == "" {
+		if c := b.findCTE(name.name); c != nil {
+			if c.recursive {
+				b.fail(4403, name.name)
+			}
+			return &through{name: c.name, query: c.node.QueryExpression, names: c.node.Columns, space: b.s.db.ID(), prepare: func() func() { return func() {} }}
+		}
+	}
+	if name.server != "" || b.s.pseudoTable(name) != nil {
+		return nil
+	}
+	space, sch, obj := b.resolveWrite(name)
+	if obj == nil || obj.Kind != kindView {
+		return nil
+	}
+	b.require(verb, space, sch, obj)
+	def, names := viewDefinition(obj)
+	_, node, _ := parseModule(obj)
+	if def == nil {
+		b.fail(4413, obj.Name)
+	}
+	if hasCheckOption(node) {
+		b.refuse("Changing rows through a view WITH CHECK OPTION")
+	}
+	return &through{name: obj.Name, query: def.QueryExpression, names: names, space: space, prepare: func() func() {
+		outer := b.ctes
+		b.ctes = nil
+		b.with(def.WithCtesAndXmlNamespaces)
+		restore := b.inDatabase(space)
+		return func() { restore(); b.ctes = outer }
+	}}
+}
+
+func hasCheckOption(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *ast.CreateViewStatement:
+		return n.WithCheckOption
+	case *ast.AlterViewStatement:
+		return n.WithCheckOption
+	case *ast.CreateOrAlterViewStatement:
+		return n.WithCheckOption
+	}
+	return false
+}
+
+// base is the one table that a query changes: the only one of its FROM clause, or the one that has the columns wanted.
+func (t *through) base(b *binder, sc *scope, outputs []output, wanted []string) *source {
+	if len(wanted) == 0 {
+		if len(sc.sources) != 1 || sc.sources[0].object == nil {
+			b.fail(4405, t.name)
+		}
+		return sc.sources[0]
+	}
+	var base *source
+	for i, o := range outputs {
+		for _, name := range wanted {
+			if !strings.EqualFold(t.columnName(i, o), name) {
+				continue
+			}
+			if o.expr.column == nil || o.expr.column.column == nil || o.expr.column.source.object == nil {
+				b.fail(4406, t.name)
+			}
+			if base != nil && base != o.expr.column.source {
+				b.fail(4405, t.name)
+			}
+			base = o.expr.column.source
+		}
+	}
+	if base == nil {
+		b.fail(207, wanted[0])
+	}
+	return base
+}
+
+func (t *through) columnName(i int, o output) string {
+	if i < len(t.names) {
+		return t.names[i].Value
+	}
+	return o.name
+}
+
+// bindThrough makes c a change of the base table of a view or common table expression. wanted are the columns that the
+// statement sets.
+func (b *binder) bindThrough(c *change, t *through, verb, alias string, wanted []string) {
+	leave := t.prepare()
+	var base *source
+	b.home = t.space
+	width := 0
+	q := b.query(&scope{}, t.query, queryOptions{name: t.name, hidden: func(sc *scope, outputs []output) []output {
+		base = t.base(b, sc, outputs, wanted)
+		width = len(outputs)
+		hidden := []output{{expr: expr{sql: base.sqlite + ".rowid"}}}
+		for _, col := range storedColumns(base.object) {
+			hidden = append(hidden, output{expr: expr{sql: base.sqlite + "." + columnName(col.ID)}})
+		}
+		return hidden
+	}})
+	leave()
+	if base == nil {
+		b.fail(4403, t.name)
+	}
+	if base.space != t.space {
+		b.refuse("Changing rows of another database through a view")
+	}
+	if alias == "" {
+		alias = t.name
+	}
+	c.space, c.sch, c.obj, c.through = base.space, b.schema(base.space), base.object, true
+	if c.obj.Kind != kindTable {
+		b.fail(4405, t.name)
+	}
+	c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
+	c.from = b.derived(c.sc, q, alias, t.names, "")
+	c.src = c.sc.sources[len(c.sc.sources)-1]
+	c.src.object = c.obj
+	c.columns = map[string]*Column{}
+	for i, o := range q.outputs {
+		if o.expr.column != nil && o.expr.column.source == base && o.expr.column.column != nil {
+			c.columns[lower(t.columnName(i, o))] = o.expr.column.column
+		}
+	}
+	c.rowid = fmt.Sprintf("%s.c%d", c.src.sqlite, width+1)
+	for i := range storedColumns(c.obj) {
+		c.image = append(c.image, fmt.Sprintf("%s.c%d", c.src.sqlite, width+2+i))
+	}
+}
