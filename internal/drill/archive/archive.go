@@ -135,7 +135,7 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	}
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
-		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
+		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError, FaultsBoot: a.Bounds.FaultsBoot,
 	}, nil
 }
 
