@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +45,18 @@ type leaseServer struct {
 	*httptest.Server
 	mu    sync.Mutex
 	lease coordinationv1.Lease
+	// mute are the tokens whose requests get no answer.
+	mute map[string]bool
+}
+
+// cut lets requests with a token have no answer, or have one again.
+func (v *leaseServer) cut(token string, on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mute == nil {
+		v.mute = map[string]bool{}
+	}
+	v.mute[token] = on
 }
 
 func newLeaseServer(t *testing.T) *leaseServer {
@@ -55,6 +68,13 @@ func newLeaseServer(t *testing.T) *leaseServer {
 }
 
 func (v *leaseServer) serve(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	mute := v.mute[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	v.mu.Unlock()
+	if mute {
+		<-r.Context().Done()
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	code := http.StatusOK
@@ -139,6 +159,9 @@ type trio struct {
 	members []*member
 	// second is the mode of the second server's replica; the others are synchronous.
 	second tsql.AvailabilityMode
+	// apart is a server whose agent and those of the others do not reach each other, empty for none; void is where they
+	// come to instead: it takes connections and says nothing.
+	apart, void string
 
 	mu    sync.Mutex
 	acked []int
@@ -234,7 +257,7 @@ func (c *trio) startAgent(m *member) {
 	group := orders.Group{Name: "content", Namespace: "web", Automatic: true}
 	for i, v := range c.voters {
 		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw})
-		group.Voters = append(group.Voters, orders.Voter{Site: fmt.Sprint("site", i), Server: v.URL, CA: ca, Token: "token",
+		group.Voters = append(group.Voters, orders.Voter{Site: fmt.Sprint("site", i), Server: v.URL, CA: ca, Token: m.name,
 			Issued: time.Now(), Expires: time.Now().Add(time.Hour)})
 	}
 	data, err := group.Encode()
@@ -242,7 +265,7 @@ func (c *trio) startAgent(m *member) {
 	part, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: "web", Server: m.engine.Server, Role: credentials.RoleAgent}, PodUID: m.name + "-pod",
 		Connector: a.NewConnector("election"), Process: m, Source: ordered{orders.Key("content"): data}, StateDir: m.state,
-		TLSDir: m.engine.TLSDir, PeerAddress: c.address, Log: log,
+		TLSDir: m.engine.TLSDir, PeerAddress: func(server string) string { return c.address(m.name, server) }, Log: log,
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
 	m.part = part
@@ -262,8 +285,14 @@ func (c *trio) startAgent(m *member) {
 	c.t.Cleanup(m.stop)
 }
 
-// address is where a server's sidecar answers.
-func (c *trio) address(server string) string {
+// address is where a server's sidecar answers another one.
+func (c *trio) address(from, server string) string {
+	c.mu.Lock()
+	apart, void := c.apart, c.void
+	c.mu.Unlock()
+	if apart != "" && (apart == from || apart == server) {
+		return void
+	}
 	for _, m := range c.members {
 		if m.name == server {
 			return m.agent
