@@ -21,7 +21,7 @@ type arguments struct {
 // harmless setting.
 var refusedArguments = map[string]string{
 	"-definitionfile": "", "-ftpaddress": "", "-ftppassword": "", "-ftpport": "", "-ftpusername": "", "-filetransfertype": "0", "-usedts": "", "-hostname": "",
-	"-subscriberdatabasepath": "", "-subscriptiontablename": "MSreplication_subscriptions", "-subscribertype": "0", "-subscriptionstreams": "1",
+	"-subscriberdatabasepath": "", "-subscriptiontablename": "MSreplication_subscriptions", "-subscribertype": "0",
 	"-dynamicfilterhostname": "", "-dynamicfilterlogin": "", "-dynamicsnapshotlocation": "", "-70subscribers": "", "-errorfile": "", "-output": "",
 	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1", "-maxcmdsintran": "0",
 }

@@ -22,7 +22,7 @@ func TestArguments(t *testing.T) {
 		required + "-SubscriberPassword [p]]w d]":          "",
 		required + "-Unknown 1":                            `"-Unknown" is not one`,
 		required + "-CommitBatchSize 20000":                "-CommitBatchSize must be max 10000",
-		required + "-SubscriptionStreams 65":               "not supported",
+		required + "-SubscriptionStreams 65":               "must be 1..64",
 		required + "-SubscriptionType 7":                   "-SubscriptionType must not be",
 		required + "-EncryptionLevel 9":                    "-EncryptionLevel must",
 		required + "-CommitBatchSize":                      "needs a value",

@@ -257,7 +257,7 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 	raw := binary.BigEndian.AppendUint64(nil, options)
 	pre := preCreation[strings.ToLower(strings.TrimSpace(call.String("@pre_creation_cmd")))]
 	active := 0
-	if pub.immediateSync {
+	if pub.immediateSync || pub.fromBackup {
 		active = 1
 	}
 	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
@@ -275,6 +275,9 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 		return err
 	}
 	if err := e.refreshImages(ctx, s, p.db); err != nil {
+		return err
+	}
+	if err := backupsFrom(ctx, s, p, pub); err != nil {
 		return err
 	}
 	if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_article @publisher = ?, @publisher_db = ?, @publication = ?, @article = ?, @article_id = ?,

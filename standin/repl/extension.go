@@ -72,6 +72,8 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installTokens(r)
 	e.installMonitor(r)
 	e.installValidation(r)
+	e.installProperties(r)
+	e.installThresholds(r)
 	e.installRedirection(r)
 	e.installProfiles(r)
 	e.installSnapshot(r)

@@ -27,7 +27,7 @@ func (e *Extension) installHistory(r *engine.Registry) {
 	e.procedure(r, "sp_MSadd_validation_history", agentLogins, parameters, e.addValidationHistory)
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
 	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
-	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message")}, e.addError)
+	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id")}, e.addError)
 	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{}, e.cleanHistory)
 }
 
@@ -82,8 +82,18 @@ func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCal
 }
 
 func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
-	return call.Session.Exec(ctx, "INSERT INTO dbo.MSrepl_errors (time, error_type_id, source_type_id, source_name, error_code, error_text) VALUES (GETDATE(), 1, 1, @p1, @p2, @p3)",
+	s := call.Session
+	r, err := s.Query(ctx, "INSERT INTO dbo.MSrepl_errors (time, error_type_id, source_type_id, source_name, error_code, error_text) VALUES (GETDATE(), 1, 1, @p1, @p2, @p3); SELECT CAST(SCOPE_IDENTITY() AS int) AS id",
 		clip(call.String("@source"), 100), clip(call.String("@code"), 128), call.String("@message"))
+	if err != nil {
+		return err
+	}
+	table := map[string]string{"sp_MSadd_distribution_history": "MSdistribution_history", "sp_MSadd_logreader_history": "MSlogreader_history", "sp_MSadd_snapshot_history": "MSsnapshot_history"}[call.String("@history")]
+	if table == "" {
+		return nil
+	}
+	// It is what the newest row tells of.
+	return s.Exec(ctx, fmt.Sprintf("UPDATE dbo.%[1]s SET error_id = @p2 WHERE agent_id = @p1 AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x WHERE x.agent_id = @p1)", table), call.Int("@agent_id"), r.Int(0, "id"))
 }
 
 func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) error {
@@ -115,6 +125,9 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 		t := lit(time.Now().UTC().Add(-time.Duration(hours) * time.Hour))
 		return t[1 : len(t)-1]
 	}
+	if err := makeTables(ctx, s, call.Database.Name(), distributionTables); err != nil {
+		return err
+	}
 	young, old := ago(r.Int(0, "min_distretention")), ago(r.Int(0, "max_distretention"))
 	databases, err := s.Query(ctx, "SELECT id FROM dbo.MSpublisher_databases")
 	if err != nil {
@@ -123,6 +136,16 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	for i := range databases.Len() {
 		id := databases.Int(i, "id")
 		needed, err := e.neededFrom(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		// Who begins with a backup from here on must know that older transactions are gone.
+		err = s.Exec(ctx, `DECLARE @gone varbinary(16) = (SELECT MAX(xact_seqno) FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10
+			AND (entry_time < CAST(@p3 AS datetime) OR entry_time < CAST(@p2 AS datetime) AND xact_seqno <= @p4));
+			IF @gone IS NOT NULL BEGIN
+				UPDATE dbo.MSrepl_cleaned SET xact_seqno = @gone WHERE publisher_database_id = @p1;
+				IF @@ROWCOUNT = 0 INSERT INTO dbo.MSrepl_cleaned VALUES (@p1, @gone)
+			END`, id, young, old, needed)
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func yes(call *engine.ProcCall, parameter string) bool {
 // refusePublicationOptions refuses what this server does not do.
 func refusePublicationOptions(call *engine.ProcCall) error {
 	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet", "@compress_snapshot", "@allow_dts",
-		"@allow_subscription_copy", "@allow_initialize_from_backup", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
+		"@allow_subscription_copy", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
 		"@allow_partition_switch", "@replicate_partition_switch", "@centralized_conflicts", "@publish_local_changes_only"} {
 		if yes(call, p) {
 			return raise(21023, 1, p+" = N'true'")
@@ -205,6 +205,7 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	if r.Len() > 0 {
 		return raise(14016, 1, name)
 	}
+	fromBackup, position := yes(call, "@allow_initialize_from_backup"), p.db.Storage().AppliedEnd()
 	method := 0
 	if strings.EqualFold(call.String("@sync_method"), "concurrent") {
 		method = 3
@@ -220,19 +221,19 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
 		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
 		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
-		VALUES (@id, ?, ?, 0, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, 0);
+		VALUES (@id, ?, ?, 0, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
 		EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
 		p.server, p.db.Name(), name, p.db.Name(), name, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
-		call.Int("@retention"), method, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+		call.Int("@retention"), method, fromBackup, p.server, p.db.Name(), call.Value("@logreader_job_name"))
 	if err != nil {
 		return err
 	}
 	return s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
-		allow_initialize_from_backup, replicate_ddl, options)
-		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, 1, 0, 21, N'anonymous', 0, 0, 10, 0, @p9, 0)`,
-		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"))
+		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn)
+		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, 1, 0, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11)`,
+		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), fromBackup, position[:])
 }
 
 func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
@@ -245,6 +246,14 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	text, _ := value.(string)
 	both := true
 	switch property {
+	case "allow_initialize_from_backup":
+		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
+			return raise(14137, 1)
+		}
+		value = strings.EqualFold(text, "true")
+		if err := e.allowBackups(ctx, s, p, pub, value == true); err != nil {
+			return err
+		}
 	case "allow_push", "allow_pull":
 		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
 			return raise(14137, 1)

@@ -63,6 +63,9 @@ type publication struct {
 	active, immediateSync             bool
 	allowPush, allowPull, independent bool
 	replicateDDL                      bool
+	// fromBackup lets subscribers begin with a backup; oldest is the position from which the log reader has the changes.
+	fromBackup bool
+	oldest     []byte
 }
 
 // findPublication is 20026 when there is none of that name.
@@ -76,7 +79,7 @@ func findPublication(ctx context.Context, s *engine.Session, name string) (publi
 	}
 	return publication{id: r.Int(0, "pubid"), name: r.String(0, "name"), active: r.Int(0, "status") == 1, immediateSync: r.Int(0, "immediate_sync") == 1,
 		allowPush: r.Int(0, "allow_push") == 1, allowPull: r.Int(0, "allow_pull") == 1, independent: r.Int(0, "independent_agent") == 1,
-		replicateDDL: r.Int(0, "replicate_ddl") == 1}, nil
+		replicateDDL: r.Int(0, "replicate_ddl") == 1, fromBackup: r.Int(0, "allow_initialize_from_backup") == 1, oldest: r.Bytes(0, "min_autonosync_lsn")}, nil
 }
 
 // published is what most procedures of a publisher begin with: the publication that @publication names, and where its

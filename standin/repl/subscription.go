@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -69,6 +70,10 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
+	from, err := e.subscribedFrom(ctx, call, p, pub)
+	if err != nil {
+		return err
+	}
 	if err := e.ensureServer(ctx, s, subscriber, "sub"); err != nil {
 		return err
 	}
@@ -82,7 +87,13 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		}
 	}
 	for _, a := range list {
-		if err := e.subscribeArticle(ctx, s, p, pub, a, subscriber, database, kind, sync); err != nil {
+		if err := e.subscribeArticle(ctx, s, p, pub, a, subscriber, database, kind, sync, from); err != nil {
+			return err
+		}
+	}
+	if n := call.Int("@subscriptionstreams"); n > 1 {
+		if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSchange_distribution_agent_properties @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @property = N'subscriptionstreams', @value = ?`,
+			p.server, p.db.Name(), pub.name, subscriber, database, strconv.FormatInt(n, 10)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +115,7 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	switch t := strings.ToLower(call.String("@sync_type")); t {
 	case "automatic":
 		sync = syncAutomatic
-	case "replication support only":
+	case "replication support only", "initialize with backup", "initialize from lsn":
 		sync = syncNone
 	default:
 		return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"'")
@@ -115,8 +126,8 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 	if call.Int("@subscriber_type") != 0 {
 		return 0, 0, raise(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
 	}
-	if n := call.Int("@subscriptionstreams"); n > 1 {
-		return 0, 0, raise(21023, 1, fmt.Sprintf("@subscriptionstreams = %d", n))
+	if n := call.Int("@subscriptionstreams"); n > 64 {
+		return 0, 0, raise(21055, 1, "@subscriptionstreams", "sp_addsubscription")
 	}
 	return kind, sync, nil
 }
@@ -142,8 +153,9 @@ func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p
 }
 
 // subscribeArticle adds one article's subscription at the distributor and then at the publisher. From here on the log
-// reader delivers the article's changes.
-func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, subscriber, database string, kind, sync int) error {
+// reader delivers the article's changes. A subscriber that has its rows already has those of position from, or, where
+// that is nil, of now.
+func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, subscriber, database string, kind, sync int, from []byte) error {
 	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.id); err != nil {
 		return err
 	}
@@ -154,6 +166,9 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	if sync != syncAutomatic {
 		// The subscriber has the rows; it gets the procedures that commands call.
 		script = a.procedures()
+	}
+	if from != nil {
+		copy(position[:], from)
 	}
 	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
 		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?`, p.server, p.db.Name(), pub.name, a.id, subscriber, database, kind, sync, position[:], script)
@@ -203,7 +218,7 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 			return err
 		}
 	}
-	if !pub.immediateSync {
+	if !pub.immediateSync && !pub.fromBackup {
 		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)", pub.id); err != nil {
 			return err
 		}
@@ -229,7 +244,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 			return err
 		}
 		for _, a := range missing {
-			if err := e.subscribeArticle(ctx, s, p, pub, a, r.String(i, "srvname"), r.String(i, "dest_db"), int(r.Int(i, "subscription_type")), int(r.Int(i, "sync_type"))); err != nil {
+			if err := e.subscribeArticle(ctx, s, p, pub, a, r.String(i, "srvname"), r.String(i, "dest_db"), int(r.Int(i, "subscription_type")), int(r.Int(i, "sync_type")), nil); err != nil {
 				return err
 			}
 		}

@@ -96,6 +96,10 @@ var distributionTables = []table{
 	{"MSsubscriber_info", `publisher sysname NOT NULL, subscriber sysname NOT NULL, type tinyint NOT NULL, login sysname NULL, password nvarchar(524) NULL,
 		description nvarchar(255) NULL, security_mode int NOT NULL, CONSTRAINT PK_MSsubscriber_info PRIMARY KEY (publisher, subscriber)`},
 	{"MSpublication_access", `publication_id int NOT NULL, login sysname NOT NULL, CONSTRAINT PK_MSpublication_access PRIMARY KEY (publication_id, login)`},
+	// MSrepl_cleaned is this program's own: the newest transaction of each publication database that was cleaned up.
+	{"MSrepl_cleaned", `publisher_database_id int NOT NULL PRIMARY KEY, xact_seqno varbinary(16) NOT NULL`},
+	{"MSpublicationthresholds", `publication_id int NOT NULL, metric_id int NOT NULL, value int NULL, shouldalert bit NOT NULL, isenabled bit NOT NULL,
+		CONSTRAINT PK_MSpublicationthresholds PRIMARY KEY (publication_id, metric_id)`},
 	{"MSredirected_publishers", `original_publisher sysname NOT NULL, publisher_db sysname NOT NULL, redirected_publisher sysname NOT NULL,
 		CONSTRAINT PK_MSredirected_publishers PRIMARY KEY (original_publisher, publisher_db)`},
 }

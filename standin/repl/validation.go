@@ -250,7 +250,7 @@ func (d *delivery) noteValidations(ctx context.Context, list []outcome) error {
 		if !o.failed {
 			continue
 		}
-		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3", d.name, fmt.Sprint(number), message); err != nil {
+		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3, @history = @p4, @agent_id = @p5", d.name, fmt.Sprint(number), message, d.history, d.agentID); err != nil {
 			return err
 		}
 	}

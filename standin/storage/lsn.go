@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/big"
 )
 
@@ -68,4 +69,14 @@ func ParseLSN(s string) (LSN, error) {
 		return LSN{}, fmt.Errorf("read %q as a log sequence number: %w", s, err)
 	}
 	return MakeLSN(vlf, block, slot), nil
+}
+
+// ParseNumericLSN is the inverse of Numeric.
+func ParseNumericLSN(n *big.Int) (LSN, error) {
+	rest, slot := new(big.Int).DivMod(n, big.NewInt(1e5), new(big.Int))
+	vlf, block := rest.DivMod(rest, big.NewInt(1e10), new(big.Int))
+	if n.Sign() < 0 || !vlf.IsUint64() || vlf.Uint64() > math.MaxUint32 || block.Uint64() > math.MaxUint32 || slot.Uint64() > math.MaxUint16 {
+		return LSN{}, fmt.Errorf("%s is not a log sequence number", n)
+	}
+	return MakeLSN(uint32(vlf.Uint64()), uint32(block.Uint64()), uint16(slot.Uint64())), nil
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// Properties of subscriptions, agents, profiles and thresholds change by the documented procedures.
+func TestReplicationProperties(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	dist := r.dist.open(t, "distribution")
+
+	// The agent of a push subscription.
+	const change = `EXEC sp_changesubscription @publication = N'web', @article = N'all', @subscriber = N'SUB', @destination_db = N'shopcopy', @property = @p1, @value = @p2`
+	mustExec(t, r.source, change, "subscriptionstreams", "4")
+	mustExec(t, r.source, change, "subscriber_login", "somebody")
+	g.Expect(query(t, dist, `SELECT subscriptionstreams, subscriber_login FROM dbo.MSdistribution_agents WHERE subscriber_db = N'shopcopy'`)).To(Equal([][]any{{int64(4), "somebody"}}))
+	g.Expect(failure(t, r.source, change, "subscriptionstreams", "65").Number).To(Equal(int32(21055)))
+	g.Expect(failure(t, r.source, `EXEC sp_changesubscription @publication = N'web', @article = N'all', @subscriber = N'NOBODY', @destination_db = N'shopcopy', @property = N'subscriber_login', @value = N'x'`).Number).To(Equal(int32(14055)))
+
+	// The snapshot agent's schedule, in place of the one it has.
+	mustExec(t, r.source, `EXEC sp_changepublication_snapshot @publication = N'web', @frequency_type = 4, @frequency_interval = 1, @frequency_subday = 4, @frequency_subday_interval = 15`)
+	const schedules = `SELECT s.freq_type, s.freq_subday_interval FROM msdb.dbo.sysschedules AS s JOIN msdb.dbo.sysjobschedules AS j ON j.schedule_id = s.schedule_id
+		JOIN msdb.dbo.sysjobs AS b ON b.job_id = j.job_id WHERE b.name = N'snapshot'`
+	g.Expect(query(t, r.distDB, schedules)).To(Equal([][]any{{int64(4), int64(15)}}))
+	mustExec(t, r.source, `EXEC sp_changepublication_snapshot @publication = N'web', @frequency_type = 4, @frequency_interval = 1, @frequency_subday = 8, @frequency_subday_interval = 2`)
+	g.Expect(query(t, r.distDB, schedules)).To(Equal([][]any{{int64(4), int64(2)}}))
+
+	// Profiles.
+	g.Expect(query(t, r.distDB, `DECLARE @id int; EXEC sp_help_agent_default @profile_id = @id OUTPUT, @agent_type = 3; EXEC sp_change_agent_profile @profile_id = @id, @property = N'description', @value = N'ours';
+		SELECT description FROM msdb.dbo.MSagent_profiles WHERE profile_id = @id AND agent_type = 3 AND def_profile = 1`)).To(Equal([][]any{{"ours"}}))
+
+	// Subscriptions that are made inactive get nothing; from when they are active again they do.
+	mustExec(t, r.source, `EXEC sp_changesubstatus @publication = N'web', @subscriber = N'SUB', @status = N'inactive'`)
+	g.Expect(query(t, r.source, `SELECT DISTINCT status FROM dbo.syssubscriptions`)).To(Equal([][]any{{int64(0)}}))
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (20, N'missed', 1, NULL, NULL)`)
+	g.Eventually(r.undelivered).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
+	mustExec(t, r.source, `EXEC sp_changesubstatus @publication = N'web', @subscriber = N'SUB', @status = N'active', @previous_status = N'inactive'`)
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (21, N'arrives', 1, NULL, NULL)`)
+	g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id = 21`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+	g.Expect(value(t, r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id = 20`)).To(BeEquivalentTo(0))
+
+	// What an agent stumbled over, and how to get over it.
+	mustExec(t, r.target, `INSERT INTO dbo.orders VALUES (22, N'in the way', 1, NULL, NULL)`)
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (22, N'collides', 1, NULL, NULL)`)
+	const errorsOf = `EXEC sp_helpsubscriptionerrors @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy'`
+	g.Eventually(func() string {
+		rows, err := tryQuery(dist, errorsOf)
+		if err != nil || len(rows) == 0 {
+			return "nothing yet"
+		}
+		code, _ := rows[0][5].(string)
+		return code
+	}).WithTimeout(deliverWithin).Should(Equal("2627"))
+	newest := value(t, dist, `SELECT MAX(xact_seqno) FROM dbo.MSrepl_transactions WHERE DATALENGTH(xact_seqno) = 10`)
+	moved := query(t, r.target, `EXEC sp_setsubscriptionxactseqno @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @xact_seqno = @p1`, newest)
+	g.Expect(moved).To(HaveLen(1))
+	g.Expect(moved[0][1]).To(Equal(newest))
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (23, N'goes on', 1, NULL, NULL)`)
+	g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id = 23`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+
+	// The procedures of the articles, as a script.
+	g.Expect(query(t, r.source, `EXEC sp_scriptpublicationcustomprocs @publication = N'web'`)).To(ContainElement(ContainElement(ContainSubstring("sp_MSins_dboorders"))))
+	// Stored passwords are changed everywhere, and nowhere to be read.
+	mustExec(t, r.distDB, `EXEC sp_changereplicationserverpasswords @login_type = 1, @login = N'sa', @password = N'An0ther-One'`)
+	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM msdb.dbo.MSdistpublishers WHERE password LIKE N'%An0ther-One%'`)).To(BeEquivalentTo(0))
+
+	// Thresholds of Replication Monitor.
+	const thresholds = `EXEC sp_replmonitorhelppublicationthresholds @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web'`
+	g.Expect(query(t, dist, thresholds)).To(HaveLen(2))
+	mustExec(t, dist, `EXEC sp_replmonitorchangepublicationthreshold @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @metric_id = 2, @value = 0, @mode = 1`)
+	g.Expect(query(t, dist, thresholds)).To(ContainElement(Equal([]any{int64(2), "latency", int64(0), false, true})))
+	g.Expect(failure(t, dist, `EXEC sp_replmonitorchangepublicationthreshold @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @metric_id = 5, @value = 1`).Number).NotTo(BeZero())
+}
