@@ -110,6 +110,7 @@ func (a *Agent) Options() Options { return a.options }
 // Status is the state of the sidecar and its parts.
 func (a *Agent) Status() Status {
 	status := a.prober.current()
+	status.Roles = a.measures.roles()
 	a.mu.Lock()
 	parts := a.parts
 	a.mu.Unlock()

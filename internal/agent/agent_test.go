@@ -182,5 +182,11 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 		ContainSubstring(`geosql_agent_diagnostics_state{component="system",type="instance"} 1`),
 		ContainSubstring(`geosql_agent_measurement_timestamp_seconds`),
 	))
+	var status agent.Status
+	_, body := s.get("/status")
+	g.Expect(json.Unmarshal([]byte(body), &status)).To(Succeed())
+	g.Expect(status.Roles).To(Equal(map[string]string{"content": "PRIMARY"}))
+	_, ready := s.get("/readyz")
+	g.Expect(ready).To(And(ContainSubstring("Ready"), ContainSubstring("content PRIMARY")))
 	g.Expect(metrics()).NotTo(ContainSubstring(e.Access.Passwords.Of(credentials.RoleAgent)))
 }

@@ -5,12 +5,14 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -122,6 +124,22 @@ func (m *measurer) failing(level int) string {
 		return ""
 	}
 	return m.diagnosis.Failing(level)
+}
+
+// roles of the engine's own replicas by group, by figures that are not stale.
+func (m *measurer) roles() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.figures == nil || time.Since(m.figuresAt) > measureStale {
+		return nil
+	}
+	roles := map[string]string{}
+	for _, r := range m.figures.Replicas {
+		if r.Role != "" && strings.EqualFold(r.Server, credentials.HostName(m.target.Server)) {
+			roles[r.Group] = r.Role
+		}
+	}
+	return roles
 }
 
 // Describe implements prometheus.Collector.

@@ -78,7 +78,9 @@ func DefaultOptions() Options {
 		Interval:        time.Second,
 		Timeout:         2 * time.Second,
 		LoginPause:      3 * time.Second,
-		MeasureInterval: 5 * time.Second, FailureConditionLevel: 3,
+		MeasureInterval: 10 * time.Second,
+
+		FailureConditionLevel: 3,
 	}
 }
 

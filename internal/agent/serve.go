@@ -74,6 +74,9 @@ func (a *Agent) Handler() http.Handler {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		_, _ = fmt.Fprintf(w, "%s %s\n", status.Engine, status.Message)
+		for group, role := range a.measures.roles() {
+			_, _ = fmt.Fprintf(w, "%s %s\n", group, role)
+		}
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -47,6 +47,8 @@ type Status struct {
 	Probed time.Time `json:"probed"`
 	// ProbeMilliseconds is how long it took.
 	ProbeMilliseconds int64 `json:"probeMilliseconds"`
+	// Roles are those of the engine's replicas by group, when its views were last read: PRIMARY, SECONDARY or RESOLVING.
+	Roles map[string]string `json:"roles,omitempty"`
 	// CertificateExpires is when the certificate in the pod's files ends.
 	CertificateExpires *time.Time `json:"certificateExpires,omitempty"`
 	// Parts have the states of further parts by name.
