@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+)
+
+// stage is a drill in a world that the test decides; what is planned is noted and, like a manager does, put into the status.
+type stage struct {
+	t    *testing.T
+	d    *v1alpha1.Drill
+	w    *world
+	now  time.Time
+	plan Plan
+}
+
+var begin = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
+	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
+	g.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true}}
+	g.Status.Primary = "tukpub-0"
+	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d", UID: "uid"}, Spec: v1alpha1.DrillSpec{RunID: "1", Faults: faults,
+		Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}, Baseline: &metav1.Duration{Duration: 10 * time.Second}}}
+	s := &stage{t: t, d: d, now: begin}
+	s.w = &world{drill: d, target: &target{group: g, publisher: "tukpub", database: "Content", data: []v1alpha1.ServerName{"tukpub", "quisec"}, readable: []v1alpha1.ServerName{"quisec"},
+		servers: []*v1alpha1.SQLServer{server("tukpub", "tukwila"), server("quisec", "quincy")}},
+		members: map[v1alpha1.SiteName]*sites.Member{"tukwila": {}, "quincy": {}}, secret: true,
+		login:  &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Name: "d-clients"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}},
+		pods:   map[v1alpha1.ServerName]*corev1.Pod{"tukpub": pod("one"), "quisec": pod("two")},
+		latest: map[v1alpha1.SiteName]history.Newest{}, clients: map[v1alpha1.SiteName]*corev1.Pod{"tukwila": {}, "quincy": {}},
+		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
+		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
+	}
+	s.w.resolved = drill.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]drill.Server{
+		"tukpub": {Name: "tukpub", Site: "tukwila", Addresses: []string{"10.1.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.1", "tukwila": "10.11.0.1"}},
+		"quisec": {Name: "quisec", Site: "quincy", Addresses: []string{"10.2.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.2", "tukwila": "10.11.0.2"}},
+	}, Sites: map[v1alpha1.SiteName]drill.Site{"tukwila": {}, "quincy": {}}}
+	return s
+}
+
+func server(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
+	return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SQLServerSpec{Site: site}}
+}
+
+func pod(uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: drill.EngineContainer, ContainerID: "c-" + string(uid)}}}}
+}
+
+func role(r string) replicaState {
+	return replicaState{group: &mssql.Group{Role: r, States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}}}}
+}
+
+// look reconciles once after some time. The report is what the controller writes.
+func (s *stage) look(after time.Duration) []Step {
+	s.now = s.now.Add(after)
+	s.w.now, s.w.next = s.now, *s.d.Status.DeepCopy()
+	s.w.done = results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}
+	s.w.resolved.Roles = map[v1alpha1.FaultRole]v1alpha1.ServerName{}
+	s.w.roles()
+	for site := range s.w.clients {
+		s.w.latest[site] = history.Newest{Acknowledged: history.Instant{Wall: s.now.UnixNano(), Monotonic: s.now.UnixNano()}}
+	}
+	s.plan = plan(s.w)
+	for _, step := range s.plan.Steps {
+		switch one := step.(type) {
+		case Inject:
+			s.w.done.injected[one.Fault] = s.now
+			for _, o := range one.Objects {
+				s.w.objects[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = seenObject{exists: true, created: s.now}
+			}
+		case RemoveObject:
+			s.w.objects[keyOf(one.Object)] = seenObject{}
+		case PrepareTables:
+			zero := int64(0)
+			s.w.next.RecordedAfter = &zero
+		}
+	}
+	for i := range s.w.next.Faults {
+		s.w.reportFault(&s.w.next, &s.w.next.Faults[i])
+	}
+	s.d.Status = s.w.next
+	return s.plan.Steps
+}
+
+// until looks every second until the drill is in the phase.
+func (s *stage) until(phase v1alpha1.DrillPhase) {
+	s.t.Helper()
+	for range 200 {
+		if s.d.Status.Phase == phase {
+			return
+		}
+		s.look(time.Second)
+	}
+	s.t.Fatalf("after 200 looks the drill is %s (%s), not %s", s.d.Status.Phase, s.d.Status.Message, phase)
+}
+
+func kill() v1alpha1.DrillFault {
+	return v1alpha1.DrillFault{Name: "kill", Kind: v1alpha1.FaultPodKill, At: &metav1.Duration{Duration: 3 * time.Second}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}}
+}
+
+func cut() v1alpha1.DrillFault {
+	return v1alpha1.DrillFault{Name: "cut", Kind: v1alpha1.FaultPartition, Duration: &metav1.Duration{Duration: 20 * time.Second}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}}
+}
+
+// A run goes through its phases; what a fault will consist of is in the status before anything is created.
+func TestPhasesOfARun(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.until(v1alpha1.DrillBaseline)
+	s.until(v1alpha1.DrillRunning)
+	g.Expect(s.d.Status.Started.Sub(s.d.Status.Baseline.Time)).To(BeNumerically(">=", 10*time.Second))
+	var said bool
+	for s.d.Status.Faults[0].Injected == nil {
+		steps := s.look(time.Second)
+		for _, step := range steps {
+			if _, ok := step.(Inject); ok {
+				g.Expect(said).To(BeTrue(), "the status must name the objects before they are created")
+			}
+		}
+		said = s.d.Status.Faults[0].State == v1alpha1.FaultInjecting && len(s.d.Status.Faults[0].Objects) == 1
+	}
+	g.Expect(s.d.Status.Faults[0].Injected.Sub(s.d.Status.Started.Time)).To(BeNumerically(">=", 3*time.Second))
+	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"tukpub"}))
+
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionFalse), "the pod is still the same")
+	s.w.pods["tukpub"] = pod("another")
+	s.until(v1alpha1.DrillRecovering)
+	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
+	s.until(v1alpha1.DrillJudging)
+	g.Expect(s.d.Status.Faults[0].Settled).NotTo(BeNil())
+	s.look(time.Second)
+	g.Expect(s.plan.Steps).To(ConsistOf(Gather{}))
+}
+
+// Roles that move between the saying and the doing are looked up anew, and said again.
+func TestRolesThatMoveMeanwhile(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
+		s.look(time.Second)
+	}
+	s.w.target.group.Status.Primary = "quisec-0"
+	g.Expect(s.look(time.Second)).To(BeEmpty())
+	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"quisec"}))
+	g.Expect(s.look(time.Second)).To(ContainElement(HaveField("Fault", "kill")))
+}
+
+// A manager that ended between creating the objects and saying so finds them.
+func TestObjectsThatWereCreatedBefore(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
+		s.look(time.Second)
+	}
+	created := s.now.Add(300 * time.Millisecond)
+	for _, o := range s.d.Status.Faults[0].Objects {
+		s.w.objects[keyOf(o)] = seenObject{exists: true, created: created}
+	}
+	g.Expect(s.look(time.Second)).To(BeEmpty(), "nothing is created twice")
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultActive))
+	g.Expect(s.d.Status.Faults[0].Injected.Time).To(BeTemporally("~", created, time.Millisecond))
+}
+
+// A fault ends when its time is over, and is over when its objects are gone.
+func TestFaultsAreTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	injected := s.d.Status.Faults[0].Injected.Time
+	var removal []Step
+	for len(removal) == 0 {
+		removal = s.look(time.Second)
+		g.Expect(s.now.Sub(injected)).To(BeNumerically("<", 25*time.Second))
+	}
+	g.Expect(s.now.Sub(injected)).To(BeNumerically(">=", 20*time.Second))
+	g.Expect(removal).To(HaveLen(2), "one object at each end")
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRunning))
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+}
+
+// Whatever ends a run early takes back what lasts and leaves out what waits, and a run that was ended does not pass.
+func TestEndedEarly(t *testing.T) {
+	late := kill()
+	late.At = &metav1.Duration{Duration: 10 * time.Minute}
+	for name, end := range map[string]func(*stage){
+		"by a person":  func(s *stage) { s.d.Spec.Abort = true },
+		"by its limit": func(s *stage) { s.now = s.now.Add(31 * time.Minute) },
+		"by its queues": func(s *stage) {
+			limit, queue := int64(100), int64(101)
+			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{RedoQueueKB: &limit}
+			s.w.replicas["quisec"].group.States[0].RedoQueueKB = &queue
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, cut(), late)
+			s.until(v1alpha1.DrillRunning)
+			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+				s.look(time.Second)
+			}
+			end(s)
+			g.Expect(s.look(time.Second)).To(HaveLen(2), "both objects of the fault that lasts")
+			g.Expect(s.d.Status.AbortReason).NotTo(BeEmpty())
+			g.Expect(s.d.Status.Faults[1].State).To(Equal(v1alpha1.FaultSkipped))
+			s.until(v1alpha1.DrillJudging)
+			j := drill.Judge(s.d.Spec, nil, drill.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
+			g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive))
+		})
+	}
+}
+
+// A drill waits for what it needs, and says for what.
+func TestWaiting(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*stage)
+		reason string
+	}{
+		"no such group": {func(s *stage) { s.w.target.missing = "there is no group" }, conditions.ReasonTargetMissing},
+		"no label":      {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
+		"another drill": {func(s *stage) { s.w.busy = "other" }, conditions.ReasonDrillWaiting},
+		"not well":      {func(s *stage) { s.w.target.unwell = "not Ready" }, conditions.ReasonTargetUnwell},
+		"a site is silent": {func(s *stage) {
+			delete(s.w.members, "quincy")
+			s.w.siteErr = map[v1alpha1.SiteName]error{"quincy": errors.New("silent")}
+		}, conditions.ReasonSiteUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, kill())
+			c.change(s)
+			for range 3 {
+				g.Expect(s.look(time.Second)).To(BeEmpty())
+			}
+			g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
+			g.Expect(s.d.Status.Reason).To(Equal(c.reason))
+		})
+	}
+}
+
+// A dry run shows the clients and every object, and begins nothing.
+func TestDryRunShowsEverything(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill(), cut())
+	s.d.Spec.DryRun = true
+	for range 3 {
+		g.Expect(s.look(time.Second)).To(BeEmpty())
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillCompleted))
+	g.Expect(s.d.Status.Verdict).To(BeEmpty())
+	var kinds []string
+	for _, o := range s.d.Status.Plan {
+		kinds = append(kinds, o.Fault+"@"+o.Site)
+		g.Expect(o.Manifest).To(ContainSubstring("kind:"))
+	}
+	g.Expect(kinds).To(Equal([]string{"@", "@tukwila", "@quincy", "cut@tukwila", "cut@quincy", "kill@tukwila"}))
+}
+
+// A run that is over does not begin again until runID changes; then the former one is kept in short.
+func TestRunsOnceForEachRunID(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.d.Status = v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillCompleted, Verdict: v1alpha1.VerdictPassed}
+	g.Expect(s.look(time.Hour)).To(BeEmpty())
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillCompleted))
+	s.d.Spec.RunID = "2"
+	s.look(time.Second)
+	g.Expect(s.d.Status.RunID).To(Equal("2"))
+	g.Expect(s.d.Status.Verdict).To(BeEmpty())
+	g.Expect(s.d.Status.History).To(ConsistOf(v1alpha1.DrillRunSummary{RunID: "1", Verdict: v1alpha1.VerdictPassed}))
+}
+
+// A drill that is deleted goes when nothing of it is left anywhere, and every site has said so.
+func TestDeletionTakesEverythingBack(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t)
+	s.w.swept = []left{{"quincy", pod("x")}}
+	p := planDelete(s.w)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Steps).To(HaveLen(1))
+	s.w.swept, s.w.unswept = nil, []v1alpha1.SiteName{"dublin"}
+	p = planDelete(s.w)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dublin"))
+	s.w.unswept = nil
+	g.Expect(planDelete(s.w).Done).To(BeTrue())
+}
