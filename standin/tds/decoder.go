@@ -113,6 +113,9 @@ func (d *decoder) text(n int) string { return decodeUTF16(d.bytes(2 * n)) }
 func (d *decoder) shortText() string { return d.text(int(d.u8())) }
 func (d *decoder) longText() string  { return d.text(int(d.u16())) }
 
+// byteText reads a B_VARBYTE of UTF-16: its length is in bytes ([MS-TDS] 2.2.7.17, names of transactions).
+func (d *decoder) byteText() string { return decodeUTF16(d.bytes(int(d.u8()))) }
+
 func decodeUTF16(b []byte) string {
 	ascii := true
 	for i := 0; i+1 < len(b); i += 2 {

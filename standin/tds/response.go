@@ -283,8 +283,12 @@ func (r *response) finish() error {
 	r.last = nil
 	if last == nil {
 		last = &done{token: tokenDone}
-		if attention {
+		switch {
+		case r.req.typ == packetAttention:
 			last.status, attention = doneAttention, false
+		case attention:
+			// Microsoft's ODBC driver takes a lone acknowledgement for a statement that succeeded.
+			last.status = doneError
 		}
 	}
 	if r.failed {

@@ -99,8 +99,13 @@ func appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
 	if e.Class > 10 {
 		token = tokenError
 	}
+	class := e.Class
+	if class == 10 {
+		// Severity 10 reaches applications as 0 (docs/relational-databases/errors-events/database-engine-error-severities.md).
+		class = 0
+	}
 	data := binary.LittleEndian.AppendUint32(nil, uint32(e.Number))
-	data = append(data, max(1, e.State), e.Class)
+	data = append(data, max(1, e.State), class)
 	data = appendLongText(data, cutUTF16(e.Message, maxMessageText))
 	data = appendShortText(data, server)
 	data = appendShortText(data, e.Procedure)
@@ -137,7 +142,8 @@ func appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
 		b = binary.LittleEndian.AppendUint16(b, flags)
 		b = w.appendTypeInfo(b)
 		if w.size == lengthOfLOB {
-			b = append(b, 0) // no parts of a table name
+			// The table's name has one part at least (JDBC insists), empty since no table is named.
+			b = append(b, 1, 0, 0)
 		}
 		b = appendShortText(b, c.Name)
 	}

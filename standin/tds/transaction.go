@@ -21,18 +21,18 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 	switch kind {
 	case requestBegin:
 		isolation := d.u8()
-		d.shortText()
+		d.byteText()
 		if d.err != nil {
 			return malformed("begin transaction: %v", d.err)
 		}
 		return c.begin(r, isolation)
 	case requestCommit, requestRollback:
-		name := d.shortText()
+		name := d.byteText()
 		flags := d.u8()
 		again, isolation := flags&1 != 0, byte(0)
 		if again {
 			isolation = d.u8()
-			d.shortText()
+			d.byteText()
 		}
 		if d.err != nil {
 			return malformed("end of transaction: %v", d.err)
@@ -50,7 +50,7 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 		}
 		return nil
 	case requestSave:
-		name := d.shortText()
+		name := d.byteText()
 		if d.err != nil {
 			return malformed("save transaction: %v", d.err)
 		}

@@ -123,9 +123,12 @@ func (d *decoder) interpret(w wireType, raw []byte) any {
 			return money(raw)
 		}
 	case typeDecimalN, typeNumericN:
-		if need(5, 9, 13, 17) {
-			return d.decimal(raw, w)
+		// FreeTDS sends no more bytes than the value needs, not the length that goes with the precision.
+		if len(raw) < 2 || len(raw) > 17 {
+			d.fail("data type 0x%02X cannot have %d bytes", w.token, len(raw))
+			return nil
 		}
+		return d.decimal(raw, w)
 	case typeGUID:
 		if need(16) {
 			return guid(raw)
