@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -44,8 +45,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=drills,verbs=get;list;watch;create;delete
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
-	r := New(local.GetClient(), local.GetAPIReader(), time.Now)
-	r.reporter.Events = local.GetEventRecorder("drillschedule")
+	r := New(local.GetClient(), local.GetAPIReader(), local.GetEventRecorder("drillschedule"), time.Now)
 	err := reconcile.Controller(mgr, "drillschedule", &v1alpha1.DrillSchedule{}, workers, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.Drill{}, sites.EnqueueHub(scheduleOf), mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)).
 		Complete(r.Frame())
@@ -56,8 +56,8 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 }
 
 // New makes a reconciler that goes by that clock.
-func New(hub client.Client, fresh client.Reader, now func() time.Time) *Reconciler {
-	return &Reconciler{hub: hub, fresh: fresh, now: now, reporter: reconcile.Reporter{Hub: hub, Owner: statusOwner}}
+func New(hub client.Client, fresh client.Reader, recorder events.EventRecorder, now func() time.Time) *Reconciler {
+	return &Reconciler{hub: hub, fresh: fresh, now: now, reporter: reconcile.Reporter{Hub: hub, Events: recorder, Owner: statusOwner}}
 }
 
 // Frame is the reconciler in the frame of all kinds.
