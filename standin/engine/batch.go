@@ -276,7 +276,9 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 			return sqlerr.New(8178, 1, "("+decl+")"+text, d.Name)
 		}
 	}
+	restore := s.optionScope()
 	err := s.runBatch(ctx, text, decl, variables, w)
+	restore()
 	if err != nil && !errors.Is(err, errAbort) {
 		return err
 	}

@@ -90,6 +90,7 @@ func (s *Session) nested(ctx context.Context, f func() error) error {
 		return sqlerr.New(217, 1, maxNesting)
 	}
 	db := s.db
+	defer s.optionScope()()
 	err := f()
 	if s.db != db && !isAbort(err) {
 		// USE within dynamic SQL ends with it.
@@ -341,6 +342,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	if err != nil {
 		return 0, err
 	}
+	defer s.optionScope()()
 	before := s.db
 	if db := s.inst.DatabaseByID(space); db != nil {
 		s.db = db

@@ -92,4 +92,5 @@ func installCatalogProcedures(r *Registry) {
 			JOIN sys.index_columns ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
 			WHERE t.name = @p1 AND (@p2 IS NULL OR s.name = @p2) ORDER BY KEY_SEQ`, c.Value("@table_name"), c.Value("@table_owner"))
 	}})
+	installDriverProcedures(r)
 }

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// undeclared finds the types of the parameters of a batch that sp_describe_undeclared_parameters asks for. A type is
+// taken from the column or the procedure's parameter that a parameter meets; of expressions, only the operand beside it
+// is looked at, and what cannot be told is error 11503, as documented for types that cannot be deduced.
+type undeclared struct {
+	ctx      context.Context
+	c        *ProcCall
+	declared map[string]bool
+	order    []string
+	names    map[string]string
+	types    map[string]describedType
+	err      error
+	// tables are those of the statement at hand, by alias and name.
+	tables map[string]map[string]describedType
+}
+
+// describedType is a type as the catalog views have it.
+type describedType struct {
+	typ    sqltype.Type
+	output bool
+	formal string
+}
+
+func describeUndeclared(ctx context.Context, c *ProcCall) error {
+	text := c.String("@tsql")
+	declarations, perr := syntax.ParseParameters(c.String("@params"))
+	if perr != nil {
+		return perr
+	}
+	batch, perr := c.Session.batches.parse(text, "describe")
+	if perr != nil {
+		return perr
+	}
+	u := &undeclared{ctx: ctx, c: c, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}}
+	for _, d := range declarations {
+		u.declared[lower(d.Name)] = true
+	}
+	for _, st := range batch.Statements {
+		u.tables = map[string]map[string]describedType{}
+		u.collectTables(reflect.ValueOf(st.Node))
+		u.walk(reflect.ValueOf(st.Node))
+	}
+	if u.err != nil {
+		return u.err
+	}
+	for _, name := range u.order {
+		if _, ok := u.types[name]; !ok {
+			return &sqlerr.Error{Number: 11503, Class: 16, State: 1,
+				Message: fmt.Sprintf("The parameter type cannot be deduced because no expression beside the parameter '%s' has a type; declare it in @params.", u.names[name])}
+		}
+	}
+	return u.result()
+}
+
+const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system_type_id int, suggested_system_type_name nvarchar(256), suggested_max_length smallint, " +
+	"suggested_precision tinyint, suggested_scale tinyint, suggested_user_type_id int, suggested_user_type_database sysname, suggested_user_type_schema sysname, " +
+	"suggested_user_type_name sysname, suggested_assembly_qualified_type_name nvarchar(4000), suggested_xml_collection_id int, suggested_xml_collection_database sysname, " +
+	"suggested_xml_collection_schema sysname, suggested_xml_collection_name sysname, suggested_is_xml_document bit, suggested_is_case_sensitive bit, " +
+	"suggested_is_fixed_length_clr_type bit, suggested_is_input bit, suggested_is_output bit, formal_parameter_name sysname, suggested_tds_type_id int, suggested_tds_length int"
+
+func (u *undeclared) result() error {
+	rows := make([][]any, len(u.order))
+	for i, name := range u.order {
+		d := u.types[name]
+		t := d.typ
+		id, length := tdsTypeOf(t)
+		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, orNull(d.formal), id, length}
+	}
+	return u.c.ResultSet(columns(undeclaredColumns), rows)
+}
+
+// tdsTypeOf is a type's token of the protocol and its length in bytes, 65535 for (max) ([MS-TDS] 2.2.5.4).
+func tdsTypeOf(t sqltype.Type) (id, length int64) {
+	tokens := map[sqltype.Kind]int64{
+		sqltype.Bit: 104, sqltype.TinyInt: 38, sqltype.SmallInt: 38, sqltype.Int: 38, sqltype.BigInt: 38, sqltype.SmallMoney: 110, sqltype.Money: 110,
+		sqltype.Real: 109, sqltype.Float: 109, sqltype.SmallDateTime: 111, sqltype.DateTime: 111, sqltype.Decimal: 106, sqltype.RowVersion: 173}
+	length = int64(t.MaxBytes())
+	if length < 0 {
+		length = 65535
+	}
+	if t.Kind == sqltype.Decimal {
+		length = 17
+	}
+	if id = tokens[t.Kind]; id == 0 {
+		id = t.SystemTypeID()
+	}
+	return id, length
+}
+
+// note records a parameter with the type that it meets.
+func (u *undeclared) note(e ast.ScalarExpression, d describedType, known bool) {
+	for {
+		p, ok := e.(*ast.ParenthesisExpression)
+		if !ok {
+			break
+		}
+		e = p.Expression
+	}
+	v, ok := e.(*ast.VariableReference)
+	if !ok || !known || u.declared[lower(v.Name)] {
+		return
+	}
+	u.mention(v.Name)
+	if _, ok := u.types[lower(v.Name)]; !ok {
+		u.types[lower(v.Name)] = d
+	}
+}
+
+func (u *undeclared) mention(name string) {
+	if k := lower(name); u.names[k] == "" && !u.declared[k] {
+		u.names[k], u.order = name, append(u.order, k)
+	}
+}
+
+// typeOf is the type of an expression: a column, a conversion or a literal.
+func (u *undeclared) typeOf(e ast.ScalarExpression) (describedType, bool) {
+	switch n := e.(type) {
+	case *ast.ParenthesisExpression:
+		return u.typeOf(n.Expression)
+	case *ast.ColumnReferenceExpression:
+		if n.MultiPartIdentifier == nil {
+			return describedType{}, false
+		}
+		return u.column(identifiers(n.MultiPartIdentifier))
+	case *ast.IntegerLiteral:
+		return describedType{typ: sqltype.IntType}, true
+	case *ast.StringLiteral:
+		if n.IsNational {
+			return describedType{typ: sqltype.NVarCharOf(4000)}, true
+		}
+		return describedType{typ: sqltype.Type{Kind: sqltype.VarChar, Length: 8000}}, true
+	case *ast.BinaryExpression:
+		if d, ok := u.typeOf(n.FirstExpression); ok {
+			return d, true
+		}
+		return u.typeOf(n.SecondExpression)
+	case *ast.CastCall:
+		return u.castType(n.DataType)
+	case *ast.ConvertCall:
+		return u.castType(n.DataType)
+	}
+	return describedType{}, false
+}
+
+func (u *undeclared) castType(r ast.DataTypeReference) (describedType, bool) {
+	t, err := dataTypeOf(r, true)
+	return describedType{typ: t}, err == nil
+}
+
+// column finds a column by its name, with or without its table's name or alias.
+func (u *undeclared) column(parts []string) (describedType, bool) {
+	name := lower(parts[len(parts)-1])
+	if len(parts) > 1 {
+		d, ok := u.tables[lower(parts[len(parts)-2])][name]
+		return d, ok
+	}
+	for _, t := range u.tables {
+		if d, ok := t[name]; ok {
+			return d, true
+		}
+	}
+	return describedType{}, false
+}
+
+// collectTables notes the columns of every table that a statement names.
+func (u *undeclared) collectTables(v reflect.Value) {
+	eachNode(v, func(node any) {
+		n, ok := node.(*ast.NamedTableReference)
+		if !ok || n.SchemaObject == nil {
+			return
+		}
+		name := nameOf(n.SchemaObject)
+		o := u.object(name)
+		if o == nil || o.Table == nil {
+			return
+		}
+		columns := map[string]describedType{}
+		for _, c := range o.Table.Columns {
+			columns[lower(c.Name)] = describedType{typ: c.Type}
+		}
+		u.tables[lower(name.name)] = columns
+		if n.Alias != nil {
+			u.tables[lower(n.Alias.Value)] = columns
+		}
+	})
+}
+
+// object is a user object, nil when there is none that the session may see.
+func (u *undeclared) object(name objectName) (o *Object) {
+	s := u.c.Session
+	b := newBinder(u.ctx, s, s.db.ID())
+	err := bindSafely(func() { _, _, o = b.resolve(name) })
+	switch {
+	case u.err != nil:
+	case err != nil:
+		u.err = err
+	case o == nil && s.findView(name) == nil:
+		u.err = sqlerr.New(208, 1, name.String())
+	}
+	return o
+}
+
+// eachNode calls f with every pointer to a struct below v.
+func eachNode(v reflect.Value, f func(any)) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			eachNode(v.Elem(), f)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+			f(v.Interface())
+			eachNode(v.Elem(), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				eachNode(v.Field(i), f)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachNode(v.Index(i), f)
+		}
+	}
+}
+
+// walk notes the parameters of a statement where they meet something with a type.
+func (u *undeclared) walk(v reflect.Value) {
+	eachNode(v, func(node any) {
+		switch n := node.(type) {
+		case *ast.VariableReference:
+			u.mention(n.Name)
+		case *ast.DeclareVariableElement:
+			u.declared[lower(n.VariableName.Value)] = true
+		case *ast.InsertSpecification:
+			u.inserted(n)
+		case *ast.AssignmentSetClause:
+			if n.Column != nil {
+				u.meet(n.NewValue, n.Column)
+			}
+		case *ast.BooleanComparisonExpression:
+			u.meet(n.FirstExpression, n.SecondExpression)
+			u.meet(n.SecondExpression, n.FirstExpression)
+		case *ast.BinaryExpression:
+			u.meet(n.FirstExpression, n.SecondExpression)
+			u.meet(n.SecondExpression, n.FirstExpression)
+		case *ast.BooleanTernaryExpression:
+			u.meet(n.SecondExpression, n.FirstExpression)
+			u.meet(n.ThirdExpression, n.FirstExpression)
+			u.meet(n.FirstExpression, n.SecondExpression)
+		case *ast.BooleanInExpression:
+			for _, e := range n.Values {
+				u.meet(e, n.Expression)
+			}
+		case *ast.BooleanLikeExpression:
+			u.meet(n.SecondExpression, n.FirstExpression)
+		case *ast.TopRowFilter:
+			u.note(n.Expression, describedType{typ: sqltype.BigIntType}, true)
+		case *ast.CastCall:
+			d, ok := u.castType(n.DataType)
+			u.note(n.Parameter, d, ok)
+		case *ast.ConvertCall:
+			d, ok := u.castType(n.DataType)
+			u.note(n.Parameter, d, ok)
+		case *ast.ExecutableProcedureReference:
+			u.executed(n)
+		}
+	})
+}
+
+func (u *undeclared) meet(parameter, other ast.ScalarExpression) {
+	d, ok := u.typeOf(other)
+	u.note(parameter, d, ok)
+}
+
+// inserted gives the values of an INSERT the types of their columns.
+func (u *undeclared) inserted(n *ast.InsertSpecification) {
+	target, ok := n.Target.(*ast.NamedTableReference)
+	if !ok || target.SchemaObject == nil {
+		return
+	}
+	values, ok := n.InsertSource.(*ast.ValuesInsertSource)
+	o := u.object(nameOf(target.SchemaObject))
+	if !ok || o == nil || o.Table == nil {
+		return
+	}
+	var types []describedType
+	if len(n.Columns) > 0 {
+		for _, c := range n.Columns {
+			d := u.tables[lower(o.Name)][lower(last(identifiers(c.MultiPartIdentifier)))]
+			types = append(types, d)
+		}
+	} else {
+		for _, c := range o.Table.Columns {
+			if c.Identity == nil && c.Computed == "" {
+				types = append(types, describedType{typ: c.Type})
+			}
+		}
+	}
+	for _, row := range values.RowValues {
+		for i, e := range row.ColumnValues {
+			if i < len(types) {
+				u.note(e, types[i], types[i].typ.Kind != sqltype.Unknown)
+			}
+		}
+	}
+}
+
+func last(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[len(parts)-1]
+}
+
+// executed gives the arguments of a procedure the types of its parameters.
+func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
+	if n.ProcedureReference == nil || n.ProcedureReference.ProcedureReference == nil {
+		return
+	}
+	o := u.object(nameOf(n.ProcedureReference.ProcedureReference.Name))
+	if o == nil {
+		return
+	}
+	_, node, perr := parseModule(o)
+	if perr != nil {
+		return
+	}
+	parameters := partsOf(node).parameters
+	for i, a := range n.Parameters {
+		for j, p := range parameters {
+			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.VariableName.Value)) {
+				t, e := dataTypeOf(p.DataType, false)
+				u.note(a.ParameterValue, describedType{typ: t, output: a.IsOutput, formal: p.VariableName.Value}, e == nil)
+			}
+		}
+	}
+}
