@@ -48,8 +48,9 @@ func concat(lists ...[]*Family) []*Family {
 	return all
 }
 
-// collectTimeout bounds the reading of the objects; they come from the manager's cache.
-const collectTimeout = 5 * time.Second
+// collectTimeout bounds the reading of the objects of a few kinds. They come from the manager's cache, which waits only for
+// a kind that it cannot watch.
+const collectTimeout = 2 * time.Second
 
 // Objects makes metrics of the status of the hub's objects.
 type Objects struct {
@@ -85,10 +86,11 @@ func (o *Objects) Collect(metrics chan<- prometheus.Metric) {
 	if !leading {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
-	defer cancel()
 	for _, tell := range []func(context.Context, Sink) error{o.sites, o.servers, o.groups, o.failovers, o.replication, o.drills, o.others} {
-		if err := tell(ctx, s); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+		err := tell(ctx, s)
+		cancel()
+		if err != nil {
 			log.Log.WithName("metrics").Error(err, "objects cannot be read")
 		}
 	}
