@@ -377,6 +377,7 @@ func waitForReadyStatus(gt *groupTest, want metav1.ConditionStatus) {
 
 // Three synchronous replicas need one of two secondaries for each commit: losing one stops nothing, and it catches up.
 func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
+	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	gt := declareGroup(t, b, "e2ethree", v1alpha1.SynchronousCommit, nil)
@@ -407,6 +408,7 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 // Engines that are killed while the group is being created and while it is being seeded end up in the same group. The
 // database has data of somebody else's making, which the group may adopt, and a narrow link makes the seeding slow.
 func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
+	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
