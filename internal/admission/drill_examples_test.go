@@ -75,8 +75,7 @@ func drillExamples(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 	g.Expect(apply(t.Context(), hub.Client, elsewhere, client.DryRunAll)).To(MatchError(ContainSubstring("strike nothing")))
 }
 
-// applyTopology applies a Topology and what the operator makes of it, and waits until the webhooks know of it. Its
-// subscriptions allow drills, as the examples ask for.
+// applyTopology applies a Topology and what the operator makes of it, and waits until the webhooks know of it.
 func applyTopology(t *testing.T, hub *testenv.APIServer, cached client.Reader, u *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
@@ -87,9 +86,6 @@ func applyTopology(t *testing.T, hub *testenv.APIServer, cached client.Reader, u
 	g.Expect(err).NotTo(HaveOccurred())
 	objects := expanded.All()
 	for _, obj := range objects {
-		if s, is := obj.(*v1alpha1.Subscription); is {
-			s.Labels[v1alpha1.DrillsLabel] = v1alpha1.DrillsAllowed
-		}
 		g.Expect(hub.Client.Create(t.Context(), obj)).To(Succeed(), "%T %s", obj, obj.GetName())
 	}
 	for _, obj := range append(objects, &topology) {
