@@ -140,6 +140,7 @@ var cases = map[string][]map[string]string{
 var quiet = map[string]map[string]string{
 	"all is well":                                     {},
 	"a suspended schedule is never overdue":           {`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000"), `geosql_drillschedule_suspended` + schedule: steady("1")},
+	"a drill that is stalled":                         {`geosql_condition{kind="Drill",namespace="web",name="old",type="Stalled"}`: steady("1")},
 	"a drill that failed two days ago":                {`geosql_drill_verdict{namespace="web",drill="old",verdict="Failed"}`: steady("1"), `geosql_drill_completion_timestamp_seconds{namespace="web",drill="old"}`: steady("-172800")},
 	"a log that is full and about to be truncated":    {`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000")},
 	"a small log that is full":                        {`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: steady("1"), `geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: steady("4000000"), `geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`: steady("4194304")},
