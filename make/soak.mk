@@ -10,8 +10,8 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-interruptions soak-crash soak-bed
-soak: soak-properties soak-interruptions soak-crash soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-crash soak-speed soak-bed
+soak: soak-properties soak-interruptions soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
@@ -37,3 +37,10 @@ SOAK_CRASHES ?= 500
 soak-crash: ## Kill the engine and cut its power SOAK_CRASHES times each.
 	@echo "soak: $(SOAK_CRASHES) crashes of each kind, about 20 minutes"
 	@GEOSQL_CRASH_ROUNDS=$(SOAK_CRASHES) hack/gotest soak-crash -count 1 -timeout 90m ./test/crash
+
+soak-speed: ## Measure the stand-in beside its baselines, and redo against log generation for 5 minutes.
+	@echo "soak: speed, about 10 minutes; docs/engine.md says what the figures mean"
+	@go test ./test/speed -run XXX -bench 'Insert|Start' -benchtime 5x -timeout 30m
+	@go test ./test/speed -run XXX -bench Small -benchtime 200000x -timeout 30m
+	@go test ./standin/storage -run XXX -bench Redo -benchtime 20x
+	@go test ./standin/hadr/replica -run XXX -bench RedoKeepsUp -benchtime 300s -timeout 30m

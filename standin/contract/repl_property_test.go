@@ -102,18 +102,21 @@ func killAgents(db *sql.DB, program string) {
 	}
 }
 
+// roundsOr is a number of the environment.
+func roundsOr(variable string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return n
+	}
+	return otherwise
+}
+
 // Publisher, distributor, subscriber and agents are killed at random moments while transactions are written: they
 // arrive whole, in the order of their commits, and once, as anybody sees who looks at the subscriber at any moment.
 // GEOSQL_ROUNDS and GEOSQL_SEED change how many kills there are and which.
 func TestTransactionsArriveWholeInOrderOnce(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
-	number := func(variable string, otherwise int) int {
-		if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
-			return n
-		}
-		return otherwise
-	}
-	rounds, seed := number("GEOSQL_ROUNDS", 14), number("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
+	rounds, seed := roundsOr("GEOSQL_ROUNDS", 14), roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
 	t.Logf("GEOSQL_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	r := newReplication(t)

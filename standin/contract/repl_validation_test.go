@@ -21,6 +21,7 @@ func (r *replication) validations() string {
 // A validation compares at its place in the order of commits: it passes while others write, and fails on a subscriber
 // that has another row, an altered one, or one fewer.
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)

@@ -6,26 +6,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
-)
 
-const (
-	password = "Cr4sh-And-Burn"
-	// within bounds what takes a second on an idle machine.
-	within = 2 * time.Minute
+	"geosql.dev/operator/test/process"
 )
 
 // binary is the stand-in, built once.
@@ -40,92 +31,11 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "sqlservr")
-	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/operator/cmd/standin").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the stand-in: %v\n%s", err, out)
+	if binary, err = process.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-// server is a stand-in process on a folder.
-type server struct {
-	root, address, output string
-	cmd                   *exec.Cmd
-	exited                chan struct{}
-}
-
-var listening = regexp.MustCompile(`Server is listening on \[ \S+ <\w+> (\d+)\]`)
-
-// start starts the process; Eventually ready, it serves.
-func (s *server) start(t *testing.T) {
-	t.Helper()
-	g := NewWithT(t)
-	s.output = filepath.Join(s.root, "..", "output")
-	out, err := os.Create(s.output)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer out.Close()
-	s.cmd = exec.Command(binary, "--root", s.root, "--server-name", "CRASH")
-	s.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + password, "MSSQL_TCP_PORT=0", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_MEMORY_LIMIT_MB=256"}
-	s.cmd.Stdout, s.cmd.Stderr = out, out
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd, started, exited := s.cmd, make(chan error), make(chan struct{})
-	s.exited = exited
-	go func() {
-		// The kernel sends Pdeathsig when the thread ends that started the process.
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-		close(exited)
-	}()
-	g.Expect(<-started).To(Succeed())
-	g.Eventually(func() bool {
-		text := s.log()
-		port := listening.FindStringSubmatch(text)
-		if port == nil || !strings.Contains(text, "is now ready for client connections") {
-			return false
-		}
-		s.address = "127.0.0.1:" + port[1]
-		return true
-	}, within, "2ms").Should(BeTrue(), s.log)
-}
-
-func (s *server) log() string {
-	text, _ := os.ReadFile(s.output)
-	return string(text)
-}
-
-func (s *server) kill() {
-	_ = s.cmd.Process.Signal(syscall.SIGKILL)
-	<-s.exited
-}
-
-func (s *server) open(t *testing.T, database string) *sql.DB {
-	t.Helper()
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword("sa", password), Host: s.address,
-		RawQuery: url.Values{"database": {database}, "encrypt": {"disable"}, "dial timeout": {"60"}}.Encode()}
-	db, err := sql.Open("sqlserver", u.String())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return db
-}
-
-func newServer(t *testing.T) *server {
-	t.Helper()
-	s := &server{root: filepath.Join(t.TempDir(), "root")}
-	NewWithT(t).Expect(os.MkdirAll(s.root, 0o755)).To(Succeed())
-	t.Cleanup(func() {
-		if s.cmd != nil {
-			s.kill()
-		}
-		if t.Failed() {
-			t.Log(s.log())
-		}
-	})
-	s.start(t)
-	return s
 }
 
 // load is what clients were told.
@@ -200,12 +110,12 @@ func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := newRandom(t)
-	s := newServer(t)
-	admin := s.open(t, "master")
+	s := process.New(t, binary)
+	admin := s.Open(t, "master")
 	_, err := admin.Exec("CREATE DATABASE crash")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(admin.Close()).To(Succeed())
-	db := s.open(t, "crash")
+	db := s.Open(t, "crash")
 	for _, text := range []string{"CREATE TABLE a (id int PRIMARY KEY, filler varchar(3000))", "CREATE TABLE b (id int PRIMARY KEY)", "CREATE TABLE total (n int)", "INSERT INTO total VALUES (0)"} {
 		_, err := db.Exec(text)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -215,12 +125,12 @@ func TestKilledServer(t *testing.T) {
 	for range rounds() {
 		before := l.count()
 		work := l.write(db, 6)
-		g.Eventually(l.count, within, "1ms").Should(BeNumerically(">", before+random.IntN(80)))
-		s.kill()
+		g.Eventually(l.count, process.Within, "1ms").Should(BeNumerically(">", before+random.IntN(80)))
+		s.Kill()
 		work.Wait()
 		g.Expect(db.Close()).To(Succeed())
-		s.start(t)
-		db = s.open(t, "crash")
+		s.Start(t)
+		db = s.Open(t, "crash")
 		there = l.judge(t, db)
 	}
 	g.Expect(db.Close()).To(Succeed())
@@ -231,12 +141,12 @@ func TestKilledServer(t *testing.T) {
 func TestServerReportsDamage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := newServer(t)
-	admin := s.open(t, "master")
+	s := process.New(t, binary)
+	admin := s.Open(t, "master")
 	for _, name := range []string{"page", "log"} {
 		_, err := admin.Exec("CREATE DATABASE " + name)
 		g.Expect(err).NotTo(HaveOccurred())
-		db := s.open(t, name)
+		db := s.Open(t, name)
 		for _, text := range []string{"CREATE TABLE t (id int PRIMARY KEY, v varchar(8000))", "INSERT INTO t VALUES (1, REPLICATE('x', 8000))", "INSERT INTO t VALUES (2, REPLICATE('y', 8000))"} {
 			_, err := db.Exec(text)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -244,10 +154,9 @@ func TestServerReportsDamage(t *testing.T) {
 		g.Expect(db.Close()).To(Succeed())
 	}
 	g.Expect(admin.Close()).To(Succeed())
-	g.Expect(s.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	g.Eventually(s.exited, within).Should(BeClosed())
+	s.Stop(t)
 	flip := func(pattern, text string) {
-		paths, err := filepath.Glob(filepath.Join(s.root, pattern))
+		paths, err := filepath.Glob(filepath.Join(s.Root, pattern))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(paths).NotTo(BeEmpty(), pattern)
 		path := paths[len(paths)-1]
@@ -260,8 +169,8 @@ func TestServerReportsDamage(t *testing.T) {
 	}
 	flip("data/page.mdf", strings.Repeat("y", 100))
 	flip("data/log_log.ldf/*.vlf", strings.Repeat("y", 100))
-	s.start(t)
-	db := s.open(t, "page")
+	s.Start(t)
+	db := s.Open(t, "page")
 	defer db.Close()
 	var v string
 	g.Expect(db.QueryRow("SELECT v FROM t WHERE id = 1").Scan(&v)).To(Succeed(), "other pages are read")
@@ -271,12 +180,12 @@ func TestServerReportsDamage(t *testing.T) {
 	g.Expect(e.Number).To(Equal(int32(824)))
 	g.Expect(e.Message).To(And(ContainSubstring("logical consistency-based I/O error: incorrect checksum"), ContainSubstring("page.mdf")))
 
-	admin = s.open(t, "master")
+	admin = s.Open(t, "master")
 	defer admin.Close()
 	var state string
 	g.Expect(admin.QueryRow("SELECT state_desc FROM sys.databases WHERE name = 'log'").Scan(&state)).To(Succeed())
 	g.Expect(state).To(Equal("SUSPECT"))
 	_, err = admin.Exec("USE log")
 	g.Expect(err).To(MatchError(ContainSubstring("marked SUSPECT")))
-	g.Expect(s.log()).To(ContainSubstring("is damaged at"))
+	g.Expect(s.Output()).To(ContainSubstring("is damaged at"))
 }

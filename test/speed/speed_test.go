@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package speed_test measures the stand-in as a process, over TDS, each figure beside a baseline of the same run: the
+// machine's other work slows down both. docs/engine.md says how to run it and has a table of what it gave.
+package speed_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/test/process"
+)
+
+// binary is the stand-in, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "speed")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make directory:", err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary, err = process.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+const (
+	batchRows   = 100
+	connections = 4
+	// turn is how many rows stand-in and baseline insert in turns.
+	turn = 20_000
+)
+
+var kilobyte = strings.Repeat("0123456789", 100)
+
+// newTable makes the table and returns its database with exactly the connections asked for.
+func newTable(b *testing.B, s *process.Server, connections int, definition string) *sql.DB {
+	g := NewWithT(b)
+	admin := s.Open(b, "master")
+	defer admin.Close()
+	_, err := admin.Exec("CREATE DATABASE speed")
+	g.Expect(err).NotTo(HaveOccurred())
+	db := s.Open(b, "speed")
+	b.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	_, err = db.Exec(definition)
+	g.Expect(err).NotTo(HaveOccurred())
+	return db
+}
+
+// insertText is the text of a batch's INSERT with its parameters.
+func insertText(columns int) string {
+	var text strings.Builder
+	text.WriteString("INSERT INTO t VALUES ")
+	for i := range batchRows {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteByte('(')
+		for c := range columns {
+			if c > 0 {
+				text.WriteByte(',')
+			}
+			text.WriteString("@p" + strconv.Itoa(i*columns+c+1))
+		}
+		text.WriteByte(')')
+	}
+	return text.String()
+}
+
+// row is the values of row n: the key, and for the table with two keys a second one in another order.
+func row(n int64, columns int) []any {
+	if columns == 2 {
+		return []any{n, kilobyte}
+	}
+	return []any{fmt.Sprintf("k%012d", n*7919%1_000_003_337), n, kilobyte}
+}
+
+// overTDS inserts rows from all connections, a durable transaction for each batch.
+func overTDS(db *sql.DB, first int64, columns int) error {
+	text := insertText(columns)
+	var next atomic.Int64
+	var work errgroup.Group
+	for range connections {
+		work.Go(func() error {
+			for {
+				begin := next.Add(batchRows) - batchRows
+				if begin >= turn {
+					return nil
+				}
+				var args []any
+				for i := range int64(batchRows) {
+					args = append(args, row(first+begin+i, columns)...)
+				}
+				if _, err := db.Exec(text, args...); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return work.Wait()
+}
+
+// inProcess is the baseline: the same rows in the same transactions, in this process, with nothing synced or captured.
+func inProcess(conn *sqlite.Conn, first int64, columns int) error {
+	text := "INSERT INTO t VALUES (?, ?)"
+	if columns == 3 {
+		text = "INSERT INTO t (code, id, v) VALUES (?, ?, ?)"
+	}
+	for begin := int64(0); begin < turn; begin += batchRows {
+		if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+			return err
+		}
+		stmt := conn.Prep(text)
+		for i := range int64(batchRows) {
+			for c, v := range row(first+begin+i, columns) {
+				switch v := v.(type) {
+				case int64:
+					stmt.BindInt64(c+1, v)
+				case string:
+					stmt.BindText(c+1, v)
+				}
+			}
+			if _, err := stmt.Step(); err != nil {
+				return err
+			}
+			if err := stmt.Reset(); err != nil {
+				return err
+			}
+		}
+		if err := sqlitex.ExecuteTransient(conn, "COMMIT", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func benchmarkInserts(b *testing.B, columns int, definition, baseline string) {
+	g := NewWithT(b)
+	db := newTable(b, process.New(b, binary), connections, definition)
+	conn, err := sqlite.OpenConn(filepath.Join(b.TempDir(), "baseline.db"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	g.Expect(sqlitex.ExecuteTransient(conn, "PRAGMA synchronous=OFF", nil)).To(Succeed())
+	g.Expect(sqlitex.ExecuteScript(conn, baseline, nil)).To(Succeed())
+	var served, direct time.Duration
+	b.ResetTimer()
+	for i := range b.N {
+		started := time.Now()
+		g.Expect(overTDS(db, int64(i)*turn, columns)).To(Succeed())
+		served += time.Since(started)
+		started = time.Now()
+		g.Expect(inProcess(conn, int64(i)*turn, columns)).To(Succeed())
+		direct += time.Since(started)
+	}
+	rows := float64(b.N * turn)
+	b.ReportMetric(rows/served.Seconds(), "TDS-rows/s")
+	b.ReportMetric(rows/direct.Seconds(), "SQLite-rows/s")
+	b.ReportMetric(direct.Seconds()/served.Seconds(), "ratio")
+}
+
+// BenchmarkInsertIntegerKey inserts rows of 1 KB in batches of 100, durable, from four connections.
+func BenchmarkInsertIntegerKey(b *testing.B) {
+	benchmarkInserts(b, 2, "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(1000) NOT NULL)", "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL)")
+}
+
+// BenchmarkInsertTwoKeys is the same with a primary key of text and a unique index.
+func BenchmarkInsertTwoKeys(b *testing.B) {
+	benchmarkInserts(b, 3, "CREATE TABLE t (code varchar(20) NOT NULL PRIMARY KEY, id bigint NOT NULL UNIQUE, v varchar(1000) NOT NULL)",
+		"CREATE TABLE t (rowid INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, id INT NOT NULL UNIQUE, v TEXT NOT NULL)")
+}
+
+// syncsPerSecond is how often the disk does a small write with fsync in a second.
+func syncsPerSecond(b *testing.B) float64 {
+	g := NewWithT(b)
+	f, err := os.Create(filepath.Join(b.TempDir(), "sync"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer f.Close()
+	n, started := 0, time.Now()
+	for ; time.Since(started) < time.Second; n++ {
+		_, err := f.WriteAt(make([]byte, 512), int64(n)*512)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Sync()).To(Succeed())
+	}
+	return float64(n) / time.Since(started).Seconds()
+}
+
+// BenchmarkSmallTransactions64 commits small durable transactions over 64 connections; an iteration is one of them.
+func BenchmarkSmallTransactions64(b *testing.B) {
+	const sessions = 64
+	syncs := syncsPerSecond(b)
+	db := newTable(b, process.New(b, binary), sessions, "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(20) NOT NULL)")
+	var next atomic.Int64
+	var work sync.WaitGroup
+	b.ResetTimer()
+	for range sessions {
+		work.Go(func() {
+			stmt, err := db.PrepareContext(context.Background(), "INSERT INTO t VALUES (@p1, @p2)")
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			defer stmt.Close()
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				if _, err := stmt.Exec(n, "small"); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	rate := float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate, "commits/s")
+	b.ReportMetric(syncs, "disk-fsyncs/s")
+	b.ReportMetric(rate/syncs, "commits/fsync")
+}
+
+// resident is a process's memory in MB that it shares with nobody (Pss of /proc/PID/smaps_rollup).
+func resident(b *testing.B, pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	NewWithT(b).Expect(err).NotTo(HaveOccurred())
+	for _, line := range strings.Split(string(text), "\n") {
+		if rest, found := strings.CutPrefix(line, "Pss:"); found {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			NewWithT(b).Expect(err).NotTo(HaveOccurred())
+			return float64(kb) / 1024
+		}
+	}
+	b.Fatal("no Pss")
+	return 0
+}
+
+// BenchmarkStartAndIdle measures from the start of a process to the first login's answer, and its memory when idle: with
+// the first connection, and with 200 more.
+func BenchmarkStartAndIdle(b *testing.B) {
+	g := NewWithT(b)
+	s := process.New(b, binary)
+	var first time.Duration
+	var idle, many float64
+	b.ResetTimer()
+	for range b.N {
+		s.Kill()
+		started := time.Now()
+		s.Start(b)
+		db := s.Open(b, "master")
+		g.Expect(db.Ping()).To(Succeed())
+		first += time.Since(started)
+		idle = resident(b, s.PID())
+		db.SetMaxOpenConns(0)
+		db.SetMaxIdleConns(201)
+		var held []*sql.Conn
+		for range 200 {
+			c, err := db.Conn(b.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			held = append(held, c)
+		}
+		many = resident(b, s.PID())
+		for _, c := range held {
+			g.Expect(c.Close()).To(Succeed())
+		}
+		g.Expect(db.Close()).To(Succeed())
+	}
+	b.ReportMetric(first.Seconds()*1000/float64(b.N), "ms-to-first-login")
+	b.ReportMetric(idle, "MB-idle")
+	b.ReportMetric(many-idle, "MB-for-200-connections")
+}
