@@ -98,6 +98,14 @@ type AgentStatus struct {
 	// time of the newest history row.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// lastErrorCode of the newest error in the distributor's MSrepl_errors that the history tells of, such as 20598. It stays
+	// when the agent has gone on, until the history is cleaned up.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	LastErrorCode string `json:"lastErrorCode,omitempty"`
+	// lastErrorTime is when that was.
+	// +optional
+	LastErrorTime *metav1.Time `json:"lastErrorTime,omitempty"`
 }
 
 // ArticleStatus is the state of one article.

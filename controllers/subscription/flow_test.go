@@ -102,4 +102,15 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	for _, table := range []string{"dbo.Bare", "dbo.Article"} {
 		g.Eventually(b.sum(t, "dubsub", table), patient).Should(Equal(b.sum(t, "tukpub", table)()), table)
 	}
+
+	// What stopped the agent is in the status, also when it has gone on.
+	b.sql(t, "dubsub", "Content", "DELETE dbo.Article WHERE Id = 60")
+	b.sql(t, "tukpub", "Content", "UPDATE dbo.Article SET Body = N'changed' WHERE Id = 60")
+	g.Eventually(func() *v1alpha1.AgentStatus {
+		b.nudgeAll(t)
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return s.Status.Agent
+	}, patient, 500*time.Millisecond).Should(And(HaveField("LastErrorCode", "20598"), HaveField("LastErrorTime", Not(BeNil()))))
+	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (60, N'')")
+	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 }

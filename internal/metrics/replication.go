@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"context"
+	"regexp"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -14,6 +15,8 @@ var (
 		"1 for the state of a replication agent (LogReader, Snapshot or Distribution) by the distributor's history: Started, Stopped, InProgress, Idle, Retrying, Failed or Unknown.", "kind", "namespace", "name", "agent", "state")
 	ReplicationAgentHistory = gauge("geosql_replication_agent_history_timestamp_seconds",
 		"Time of the newest row of a replication agent's history.", "kind", "namespace", "name", "agent")
+	ReplicationAgentError = gauge("geosql_replication_agent_last_error_timestamp_seconds",
+		"When a replication agent's last error was, with its number, or other where it has none.", "kind", "namespace", "name", "agent", "code")
 	PublicationArticles = gauge("geosql_publication_articles",
 		"Articles of a publication by their state: Published, Pending, WaitingForTable, NoPrimaryKey, ColumnsNotPublishable or Unknown.", "namespace", "publication", "state")
 	SubscriptionPhase = gauge("geosql_subscription_phase",
@@ -30,7 +33,7 @@ var (
 		"When that token was posted. One is posted every minute while the subscription is Active: an old one means that newer ones have not arrived.", "namespace", "subscription")
 )
 
-var replicationFamilies = []*Family{ReplicationAgentState, ReplicationAgentHistory, PublicationArticles, SubscriptionPhase,
+var replicationFamilies = []*Family{ReplicationAgentState, ReplicationAgentHistory, ReplicationAgentError, PublicationArticles, SubscriptionPhase,
 	SubscriptionObjective, SubscriptionPending, SubscriptionPendingSeconds, SubscriptionLatency, SubscriptionToken}
 
 func (o *Objects) replication(ctx context.Context, s Sink) error {
@@ -61,12 +64,20 @@ func (o *Objects) replication(ctx context.Context, s Sink) error {
 	return nil
 }
 
+// errorNumber is an error code that is a number.
+var errorNumber = regexp.MustCompile(`^-?[0-9]{1,10}$`)
+
 func (s Sink) agent(a *v1alpha1.AgentStatus, labels ...string) {
 	if a == nil {
 		return
 	}
 	s.Set(ReplicationAgentState, 1, append(labels[:4:4], a.State)...)
 	s.time(ReplicationAgentHistory, a.Time, labels...)
+	code := a.LastErrorCode
+	if !errorNumber.MatchString(code) {
+		code = "other"
+	}
+	s.time(ReplicationAgentError, a.LastErrorTime, append(labels[:4:4], code)...)
 }
 
 func (s Sink) subscription(x *v1alpha1.Subscription) {

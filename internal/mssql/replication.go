@@ -250,6 +250,9 @@ type Agent struct {
 	Status  RunStatus
 	Message string
 	Time    time.Time
+	// ErrorCode and ErrorTime are those of the newest error that the history tells of; ErrorTime is zero when there is none.
+	ErrorCode string
+	ErrorTime time.Time
 }
 
 // ReadAgents reads the agents that a statement selects (tsql.LogReaderAgents and so on), each with its newest history.
@@ -267,6 +270,9 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 		}
 		a := &agents[i]
 		err = q.Query(ctx, tsql.AgentHistory(kind, a.ID), func(r Row) error { return r.Scan(&a.Status, &a.Message, &a.Time) })
+		if err == nil {
+			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error { return r.Scan(&a.ErrorCode, &a.ErrorTime) })
+		}
 	}
 	return agents, err
 }

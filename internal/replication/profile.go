@@ -47,6 +47,10 @@ func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 		at := metav1.NewTime(agent.Time).Rfc3339Copy()
 		s.Time = &at
 	}
+	if !agent.ErrorTime.IsZero() {
+		at := metav1.NewTime(agent.ErrorTime).Rfc3339Copy()
+		s.LastErrorCode, s.LastErrorTime = agent.ErrorCode, &at
+	}
 	running := agent.Status == mssql.RunStarted || agent.Status == mssql.RunInProgress || agent.Status == mssql.RunIdle
 	if job != nil && !job.Running && running {
 		s.State = mssql.RunSucceeded.String()

@@ -185,6 +185,13 @@ func AgentHistory(kind AgentKind, id int) Statement {
 		arg("id", id).done("read the history of the " + string(kind) + " agent")
 }
 
+// AgentLastError selects code and time of the newest error that an agent's history tells of, or no row. It runs in the
+// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+func AgentLastError(kind AgentKind, id int) Statement {
+	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time] FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
+		arg("id", id).done("read the last error of the " + string(kind) + " agent")
+}
+
 // LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, or no row. It runs in the
 // distribution database.
 func LastSnapshot(id int) Statement {

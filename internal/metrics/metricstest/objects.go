@@ -70,7 +70,8 @@ func system(now time.Time) []client.Object {
 
 func replication(now time.Time) []client.Object {
 	agent := func(state string) *v1alpha1.AgentStatus {
-		return &v1alpha1.AgentStatus{Name: "TUKPUB-0-Content", State: state, Message: Message, Time: &metav1.Time{Time: now}}
+		return &v1alpha1.AgentStatus{Name: "TUKPUB-0-Content", State: state, Message: Message, Time: &metav1.Time{Time: now},
+			LastErrorCode: "20598", LastErrorTime: &metav1.Time{Time: now.Add(-time.Hour)}}
 	}
 	return []client.Object{
 		&v1alpha1.Distributor{ObjectMeta: meta("dist"), Status: v1alpha1.DistributorStatus{StatusBase: ready(metav1.ConditionTrue)}},
