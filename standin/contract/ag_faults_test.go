@@ -18,6 +18,7 @@ import (
 // TestAGEverybodyRestarted: after a power cut all replicas are RESOLVING, a majority has to be there, and any replica that
 // was synchronized may become primary with every acknowledged row.
 func TestAGEverybodyRestarted(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "SYNCHRONOUS_COMMIT", agLease)
 	ctx := t.Context()
@@ -52,6 +53,7 @@ func TestAGEverybodyRestarted(t *testing.T) {
 // TestAGSilentSecondaryTimesOut: a secondary that hangs holds commits up until its SESSION_TIMEOUT, is then called
 // unsynchronized by the configuration, and catches up when it goes on.
 func TestAGSilentSecondaryTimesOut(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	ctx := t.Context()
@@ -92,6 +94,7 @@ func TestAGSilentSecondaryTimesOut(t *testing.T) {
 
 // TestAGClientsAtAChangeOfRole: what clients get to see, and what becomes of their transactions.
 func TestAGClientsAtAChangeOfRole(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	ctx := t.Context()
@@ -158,6 +161,7 @@ func TestAGClientsAtAChangeOfRole(t *testing.T) {
 // TestAGSecondaryRedoesEverything: constraints were judged on the primary, their effects arrive, and redo does not judge
 // again, whatever order rows come in.
 func TestAGSecondaryRedoesEverything(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	c.synchronized(0, 1)
@@ -207,6 +211,7 @@ func TestAGSecondaryRedoesEverything(t *testing.T) {
 // TestAGForcedFailoverToAnAsynchronousReplica: a forced failover takes any replica with data, needs the cluster manager's
 // key, and leaves the group with a primary that others follow after RESUME.
 func TestAGForcedFailoverToAnAsynchronousReplica(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	ctx := t.Context()
@@ -284,6 +289,7 @@ func TestAGLeaseRenewals(t *testing.T) {
 // TestAGLogHeldByALostReplicaFills: log that a secondary has not got is kept, also after log backups, until the log is full
 // (9002 with the reason); removing the replica lets go of it.
 func TestAGLogHeldByALostReplicaFills(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	c.synchronized(0, 1)

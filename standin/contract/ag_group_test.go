@@ -26,6 +26,7 @@ func errorNumber(err error) int32 {
 
 // TestAGSeedsAndCommitsSynchronously is a group's life while all is well, and what its views say.
 func TestAGSeedsAndCommitsSynchronously(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	ctx := t.Context()
@@ -74,6 +75,7 @@ func TestAGSeedsAndCommitsSynchronously(t *testing.T) {
 // TestAGPrimaryBlocksWhenAlone: a commit is acknowledged only when it cannot be lost, and the configuration says who is
 // synchronized.
 func TestAGPrimaryBlocksWhenAlone(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	ctx := t.Context()
@@ -101,6 +103,7 @@ func TestAGPrimaryBlocksWhenAlone(t *testing.T) {
 
 // TestAGLeaseAndRestart: without its lease, and after a restart, a primary is RESOLVING until the cluster manager decides.
 func TestAGLeaseAndRestart(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	ctx := t.Context()
@@ -141,6 +144,7 @@ func TestAGLeaseAndRestart(t *testing.T) {
 // TestAGFailover: planned there and back, refused where it would lose writes, forced with a copy that takes back what
 // only it has.
 func TestAGFailover(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	ctx := t.Context()
@@ -211,6 +215,7 @@ func TestAGFailover(t *testing.T) {
 // TestAGKilledDuringSetUp: a server may end during CREATE AVAILABILITY GROUP, JOIN and seeding; what is done again
 // comes to the same end.
 func TestAGKilledDuringSetUp(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	c.agDatabase(0, "app")

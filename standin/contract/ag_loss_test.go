@@ -45,6 +45,7 @@ func (a *acked) count() int {
 // TestAGKilledPrimaryLosesNothing: kill -9 of the primary under load, then the other replica becomes primary with every
 // row that was acknowledged; there and back.
 func TestAGKilledPrimaryLosesNothing(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	a := &acked{next: 1}
@@ -83,6 +84,7 @@ func TestAGKilledPrimaryLosesNothing(t *testing.T) {
 // frozen and wakes up later, and from one that was taken offline. What was acknowledged is there, and nobody who is no
 // longer primary acknowledges anything.
 func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	a := &acked{next: 1}

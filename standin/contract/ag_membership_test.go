@@ -22,6 +22,7 @@ var hadrViews = []string{"availability_groups", "availability_groups_cluster", "
 
 // TestAGMembers: replicas and databases come and go, by hand and by seeding, and least-privileged logins do their part.
 func TestAGMembers(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	ctx := t.Context()
@@ -102,6 +103,7 @@ func TestAGMembers(t *testing.T) {
 
 // TestAGWithoutCluster: with CLUSTER_TYPE = NONE nothing fences a primary, and only a forced failover moves it.
 func TestAGWithoutCluster(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	ctx := t.Context()
@@ -135,6 +137,7 @@ func TestAGWithoutCluster(t *testing.T) {
 
 // TestAGEndpointDecidesWhoConnects: a partner without CONNECT stays out, and one whose endpoint stops is lost.
 func TestAGEndpointDecidesWhoConnects(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	mustExec(t, c.admins[1], "REVOKE CONNECT ON ENDPOINT::[Hadr_endpoint] FROM [AGA_login]")

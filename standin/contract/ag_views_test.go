@@ -34,6 +34,7 @@ func documentedType(c *sql.ColumnType) string {
 // TestAGViewsHaveTheDocumentedColumns: names, order and types, on a primary, a secondary, a configuration-only replica and
 // a server without groups.
 func TestAGViewsHaveTheDocumentedColumns(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	c.synchronized(0, 1)
@@ -91,6 +92,7 @@ func position(v any) decimal.Decimal {
 
 // TestAGDatabaseStatesTellTheTruth: what each replica knows of itself and of the others, and what it cannot know is NULL.
 func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	c.synchronized(0, 1)

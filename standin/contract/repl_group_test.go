@@ -13,6 +13,7 @@ import (
 // A publisher in an availability group: agents keep the original publisher's name and find the primary through the
 // redirection; nothing goes out before it is hardened on the secondary; after a failover all goes on from where it was.
 func TestRedirectedPublisher(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", agLease)
 	c.synchronized(0, 1)

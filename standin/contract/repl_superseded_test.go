@@ -38,6 +38,7 @@ func (r *replication) newSnapshot(t *testing.T) {
 // The snapshot that a subscription waits for is made again before its agent comes to it, and the files of the first are
 // gone: the agent applies the newest one, and of the changes only those that it lacks.
 func TestSupersededSnapshotIsSkipped(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)

@@ -22,6 +22,7 @@ func changes(t *testing.T, r *replication) {
 }
 
 func TestPullReplication(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
@@ -114,6 +115,7 @@ func TestPullReplication(t *testing.T) {
 }
 
 func TestPushReplication(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
@@ -140,6 +142,7 @@ func TestPushReplication(t *testing.T) {
 
 // The default of a pull agent is Windows authentication, which Linux without a domain has not.
 func TestPullAgentsDefaultIsRefused(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
@@ -156,6 +159,7 @@ func TestPullAgentsDefaultIsRefused(t *testing.T) {
 
 // Every one of the three is killed while rows are written: each row arrives exactly once.
 func TestReplicationSurvivesKills(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
@@ -180,6 +184,7 @@ func TestReplicationSurvivesKills(t *testing.T) {
 
 // A subscriber that has the rows already gets the changes from here on.
 func TestReplicationSupportOnly(t *testing.T) {
+	t.Parallel()
 	r := newReplication(t)
 	r.distribute(t)
 	r.publish(t)
@@ -205,6 +210,7 @@ func TestReplicationSupportOnly(t *testing.T) {
 // Columns and rows that are left out do not arrive; an update moves rows in and out. A filter that changes makes the
 // article be initialized again.
 func TestFilteredArticle(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
