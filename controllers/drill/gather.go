@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -45,37 +46,48 @@ type judged struct {
 	fetched  map[string]string // by site: why not, empty when fetched
 }
 
-// gather fetches the clients' histories and the replicas' rows, keeps them in the archive, and judges what the archive
-// has. A site that does not answer is asked again, for a while.
+// gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer is
+// asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
 func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.next.RunID}
 	j := &judged{now: r.now(), fetched: map[string]string{}}
 	kept, err := archive.Read(ctx, r.direct, run)
-	switch {
-	case errors.Is(err, archive.ErrNotFound):
+	fresh := errors.Is(err, archive.ErrNotFound)
+	if fresh {
 		kept, err = r.collect(ctx, w, run, j)
-	case err == nil:
-		for site := range kept.Histories {
-			j.fetched[site] = ""
-		}
 	}
 	if err != nil {
 		return err
+	}
+	if err := r.judge(ctx, w, j, kept); err != nil {
+		return err
+	}
+	if fresh {
+		if kept.Files, err = j.files(w); err != nil {
+			return err
+		}
 	}
 	ref, err := archive.Write(ctx, r.direct, w.drill, v1alpha1.GroupVersion.String(), "Drill", kept, archive.DefaultLimits())
 	var tooLarge *archive.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		w.next.Message = clip(err.Error(), 4096)
-	case errors.Is(err, archive.ErrWritten):
-		if kept, err = archive.Read(ctx, r.direct, run); err != nil {
-			return err
-		}
-	case err != nil:
+		j.Message += "; the evidence is not kept: " + err.Error()
+		w.done.judged = j
+		return nil
+	case errors.Is(err, archive.ErrWritten) && fresh:
+		return err // another process was first; its archive is judged next time
+	case err != nil && !errors.Is(err, archive.ErrWritten):
 		return err
 	}
-	if tooLarge == nil {
-		j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
+	j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
+	w.done.judged = j
+	return nil
+}
+
+// judge lets an archive speak.
+func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archive.Archive) error {
+	for site := range kept.Histories {
+		j.fetched[site] = ""
 	}
 	evidence, err := kept.Evidence()
 	if err != nil {
@@ -86,8 +98,21 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
 	j.versions = r.versions(ctx, w)
 	j.events = r.elections(ctx, w)
-	w.done.judged = j
 	return nil
+}
+
+// files are the drill as it was judged, from which a report can be made when the object speaks of a later run.
+func (j *judged) files(w *world) (map[string][]byte, error) {
+	d := w.drill.DeepCopy()
+	d.Status = *w.next.DeepCopy()
+	j.write(&d.Status)
+	d.ManagedFields = nil
+	d.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Drill"))
+	data, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("keep the drill itself: %w", err)
+	}
+	return map[string][]byte{"drill.json": data}, nil
 }
 
 // bootID of the machine that times the faults.
@@ -102,7 +127,7 @@ func bootID() string {
 // collect asks the clients for their histories and the replicas for their rows.
 func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *judged) (archive.Archive, error) {
 	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
-		Bounds: archive.Bounds{ClockError: clockError, AcknowledgedAtLeast: 1}}
+		Bounds: archive.Bounds{ClockError: clockError, AcknowledgedAtLeast: 1, AllowLost: int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)), FaultsBoot: bootID()}}
 	var missing []string
 	for _, c := range w.next.Clients {
 		site := v1alpha1.SiteName(c.Site)
@@ -129,11 +154,6 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 			a.Replicas = append(a.Replicas, replica)
 		}
 	}
-	status, err := json.Marshal(w.drill)
-	if err != nil {
-		return a, fmt.Errorf("keep the drill itself: %w", err)
-	}
-	a.Files = map[string][]byte{"drill.json": status}
 	return a, nil
 }
 

@@ -60,10 +60,16 @@ func TestVerdicts(t *testing.T) {
 		"not done":                  {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultSkipped }, v1alpha1.VerdictInconclusive, "effect"},
 		"not taken back":            {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultRemoving }, v1alpha1.VerdictInconclusive, "effect"},
 		"a history is lost":         {func(m *drill.Measured) { m.Missing = []string{"dublin"} }, v1alpha1.VerdictInconclusive, "evidence"},
-		"a replica is silent":       {func(m *drill.Measured) { m.Unread = []string{"quisec"} }, v1alpha1.VerdictInconclusive, "evidence"},
-		"too few rows":              {func(m *drill.Measured) { m.History.Counts.Acknowledged = 99 }, v1alpha1.VerdictInconclusive, "evidence"},
-		"ended early":               {func(m *drill.Measured) { m.Aborted = "by a person" }, v1alpha1.VerdictInconclusive, "evidence"},
-		"lost, and ended early":     {func(m *drill.Measured) { m.Aborted = "by a person"; m.History.Counts.Lost = 1 }, v1alpha1.VerdictFailed, "lostRows"},
+		"rows of a lost history":    {func(m *drill.Measured) { m.Missing = []string{"dublin"}; m.History.Counts.Phantom = 50 }, v1alpha1.VerdictInconclusive, "consistency"},
+		"writes of a lost history": {func(m *drill.Measured) {
+			m.Missing = []string{"dublin"}
+			m.History.Registers.Result = history.Failed
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"phantoms":              {func(m *drill.Measured) { m.History.Counts.Phantom = 1 }, v1alpha1.VerdictFailed, "consistency"},
+		"a replica is silent":   {func(m *drill.Measured) { m.Unread = []string{"quisec"} }, v1alpha1.VerdictInconclusive, "evidence"},
+		"too few rows":          {func(m *drill.Measured) { m.History.Counts.Acknowledged = 99 }, v1alpha1.VerdictInconclusive, "evidence"},
+		"ended early":           {func(m *drill.Measured) { m.Aborted = "by a person" }, v1alpha1.VerdictInconclusive, "evidence"},
+		"lost, and ended early": {func(m *drill.Measured) { m.Aborted = "by a person"; m.History.Counts.Lost = 1 }, v1alpha1.VerdictFailed, "lostRows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
