@@ -340,6 +340,9 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest, trancount: s.count}
 	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
 	if err != nil {
+		if e := (*sqlerr.Error)(nil); errors.As(err, &e) && aboutArguments(e.Number) {
+			e.Procedure = o.Name
+		}
 		return 0, err
 	}
 	defer s.optionScope()()

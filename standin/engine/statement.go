@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -167,8 +168,14 @@ func endsBatch(n int32) bool {
 	return false
 }
 
-// dispatch finds who executes a statement.
-func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer) error {
+// dispatch finds who executes a statement. A defect that shows as a panic fails the statement, not the connection.
+func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.inst.log.Error("panic in a statement", "statement", describe(node), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = internalError(fmt.Errorf("executing %s: %v", describe(node), r))
+		}
+	}()
 	run := s.inst.registry.statements[reflect.TypeOf(node)]
 	if run == nil {
 		return unsupported("The statement " + describe(node))

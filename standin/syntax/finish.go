@@ -32,6 +32,9 @@ func (f *finisher) list(statements []ast.Statement, outermost bool) {
 			f.withoutSemicolon(statements[i])
 		}
 		f.statement(&statements[i])
+		if outermost && f.err == nil {
+			f.whole(statements[i])
+		}
 	}
 }
 

@@ -94,6 +94,7 @@ func caseWithoutWhen(tokens []token, at int) int {
 
 // shape refuses statements that teesql made of half of what is needed.
 func (f *finisher) shape(node ast.Statement) {
+	f.leading(node)
 	switch n := node.(type) {
 	case *ast.CreateIndexStatement:
 		if len(n.Columns) == 0 && n.Name != nil {
@@ -110,6 +111,36 @@ func (f *finisher) shape(node ast.Statement) {
 	case *ast.CreateOrAlterFunctionStatement:
 		f.function(n, n.ReturnType)
 	}
+}
+
+// leading refuses statements of which teesql makes something that their first words do not say: CREATE of an unknown
+// kind becomes a procedure.
+func (f *finisher) leading(node ast.Statement) {
+	var want []string
+	switch node.(type) {
+	case *ast.CreateProcedureStatement, *ast.CreateOrAlterProcedureStatement, *ast.AlterProcedureStatement:
+		want = []string{"PROC", "PROCEDURE"}
+	case *ast.CreateFunctionStatement, *ast.CreateOrAlterFunctionStatement, *ast.AlterFunctionStatement:
+		want = []string{"FUNCTION"}
+	case *ast.CreateViewStatement, *ast.CreateOrAlterViewStatement, *ast.AlterViewStatement:
+		want = []string{"VIEW"}
+	case *ast.CreateTriggerStatement, *ast.CreateOrAlterTriggerStatement, *ast.AlterTriggerStatement:
+		want = []string{"TRIGGER"}
+	case *ast.CreateTableStatement:
+		want = []string{"TABLE"}
+	default:
+		return
+	}
+	at := f.tokenOf(node) + 1
+	if f.tokens[at].is("OR") && f.tokens[at+1].is("ALTER") {
+		at += 2
+	}
+	for _, word := range want {
+		if f.tokens[at].is(word) {
+			return
+		}
+	}
+	f.err = near(f.tokens, at)
 }
 
 // function refuses a function without RETURNS, and a scalar one whose body is no block.
