@@ -166,6 +166,9 @@ func (d *delivery) readState(ctx context.Context) error {
 	}
 	d.articles = nil
 	for i := range state {
+		if state.num(i, "status") == inactive {
+			return raise(21074, 1)
+		}
 		d.articles = append(d.articles, subscribedArticle{id: state.num(i, "article_id"), name: state.str(i, "article"), status: state.num(i, "status"),
 			seqno: state.raw(i, "subscription_seqno"), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.str(i, "destination_owner"), object: state.str(i, "destination_object")})
 	}

@@ -74,6 +74,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installValidation(r)
 	e.installProperties(r)
 	e.installThresholds(r)
+	e.installExpiry(r)
 	e.installRedirection(r)
 	e.installProfiles(r)
 	e.installSnapshot(r)

@@ -129,6 +129,9 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 		return err
 	}
 	young, old := ago(r.Int(0, "min_distretention")), ago(r.Int(0, "max_distretention"))
+	if err := deactivate(ctx, s, old); err != nil {
+		return err
+	}
 	databases, err := s.Query(ctx, "SELECT id FROM dbo.MSpublisher_databases")
 	if err != nil {
 		return err

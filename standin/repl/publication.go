@@ -57,6 +57,9 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 				return err
 			}
 		}
+		if err := ensureExpiryJob(ctx, s); err != nil {
+			return err
+		}
 		return e.enablePublishing(ctx, s, db)
 	}
 	return e.disablePublishing(ctx, s, db, false)

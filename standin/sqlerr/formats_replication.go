@@ -37,6 +37,8 @@ var replicationFormats = map[int32]string{
 	18752: "Only one Log Reader Agent or log-related procedure (sp_repldone, sp_replcmds, and sp_replshowcmds) can connect to a database at a time. If you executed a log-related procedure, drop the connection over which the procedure was executed (session %v) or execute sp_replflush over that connection before starting the Log Reader Agent or executing another log-related procedure.",
 	18757: "Unable to execute procedure. The database is not published. Execute the procedure in a database that is published for replication.",
 	18846: "The distribution database is ahead of the publication database: it has transactions up to log sequence number (LSN) {%v:%v:%v}, and the log ends at {%v:%v:%v}. Reinitialize all subscriptions.",
+	14157: "The subscription created by Subscriber '%v' to publication '%v' has expired and has been dropped.",
+	21074: "The subscription(s) have been marked inactive and must be reinitialized. NoSync subscriptions will need to be dropped and recreated.",
 	18781: "The value specified for the @backupdevicetype parameter must be 'logical', 'disk', 'tape' or 'url'.",
 	18782: "There is no backup of the publication database on the device; the backup is not one of database '%v'.",
 	18786: "The publication does not allow subscriptions to be initialized from a backup. Set allow_initialize_from_backup with sp_changepublication.",
