@@ -3,6 +3,7 @@
 package contract_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -81,4 +82,37 @@ func TestReplicationProperties(t *testing.T) {
 	mustExec(t, dist, `EXEC sp_replmonitorchangepublicationthreshold @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @metric_id = 2, @value = 0, @mode = 1`)
 	g.Expect(query(t, dist, thresholds)).To(ContainElement(Equal([]any{int64(2), "latency", int64(0), false, true})))
 	g.Expect(failure(t, dist, `EXEC sp_replmonitorchangepublicationthreshold @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web', @metric_id = 5, @value = 1`).Number).NotTo(BeZero())
+}
+
+// -PollingInterval and -HistoryVerboseLevel do what they say: an agent that looks every hour delivers what there is at its
+// start only, and level 3 keeps every message, where level 1 keeps the newest.
+func TestAgentParametersAreHonoured(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	const idle = `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 4 AND start_time = (SELECT MAX(h.start_time) FROM distribution.dbo.MSdistribution_history AS h)`
+	g.Expect(query(t, r.distDB, idle)).To(Equal([][]any{{int64(1)}}), "level 1")
+	again := func(parameters string) {
+		t.Helper()
+		r.stopDistribution(t)
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, strings.Replace(distributionCommand(0, parameters), "-PollingInterval 1 ", "", 1))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	}
+	again("-PollingInterval 1 -HistoryVerboseLevel 3")
+	g.Eventually(func() any { return scalar(r.distDB, idle) }).WithTimeout(deliverWithin).Should(BeNumerically(">", 2))
+
+	again("-PollingInterval 3600")
+	g.Eventually(func() any { return scalar(r.distDB, idle) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (70, N'within the hour', 1, NULL, NULL)`)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSrepl_commands WHERE type = 30`)
+	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+	g.Consistently(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id = 70`) }, "4s").Should(BeEquivalentTo(0))
+	again("-PollingInterval 1")
+	r.bothSame(t)
 }

@@ -134,8 +134,8 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := r.distConn.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9",
-		r.agentID, status, comments, r.started, seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands)
+	err := r.distConn.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9, @verbose = @p10",
+		r.agentID, status, comments, r.started, seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
 	if err != nil {
 		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}
@@ -164,6 +164,15 @@ func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 	}
 	r.note(ctx, runSucceed, message)
 	return message, nil
+}
+
+// polling is -PollingInterval. The default of 5 s stands for 1 s here: there is nobody to spare, and tests wait.
+func (r *agentRun) polling() time.Duration {
+	const standard = 5
+	if n := r.args.num("-PollingInterval", standard); n != standard {
+		return time.Duration(n) * time.Second
+	}
+	return time.Second
 }
 
 // pause waits for the polling interval, or until ctx ends; then it is false.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"geosql.dev/operator/standin/sqlerr"
 )
@@ -76,7 +75,6 @@ func (d *delivery) run(ctx context.Context) error {
 	if err := d.enterSubscriber(ctx); err != nil {
 		return err
 	}
-	polling := min(d.args.seconds("-PollingInterval", 5), 5*time.Second)
 	for {
 		delivered, waiting, err := d.cycle(ctx)
 		if err != nil {
@@ -96,7 +94,7 @@ func (d *delivery) run(ctx context.Context) error {
 			comment = sqlerr.Text(21076, waiting)
 		}
 		d.note(ctx, runIdle, comment)
-		if !pause(ctx, min(polling, time.Second)) {
+		if !pause(ctx, d.polling()) {
 			return ctx.Err()
 		}
 		if err := d.readState(ctx); err != nil {

@@ -22,7 +22,7 @@ const (
 
 func (e *Extension) installHistory(r *engine.Registry) {
 	parameters := []engine.Parameter{number("@agent_id"), number("@runstatus"), text("@comments"), text("@start_time"), binary1("@xact_seqno"), number("@transactions"),
-		number("@commands"), number("@latency"), number("@total")}
+		number("@commands"), number("@latency"), number("@total"), number("@verbose")}
 	e.procedure(r, "sp_MSadd_distribution_history", agentLogins, parameters, e.addDistributionHistory)
 	e.procedure(r, "sp_MSadd_validation_history", agentLogins, parameters, e.addValidationHistory)
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
@@ -46,11 +46,11 @@ func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.Pro
 	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
 		UPDATE dbo.MSdistribution_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, current_delivery_latency = @p8, delivered_transactions = @p6,
 		delivered_commands = @p7, delivery_rate = CASE WHEN @d > 0 THEN CAST(@p7 AS float) / @d ELSE 0 END, delivery_latency = @p8, total_delivered_commands = @p9
-		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4) AND updateable_row = 1
+		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4) AND updateable_row = 1 AND @p10 = 1
 		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSdistribution_history AS x WHERE x.agent_id = @p1);
 		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
 		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, args...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, append(args, replaces(call))...)
 }
 
 // addValidationHistory adds a row that later ones do not replace.
@@ -58,6 +58,19 @@ func (e *Extension) addValidationHistory(ctx context.Context, call *engine.ProcC
 	return call.Session.Exec(ctx, `INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
 		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
 		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 0)`, historyArguments(call)...)
+}
+
+// replaces tells whether a message takes the place of the newest one that says the same of the same run: always with
+// -HistoryVerboseLevel 1, with 2 only when the agent idles, with 3 never
+// (docs/relational-databases/replication/agents/replication-distribution-agent.md).
+func replaces(call *engine.ProcCall) bool {
+	switch call.Int("@verbose") {
+	case 3:
+		return false
+	case 2:
+		return call.Int("@runstatus") == runIdle
+	}
+	return true
 }
 
 func historyArguments(call *engine.ProcCall) []any {
@@ -68,11 +81,11 @@ func historyArguments(call *engine.ProcCall) []any {
 func (e *Extension) addLogReaderHistory(ctx context.Context, call *engine.ProcCall) error {
 	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
 		UPDATE dbo.MSlogreader_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, delivered_transactions = @p6, delivered_commands = @p7, delivery_latency = @p8
-		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4)
+		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4) AND @p9 = 1
 		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSlogreader_history AS x WHERE x.agent_id = @p1);
 		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSlogreader_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, delivery_time, delivered_transactions,
 		delivered_commands, average_commands, delivery_rate, delivery_latency, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p6, @p7, 0, 0, @p8, 0, 1)`, historyArguments(call)[:8]...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p6, @p7, 0, 0, @p8, 0, 1)`, append(historyArguments(call)[:8], replaces(call))...)
 }
 
 func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCall) error {

@@ -45,7 +45,6 @@ func (r *agentRun) logReader(ctx context.Context) error {
 			return err
 		}
 	}
-	polling := r.args.seconds("-PollingInterval", 5)
 	for {
 		n, err := r.moveTransactions(ctx, publisher, state.num(0, "id"))
 		if err != nil {
@@ -58,7 +57,7 @@ func (r *agentRun) logReader(ctx context.Context) error {
 			return nil
 		}
 		r.note(ctx, runIdle, "No replicated transactions are available.")
-		if !pause(ctx, min(polling, time.Second)) {
+		if !pause(ctx, r.polling()) {
 			return ctx.Err()
 		}
 	}
