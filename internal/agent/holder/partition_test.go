@@ -4,6 +4,7 @@ package holder_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -64,6 +65,7 @@ func silence(t *testing.T) string {
 // The primary's site hears nothing of the others and they nothing of it: another server is promoted, although voter and agent
 // of the lost site take the time that silence takes. The old primary follows when the site is back.
 func TestAnIsolatedSiteIsReplaced(t *testing.T) {
+	t.Parallel()
 	c := newTrio(t, tsql.ConfigurationOnly)
 	c.void = silence(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,4 +94,33 @@ func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	last := lines[len(lines)-1]
 	c.g.Expect(last).To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", "tukpub-0"), HaveField("Promoted", Not(BeNil()))))
 	t.Logf("promoted %s after it was suspected", last.Promoted.Sub(last.Suspected.Time))
+}
+
+// A third copy whose agent nobody reaches while primaries change in turn is bound to a former one and takes no log. It follows
+// the present primary once its agent is reached again, every time.
+func TestABystanderOfChangesCatchesUp(t *testing.T) {
+	t.Parallel()
+	c := newTrio(t, tsql.SynchronousCommit)
+	c.void = silence(t)
+	reach := func(on bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.apart = ""
+		if !on {
+			c.apart = "quisec-0"
+		}
+	}
+	primary := 0
+	for round := range 2 {
+		next := 2 - primary
+		reach(false)
+		c.ask(election.Request{ID: fmt.Sprint("move", round), Kind: election.RequestSwitchover, To: c.members[next].name})
+		c.g.Eventually(func() string {
+			r := c.voters[0].record()
+			return string(r.State) + " " + r.Holder.Server
+		}, busy).Should(Equal("Held " + c.members[next].name))
+		reach(true)
+		c.synchronized(next)
+		primary = next
+	}
 }
