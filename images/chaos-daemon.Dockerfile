@@ -2,7 +2,7 @@
 # Chaos Mesh's daemon for kernels with and without sch_netem (hack/bed/chaos builds it). BASE is a Debian with
 # iptables, ipset, iproute2, procps and util-linux. `tc` is the emulator hack/bed/netem; it hands what it does not know
 # to Debian's tc. nsexec, stress-ng and memStress are hack/bed/chaos-helpers. toda (IOChaos), tproxy (HTTPChaos) and
-# byteman (JVMChaos) are not in the image: those kinds fail with "executable file not found".
+# byteman (JVMChaos) are not in the image, and the manager has no controller for those kinds.
 ARG BASE
 FROM ${BASE}
 # What the daemon makes in pods outlives it, whether the kernel emulates links or a process does (hack/bed/netem/tc).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The bed: three kind clusters with a WAN between them. hack/bed/up --help says more.
 
-.PHONY: bed clean-bed bed-status images load-images
+.PHONY: bed clean-bed bed-status images load-images chaos
 
 bed: ## Bring up three kind clusters with a WAN between them (cold about 15 min, then seconds)
 	hack/bed/up
@@ -17,3 +17,6 @@ images: ## Build the images of operator and stand-in engine, tagged by their con
 
 load-images: images ## Load the project's images into all clusters
 	hack/bed/load
+
+chaos: ## Install Chaos Mesh at every site of the bed (cold about 5 min, then seconds)
+	hack/bed/chaos

@@ -24,7 +24,7 @@ soak-interruptions: ## End the manager at every moment of every statement and wr
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-interruptions -count 1 -timeout 30m ./test/interrupted
 
-soak-bed: bed load-images install ## Run the long forms of the end-to-end tests on the bed.
+soak-bed: bed chaos load-images install ## Run the long forms of the end-to-end tests on the bed.
 	@mkdir -p "$(SOAK_RESULTS)"
 	@echo "soak: $(SOAK_ROUNDS) rounds of faults, at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \

@@ -22,7 +22,7 @@ certify: ## Run the contract suite against a real server: GEOSQL_CONTRACT_SERVER
 	@go test ./standin/contract -count 1 -v -timeout 30m
 
 .PHONY: e2e
-e2e: test-report bed load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
+e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@eval "$$(hack/bed/env)" && GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -timeout 60m ./test/e2e/...
 
 .PHONY: demo

@@ -14,8 +14,8 @@ chaos_hash() { { echo "$CHAOS_MESH_VERSION $CHAOS_MESH_API_VERSION"; declare -f 
 chaos_path() { store_path chaos "$(chaos_hash)"; }
 chaos_ready() { store_has chaos "$(chaos_hash)"; }
 
-# chaos_without FILE PACKAGE...: leaves out controllers, as the manager's setting ENABLED_CONTROLLERS would, but before
-# they are compiled. Their CRDs stay; an object of such a kind stays as it is.
+# chaos_without FILE PACKAGE...: leaves out controllers. (The manager's setting ENABLED_CONTROLLERS does not do: at the
+# first kind that is not enabled it stops setting up the others.) The CRDs stay; an object of such a kind gets no status.
 chaos_without() {
   local file=$1 name
   shift
@@ -39,9 +39,12 @@ chaos_sources() {
   for name in fake_clock_gettime fake_gettimeofday; do
     gcc -c -fPIE -O2 -o "$1/pkg/time/fakeclock/$name.o" "$1/pkg/time/fakeclock/$name.c"
   done
-  # What they need, the SDKs of three clouds and Helm, is two thirds of all that would be compiled.
+  # What these need, the SDKs of three clouds and Helm, is two thirds of all that would be compiled.
   chaos_without "$1/controllers/chaosimpl/fx.go" awschaos azurechaos gcpchaos
   chaos_without "$1/controllers/fx.go" remotecluster
+  # The daemon has no helper for these. With a controller such an object could not even be deleted: taking a fault back
+  # that could not be injected fails, too.
+  chaos_without "$1/controllers/chaosimpl/fx.go" iochaos httpchaos jvmchaos dnschaos kernelchaos blockchaos
 }
 
 chaos_build() {
@@ -77,7 +80,7 @@ chaos_daemon_image() {
   echo "$CHAOS_DAEMON_REPOSITORY:$({ echo "$(chaos_hash) $(rootfs_hash)"; cat "$BED_CACHE/images/chaos"/{netem,chaos-helpers} "$BED_REPO/images/chaos-daemon.Dockerfile"; } | hash_of)"
 }
 chaos_manager_image() {
-  echo "$CHAOS_MANAGER_REPOSITORY:$({ chaos_hash; cat "$BED_REPO/images/chaos-mesh.Dockerfile"; } | hash_of)"
+  echo "$CHAOS_MANAGER_REPOSITORY:$({ echo "$(chaos_hash) $(rootfs_hash)"; cat "$BED_REPO/images/chaos-mesh.Dockerfile"; } | hash_of)"
 }
 chaos_images_ready() {
   image_exists "$(chaos_daemon_image)" && image_exists "$(chaos_manager_image)"
@@ -86,7 +89,7 @@ chaos_images_make() {
   local dir=$BED_CACHE/images/chaos
   cp "$(chaos_path)"/{chaos-controller-manager,chaos-daemon,chaos-daemon-helper,pause} "$dir/"
   cp "$BED_REPO"/images/chaos-{mesh,daemon}.Dockerfile "$dir/"
-  docker_build -f "$dir/chaos-mesh.Dockerfile" -t "$(chaos_manager_image)" "$dir"
+  docker_build -f "$dir/chaos-mesh.Dockerfile" --build-arg "BASE=$(base_image)" -t "$(chaos_manager_image)" "$dir"
   docker_build -f "$dir/chaos-daemon.Dockerfile" --build-arg "BASE=$(base_image)" -t "$(chaos_daemon_image)" "$dir"
   rm -f "$dir"/chaos-controller-manager "$dir"/chaos-daemon "$dir"/chaos-daemon-helper "$dir"/pause
   image_prune "$CHAOS_MANAGER_REPOSITORY" "$(chaos_manager_image)"
@@ -122,25 +125,82 @@ YAML
 
 chaos_installed_hash() { { chaos_values; chaos_hash; declare -f chaos_install; } | hash_of; }
 
-# What is recorded after an installation, and pods that are ready: a helm that was interrupted leaves no record.
+# chaos_answers: the manager's webhook judges an object, which none is made of.
+chaos_answers() {
+  kubectl_at "$SITE" create --dry-run=server --request-timeout=10s -o name -f - <<YAML
+apiVersion: chaos-mesh.org/v1alpha1
+kind: PodChaos
+metadata: {name: geosql-bed, namespace: $CHAOS_NAMESPACE}
+spec: {action: pod-kill, mode: all, selector: {namespaces: [$CHAOS_NAMESPACE], labelSelectors: {app: none}}}
+YAML
+}
+
+# What is recorded after an installation (a helm that was interrupted leaves no record), a manager that answers, and a
+# daemon on every node.
 chaos_installed() {
   [ "$(kubectl_at "$SITE" -n "$CHAOS_NAMESPACE" get configmap geosql-bed -o jsonpath='{.data.chaos}' --request-timeout=10s)" = "$(chaos_installed_hash)" ] &&
-    [ "$(kubectl_at "$SITE" -n "$CHAOS_NAMESPACE" get deployment chaos-controller-manager -o jsonpath='{.status.readyReplicas}' --request-timeout=10s)" = 1 ] &&
+    chaos_groups_clean && chaos_answers &&
     kubectl_at "$SITE" -n "$CHAOS_NAMESPACE" get daemonset chaos-daemon -o json --request-timeout=10s |
     jq -e '.status.numberReady > 0 and .status.numberReady == .status.desiredNumberScheduled' >/dev/null
+}
+
+# With control groups of version 1 the nodes have folders and links of hierarchies that are not mounted; Chaos Mesh
+# takes them for hierarchies, and StressChaos fails with "controller is not supported". A restarted node has them again.
+chaos_stray_groups() { # chaos_stray_groups NODE [remove]
+  docker exec "$1" sh -c '
+    remove=$1 found=
+    [ ! -e /sys/fs/cgroup/cgroup.controllers ] || exit 1
+    [ -z "$remove" ] || mount -o remount,rw /sys/fs/cgroup
+    for entry in /sys/fs/cgroup/*; do
+      if mountpoint -q "$entry"; then continue; fi
+      if [ -L "$entry" ] && mountpoint -q "$(readlink -f "$entry")"; then continue; fi
+      found=$entry
+      if [ -n "$remove" ]; then rm -d "$entry"; fi
+    done
+    [ -z "$remove" ] || mount -o remount,ro /sys/fs/cgroup
+    [ -n "$found" ]' sh "${2:-}" </dev/null
+}
+chaos_groups_clean() {
+  local node
+  for node in $(node_names "$SITE"); do
+    if chaos_stray_groups "$node"; then return 1; fi
+  done
 }
 
 chaos_helm() { helm --kube-context "kind-$SITE" -n "$CHAOS_NAMESPACE" "$@"; }
 
 chaos_install() {
+  local node
+  for node in $(node_names "$SITE"); do
+    if chaos_stray_groups "$node" remove; then echo "$node: control groups that are not mounted are gone"; fi
+  done
   images_load_site "$SITE" "$(chaos_manager_image)" "$(chaos_daemon_image)"
   # Helm refuses to work on a release that an interrupted helm left pending.
   case $(chaos_helm list --all --filter '^chaos-mesh$' -o json | jq -r '.[].status') in
   pending-* | uninstalling) chaos_helm uninstall chaos-mesh --wait --timeout 120s ;;
   esac
   chaos_values | chaos_helm upgrade --install chaos-mesh "$(chaos_path)/chart" --create-namespace --wait --timeout 300s -f -
+  # The chart's manager is ready as soon as its process is there.
+  local deadline=$((SECONDS + 120))
+  until chaos_answers; do
+    [ $SECONDS -lt $deadline ] || die "the webhook of Chaos Mesh in $SITE does not answer after 120 s: kubectl --context kind-$SITE -n $CHAOS_NAMESPACE logs deployment/chaos-controller-manager"
+    sleep 1
+  done
+  chaos_images_prune
   kubectl_at "$SITE" -n "$CHAOS_NAMESPACE" create configmap geosql-bed --from-literal=chaos="$(chaos_installed_hash)" --dry-run=client -o yaml |
     kubectl_at "$SITE" apply -f -
+}
+
+# chaos_images_prune: other versions' images out of the site's nodes.
+chaos_images_prune() {
+  local node repository name
+  for node in $(node_names "$SITE"); do
+    for repository in "$CHAOS_MANAGER_REPOSITORY" "$CHAOS_DAEMON_REPOSITORY"; do
+      node_images "$node" | { grep "^docker.io/$repository:" || true; } | while read -r name; do
+        case $name in */"$(chaos_manager_image)" | */"$(chaos_daemon_image)") ;; *) docker exec "$node" ctr -n k8s.io images rm "$name" </dev/null ;; esac
+      done
+    done
+  done
 }
 
 # chaos_crds: the CRDs of Chaos Mesh at the site.

@@ -114,6 +114,7 @@ func TestTheTCFrontServesChaosMesh(t *testing.T) {
 	}
 	flush("eth0")
 	flush("eth0")
+	flush("netem2c0") // it was there when the caller asked
 	g.Expect(w.connectAs(t, listener.Addr(), 0x10004)).To(BeNumerically("<", 50*time.Millisecond))
 	_, err = w.tryNetem(w.near, "show")
 	g.Expect(err).To(HaveOccurred(), "the emulator ends with its last discipline")

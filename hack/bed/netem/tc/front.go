@@ -41,6 +41,12 @@ func Main(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 		return exitUsage
 	}
 	if _, err := net.InterfaceByName(command.Device); err != nil {
+		if emulator.IsTAP(command.Device) && command.Verb == "del" {
+			// A caller that flushes every device it has seen: this one has gone
+			// with the flush of the one before.
+			fmt.Fprintln(errOut, ErrNothing)
+			return exitKernel
+		}
 		fmt.Fprintf(errOut, "Cannot find device %q\n", command.Device)
 		return exitUsage
 	}
