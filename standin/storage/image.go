@@ -82,7 +82,12 @@ func decodeImages(payload []byte) (map[string]*tableImages, error) {
 				return nil, c.err
 			}
 		}
-		for rows := c.varint(); rows > 0 && c.err == nil; rows-- {
+		rows := c.varint()
+		if n == 0 && rows > 0 {
+			// Rows without values take no bytes: any number of them would be believed.
+			return nil, fmt.Errorf("row images of table %s have %d rows and no columns", t.table, rows)
+		}
+		for ; rows > 0 && c.err == nil; rows-- {
 			t.rows = append(t.rows, c.row(n))
 		}
 		if c.err != nil {

@@ -6,6 +6,7 @@ package endpoint
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
@@ -114,11 +115,16 @@ func (c *Conn) Receive() (kind byte, payload []byte, err error) {
 	if n > MaxFrame {
 		return 0, nil, fmt.Errorf("receive from %s: a message of %d bytes", c.raw.RemoteAddr(), n)
 	}
-	payload = make([]byte, n)
-	if _, err := io.ReadFull(c.in, payload); err != nil {
+	// Memory is taken for what has arrived, not for what was announced.
+	var body bytes.Buffer
+	body.Grow(int(min(n, 64<<10)))
+	if _, err := io.CopyN(&body, c.in, int64(n)); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		return 0, nil, fmt.Errorf("receive from %s: %w", c.raw.RemoteAddr(), err)
 	}
-	return head[4], payload, nil
+	return head[4], body.Bytes(), nil
 }
 
 // ReceiveValue waits for a message of the given kind and decodes it.
