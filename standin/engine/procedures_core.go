@@ -39,6 +39,7 @@ func installProcedures(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_reset_connection", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) }})
 	r.procedures["sp_executesql"].Run = executeSQL
 	installCatalogProcedures(r)
+	installHelp(r)
 }
 
 // wideText are the types that a statement's text may have.

@@ -25,7 +25,7 @@ func (f *finisher) list(statements []ast.Statement, outermost bool) {
 		if f.err != nil {
 			return
 		}
-		if outermost {
+		if f.leading(statements[i]); outermost && f.err == nil {
 			f.mustBeFirst(statements, i)
 		}
 		if i > 0 && f.err == nil {

@@ -142,6 +142,9 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 		_, m := teesql(source[:min(o.sourceByte(tokens[i].end), len(source))])
 		return m == message
 	})
+	if strings.HasSuffix(message, " ") {
+		n = last // the text ended; shorter ones say the same where they end
+	}
 	if !notACondition(message) {
 		return near(tokens, n)
 	}
@@ -187,7 +190,7 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 		switch {
 		case inside[i]:
 		case tokens[i].is(","):
-			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") {
+			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") || next.is(")") && !definesTable(tokens, i+1) {
 				return near(tokens, i+1)
 			}
 		case tokens[i].is("PRIMARY"), tokens[i].is("FOREIGN"):
@@ -205,6 +208,18 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// definesTable tells whether the parenthesis that closes at token closing is the definition of a table.
+func definesTable(tokens []token, closing int) bool {
+	at := openingParenthesis(tokens, closing) - 1
+	if at >= 0 && tokens[at].is("TABLE") {
+		return true
+	}
+	for at >= 2 && tokens[at-1].is(".") {
+		at -= 2
+	}
+	return at >= 1 && (tokens[at-1].is("TABLE") || tokens[at-1].is("EXISTS"))
 }
 
 func nearWord(tokens []token, word string) *sqlerr.Error {

@@ -157,7 +157,7 @@ func misplaced(node any, parent reflect.Type) bool {
 	case *ast.ColumnReferenceExpression:
 		return unnamed(n) || n.ColumnType == "Wildcard" && parent != nodeType[ast.FunctionCall]()
 	case *ast.DefaultLiteral:
-		return parent != nil && !defaultTakers[parent]
+		return !defaultTakers[parent]
 	case *ast.FunctionCall:
 		for _, p := range n.Parameters {
 			if ref, ok := p.(*ast.ColumnReferenceExpression); ok && ref.ColumnType == "Wildcard" && !takesStar(n) {
@@ -171,6 +171,15 @@ func misplaced(node any, parent reflect.Type) bool {
 		return len(n.Definition.ColumnDefinitions) == 0
 	case *ast.ValuesInsertSource:
 		return !n.IsDefaultValues && len(n.RowValues) == 0
+	}
+	return false
+}
+
+// isMisplaced tells a node that stands where it may not from one that lacks a part.
+func isMisplaced(node any) bool {
+	switch node.(type) {
+	case *ast.ColumnReferenceExpression, *ast.DefaultLiteral, *ast.FunctionCall:
+		return misplaced(node, nil)
 	}
 	return false
 }
@@ -214,7 +223,17 @@ func (f *finisher) whole(node ast.Statement) {
 	if IsOwn(node) {
 		return
 	}
-	if at := half(reflect.ValueOf(node), node, nil); at != nil && f.err == nil {
-		f.err = near(f.tokens, f.lastOf(at))
+	at := half(reflect.ValueOf(node), node, nil)
+	if at == nil || f.err != nil {
+		return
+	}
+	last, end := f.lastOf(at), f.lastOf(node)
+	switch {
+	case isMisplaced(at):
+		f.err = near(f.tokens, f.tokenOf(at))
+	case last == end, f.tokens[end].kind == tokenPunct && !f.tokens[end].is(")"):
+		f.err = near(f.tokens, end)
+	default:
+		f.err = near(f.tokens, last+1)
 	}
 }

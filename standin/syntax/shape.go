@@ -94,7 +94,6 @@ func caseWithoutWhen(tokens []token, at int) int {
 
 // shape refuses statements that teesql made of half of what is needed.
 func (f *finisher) shape(node ast.Statement) {
-	f.leading(node)
 	switch n := node.(type) {
 	case *ast.CreateIndexStatement:
 		if len(n.Columns) == 0 && n.Name != nil {

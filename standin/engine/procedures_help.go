@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// installHelp registers the procedures with which people look at objects
+// (docs/relational-databases/system-stored-procedures/sp-help-transact-sql.md and its kin). They are T-SQL over the
+// catalog views, so that they show what those show.
+func installHelp(r *Registry) {
+	object := func(name string, required bool) Parameter {
+		return Parameter{Name: name, Type: sqltype.NVarCharOf(776), Required: required}
+	}
+	r.Procedure(Procedure{Name: "sp_help", Parameters: []Parameter{object("@objname", false)}, Run: help})
+	r.Procedure(Procedure{Name: "sp_helpindex", Parameters: []Parameter{object("@objname", true)}, Run: helpIndex})
+	r.Procedure(Procedure{Name: "sp_helpconstraint", Parameters: []Parameter{object("@objname", true), {Name: "@nomsg", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "msg"}}, Run: helpConstraint})
+	r.Procedure(Procedure{Name: "sp_helptrigger", Parameters: []Parameter{object("@tabname", true), {Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}}}, Run: helpTrigger})
+	r.Procedure(Procedure{Name: "sp_helpfile", Parameters: []Parameter{{Name: "@filename", Type: sqltype.Sysname}}, Run: helpFile})
+	r.Procedure(Procedure{Name: "sp_spaceused", Parameters: []Parameter{object("@objname", false), {Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
+		{Name: "@mode", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 11}, Default: "ALL"}, {Name: "@oneresultset", Type: sqltype.BitType, Default: false}}, Run: spaceUsed})
+	r.Procedure(Procedure{Name: "sp_who2", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who2})
+	r.Procedure(Procedure{Name: "sp_updatestats", Parameters: []Parameter{{Name: "@resample", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8}, Default: "NO"}},
+		Run: func(ctx context.Context, c *ProcCall) error {
+			return c.Exec(ctx, "PRINT 'Statistics for all tables have been updated.'")
+		}})
+	r.Procedure(Procedure{Name: "sp_recompile", Parameters: []Parameter{object("@objname", true)}, Run: func(ctx context.Context, c *ProcCall) error {
+		if _, err := namedObject(ctx, c, "@objname"); err != nil {
+			return err
+		}
+		return c.Exec(ctx, "PRINT N'Object ''' + @p1 + N''' was successfully marked for recompilation.'", c.String("@objname"))
+	}})
+}
+
+// namedObject is the object_id of the object that a parameter names; 15009 when there is none.
+func namedObject(ctx context.Context, c *ProcCall, parameter string) (int32, error) {
+	name := splitName(c.String(parameter))
+	if name.database != "" && lower(name.database) != lower(c.Database.Name()) {
+		return 0, sqlerr.New(15250, 1)
+	}
+	b := newBinder(ctx, c.Session, c.Database.ID())
+	var o *Object
+	if e := bindSafely(func() { _, _, o = b.resolve(name) }); e != nil {
+		return 0, e
+	}
+	if o == nil {
+		return 0, sqlerr.New(15009, 1, c.String(parameter), c.Database.Name())
+	}
+	return o.ID, nil
+}
+
+func help(ctx context.Context, c *ProcCall) error {
+	if c.IsNull("@objname") {
+		return c.Exec(ctx, `SELECT o.name AS Name, SCHEMA_NAME(o.schema_id) AS Owner, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS Object_type FROM sys.objects o
+			WHERE o.parent_object_id = 0 ORDER BY Owner, Object_type DESC, Name;
+			SELECT name AS User_type, TYPE_NAME(system_type_id) AS Storage_type, CAST(max_length AS int) AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale,
+				CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation
+			FROM sys.types WHERE is_user_defined = 1 ORDER BY name`)
+	}
+	id, err := namedObject(ctx, c, "@objname")
+	if err != nil {
+		return err
+	}
+	const head = `SELECT name AS Name, SCHEMA_NAME(schema_id) AS Owner, CAST(LOWER(REPLACE(type_desc, '_', ' ')) AS nvarchar(31)) AS Type, create_date AS Created_datetime FROM sys.objects WHERE object_id = @p1;`
+	const columns = `SELECT c.name AS Column_name, TYPE_NAME(c.user_type_id) AS Type, CAST(IIF(c.is_computed = 1, 'yes', 'no') AS varchar(35)) AS Computed, CAST(c.max_length AS int) AS Length,
+			CAST(IIF(c.precision = 0, '     ', STR(c.precision, 5)) AS char(5)) AS Prec, CAST(IIF(c.precision = 0, '     ', STR(c.scale, 5)) AS char(5)) AS Scale,
+			CAST(IIF(c.is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST(IIF(c.collation_name IS NULL AND c.max_length <> 0, '(n/a)', 'no') AS varchar(35)) AS TrimTrailingBlanks,
+			CAST(IIF(c.collation_name IS NULL, '(n/a)', IIF(c.is_nullable = 1, 'yes', 'no')) AS varchar(35)) AS FixedLenNullInSource, c.collation_name AS Collation
+		FROM sys.columns c WHERE c.object_id = @p1 ORDER BY c.column_id;`
+	const identity = `IF EXISTS (SELECT 1 FROM sys.identity_columns WHERE object_id = @p1)
+			SELECT name AS [Identity], seed_value AS Seed, increment_value AS Increment, CAST(is_not_for_replication AS int) AS [Not For Replication] FROM sys.identity_columns WHERE object_id = @p1
+		ELSE SELECT CAST('No identity column defined.' AS nvarchar(128)) AS [Identity], CAST(NULL AS sql_variant) AS Seed, CAST(NULL AS sql_variant) AS Increment, CAST(NULL AS int) AS [Not For Replication];
+		IF EXISTS (SELECT 1 FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1) SELECT name AS RowGuidCol FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1
+		ELSE SELECT CAST('No rowguidcol column defined.' AS nvarchar(128)) AS RowGuidCol;`
+	if err := c.Exec(ctx, head, int64(id)); err != nil {
+		return err
+	}
+	sch, err := c.Session.schema(ctx, c.Database.ID())
+	if err != nil {
+		return err
+	}
+	o := sch.objects[id]
+	if o == nil {
+		return nil
+	}
+	switch o.Kind {
+	case kindTable, kindView:
+		if err := c.Exec(ctx, columns+identity, int64(id)); err != nil || o.Kind == kindView {
+			return err
+		}
+		if err := c.Exec(ctx, "SELECT CAST('PRIMARY' AS sysname) AS Data_located_on_filegroup"); err != nil {
+			return err
+		}
+		if err := c.Exec(ctx, indexText, int64(id)); err != nil {
+			return err
+		}
+		return c.Exec(ctx, constraintText, int64(id))
+	case kindProcedure, kindScalar, kindInline:
+		return c.Exec(ctx, `SELECT name AS Parameter_name, TYPE_NAME(user_type_id) AS Type, max_length AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale, parameter_id AS Param_order,
+			CAST(NULL AS sysname) AS Collation FROM sys.parameters WHERE object_id = @p1 ORDER BY parameter_id`, int64(id))
+	}
+	return nil
+}
+
+// indexText lists the indexes of table @p1.
+const indexText = `SELECT i.name AS index_name, CAST(CONCAT(LOWER(i.type_desc), IIF(i.is_unique = 1, ', unique', ''), IIF(i.is_primary_key = 1, ', primary key', ''), IIF(i.is_unique_constraint = 1, ', unique key', ''),
+		' located on PRIMARY') AS varchar(210)) AS index_description,
+	CAST((SELECT STRING_AGG(c.name + IIF(ic.is_descending_key = 1, '(-)', ''), ', ') WITHIN GROUP (ORDER BY ic.key_ordinal) FROM sys.index_columns ic
+		JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id WHERE ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.is_included_column = 0) AS nvarchar(2078)) AS index_keys
+	FROM sys.indexes i WHERE i.object_id = @p1 AND i.index_id > 0 ORDER BY i.name;`
+
+// constraintText lists the constraints of table @p1.
+const constraintText = `SELECT CAST(x.kind AS nvarchar(146)) AS constraint_type, x.name AS constraint_name, CAST(x.on_delete AS varchar(9)) AS delete_action, CAST(x.on_update AS varchar(9)) AS update_action,
+		CAST(x.enabled AS varchar(8)) AS status_enabled, CAST(x.replicated AS varchar(19)) AS status_for_replication, CAST(x.keys AS nvarchar(2126)) AS constraint_keys
+	FROM (
+		SELECT IIF(k.type = 'PK', 'PRIMARY KEY', 'UNIQUE') + IIF(i.type = 1, ' (clustered)', ' (non-clustered)') AS kind, k.name, '(n/a)' AS on_delete, '(n/a)' AS on_update, '(n/a)' AS enabled, '(n/a)' AS replicated,
+			(SELECT STRING_AGG(c.name, ', ') WITHIN GROUP (ORDER BY ic.key_ordinal) FROM sys.index_columns ic JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+				WHERE ic.object_id = i.object_id AND ic.index_id = i.index_id) AS keys
+		FROM sys.key_constraints k JOIN sys.indexes i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id WHERE k.parent_object_id = @p1
+		UNION ALL SELECT 'CHECK ' + IIF(parent_column_id = 0, 'Table Level ', 'on column ' + COL_NAME(parent_object_id, parent_column_id)), name, '(n/a)', '(n/a)', IIF(is_disabled = 1, 'Disabled', 'Enabled'),
+			IIF(is_not_for_replication = 1, 'Not_For_Replication', 'Is_For_Replication'), definition FROM sys.check_constraints WHERE parent_object_id = @p1
+		UNION ALL SELECT 'DEFAULT on column ' + COL_NAME(parent_object_id, parent_column_id), name, '(n/a)', '(n/a)', '(n/a)', '(n/a)', definition FROM sys.default_constraints WHERE parent_object_id = @p1
+		UNION ALL SELECT 'FOREIGN KEY', f.name, REPLACE(f.delete_referential_action_desc, 'NO_ACTION', 'No Action'), REPLACE(f.update_referential_action_desc, 'NO_ACTION', 'No Action'), IIF(f.is_disabled = 1, 'Disabled', 'Enabled'),
+			IIF(f.is_not_for_replication = 1, 'Not_For_Replication', 'Is_For_Replication'),
+			(SELECT STRING_AGG(COL_NAME(k.parent_object_id, k.parent_column_id), ', ') WITHIN GROUP (ORDER BY k.constraint_column_id) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id)
+		FROM sys.foreign_keys f WHERE f.parent_object_id = @p1) x ORDER BY constraint_type, constraint_name;`
+
+func helpIndex(ctx context.Context, c *ProcCall) error {
+	id, err := namedObject(ctx, c, "@objname")
+	if err != nil {
+		return err
+	}
+	return c.Exec(ctx, indexText, int64(id))
+}
+
+func helpConstraint(ctx context.Context, c *ProcCall) error {
+	id, err := namedObject(ctx, c, "@objname")
+	if err != nil {
+		return err
+	}
+	if err := c.Exec(ctx, "SELECT @p1 AS [Object Name]", c.String("@objname")); err != nil {
+		return err
+	}
+	return c.Exec(ctx, constraintText, int64(id))
+}
+
+func helpTrigger(ctx context.Context, c *ProcCall) error {
+	id, err := namedObject(ctx, c, "@tabname")
+	if err != nil {
+		return err
+	}
+	return c.Exec(ctx, `SELECT t.name AS trigger_name, CAST('dbo' AS sysname) AS trigger_owner,
+			CAST(IIF(EXISTS (SELECT 1 FROM sys.trigger_events e WHERE e.object_id = t.object_id AND e.type = 2), 1, 0) AS int) AS isupdate,
+			CAST(IIF(EXISTS (SELECT 1 FROM sys.trigger_events e WHERE e.object_id = t.object_id AND e.type = 3), 1, 0) AS int) AS isdelete,
+			CAST(IIF(EXISTS (SELECT 1 FROM sys.trigger_events e WHERE e.object_id = t.object_id AND e.type = 1), 1, 0) AS int) AS isinsert,
+			CAST(1 - t.is_instead_of_trigger AS int) AS isafter, CAST(t.is_instead_of_trigger AS int) AS isinsteadof, SCHEMA_NAME(o.schema_id) AS trigger_schema
+		FROM sys.triggers t JOIN sys.objects o ON o.object_id = t.object_id WHERE t.parent_id = @p1 AND (@p2 IS NULL OR EXISTS (SELECT 1 FROM sys.trigger_events e WHERE e.object_id = t.object_id AND e.type_desc = @p2))
+		ORDER BY t.name`, int64(id), c.Value("@triggertype"))
+}
+
+func helpFile(ctx context.Context, c *ProcCall) error {
+	return c.Exec(ctx, `SELECT name, CAST(file_id AS smallint) AS fileid, CAST(physical_name AS nchar(260)) AS filename, CAST(IIF(type = 0, 'PRIMARY', NULL) AS sysname) AS filegroup,
+			CAST(CONCAT(CAST(size AS bigint) * 8, ' KB') AS nvarchar(18)) AS size, CAST(IIF(max_size = -1, 'Unlimited', CONCAT(CAST(max_size AS bigint) * 8, ' KB')) AS nvarchar(18)) AS maxsize,
+			CAST(IIF(is_percent_growth = 1, CONCAT(growth, '%'), CONCAT(CAST(growth AS bigint) * 8, ' KB')) AS nvarchar(18)) AS growth, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage
+		FROM sys.database_files WHERE @p1 IS NULL OR name = @p1 ORDER BY file_id`, c.Value("@filename"))
+}
+
+func spaceUsed(ctx context.Context, c *ProcCall) error {
+	if !c.IsNull("@objname") {
+		id, err := namedObject(ctx, c, "@objname")
+		if err != nil {
+			return err
+		}
+		return c.Exec(ctx, `SELECT OBJECT_NAME(@p1) AS name, CAST(STR(MAX(row_count), 20) AS char(20)) AS rows, CAST(CONCAT(SUM(reserved_page_count) * 8, ' KB') AS varchar(18)) AS reserved,
+				CAST(CONCAT(SUM(IIF(index_id < 2, used_page_count, 0)) * 8, ' KB') AS varchar(18)) AS data, CAST(CONCAT(SUM(IIF(index_id < 2, 0, used_page_count)) * 8, ' KB') AS varchar(18)) AS index_size,
+				CAST(CONCAT(SUM(reserved_page_count - used_page_count) * 8, ' KB') AS varchar(18)) AS unused FROM sys.dm_db_partition_stats WHERE object_id = @p1`, int64(id))
+	}
+	return c.Exec(ctx, `DECLARE @pages bigint, @used bigint; SELECT @pages = SUM(CAST(size AS bigint)) FROM sys.database_files; SELECT @used = SUM(used_page_count) FROM sys.dm_db_partition_stats;
+		SELECT DB_NAME() AS database_name, CAST(CONCAT(CAST(@pages / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS database_size,
+			CAST(CONCAT(CAST((SELECT SUM(CAST(size AS bigint)) - ISNULL(@used, 0) FROM sys.database_files WHERE type = 0) / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS [unallocated space];
+		SELECT CAST(CONCAT(ISNULL(@used, 0) * 8, ' KB') AS varchar(18)) AS reserved, CAST(CONCAT(ISNULL(SUM(IIF(index_id < 2, used_page_count, 0)), 0) * 8, ' KB') AS varchar(18)) AS data,
+			CAST(CONCAT(ISNULL(SUM(IIF(index_id < 2, 0, used_page_count)), 0) * 8, ' KB') AS varchar(18)) AS index_size, CAST('0 KB' AS varchar(18)) AS unused FROM sys.dm_db_partition_stats`)
+}
+
+func who2(ctx context.Context, c *ProcCall) error {
+	return c.Exec(ctx, `SELECT CAST(s.session_id AS char(5)) AS SPID, CAST(s.status AS nvarchar(30)) AS Status, s.login_name AS Login, ISNULL(s.host_name, '  .') AS HostName,
+			CAST(ISNULL(NULLIF(CAST(r.blocking_session_id AS varchar(5)), '0'), '  .') AS char(5)) AS BlkBy, DB_NAME(s.database_id) AS DBName, ISNULL(r.command, 'AWAITING COMMAND') AS Command,
+			CAST(s.cpu_time AS varchar(30)) AS CPUTime, CAST(s.reads + s.writes AS varchar(30)) AS DiskIO, CAST(FORMAT(s.last_request_start_time, 'MM/dd HH:mm:ss') AS varchar(16)) AS LastBatch,
+			s.program_name AS ProgramName, CAST(s.session_id AS char(5)) AS [SPID ], CAST(ISNULL(r.request_id, 0) AS char(5)) AS REQUESTID
+		FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id WHERE @p1 IS NULL OR s.login_name = @p1 ORDER BY s.session_id`, c.Value("@loginame"))
+}
