@@ -43,8 +43,9 @@ import (
 // leaseServer is as much of an API server as a voter needs: one Lease that is read and replaced by its resourceVersion.
 type leaseServer struct {
 	*httptest.Server
-	mu    sync.Mutex
-	lease coordinationv1.Lease
+	mu      sync.Mutex
+	lease   coordinationv1.Lease
+	closing chan struct{}
 	// mute are the tokens whose requests get no answer.
 	mute map[string]bool
 }
@@ -60,10 +61,10 @@ func (v *leaseServer) cut(token string, on bool) {
 }
 
 func newLeaseServer(t *testing.T) *leaseServer {
-	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", 1)}
+	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", 1), closing: make(chan struct{})}
 	v.lease.UID, v.lease.ResourceVersion = "1", "1"
 	v.Server = httptest.NewTLSServer(http.HandlerFunc(v.serve))
-	t.Cleanup(v.Close)
+	t.Cleanup(func() { close(v.closing); v.Close() })
 	return v
 }
 
@@ -72,7 +73,12 @@ func (v *leaseServer) serve(w http.ResponseWriter, r *http.Request) {
 	mute := v.mute[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 	v.mu.Unlock()
 	if mute {
-		<-r.Context().Done()
+		// A server sees that its client has gone only once the body is read.
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-v.closing:
+		}
 		return
 	}
 	v.mu.Lock()
