@@ -105,6 +105,7 @@ var errSessionEnds = errors.New("session ends")
 func (c *conn) establish() bool {
 	deadline := time.Now().Add(c.srv.cfg.LoginTimeout)
 	c.nc.SetDeadline(deadline)
+	defer c.srv.identified(c)
 	ctx, cancel := context.WithDeadline(c.ctx, deadline)
 	defer cancel()
 	if err := c.preLogin(ctx); err != nil {
@@ -118,6 +119,7 @@ func (c *conn) establish() bool {
 		c.logf("login: %v", err)
 		return false
 	}
+	c.srv.identified(c)
 	if plain != nil {
 		// Only the login was encrypted.
 		c.in, c.out = newPacketReader(plain), newPacketWriter(plain, defaultPacketSize)

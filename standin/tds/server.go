@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,8 @@ type Config struct {
 	Strict bool
 	// LoginTimeout bounds the time from connecting to LOGIN7's last byte; 0 means 15 s.
 	LoginTimeout time.Duration
-	// MaxLogins bounds the connections that have not yet logged in; 0 means 256. Others are closed at once.
+	// MaxLogins bounds the connections that have not yet logged in; 0 means 256. When one more comes, the oldest is
+	// closed whose LOGIN7 has not arrived; when there is none such, the new one.
 	MaxLogins int
 	// MaxConnections bounds logged-in connections (error 17809); 0 means 32767, SQL Server's own limit.
 	MaxConnections int
@@ -51,6 +53,8 @@ type Server struct {
 	conns     map[*conn]struct{}
 	closing   bool
 	serving   sync.WaitGroup
+	// strangers are the connections that have not sent LOGIN7, oldest first.
+	strangers []*conn
 }
 
 // ErrServerClosed is what Serve returns after Shutdown or Close.
@@ -119,13 +123,53 @@ func (s *Server) Serve(l net.Listener) error {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		select {
-		case s.logins <- struct{}{}:
+		if s.admit() {
 			s.start(nc)
-		default:
+		} else {
 			s.cfg.Log("connection from %s closed: %d connections are logging in already", nc.RemoteAddr(), s.cfg.MaxLogins)
 			nc.Close()
 		}
+	}
+}
+
+// evictWithin bounds the wait for a connection that was closed to make room for another.
+const evictWithin = time.Second
+
+// admit takes a place among the connections that log in. Silent strangers give up theirs to whoever comes later, so that
+// holding connections open keeps nobody out.
+func (s *Server) admit() bool {
+	select {
+	case s.logins <- struct{}{}:
+		return true
+	default:
+	}
+	s.mu.Lock()
+	var oldest *conn
+	if len(s.strangers) > 0 {
+		oldest, s.strangers = s.strangers[0], s.strangers[1:]
+	}
+	s.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	oldest.logf("closed before login: %d connections are logging in already", s.cfg.MaxLogins)
+	oldest.close()
+	wait := time.NewTimer(evictWithin)
+	defer wait.Stop()
+	select {
+	case s.logins <- struct{}{}:
+		return true
+	case <-wait.C:
+		return false
+	}
+}
+
+// identified takes a connection off the strangers: its LOGIN7 has arrived, or it has ended.
+func (s *Server) identified(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.strangers, c); i >= 0 {
+		s.strangers = slices.Delete(s.strangers, i, i+1)
 	}
 }
 
@@ -145,6 +189,7 @@ func (s *Server) start(nc net.Conn) {
 		return
 	}
 	s.conns[c] = struct{}{}
+	s.strangers = append(s.strangers, c)
 	s.serving.Add(1)
 	s.mu.Unlock()
 	go func() {

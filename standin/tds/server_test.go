@@ -333,7 +333,7 @@ func TestBulkLoad(t *testing.T) {
 func TestLimits(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t, func(cfg *tds.Config) {
-		cfg.MaxRequest, cfg.MaxLogins, cfg.LoginTimeout, cfg.MaxConnections = 100_000, 2, 300*time.Millisecond, 1
+		cfg.MaxRequest, cfg.MaxConnections = 100_000, 1
 	})
 	db := open(t, address, "encrypt=false")
 	_, err := db.Exec("select " + strings.Repeat("x", 100_000))
@@ -345,13 +345,27 @@ func TestLimits(t *testing.T) {
 	err = open(t, address, "encrypt=false").Ping()
 	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
 	g.Expect(e.Number).To(Equal(int32(17809)))
+}
 
-	silent := []*rawConn{dial(t, address), dial(t, address)}
-	g.Eventually(func() error { return dial(t, address).ended(200 * time.Millisecond) }, 2*time.Second).Should(Succeed(), "no third one may log in")
-	for _, c := range silent {
-		g.Expect(c.ended(2*time.Second)).To(Succeed(), "silence before login is ended")
+func TestSilenceBeforeLoginIsEnded(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t, func(cfg *tds.Config) { cfg.LoginTimeout = 300 * time.Millisecond })
+	g.Expect(dial(t, address).ended(60 * time.Second)).To(Succeed())
+}
+
+// TestSilentConnectionsKeepNobodyOut fills the places for logins with connections that say nothing.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t, func(cfg *tds.Config) { cfg.MaxLogins, cfg.LoginTimeout = 2, 5*time.Minute })
+	var silent []*rawConn
+	for range 6 {
+		silent = append(silent, dial(t, address))
 	}
-	g.Eventually(func() error { return dial(t, address).ended(50 * time.Millisecond) }, 2*time.Second).ShouldNot(Succeed())
+	for _, c := range silent[:4] {
+		g.Expect(c.ended(60*time.Second)).To(Succeed(), "no more than two wait at a time")
+	}
+	g.Expect(open(t, address, "encrypt=false").Ping()).To(Succeed())
+	g.Expect(silent[4].ended(60*time.Second)).To(Succeed(), "the oldest makes room")
 }
 
 func TestFreeTDS(t *testing.T) {
