@@ -86,7 +86,7 @@ func startHub(t *testing.T) (*testenv.APIServer, manager.Manager) {
 	t.Cleanup(func() { cancel(); <-done })
 	g.Eventually(func() error {
 		return hub.Client.Create(t.Context(), parseOne(t, with(site, "NAME", "ready")), client.DryRunAll)
-	}, "20s").Should(Succeed(), "the webhooks answer")
+	}, "60s").Should(Succeed(), "the webhooks answer")
 	return hub, mgr
 }
 
@@ -142,7 +142,7 @@ func clean(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
 			return meta.LenList(list), err
-		}, "5s", "10ms").Should(BeZero())
+		}, "60s", "10ms").Should(BeZero())
 	}
 }
 
@@ -160,7 +160,7 @@ func TestAdmission(t *testing.T) {
 				if u.Object["status"] != nil {
 					g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"))).To(Succeed())
 				}
-				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "5s", "10ms").Should(Succeed())
+				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
 			}
 			u := parseOne(t, r.manifest)
 			err := apply(ctx, hub.Client, u)
@@ -192,7 +192,7 @@ func TestAdmission(t *testing.T) {
 		var two v1alpha1.Distributor
 		g.Expect(yaml.Unmarshal([]byte(with(distributor, "NAME", "two", "SERVER", "e")), &two)).To(Succeed())
 		g.Expect(hub.Client.Create(ctx, &two)).To(Succeed())
-		g.Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(&two), &two) }, "5s").Should(Succeed())
+		g.Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(&two), &two) }, "60s").Should(Succeed())
 		two.Labels = map[string]string{"a": "b"}
 		g.Expect(hub.Client.Update(ctx, &two)).To(Succeed())
 	})
