@@ -28,6 +28,13 @@ func TestLookAround(t *testing.T) {
 		{"SELECT DATABASEPROPERTYEX(DB_NAME(), 'Status'), SERVERPROPERTY('EngineEdition'), SERVERPROPERTY('nothing')", "ONLINE 3 NULL"},
 		{"SELECT TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_NAME", "child BASE TABLE; parent BASE TABLE"},
 		{"SELECT COLUMN_NAME, DATA_TYPE, IS_NULLABLE, CHARACTER_MAXIMUM_LENGTH FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'parent' ORDER BY ORDINAL_POSITION", "id int NO NULL; code varchar NO 10"},
+		{"SELECT CONSTRAINT_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE ORDER BY 1, 2", "ck_price price; fk_parent id; pk_child id; pk_parent id; uq_code code"},
+		{"SELECT CONSTRAINT_NAME, CHECK_CLAUSE FROM INFORMATION_SCHEMA.CHECK_CONSTRAINTS", "ck_price (price > 0)"},
+		{"SELECT name, length FROM syscolumns WHERE id = OBJECT_ID('parent') ORDER BY colid", "id 4; code 10"},
+		{"SELECT COUNT(*) FROM sys.all_views WHERE name = 'objects'", "1"},
+		{"SELECT IIF(COUNT(*) = (SELECT cpu_count FROM sys.dm_os_sys_info), 'all', 'some') FROM sys.dm_os_schedulers WHERE status = 'VISIBLE ONLINE'", "all"},
+		{"SELECT IIF(physical_memory_in_use_kb > 1000, 'some', 'none') FROM sys.dm_os_process_memory", "some"},
+		{"BEGIN TRANSACTION mine; SELECT name, transaction_state FROM sys.dm_tran_active_transactions; ROLLBACK", "mine 2"},
 		{"SELECT OBJECT_NAME(object_id), SUM(row_count) FROM sys.dm_db_partition_stats WHERE index_id < 2 AND object_id = OBJECT_ID('child') GROUP BY object_id", "child 0"},
 		{"SELECT session_id - @@SPID, is_user_process, transaction_isolation_level FROM sys.dm_exec_sessions WHERE session_id = @@SPID", "0 true 2"},
 	})

@@ -81,6 +81,7 @@ func installViews(r *Registry) {
 	installSessionViews(r)
 	installServerViews(r)
 	installInformationSchema(r)
+	installTextViews(r)
 }
 
 // viewSchema is the metadata of the database that a view is read for.
