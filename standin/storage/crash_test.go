@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
@@ -207,14 +206,16 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		cmd.Stderr = os.Stderr
 		g.Expect(cmd.Start()).To(Succeed())
-		kill := time.AfterFunc(time.Duration(100+60*round)*time.Millisecond, func() { cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
-		for lines.Scan() {
+		for seen := 0; lines.Scan(); seen++ {
+			if seen == 20+37*round {
+				// It goes on writing until the signal arrives.
+				g.Expect(cmd.Process.Kill()).To(Succeed())
+			}
 			n, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
 			g.Expect(err).NotTo(HaveOccurred())
 			acknowledged[n] = true
 		}
-		kill.Stop()
 		_ = cmd.Wait()
 
 		db, err := storage.Open(t.Context(), filesIn(dir, "db"), storage.Options{})
