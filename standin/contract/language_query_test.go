@@ -62,6 +62,27 @@ func TestChangesThroughViews(t *testing.T) {
 	})
 }
 
+// TestSequences: docs/t-sql/statements/create-sequence-transact-sql.md, alter-sequence-transact-sql.md.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE SEQUENCE s AS int START WITH 5 INCREMENT BY 2 MAXVALUE 9", "ok"},
+		{"SELECT NEXT VALUE FOR s, NEXT VALUE FOR s", "5 5"},
+		{"SELECT NEXT VALUE FOR s", "7"},
+		{"ALTER SEQUENCE s RESTART WITH 9", "ok"},
+		{"SELECT NEXT VALUE FOR s", "9"},
+		{"SELECT NEXT VALUE FOR s", "!11728"},
+		{"ALTER SEQUENCE s MAXVALUE 20 INCREMENT BY 1", "ok"},
+		{"SELECT NEXT VALUE FOR s", "10"},
+		{"ALTER SEQUENCE s RESTART", "ok"},
+		{"SELECT NEXT VALUE FOR s", "5"},
+		{"ALTER SEQUENCE s RESTART WITH 21", "!11703"},
+		{"ALTER SEQUENCE nothing RESTART", "!15151"},
+		{"SELECT CAST(increment AS int), CAST(maximum_value AS int) FROM sys.sequences", "1 20"},
+	})
+}
+
 // TestCollate: docs/t-sql/statements/collations.md; COLLATE stands wherever an expression does.
 func TestCollate(t *testing.T) {
 	t.Parallel()

@@ -503,6 +503,9 @@ func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src
 	if e := bindSafely(func() {
 		var sch *schema
 		space, sch, obj, _ = b.writable(n.InsertSpecification.Target, "INSERT")
+		if len(b.triggersOf(sch, obj, "INSERT")) > 0 {
+			b.refuse("INSERT ... EXECUTE into a table with triggers")
+		}
 		columns = b.insertColumns(n.InsertSpecification.Columns, obj, b.dmlPlan("INSERT", space, sch, obj))
 	}); e != nil {
 		return e

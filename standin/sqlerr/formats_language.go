@@ -18,6 +18,9 @@ var languageFormats = map[int32]string{
 	5324:  "In a MERGE statement, a '%v' clause with a search condition cannot appear after a '%v' clause with no search condition.",
 	8197:  "The object '%v' does not exist or is invalid for this operation.",
 	8672:  "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.",
+	11700: "The increment for sequence object '%v' cannot be zero.",
+	11703: "The start value for sequence object '%v' must be between the minimum and maximum value of the sequence object.",
+	11705: "The minimum value for sequence object '%v' must be less than its maximum value.",
 	15250: "The database name component of the object qualifier must be the name of the current database.",
 	10710: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
 	10711: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
@@ -30,11 +33,13 @@ const mergePage = "docs/t-sql/statements/merge-transact-sql.md"
 
 func init() {
 	maps.Copy(formats, languageFormats)
-	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
+	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 11700: 16, 11703: 16, 11705: 16, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
 		page := mergePage
 		switch n {
 		case 4403, 4405, 4406, 4506:
 			page = "docs/t-sql/statements/create-view-transact-sql.md"
+		case 11700, 11703, 11705:
+			page = "docs/t-sql/statements/alter-sequence-transact-sql.md"
 		case 15250:
 			page = "docs/relational-databases/system-stored-procedures/sp-help-transact-sql.md"
 		case 10753:
