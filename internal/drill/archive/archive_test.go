@@ -112,6 +112,7 @@ func TestArchiveIsReadBackAsItWasWritten(t *testing.T) {
 
 // TestPackedArchivesUnpackToTheSame draws any archive.
 func TestPackedArchivesUnpackToTheSame(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
 		a := archive.Archive{Run: archive.Run{Namespace: "n", Drill: rapid.StringMatching(`[a-z]{1,250}`).Draw(t, "drill"), UID: "u", ID: rapid.String().Draw(t, "id")}}
@@ -122,8 +123,7 @@ func TestPackedArchivesUnpackToTheSame(t *testing.T) {
 		for i := range rapid.IntRange(0, 3).Draw(t, "replicas") {
 			a.Replicas = append(a.Replicas, history.Replica{Server: fmt.Sprintf("sql-%d", i), Rows: rows.Draw(t, "rows")})
 		}
-		c := fake.NewClientBuilder().Build()
-		_, err := write(c, a, archive.Limits{Chunk: rapid.IntRange(900, 9000).Draw(t, "chunk"), Total: 1 << 20})
+		_, err := write(c, a, archive.Limits{Chunk: rapid.IntRange(2000, 9000).Draw(t, "chunk"), Total: 1 << 20})
 		g.Expect(err).NotTo(HaveOccurred())
 		back, err := archive.Read(context.Background(), c, a.Run)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -137,6 +137,7 @@ func TestPackedArchivesUnpackToTheSame(t *testing.T) {
 			g.Expect(back.Replicas[i].Server).To(Equal(r.Server))
 			g.Expect(back.Replicas[i].Rows).To(ConsistOf(any(r.Rows)), "each row as often as it was there")
 		}
+		g.Expect(archive.Delete(context.Background(), c, a.Run)).To(Succeed())
 	})
 }
 
