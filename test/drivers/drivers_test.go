@@ -83,9 +83,12 @@ func TestDrivers(t *testing.T) {
 	all := map[string]results{"go-mssqldb": goDriver(t, s)}
 	for _, d := range drivers {
 		t.Run(d.name, func(t *testing.T) {
-			db := s.database(t, d.name)
-			r := runProgram(t, d.command(dir), append(env, "DRV_DATABASE="+d.name))
+			// freebcp takes a database's name as it is into its statements.
+			database := strings.ReplaceAll(d.name, "-", "_")
+			db := s.database(t, database)
+			r := runProgram(t, d.command(dir), append(env, "DRV_DATABASE="+database))
 			all[d.name] = r
+			// The tools only read.
 			if c := r.checks["types"]; c.Result == "pass" && d.name != "freetds-tools" {
 				for _, wrong := range judge(t, db, r.skips) {
 					t.Errorf("types: %s", wrong)
