@@ -66,7 +66,7 @@ func blockLength(head []byte) int {
 
 // ParseBlock checks raw and reads its header. It keeps raw.
 func ParseBlock(raw []byte) (*Block, error) {
-	if blockLength(raw) != len(raw) {
+	if n := blockLength(raw); n == 0 || n != len(raw) {
 		return nil, fmt.Errorf("%d bytes are not a log block", len(raw))
 	}
 	if crc32.Checksum(raw[12:], castagnoli) != binary.BigEndian.Uint32(raw[8:]) {
