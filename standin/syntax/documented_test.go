@@ -218,26 +218,3 @@ func TestOptionGivenTwice(t *testing.T) {
 	g.Expect(err).NotTo(BeNil())
 	g.Expect(err.Number).To(BeEquivalentTo(1039))
 }
-
-func FuzzParse(f *testing.F) {
-	for _, text := range documented {
-		f.Add(text)
-	}
-	f.Add("SELECT * FRM t")
-	f.Add("IF 1=1 BEGIN CREATE LOGIN a WITH PASSWORD='x' END ELSE REVERT")
-	f.Add("exec sp_executesql N'select @p1', N'@p1 int', 1")
-	f.Add("[")
-	f.Add("1e")
-	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 2000 {
-			return
-		}
-		b, err := syntax.Parse(text)
-		if (b == nil) == (err == nil) {
-			t.Fatalf("neither a batch nor an error, or both: %q", text)
-		}
-		if _, err := syntax.ParseParameters(text); err != nil && err.Number == 0 {
-			t.Fatalf("an error without a number: %q", text)
-		}
-	})
-}

@@ -217,33 +217,33 @@ func (f *finisher) mergeInto(n *ast.MergeStatement) *ast.OutputIntoClause {
 
 // afterMergeTarget is the token after MERGE [TOP (n)] [INTO] name [WITH (hints)] [[AS] alias].
 func (f *finisher) afterMergeTarget(at int) int {
-	skip := func(open int) int { return max(closingParenthesis(f.tokens, open), open) + 1 }
+	last := len(f.tokens) - 1
+	token := func(i int) token { return f.tokens[min(i, last)] }
+	skip := func(open int) int { return max(closingParenthesis(f.tokens, min(open, last)), open) + 1 }
 	at++
-	if f.tokens[at].is("TOP") {
-		if at++; f.tokens[at].is("(") {
+	if token(at).is("TOP") {
+		if at++; token(at).is("(") {
 			at = skip(at)
 		}
-		if f.tokens[at].is("PERCENT") {
+		if token(at).is("PERCENT") {
 			at++
 		}
 	}
-	if f.tokens[at].is("INTO") {
+	if token(at).is("INTO") {
 		at++
 	}
-	for at++; f.tokens[at].is("."); at += 2 {
-		if at+2 >= len(f.tokens) {
-			return len(f.tokens) - 1
-		}
+	for at++; token(at).is("."); {
+		at += 2
 	}
-	if f.tokens[at].is("WITH") && f.tokens[at+1].is("(") {
+	if token(at).is("WITH") && token(at+1).is("(") {
 		at = skip(at + 1)
 	}
-	if f.tokens[at].is("AS") {
+	if token(at).is("AS") {
 		at += 2
-	} else if t := f.tokens[at]; t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text) && !t.is("USING") {
+	} else if t := token(at); t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text) && !t.is("USING") {
 		at++
 	}
-	return min(at, len(f.tokens)-1)
+	return min(at, last)
 }
 
 // mustBeFirst refuses what may only begin a batch (111), and what follows a view in its batch.

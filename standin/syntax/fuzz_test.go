@@ -23,8 +23,15 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text)
 	}
+	for _, text := range documented {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := syntax.Parse(text); err != nil && (err.Number == 0 || err.Line < 0) {
+		b, err := syntax.Parse(text)
+		if (b == nil) == (err == nil) {
+			t.Errorf("neither a batch nor an error, or both: %q", text)
+		}
+		if err != nil && (err.Number == 0 || err.Line < 0) {
 			t.Errorf("error %+v", err)
 		}
 		if _, err := syntax.ParseParameters(text); err != nil && err.Number == 0 {
