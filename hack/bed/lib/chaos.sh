@@ -64,9 +64,11 @@ chaos_build() {
 
 # --- images
 
-# chaos_bed_binary FOLDER FILE: one of the bed's own helpers.
+# chaos_bed_binary FOLDER FILE: one of the bed's own helpers. The file is whole at any time: its hash is in the name of
+# the image, and images of other names are removed.
 chaos_bed_binary() {
-  (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$2" "./hack/bed/$1")
+  (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$2.$$" "./hack/bed/$1")
+  mv "$2.$$" "$2"
 }
 
 # The build of the two helpers is quick and decides about the images' tags.
