@@ -67,7 +67,7 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.
 func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 	for _, name := range w.target.data {
-		master, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name})
+		master, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleSA})
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 			return errors.New("nobody is primary now")
 		}
 	}
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.next.Database})
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.next.Database, Role: credentials.RoleSA})
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 	}
 	err := writer.Create(ctx, object)
 	switch {
-	case meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return fmt.Errorf("site %s does not know %s: is Chaos Mesh installed there?", o.Site, o.GetKind())
 	case apierrors.IsAlreadyExists(err):
 		return nil

@@ -57,7 +57,7 @@ func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
 func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.ServerName) replicaState {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name})
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleOperator})
 	if err != nil {
 		return replicaState{err: err}
 	}

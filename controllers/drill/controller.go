@@ -40,6 +40,8 @@ type Options struct {
 	Connector *mssql.Connector
 	// Image of the operator, which clients run.
 	Image string
+	// Pods in which commands are run; those of the sites, through their API servers, unless given.
+	Pods Pods
 }
 
 // Reconciler of Drills.
@@ -79,8 +81,11 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		return fmt.Errorf("making the client of Drills: %w", err)
 	}
 	r := &Reconciler{sites: o.Sites, connector: o.Connector, image: o.Image, hub: local.GetClient(), direct: direct, now: time.Now,
-		pods: podExec{}, samples: map[types.UID]*runSamples{}, clean: map[types.UID]string{},
+		pods: o.Pods, samples: map[types.UID]*runSamples{}, clean: map[types.UID]string{},
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("drill"), Owner: statusOwner}}
+	if r.pods == nil {
+		r.pods = podExec{}
+	}
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Drill, *world, Plan]{
 		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,

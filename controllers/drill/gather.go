@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/history"
@@ -177,7 +178,7 @@ func (w *world) canBeRead(name v1alpha1.ServerName) bool {
 func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, took(ctx, rowsTimeout))
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.next.Database})
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.next.Database, Role: credentials.RoleSA})
 	if err != nil {
 		return history.Replica{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -21,6 +22,8 @@ const (
 	prepareWithin = 5 * time.Minute
 	// judgeWithin is how long histories are asked for before they are lost.
 	judgeWithin = 4 * time.Minute
+	// keepWithin is how long a verdict may need after the recovery before the run ends without one.
+	keepWithin = 20 * time.Minute
 	// settledFor is how long after the last fault clients work on at least, so that there is an acknowledgement behind it.
 	settledFor = 5 * time.Second
 	// injectWithin is how long a fault may need until its objects are there.
@@ -75,6 +78,10 @@ func plan(w *world) Plan {
 	case v1alpha1.DrillRecovering:
 		p.recovering()
 	case v1alpha1.DrillJudging:
+		if p.now.Sub(p.s.Ended.Time) > drill.Recovery(w.drill.Spec)+keepWithin {
+			p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing, "the evidence could not be gathered and kept: "+failure(w.drill.Status.Conditions))
+			break
+		}
 		p.do(Gather{})
 	}
 	return Plan{Steps: p.steps, Outcome: outcome(p.s)}
@@ -247,6 +254,14 @@ func (p *planner) recovering() {
 	default:
 		p.wait(conditions.ReasonDrillRecovering, orText(text, "clients work on for a while"))
 	}
+}
+
+// failure is what the condition Ready says of the last attempt.
+func failure(list []metav1.Condition) string {
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReady); c != nil {
+		return c.Message
+	}
+	return "nobody knows why"
 }
 
 func orText(s, otherwise string) string {

@@ -95,7 +95,8 @@ func (j *Judgement) sumUp() {
 		text := o.Name
 		if o.Measured != "" {
 			text += " " + o.Measured + " (goal " + o.Goal + ")"
-		} else if o.Evidence != "" {
+		}
+		if o.Evidence != "" && (o.Measured == "" || o.Verdict == v1alpha1.VerdictInconclusive) {
 			text += ": " + o.Evidence
 		}
 		switch o.Verdict {

@@ -45,7 +45,17 @@ type siteResource struct {
 func siteResources() []siteResource {
 	core, apps := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	storage, rbac := storagev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
+	chaos := schema.GroupVersion{Group: "chaos-mesh.org", Version: "v1alpha1"}
 	return []siteResource{
+		// Where Chaos Mesh is not installed, the API server answers that there is no such resource.
+		{chaos.WithKind("DNSChaos"), "dnschaos", false},
+		{chaos.WithKind("HTTPChaos"), "httpchaos", false},
+		{chaos.WithKind("IOChaos"), "iochaos", false},
+		{chaos.WithKind("JVMChaos"), "jvmchaos", false},
+		{chaos.WithKind("NetworkChaos"), "networkchaos", false},
+		{chaos.WithKind("PodChaos"), "podchaos", false},
+		{chaos.WithKind("StressChaos"), "stresschaos", false},
+		{chaos.WithKind("TimeChaos"), "timechaos", false},
 		{apps.WithKind("StatefulSet"), "statefulsets", false},
 		{core.WithKind("Service"), "services", false},
 		{core.WithKind("PersistentVolumeClaim"), "persistentvolumeclaims", false},
