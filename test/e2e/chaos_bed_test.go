@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -175,6 +176,14 @@ func (c *chaosPods) expectNothingLeft() {
 	}
 }
 
+// onlyInSoak skips a case that differs little from another, except in the long form.
+func onlyInSoak(t *testing.T) {
+	t.Helper()
+	if os.Getenv(soakRounds) == "" {
+		t.Skip("in make soak only")
+	}
+}
+
 // TestChaosNetwork injects each kind of network fault and measures it between pods.
 func TestChaosNetwork(t *testing.T) {
 	c := newChaosPods(t)
@@ -210,6 +219,9 @@ func TestChaosNetwork(t *testing.T) {
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
+			if fault.action == "loss" || fault.action == "duplicate" || fault.name == "delay 120 ms" {
+				onlyInSoak(t)
+			}
 			c := *c
 			c.T = t
 			chaos := c.injectNetwork("fault", fault.action, fault.more)
@@ -226,6 +238,9 @@ func TestChaosNetwork(t *testing.T) {
 		{"rate 8 Mbit/s", "netem", map[string]any{"rate": map[string]any{"rate": "8mbit"}}},
 	} {
 		t.Run(limit.name, func(t *testing.T) {
+			if limit.action == "netem" {
+				onlyInSoak(t)
+			}
 			c := *c
 			c.T = t
 			chaos := c.injectNetwork("fault", limit.action, limit.more)
@@ -286,6 +301,7 @@ func TestChaosTargets(t *testing.T) {
 		c.expectNothingLeft()
 	})
 	t.Run("a target by its labels", func(t *testing.T) {
+		onlyInSoak(t)
 		c := *c
 		c.T = t
 		chaos := c.injectNetwork("labels", "delay", map[string]any{"delay": map[string]any{"latency": "100ms"}, "direction": "both",
@@ -317,6 +333,9 @@ func TestChaosPartition(t *testing.T) {
 	farPod, farAPI := c.far.Pod.Status.PodIP, c.b.Site("quincy").Address
 	for _, direction := range []string{"to", "from", "both"} {
 		t.Run(direction, func(t *testing.T) {
+			if direction == "to" {
+				onlyInSoak(t)
+			}
 			c := *c
 			c.T = t
 			c.expectOpens(c.client, farPod, echoPort, true)
