@@ -188,5 +188,7 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	g.Expect(status.Roles).To(Equal(map[string]string{"content": "PRIMARY"}))
 	_, ready := s.get("/readyz")
 	g.Expect(ready).To(And(ContainSubstring("Ready"), ContainSubstring("content PRIMARY")))
+	e.Kill(t)
+	g.Eventually(metrics, time.Minute, 100*time.Millisecond).Should(And(ContainSubstring(`geosql_agent_engine_state{state="Starting"} 1`), Not(ContainSubstring("geosql_agent_replica_role"))))
 	g.Expect(metrics()).NotTo(ContainSubstring(e.Access.Passwords.Of(credentials.RoleAgent)))
 }

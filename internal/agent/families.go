@@ -21,7 +21,7 @@ var (
 	certificateExpiry = gauge("geosql_agent_certificate_expiry_timestamp_seconds",
 		"When the certificate in the pod's files ends.")
 	measured = gauge("geosql_agent_measurement_timestamp_seconds",
-		"When the engine's views were last read. Without it, and without all that follows, they have not been read for half a minute.")
+		"When the engine's views were last read. Without it, and without all that follows, the engine does not answer, or they have not been read for half a minute.")
 	diagnostics = gauge("geosql_agent_diagnostics_state",
 		"State of a component by sp_server_diagnostics: 0 unknown, 1 clean, 2 warning, 3 error. type is instance or that of a group.", "type", "component")
 

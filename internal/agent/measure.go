@@ -126,11 +126,16 @@ func (m *measurer) failing(level int) string {
 	return m.diagnosis.Failing(level)
 }
 
+// fresh tells that there are figures, and that the engine is one of which they may still be true.
+func (m *measurer) fresh() bool {
+	return m.figures != nil && time.Since(m.figuresAt) < measureStale && m.answers()
+}
+
 // roles of the engine's own replicas by group, by figures that are not stale.
 func (m *measurer) roles() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.figures == nil || time.Since(m.figuresAt) > measureStale {
+	if !m.fresh() {
 		return nil
 	}
 	roles := map[string]string{}
@@ -159,7 +164,7 @@ func (m *measurer) Collect(out chan<- prometheus.Metric) {
 			s.Set(diagnostics, float64(c.State), c.Type, c.Name)
 		}
 	}
-	if m.figures == nil || time.Since(m.figuresAt) > measureStale {
+	if !m.fresh() {
 		return
 	}
 	s.Set(measured, float64(m.figuresAt.UnixMilli())/1000)

@@ -19,7 +19,8 @@ import (
 func TestMeasurementsAsMetrics(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
-	m := &measurer{log: slog.New(slog.DiscardHandler), figuresAt: now, diagnosed: now,
+	answers := true
+	m := &measurer{log: slog.New(slog.DiscardHandler), answers: func() bool { return answers }, figuresAt: now, diagnosed: now,
 		diagnosis: mssql.Diagnosis{{Type: "instance", Name: "system", State: 1}},
 		figures: &mssql.Measurements{
 			Replicas: []mssql.MeasuredReplica{{Group: "content", Server: "tukpub-0", Role: "PRIMARY", Connected: "CONNECTED", Health: "HEALTHY"}, {Group: "content", Server: "quisec-0"}},
@@ -51,8 +52,13 @@ func TestMeasurementsAsMetrics(t *testing.T) {
 			g.Expect(f.GetMetric()[0].GetGauge().GetValue()).To(BeEquivalentTo(2048))
 		}
 	}
-	m.figuresAt, m.diagnosed = now.Add(-measureStale), now.Add(-measureStale)
+	answers = false
 	count, err := testutil.GatherAndCount(r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(count).To(Equal(1), "what an engine said that has gone silent is not so any more; the diagnosis says why")
+	answers = true
+	m.figuresAt, m.diagnosed = now.Add(-measureStale), now.Add(-measureStale)
+	count, err = testutil.GatherAndCount(r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(count).To(BeZero(), "figures of long ago are none")
 }
