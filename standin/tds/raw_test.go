@@ -232,9 +232,10 @@ func TestAttentionAfterTheResponseIsAcknowledged(t *testing.T) {
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("wait")...))
 	c.send(t, packetAttention, nil)
 	reply = c.reply(t)
-	last := reply[len(reply)-13:]
-	g.Expect(last[1] & 0x20).NotTo(BeZero())
-	g.Expect(last[1]&0x01).To(BeZero(), "nothing follows")
+	g.Expect(reply[len(reply)-12]&0x23).To(Equal(byte(0x02)), "the response ends by itself, as failed")
+	reply = c.reply(t)
+	g.Expect(reply).To(HaveLen(13), "the acknowledgement is a message of its own")
+	g.Expect(reply[1] & 0x21).To(Equal(byte(0x20)))
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("count 1")...))
 	g.Expect(c.reply(t)[0]).To(Equal(byte(0xFD)), "the connection goes on")
 }

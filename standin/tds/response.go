@@ -297,15 +297,15 @@ func (r *response) finish() error {
 	if r.fatal {
 		last.status |= doneServerError
 	}
-	if attention {
-		last.status |= doneMore
-	}
-	b := appendDone(nil, last.token, last.status, last.command, last.count)
-	if attention {
-		b = appendDone(b, tokenDone, doneAttention, commandNone, 0)
-	}
-	if _, r.err = r.c.out.Write(b); r.err == nil {
+	_, r.err = r.c.out.Write(appendDone(nil, last.token, last.status, last.command, last.count))
+	if r.err == nil {
 		r.err = r.c.out.end()
+	}
+	if attention && r.err == nil {
+		// The acknowledgement is a message of its own: drivers (tedious, JDBC) read the cancelled response to its end first.
+		if _, r.err = r.c.out.Write(appendDone(nil, tokenDone, doneAttention, commandNone, 0)); r.err == nil {
+			r.err = r.c.out.end()
+		}
 	}
 	return r.err
 }

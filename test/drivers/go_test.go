@@ -183,7 +183,8 @@ func goParameter(c typeCase, v any) any {
 			return id
 		}
 	case string:
-		if strings.HasPrefix(c.Type, "varchar") || strings.HasPrefix(c.Type, "char") {
+		// The driver sends the bytes of a VarChar as they are, in UTF-8.
+		if c.Name != "varchar_latin" && (strings.HasPrefix(c.Type, "varchar") || strings.HasPrefix(c.Type, "char")) {
 			return mssql.VarChar(x)
 		}
 	case time.Time:

@@ -136,6 +136,8 @@ class Microsoft(ODBC):
 class FreeTDSODBC(ODBC):
     """FreeTDS' ODBC driver."""
     driver = "FreeTDS"
+    # Its connection strings have no keyword for the size.
+    sizes = (4096,)
 
     def bulk(self, c, rows):
         raise Absent("pyodbc's fast_executemany crashes with this driver")
