@@ -96,7 +96,8 @@ func TestAgentParametersAreHonoured(t *testing.T) {
 	r.snapshot(t)
 	r.bothSame(t)
 	const idle = `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 4 AND start_time = (SELECT MAX(h.start_time) FROM distribution.dbo.MSdistribution_history AS h)`
-	g.Expect(query(t, r.distDB, idle)).To(Equal([][]any{{int64(1)}}), "level 1")
+	// One for each time that it had nothing to do after it had something.
+	g.Expect(value(t, r.distDB, idle)).To(BeNumerically("<=", 8), "level 1")
 	again := func(parameters string) {
 		t.Helper()
 		r.stopDistribution(t)
@@ -104,7 +105,7 @@ func TestAgentParametersAreHonoured(t *testing.T) {
 		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
 	}
 	again("-PollingInterval 1 -HistoryVerboseLevel 3")
-	g.Eventually(func() any { return scalar(r.distDB, idle) }).WithTimeout(deliverWithin).Should(BeNumerically(">", 2))
+	g.Eventually(func() any { return scalar(r.distDB, idle) }).WithTimeout(deliverWithin).Should(BeNumerically(">", 12))
 
 	again("-PollingInterval 3600")
 	g.Eventually(func() any { return scalar(r.distDB, idle) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
