@@ -36,22 +36,25 @@ func TestGoMSSQLDBSuite(t *testing.T) {
 	out, err := exec.Command(binary, "-test.list", ".").Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	names := regexp.MustCompile(`(?m)^Test\w+$`).FindAllString(string(out), -1)
+	if os.Getenv("GEOSQL_WRITE_DRIVERS") == "" {
+		// What is known to fail or was never run takes time, and tells nothing.
+		names = slices.DeleteFunc(names, func(name string) bool { return listed[name] != "pass" })
+	}
 	g.Expect(names).NotTo(BeEmpty())
-	passed := map[string]bool{}
 	verdicts := map[string]string{}
 	for left := names; len(left) > 0; {
 		round := runSuite(t, s, binary, dir, left)
 		g.Expect(round).NotTo(BeEmpty(), "no test of %q ended", left)
 		for name, verdict := range round {
-			verdicts[name], passed[name] = verdict, verdict == "PASS"
+			verdicts[name] = verdict
 		}
 		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return verdicts[name] != "" })
 	}
 	count := map[string]int{}
 	for _, name := range names {
 		count[verdicts[name]]++
-		if reason, ok := listed[name]; (reason == "pass" || !ok) && verdicts[name] == "FAIL" {
-			t.Errorf("%s fails", name)
+		if listed[name] == "pass" && verdicts[name] != "PASS" {
+			t.Errorf("%s is listed as passing and now says %s", name, verdicts[name])
 		}
 	}
 	for name, reason := range listed {
@@ -100,7 +103,7 @@ func runSuite(t *testing.T, s *server, binary, dir string, tests []string) map[s
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout", "15m", "-test.run", "^("+strings.Join(tests, "|")+")$")
+	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout", "8m", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SQLSERVER_DSN="+s.dsn(name, map[string]string{"encrypt": "disable"}))
 	var out bytes.Buffer
