@@ -190,6 +190,20 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 	return leading, len(known) >= b.Majority()
 }
 
+// agreed says whether a majority of the votes, as last known, are a run's in a term. They stay so in that term: nobody else
+// replaces them by a vote that is not of a higher one.
+func (b *Ballot) agreed(term int64, holder Holder) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	count := 0
+	for _, r := range b.knownLocked() {
+		if r.Term == term && r.State != StateReleased && r.Holder.SameRun(holder) {
+			count++
+		}
+	}
+	return count >= b.Majority()
+}
+
 func (b *Ballot) knownLocked() []Record {
 	var known []Record
 	for _, v := range b.votes {

@@ -209,14 +209,18 @@ func (k *Keeper) leadingOf() Record {
 }
 
 // cast votes for this run, with the notes that are due. A present vote may be replaced when it is this run's own of the
-// same term, or of a lower term: a majority has the higher one already.
+// same term, or of a lower term: a majority has the higher one already. What a rival claimed in vain in the very term that
+// this run holds with a majority is replaced, too: nobody else can have that majority any more, and the rival does not come
+// back for its vote, without which this run would be one lost voter from losing its lease.
 func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) int {
 	notes := k.dueNotes()
 	self := k.self
 	self.Nonce = k.nonce()
+	holds := state == StateHeld && k.ballot.agreed(term, self)
 	granted := k.ballot.Cast(ctx, pace, Record{Term: term, State: state, Holder: self, Notes: notes}, func(present Record) bool {
 		return present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
-			(present.State != StateReleased || state == StateReleased)
+			(present.State != StateReleased || state == StateReleased) ||
+			holds && present.Term == term && present.State == StateClaimed
 	})
 	if granted >= k.ballot.Majority() {
 		k.noted(notes)

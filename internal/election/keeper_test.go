@@ -119,6 +119,17 @@ func TestAnEndedEngineIsNotWaitedFor(t *testing.T) {
 	g.Expect(w.primary()).NotTo(BeNil(), "the agent that saw the engine end has released the term")
 }
 
+// A rival that claimed the same term in vain has left one vote: the holder takes it over, else it would go on with one vote
+// less for the whole term.
+func TestTheHolderTakesOverAVoteClaimedInVain(t *testing.T) {
+	w, g := held(t)
+	v := w.voters[2]
+	v.record.Holder, v.record.State, v.version = w.servers[2].run.self, election.StateClaimed, v.version+1
+	w.live(3)
+	g.Expect(v.record).To(And(HaveField("Holder.Server", names[0]), HaveField("State", election.StateHeld), HaveField("Term", int64(1))))
+	g.Expect(w.primary()).To(Equal(w.servers[0]))
+}
+
 func TestALostAnswerCountsByItsNonce(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].lost = [3]bool{true, true, true}
