@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,9 @@ func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1a
 // A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one whose fault is
 // not applied is inconclusive; one that is deleted in the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
+	if os.Getenv(soakRounds) == "" {
+		t.Skip("in make soak only")
+	}
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.NeedChaosMesh(t)
