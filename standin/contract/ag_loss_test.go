@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -99,17 +98,16 @@ func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
 		}
 		before := a.count()
 		g.Eventually(a.count, "20s", "5ms").Should(BeNumerically(">", before+100))
-		process := c.servers[primary].cmd.Process
 		switch way {
 		case "frozen":
-			g.Expect(process.Signal(syscall.SIGSTOP)).To(Succeed())
+			c.servers[primary].freeze(t)
 		case "offline":
 			mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 		}
 		c.promote(other)
 		g.Expect(c.insert(t.Context(), other, 1_000_000+before)).To(Succeed(), way)
 		if way == "frozen" {
-			g.Expect(process.Signal(syscall.SIGCONT)).To(Succeed())
+			c.servers[primary].thaw()
 		}
 		wait.Wait()
 		cancel()

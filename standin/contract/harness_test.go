@@ -205,6 +205,28 @@ func (i *instance) kill() {
 	<-i.exited
 }
 
+// freeze stops the process as it is; every thread has stopped when freeze returns, which on a busy machine comes later
+// than the signal.
+func (i *instance) freeze(t *testing.T) {
+	t.Helper()
+	i.signal(syscall.SIGSTOP)
+	NewWithT(t).Eventually(func() []string {
+		var running []string
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", i.cmd.Process.Pid))
+		for _, name := range threads {
+			stat, err := os.ReadFile(name)
+			// The state follows the command's name in parentheses (proc(5), /proc/pid/stat).
+			if _, state, ok := strings.Cut(string(stat), ") "); err == nil && ok && !strings.HasPrefix(state, "T") {
+				running = append(running, name)
+			}
+		}
+		return running
+	}, "60s", "5ms").Should(BeEmpty())
+}
+
+// thaw lets a frozen process go on.
+func (i *instance) thaw() { i.signal(syscall.SIGCONT) }
+
 // stop ends the process orderly and gives its exit code.
 func (i *instance) stop(t *testing.T) int {
 	t.Helper()
