@@ -145,7 +145,7 @@ func (r *Reconciler) inject(ctx context.Context, w *world, s Inject) error {
 func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
-	var writer client.Client = r.direct
+	writer := r.direct
 	object := o.DeepCopy()
 	if o.Site == "" {
 		object.SetOwnerReferences(owned(w.drill))
@@ -199,7 +199,7 @@ func (r *Reconciler) removeObject(ctx context.Context, w *world, o v1alpha1.Faul
 func (r *Reconciler) remove(ctx context.Context, w *world, site v1alpha1.SiteName, obj client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
-	var writer client.Client = r.direct
+	writer := r.direct
 	if site != "" {
 		member := w.members[site]
 		if member == nil {

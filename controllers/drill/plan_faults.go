@@ -109,7 +109,7 @@ func (p *planner) identity(name v1alpha1.ServerName) string {
 
 // injectFault creates a fault's objects. What the status names must be what is created: roles may have moved since.
 func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
-	if p.now.Sub(f.Planned.Time) > injectWithin+drill.Occurrence(o).Lasts() && f.Injected == nil {
+	if p.now.Sub(f.Planned.Time) > injectWithin+o.Lasts() && f.Injected == nil {
 		f.State, f.Message = v1alpha1.FaultRemoving, orText(f.Message, "its objects could not be created in time")
 		return
 	}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -354,7 +355,7 @@ func (s *Session) applyRow(p *plan, r *rowwise, conn *sqlite.Conn, row *foundRow
 
 // rowError is changeError for one row, whose key is known.
 func (s *Session) rowError(p *plan, r *rowwise, row *foundRow, err error) error {
-	if _, ok := err.(*sqlerr.Error); ok {
+	if known := new(sqlerr.Error); errors.As(err, &known) {
 		return err
 	}
 	target := p.dml.target

@@ -17,8 +17,6 @@ type through struct {
 	names   []*ast.Identifier
 	space   int32
 	prepare func() func()
-	// columns are those that the base table's columns have in the query, by name.
-	columns map[string]*Column
 }
 
 // changeThrough finds the view or common table expression that a statement's target names; nil for a table.

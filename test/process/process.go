@@ -19,7 +19,7 @@ import (
 
 	// The driver is named "sqlserver".
 	_ "github.com/microsoft/go-mssqldb"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 )
 
 const password = "Pr0cess-Under-Test"
@@ -50,7 +50,7 @@ type Server struct {
 func New(t testing.TB, binary string) *Server {
 	t.Helper()
 	s := &Server{Root: filepath.Join(t.TempDir(), "root"), binary: binary}
-	NewWithT(t).Expect(os.MkdirAll(s.Root, 0o755)).To(Succeed())
+	gomega.NewWithT(t).Expect(os.MkdirAll(s.Root, 0o755)).To(gomega.Succeed())
 	t.Cleanup(func() {
 		if s.cmd != nil {
 			s.Kill()
@@ -68,10 +68,10 @@ var listening = regexp.MustCompile(`Server is listening on \[ \S+ <\w+> (\d+)\]`
 // Start starts the process on its folder and waits until it serves.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	s.output = filepath.Join(filepath.Dir(s.Root), "output")
 	out, err := os.Create(s.output)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	defer out.Close()
 	s.cmd = exec.Command(s.binary, "--root", s.Root, "--server-name", "PROCESS")
 	s.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + password, "MSSQL_TCP_PORT=0", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_MEMORY_LIMIT_MB=256"}
@@ -89,7 +89,7 @@ func (s *Server) Start(t testing.TB) {
 		}
 		close(exited)
 	}()
-	g.Expect(<-started).To(Succeed())
+	g.Expect(<-started).To(gomega.Succeed())
 	g.Eventually(func() bool {
 		text := s.Output()
 		port := listening.FindStringSubmatch(text)
@@ -98,7 +98,7 @@ func (s *Server) Start(t testing.TB) {
 		}
 		s.Address = "127.0.0.1:" + port[1]
 		return true
-	}, Within, "2ms").Should(BeTrue(), s.Output)
+	}, Within, "2ms").Should(gomega.BeTrue(), s.Output)
 }
 
 // Output is what the process wrote.
@@ -116,9 +116,9 @@ func (s *Server) Kill() {
 // Stop ends the process in order.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(s.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	g.Eventually(s.exited, Within).Should(BeClosed())
+	g := gomega.NewWithT(t)
+	g.Expect(s.cmd.Process.Signal(syscall.SIGTERM)).To(gomega.Succeed())
+	g.Eventually(s.exited, Within).Should(gomega.BeClosed())
 }
 
 // PID is the process's id.
@@ -130,6 +130,6 @@ func (s *Server) Open(t testing.TB, database string) *sql.DB {
 	u := url.URL{Scheme: "sqlserver", User: url.UserPassword("sa", password), Host: s.Address,
 		RawQuery: url.Values{"database": {database}, "encrypt": {"disable"}, "dial timeout": {"60"}}.Encode()}
 	db, err := sql.Open("sqlserver", u.String())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	return db
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -119,7 +120,7 @@ func (c *Conn) Receive() (kind byte, payload []byte, err error) {
 	var body bytes.Buffer
 	body.Grow(int(min(n, 64<<10)))
 	if _, err := io.CopyN(&body, c.in, int64(n)); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, fmt.Errorf("receive from %s: %w", c.raw.RemoteAddr(), err)

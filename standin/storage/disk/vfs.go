@@ -72,7 +72,7 @@ var Register = sync.OnceValue(func() error {
 	vfs := at[sqlite3.Tsqlite3_vfs](mem)
 	*vfs = underVFS
 	vfs.FpNext, vfs.FzName = 0, name
-	vfs.FxOpen, vfs.FxDelete = address(openFunc(open)), address(nameFunc(remove))
+	vfs.FxOpen, vfs.FxDelete = address(openFunc(open)), address(nameFunc(remove)) //nolint:unconvert // the conversion checks the signature that SQLite calls
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, mem, 0); rc != sqlite3.SQLITE_OK {
 		return errors.New("SQLite does not take a virtual file system")
 	}
@@ -125,8 +125,8 @@ func methods(tls *libc.TLS, original uintptr) uintptr {
 	m := at[sqlite3.Tsqlite3_io_methods](mem)
 	*m = *at[sqlite3.Tsqlite3_io_methods](original)
 	m.FiVersion = min(m.FiVersion, 2)
-	m.FxClose, m.FxRead, m.FxWrite = address(fileFunc(closeFile)), address(readFunc(read)), address(readFunc(write))
-	m.FxTruncate, m.FxSync = address(sizeFunc(truncate)), address(flagFunc(syncFile))
+	m.FxClose, m.FxRead, m.FxWrite = address(fileFunc(closeFile)), address(readFunc(read)), address(readFunc(write)) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	m.FxTruncate, m.FxSync = address(sizeFunc(truncate)), address(flagFunc(syncFile))                                //nolint:unconvert // the conversion checks the signature that SQLite calls
 	kept, _ := exchanged.LoadOrStore(original, mem)
 	return kept.(uintptr)
 }
