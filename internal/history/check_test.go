@@ -181,6 +181,11 @@ func TestCheckOfRegisters(t *testing.T) {
 			register(2, 2, 3, history.Read, 0, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
 		{"or never", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Unknown), register(2, 2, 3, history.Read, 0, history.OK))}, history.Passed},
 		{"a write that was refused is read", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Fail), register(2, 2, 3, history.Read, 5, history.OK))}, history.Failed},
+		{"it may begin with what an earlier run left", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
+			register(2, 2, 3, history.Write, 5, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
+		{"but not go back to it", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
+			register(2, 2, 3, history.Write, 5, history.OK), register(3, 4, 5, history.Read, 77, history.OK))}, history.Failed},
+		{"and there is one that it begins with", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK), register(2, 2, 3, history.Read, 78, history.OK))}, history.Failed},
 		{"a read of unknown outcome says nothing", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK), register(2, 2, 3, history.Read, 0, history.Unknown))}, history.Passed},
 	} {
 		t.Run(c.name, func(t *testing.T) {

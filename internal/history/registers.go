@@ -23,20 +23,25 @@ type Registers struct {
 	Operations int `json:"operations"`
 }
 
+// keyValue is a value of a register.
+type keyValue struct{ key, value int64 }
+
 type registerInput struct {
 	value int64
 	write bool
 }
 
-// registerModel is one register of an integer that begins at 0. A read's output is what it read.
-var registerModel = porcupine.Model{
-	Init: func() any { return int64(0) },
-	Step: func(state, input, output any) (bool, any) {
-		if in := input.(registerInput); in.write {
-			return true, in.value
-		}
-		return output.(int64) == state.(int64), state
-	},
+// registerModel is one register of an integer. A read's output is what it read.
+func registerModel(begin int64) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return begin },
+		Step: func(state, input, output any) (bool, any) {
+			if in := input.(registerInput); in.write {
+				return true, in.value
+			}
+			return output.(int64) == state.(int64), state
+		},
+	}
 }
 
 // checkRegisters asks for an order of the operations of each register that a single register could have had
@@ -44,6 +49,7 @@ var registerModel = porcupine.Model{
 // after everything else. Histories of several machines cannot be ordered well enough for that.
 func checkRegisters(runs []Run, a axis) Registers {
 	registers, count := registerOperations(runs, a)
+	begin := registerBeginnings(runs)
 	result := Registers{Result: Passed, Operations: count}
 	switch {
 	case count == 0:
@@ -53,7 +59,7 @@ func checkRegisters(runs []Run, a axis) Registers {
 		return Registers{Inconclusive, "the clients' clocks are not of one machine", count}
 	}
 	for _, key := range slices.Sorted(maps.Keys(registers)) {
-		switch porcupine.CheckOperationsTimeout(registerModel, registers[key], registersWithin) {
+		switch porcupine.CheckOperationsTimeout(registerModel(begin[key]), registers[key], registersWithin) {
 		case porcupine.Illegal:
 			return Registers{Failed, fmt.Sprintf("no order explains what was read from register %d", key), count}
 		case porcupine.Unknown:
@@ -63,10 +69,31 @@ func checkRegisters(runs []Run, a axis) Registers {
 	return result
 }
 
+// registerBeginnings are the values that the registers had before the runs: an earlier run may have left them. Such a value
+// is one that nobody in these runs tried to write; where several are read no beginning explains the others.
+func registerBeginnings(runs []Run) map[int64]int64 {
+	tried := map[keyValue]bool{}
+	for _, run := range runs {
+		for _, o := range run.Operations {
+			if o.Function == Write {
+				tried[keyValue{o.Key, o.Value}] = true
+			}
+		}
+	}
+	begin := map[int64]int64{}
+	for _, run := range runs {
+		for _, o := range run.Operations {
+			if o.Function == Read && o.Outcome == OK && !tried[keyValue{o.Key, o.Value}] {
+				begin[o.Key] = o.Value
+			}
+		}
+	}
+	return begin
+}
+
 // registerOperations are the operations of each register that bind its order. A write of unknown outcome whose value nobody
 // has read binds nothing: it may never have happened. Values are written once.
 func registerOperations(runs []Run, a axis) (map[int64][]porcupine.Operation, int) {
-	type keyValue struct{ key, value int64 }
 	read := map[keyValue]bool{}
 	for _, run := range runs {
 		for _, o := range run.Operations {
