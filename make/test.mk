@@ -23,7 +23,7 @@ certify: ## Run the contract suite against a real server: GEOSQL_CONTRACT_SERVER
 
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
-	@eval "$$(hack/bed/env)" && GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -timeout 60m ./test/e2e/...
+	@eval "$$(hack/bed/env)" && GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -timeout 75m ./test/e2e/...
 
 .PHONY: demo
 demo: bed load-images ## Bring up the bed and show a three-site topology: rows written in Tukwila arrive in Dublin.
