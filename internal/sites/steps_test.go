@@ -42,7 +42,7 @@ func testListener(t *testing.T, f *fleet) {
 			{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit}}}}
 	g.Expect(f.hub.Client.Create(ctx, group)).To(Succeed())
 	of := func() []metav1.Condition { return group.Status.Conditions }
-	g.Eventually(f.namesReady(ctx, group, of), "10s").Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
 	roles := func(primary string, readable ...string) {
 		g.Eventually(func() error {
 			if err := f.hub.Client.Get(ctx, client.ObjectKeyFromObject(group), group); err != nil {
@@ -58,25 +58,25 @@ func testListener(t *testing.T, f *fleet) {
 				group.Status.Replicas = append(group.Status.Replicas, v1alpha1.ReplicaStatus{Server: s, Role: role})
 			}
 			return f.hub.Client.Status().Update(ctx, group)
-		}, "5s").Should(Succeed())
+		}, patient).Should(Succeed())
 		for _, at := range []*testenv.APIServer{f.hub, f.tukwila} {
 			want := map[string]string{"tukpub": "10.101.0.8", "dubsec": "10.103.0.4"}
-			g.Eventually(addresses(ctx, at, "content"), "5s").Should(ConsistOf(want[primary]))
+			g.Eventually(addresses(ctx, at, "content"), patient).Should(ConsistOf(want[primary]))
 			var readers []any
 			for _, s := range readable {
 				readers = append(readers, want[s])
 			}
-			g.Eventually(addresses(ctx, at, "content-ro"), "5s").Should(ConsistOf(readers...))
+			g.Eventually(addresses(ctx, at, "content-ro"), patient).Should(ConsistOf(readers...))
 		}
 	}
 	roles("tukpub", "dubsec")
-	g.Eventually(f.namesReady(ctx, group, of), "10s").Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
 	roles("dubsec", "tukpub")
 	// Nobody is primary: the listener keeps its address.
 	g.Expect(f.hub.Client.Get(ctx, client.ObjectKeyFromObject(group), group)).To(Succeed())
 	group.Status.Primary = ""
 	g.Expect(f.hub.Client.Status().Update(ctx, group)).To(Succeed())
-	g.Eventually(f.namesReady(ctx, group, of), "10s").Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
 	g.Expect(addresses(ctx, f.tukwila, "content")()).To(ConsistOf("10.103.0.4"))
 	// Deleted: its names go, the servers' stay.
 	g.Expect(f.hub.Client.Delete(ctx, group)).To(Succeed())
@@ -84,7 +84,7 @@ func testListener(t *testing.T, f *fleet) {
 		for _, service := range []string{"content", "content-ro"} {
 			g.Eventually(func() error {
 				return at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: service}, &corev1.Service{})
-			}, "5s").Should(MatchError(ContainSubstring("not found")))
+			}, patient).Should(MatchError(ContainSubstring("not found")))
 		}
 		g.Expect(at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "dubsec-0"}, &corev1.Service{})).To(Succeed())
 	}
@@ -101,7 +101,7 @@ func testForeignService(t *testing.T, f *fleet) {
 	server := newServer("taken", "tukwila")
 	g.Expect(f.hub.Client.Create(ctx, server)).To(Succeed())
 	of := func() []metav1.Condition { return server.Status.Conditions }
-	g.Eventually(f.namesReady(ctx, server, of), "10s").Should(And(
+	g.Eventually(f.namesReady(ctx, server, of), patient).Should(And(
 		be(metav1.ConditionFalse, conditions.ReasonNamesConflict),
 		HaveField("Message", ContainSubstring("Service web/taken-0 at site quincy"))))
 	g.Expect(f.quincy.Client.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
@@ -110,7 +110,7 @@ func testForeignService(t *testing.T, f *fleet) {
 	// At the other sites the name is made; when the stranger goes, here too.
 	g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "taken-0"}, &corev1.Service{})).To(Succeed())
 	g.Expect(f.quincy.Client.Delete(ctx, foreign)).To(Succeed())
-	g.Eventually(f.namesReady(ctx, server, of), "5s").Should(HaveField("Reason", conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, server, of), patient).Should(HaveField("Reason", conditions.ReasonNoAddress))
 	g.Expect(f.hub.Client.Delete(ctx, server)).To(Succeed())
 }
 
@@ -120,7 +120,7 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	odd := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "odd"}, Spec: v1alpha1.SiteSpec{
 		KubeconfigSecretRef: &v1alpha1.SecretReference{Name: "odd"}, AllowedNamespaces: []string{"web"}}}
 	g.Expect(f.hub.Client.Create(ctx, odd)).To(Succeed())
-	g.Eventually(f.siteReady(ctx, "odd"), "10s").Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
 		HaveField("Message", ContainSubstring("the Secret does not exist"))))
 	put := func(kubeconfig string) {
 		t.Helper()
@@ -132,18 +132,18 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 		g.Expect(f.hub.Client.Update(ctx, secret)).To(Succeed())
 	}
 	put("{")
-	g.Eventually(f.siteReady(ctx, "odd"), "10s").Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
 		HaveField("Message", ContainSubstring("no kubeconfig"))))
 	// Nobody listens there.
 	nowhere := rest.CopyConfig(f.quincy.Config)
 	nowhere.Host = "https://127.0.0.1:1"
 	put(string(testenv.Kubeconfig(nowhere)))
-	g.Eventually(f.siteReady(ctx, "odd"), "10s").Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
 	// A server that is somebody else's.
 	stranger := rest.CopyConfig(f.quincy.Config)
 	stranger.CAData = f.tukwila.Config.CAData
 	put(string(testenv.Kubeconfig(stranger)))
-	g.Eventually(f.siteReady(ctx, "odd"), "10s").Should(HaveField("Message", ContainSubstring("certificate")))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(HaveField("Message", ContainSubstring("certificate")))
 	// A token without rights, and one that ends while it is used.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nobody"}}
 	g.Expect(f.quincy.Client.Create(ctx, account)).To(Succeed())
@@ -156,15 +156,15 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 		return string(testenv.Kubeconfig(cfg))
 	}
 	put(withToken(request.Status.Token))
-	g.Eventually(f.siteReady(ctx, "odd"), "10s").Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
 		HaveField("Message", ContainSubstring("forbidden"))))
 	g.Eventually(func() *metav1.Time {
 		_ = f.hub.Client.Get(ctx, client.ObjectKeyFromObject(odd), odd)
 		return odd.Status.CredentialsExpire
-	}, "10s").Should(HaveField("Time", BeTemporally("~", time.Now().Add(10*time.Minute), time.Minute)))
+	}, patient).Should(HaveField("Time", BeTemporally("~", time.Now().Add(10*time.Minute), time.Minute)))
 	// The account is deleted: its token ends at once, as an expired one does.
 	g.Expect(f.quincy.Client.Delete(ctx, account)).To(Succeed())
-	g.Eventually(f.siteReady(ctx, "odd"), "15s").Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
 		HaveField("Message", And(ContainSubstring("asked for the client to provide credentials"), ContainSubstring("site join odd")))))
 	g.Expect(f.hub.Client.Delete(ctx, odd)).To(Succeed())
 }
@@ -181,20 +181,22 @@ func testNodePort(t *testing.T, f *fleet) {
 	}
 	expose(v1alpha1.ExposureNodePort)
 	makePodOn(t, f.quincy, "quisec", "10.102.0.6", "10.100.0.21")
-	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.100.0.21"))
+	g.Eventually(addresses(ctx, f.hub, "quisec-0"), patient).Should(ConsistOf("10.100.0.21"))
 	var service corev1.Service
 	key := client.ObjectKey{Namespace: "web", Name: "quisec-0-node"}
 	g.Expect(f.quincy.Client.Get(ctx, key, &service)).To(Succeed())
 	var list discoveryv1.EndpointSliceList
-	g.Expect(f.hub.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: "quisec-0"})).To(Succeed())
-	g.Expect(list.Items).To(HaveLen(1))
+	g.Eventually(func() ([]discoveryv1.EndpointSlice, error) {
+		err := f.hub.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: "quisec-0"})
+		return list.Items, err
+	}, patient).Should(HaveLen(1), "the slice of the former way goes after the new one has come")
 	for i, p := range service.Spec.Ports {
 		g.Expect(p.NodePort).NotTo(BeZero())
 		g.Expect(*list.Items[0].Ports[i].Port).To(Equal(p.NodePort), "the number is hidden in the slice")
 	}
 	expose(v1alpha1.ExposureFlatNetwork)
-	g.Eventually(addresses(ctx, f.hub, "quisec-0"), "10s").Should(ConsistOf("10.102.0.6"))
-	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, "5s").Should(MatchError(ContainSubstring("not found")))
+	g.Eventually(addresses(ctx, f.hub, "quisec-0"), patient).Should(ConsistOf("10.102.0.6"))
+	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, patient).Should(MatchError(ContainSubstring("not found")))
 }
 
 // testHandOver changes a Site's spec, which engages it anew, and asks for the member all the time.
@@ -212,5 +214,5 @@ func testHandOver(t *testing.T, f *fleet) {
 			return "elsewhere"
 		}
 		return member.Site.Spec.Region
-	}, "10s", "1ms").Should(Equal("elsewhere"))
+	}, patient, "1ms").Should(Equal("elsewhere"))
 }
