@@ -28,7 +28,7 @@ soak-bed: bed chaos load-images install ## Run the long forms of the end-to-end 
 	@mkdir -p "$(SOAK_RESULTS)"
 	@echo "soak: $(SOAK_ROUNDS) rounds of faults, at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
-	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestChaos|Soak' ./test/e2e/...
+	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestChaos|TestGroupFailover|TestForcedFailover|Soak' ./test/e2e/...
 	@cat "$(SOAK_RESULTS)"/*/verdict.txt
 
 # Rounds of crashes in their long form; `make test` has 50.

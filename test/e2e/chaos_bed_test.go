@@ -176,7 +176,7 @@ func (c *chaosPods) expectNothingLeft() {
 	}
 }
 
-// onlyInSoak skips a case that differs little from another, except in the long form.
+// onlyInSoak skips, except in the long form, what differs little from another case or takes minutes.
 func onlyInSoak(t *testing.T) {
 	t.Helper()
 	if os.Getenv(soakRounds) == "" {
@@ -329,6 +329,7 @@ func TestChaosTargets(t *testing.T) {
 
 // TestChaosPartition cuts connections in both directions, and packets in one.
 func TestChaosPartition(t *testing.T) {
+	onlyInSoak(t)
 	c := newChaosPods(t)
 	farPod, farAPI := c.far.Pod.Status.PodIP, c.b.Site("quincy").Address
 	for _, direction := range []string{"to", "from", "both"} {
@@ -379,6 +380,7 @@ func (c *chaosPods) oneWay() (fromClient, toClient bool) {
 // TestChaosDaemonRestart finds out what becomes of faults whose daemon is restarted: those of the kernel stay in force,
 // and recovery takes all of them back, whoever made them.
 func TestChaosDaemonRestart(t *testing.T) {
+	onlyInSoak(t)
 	c := newChaosPods(t)
 	far := c.far.Pod.Status.PodIP
 	cut := c.injectNetwork("cut", "partition", map[string]any{"externalTargets": []any{far}})

@@ -81,6 +81,7 @@ func (v *chaosVictim) number(script string) (float64, error) {
 }
 
 func TestChaosPods(t *testing.T) {
+	onlyInSoak(t)
 	t.Run("container killed", func(t *testing.T) {
 		v := newChaosVictim(t)
 		v.inject("PodChaos", "kill-container", map[string]any{"action": "container-kill", "containerNames": []any{"shell"}})
@@ -112,6 +113,7 @@ func TestChaosPods(t *testing.T) {
 }
 
 func TestChaosStress(t *testing.T) {
+	onlyInSoak(t)
 	t.Run("processor", func(t *testing.T) {
 		v := newChaosVictim(t)
 		// Seconds of processor that the container's group used within ten seconds.
@@ -149,6 +151,7 @@ func TestChaosStress(t *testing.T) {
 
 // TestChaosClock sets the clock of a process that runs back by an hour and forward again.
 func TestChaosClock(t *testing.T) {
+	onlyInSoak(t)
 	v := newChaosVictim(t)
 	offset := func() (float64, error) {
 		return v.number(`awk -v now=$(date +%s) '{printf "%.0f", $1 - now}' /tmp/now`)
@@ -164,6 +167,7 @@ func TestChaosClock(t *testing.T) {
 // TestChaosWithoutHelper asks for a fault whose helper the daemon's image does not have: it must never be said to be
 // injected, and must not stay for ever.
 func TestChaosWithoutHelper(t *testing.T) {
+	onlyInSoak(t)
 	v := newChaosVictim(t)
 	chaos := v.site.NewChaos(t, "IOChaos", v.namespace, "slow-disk", v.spec(map[string]any{
 		"action": "latency", "volumePath": "/tmp", "path": "/tmp/*", "delay": "100ms", "percent": int64(100)}))

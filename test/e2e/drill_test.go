@@ -111,10 +111,10 @@ func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1a
 // A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one whose fault is
 // not applied is inconclusive; one that is deleted in the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
+	t.Parallel() // it has servers of its own; that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.NeedChaosMesh(t)
-	b.ResetWan(t)
 	gt := declareGroup(t, b, "e2edrill", v1alpha1.ConfigurationOnly, func(ag *v1alpha1.AvailabilityGroup) {
 		ag.Spec.Replicas[0].Readable = true
 		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(0), RTO: seconds(60)}

@@ -104,6 +104,7 @@ func (w *writer) gap(t *testing.T, do, until func()) time.Duration {
 // without anybody's doing, no acknowledged write is lost, the old primary rejoins by itself, and a switchover brings the
 // primary back.
 func TestGroupFailover(t *testing.T) {
+	onlyInSoak(t)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)

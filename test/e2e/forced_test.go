@@ -79,6 +79,7 @@ func (gt *groupTest) isolate(w *writer) []int {
 // The primary's site is lost with writes that no other copy has. Nobody is promoted until a person allows the loss; then
 // the record tells of it. The old primary comes back apart, with the lost rows readable, until a person says rejoin.
 func TestForcedFailover(t *testing.T) {
+	onlyInSoak(t)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
