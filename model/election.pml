@@ -58,7 +58,7 @@ byte prom[3]; byte pcand[3]; byte seen[3];
 byte nextw = 1; byte acked; byte newest; byte ackterm; byte ackserver;
 /* Faults left. */
 byte crashes = CRASHES; byte restarts = RESTARTS; byte restores = RESTORES; byte deletions = DELETIONS;
-byte partials = PARTIALS; byte forces = FORCES;
+byte partials = PARTIALS; byte forces = FORCES; byte lones = LONES;
 bit forced; bit over;
 
 /* ---- properties ---- */
@@ -124,6 +124,19 @@ inline check_acknowledged(s) {
 #endif
 #define OWN(s, v)     (vstate[v] != ABSENT && vholder[v] == s && vterm[v] == ct[s] && vrun[v] == life[s])
 #define GRANTS(s, v)  (KNOWN(s, v) && vstate[v] != ABSENT && (OWN(s, v) || vterm[v] < ct[s]))
+/* What a holder's round may replace beside that: what a rival claimed in vain in the very term that is held. The code wants a
+ * majority to have been its own when it last looked, which every holder here has had once; how old that look is does not
+ * matter. */
+#ifdef MUT_TAKES_OVER_HIGHER
+#define IN_VAIN(s, v) (vstate[v] == CLAIMED && vterm[v] >= ct[s])
+#else
+#define IN_VAIN(s, v) (vstate[v] == CLAIMED && vterm[v] == ct[s])
+#endif
+#ifdef MUT_LEAVES_IN_VAIN
+#define HOLDS(s, v)   GRANTS(s, v)
+#else
+#define HOLDS(s, v)   (GRANTS(s, v) || (KNOWN(s, v) && IN_VAIN(s, v)))
+#endif
 #ifdef MUT_CLAIM_OVERWRITES
 #define CLAIMABLE(s, a, b) (KNOWN(s, a) && KNOWN(s, b) && (EXPIRED(s, a) || EXPIRED(s, b)))
 #else
@@ -323,7 +336,7 @@ inline report(s, f) {
 		ct[s] = vterm[a]; prom[s] = ct[s]; pcand[s] = s; rep[s] = 0; better[s] = 0; \
 		if :: role[s] == PRIMARY -> phase[s] = HOLD :: else -> phase[s] = CLAIM fi } \
 	:: atomic { /* a round of the holder */ \
-		!over && ROUND(s, a, b) && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && GRANTS(s, a) && GRANTS(s, b) -> \
+		!over && ROUND(s, a, b) && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && HOLDS(s, a) && HOLDS(s, b) -> \
 		vote(s, a, ct[s], HELD); vote(s, b, ct[s], HELD); SEND_RENEWAL(s); order_voters() } \
 	:: atomic { /* a fresh round of the candidate that has decided, and FAILOVER */ \
 		!over && phase[s] == CLAIM && role[s] != PRIMARY && alt[s] == NOTHING && GRANTS(s, a) && GRANTS(s, b) && DECIDED(s) -> \
@@ -337,6 +350,26 @@ inline report(s, f) {
 	:: atomic { \
 		!over && phase[s] == IDLE && role[s] == RESOLVING && alt[s] == NOTHING && KNOWN(s, a) && KNOWN(s, b) && vstate[b] == HELD && vholder[b] != s \
 		&& vterm[b] > vterm[a] && HONOURS(s, vholder[b], vterm[b]) -> see(s, a); see(s, b); send(s, FOLLOW, 0); order_voters() }
+
+/* A claim that one voter alone has granted, in whatever term its asker knew when it asked: it may have been long ago. */
+#define LONE(s, v, t) \
+	:: d_step { \
+		lones > 0 && !over && DATA(s) && KNOWN(s, v) && vstate[v] != ABSENT && EXPIRED(s, v) && t <= MAXTERM -> \
+		lones--; vote(s, v, t, CLAIMED); order_voters() }
+#define WITH_VOTER(s, v) \
+	LONE(s, v, vterm[v] + 1) \
+	LONE(s, v, vterm[v] + 2)
+
+/* An agent that finds its own claim at one voter alone, and a lower term at another one, goes on as if it had a majority. */
+#ifdef MUT_GOES_ON_FROM_ONE
+#define FROM_ONE(s, a, b) \
+	:: atomic { \
+		!over && phase[s] == IDLE && DATA(s) && role[s] != PRIMARY && KNOWN(s, a) && KNOWN(s, b) && vstate[a] == CLAIMED && vholder[a] == s \
+		&& vrun[a] == life[s] && vstate[b] != ABSENT && vterm[b] < vterm[a] && HONOURS(s, s, vterm[a]) -> \
+		ct[s] = vterm[a]; prom[s] = ct[s]; pcand[s] = s; rep[s] = 0; better[s] = 0; phase[s] = CLAIM }
+#else
+#define FROM_ONE(s, a, b)
+#endif
 
 /* Actions of server s with another server f. */
 #define WITH_SERVER(s, f) \
@@ -419,6 +452,15 @@ proctype server(byte s) {
 	WITH_VOTERS(s, 0, 1)
 	WITH_VOTERS(s, 0, 2)
 	WITH_VOTERS(s, 1, 2)
+	WITH_VOTER(s, 0)
+	WITH_VOTER(s, 1)
+	WITH_VOTER(s, 2)
+	FROM_ONE(s, 0, 1)
+	FROM_ONE(s, 1, 0)
+	FROM_ONE(s, 0, 2)
+	FROM_ONE(s, 2, 0)
+	FROM_ONE(s, 1, 2)
+	FROM_ONE(s, 2, 1)
 	WITH_SERVER(s, OTHER1(s))
 	WITH_SERVER(s, OTHER2(s))
 	od

@@ -2,7 +2,7 @@
  *
  * Progress: from any state that was reached with faults, all faults end, and every agent does each R what the protocol
  * tells it, in a fixed order of the servers (three orders are tried). Within ROUNDS ticks one replica is PRIMARY with a lease
- * and a committed configuration, all others follow it, and a new write is acknowledged by REQUIRED secondaries.
+ * and a committed configuration, all others follow it, no vote of its term is a rival's, and a new write is acknowledged by REQUIRED secondaries.
  */
 #ifndef ROUNDS
 #define ROUNDS 24
@@ -13,9 +13,11 @@ hidden byte round; hidden byte good; hidden byte topterm;
 /* Votes that s can have: its own of this term, or lower ones, at the voters it knows. */
 inline renew_all(s, st) {
 	granted = 0;
-	for (k : 0 .. 2) { if :: GRANTS(s, k) -> vote(s, k, ct[s], st); granted++ :: else fi }
+	for (k : 0 .. 2) { if :: GRANTS(s, k) || (st == HELD && HOLDS(s, k)) -> vote(s, k, ct[s], st); granted++ :: else fi }
 }
 
+#define AGREE(s, v, u) (KNOWN(s, v) && KNOWN(s, u) && vstate[v] != ABSENT \
+	&& vstate[v] == vstate[u] && vterm[v] == vterm[u] && vholder[v] == vholder[u] && vrun[v] == vrun[u])
 inline leading(s) {
 	lead = 3; granted = 0;
 	for (k : 0 .. 2) {
@@ -26,6 +28,11 @@ inline leading(s) {
 		:: else
 		fi
 	}
+	if /* a vote that a majority agrees on leads one of a higher term that does not */
+	:: AGREE(s, 0, 1) || AGREE(s, 0, 2) -> lead = 0
+	:: AGREE(s, 1, 2) -> lead = 1
+	:: else
+	fi
 }
 
 inline settle_claim(s) {
@@ -151,9 +158,10 @@ inline settle_engine(s) {
 
 #define EXPIRE(s) if :: role[s] == PRIMARY && lease[s] == 0 -> leave_primary(s, RESOLVING) :: else fi
 
+#define LEFT(s, v) (KNOWN(s, v) && IN_VAIN(s, v) && vholder[v] != s)
 inline settled(s) {
 	if
-	:: OPEN(s) && comm[s] && phase[s] == HOLD && COUNT(sync[s] & ~B(s)) >= NEEDED && role[OTHER1(s)] == SECONDARY && role[OTHER2(s)] == SECONDARY && (sync[s] & ~B(s) & ~hard[s]) == 0 -> good = 1
+	:: OPEN(s) && !LEFT(s, 0) && !LEFT(s, 1) && !LEFT(s, 2) && comm[s] && phase[s] == HOLD && COUNT(sync[s] & ~B(s)) >= NEEDED && role[OTHER1(s)] == SECONDARY && role[OTHER2(s)] == SECONDARY && (sync[s] & ~B(s) & ~hard[s]) == 0 -> good = 1
 	:: else
 	fi
 }
@@ -164,7 +172,7 @@ inline clear() {
 		log[k] = 0; lease[k] = 0; comm[k] = 0; acc[k] = 0; wr[k] = 0; hard[k] = 0; pterm[k] = 0; life[k] = 0; phase[k] = 0; ct[k] = 0; rep[k] = 0;
 		better[k] = 0; alt[k] = 0; altage[k] = 0; aterm[k] = 0; prom[k] = 0; pcand[k] = 0; seen[k] = 0
 	}
-	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; forced = 0
+	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; lones = 0; forced = 0
 }
 
 inline settle(x, y, z) {

@@ -40,6 +40,9 @@
 #ifndef FORCES
 #define FORCES 0
 #endif
+#ifndef LONES
+#define LONES 0
+#endif
 #ifdef CONFIG_ONLY
 #define REQUIRED 0
 #define ALLSYNC 3
