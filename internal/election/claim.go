@@ -213,7 +213,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		k.retryAt = now + time.Duration((0.5+k.random())*float64(k.timings.Renew))
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
 	}
-	k.term, k.state, k.renewed = term, StateClaimed, now
+	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
 	k.claim = claim{at: now, request: request}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}

@@ -53,6 +53,8 @@ type Keeper struct {
 	// term is the term that this run holds or claims, 0 when it holds none.
 	term  int64
 	state State
+	// agreed says that a majority has had this run's vote in this term: only then may lower ones be replaced unasked.
+	agreed bool
 	// renewed is the start of the last round that a majority granted.
 	renewed time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
@@ -216,13 +218,15 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) i
 	notes := k.dueNotes()
 	self := k.self
 	self.Nonce = k.nonce()
+	agreed := k.agreed && term == k.term || k.ballot.agreed(term, self)
 	holds := state == StateHeld && k.ballot.agreed(term, self)
 	granted := k.ballot.Cast(ctx, pace, Record{Term: term, State: state, Holder: self, Notes: notes}, func(present Record) bool {
-		return present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
+		return agreed && present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
 			(present.State != StateReleased || state == StateReleased) ||
 			holds && present.Term == term && present.State == StateClaimed
 	})
 	if granted >= k.ballot.Majority() {
+		k.agreed = k.term == term
 		k.noted(notes)
 	}
 	return granted
@@ -230,7 +234,7 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) i
 
 // forgo ends this run's part in its term without a word to the voters.
 func (k *Keeper) forgo() {
-	k.term, k.state = 0, ""
+	k.term, k.state, k.agreed = 0, "", false
 	k.claim = claim{}
 }
 

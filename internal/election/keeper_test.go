@@ -390,3 +390,23 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 	}
 	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(Equal(3))
 }
+
+// A rival whose claim one voter alone has granted does not go on with it where it reads no majority for it: the holder's
+// votes are fresh, and its lease runs.
+func TestAClaimOfOneVoterIsNotGoneOnWith(t *testing.T) {
+	w, g := held(t)
+	h, rival, v := w.servers[0], w.servers[1], w.voters[0]
+	v.record.Holder, v.record.State, v.record.Term, v.version = rival.run.self, election.StateClaimed, 2, v.version+1
+	w.live(60)
+	g.Expect(w.primary()).To(Equal(h))
+	rival.cut[2] = true
+	rival.apart[h.name] = true
+	for range 10 {
+		w.advance(500 * time.Millisecond)
+		w.replicate()
+		w.stepAll()
+		w.replicate()
+		g.Expect(len(w.writers())).To(BeNumerically("<", 2), "writable: %v", w.writers())
+	}
+	g.Expect(w.primary()).To(Equal(h))
+}

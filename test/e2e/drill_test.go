@@ -236,9 +236,13 @@ func (dt drillTest) notApplied(t *testing.T) {
 		s.Faults = []v1alpha1.DrillFault{{Name: "slow", Kind: v1alpha1.FaultNetwork, Duration: seconds(12), Where: primaryPlace(),
 			Peer: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}, Network: &v1alpha1.NetworkFault{Latency: seconds(0.2)}}}
 	})
-	bed.Wait(t, "the fault is seen to have had no effect", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
+	bed.Wait(t, "the fault is over and was seen to have had no effect", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := dt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
-		return len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil && d.Status.Faults[0].Effect.Status == metav1.ConditionFalse, d.Status.Message, err
+		if len(d.Status.Faults) == 0 || d.Status.Faults[0].Effect == nil {
+			return false, d.Status.Message, err
+		}
+		f := d.Status.Faults[0]
+		return f.State == v1alpha1.FaultRemoving && f.Effect.Status == metav1.ConditionFalse, string(f.State) + ": " + f.Effect.Seen, err
 	})
 	restore()
 	s := dt.verdict(t, d)
