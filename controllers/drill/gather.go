@@ -220,6 +220,11 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
 	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	for _, e := range w.next.Timeline {
+		if e.Event == eventNotRecovered {
+			m.NotRecovered = e.Message
+		}
+	}
 	for _, c := range w.next.Clients {
 		if reason, ok := j.fetched[c.Site]; !ok || reason != "" {
 			m.Missing = append(m.Missing, c.Site)

@@ -32,6 +32,8 @@ const (
 	momentWithin = time.Minute
 	// maxHistory and maxTimeline bound lists of the status.
 	maxHistory, maxTimeline = 10, 1000
+	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
+	eventNotRecovered = "NotRecovered"
 )
 
 // Plan is what is done next.
@@ -115,7 +117,11 @@ func (p *planner) note(when time.Time, event, fault, message string) {
 }
 
 func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string) {
-	if len(s.Timeline) < maxTimeline {
+	limit := maxTimeline
+	if event == eventNotRecovered {
+		limit++ // it decides on the verdict: there is always room for it
+	}
+	if len(s.Timeline) < limit {
 		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: clip(message, 512)})
 	}
 }
@@ -245,11 +251,14 @@ func (p *planner) recovering() {
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
 		p.wait(conditions.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
-	case well && waited >= settledFor:
+	case well && p.faultsLeft() == 0 && waited >= settledFor:
 		p.note(p.now, "Recovered", "", "")
 		p.judge()
 	case waited >= limit:
-		p.note(p.now, "NotRecovered", "", text)
+		if left := p.leftNames(); len(left) > 0 {
+			text = "faults are not seen to be over: " + strings.Join(left, ", ")
+		}
+		p.note(p.now, eventNotRecovered, "", orText(text, "it was not seen that all is well"))
 		p.judge()
 	default:
 		p.wait(conditions.ReasonDrillRecovering, orText(text, "clients work on for a while"))

@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
@@ -306,4 +307,21 @@ func TestDeletionTakesEverythingBack(t *testing.T) {
 	g.Expect(p.Outcome.Message).To(ContainSubstring("dublin"))
 	s.w.unswept = nil
 	g.Expect(planDelete(s.w).Done).To(BeTrue())
+}
+
+// What was not well when the time for the recovery was over is part of what is judged.
+func TestNotRecovered(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.d.Spec.Recovery = &metav1.Duration{Duration: 20 * time.Second}
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	s.w.pods["tukpub"] = pod("another")
+	s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+	s.until(v1alpha1.DrillJudging)
+	s.w.runs = &runSamples{}
+	m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
+	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
 }

@@ -45,6 +45,8 @@ type Measured struct {
 	Waited time.Duration
 	// Aborted is why the drill was ended early; empty when it was not.
 	Aborted string
+	// NotRecovered says what was not well when the time for the recovery was over; empty when all was.
+	NotRecovered string
 	// Arrivals are ages of the newest row at the subscriber, in order; empty when none was measured.
 	Arrivals []time.Duration
 }
@@ -142,6 +144,7 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	}
 	r.Measured = fmt.Sprintf("%d acknowledged rows, %d replicas read", m.History.Counts.Acknowledged, len(m.Read))
 	lack(m.Aborted != "", "the drill was ended early: %s", m.Aborted)
+	lack(m.NotRecovered != "", "the target had not recovered %s after the last fault: %s", m.Waited.Round(time.Second), m.NotRecovered)
 	lack(int64(m.History.Counts.Acknowledged) < least, "%d rows were acknowledged, at least %d are needed", m.History.Counts.Acknowledged, least)
 	lack(len(m.Missing) > 0, "the histories of %s are lost", words(m.Missing))
 	lack(len(m.Read) == 0, "no replica was read")
@@ -288,6 +291,8 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(missing, "; "))
 	case samples == 0:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
+	case m.NotRecovered != "":
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip("the target had not recovered when it was judged: "+m.NotRecovered)
 	}
 	return r
 }
