@@ -20,6 +20,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
@@ -55,6 +56,8 @@ type world struct {
 	image string
 	// target is nil when it need not be known any more.
 	target *target
+	// archived says that the run that has not begun was judged before: its evidence is kept.
+	archived bool
 	// busy names a drill that runs on the same target.
 	busy string
 	// siteErr says why a site cannot be used.
@@ -128,6 +131,12 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		return w, nil
 	}
 	w.runs = r.seen(&d)
+	if !w.running() && !d.Spec.DryRun {
+		var err error
+		if w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID}); err != nil {
+			return nil, err
+		}
+	}
 	t, err := r.resolve(ctx, &d)
 	if err != nil {
 		return nil, err

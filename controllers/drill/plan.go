@@ -130,6 +130,8 @@ func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string)
 func (p *planner) pending() {
 	t := p.target
 	switch {
+	case p.ranBefore():
+		p.wait(conditions.ReasonRunOver, fmt.Sprintf("run %q is over, and its verdict stands: change spec.runID to one that was never used to run again", p.s.RunID))
 	case p.drill.Spec.Abort:
 		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, "it was aborted before it began")
 	case t.missing != "":
@@ -145,6 +147,12 @@ func (p *planner) pending() {
 	default:
 		p.accept()
 	}
+}
+
+// ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
+// run asks for nothing: to do it again would break the target unasked, and the evidence of the first would judge it.
+func (p *planner) ranBefore() bool {
+	return p.archived || !p.drill.Spec.DryRun && slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
 }
 
 // accept begins: who takes part is settled.
@@ -425,7 +433,7 @@ func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
 		return conditions.Ready(s.Reason, message)
 	case s.Phase == v1alpha1.DrillCompleted:
 		return conditions.Stalled(s.Reason, message)
-	case s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
+	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
 		return conditions.Stalled(s.Reason, message)
 	}
 	return conditions.InProgress(s.Reason, message)

@@ -325,3 +325,28 @@ func TestNotRecovered(t *testing.T) {
 	m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
 	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
 }
+
+// A runID that was used does not run again: the target would be broken unasked, and the first run's evidence would judge it.
+func TestARunIDThatComesBack(t *testing.T) {
+	for name, used := range map[string]func(*stage){
+		"in the history": func(*stage) {},
+		"with an archive": func(s *stage) {
+			s.d.Status.History, s.w.archived = nil, true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, kill())
+			s.d.Status = v1alpha1.DrillStatus{RunID: "2", Phase: v1alpha1.DrillCompleted, Verdict: v1alpha1.VerdictPassed,
+				History: []v1alpha1.DrillRunSummary{{RunID: "1", Verdict: v1alpha1.VerdictFailed}}}
+			used(s)
+			for range 5 {
+				g.Expect(s.look(time.Second)).To(BeEmpty())
+			}
+			g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
+			g.Expect(s.d.Status.Reason).To(Equal(conditions.ReasonRunOver))
+			s.d.Spec.RunID, s.w.archived = "3", false
+			s.until(v1alpha1.DrillPreparing)
+		})
+	}
+}
