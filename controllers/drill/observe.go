@@ -65,9 +65,10 @@ type world struct {
 	members map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
 	resolved drill.World
-	pods     map[v1alpha1.ServerName]*corev1.Pod
-	clients  map[v1alpha1.SiteName]*corev1.Pod
-	login    *v1alpha1.Login
+	// pods of the servers whose site answered; nil where it said that there is none.
+	pods    map[v1alpha1.ServerName]*corev1.Pod
+	clients map[v1alpha1.SiteName]*corev1.Pod
+	login   *v1alpha1.Login
 	// secret says whether the clients' password is there.
 	secret bool
 	// replicas are what the servers with data say of the group; silent ones are nil with an error.
@@ -246,7 +247,10 @@ func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerNa
 	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
 	if member := w.members[home]; member != nil {
 		var pod corev1.Pod
-		if err := member.Client.Get(ctx, key, &pod); err == nil {
+		switch err := member.Client.Get(ctx, key, &pod); {
+		case apierrors.IsNotFound(err):
+			w.pods[name] = nil
+		case err == nil:
 			w.pods[name] = &pod
 			if pod.Status.PodIP != "" {
 				s.Addresses = append(s.Addresses, pod.Status.PodIP)

@@ -93,11 +93,20 @@ func (p *planner) identities(servers []v1alpha1.ServerName) []string {
 	return list
 }
 
-// identity is the pod's UID, the engine's container and how often it was started; "none" without a pod.
+const (
+	// noPod is the identity of a server whose site says that it has no pod, notLooked of one whose site does not answer.
+	noPod, notLooked = "none", "unknown"
+)
+
+// identity is the pod's UID, the engine's container, how often it was started, and whether it is ready. It is the UID alone
+// while the kubelet has not reported the container.
 func (p *planner) identity(name v1alpha1.ServerName) string {
-	pod := p.pods[name]
+	pod, looked := p.pods[name]
+	if !looked {
+		return notLooked
+	}
 	if pod == nil {
-		return "none"
+		return noPod
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == drill.EngineContainer {
@@ -242,13 +251,17 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.Co
 func (p *planner) replaced(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
 	for _, was := range f.Effect.Identity {
 		name, before, _ := strings.Cut(was, " ")
-		if before == "none" {
-			return metav1.ConditionUnknown, name + " had no pod before the fault"
+		if before == noPod || before == notLooked {
+			return metav1.ConditionUnknown, "what ran of " + name + " before the fault was not seen"
 		}
 		now := p.identity(v1alpha1.ServerName(name))
-		if f.Kind == v1alpha1.FaultPodKill {
-			before, _, _ = strings.Cut(before, " ")
-			now, _, _ = strings.Cut(now, " ")
+		if now == notLooked {
+			return metav1.ConditionUnknown, "" // its site does not answer: that says nothing of what runs there
+		}
+		before, wasSeen := part(f.Kind, before)
+		now, isSeen := part(f.Kind, now)
+		if !wasSeen || !isSeen {
+			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + name
 		}
 		if now == before {
 			return metav1.ConditionFalse, fmt.Sprintf("%s runs on as before", credentials.HostName(v1alpha1.ServerName(name)))
@@ -258,6 +271,24 @@ func (p *planner) replaced(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, str
 		return metav1.ConditionUnknown, "it struck no pod"
 	}
 	return metav1.ConditionTrue, "what ran in " + strings.Join(f.Targets, ", ") + " is gone"
+}
+
+// part of an identity that a kind of fault changes. It is not seen while the kubelet has not reported the container.
+func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
+	if identity == noPod {
+		return identity, true
+	}
+	fields := strings.Fields(identity)
+	switch {
+	case kind == v1alpha1.FaultPodKill:
+		return fields[0], true
+	case len(fields) != 4:
+		return "", false
+	case kind == v1alpha1.FaultContainerKill:
+		// Whether it is ready says nothing: a probe that fails kills no container.
+		return strings.Join(fields[:3], " "), true
+	}
+	return identity, true
 }
 
 func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {

@@ -350,3 +350,44 @@ func TestARunIDThatComesBack(t *testing.T) {
 		})
 	}
 }
+
+// That nobody could look is no effect, and neither is a probe of readiness that fails.
+func TestWhatCountsAsReplaced(t *testing.T) {
+	changed := func(change func(*corev1.ContainerStatus)) func(*stage) {
+		return func(s *stage) {
+			s.w.pods["tukpub"] = pod("one")
+			change(&s.w.pods["tukpub"].Status.ContainerStatuses[0])
+		}
+	}
+	for name, c := range map[string]struct {
+		kind   v1alpha1.DrillFaultKind
+		change func(*stage)
+		want   metav1.ConditionStatus
+	}{
+		"another pod":                {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = pod("another") }, metav1.ConditionTrue},
+		"no pod":                     {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = nil }, metav1.ConditionTrue},
+		"the site does not answer":   {v1alpha1.FaultPodKill, func(s *stage) { delete(s.w.pods, "tukpub") }, metav1.ConditionUnknown},
+		"a new container of the pod": {v1alpha1.FaultPodKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionFalse},
+		"a new container":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
+		"started again":              {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.RestartCount = 1 }), metav1.ConditionTrue},
+		"readiness alone":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionFalse},
+		"containers not reported":    {v1alpha1.FaultContainerKill, func(s *stage) { s.w.pods["tukpub"] = pod("one"); s.w.pods["tukpub"].Status.ContainerStatuses = nil }, metav1.ConditionUnknown},
+		"no longer ready":            {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := kill()
+			if f.Kind = c.kind; f.Kind == v1alpha1.FaultPodFailure {
+				f.Duration = &metav1.Duration{Duration: 20 * time.Second}
+			}
+			s := newStage(t, f)
+			s.until(v1alpha1.DrillRunning)
+			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+				s.look(time.Second)
+			}
+			c.change(s)
+			s.look(time.Second)
+			g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(c.want), s.d.Status.Faults[0].Effect.Seen)
+		})
+	}
+}
