@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -236,6 +237,12 @@ func (r *Reconciler) sweep(ctx context.Context, w *world) {
 	labels := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelNamespace: d.Namespace, v1alpha1.LabelDrill: d.Name}
 	for site := range w.siteErr {
 		w.unswept = append(w.unswept, site)
+	}
+	for _, site := range w.holding() {
+		if w.members[site] == nil && !w.declared[site] && !slices.Contains(w.unswept, site) {
+			// It is no longer declared, or does not allow the namespace any more: nobody can look what is left there.
+			w.unswept = append(w.unswept, site)
+		}
 	}
 	for site, member := range w.members {
 		if err := r.sweepSite(ctx, w, site, member, labels); err != nil {

@@ -62,7 +62,9 @@ type world struct {
 	busy string
 	// siteErr says why a site cannot be used.
 	siteErr map[v1alpha1.SiteName]error
-	members map[v1alpha1.SiteName]*sites.Member
+	// declared are all sites that are declared, whether they may be used or not; true when declared Lost.
+	declared map[v1alpha1.SiteName]bool
+	members  map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
 	resolved drill.World
 	// pods of the servers whose site answered; nil where it said that there is none.
@@ -120,7 +122,9 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
 		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, clocks: map[v1alpha1.ServerName]time.Duration{},
 		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
-	r.reachSites(w)
+	if err := r.reachSites(ctx, w); err != nil {
+		return nil, err
+	}
 	if d.DeletionTimestamp != nil {
 		// Where an engine is frozen has to be known; without, the freeze ends by itself.
 		w.target, _ = r.resolve(ctx, &d)
@@ -172,14 +176,16 @@ func (w *world) running() bool {
 }
 
 // reachSites finds the members that may be used for the namespace. A site that is lost has nothing left to take back.
-func (r *Reconciler) reachSites(w *world) {
+func (r *Reconciler) reachSites(ctx context.Context, w *world) error {
 	var list v1alpha1.SiteList
-	if err := r.hub.List(context.Background(), &list); err != nil {
-		return
+	if err := r.hub.List(ctx, &list); err != nil {
+		return fmt.Errorf("list the sites: %w", err)
 	}
+	w.declared = map[v1alpha1.SiteName]bool{}
 	for i := range list.Items {
 		site := &list.Items[i]
 		name := v1alpha1.SiteName(site.Name)
+		w.declared[name] = site.Spec.Lifecycle == v1alpha1.SiteLost
 		if !slices.Contains(site.Spec.AllowedNamespaces, w.drill.Namespace) || site.Spec.Lifecycle == v1alpha1.SiteLost {
 			continue
 		}
@@ -193,6 +199,32 @@ func (r *Reconciler) reachSites(w *world) {
 		}
 		w.members[name] = member
 	}
+	return nil
+}
+
+// holding are the sites that may have something of the run, by its status: objects of faults that were not seen to be gone,
+// and clients. Clients of a run that is over end by themselves; they are no reason to ask for a site that is not declared
+// any more.
+func (w *world) holding() []v1alpha1.SiteName {
+	s := w.drill.Status
+	var list []v1alpha1.SiteName
+	for _, f := range s.Faults {
+		if f.State == v1alpha1.FaultWaiting || f.State == v1alpha1.FaultRemoved || f.State == v1alpha1.FaultSkipped {
+			continue
+		}
+		for _, o := range f.Objects {
+			if o.Site != "" && !o.Gone {
+				list = append(list, v1alpha1.SiteName(o.Site))
+			}
+		}
+	}
+	for _, c := range s.Clients {
+		if _, declared := w.declared[v1alpha1.SiteName(c.Site)]; declared || s.Phase != v1alpha1.DrillCompleted {
+			list = append(list, v1alpha1.SiteName(c.Site))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // others finds a drill that runs on the same target.

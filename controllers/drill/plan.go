@@ -420,7 +420,7 @@ func planDelete(w *world) Plan {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told; declare the site Lost if it is gone for good", strings.Join(names, ", ")))}
+		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", ")))}
 	}
 	return Plan{Steps: p.steps, Done: len(w.swept) == 0, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
 }
