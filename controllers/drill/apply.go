@@ -173,17 +173,25 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze) error {
 	began := r.now()
 	for _, server := range s.Servers {
+		if n, err := r.stopped(ctx, w, server); err == nil && n > 0 {
+			continue // it was frozen when another could not be; its time runs
+		}
 		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String())
 		var f probe.Frozen
 		if err == nil {
 			err = json.Unmarshal(out, &f)
 		}
 		if err != nil {
-			w.done.frozen[s.Fault] = err
+			w.done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
 			return nil
 		}
+		if _, set := w.done.injected[s.Fault]; !set {
+			w.done.injected[s.Fault] = began
+		}
 	}
-	w.done.frozen[s.Fault], w.done.injected[s.Fault] = nil, began
+	if _, set := w.done.injected[s.Fault]; !set {
+		w.done.injected[s.Fault] = began // all were frozen, and the manager ended before it could say so
+	}
 	return nil
 }
 

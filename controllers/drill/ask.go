@@ -192,21 +192,7 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 			w.probes[f.Name] = figures
 		})
 	}
-	for _, f := range w.drill.Status.Faults {
-		if f.Kind != v1alpha1.FaultFreeze || f.State != v1alpha1.FaultActive {
-			continue
-		}
-		for _, name := range f.Targets {
-			wait.Go(func() {
-				n, err := r.stopped(ctx, w, v1alpha1.ServerName(name))
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					w.frozen[v1alpha1.ServerName(name)] = n
-				}
-			})
-		}
-	}
+	wait.Go(func() { r.askFrozen(ctx, w) })
 	wait.Wait()
 	for _, figures := range w.probes {
 		for _, p := range figures {
@@ -219,6 +205,28 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 			}
 		}
 	}
+}
+
+// askFrozen asks in the pods of servers that may be frozen how many processes are stopped.
+func (r *Reconciler) askFrozen(ctx context.Context, w *world) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for _, f := range w.drill.Status.Faults {
+		if !mayFreeze(f) || f.State == v1alpha1.FaultInjecting && w.running() && w.drill.DeletionTimestamp == nil {
+			continue
+		}
+		for _, name := range struckBy(f) {
+			wait.Go(func() {
+				n, err := r.stopped(ctx, w, name)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					w.frozen[name] = n
+				}
+			})
+		}
+	}
+	wait.Wait()
 }
 
 // acknowledgementsMatter says whether it must be known when clients were last served.

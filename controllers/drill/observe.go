@@ -128,11 +128,16 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	if d.DeletionTimestamp != nil {
 		// Where an engine is frozen has to be known; without, the freeze ends by itself.
 		w.target, _ = r.resolve(ctx, &d)
+		r.askFrozen(ctx, w)
 		r.sweep(ctx, w)
 		return w, nil
 	}
 	if w.over() {
 		r.sweepOnce(ctx, w)
+		if slices.ContainsFunc(d.Status.Faults, mayFreeze) {
+			w.target, _ = r.resolve(ctx, &d)
+			r.askFrozen(ctx, w)
+		}
 		return w, nil
 	}
 	w.runs = r.seen(&d)

@@ -397,8 +397,23 @@ func (p *planner) complete(v v1alpha1.DrillVerdict, reason, message string) {
 
 // clear takes away what the run has made, once it is over. What a dry run shows it has not made.
 func (p *planner) clear() {
+	p.thawLeft()
 	for _, l := range p.swept {
 		p.do(Remove{Site: l.site, Object: l.obj})
+	}
+}
+
+// thawLeft lets engines go on that are seen to be stopped by a fault whose end was not seen.
+func (p *planner) thawLeft() {
+	for _, f := range p.drill.Status.Faults {
+		if !mayFreeze(f) {
+			continue
+		}
+		for _, server := range struckBy(f) {
+			if p.frozen[server] > 0 {
+				p.do(Thaw{Server: server, Careless: true})
+			}
+		}
 	}
 }
 
@@ -407,13 +422,14 @@ func (p *planner) clear() {
 func planDelete(w *world) Plan {
 	p := &planner{world: w, s: &w.next}
 	for _, f := range w.drill.Status.Faults {
-		if f.Kind == v1alpha1.FaultFreeze && f.State == v1alpha1.FaultActive {
-			for _, server := range f.Targets {
-				p.do(Thaw{Server: v1alpha1.ServerName(server), Careless: true})
+		for _, server := range struckBy(f) {
+			if _, known := w.frozen[server]; mayFreeze(f) && !known {
+				p.do(Thaw{Server: server, Careless: true})
 			}
 		}
 	}
 	p.clear()
+	frozen := slices.ContainsFunc(p.steps, func(s Step) bool { t, ok := s.(Thaw); return ok && w.frozen[t.Server] > 0 })
 	if len(w.unswept) > 0 {
 		names := make([]string, len(w.unswept))
 		for i, s := range w.unswept {
@@ -422,7 +438,7 @@ func planDelete(w *world) Plan {
 		slices.Sort(names)
 		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", ")))}
 	}
-	return Plan{Steps: p.steps, Done: len(w.swept) == 0, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
+	return Plan{Steps: p.steps, Done: len(w.swept) == 0 && !frozen, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
 }
 
 // outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.

@@ -136,6 +136,11 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		f.State = v1alpha1.FaultActive
 		return
 	}
+	if f.Injected != nil && o.Lasts() > 0 && p.now.Sub(f.Injected.Time) >= o.Lasts() {
+		// A part of it was done. The rest, much later and alone, would be another fault.
+		f.State = v1alpha1.FaultRemoving
+		return
+	}
 	r, err := drill.Resolve(p.resolved, o)
 	if err != nil {
 		f.Message = clip(err.Error(), 1024)
@@ -291,15 +296,37 @@ func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
 	return identity, true
 }
 
+// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
+func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
+	if f.Effect == nil {
+		return nil
+	}
+	var list []v1alpha1.ServerName
+	for _, was := range f.Effect.Identity {
+		name, _, _ := strings.Cut(was, " ")
+		list = append(list, v1alpha1.ServerName(name))
+	}
+	return list
+}
+
+// mayFreeze says whether engines may be stopped by a fault: from when it is begun until none was seen stopped.
+func mayFreeze(f v1alpha1.FaultStatus) bool {
+	return f.Kind == v1alpha1.FaultFreeze && (f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
+}
+
 func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
-	for _, name := range f.Targets {
-		n, known := p.frozen[v1alpha1.ServerName(name)]
+	struck := struckBy(*f)
+	for _, name := range struck {
+		n, known := p.frozen[name]
 		if !known {
 			return metav1.ConditionUnknown, ""
 		}
 		if n == 0 {
-			return metav1.ConditionFalse, "the engine of " + name + " runs"
+			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s runs", name)
 		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no server"
 	}
 	return metav1.ConditionTrue, "the processes of " + strings.Join(f.Targets, ", ") + " are stopped"
 }
@@ -307,14 +334,18 @@ func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, stri
 // shifted compares the engines' clocks with the manager's.
 func (p *planner) shifted(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.ConditionStatus, string) {
 	asked := o.ClockOffset.Duration
-	for _, name := range f.Targets {
-		off, known := p.clocks[v1alpha1.ServerName(name)]
+	struck := struckBy(*f)
+	for _, name := range struck {
+		off, known := p.clocks[name]
 		if !known {
 			return metav1.ConditionUnknown, ""
 		}
 		if difference := off - asked; difference.Abs() > asked.Abs()/2 {
 			return metav1.ConditionFalse, fmt.Sprintf("the clock of %s is off by %s", name, off.Round(time.Millisecond))
 		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no server"
 	}
 	return metav1.ConditionTrue, fmt.Sprintf("the clocks of %s are off by about %s", strings.Join(f.Targets, ", "), asked)
 }
@@ -364,12 +395,19 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// thaw lets frozen engines go on; the process in the pod does it, too.
+// thaw lets frozen engines go on until none of them was seen stopped; the process in the pod does it, too, unless its
+// container is gone.
 func (p *planner) thaw(f *v1alpha1.FaultStatus) {
-	for _, name := range f.Targets {
-		p.do(Thaw{Server: v1alpha1.ServerName(name), Careless: true})
+	left := 0
+	for _, name := range struckBy(*f) {
+		if n, known := p.frozen[name]; !known || n > 0 {
+			left++
+			p.do(Thaw{Server: name, Careless: true})
+		}
 	}
-	p.removed(f)
+	if left == 0 {
+		p.removed(f)
+	}
 }
 
 // removed notes that a fault is over. One that was never injected was not done.

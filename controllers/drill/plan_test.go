@@ -45,7 +45,7 @@ func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
 		login:  &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Name: "d-clients"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}},
 		pods:   map[v1alpha1.ServerName]*corev1.Pod{"tukpub": pod("one"), "quisec": pod("two")},
 		latest: map[v1alpha1.SiteName]history.Newest{}, clients: map[v1alpha1.SiteName]*corev1.Pod{"tukwila": {}, "quincy": {}},
-		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
+		frozen: map[v1alpha1.ServerName]int{}, objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
 		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
 	}
 	s.w.resolved = drill.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]drill.Server{
@@ -84,6 +84,11 @@ func (s *stage) look(after time.Duration) []Step {
 			s.w.done.injected[one.Fault] = s.now
 			for _, o := range one.Objects {
 				s.w.objects[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = seenObject{exists: true, created: s.now}
+			}
+		case Freeze:
+			s.w.done.injected[one.Fault] = s.now
+			for _, server := range one.Servers {
+				s.w.frozen[server] = 3
 			}
 		case RemoveObject:
 			s.w.objects[keyOf(one.Object)] = seenObject{}
@@ -390,4 +395,46 @@ func TestWhatCountsAsReplaced(t *testing.T) {
 			g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(c.want), s.d.Status.Faults[0].Effect.Seen)
 		})
 	}
+}
+
+func freeze() v1alpha1.DrillFault {
+	return v1alpha1.DrillFault{Name: "halt", Kind: v1alpha1.FaultFreeze, Duration: &metav1.Duration{Duration: 20 * time.Second}, Where: &v1alpha1.FaultPlace{Site: "quincy"}}
+}
+
+// A freeze at a site strikes its servers, and is over when none of them was seen stopped.
+func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, freeze())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"site quincy"}))
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
+	thaw := ConsistOf(Thaw{Server: "quisec", Careless: true})
+	g.Expect(planDelete(s.w).Steps).To(thaw)
+	g.Expect(planDelete(s.w).Done).To(BeFalse(), "the engine is still stopped")
+	g.Expect(s.look(20 * time.Second)).To(thaw)
+	delete(s.w.frozen, "quisec")
+	g.Expect(s.look(time.Second)).To(thaw, "nobody could look")
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoving))
+	s.w.frozen["quisec"] = 0
+	g.Expect(s.look(time.Second)).To(BeEmpty())
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+	g.Expect(planDelete(s.w).Done).To(BeTrue())
+}
+
+// A fault of which one part alone could be done ends by its time; its other part is not done later.
+func TestHalfAFaultEnds(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
+		s.look(time.Second)
+	}
+	s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = seenObject{exists: true, created: s.now}
+	steps := s.look(25 * time.Second)
+	g.Expect(steps).To(HaveLen(2))
+	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
 }

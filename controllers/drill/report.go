@@ -52,5 +52,8 @@ func (w *world) reportFault(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus) {
 			return // the others are tried again
 		}
 	}
+	if w.done.frozen[f.Name] != nil {
+		return
+	}
 	f.State, f.Message = v1alpha1.FaultActive, ""
 }
