@@ -28,9 +28,10 @@ import (
 )
 
 // apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
-// another site has to be taken back whatever happens at this one.
+// another site has to be taken back whatever happens at this one. So is what is left of a drill.
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+	var left []error
+	err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case MakeSecret:
 			password, err := credentials.NewPassword()
@@ -57,12 +58,16 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			w.done.objectErr[keyOf(s.Object)] = r.removeObject(ctx, w, s.Object)
 			return nil
 		case Remove:
-			return r.remove(ctx, w, s.Site, s.Object)
+			if err := r.remove(ctx, w, s.Site, s.Object); err != nil {
+				left = append(left, fmt.Errorf("%s: %w", s.Describe(), err))
+			}
+			return nil
 		case Gather:
 			return r.gather(ctx, w)
 		}
 		return fmt.Errorf("step %T is not known", step)
 	})
+	return errors.Join(append(left, err)...)
 }
 
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.

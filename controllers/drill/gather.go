@@ -94,7 +94,6 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 	if err != nil {
 		return err
 	}
-	evidence.FaultsBoot = bootID()
 	j.verdict = history.Check(evidence)
 	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
 	j.versions = r.versions(ctx, w)

@@ -125,6 +125,9 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	if err := r.reachSites(ctx, w); err != nil {
 		return nil, err
 	}
+	if d.DeletionTimestamp != nil || w.over() {
+		r.forget(&d)
+	}
 	if d.DeletionTimestamp != nil {
 		// Where an engine is frozen has to be known; without, the freeze ends by itself.
 		w.target, _ = r.resolve(ctx, &d)

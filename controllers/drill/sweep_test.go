@@ -5,10 +5,14 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/util/exec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -67,4 +71,35 @@ func TestSitesThatCannotBeListed(t *testing.T) {
 		}})
 	r, w := sweeper(v1alpha1.DrillStatus{}, broken)
 	g.Expect(r.reachSites(t.Context(), w)).To(MatchError(ContainSubstring("no answer")))
+}
+
+// What cannot be taken away at one place keeps nothing at another from being taken away.
+func TestOneRemovalThatFails(t *testing.T) {
+	g := NewWithT(t)
+	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients"}}
+	c := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(login).Build()
+	r, w := sweeper(v1alpha1.DrillStatus{}, c)
+	err := r.apply(t.Context(), w, Plan{Steps: []Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}}})
+	g.Expect(err).To(MatchError(ContainSubstring("quincy")))
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(login), login)).NotTo(Succeed())
+}
+
+// A command that failed, or whose stream broke, may have run: it is not run again in another protocol.
+func TestCommandsRunOnce(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(notSpoken(&httpstream.UpgradeFailureError{Cause: errors.New("bad handshake")})).To(BeTrue())
+	g.Expect(notSpoken(exec.CodeExitError{Err: errors.New("exit 1"), Code: 1})).To(BeFalse())
+	g.Expect(notSpoken(context.DeadlineExceeded)).To(BeFalse())
+}
+
+// What was seen of a run goes when it is over, and never because another drill does.
+func TestSamplesAreForgotten(t *testing.T) {
+	g := NewWithT(t)
+	r := &Reconciler{samples: map[types.UID]*runSamples{}, clean: map[types.UID]string{}}
+	for n := range 100 {
+		r.seen(&v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(n))}})
+	}
+	r.forget(&v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{UID: "7"}})
+	g.Expect(r.samples).To(HaveLen(99))
+	g.Expect(r.samples).NotTo(HaveKey(types.UID("7")))
 }
