@@ -54,6 +54,7 @@ type Reconciler struct {
 	reporter    reconcile.Reporter
 	now         func() time.Time
 	pods        Pods
+	turns       turns
 
 	mu      sync.Mutex
 	samples map[types.UID]*runSamples

@@ -235,24 +235,6 @@ func (w *world) holding() []v1alpha1.SiteName {
 	return slices.Compact(list)
 }
 
-// others finds a drill that runs on the same target.
-func (r *Reconciler) others(ctx context.Context, w *world) error {
-	var list v1alpha1.DrillList
-	if err := r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)); err != nil {
-		return fmt.Errorf("list the Drills of namespace %s: %w", w.drill.Namespace, err)
-	}
-	for _, o := range list.Items {
-		if o.UID == w.drill.UID || !active(o.Status.Phase) {
-			continue
-		}
-		t := w.target
-		if t.group != nil && o.Status.Group == t.group.Name || t.subscription != nil && o.Status.Subscription == t.subscription.Name {
-			w.busy = o.Name
-		}
-	}
-	return nil
-}
-
 func active(p v1alpha1.DrillPhase) bool {
 	return p != "" && p != v1alpha1.DrillPending && p != v1alpha1.DrillCompleted
 }

@@ -12,6 +12,7 @@ import (
 
 // report writes what was decided and what the steps found out.
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+	defer r.begun(w.drill)
 	s := &w.next
 	if w.done.after != nil {
 		s.RecordedAfter = w.done.after
