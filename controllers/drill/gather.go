@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -154,7 +155,28 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 			a.Replicas = append(a.Replicas, replica)
 		}
 	}
+	if text := different(a.Replicas); text != "" && r.now().Sub(lastMoment(w)) < judgeWithin {
+		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
+		return a, errors.New(text)
+	}
 	return a, nil
+}
+
+// different says which replicas do not have the same rows.
+func different(replicas []history.Replica) string {
+	var first map[history.RowID]int
+	for i, replica := range replicas {
+		rows := map[history.RowID]int{}
+		for _, id := range replica.Rows {
+			rows[id]++
+		}
+		if i == 0 {
+			first = rows
+		} else if !maps.Equal(first, rows) {
+			return fmt.Sprintf("the rows of %s and %s differ: one of them may have some to redo yet", replicas[0].Server, replica.Server)
+		}
+	}
+	return ""
 }
 
 // lastMoment is when the run went over to be judged, as near as the timeline tells.
@@ -218,7 +240,7 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
 	for _, e := range w.next.Timeline {
 		if e.Event == eventNotRecovered {
 			m.NotRecovered = e.Message
@@ -248,13 +270,13 @@ func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus) (send, redo
 		last = s.Baseline.Time
 	}
 	for _, one := range samples {
+		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
 		if one.Role == "" {
 			continue
 		}
 		if one.At.After(last) {
 			gap, last = max(gap, one.At.Sub(last)), one.At
 		}
-		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
 	}
 	if s.Ended != nil && s.Ended.After(last) {
 		gap = max(gap, s.Ended.Sub(last))

@@ -348,11 +348,8 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 			return fmt.Sprintf("no client was served for %s", silent.Round(time.Second))
 		}
 	}
-	for name, state := range p.replicas {
-		if state.group == nil {
-			continue
-		}
-		s := sample(p.now, name, "", state)
+	for _, name := range p.target.data {
+		s := p.sample(p.now, name)
 		if a.RedoQueueKB != nil && s.RedoQueueKB != nil && *s.RedoQueueKB > *a.RedoQueueKB {
 			return fmt.Sprintf("%s has %d KB to redo", name, *s.RedoQueueKB)
 		}

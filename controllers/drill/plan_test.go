@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -214,6 +215,13 @@ func TestEndedEarly(t *testing.T) {
 	for name, end := range map[string]func(*stage){
 		"by a person":  func(s *stage) { s.d.Spec.Abort = true },
 		"by its limit": func(s *stage) { s.now = s.now.Add(31 * time.Minute) },
+		"by what is not sent": func(s *stage) {
+			limit, queue := int64(100), int64(101)
+			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{SendQueueKB: &limit}
+			states := &s.w.replicas["tukpub"].group.States
+			*states = append(*states, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", SendQueueKB: &queue})
+			s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+		},
 		"by its queues": func(s *stage) {
 			limit, queue := int64(100), int64(101)
 			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{RedoQueueKB: &limit}
@@ -223,6 +231,7 @@ func TestEndedEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newStage(t, cut(), late)
+			s.d.Spec.Recovery = &metav1.Duration{Duration: 20 * time.Second}
 			s.until(v1alpha1.DrillRunning)
 			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
 				s.look(time.Second)
@@ -437,4 +446,48 @@ func TestHalfAFaultEnds(t *testing.T) {
 	steps := s.look(25 * time.Second)
 	g.Expect(steps).To(HaveLen(2))
 	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
+}
+
+// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who was not
+// asked.
+func TestCaughtUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*stage)
+		well   bool
+	}{
+		"all is well":      {func(*stage) {}, true},
+		"a little to redo": {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](64) }, true},
+		"much to redo":     {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000) }, false},
+		"no more than before": {func(s *stage) {
+			s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000)
+			s.d.Status.Baseline, s.d.Status.Started = at(begin), at(begin.Add(time.Minute))
+			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second), Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
+		}, true},
+		"a replica was not asked": {func(s *stage) { delete(s.w.replicas, "quisec") }, false},
+		"a part of the target is gone": {func(s *stage) {
+			s.w.target = &target{missing: "there is no SQLServer quisec"}
+			s.w.replicas = map[v1alpha1.ServerName]replicaState{}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t)
+			c.change(s)
+			well, text := s.w.synchronized()
+			g.Expect(well).To(Equal(c.well), text)
+		})
+	}
+}
+
+func TestRowsThatAreNotRedoneYet(t *testing.T) {
+	g := NewWithT(t)
+	rows := func(server string, numbers ...int64) history.Replica {
+		r := history.Replica{Server: server}
+		for _, n := range numbers {
+			r.Rows = append(r.Rows, history.RowID{Run: 1, Number: n})
+		}
+		return r
+	}
+	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 2, 1)})).To(BeEmpty())
+	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 1)})).To(ContainSubstring("a and b differ"))
 }

@@ -47,6 +47,8 @@ type Measured struct {
 	Aborted string
 	// NotRecovered says what was not well when the time for the recovery was over; empty when all was.
 	NotRecovered string
+	// NoGroup says that the target has no replicas whose redo could be looked at.
+	NoGroup bool
 	// Arrivals are ages of the newest row at the subscriber, in order; empty when none was measured.
 	Arrivals []time.Duration
 }
@@ -299,6 +301,10 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 
 func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	r := result("redoCatchUp", "at most "+goal.String())
+	if m.NoGroup {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "the target has no availability group: there is no redo to look at"
+		return r
+	}
 	var worst time.Duration
 	for _, f := range m.History.Faults {
 		if f.CatchUp == nil {

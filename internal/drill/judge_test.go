@@ -49,6 +49,7 @@ func TestVerdicts(t *testing.T) {
 		"not recovered":              {func(m *drill.Measured) { m.NotRecovered = "nobody is PRIMARY" }, v1alpha1.VerdictInconclusive, "evidence"},
 		"too long to catch up":       {func(m *drill.Measured) { *m.History.Faults[0].CatchUp = 11 * time.Second }, v1alpha1.VerdictFailed, "redoCatchUp"},
 		"never caught up":            {func(m *drill.Measured) { m.History.Faults[0].CatchUp = nil }, v1alpha1.VerdictFailed, "redoCatchUp"},
+		"no replicas":                {func(m *drill.Measured) { m.NoGroup = true }, v1alpha1.VerdictInconclusive, "redoCatchUp"},
 		"hardly waited":              {func(m *drill.Measured) { m.History.Faults[0].CatchUp = nil; m.Waited = time.Second }, v1alpha1.VerdictInconclusive, "redoCatchUp"},
 		"a queue is too long":        {func(m *drill.Measured) { m.Redo.KB = 101 }, v1alpha1.VerdictFailed, "redoQueueKB"},
 		"nobody saw the queues":      {func(m *drill.Measured) { m.Send = nil }, v1alpha1.VerdictInconclusive, "sendQueueKB"},
