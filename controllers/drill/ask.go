@@ -341,7 +341,7 @@ func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
 		return resolved.Probes
 	case f.State == v1alpha1.FaultActive:
 		known = e.Before
-	case f.State == v1alpha1.FaultRemoved && len(e.After) == 0 && f.Removed != nil && w.now.Sub(f.Removed.Time) < time.Minute:
+	case w.lookedAfter(f):
 		known = e.Before
 	default:
 		return nil
@@ -351,6 +351,14 @@ func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
 		list = append(list, drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To})
 	}
 	return list
+}
+
+// afterwards is how long after a fault of the network its ways are looked at, until they are as they were.
+const afterwards = time.Minute
+
+// lookedAfter says whether a fault's ways are to be looked at since it is over and they are not seen to be as they were.
+func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
+	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil && len(f.Effect.Before) > 0 && drill.StillThere(f) != ""
 }
 
 // occurrence of a spec by its name.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
@@ -73,7 +74,7 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	var tooLarge *archive.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		j.Message += "; the evidence is not kept: " + err.Error()
+		j.notKept(err)
 		w.done.judged = j
 		return nil
 	case errors.Is(err, archive.ErrWritten) && fresh:
@@ -84,6 +85,14 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
 	w.done.judged = j
 	return nil
+}
+
+// notKept notes that the evidence is too large to be kept. Nobody can look at it later: that is no pass.
+func (j *judged) notKept(err error) {
+	if j.Verdict == v1alpha1.VerdictPassed {
+		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing
+	}
+	j.Message += "; the evidence is not kept: " + err.Error()
 }
 
 // judge lets an archive speak.

@@ -256,6 +256,9 @@ func (p *planner) recovering() {
 		well, text = p.servedSince(p.s.Ended.Time)
 	}
 	limit := drill.Recovery(p.drill.Spec)
+	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
+		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+drill.StillThere(p.s.Faults[i])
+	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
 		p.wait(conditions.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))

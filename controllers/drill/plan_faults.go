@@ -354,7 +354,7 @@ func (p *planner) shifted(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.C
 func (p *planner) removeFaults() {
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
-		if f.State == v1alpha1.FaultRemoved && f.Effect != nil && len(f.Effect.After) == 0 {
+		if figures := p.probes[f.Name]; f.State == v1alpha1.FaultRemoved && f.Effect != nil && len(figures) > 0 {
 			f.Effect.After = p.probes[f.Name]
 		}
 		if f.State != v1alpha1.FaultRemoving {

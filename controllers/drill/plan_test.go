@@ -206,6 +206,24 @@ func TestFaultsAreTakenBack(t *testing.T) {
 	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRunning))
 	s.look(time.Second)
 	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.d.Status.Faults[0].Effect.Before = ways(0)
+	s.w.probes["cut"] = ways(5)
+	s.until(v1alpha1.DrillRecovering)
+	for range 10 {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRecovering), "its ways are still closed")
+	g.Expect(s.d.Status.Message).To(ContainSubstring("cut is not seen to be over"))
+	s.w.probes["cut"] = ways(0)
+	for range 2 {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillJudging))
+	g.Expect(s.d.Status.Faults[0].Effect.After).To(Equal(ways(0)))
 }
 
 // Whatever ends a run early takes back what lasts and leaves out what waits, and a run that was ended does not pass.
@@ -490,4 +508,15 @@ func TestRowsThatAreNotRedoneYet(t *testing.T) {
 	}
 	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 2, 1)})).To(BeEmpty())
 	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 1)})).To(ContainSubstring("a and b differ"))
+}
+
+// Evidence that cannot be kept proves nothing to those who come later; what was seen to be wrong stays wrong.
+func TestEvidenceThatIsNotKept(t *testing.T) {
+	for verdict, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed} {
+		g := NewWithT(t)
+		j := &judged{Judgement: drill.Judgement{Verdict: verdict, Message: "x"}}
+		j.notKept(&archive.TooLargeError{Size: 2, Limit: 1})
+		g.Expect(j.Verdict).To(Equal(want))
+		g.Expect(j.Message).To(ContainSubstring("not kept"))
+	}
 }

@@ -117,6 +117,7 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 	oneWay := slow
 	oneWay.Direction = v1alpha1.DirectionTo
 	lossy := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Loss: 20}}
+	both := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Loss: 20}}
 	cut := v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition}
 	many := func(f []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures { f[0].Attempts = 50; return f }
 	for name, c := range map[string]struct {
@@ -130,6 +131,9 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		"one way":                   {oneWay, usual, figures(0, 104*ms, 110*ms), metav1.ConditionTrue},
 		"nothing came through":      {slow, usual, figures(5, 0, 0), metav1.ConditionUnknown},
 		"a retransmission":          {lossy, usual, figures(0, 4*ms, 1005*ms), metav1.ConditionTrue},
+		"slower, and nothing lost":  {both, usual, many(figures(0, 204*ms, 205*ms)), metav1.ConditionFalse},
+		"slower, too few to tell":   {both, usual, figures(0, 204*ms, 205*ms), metav1.ConditionUnknown},
+		"slower, and some lost":     {both, usual, figures(1, 204*ms, 205*ms), metav1.ConditionTrue},
 		"too few to tell":           {lossy, usual, figures(0, 4*ms, 5*ms), metav1.ConditionUnknown},
 		"enough to tell":            {lossy, usual, many(figures(0, 4*ms, 5*ms)), metav1.ConditionFalse},
 		"cut":                       {cut, usual, figures(5, 0, 0), metav1.ConditionTrue},
@@ -143,4 +147,37 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 			NewWithT(t).Expect(seen).NotTo(BeEmpty())
 		})
 	}
+}
+
+// A fault of the network is over when probes see what they saw before it, not when its objects are gone.
+func TestWhatIsLeftOfTheNetworksFaults(t *testing.T) {
+	ms := time.Millisecond
+	for name, c := range map[string]struct {
+		during, after []v1alpha1.ProbeFigures
+		want          v1alpha1.DrillVerdict
+	}{
+		"as before":         {figures(0, 200*ms, 201*ms), figures(0, 5*ms, 6*ms), v1alpha1.VerdictPassed},
+		"slow still":        {figures(0, 200*ms, 201*ms), figures(0, 190*ms, 191*ms), v1alpha1.VerdictInconclusive},
+		"cut, open again":   {figures(5, 0, 0), figures(0, 5*ms, 6*ms), v1alpha1.VerdictPassed},
+		"cut still":         {figures(5, 0, 0), figures(5, 0, 0), v1alpha1.VerdictInconclusive},
+		"nobody looked":     {figures(5, 0, 0), nil, v1alpha1.VerdictInconclusive},
+		"a lossy way, once": {figures(1, 4*ms, 5*ms), figures(1, 4*ms, 5*ms), v1alpha1.VerdictPassed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := good()
+			m.Faults[0].Kind = v1alpha1.FaultNetwork
+			m.Faults[0].Effect.Before, m.Faults[0].Effect.During, m.Faults[0].Effect.After = figures(0, 4*ms, 5*ms), c.during, c.after
+			j := drill.Judge(v1alpha1.DrillSpec{}, nil, m)
+			NewWithT(t).Expect(j.Verdict).To(Equal(c.want), j.Message)
+		})
+	}
+}
+
+// What no fault was done to says nothing of what a fault would cost.
+func TestNoFaults(t *testing.T) {
+	g := NewWithT(t)
+	m := good()
+	m.Faults, m.History.Faults = nil, nil
+	g.Expect(drill.Judge(v1alpha1.DrillSpec{Objectives: v1alpha1.DrillObjectives{RPO: lasting(0)}}, nil, m).Verdict).To(Equal(v1alpha1.VerdictInconclusive))
+	g.Expect(drill.Judge(v1alpha1.DrillSpec{}, &v1alpha1.Objectives{RPO: lasting(0), RTO: lasting(time.Second)}, m).Verdict).To(Equal(v1alpha1.VerdictPassed), "the group's goals are for its faults")
 }
