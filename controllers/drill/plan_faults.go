@@ -212,13 +212,24 @@ func (p *planner) momentOver(f *v1alpha1.FaultStatus) bool {
 	return f.Effect.Status == metav1.ConditionTrue
 }
 
-// look notes the effect as far as it can be seen. What was seen once stays seen.
+// endedEarly begins what is said of a fault of the network that was seen, and then was not any more while it should last.
+const endedEarly = "it did not last: "
+
+// look notes the effect as far as it can be seen. What was seen once stays seen, but for the ways of the network: they are
+// looked at as long as the fault should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	e := f.Effect
 	if figures := p.probes[f.Name]; len(figures) > 0 {
 		e.During = drill.Accumulate(f.Kind, e.During, figures)
 	}
 	status, seen := p.effect(f, o)
+	if e.Status == metav1.ConditionTrue && status == metav1.ConditionFalse && lasts(o) {
+		e.Status, e.Seen = status, clip(endedEarly+seen, 1024)
+		p.note(p.now, "EffectEnded", f.Name, seen)
+	}
+	if strings.HasPrefix(e.Seen, endedEarly) {
+		return
+	}
 	if e.Status == metav1.ConditionTrue || status == metav1.ConditionUnknown && seen == "" {
 		return
 	}
@@ -226,6 +237,18 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if status == metav1.ConditionTrue {
 		p.note(p.now, "EffectSeen", f.Name, seen)
 	}
+}
+
+// lasts says whether each look at a fault tells by itself that it is in force. A delay that varies by as much as half of it
+// may be short by chance.
+func lasts(o drill.Occurrence) bool {
+	switch {
+	case o.Kind == v1alpha1.FaultPartition:
+		return true
+	case o.Kind != v1alpha1.FaultNetwork || o.Network.Latency == nil:
+		return false
+	}
+	return o.Network.Jitter == nil || 2*o.Network.Jitter.Duration < o.Network.Latency.Duration
 }
 
 // effect of a fault as it can be seen now.

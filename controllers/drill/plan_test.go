@@ -520,3 +520,27 @@ func TestEvidenceThatIsNotKept(t *testing.T) {
 		g.Expect(j.Message).To(ContainSubstring("not kept"))
 	}
 }
+
+// Rules that are lost while a partition should last are no partition, though it was one for a while.
+func TestAPartitionThatEndsEarly(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.until(v1alpha1.DrillRunning)
+	s.w.probes["cut"] = ways(0)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	effect := func(failures int32) *v1alpha1.FaultEffect {
+		s.w.probes["cut"] = ways(failures)
+		s.look(time.Second)
+		return s.d.Status.Faults[0].Effect
+	}
+	g.Expect(effect(5).Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(effect(0).Status).To(Equal(metav1.ConditionFalse))
+	e := effect(5)
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(e.Seen).To(ContainSubstring("did not last"))
+}
