@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,9 +28,10 @@ import (
 )
 
 // apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
-// another site has to be taken back whatever happens at this one.
+// another site has to be taken back whatever happens at this one. So is what is left of a drill.
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+	var left []error
+	err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case MakeSecret:
 			password, err := credentials.NewPassword()
@@ -56,12 +58,16 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			w.done.objectErr[keyOf(s.Object)] = r.removeObject(ctx, w, s.Object)
 			return nil
 		case Remove:
-			return r.remove(ctx, w, s.Site, s.Object)
+			if err := r.remove(ctx, w, s.Site, s.Object); err != nil {
+				left = append(left, fmt.Errorf("%s: %w", s.Describe(), err))
+			}
+			return nil
 		case Gather:
 			return r.gather(ctx, w)
 		}
 		return fmt.Errorf("step %T is not known", step)
 	})
+	return errors.Join(append(left, err)...)
 }
 
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.
@@ -172,17 +178,25 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze) error {
 	began := r.now()
 	for _, server := range s.Servers {
+		if n, err := r.stopped(ctx, w, server); err == nil && n > 0 {
+			continue // it was frozen when another could not be; its time runs
+		}
 		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String())
 		var f probe.Frozen
 		if err == nil {
 			err = json.Unmarshal(out, &f)
 		}
 		if err != nil {
-			w.done.frozen[s.Fault] = err
+			w.done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
 			return nil
 		}
+		if _, set := w.done.injected[s.Fault]; !set {
+			w.done.injected[s.Fault] = began
+		}
 	}
-	w.done.frozen[s.Fault], w.done.injected[s.Fault] = nil, began
+	if _, set := w.done.injected[s.Fault]; !set {
+		w.done.injected[s.Fault] = began // all were frozen, and the manager ended before it could say so
+	}
 	return nil
 }
 
@@ -236,6 +250,12 @@ func (r *Reconciler) sweep(ctx context.Context, w *world) {
 	labels := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelNamespace: d.Namespace, v1alpha1.LabelDrill: d.Name}
 	for site := range w.siteErr {
 		w.unswept = append(w.unswept, site)
+	}
+	for _, site := range w.holding() {
+		if w.members[site] == nil && !w.declared[site] && !slices.Contains(w.unswept, site) {
+			// It is no longer declared, or does not allow the namespace any more: nobody can look what is left there.
+			w.unswept = append(w.unswept, site)
+		}
 	}
 	for site, member := range w.members {
 		if err := r.sweepSite(ctx, w, site, member, labels); err != nil {

@@ -49,7 +49,7 @@ func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
 	at := r.now()
 	for _, name := range w.target.data {
 		if len(w.runs.Replicas) < maxSamples {
-			w.runs.Replicas = append(w.runs.Replicas, sample(at, name, w.target.site(name), w.replicas[name]))
+			w.runs.Replicas = append(w.runs.Replicas, w.sample(at, name))
 		}
 	}
 }
@@ -84,8 +84,22 @@ func (w *world) noteClock(name v1alpha1.ServerName, clock time.Time) {
 	w.clocks[name] = time.Until(clock)
 }
 
-func sample(at time.Time, name v1alpha1.ServerName, site v1alpha1.SiteName, s replicaState) archive.ReplicaSample {
-	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(site)}
+// sample is what is seen of a server now: what it says itself, and what the primary has yet to send to it. That is in the
+// primary's rows of the others alone (sys.dm_hadr_database_replica_states, log_send_queue_size), and counts though the
+// server itself is silent.
+func (w *world) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSample {
+	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(w.target.site(name))}
+	for _, other := range w.replicas {
+		if other.group == nil || other.group.Role != "PRIMARY" {
+			continue
+		}
+		for _, state := range other.group.States {
+			if !state.Local && sameServer(name, state.Server) {
+				one.SendQueueKB = greater(one.SendQueueKB, state.SendQueueKB)
+			}
+		}
+	}
+	s := w.replicas[name]
 	if s.group == nil {
 		return one
 	}
@@ -97,7 +111,7 @@ func sample(at time.Time, name v1alpha1.ServerName, site v1alpha1.SiteName, s re
 		if one.Synchronization == "" || worse(state.State, one.Synchronization) {
 			one.Synchronization = state.State
 		}
-		one.SendQueueKB, one.RedoQueueKB = greater(one.SendQueueKB, state.SendQueueKB), greater(one.RedoQueueKB, state.RedoQueueKB)
+		one.RedoQueueKB = greater(one.RedoQueueKB, state.RedoQueueKB)
 	}
 	return one
 }
@@ -117,9 +131,15 @@ func greater(a, b *int64) *int64 {
 
 // synchronized says whether one server with data is primary and all others follow it without a gap, else what is not so.
 func (w *world) synchronized() (bool, string) {
+	if w.target.missing != "" {
+		return false, w.target.missing
+	}
 	primary := ""
 	for _, name := range w.target.data {
-		s := w.replicas[name]
+		s, asked := w.replicas[name]
+		if !asked {
+			return false, fmt.Sprintf("%s was not asked", name)
+		}
 		if s.err != nil {
 			return false, fmt.Sprintf("%s does not answer: %v", name, s.err)
 		}
@@ -140,7 +160,7 @@ func (w *world) synchronized() (bool, string) {
 			if wanted && w.synchronous(name) && state.State != "SYNCHRONIZED" {
 				return false, fmt.Sprintf("%s of %s is %s", state.Database, name, state.State)
 			}
-			if wanted && state.RedoQueueKB != nil && *state.RedoQueueKB > 0 && state.State != "SYNCHRONIZED" {
+			if wanted && state.RedoQueueKB != nil && *state.RedoQueueKB > w.usualRedo(name) {
 				return false, fmt.Sprintf("%s of %s has %d KB to redo", state.Database, name, *state.RedoQueueKB)
 			}
 		}
@@ -152,6 +172,28 @@ func (w *world) synchronized() (bool, string) {
 		return false, "nobody is PRIMARY"
 	}
 	return true, ""
+}
+
+// smallRedo is a redo queue that counts as none: what the clients of a drill write between two of redo's rounds.
+const smallRedo = 64 // KB
+
+// usualRedo is the redo queue up to which a server has caught up: the greatest of the baseline. Clients write on meanwhile,
+// so that it is never empty for sure.
+func (w *world) usualRedo(name v1alpha1.ServerName) int64 {
+	usual := int64(smallRedo)
+	s := w.drill.Status
+	if w.runs == nil || s.Baseline == nil {
+		return usual
+	}
+	for _, one := range w.runs.Replicas {
+		if s.Started != nil && one.At.After(s.Started.Time) {
+			break
+		}
+		if one.Server == string(name) && one.RedoQueueKB != nil && !one.At.Before(s.Baseline.Time) {
+			usual = max(usual, *one.RedoQueueKB)
+		}
+	}
+	return usual
 }
 
 func (w *world) synchronous(name v1alpha1.ServerName) bool {
@@ -192,21 +234,7 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 			w.probes[f.Name] = figures
 		})
 	}
-	for _, f := range w.drill.Status.Faults {
-		if f.Kind != v1alpha1.FaultFreeze || f.State != v1alpha1.FaultActive {
-			continue
-		}
-		for _, name := range f.Targets {
-			wait.Go(func() {
-				n, err := r.stopped(ctx, w, v1alpha1.ServerName(name))
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					w.frozen[v1alpha1.ServerName(name)] = n
-				}
-			})
-		}
-	}
+	wait.Go(func() { r.askFrozen(ctx, w) })
 	wait.Wait()
 	for _, figures := range w.probes {
 		for _, p := range figures {
@@ -219,6 +247,28 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 			}
 		}
 	}
+}
+
+// askFrozen asks in the pods of servers that may be frozen how many processes are stopped.
+func (r *Reconciler) askFrozen(ctx context.Context, w *world) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for _, f := range w.drill.Status.Faults {
+		if !mayFreeze(f) || f.State == v1alpha1.FaultInjecting && w.running() && w.drill.DeletionTimestamp == nil {
+			continue
+		}
+		for _, name := range struckBy(f) {
+			wait.Go(func() {
+				n, err := r.stopped(ctx, w, name)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					w.frozen[name] = n
+				}
+			})
+		}
+	}
+	wait.Wait()
 }
 
 // acknowledgementsMatter says whether it must be known when clients were last served.
@@ -291,7 +341,7 @@ func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
 		return resolved.Probes
 	case f.State == v1alpha1.FaultActive:
 		known = e.Before
-	case f.State == v1alpha1.FaultRemoved && len(e.After) == 0 && f.Removed != nil && w.now.Sub(f.Removed.Time) < time.Minute:
+	case w.lookedAfter(f):
 		known = e.Before
 	default:
 		return nil
@@ -301,6 +351,14 @@ func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
 		list = append(list, drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To})
 	}
 	return list
+}
+
+// afterwards is how long after a fault of the network its ways are looked at, until they are as they were.
+const afterwards = time.Minute
+
+// lookedAfter says whether a fault's ways are to be looked at since it is over and they are not seen to be as they were.
+func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
+	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil && len(f.Effect.Before) > 0 && drill.StillThere(f) != ""
 }
 
 // occurrence of a spec by its name.

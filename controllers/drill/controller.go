@@ -54,6 +54,7 @@ type Reconciler struct {
 	reporter    reconcile.Reporter
 	now         func() time.Time
 	pods        Pods
+	turns       turns
 
 	mu      sync.Mutex
 	samples map[types.UID]*runSamples
@@ -92,7 +93,6 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Look:    reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
 		Observe: r.observe, Apply: r.apply, Report: r.report,
 		Plan: plan, PlanDelete: planDelete,
-		Gone: func(types.NamespacedName) { r.forget() },
 	})
 	hubOnly := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
 	err = reconcile.Controller(mgr, "drill", &v1alpha1.Drill{}, workers, reconcile.SpecOrAnnotations()).
@@ -114,15 +114,13 @@ func (r *Reconciler) waiting(ctx context.Context, _ v1alpha1.SiteName, obj clien
 	})
 }
 
-// forget drops what was seen of runs that are over for long.
-func (r *Reconciler) forget() {
+// forget drops what was seen of a drill's run, which is over, and of the drill itself when it is being deleted.
+func (r *Reconciler) forget(d *v1alpha1.Drill) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.samples) > 64 {
-		clear(r.samples)
-	}
-	if len(r.clean) > 1024 {
-		clear(r.clean)
+	delete(r.samples, d.UID)
+	if d.DeletionTimestamp != nil {
+		delete(r.clean, d.UID)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Pods runs commands in pods.
@@ -51,6 +52,12 @@ func (podExec) Run(ctx context.Context, config *rest.Config, namespace, pod, con
 	return out.Bytes(), nil
 }
 
+// notSpoken says that the command was not begun because WebSocket is not understood on the way. After any other error - the
+// command's own, a time-out, a stream that broke - it may have run, and must not run a second time.
+func notSpoken(err error) bool {
+	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+}
+
 // executorFor speaks WebSocket, and SPDY with API servers that do not.
 func executorFor(config *rest.Config, target *url.URL) (remotecommand.Executor, error) {
 	spdy, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, target)
@@ -61,5 +68,5 @@ func executorFor(config *rest.Config, target *url.URL) (remotecommand.Executor, 
 	if err != nil {
 		return nil, err
 	}
-	return remotecommand.NewFallbackExecutor(socket, spdy, func(error) bool { return true })
+	return remotecommand.NewFallbackExecutor(socket, spdy, notSpoken)
 }

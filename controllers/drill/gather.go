@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
@@ -72,7 +74,7 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	var tooLarge *archive.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		j.Message += "; the evidence is not kept: " + err.Error()
+		j.notKept(err)
 		w.done.judged = j
 		return nil
 	case errors.Is(err, archive.ErrWritten) && fresh:
@@ -85,6 +87,14 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	return nil
 }
 
+// notKept notes that the evidence is too large to be kept. Nobody can look at it later: that is no pass.
+func (j *judged) notKept(err error) {
+	if j.Verdict == v1alpha1.VerdictPassed {
+		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing
+	}
+	j.Message += "; the evidence is not kept: " + err.Error()
+}
+
 // judge lets an archive speak.
 func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archive.Archive) error {
 	for site := range kept.Histories {
@@ -94,7 +104,6 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 	if err != nil {
 		return err
 	}
-	evidence.FaultsBoot = bootID()
 	j.verdict = history.Check(evidence)
 	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
 	j.versions = r.versions(ctx, w)
@@ -155,7 +164,28 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 			a.Replicas = append(a.Replicas, replica)
 		}
 	}
+	if text := different(a.Replicas); text != "" && r.now().Sub(lastMoment(w)) < judgeWithin {
+		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
+		return a, errors.New(text)
+	}
 	return a, nil
+}
+
+// different says which replicas do not have the same rows.
+func different(replicas []history.Replica) string {
+	var first map[history.RowID]int
+	for i, replica := range replicas {
+		rows := map[history.RowID]int{}
+		for _, id := range replica.Rows {
+			rows[id]++
+		}
+		if i == 0 {
+			first = rows
+		} else if !maps.Equal(first, rows) {
+			return fmt.Sprintf("the rows of %s and %s differ: one of them may have some to redo yet", replicas[0].Server, replica.Server)
+		}
+	}
+	return ""
 }
 
 // lastMoment is when the run went over to be judged, as near as the timeline tells.
@@ -219,7 +249,12 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	for _, e := range w.next.Timeline {
+		if e.Event == eventNotRecovered {
+			m.NotRecovered = e.Message
+		}
+	}
 	for _, c := range w.next.Clients {
 		if reason, ok := j.fetched[c.Site]; !ok || reason != "" {
 			m.Missing = append(m.Missing, c.Site)
@@ -244,13 +279,13 @@ func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus) (send, redo
 		last = s.Baseline.Time
 	}
 	for _, one := range samples {
+		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
 		if one.Role == "" {
 			continue
 		}
 		if one.At.After(last) {
 			gap, last = max(gap, one.At.Sub(last)), one.At
 		}
-		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
 	}
 	if s.Ended != nil && s.Ended.After(last) {
 		gap = max(gap, s.Ended.Sub(last))

@@ -20,6 +20,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
@@ -55,16 +56,21 @@ type world struct {
 	image string
 	// target is nil when it need not be known any more.
 	target *target
+	// archived says that the run that has not begun was judged before: its evidence is kept.
+	archived bool
 	// busy names a drill that runs on the same target.
 	busy string
 	// siteErr says why a site cannot be used.
 	siteErr map[v1alpha1.SiteName]error
-	members map[v1alpha1.SiteName]*sites.Member
+	// declared are all sites that are declared, whether they may be used or not; true when declared Lost.
+	declared map[v1alpha1.SiteName]bool
+	members  map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
 	resolved drill.World
-	pods     map[v1alpha1.ServerName]*corev1.Pod
-	clients  map[v1alpha1.SiteName]*corev1.Pod
-	login    *v1alpha1.Login
+	// pods of the servers whose site answered; nil where it said that there is none.
+	pods    map[v1alpha1.ServerName]*corev1.Pod
+	clients map[v1alpha1.SiteName]*corev1.Pod
+	login   *v1alpha1.Login
 	// secret says whether the clients' password is there.
 	secret bool
 	// replicas are what the servers with data say of the group; silent ones are nil with an error.
@@ -116,18 +122,34 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
 		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, clocks: map[v1alpha1.ServerName]time.Duration{},
 		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
-	r.reachSites(w)
+	if err := r.reachSites(ctx, w); err != nil {
+		return nil, err
+	}
+	if d.DeletionTimestamp != nil || w.over() {
+		r.forget(&d)
+	}
 	if d.DeletionTimestamp != nil {
 		// Where an engine is frozen has to be known; without, the freeze ends by itself.
 		w.target, _ = r.resolve(ctx, &d)
+		r.askFrozen(ctx, w)
 		r.sweep(ctx, w)
 		return w, nil
 	}
 	if w.over() {
 		r.sweepOnce(ctx, w)
+		if slices.ContainsFunc(d.Status.Faults, mayFreeze) {
+			w.target, _ = r.resolve(ctx, &d)
+			r.askFrozen(ctx, w)
+		}
 		return w, nil
 	}
 	w.runs = r.seen(&d)
+	if !w.running() && !d.Spec.DryRun {
+		var err error
+		if w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID}); err != nil {
+			return nil, err
+		}
+	}
 	t, err := r.resolve(ctx, &d)
 	if err != nil {
 		return nil, err
@@ -162,14 +184,16 @@ func (w *world) running() bool {
 }
 
 // reachSites finds the members that may be used for the namespace. A site that is lost has nothing left to take back.
-func (r *Reconciler) reachSites(w *world) {
+func (r *Reconciler) reachSites(ctx context.Context, w *world) error {
 	var list v1alpha1.SiteList
-	if err := r.hub.List(context.Background(), &list); err != nil {
-		return
+	if err := r.hub.List(ctx, &list); err != nil {
+		return fmt.Errorf("list the sites: %w", err)
 	}
+	w.declared = map[v1alpha1.SiteName]bool{}
 	for i := range list.Items {
 		site := &list.Items[i]
 		name := v1alpha1.SiteName(site.Name)
+		w.declared[name] = site.Spec.Lifecycle == v1alpha1.SiteLost
 		if !slices.Contains(site.Spec.AllowedNamespaces, w.drill.Namespace) || site.Spec.Lifecycle == v1alpha1.SiteLost {
 			continue
 		}
@@ -183,24 +207,32 @@ func (r *Reconciler) reachSites(w *world) {
 		}
 		w.members[name] = member
 	}
+	return nil
 }
 
-// others finds a drill that runs on the same target.
-func (r *Reconciler) others(ctx context.Context, w *world) error {
-	var list v1alpha1.DrillList
-	if err := r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)); err != nil {
-		return fmt.Errorf("list the Drills of namespace %s: %w", w.drill.Namespace, err)
-	}
-	for _, o := range list.Items {
-		if o.UID == w.drill.UID || !active(o.Status.Phase) {
+// holding are the sites that may have something of the run, by its status: objects of faults that were not seen to be gone,
+// and clients. Clients of a run that is over end by themselves; they are no reason to ask for a site that is not declared
+// any more.
+func (w *world) holding() []v1alpha1.SiteName {
+	s := w.drill.Status
+	var list []v1alpha1.SiteName
+	for _, f := range s.Faults {
+		if f.State == v1alpha1.FaultWaiting || f.State == v1alpha1.FaultRemoved || f.State == v1alpha1.FaultSkipped {
 			continue
 		}
-		t := w.target
-		if t.group != nil && o.Status.Group == t.group.Name || t.subscription != nil && o.Status.Subscription == t.subscription.Name {
-			w.busy = o.Name
+		for _, o := range f.Objects {
+			if o.Site != "" && !o.Gone {
+				list = append(list, v1alpha1.SiteName(o.Site))
+			}
 		}
 	}
-	return nil
+	for _, c := range s.Clients {
+		if _, declared := w.declared[v1alpha1.SiteName(c.Site)]; declared || s.Phase != v1alpha1.DrillCompleted {
+			list = append(list, v1alpha1.SiteName(c.Site))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func active(p v1alpha1.DrillPhase) bool {
@@ -237,7 +269,10 @@ func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerNa
 	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
 	if member := w.members[home]; member != nil {
 		var pod corev1.Pod
-		if err := member.Client.Get(ctx, key, &pod); err == nil {
+		switch err := member.Client.Get(ctx, key, &pod); {
+		case apierrors.IsNotFound(err):
+			w.pods[name] = nil
+		case err == nil:
 			w.pods[name] = &pod
 			if pod.Status.PodIP != "" {
 				s.Addresses = append(s.Addresses, pod.Status.PodIP)

@@ -32,6 +32,8 @@ const (
 	momentWithin = time.Minute
 	// maxHistory and maxTimeline bound lists of the status.
 	maxHistory, maxTimeline = 10, 1000
+	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
+	eventNotRecovered = "NotRecovered"
 )
 
 // Plan is what is done next.
@@ -115,7 +117,11 @@ func (p *planner) note(when time.Time, event, fault, message string) {
 }
 
 func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string) {
-	if len(s.Timeline) < maxTimeline {
+	limit := maxTimeline
+	if event == eventNotRecovered {
+		limit++ // it decides on the verdict: there is always room for it
+	}
+	if len(s.Timeline) < limit {
 		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: clip(message, 512)})
 	}
 }
@@ -124,6 +130,8 @@ func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string)
 func (p *planner) pending() {
 	t := p.target
 	switch {
+	case p.ranBefore():
+		p.wait(conditions.ReasonRunOver, fmt.Sprintf("run %q is over, and its verdict stands: change spec.runID to one that was never used to run again", p.s.RunID))
 	case p.drill.Spec.Abort:
 		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, "it was aborted before it began")
 	case t.missing != "":
@@ -139,6 +147,12 @@ func (p *planner) pending() {
 	default:
 		p.accept()
 	}
+}
+
+// ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
+// run asks for nothing: to do it again would break the target unasked, and the evidence of the first would judge it.
+func (p *planner) ranBefore() bool {
+	return p.archived || !p.drill.Spec.DryRun && slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
 }
 
 // accept begins: who takes part is settled.
@@ -242,14 +256,20 @@ func (p *planner) recovering() {
 		well, text = p.servedSince(p.s.Ended.Time)
 	}
 	limit := drill.Recovery(p.drill.Spec)
+	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
+		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+drill.StillThere(p.s.Faults[i])
+	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
 		p.wait(conditions.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
-	case well && waited >= settledFor:
+	case well && p.faultsLeft() == 0 && waited >= settledFor:
 		p.note(p.now, "Recovered", "", "")
 		p.judge()
 	case waited >= limit:
-		p.note(p.now, "NotRecovered", "", text)
+		if left := p.leftNames(); len(left) > 0 {
+			text = "faults are not seen to be over: " + strings.Join(left, ", ")
+		}
+		p.note(p.now, eventNotRecovered, "", orText(text, "it was not seen that all is well"))
 		p.judge()
 	default:
 		p.wait(conditions.ReasonDrillRecovering, orText(text, "clients work on for a while"))
@@ -331,11 +351,8 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 			return fmt.Sprintf("no client was served for %s", silent.Round(time.Second))
 		}
 	}
-	for name, state := range p.replicas {
-		if state.group == nil {
-			continue
-		}
-		s := sample(p.now, name, "", state)
+	for _, name := range p.target.data {
+		s := p.sample(p.now, name)
 		if a.RedoQueueKB != nil && s.RedoQueueKB != nil && *s.RedoQueueKB > *a.RedoQueueKB {
 			return fmt.Sprintf("%s has %d KB to redo", name, *s.RedoQueueKB)
 		}
@@ -380,8 +397,23 @@ func (p *planner) complete(v v1alpha1.DrillVerdict, reason, message string) {
 
 // clear takes away what the run has made, once it is over. What a dry run shows it has not made.
 func (p *planner) clear() {
+	p.thawLeft()
 	for _, l := range p.swept {
 		p.do(Remove{Site: l.site, Object: l.obj})
+	}
+}
+
+// thawLeft lets engines go on that are seen to be stopped by a fault whose end was not seen.
+func (p *planner) thawLeft() {
+	for _, f := range p.drill.Status.Faults {
+		if !mayFreeze(f) {
+			continue
+		}
+		for _, server := range struckBy(f) {
+			if p.frozen[server] > 0 {
+				p.do(Thaw{Server: server, Careless: true})
+			}
+		}
 	}
 }
 
@@ -390,22 +422,23 @@ func (p *planner) clear() {
 func planDelete(w *world) Plan {
 	p := &planner{world: w, s: &w.next}
 	for _, f := range w.drill.Status.Faults {
-		if f.Kind == v1alpha1.FaultFreeze && f.State == v1alpha1.FaultActive {
-			for _, server := range f.Targets {
-				p.do(Thaw{Server: v1alpha1.ServerName(server), Careless: true})
+		for _, server := range struckBy(f) {
+			if _, known := w.frozen[server]; mayFreeze(f) && !known {
+				p.do(Thaw{Server: server, Careless: true})
 			}
 		}
 	}
 	p.clear()
+	frozen := slices.ContainsFunc(p.steps, func(s Step) bool { t, ok := s.(Thaw); return ok && w.frozen[t.Server] > 0 })
 	if len(w.unswept) > 0 {
 		names := make([]string, len(w.unswept))
 		for i, s := range w.unswept {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told; declare the site Lost if it is gone for good", strings.Join(names, ", ")))}
+		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", ")))}
 	}
-	return Plan{Steps: p.steps, Done: len(w.swept) == 0, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
+	return Plan{Steps: p.steps, Done: len(w.swept) == 0 && !frozen, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
 }
 
 // outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.
@@ -416,7 +449,7 @@ func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
 		return conditions.Ready(s.Reason, message)
 	case s.Phase == v1alpha1.DrillCompleted:
 		return conditions.Stalled(s.Reason, message)
-	case s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
+	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
 		return conditions.Stalled(s.Reason, message)
 	}
 	return conditions.InProgress(s.Reason, message)

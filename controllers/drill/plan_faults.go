@@ -93,11 +93,20 @@ func (p *planner) identities(servers []v1alpha1.ServerName) []string {
 	return list
 }
 
-// identity is the pod's UID, the engine's container and how often it was started; "none" without a pod.
+const (
+	// noPod is the identity of a server whose site says that it has no pod, notLooked of one whose site does not answer.
+	noPod, notLooked = "none", "unknown"
+)
+
+// identity is the pod's UID, the engine's container, how often it was started, and whether it is ready. It is the UID alone
+// while the kubelet has not reported the container.
 func (p *planner) identity(name v1alpha1.ServerName) string {
-	pod := p.pods[name]
+	pod, looked := p.pods[name]
+	if !looked {
+		return notLooked
+	}
 	if pod == nil {
-		return "none"
+		return noPod
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == drill.EngineContainer {
@@ -125,6 +134,11 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if len(f.Objects) > 0 && present == len(f.Objects) {
 		// All were created, and the manager ended before it could say so.
 		f.State = v1alpha1.FaultActive
+		return
+	}
+	if f.Injected != nil && o.Lasts() > 0 && p.now.Sub(f.Injected.Time) >= o.Lasts() {
+		// A part of it was done. The rest, much later and alone, would be another fault.
+		f.State = v1alpha1.FaultRemoving
 		return
 	}
 	r, err := drill.Resolve(p.resolved, o)
@@ -198,13 +212,24 @@ func (p *planner) momentOver(f *v1alpha1.FaultStatus) bool {
 	return f.Effect.Status == metav1.ConditionTrue
 }
 
-// look notes the effect as far as it can be seen. What was seen once stays seen.
+// endedEarly begins what is said of a fault of the network that was seen, and then was not any more while it should last.
+const endedEarly = "it did not last: "
+
+// look notes the effect as far as it can be seen. What was seen once stays seen, but for the ways of the network: they are
+// looked at as long as the fault should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	e := f.Effect
 	if figures := p.probes[f.Name]; len(figures) > 0 {
 		e.During = drill.Accumulate(f.Kind, e.During, figures)
 	}
 	status, seen := p.effect(f, o)
+	if e.Status == metav1.ConditionTrue && status == metav1.ConditionFalse && lasts(o) {
+		e.Status, e.Seen = status, clip(endedEarly+seen, 1024)
+		p.note(p.now, "EffectEnded", f.Name, seen)
+	}
+	if strings.HasPrefix(e.Seen, endedEarly) {
+		return
+	}
 	if e.Status == metav1.ConditionTrue || status == metav1.ConditionUnknown && seen == "" {
 		return
 	}
@@ -212,6 +237,18 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if status == metav1.ConditionTrue {
 		p.note(p.now, "EffectSeen", f.Name, seen)
 	}
+}
+
+// lasts says whether each look at a fault tells by itself that it is in force. A delay that varies by as much as half of it
+// may be short by chance.
+func lasts(o drill.Occurrence) bool {
+	switch {
+	case o.Kind == v1alpha1.FaultPartition:
+		return true
+	case o.Kind != v1alpha1.FaultNetwork || o.Network.Latency == nil:
+		return false
+	}
+	return o.Network.Jitter == nil || 2*o.Network.Jitter.Duration < o.Network.Latency.Duration
 }
 
 // effect of a fault as it can be seen now.
@@ -242,13 +279,17 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.Co
 func (p *planner) replaced(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
 	for _, was := range f.Effect.Identity {
 		name, before, _ := strings.Cut(was, " ")
-		if before == "none" {
-			return metav1.ConditionUnknown, name + " had no pod before the fault"
+		if before == noPod || before == notLooked {
+			return metav1.ConditionUnknown, "what ran of " + name + " before the fault was not seen"
 		}
 		now := p.identity(v1alpha1.ServerName(name))
-		if f.Kind == v1alpha1.FaultPodKill {
-			before, _, _ = strings.Cut(before, " ")
-			now, _, _ = strings.Cut(now, " ")
+		if now == notLooked {
+			return metav1.ConditionUnknown, "" // its site does not answer: that says nothing of what runs there
+		}
+		before, wasSeen := part(f.Kind, before)
+		now, isSeen := part(f.Kind, now)
+		if !wasSeen || !isSeen {
+			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + name
 		}
 		if now == before {
 			return metav1.ConditionFalse, fmt.Sprintf("%s runs on as before", credentials.HostName(v1alpha1.ServerName(name)))
@@ -260,15 +301,55 @@ func (p *planner) replaced(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, str
 	return metav1.ConditionTrue, "what ran in " + strings.Join(f.Targets, ", ") + " is gone"
 }
 
+// part of an identity that a kind of fault changes. It is not seen while the kubelet has not reported the container.
+func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
+	if identity == noPod {
+		return identity, true
+	}
+	fields := strings.Fields(identity)
+	switch {
+	case kind == v1alpha1.FaultPodKill:
+		return fields[0], true
+	case len(fields) != 4:
+		return "", false
+	case kind == v1alpha1.FaultContainerKill:
+		// Whether it is ready says nothing: a probe that fails kills no container.
+		return strings.Join(fields[:3], " "), true
+	}
+	return identity, true
+}
+
+// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
+func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
+	if f.Effect == nil {
+		return nil
+	}
+	var list []v1alpha1.ServerName
+	for _, was := range f.Effect.Identity {
+		name, _, _ := strings.Cut(was, " ")
+		list = append(list, v1alpha1.ServerName(name))
+	}
+	return list
+}
+
+// mayFreeze says whether engines may be stopped by a fault: from when it is begun until none was seen stopped.
+func mayFreeze(f v1alpha1.FaultStatus) bool {
+	return f.Kind == v1alpha1.FaultFreeze && (f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
+}
+
 func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
-	for _, name := range f.Targets {
-		n, known := p.frozen[v1alpha1.ServerName(name)]
+	struck := struckBy(*f)
+	for _, name := range struck {
+		n, known := p.frozen[name]
 		if !known {
 			return metav1.ConditionUnknown, ""
 		}
 		if n == 0 {
-			return metav1.ConditionFalse, "the engine of " + name + " runs"
+			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s runs", name)
 		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no server"
 	}
 	return metav1.ConditionTrue, "the processes of " + strings.Join(f.Targets, ", ") + " are stopped"
 }
@@ -276,14 +357,18 @@ func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, stri
 // shifted compares the engines' clocks with the manager's.
 func (p *planner) shifted(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.ConditionStatus, string) {
 	asked := o.ClockOffset.Duration
-	for _, name := range f.Targets {
-		off, known := p.clocks[v1alpha1.ServerName(name)]
+	struck := struckBy(*f)
+	for _, name := range struck {
+		off, known := p.clocks[name]
 		if !known {
 			return metav1.ConditionUnknown, ""
 		}
 		if difference := off - asked; difference.Abs() > asked.Abs()/2 {
 			return metav1.ConditionFalse, fmt.Sprintf("the clock of %s is off by %s", name, off.Round(time.Millisecond))
 		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no server"
 	}
 	return metav1.ConditionTrue, fmt.Sprintf("the clocks of %s are off by about %s", strings.Join(f.Targets, ", "), asked)
 }
@@ -292,7 +377,7 @@ func (p *planner) shifted(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.C
 func (p *planner) removeFaults() {
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
-		if f.State == v1alpha1.FaultRemoved && f.Effect != nil && len(f.Effect.After) == 0 {
+		if figures := p.probes[f.Name]; f.State == v1alpha1.FaultRemoved && f.Effect != nil && len(figures) > 0 {
 			f.Effect.After = p.probes[f.Name]
 		}
 		if f.State != v1alpha1.FaultRemoving {
@@ -333,12 +418,19 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// thaw lets frozen engines go on; the process in the pod does it, too.
+// thaw lets frozen engines go on until none of them was seen stopped; the process in the pod does it, too, unless its
+// container is gone.
 func (p *planner) thaw(f *v1alpha1.FaultStatus) {
-	for _, name := range f.Targets {
-		p.do(Thaw{Server: v1alpha1.ServerName(name), Careless: true})
+	left := 0
+	for _, name := range struckBy(*f) {
+		if n, known := p.frozen[name]; !known || n > 0 {
+			left++
+			p.do(Thaw{Server: name, Careless: true})
+		}
 	}
-	p.removed(f)
+	if left == 0 {
+		p.removed(f)
+	}
 }
 
 // removed notes that a fault is over. One that was never injected was not done.

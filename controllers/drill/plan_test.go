@@ -44,7 +44,7 @@ func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
 		login:  &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Name: "d-clients"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}},
 		pods:   map[v1alpha1.ServerName]*corev1.Pod{"tukpub": pod("one"), "quisec": pod("two")},
 		latest: map[v1alpha1.SiteName]history.Newest{}, clients: map[v1alpha1.SiteName]*corev1.Pod{"tukwila": {}, "quincy": {}},
-		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
+		frozen: map[v1alpha1.ServerName]int{}, objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
 		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
 	}
 	s.w.resolved = drill.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]drill.Server{
@@ -83,6 +83,11 @@ func (s *stage) look(after time.Duration) []Step {
 			s.w.done.injected[one.Fault] = s.now
 			for _, o := range one.Objects {
 				s.w.objects[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = seenObject{exists: true, created: s.now}
+			}
+		case Freeze:
+			s.w.done.injected[one.Fault] = s.now
+			for _, server := range one.Servers {
+				s.w.frozen[server] = 3
 			}
 		case RemoveObject:
 			s.w.objects[keyOf(one.Object)] = seenObject{}
@@ -199,6 +204,24 @@ func TestFaultsAreTakenBack(t *testing.T) {
 	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRunning))
 	s.look(time.Second)
 	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.d.Status.Faults[0].Effect.Before = ways(0)
+	s.w.probes["cut"] = ways(5)
+	s.until(v1alpha1.DrillRecovering)
+	for range 10 {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRecovering), "its ways are still closed")
+	g.Expect(s.d.Status.Message).To(ContainSubstring("cut is not seen to be over"))
+	s.w.probes["cut"] = ways(0)
+	for range 2 {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillJudging))
+	g.Expect(s.d.Status.Faults[0].Effect.After).To(Equal(ways(0)))
 }
 
 // Whatever ends a run early takes back what lasts and leaves out what waits, and a run that was ended does not pass.
@@ -208,6 +231,13 @@ func TestEndedEarly(t *testing.T) {
 	for name, end := range map[string]func(*stage){
 		"by a person":  func(s *stage) { s.d.Spec.Abort = true },
 		"by its limit": func(s *stage) { s.now = s.now.Add(31 * time.Minute) },
+		"by what is not sent": func(s *stage) {
+			limit, queue := int64(100), int64(101)
+			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{SendQueueKB: &limit}
+			states := &s.w.replicas["tukpub"].group.States
+			*states = append(*states, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", SendQueueKB: &queue})
+			s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+		},
 		"by its queues": func(s *stage) {
 			limit, queue := int64(100), int64(101)
 			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{RedoQueueKB: &limit}
@@ -217,6 +247,7 @@ func TestEndedEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newStage(t, cut(), late)
+			s.d.Spec.Recovery = &metav1.Duration{Duration: 20 * time.Second}
 			s.until(v1alpha1.DrillRunning)
 			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
 				s.look(time.Second)

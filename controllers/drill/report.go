@@ -12,6 +12,7 @@ import (
 
 // report writes what was decided and what the steps found out.
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+	defer r.begun(w.drill)
 	s := &w.next
 	if w.done.after != nil {
 		s.RecordedAfter = w.done.after
@@ -51,6 +52,9 @@ func (w *world) reportFault(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus) {
 		if w.done.objectErr[keyOf(f.Objects[j])] != nil {
 			return // the others are tried again
 		}
+	}
+	if w.done.frozen[f.Name] != nil {
+		return
 	}
 	f.State, f.Message = v1alpha1.FaultActive, ""
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -30,7 +31,9 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.DrillSchedule) (*w
 		return nil, fmt.Errorf("list the drills of DrillSchedule %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	for _, d := range list.Items {
-		if d.DeletionTimestamp == nil {
+		// A person's copy of a drill has its labels as well. It is not the schedule's to delete.
+		mine := slices.ContainsFunc(d.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == s.UID })
+		if mine && d.DeletionTimestamp == nil {
 			w.drills = append(w.drills, d)
 		}
 	}

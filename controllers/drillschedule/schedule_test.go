@@ -137,7 +137,12 @@ func TestHistoryLimits(t *testing.T) {
 		h.at(one.clock)
 		h.finish("hourly-20261120"+one.clock[:2]+"00", one.verdict)
 	}
+	copied := h.drills()["hourly-202611201200"]
+	copied.ObjectMeta = metav1.ObjectMeta{Namespace: "web", Name: "a-copy", Labels: copied.Labels}
+	g.Expect(h.c.Create(t.Context(), &copied)).To(Succeed())
+	h.finish("a-copy", v1alpha1.VerdictFailed)
 	h.at("15:30")
-	g.Expect(h.drills()).To(HaveLen(2))
+	g.Expect(h.drills()).To(HaveLen(3))
+	g.Expect(h.drills()).To(HaveKey("a-copy"), "it has the schedule's label, and is a person's")
 	g.Expect(h.drills()).To(And(HaveKey("hourly-202611201500"), HaveKey("hourly-202611201400")))
 }

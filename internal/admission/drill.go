@@ -33,6 +33,9 @@ func (w *World) drill(at *field.Path, old, d *v1alpha1.Drill) field.ErrorList {
 // changedRun refuses changes of a run that has begun: its verdict would speak of something else.
 func changedRun(at *field.Path, old, d *v1alpha1.Drill) field.ErrorList {
 	s := old.Status
+	if d.Spec.RunID != old.Spec.RunID && slices.ContainsFunc(s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == d.Spec.RunID }) {
+		return field.ErrorList{field.Invalid(at.Child("runID"), d.Spec.RunID, "that run is over, and its verdict stands: name one that was never used to run again")}
+	}
 	if s.RunID == "" || s.RunID != old.Spec.RunID || onlyAbort(old.Spec, d.Spec) {
 		return nil
 	}

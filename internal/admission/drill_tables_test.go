@@ -39,6 +39,8 @@ func init() {
 			[]string{"selector.namespaces may not be set"}},
 		refusal{"spec of a run that is over, without a new runID", allowed + "---" + drill + "status: {runID: \"1\", phase: Completed, verdict: Passed}\n",
 			drill + "  objectives: {lostRows: 5}\n", []string{"spec.runID", "change runID"}},
+		refusal{"runID of an earlier run", allowed + "---" + with(drill, `runID: "1"`, `runID: "2"`) + "status: {runID: \"2\", phase: Completed, verdict: Passed, history: [{runID: \"1\", verdict: Failed}]}\n",
+			drill, []string{"spec.runID", "never used"}},
 		refusal{"spec of a run that is under way", allowed + "---" + drill + "status: {runID: \"1\", phase: Running}\n",
 			with(drill, `runID: "1"`, `runID: "2"`), []string{"phase Running", "spec.abort"}},
 		refusal{"schedule of four fields", allowed, `

@@ -12,6 +12,8 @@ const (
 	ReasonTargetUnwell = "TargetUnwell"
 	// ReasonDrillWaiting: the drill waits for its turn.
 	ReasonDrillWaiting = "DrillWaiting"
+	// ReasonRunOver: a run of that runID is over already; another runID is needed to run again.
+	ReasonRunOver = "RunOver"
 	// ReasonDrillPreparing: clients are started.
 	ReasonDrillPreparing = "DrillPreparing"
 	// ReasonDrillBaseline: what clients see without faults is measured.

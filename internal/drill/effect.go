@@ -5,6 +5,7 @@ package drill
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,28 +23,47 @@ const lossSeen = 5
 // NetworkEffect judges whether a fault of the network was seen by probes: figures from before it and from while it lasts.
 // It is Unknown while there is not enough to tell.
 func NetworkEffect(o Occurrence, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
-	pairs := comparable(before, during)
+	pairs := pairsOf(before, during)
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	}
 	if o.Kind == v1alpha1.FaultPartition {
 		return partitioned(pairs)
 	}
-	n := o.Network
-	switch {
-	case n.Latency != nil:
-		return delayed(o, pairs)
-	case n.Loss+n.Corrupt > 0:
-		return lossy(int(max(n.Loss, n.Corrupt)), pairs)
+	return emulated(o, pairs)
+}
+
+// emulated judges each part that was asked for and that probes can see; it is True when all of them were seen.
+func emulated(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
+	n, status := o.Network, metav1.ConditionTrue
+	var texts []string
+	add := func(s metav1.ConditionStatus, text string) {
+		texts = append(texts, text)
+		if status != metav1.ConditionFalse && s != metav1.ConditionTrue {
+			status = s
+		}
 	}
-	return metav1.ConditionUnknown, "probes open connections: they do not see duplicates or bandwidth"
+	if n.Latency != nil {
+		add(delayed(o, pairs))
+	}
+	if n.Loss+n.Corrupt > 0 {
+		add(lossy(int(max(n.Loss, n.Corrupt)), pairs))
+	}
+	const unseen = "probes open connections: they do not see duplicates or bandwidth"
+	if len(texts) == 0 {
+		return metav1.ConditionUnknown, unseen
+	}
+	if n.Duplicate > 0 || n.Rate != "" {
+		texts = append(texts, unseen)
+	}
+	return status, strings.Join(texts, "; ")
 }
 
 // pair is one probe before and during the fault.
 type pair struct{ before, during v1alpha1.ProbeFigures }
 
-// comparable are the probes that came through before the fault.
-func comparable(before, during []v1alpha1.ProbeFigures) []pair {
+// pairsOf are the probes that came through before the fault.
+func pairsOf(before, during []v1alpha1.ProbeFigures) []pair {
 	var pairs []pair
 	for _, d := range during {
 		if d.Attempts == 0 {

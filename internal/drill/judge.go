@@ -45,6 +45,10 @@ type Measured struct {
 	Waited time.Duration
 	// Aborted is why the drill was ended early; empty when it was not.
 	Aborted string
+	// NotRecovered says what was not well when the time for the recovery was over; empty when all was.
+	NotRecovered string
+	// NoGroup says that the target has no replicas whose redo could be looked at.
+	NoGroup bool
 	// Arrivals are ages of the newest row at the subscriber, in order; empty when none was measured.
 	Arrivals []time.Duration
 }
@@ -61,7 +65,7 @@ type Judgement struct {
 // Inconclusive, never a pass.
 func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgement {
 	o := s.Objectives
-	if group != nil {
+	if group != nil && (len(s.Faults) > 0 || len(m.Faults) > 0) {
 		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO), first(o.RedoCatchUp, group.RedoCatchUp)
 	}
 	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
@@ -142,6 +146,7 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	}
 	r.Measured = fmt.Sprintf("%d acknowledged rows, %d replicas read", m.History.Counts.Acknowledged, len(m.Read))
 	lack(m.Aborted != "", "the drill was ended early: %s", m.Aborted)
+	lack(m.NotRecovered != "", "the target had not recovered %s after the last fault: %s", m.Waited.Round(time.Second), m.NotRecovered)
 	lack(int64(m.History.Counts.Acknowledged) < least, "%d rows were acknowledged, at least %d are needed", m.History.Counts.Acknowledged, least)
 	lack(len(m.Missing) > 0, "the histories of %s are lost", words(m.Missing))
 	lack(len(m.Read) == 0, "no replica was read")
@@ -171,6 +176,8 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to take effect: %s", f.Name, text))
 		case f.State != v1alpha1.FaultRemoved:
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over", f.Name))
+		case StillThere(f) != "":
+			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over: %s", f.Name, StillThere(f)))
 		default:
 			seen++
 		}
@@ -181,6 +188,36 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 	}
 	return r
 }
+
+// StillThere says what probes still saw of a fault of the network when its objects were gone; empty when its ways are as they
+// were. A way is slower still when half of what it had become slower is left.
+func StillThere(f v1alpha1.FaultStatus) string {
+	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition || f.Effect == nil {
+		return ""
+	}
+	seen := 0
+	for _, p := range pairsOf(f.Effect.Before, f.Effect.After) {
+		seen++
+		if p.before.Failures == 0 && p.during.Failures == p.during.Attempts {
+			return fmt.Sprintf("after it %s did not reach %s", p.during.From, p.during.To)
+		}
+		i := slices.IndexFunc(f.Effect.During, func(d v1alpha1.ProbeFigures) bool { return d.From == p.during.From && d.To == p.during.To })
+		if i < 0 || f.Effect.During[i].Connect == nil || p.during.Connect == nil {
+			continue
+		}
+		was, is, worst := orDefault(p.before.Connect, 0), p.during.Connect.Duration, f.Effect.During[i].Connect.Duration
+		if worst-was > noticeable && is-was > (worst-was)/2 {
+			return fmt.Sprintf("after it %s to %s took %s instead of %s", p.during.From, p.during.To, is.Round(time.Millisecond), was.Round(time.Millisecond))
+		}
+	}
+	if seen == 0 {
+		return "nobody looked after it"
+	}
+	return ""
+}
+
+// noticeable is by how much a way must have become slower before that says anything.
+const noticeable = 20 * time.Millisecond
 
 func clip(s string) string { return s[:min(len(s), 2048)] }
 
@@ -245,6 +282,10 @@ func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
 		return r
 	}
+	if len(m.History.Faults) == 0 {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
+		return r
+	}
 	var worst history.FaultFigures
 	for _, f := range m.History.Faults {
 		if f.RPO >= worst.RPO {
@@ -288,12 +329,18 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(missing, "; "))
 	case samples == 0:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
+	case m.NotRecovered != "":
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip("the target had not recovered when it was judged: "+m.NotRecovered)
 	}
 	return r
 }
 
 func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	r := result("redoCatchUp", "at most "+goal.String())
+	if m.NoGroup {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "the target has no availability group: there is no redo to look at"
+		return r
+	}
 	var worst time.Duration
 	for _, f := range m.History.Faults {
 		if f.CatchUp == nil {

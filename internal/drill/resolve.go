@@ -239,7 +239,7 @@ func orText(s, otherwise string) string {
 	return s
 }
 
-// literal adds the object that was given.
+// literal adds the object that was given, for servers of the target.
 func (b builder) literal() error {
 	l := *b.o.ChaosMesh
 	if err := CheckLiteral(l); err != nil {
@@ -249,8 +249,12 @@ func (b builder) literal() error {
 	if err := json.Unmarshal(l.Spec.Raw, &spec); err != nil {
 		return fmt.Errorf("read the literal %s: %w", l.Kind, err)
 	}
+	mine := map[string]any{"key": v1alpha1.LabelServer, "operator": "In", "values": anys(slices.Sorted(maps.Keys(b.w.Servers)))}
 	for _, s := range selectors(spec) {
 		s["namespaces"] = []any{b.w.Namespace}
+		// Whatever it selects, it strikes servers of the target alone: only that has been said to allow drills.
+		given, _ := s["expressionSelectors"].([]any)
+		s["expressionSelectors"] = append(slices.Clone(given), mine)
 	}
 	b.r.Targets = []string{"site " + string(l.Site)}
 	b.r.Asked = "a literal " + l.Kind
@@ -284,7 +288,7 @@ func CheckLiteral(l v1alpha1.LiteralChaos) error {
 	for _, s := range selectors(spec) {
 		for _, key := range slices.Sorted(maps.Keys(s)) {
 			if !slices.Contains([]string{"labelSelectors", "expressionSelectors", "annotationSelectors", "fieldSelectors", "podPhaseSelectors"}, key) {
-				return fmt.Errorf("selector.%s may not be set: a drill strikes pods of its own namespace, which is added; use labelSelectors", key)
+				return fmt.Errorf("selector.%s may not be set: a drill strikes the servers of its target in its own namespace, which are added; use labelSelectors", key)
 			}
 		}
 	}
@@ -294,6 +298,9 @@ func CheckLiteral(l v1alpha1.LiteralChaos) error {
 		}
 	}
 	action, _ := spec["action"].(string)
+	if l.Kind == "IOChaos" && (action == "mistake" || action == "attrOverride" || spec["mistake"] != nil || spec["attr"] != nil) {
+		return fmt.Errorf("action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and fault are allowed", orText(action, "mistake or attrOverride"))
+	}
 	if l.Kind == "PodChaos" && (action == "pod-kill" || action == "container-kill") {
 		return nil
 	}

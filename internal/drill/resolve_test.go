@@ -167,7 +167,15 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("primary already")))
 }
 
-// What is given literally ends by itself, and strikes the drill's namespace alone.
+// What is given literally damages no files.
+func TestLiteralsThatDamage(t *testing.T) {
+	for action, refused := range map[string]bool{"latency": false, "fault": false, "mistake": true, "attrOverride": true} {
+		err := drill.CheckLiteral(v1alpha1.LiteralChaos{Site: "quincy", Kind: "IOChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)}})
+		NewWithT(t).Expect(err != nil).To(Equal(refused), action)
+	}
+}
+
+// What is given literally ends by itself, and strikes servers of the target alone.
 func TestLiteral(t *testing.T) {
 	for text, refused := range map[string]string{
 		`{"action":"delay","selector":{"labelSelectors":{"a":"b"}},"duration":"10s"}`:                             "",
@@ -186,6 +194,7 @@ func TestLiteral(t *testing.T) {
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(field(r.Objects[0], "selector", "namespaces")).To(Equal([]any{"web"}))
+		g.Expect(field(r.Objects[0], "selector", "expressionSelectors")).To(Equal([]any{map[string]any{"key": v1alpha1.LabelServer, "operator": "In", "values": []any{"dubcfg", "quisec", "tukpub"}}}))
 	}
 }
 

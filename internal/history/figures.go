@@ -30,7 +30,9 @@ type ClientFigures struct {
 	// Isolated says that the fault itself kept the client from reaching anything.
 	Isolated bool `json:"isolated,omitempty"`
 	// RTO is the longest time between two acknowledgements that follow each other, the first of them not before the last
-	// one ahead of the fault, the second not after the next fault. Nil when there is none, and Missing says why.
+	// one ahead of the fault, the second not after the next fault. After the last fault it is at least the time from the
+	// last acknowledgement to the last thing that the client did: a client that was not served any more until its history
+	// ends went without that long. Nil when there is none, and Missing says why.
 	RTO     *time.Duration `json:"rto,omitempty"`
 	Missing string         `json:"missing,omitempty"`
 	// Usual is the median time between two acknowledgements in the 10 seconds before the fault, beneath which no RTO means
@@ -47,16 +49,20 @@ const usualWithin = 10 * time.Second
 // one begins.
 func measureFaults(e Evidence, a axis, lost []Operation) []FaultFigures {
 	faults := slices.SortedFunc(slices.Values(e.Faults), func(x, y Fault) int { return cmp.Compare(a.of(x.Injected), a.of(y.Injected)) })
-	acks := acknowledged(e.Runs, a)
+	acks, ends := acknowledged(e.Runs, a), lastDone(e.Runs, a)
 	figures := make([]FaultFigures, len(faults))
 	for i, f := range faults {
-		until := int64(math.MaxInt64)
-		if i+1 < len(faults) {
+		until, last := int64(math.MaxInt64), i+1 == len(faults)
+		if !last {
 			until = a.of(faults[i+1].Injected)
 		}
 		figures[i] = FaultFigures{Fault: f, CatchUp: catchUp(f, a)}
 		for _, client := range slices.Sorted(maps.Keys(acks)) {
 			c := measureClient(acks[client], a, a.of(f.Injected), until)
+			if last && c.RTO != nil {
+				newest := acks[client][len(acks[client])-1]
+				*c.RTO = max(*c.RTO, time.Duration(ends[client]-a.of(newest.Completed)))
+			}
 			c.Client, c.Isolated = client, slices.Contains(f.Isolated, client)
 			figures[i].Clients = append(figures[i].Clients, c)
 		}
@@ -95,6 +101,17 @@ func acknowledged(runs []Run, a axis) map[string][]Operation {
 		slices.SortFunc(list, func(x, y Operation) int { return cmp.Compare(a.of(x.Completed), a.of(y.Completed)) })
 	}
 	return acks
+}
+
+// lastDone is when every client did the last thing that its histories know: it was answered, or tried without an answer.
+func lastDone(runs []Run, a axis) map[string]int64 {
+	ends := map[string]int64{}
+	for _, run := range runs {
+		for _, o := range run.Operations {
+			ends[run.Client] = max(ends[run.Client], a.of(o.Invoked), a.of(o.Completed))
+		}
+	}
+	return ends
 }
 
 // measureClient looks at a client's acknowledgements from the last one before `from` to the last one before `until`.

@@ -77,6 +77,28 @@ func TestFigures(t *testing.T) {
 	g.Expect(text.String()).To(MatchRegexp(`first +1 +0 +0\.00 s +1 +5\.00 s +5\.00 s +5\.00 s`), "without the client that was isolated")
 }
 
+// A client that is answered once more after the fault and then never again went without service until its history ends.
+func TestSilenceUntilTheEnd(t *testing.T) {
+	for name, outcome := range map[string]history.Outcome{"no answers": history.Unknown, "refusals": history.Fail} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			operations := steady(0, 20_100)
+			for n := range int64(15) {
+				operations = append(operations, insert(int64(len(operations))+1, 20_200+2000*n, 22_200+2000*n, outcome, "", 0))
+			}
+			// One that was sent and whose end is not in the history.
+			open := insert(int64(len(operations))+1, 50_300, 0, history.Unknown, "", 0)
+			open.Completed = history.Instant{}
+			runs := []history.Run{run(1, "tukwila", append(operations, open)...)}
+			f := fault("kill", 20_000, 0, 30_000)
+			f.Healed, f.RTO = history.Instant{}, 5*time.Second
+			v := history.Check(history.Evidence{Runs: runs, Replicas: replicas(present(runs, func(history.Operation) bool { return false })...), Faults: []history.Fault{f}})
+			g.Expect(v.Faults[0].Clients[0].RTO).To(HaveValue(Equal(30_295 * time.Millisecond)))
+			g.Expect(v.Result).To(Equal(history.Failed))
+		})
+	}
+}
+
 // What was not seen is no pass.
 func TestFaultsWithoutEvidence(t *testing.T) {
 	runs := []history.Run{run(1, "tukwila", steady(0, 10_000)...)}

@@ -254,6 +254,20 @@ func Delete(ctx context.Context, c client.Client, run Run) error {
 	return nil
 }
 
+// Written says whether a run has an archive. It returns ErrForeign, wrapped, when an earlier drill of that name wrote it.
+func Written(ctx context.Context, c client.Reader, run Run) (bool, error) {
+	ix, err := readIndex(ctx, c, run)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case ix.Run.UID != run.UID:
+		return false, fmt.Errorf("read the archive of %s: index %s is of an earlier drill of that name: %w", run, run.IndexName(), ErrForeign)
+	}
+	return true, nil
+}
+
 func readIndex(ctx context.Context, c client.Reader, run Run) (index, error) {
 	var m corev1.ConfigMap
 	if err := c.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: run.IndexName()}, &m); err != nil {

@@ -7,9 +7,11 @@ package probe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +19,8 @@ import (
 type Result struct {
 	// To is host:port.
 	To string `json:"to"`
-	// Attempts to open a TCP connection, and Failures of them: refused, unreachable or too slow.
+	// Attempts to open a TCP connection, and Failures of them: unreachable or too slow. One that was refused is no attempt:
+	// a process that does not listen, or a node that knows no pod of the name, answered, and the way was not tried.
 	Attempts int `json:"attempts"`
 	Failures int `json:"failures"`
 	// Connect is the median time of those that succeeded, one round trip, and Slowest the longest; 0 without any.
@@ -72,7 +75,11 @@ func ask(ctx context.Context, o Options, to string) Result {
 	var times []time.Duration
 	for _, a := range answers {
 		if a.err != nil {
-			r.Failures++
+			if errors.Is(a.err, syscall.ECONNREFUSED) {
+				r.Attempts--
+			} else {
+				r.Failures++
+			}
 			r.Reason = a.err.Error()
 			continue
 		}

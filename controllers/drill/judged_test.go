@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/history"
+)
+
+// What was not well when the time for the recovery was over is part of what is judged.
+func TestNotRecovered(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.d.Spec.Recovery = &metav1.Duration{Duration: 20 * time.Second}
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	s.w.pods["tukpub"] = pod("another")
+	s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+	s.until(v1alpha1.DrillJudging)
+	s.w.runs = &runSamples{}
+	m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
+	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
+}
+
+// A runID that was used does not run again: the target would be broken unasked, and the first run's evidence would judge it.
+func TestARunIDThatComesBack(t *testing.T) {
+	for name, used := range map[string]func(*stage){
+		"in the history": func(*stage) {},
+		"with an archive": func(s *stage) {
+			s.d.Status.History, s.w.archived = nil, true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, kill())
+			s.d.Status = v1alpha1.DrillStatus{RunID: "2", Phase: v1alpha1.DrillCompleted, Verdict: v1alpha1.VerdictPassed,
+				History: []v1alpha1.DrillRunSummary{{RunID: "1", Verdict: v1alpha1.VerdictFailed}}}
+			used(s)
+			for range 5 {
+				g.Expect(s.look(time.Second)).To(BeEmpty())
+			}
+			g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
+			g.Expect(s.d.Status.Reason).To(Equal(conditions.ReasonRunOver))
+			s.d.Spec.RunID, s.w.archived = "3", false
+			s.until(v1alpha1.DrillPreparing)
+		})
+	}
+}
+
+// That nobody could look is no effect, and neither is a probe of readiness that fails.
+func TestWhatCountsAsReplaced(t *testing.T) {
+	changed := func(change func(*corev1.ContainerStatus)) func(*stage) {
+		return func(s *stage) {
+			s.w.pods["tukpub"] = pod("one")
+			change(&s.w.pods["tukpub"].Status.ContainerStatuses[0])
+		}
+	}
+	for name, c := range map[string]struct {
+		kind   v1alpha1.DrillFaultKind
+		change func(*stage)
+		want   metav1.ConditionStatus
+	}{
+		"another pod":                {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = pod("another") }, metav1.ConditionTrue},
+		"no pod":                     {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = nil }, metav1.ConditionTrue},
+		"the site does not answer":   {v1alpha1.FaultPodKill, func(s *stage) { delete(s.w.pods, "tukpub") }, metav1.ConditionUnknown},
+		"a new container of the pod": {v1alpha1.FaultPodKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionFalse},
+		"a new container":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
+		"started again":              {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.RestartCount = 1 }), metav1.ConditionTrue},
+		"readiness alone":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionFalse},
+		"containers not reported":    {v1alpha1.FaultContainerKill, func(s *stage) { s.w.pods["tukpub"] = pod("one"); s.w.pods["tukpub"].Status.ContainerStatuses = nil }, metav1.ConditionUnknown},
+		"no longer ready":            {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := kill()
+			if f.Kind = c.kind; f.Kind == v1alpha1.FaultPodFailure {
+				f.Duration = &metav1.Duration{Duration: 20 * time.Second}
+			}
+			s := newStage(t, f)
+			s.until(v1alpha1.DrillRunning)
+			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+				s.look(time.Second)
+			}
+			c.change(s)
+			s.look(time.Second)
+			g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(c.want), s.d.Status.Faults[0].Effect.Seen)
+		})
+	}
+}
+
+func freeze() v1alpha1.DrillFault {
+	return v1alpha1.DrillFault{Name: "halt", Kind: v1alpha1.FaultFreeze, Duration: &metav1.Duration{Duration: 20 * time.Second}, Where: &v1alpha1.FaultPlace{Site: "quincy"}}
+}
+
+// A freeze at a site strikes its servers, and is over when none of them was seen stopped.
+func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, freeze())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"site quincy"}))
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
+	thaw := ConsistOf(Thaw{Server: "quisec", Careless: true})
+	g.Expect(planDelete(s.w).Steps).To(thaw)
+	g.Expect(planDelete(s.w).Done).To(BeFalse(), "the engine is still stopped")
+	g.Expect(s.look(20 * time.Second)).To(thaw)
+	delete(s.w.frozen, "quisec")
+	g.Expect(s.look(time.Second)).To(thaw, "nobody could look")
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoving))
+	s.w.frozen["quisec"] = 0
+	g.Expect(s.look(time.Second)).To(BeEmpty())
+	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+	g.Expect(planDelete(s.w).Done).To(BeTrue())
+}
+
+// A fault of which one part alone could be done ends by its time; its other part is not done later.
+func TestHalfAFaultEnds(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.until(v1alpha1.DrillRunning)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
+		s.look(time.Second)
+	}
+	s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = seenObject{exists: true, created: s.now}
+	steps := s.look(25 * time.Second)
+	g.Expect(steps).To(HaveLen(2))
+	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
+}
+
+// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who was not
+// asked.
+func TestCaughtUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*stage)
+		well   bool
+	}{
+		"all is well":      {func(*stage) {}, true},
+		"a little to redo": {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](64) }, true},
+		"much to redo":     {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000) }, false},
+		"no more than before": {func(s *stage) {
+			s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000)
+			s.d.Status.Baseline, s.d.Status.Started = at(begin), at(begin.Add(time.Minute))
+			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second), Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
+		}, true},
+		"a replica was not asked": {func(s *stage) { delete(s.w.replicas, "quisec") }, false},
+		"a part of the target is gone": {func(s *stage) {
+			s.w.target = &target{missing: "there is no SQLServer quisec"}
+			s.w.replicas = map[v1alpha1.ServerName]replicaState{}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t)
+			c.change(s)
+			well, text := s.w.synchronized()
+			g.Expect(well).To(Equal(c.well), text)
+		})
+	}
+}
+
+func TestRowsThatAreNotRedoneYet(t *testing.T) {
+	g := NewWithT(t)
+	rows := func(server string, numbers ...int64) history.Replica {
+		r := history.Replica{Server: server}
+		for _, n := range numbers {
+			r.Rows = append(r.Rows, history.RowID{Run: 1, Number: n})
+		}
+		return r
+	}
+	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 2, 1)})).To(BeEmpty())
+	g.Expect(different([]history.Replica{rows("a", 1, 2), rows("b", 1)})).To(ContainSubstring("a and b differ"))
+}
+
+// Evidence that cannot be kept proves nothing to those who come later; what was seen to be wrong stays wrong.
+func TestEvidenceThatIsNotKept(t *testing.T) {
+	for verdict, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed} {
+		g := NewWithT(t)
+		j := &judged{Judgement: drill.Judgement{Verdict: verdict, Message: "x"}}
+		j.notKept(&archive.TooLargeError{Size: 2, Limit: 1})
+		g.Expect(j.Verdict).To(Equal(want))
+		g.Expect(j.Message).To(ContainSubstring("not kept"))
+	}
+}
+
+// Rules that are lost while a partition should last are no partition, though it was one for a while.
+func TestAPartitionThatEndsEarly(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.until(v1alpha1.DrillRunning)
+	s.w.probes["cut"] = ways(0)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	effect := func(failures int32) *v1alpha1.FaultEffect {
+		s.w.probes["cut"] = ways(failures)
+		s.look(time.Second)
+		return s.d.Status.Faults[0].Effect
+	}
+	g.Expect(effect(5).Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(effect(0).Status).To(Equal(metav1.ConditionFalse))
+	e := effect(5)
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(e.Seen).To(ContainSubstring("did not last"))
+}
