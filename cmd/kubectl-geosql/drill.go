@@ -207,17 +207,13 @@ func newDrillListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List drills with their verdicts", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			hub, namespace, err := f.open()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
-			defer cancel()
-			var list v1alpha1.DrillList
-			if err := hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-				return fmt.Errorf("list the drills: %w", err)
-			}
-			return listDrills(cmd.OutOrStdout(), list.Items)
+			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+				var list v1alpha1.DrillList
+				if err := hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+					return fmt.Errorf("list the drills: %w", err)
+				}
+				return listDrills(cmd.OutOrStdout(), list.Items)
+			})
 		},
 	}
 	f.add(cmd)
@@ -258,17 +254,13 @@ func newDrillDescribeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "describe NAME", Short: "Show a drill: verdict, objectives, faults, timeline", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, namespace, err := f.open()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
-			defer cancel()
-			d := &v1alpha1.Drill{}
-			if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, d); err != nil {
-				return fmt.Errorf("read Drill %s/%s: %w", namespace, args[0], err)
-			}
-			return describeDrill(cmd.OutOrStdout(), d)
+			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+				d := &v1alpha1.Drill{}
+				if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, d); err != nil {
+					return fmt.Errorf("read Drill %s/%s: %w", namespace, args[0], err)
+				}
+				return describeDrill(cmd.OutOrStdout(), d)
+			})
 		},
 	}
 	f.add(cmd)
@@ -326,19 +318,15 @@ func newDrillAbortCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "End a drill: take back every fault", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, namespace, err := f.open()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
-			defer cancel()
-			d := &v1alpha1.Drill{}
-			d.Namespace, d.Name = namespace, args[0]
-			if err := hub.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))); err != nil {
-				return fmt.Errorf("abort Drill %s/%s: %w", namespace, args[0], err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s is ended: its faults are taken back\n", d.Name)
-			return nil
+			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+				d := &v1alpha1.Drill{}
+				d.Namespace, d.Name = namespace, args[0]
+				if err := hub.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))); err != nil {
+					return fmt.Errorf("abort Drill %s/%s: %w", namespace, args[0], err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s is ended: its faults are taken back\n", d.Name)
+				return nil
+			})
 		},
 	}
 	f.add(cmd)

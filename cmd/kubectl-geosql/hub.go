@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,17 @@ func (f *hubFlags) add(cmd *cobra.Command) {
 
 func (f *hubFlags) addAllNamespaces(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
+}
+
+// ask asks the hub something within readTimeout.
+func (f *hubFlags) ask(cmd *cobra.Command, do func(ctx context.Context, hub client.Client, namespace string) error) error {
+	hub, namespace, err := f.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
+	defer cancel()
+	return do(ctx, hub, namespace)
 }
 
 // open returns a client of the hub, and the namespace that is meant: none for all.

@@ -94,11 +94,7 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	statements := []tsql.Statement{tsql.CreateRecordedTable(), tsql.CreateRegisterTable()}
-	for id := range registers {
-		statements = append(statements, tsql.AddRegister(int64(id)))
-	}
-	for _, s := range statements {
+	for _, s := range tsql.PrepareRecording(registers) {
 		if err := db.Exec(ctx, s); err != nil {
 			return err
 		}

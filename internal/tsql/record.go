@@ -10,29 +10,38 @@ package tsql
 const configuration = "COALESCE((SELECT MAX(g.sequence_number) FROM sys.availability_groups AS g " +
 	"JOIN sys.availability_databases_cluster AS d ON d.group_id = g.group_id WHERE d.database_name = DB_NAME()), CAST(0 AS bigint))"
 
-// CreateRecordedTable creates dbo.Recorded unless a table of that name exists. Run and Op name a row, and no constraint
+// createRecordedTable creates dbo.Recorded unless a table of that name exists. Run and Op name a row, and no constraint
 // forbids the same twice: a row that is there twice must be seen.
 // Source: docs/t-sql/statements/create-table-transact-sql.md.
-func CreateRecordedTable() Statement {
+func createRecordedTable() Statement {
 	return new(builder).sql("IF OBJECT_ID(N'dbo.Recorded', N'U') IS NULL\n" +
 		"    CREATE TABLE dbo.Recorded (Id bigint IDENTITY(1, 1) NOT NULL CONSTRAINT PK_Recorded PRIMARY KEY, Run bigint NOT NULL, Op bigint NOT NULL, " +
 		"Server nvarchar(128) NOT NULL, Configuration bigint NOT NULL, WrittenAt datetime2(7) NOT NULL)").
 		done("create table dbo.Recorded")
 }
 
-// CreateRegisterTable creates dbo.Register unless a table of that name exists.
+// createRegisterTable creates dbo.Register unless a table of that name exists.
 // Source: docs/t-sql/statements/create-table-transact-sql.md.
-func CreateRegisterTable() Statement {
+func createRegisterTable() Statement {
 	return new(builder).sql("IF OBJECT_ID(N'dbo.Register', N'U') IS NULL\n" +
 		"    CREATE TABLE dbo.Register (Id bigint NOT NULL CONSTRAINT PK_Register PRIMARY KEY, Value bigint NOT NULL, Reads bigint NOT NULL, " +
 		"Server nvarchar(128) NOT NULL, Configuration bigint NOT NULL)").
 		done("create table dbo.Register")
 }
 
-// AddRegister adds a register with the value 0 unless there is one of that Id.
-func AddRegister(id int64) Statement {
+// addRegister adds a register with the value 0 unless there is one of that Id.
+func addRegister(id int64) Statement {
 	return new(builder).sql("IF NOT EXISTS (SELECT Id FROM dbo.Register WHERE Id = @id)\n    INSERT INTO dbo.Register (Id, Value, Reads, Server, Configuration) VALUES (@id, 0, 0, @@SERVERNAME, 0)").
 		arg("id", id).done("add a register")
+}
+
+// PrepareRecording makes the tables and that many registers unless they are there.
+func PrepareRecording(registers int) []Statement {
+	statements := []Statement{createRecordedTable(), createRegisterTable()}
+	for id := range registers {
+		statements = append(statements, addRegister(int64(id)))
+	}
+	return statements
 }
 
 // InsertRecorded inserts a row and selects the server's name and the configuration that its transaction saw.

@@ -11,9 +11,7 @@ func init() {
 		of("docs/t-sql/statements/insert-transact-sql.md", `(?s)INSERT INTO \w+\.\w+ \(\w+(, \w+)*\) OUTPUT inserted\.\w+, inserted\.\w+\s+SELECT .*`),
 		of("docs/t-sql/queries/update-transact-sql.md", `(?s)UPDATE \w+\.\w+ SET .*\s+OUTPUT inserted\.\w+(, inserted\.\w+)+ WHERE Id = @id`),
 	)
-	add("CreateRecordedTable", tsql.CreateRecordedTable())
-	add("CreateRegisterTable", tsql.CreateRegisterTable())
-	add("AddRegister", tsql.AddRegister(3))
+	add("PrepareRecording", tsql.PrepareRecording(4)...)
 	add("InsertRecorded", tsql.InsertRecorded(7, 1))
 	add("WriteRegister", tsql.WriteRegister(3, 41))
 	add("ReadRegister", tsql.ReadRegister(3))

@@ -72,11 +72,7 @@ func PrepareRecording(ctx context.Context, o Options, registers int) error {
 	if err != nil {
 		return err
 	}
-	statements := []tsql.Statement{tsql.CreateRecordedTable(), tsql.CreateRegisterTable()}
-	for id := range registers {
-		statements = append(statements, tsql.AddRegister(int64(id)))
-	}
-	for _, s := range statements {
+	for _, s := range tsql.PrepareRecording(registers) {
 		if err := db.Exec(ctx, s); err != nil {
 			return err
 		}

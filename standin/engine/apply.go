@@ -180,23 +180,9 @@ func (b *binder) applyFirst(parent, inner *scope, q *ast.QuerySpecification, fro
 
 // applySource adds the columns of an applied query. Those of an outer one are NULL where it has no row.
 func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, names []*ast.Identifier, outer bool) {
-	if len(names) > 0 && len(names) != len(outputs) {
-		b.fail(pick(len(names) > len(outputs), 8159, 8158), alias)
-	}
 	src := &source{alias: alias, sqlite: b.nextAlias()}
-	seen := map[string]bool{}
+	columns := b.outputNames(outputs, names, alias)
 	for i, o := range outputs {
-		name := o.name
-		if len(names) > 0 {
-			name = names[i].Value
-		}
-		if name == "" {
-			b.fail(8155, i+1, alias)
-		}
-		if seen[lower(name)] {
-			b.fail(8156, name, alias)
-		}
-		seen[lower(name)] = true
 		text := o.expr.sql
 		if outer && (o.expr.column == nil || o.expr.column.source.scope != inner) {
 			if inner.sources[0].object == nil {
@@ -208,7 +194,7 @@ func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, n
 		if o.expr.null {
 			t = sqltype.IntType
 		}
-		src.addColumn(name, text, t, o.expr.nullable || outer || o.expr.null, o.expr.collation, nil)
+		src.addColumn(columns[i], text, t, o.expr.nullable || outer || o.expr.null, o.expr.collation, nil)
 	}
 	sc.add(src)
 }

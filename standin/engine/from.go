@@ -110,28 +110,34 @@ func (b *binder) unqualifiedJoin(sc *scope, n *ast.UnqualifiedJoin) string {
 	return ""
 }
 
+// outputNames are the names that the columns of a query in FROM have: those listed behind its alias, else its own. Each
+// column has one, and no two have the same.
+func (b *binder) outputNames(outputs []output, listed []*ast.Identifier, alias string) []string {
+	if len(listed) > 0 && len(listed) != len(outputs) {
+		b.fail(pick(len(listed) > len(outputs), 8159, 8158), alias)
+	}
+	names, seen := make([]string, len(outputs)), map[string]bool{}
+	for i, o := range outputs {
+		names[i] = o.name
+		if len(listed) > 0 {
+			names[i] = listed[i].Value
+		}
+		if names[i] == "" {
+			b.fail(8155, i+1, alias)
+		}
+		if seen[lower(names[i])] {
+			b.fail(8156, names[i], alias)
+		}
+		seen[lower(names[i])] = true
+	}
+	return names
+}
+
 // derived makes a source of a query.
 func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Identifier, schema string) string {
 	src := &source{alias: alias, sqlite: b.nextAlias(), schema: schema}
-	if len(names) > 0 && len(names) != len(q.outputs) {
-		if len(names) > len(q.outputs) {
-			b.fail(8159, alias)
-		}
-		b.fail(8158, alias)
-	}
-	seen := map[string]bool{}
+	columns := b.outputNames(q.outputs, names, alias)
 	for i, o := range q.outputs {
-		name := o.name
-		if len(names) > 0 {
-			name = names[i].Value
-		}
-		if name == "" {
-			b.fail(8155, i+1, alias)
-		}
-		if seen[lower(name)] {
-			b.fail(8156, name, alias)
-		}
-		seen[lower(name)] = true
 		t := o.expr.typ
 		if o.expr.null {
 			t = sqltype.IntType
@@ -140,7 +146,7 @@ func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Ide
 		if o.expr.column != nil && o.expr.column.column != nil {
 			col = o.expr.column.column
 		}
-		src.addColumn(name, src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr.collation, col)
+		src.addColumn(columns[i], src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr.collation, col)
 	}
 	sc.add(src)
 	return "(" + q.sql + ") AS " + src.sqlite

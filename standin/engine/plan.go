@@ -135,24 +135,9 @@ func (s *Session) connection(ctx context.Context, space int32) (*sqlite.Conn, fu
 
 // prepare readies a plan on a connection: its virtual tables, statement and parameters.
 func (s *Session) prepare(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
-	st := s.inst.conns.of(conn)
-	if st == nil {
-		return nil, nil, internalError(errors.New("a connection was not prepared"))
-	}
-	for _, n := range p.needs {
-		var err error
-		if n.object != nil {
-			_, err = st.ensureForeign(n.space, n.version, n.object)
-		} else {
-			_, err = st.ensureView(n.view, n.args, n.columns)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	stmt, err := st.statements.take(conn, p.sql)
+	stmt, st, err := s.prepareText(p, p.sql, conn)
 	if err != nil {
-		return nil, nil, s.sqliteError(st, err)
+		return nil, nil, err
 	}
 	if err := s.bindParams(p, stmt); err != nil {
 		st.statements.put(p.sql, stmt)

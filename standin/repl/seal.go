@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // sealKey encrypts the passwords that agents need and that lie in tables (MSlogreader_agents.publisher_password ...).
@@ -23,7 +25,7 @@ func (k *sealKey) open(dir string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		raw = make([]byte, 32)
 		if _, err = rand.Read(raw); err == nil {
-			err = writeDurably(path, raw, 0o600)
+			err = disk.Replace(path, raw, 0o600)
 		}
 	}
 	if err != nil {
@@ -61,31 +63,4 @@ func (k *sealKey) unseal(sealed string) (string, error) {
 		return "", errors.New("a stored password was sealed by another server; set it again")
 	}
 	return string(plain), nil
-}
-
-// writeDurably writes a file so that it is there whole or not at all.
-func writeDurably(path string, content []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // Manifest is manifest.json of a snapshot's folder, written last: a copy of the folder is whole when all files are
@@ -210,7 +211,7 @@ func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication,
 	if err != nil {
 		return err
 	}
-	return writeDurably(filepath.Join(w.folder, "manifest.json"), text, 0o660)
+	return disk.Replace(filepath.Join(w.folder, "manifest.json"), text, 0o660)
 }
 
 func (w *snapshotWriter) take(part int, article int64, data []byte) error {

@@ -3,7 +3,6 @@
 package security
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/pbkdf2"
@@ -12,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // keyBytes is the length of all symmetric keys here: AES-256.
@@ -108,30 +109,10 @@ func (k *serviceMasterKey) open() error {
 		return fmt.Errorf("read the service master key: %w", err)
 	}
 	k.key = newKey()
-	// Written aside and linked, so that a crash leaves all of it or none.
-	aside := k.path + ".new"
-	if err := writeSynced(aside, k.key); err != nil {
-		return fmt.Errorf("write the service master key: %w", err)
-	}
-	if err := os.Rename(aside, k.path); err != nil {
+	if err := disk.Replace(k.path, k.key, 0o600); err != nil {
 		return fmt.Errorf("write the service master key: %w", err)
 	}
 	return nil
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = bytes.NewReader(data).WriteTo(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	return err
 }
 
 // writeNewFile writes a file that must not exist yet, as BACKUP CERTIFICATE does; 15240 when it can't.

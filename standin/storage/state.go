@@ -57,7 +57,7 @@ func writeState(folder string, s state) error {
 	if err != nil {
 		return fmt.Errorf("write the database's state: %w", err)
 	}
-	if err := disk.Replace(filepath.Join(folder, stateFile), data); err != nil {
+	if err := disk.Replace(filepath.Join(folder, stateFile), data, 0o640); err != nil {
 		return fmt.Errorf("write the database's state: %w", err)
 	}
 	return nil

@@ -27,13 +27,28 @@ const password = "Pr0cess-Under-Test"
 // Within bounds what takes a second on an idle machine.
 const Within = 2 * time.Minute
 
-// Build builds the stand-in into a folder and returns the binary's path.
-func Build(folder string) (string, error) {
+// build builds the stand-in into a folder and returns the binary's path.
+func build(folder string) (string, error) {
 	binary := filepath.Join(folder, "sqlservr")
 	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/operator/cmd/standin").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
 	}
 	return binary, nil
+}
+
+// Main builds the stand-in, says where it is, and runs a package's tests: the exit code of TestMain.
+func Main(m *testing.M, binary *string) int {
+	folder, err := os.MkdirTemp("", "process")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make directory:", err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	if *binary, err = build(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // Server is a stand-in process on a folder.

@@ -29,21 +29,7 @@ import (
 // binary is the stand-in, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "speed")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make directory:", err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if binary, err = process.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &binary)) }
 
 const (
 	batchRows   = 100

@@ -16,6 +16,7 @@ import (
 
 	"geosql.dev/operator/standin/hadr/endpoint"
 	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // Manager has the local replicas of all groups of an instance.
@@ -191,7 +192,7 @@ func (m *Manager) forget(g *Group) error {
 	if err := os.Remove(statePath(m.folder, g.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove availability group %q: %w", g.Name(), err)
 	}
-	if err := syncFolder(m.folder); err != nil {
+	if err := disk.SyncFolder(m.folder); err != nil {
 		return fmt.Errorf("remove availability group %q: %w", g.Name(), err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // durable is what a replica keeps on disk of a group.
@@ -59,7 +60,7 @@ func (d *durable) save(folder string) error {
 	if err != nil {
 		return fmt.Errorf("write the state of availability group %q: %w", d.Name, err)
 	}
-	if err := writeDurably(statePath(folder, d.ID), data); err != nil {
+	if err := disk.Replace(statePath(folder, d.ID), data, 0o640); err != nil {
 		return fmt.Errorf("write the state of availability group %q: %w", d.Name, err)
 	}
 	return nil
@@ -86,36 +87,4 @@ func loadStates(folder string) ([]*durable, error) {
 		out = append(out, d)
 	}
 	return out, nil
-}
-
-// writeDurably replaces a file so that after a crash either the old or the new content is there.
-func writeDurably(path string, data []byte) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	return err
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

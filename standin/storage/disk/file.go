@@ -85,10 +85,11 @@ func Remove(path string) error {
 	return err
 }
 
-// Replace gives a file new content, so that after a crash at any moment either the old or the new content is there.
-func Replace(path string, data []byte) error {
+// Replace gives a file new content, so that after a crash at any moment either the old or the new content is there. A file
+// that is new gets the permissions.
+func Replace(path string, data []byte, perm os.FileMode) error {
 	tmp := path + ".new"
-	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err
 	}
