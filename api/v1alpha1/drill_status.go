@@ -42,7 +42,7 @@ const (
 type ObjectiveResult struct {
 	// name as in spec.objectives. Every drill has three besides: evidence (enough rows, every history, every readable
 	// replica), effect (every fault was seen to take effect and to be over) and consistency (no row twice, none that nobody
-	// wrote, equal copies, no two servers that acknowledged at a time, registers linearizable).
+	// wrote, equal copies, no two servers that acknowledged at a time, registers linearizable as far as that can be told).
 	Name string `json:"name"`
 	// verdict on this objective.
 	Verdict DrillVerdict `json:"verdict"`
@@ -132,6 +132,50 @@ type ProbeFigures struct {
 	// slowest of those that succeeded; a lost packet of the handshake shows as a second or more.
 	// +optional
 	Slowest *metav1.Duration `json:"slowest,omitempty"`
+	// transfer over one of the connections; only where loss, duplicates, corruption or bandwidth were asked for.
+	// +optional
+	Transfer *TransferFigures `json:"transfer,omitempty"`
+}
+
+// TransferFigures are what the sender's kernel tells of data that was sent for a second or two.
+type TransferFigures struct {
+	// segments with data that were sent.
+	Segments int64 `json:"segments"`
+	// resent segments among them: lost, or thrown away for their checksum.
+	Resent int64 `json:"resent"`
+	// duplicates that the receiver reported.
+	Duplicates int64 `json:"duplicates"`
+	// kilobitsPerSecond that were acknowledged.
+	KilobitsPerSecond int64 `json:"kilobitsPerSecond"`
+}
+
+// EffectMeasure is what an EffectFigure measures.
+// +kubebuilder:validation:Enum=StressProcessorsMilli;StressMemoryKB;ClockOffsetMS
+type EffectMeasure string
+
+const (
+	// MeasureProcessors is the processor time, in thousandths of a processor, of processes in the server's pod that are
+	// neither the engine's nor the agent's.
+	MeasureProcessors EffectMeasure = "StressProcessorsMilli"
+	// MeasureMemory is the memory, in KB, that those processes hold.
+	MeasureMemory EffectMeasure = "StressMemoryKB"
+	// MeasureClock is by how many milliseconds the engine's clock is ahead of the operator's.
+	MeasureClock EffectMeasure = "ClockOffsetMS"
+)
+
+// EffectFigure is what was measured at one server.
+type EffectFigure struct {
+	// server in whose pod it was measured.
+	Server string `json:"server"`
+	// measure and its unit: StressProcessorsMilli, StressMemoryKB or ClockOffsetMS.
+	Measure EffectMeasure `json:"measure"`
+	// before the fault, during and after it.
+	// +optional
+	Before *int64 `json:"before,omitempty"`
+	// +optional
+	During *int64 `json:"during,omitempty"`
+	// +optional
+	After *int64 `json:"after,omitempty"`
 }
 
 // FaultEffect is what was asked for and what was seen of it.
@@ -159,6 +203,10 @@ type FaultEffect struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	After []ProbeFigures `json:"after,omitempty"`
+	// figures that were measured at servers.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	Figures []EffectFigure `json:"figures,omitempty"`
 }
 
 // FaultStatus is one fault as it was done. A fault that is repeated has one entry for each time, NAME-1, NAME-2 and so on.
@@ -269,7 +317,7 @@ type DrillClient struct {
 
 // DrillVersion is what ran.
 type DrillVersion struct {
-	// component: geosql, chaos-mesh, or the name of a server.
+	// component: geosql, kubernetes, clients, the name of a server, or chaos-mesh and its part.
 	Component string `json:"component"`
 	// site where it ran; empty for the hub.
 	// +optional
