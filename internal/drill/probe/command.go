@@ -16,7 +16,7 @@ const procFolder = "/proc"
 // NewCommand is the subcommand `geosql drill`, whose parts a drill runs in the pods of servers.
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{Use: "drill", Short: "Probe the network of a pod, freeze its engine (run by drills)"}
-	command.AddCommand(newProbeCommand(), newStateCommand(), newFreezeCommand(), newThawCommand())
+	command.AddCommand(newProbeCommand(), newSendCommand(), newUsageCommand(), newStateCommand(), newFreezeCommand(), newThawCommand())
 	return command
 }
 
@@ -35,6 +35,35 @@ func newProbeCommand() *cobra.Command {
 	flags.IntVar(&o.Count, "count", 5, "attempts for each address")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Second, "how long one attempt may take")
 	flags.DurationVar(&o.Pause, "pause", 50*time.Millisecond, "time between attempts")
+	return command
+}
+
+func newSendCommand() *cobra.Command {
+	var o SendOptions
+	command := &cobra.Command{
+		Use: "send", Short: "Send data to HTTPS servers that throw it away; print what became of it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return say(cmd, Send(cmd.Context(), o)) },
+	}
+	flags := command.Flags()
+	flags.StringArrayVar(&o.To, "to", nil, "address, host:port; may be repeated")
+	flags.IntVar(&o.Bytes, "bytes", 1<<20, "the most that is sent to each")
+	flags.DurationVar(&o.For, "for", 2*time.Second, "how long")
+	return command
+}
+
+func newUsageCommand() *cobra.Command {
+	var lasts time.Duration
+	command := &cobra.Command{
+		Use: "usage", Short: "Print what processes take that are neither the engine's nor the agent's", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			u, err := MeasureUsage(cmd.Context(), procFolder, lasts)
+			if err != nil {
+				return err
+			}
+			return say(cmd, u)
+		},
+	}
+	command.Flags().DurationVar(&lasts, "for", time.Second, "how long to look")
 	return command
 }
 
