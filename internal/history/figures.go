@@ -89,7 +89,7 @@ func acknowledged(runs []Run, a axis) map[string][]Operation {
 	acks := map[string][]Operation{}
 	for _, run := range runs {
 		for _, o := range run.Operations {
-			if o.Outcome == OK && o.Function != Read {
+			if o.Outcome == OK && o.Function.Changes() {
 				acks[run.Client] = append(acks[run.Client], o)
 			}
 		}

@@ -29,6 +29,7 @@ type line struct {
 	Header        *Header  `json:"header,omitempty"`
 	Number        int64    `json:"n,omitempty"`
 	Function      Function `json:"f,omitempty"`
+	Interaction   string   `json:"i,omitempty"`
 	Key           int64    `json:"key,omitempty"`
 	Value         int64    `json:"v,omitempty"`
 	Monotonic     int64    `json:"t"`
@@ -74,11 +75,16 @@ func (r *Recorder) Next() int64 { return r.next }
 
 // Invoke records that an operation is about to be sent and returns it with its number. After an error it must not be sent.
 func (r *Recorder) Invoke(f Function, key, value int64) (Operation, error) {
+	return r.InvokeAs("", f, key, value)
+}
+
+// InvokeAs is Invoke for an interaction of the workload.
+func (r *Recorder) InvokeAs(interaction string, f Function, key, value int64) (Operation, error) {
 	if r.open != nil {
 		return Operation{}, fmt.Errorf("record an operation: number %d has not ended", r.open.Number)
 	}
-	o := Operation{Number: r.next, Function: f, Key: key, Value: value, Invoked: Now()}
-	err := r.write(line{Kind: kindInvoke, Number: o.Number, Function: f, Key: key, Value: value, Monotonic: o.Invoked.Monotonic, Wall: o.Invoked.Wall})
+	o := Operation{Number: r.next, Function: f, Interaction: interaction, Key: key, Value: value, Invoked: Now()}
+	err := r.write(line{Kind: kindInvoke, Number: o.Number, Function: f, Interaction: interaction, Key: key, Value: value, Monotonic: o.Invoked.Monotonic, Wall: o.Invoked.Wall})
 	if err != nil {
 		return Operation{}, err
 	}
@@ -196,7 +202,7 @@ func take(runs *[]Run, text string) error {
 	at := Instant{l.Monotonic, l.Wall}
 	switch l.Kind {
 	case kindInvoke:
-		run.Operations = append(run.Operations, Operation{Number: l.Number, Function: l.Function, Key: l.Key, Value: l.Value, Invoked: at, Outcome: Unknown, Reason: "its end was not recorded"})
+		run.Operations = append(run.Operations, Operation{Number: l.Number, Function: l.Function, Interaction: l.Interaction, Key: l.Key, Value: l.Value, Invoked: at, Outcome: Unknown, Reason: "its end was not recorded"})
 	case kindEnd:
 		run.Ended = true
 	case string(OK), string(Fail), string(Unknown):

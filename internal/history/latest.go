@@ -45,7 +45,7 @@ func Latest(folder string) (Newest, error) {
 			case kindInvoke:
 				invoked = l
 			case string(OK):
-				if l.Number == invoked.Number && invoked.Function != Read && invoked.Monotonic > newest.Acknowledged.Monotonic {
+				if l.Number == invoked.Number && invoked.Function.Changes() && invoked.Monotonic > newest.Acknowledged.Monotonic {
 					newest.Acknowledged = Instant{invoked.Monotonic, invoked.Wall}
 				}
 			case string(Fail), string(Unknown):

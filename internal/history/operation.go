@@ -18,7 +18,12 @@ const (
 	Write Function = "write"
 	// Read reads a register of dbo.Register.
 	Read Function = "read"
+	// Query reads tables of a profile of the workload: it changes nothing, and which server answered is not asked.
+	Query Function = "query"
 )
+
+// Changes says whether an operation of that function changes something when it is acknowledged.
+func (f Function) Changes() bool { return f == Insert || f == Write }
 
 // Outcome is how an operation ended, as its client saw it.
 type Outcome string
@@ -60,6 +65,8 @@ type Operation struct {
 	Number int64
 	// Function says what it does.
 	Function Function
+	// Interaction is what it is in its workload's own terms, such as buy; empty where that has none.
+	Interaction string
 	// Key of the register, and the Value that was written or, after a Read that was acknowledged, read.
 	Key, Value int64
 	// Invoked is just before it was sent, Completed just after its end was known; without an end in the file, Completed is

@@ -108,7 +108,7 @@ func registerOperations(runs []Run, a axis) (map[int64][]porcupine.Operation, in
 			op := porcupine.Operation{ClientId: client, Input: registerInput{o.Value, o.Function == Write}, Output: o.Value,
 				Call: a.of(o.Invoked), Return: a.of(o.Completed)}
 			switch {
-			case o.Function == Insert, o.Outcome == Fail, o.Outcome == Unknown && o.Function == Read,
+			case o.Function == Insert, o.Function == Query, o.Outcome == Fail, o.Outcome == Unknown && o.Function == Read,
 				o.Outcome == Unknown && !read[keyValue{o.Key, o.Value}]:
 				continue
 			case o.Outcome == Unknown:

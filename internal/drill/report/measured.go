@@ -173,7 +173,7 @@ func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64)
 		}
 		for _, o := range run.Operations {
 			switch {
-			case o.Function == history.Read:
+			case !o.Function.Changes():
 			case o.Outcome == history.OK:
 				bin := m.index(at(o.Completed.Time()))
 				acknowledged[run.Client][bin]++
@@ -322,7 +322,7 @@ func acknowledging(runs []history.Run, at func(time.Time) float64) []Lane {
 	byClient := map[string][]history.Operation{}
 	for _, run := range runs {
 		for _, o := range run.Operations {
-			if o.Outcome == history.OK && o.Function != history.Read && o.Server != "" {
+			if o.Outcome == history.OK && o.Function.Changes() && o.Server != "" {
 				byClient[run.Client] = append(byClient[run.Client], o)
 			}
 		}
