@@ -315,6 +315,42 @@ type DrillClient struct {
 	Message string `json:"message,omitempty"`
 }
 
+// DrillArrival is how the drill's rows came to one place.
+type DrillArrival struct {
+	// server at which they were looked for.
+	Server string `json:"server"`
+	// kind of the place: Secondary or Subscriber.
+	Kind string `json:"kind"`
+	// acknowledged rows that had to come there.
+	Acknowledged int64 `json:"acknowledged"`
+	// seen is how many of them were seen to come, as they came.
+	Seen int64 `json:"seen"`
+	// p50 and p99 of the time from writing to arrival, over all that had to come; empty when too few were seen.
+	// +optional
+	P50 *metav1.Duration `json:"p50,omitempty"`
+	// +optional
+	P99 *metav1.Duration `json:"p99,omitempty"`
+	// uncertainty by which the two clocks may differ, as it was measured; empty when it could not be.
+	// +optional
+	Uncertainty *metav1.Duration `json:"uncertainty,omitempty"`
+	// delivered rows are there at the end; of a Subscriber alone.
+	// +optional
+	Delivered int64 `json:"delivered,omitempty"`
+	// undelivered rows were acknowledged and are not there, with none behind them that is.
+	// +optional
+	Undelivered int64 `json:"undelivered,omitempty"`
+	// lost rows were acknowledged and are not there, though later ones of the same user are.
+	// +optional
+	Lost int64 `json:"lost,omitempty"`
+	// phantom rows are there and nobody wrote them.
+	// +optional
+	Phantom int64 `json:"phantom,omitempty"`
+	// message when nobody could look.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
 // DrillVersion is what ran.
 type DrillVersion struct {
 	// component: geosql, kubernetes, clients, the name of a server, or chaos-mesh and its part.
@@ -454,6 +490,16 @@ type DrillStatus struct {
 	// +listType=map
 	// +listMapKey=site
 	Clients []DrillClient `json:"clients,omitempty"`
+	// arrivals of the rows at the subscriber and at readable secondaries, when they were looked for.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=server
+	Arrivals []DrillArrival `json:"arrivals,omitempty"`
+	// payloadAfter is the greatest Id of the table of payloads from before the clients began; of a run without payloads it
+	// is empty.
+	// +optional
+	PayloadAfter *int64 `json:"payloadAfter,omitempty"`
 	// versions of what ran.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

@@ -86,13 +86,64 @@ type DrillTarget struct {
 	Topology ObjectName `json:"topology,omitempty"`
 }
 
+// DrillProfile is a kind of load.
+// +kubebuilder:validation:Enum=insert;bookstore;decisionSupport
+type DrillProfile string
+
+const (
+	// ProfileInsert writes rows, and writes and reads registers; the default.
+	ProfileInsert DrillProfile = "insert"
+	// ProfileBookstore logs in, browses, searches, views, looks at orders and buys. A purchase is an acknowledged row.
+	ProfileBookstore DrillProfile = "bookstore"
+	// ProfileDecisionSupport asks what was sold, and loads more. A load is an acknowledged row.
+	ProfileDecisionSupport DrillProfile = "decisionSupport"
+)
+
+// DrillStage is a time with a number of users.
+type DrillStage struct {
+	// users at each site in that time.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=200
+	Users int32 `json:"users"`
+	// duration of the stage.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="duration must be between 1s and 24h"
+	Duration metav1.Duration `json:"duration"`
+}
+
+// DrillRowType is what a row carries.
+// +kubebuilder:validation:Enum=Char;VarBinary
+type DrillRowType string
+
+const (
+	// RowChar is characters, in dbo.Article.
+	RowChar DrillRowType = "Char"
+	// RowVarBinary is a varbinary(max), in dbo.Attachment.
+	RowVarBinary DrillRowType = "VarBinary"
+)
+
+// DrillRow is what each row of the clients carries beside what it is known by.
+// +kubebuilder:validation:XValidation:rule="self.type == 'VarBinary' || self.bytes <= 1024",message="a row of type Char has at most 1024 bytes"
+type DrillRow struct {
+	// type Char puts characters into dbo.Article, VarBinary a varbinary(max) into dbo.Attachment.
+	Type DrillRowType `json:"type"`
+	// bytes of it.
+	// +kubebuilder:validation:Minimum=48
+	// +kubebuilder:validation:Maximum=1048576
+	Bytes int32 `json:"bytes"`
+}
+
 // DrillWorkload is what the clients do, at each of the sites the same.
+// +kubebuilder:validation:XValidation:rule="!has(self.stages) || !has(self.users)",message="users and stages exclude each other: stages say how many users there are and when"
+// +kubebuilder:validation:XValidation:rule="!has(self.thinkTime) || !has(self.rowsPerSecond)",message="thinkTime and rowsPerSecond exclude each other: users either think, or begin so many operations in a second"
 type DrillWorkload struct {
+	// profile of the load: insert (default), bookstore or decisionSupport.
+	// +optional
+	Profile DrillProfile `json:"profile,omitempty"`
 	// database that clients write to; the first of the group's or the publication's unless given.
 	// +optional
 	Database DatabaseName `json:"database,omitempty"`
-	// sites at which clients run; every site of the target unless given. The histories of a site that a fault makes
-	// unreachable are fetched when it is back.
+	// sites at which clients run; every site of the target that no fault takes away as a whole unless given. The histories of
+	// a site that a fault makes unreachable are fetched when it is back.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
@@ -100,8 +151,28 @@ type DrillWorkload struct {
 	// users at each site, 2 unless given. Each waits for the answer before it goes on.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=16
+	// +kubebuilder:validation:Maximum=200
 	Users int32 `json:"users,omitempty"`
+	// stages let the number of users change: each lasts its time, counted from the clients' start, and the last one's users
+	// stay. The faults wait for the baseline alone; the drill does not end before the last stage is over.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Stages []DrillStage `json:"stages,omitempty"`
+	// thinkTime is how long a user waits after an answer before it goes on: a closed loop. 500ms in the profile bookstore
+	// unless given; others have rowsPerSecond.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1m')",message="thinkTime must be between 0s and 1m"
+	ThinkTime *metav1.Duration `json:"thinkTime,omitempty"`
+	// row is what each row carries. Unless given it is small; where a subscription is drilled, it is put into the article
+	// dbo.Article or dbo.Attachment, so that its arrival can be seen.
+	// +optional
+	Row *DrillRow `json:"row,omitempty"`
+	// duration is how long clients work at least, counted from the beginning of the baseline.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="duration must be between 1s and 168h"
+	Duration *metav1.Duration `json:"duration,omitempty"`
 	// rowsPerSecond is how many operations each user begins in a second at most, 10 unless given.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -367,10 +438,13 @@ type DrillObjectives struct {
 	// redoCatchUp is how long after a fault's end all replicas may need to be synchronized and their redo queues to be empty.
 	// +optional
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
-	// arrivalP50 is the median time from a row's commit at the publisher to its arrival at the subscriber.
+	// arrivalP50 is the median time from when a row is written at the primary or publisher to when it is first seen at the
+	// subscriber, and at each readable secondary; the worst of these places counts. A subscriber's rows can be followed where
+	// the publication has dbo.Article or dbo.Attachment among its articles, whole.
 	// +optional
 	ArrivalP50 *metav1.Duration `json:"arrivalP50,omitempty"`
-	// arrivalP99 is the time in which 99 of 100 rows arrive.
+	// arrivalP99 is the time in which 99 of 100 rows arrive; a row that was acknowledged and not seen to arrive counts as
+	// the latest.
 	// +optional
 	ArrivalP99 *metav1.Duration `json:"arrivalP99,omitempty"`
 	// sendQueueKB is the ceiling of every replica's log send queue, in KB.

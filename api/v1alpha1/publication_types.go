@@ -54,9 +54,9 @@ type Article struct {
 
 // PublicationSpec declares a transactional publication.
 //
-// +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher",message="publisher is immutable: declare another publication"
-// +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database",message="database is immutable: declare another publication"
-// +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor",message="distributor is immutable: declare another publication"
+// +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="publisher is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
+// +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="database is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
+// +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="distributor is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 type PublicationSpec struct {
 	// publisher is a server or a group.
 	Publisher ServerOrGroup `json:"publisher"`
@@ -82,6 +82,24 @@ type PublicationSpec struct {
 	// reclaimPolicy says whether the publication is dropped with this object. Tables are never dropped.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// movedBy is the name of the PublisherMove that brought the publication to its publisher, written by it. Manifests keep
+	// it: publisher, database and distributor change only along with it.
+	// +optional
+	MovedBy ObjectName `json:"movedBy,omitempty"`
+}
+
+// ReplicatedTransaction is a transaction as replication numbers it.
+type ReplicatedTransaction struct {
+	// transaction is its sequence number (xact_seqno, varbinary(16)) in hexadecimal. Later ones are greater.
+	// +kubebuilder:validation:MaxLength=34
+	Transaction string `json:"transaction"`
+	// time when it was written into the distribution database, or applied at the subscriber, by that server's clock taken
+	// as UTC.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// seen is when the operator read it.
+	// +optional
+	Seen *metav1.Time `json:"seen,omitempty"`
 }
 
 // AgentStatus is one replication agent as the distributor's history tells it.
@@ -134,6 +152,10 @@ type PublicationStatus struct {
 	// snapshotFolder of the newest snapshot, on the distributor.
 	// +optional
 	SnapshotFolder string `json:"snapshotFolder,omitempty"`
+	// newest transaction that the distributor had when it was last asked, a minute ago at most while it answers: what a
+	// PublisherMove compares with when publisher and distributor are gone.
+	// +optional
+	Newest *ReplicatedTransaction `json:"newest,omitempty"`
 }
 
 // Publication is a set of tables whose changes subscribers receive.

@@ -84,6 +84,39 @@ type LatencyStatus struct {
 	PostedAt *metav1.Time `json:"postedAt,omitempty"`
 }
 
+// InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are equal to
+// the publisher's, row by row; else it gets a snapshot as always, which replaces them. A PublisherMove sets it.
+const InitializationAnnotation = "geosql.dev/initialization"
+
+// InitializeCompare is the value of InitializationAnnotation.
+const InitializeCompare = "Compare"
+
+// SubscriptionInitialization says how a subscription was registered, and why so.
+type SubscriptionInitialization struct {
+	// method is Snapshot or ReplicationSupportOnly.
+	Method Initialization `json:"method"`
+	// reason in words, with the rows that were compared.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// time of the registration.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// compared says that the tables were found equal before the registration. They are compared again once changes arrive.
+	// +optional
+	Compared bool `json:"compared,omitempty"`
+	// validated is when they were found equal again afterwards.
+	// +optional
+	Validated *metav1.Time `json:"validated,omitempty"`
+	// differs says in which way they were not, as long as that stays the same; since then.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Differs string `json:"differs,omitempty"`
+	// differsSince is when that was first so.
+	// +optional
+	DiffersSince *metav1.Time `json:"differsSince,omitempty"`
+}
+
 // SubscriptionStatus is the observed state of a Subscription.
 type SubscriptionStatus struct {
 	StatusBase `json:",inline"`
@@ -105,6 +138,9 @@ type SubscriptionStatus struct {
 	// mirroredSnapshot is the snapshot that the subscriber's site has whole.
 	// +optional
 	MirroredSnapshot string `json:"mirroredSnapshot,omitempty"`
+	// initialization says how the subscription was registered.
+	// +optional
+	Initialization *SubscriptionInitialization `json:"initialization,omitempty"`
 }
 
 // Subscription delivers a publication's changes to a database.
