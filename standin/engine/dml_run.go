@@ -181,7 +181,7 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 	keep := func(stmt *sqlite.Stmt) error {
 		row := make([]any, len(p.columns))
 		for i := range p.columns {
-			v, err := sqltype.Decode(p.columns[i].Type, columnRaw(stmt, i))
+			v, err := sqltype.Decode(p.columns[i].Type, storage.ColumnValue(stmt, i))
 			if err != nil {
 				return err
 			}
@@ -310,12 +310,12 @@ func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *Column) string {
 		if err != nil {
 			return ""
 		}
-		bindRaw(stmt, i+1, raw)
+		storage.BindValue(stmt, i+1, raw)
 	}
 	if more, err := stmt.Step(); err != nil || !more {
 		return ""
 	}
-	return showKey(c.Type, columnRaw(stmt, 0))
+	return showKey(c.Type, storage.ColumnValue(stmt, 0))
 }
 
 // showKey writes a key's value as error messages do.

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -155,14 +156,14 @@ func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, 
 func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, raw []any) error {
 	for i := range p.params {
 		if i < len(raw) && p.params[i].typ.Kind == sqltype.Unknown {
-			bindRaw(stmt, i+1, raw[i])
+			storage.BindValue(stmt, i+1, raw[i])
 			continue
 		}
 		v, err := s.paramValue(&p.params[i])
 		if err != nil {
 			return err
 		}
-		bindRaw(stmt, i+1, v)
+		storage.BindValue(stmt, i+1, v)
 	}
 	if _, err := stmt.Step(); err != nil {
 		if e := st.take(); e != nil {

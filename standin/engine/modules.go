@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -201,7 +202,7 @@ func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 		return fmt.Errorf("read table %s of another database: %w", t.table, err)
 	}
 	for i, a := range argv {
-		bindRaw(c.stmt, i+1, rawValue(a))
+		storage.BindValue(c.stmt, i+1, rawValue(a))
 	}
 	return c.Next()
 }
@@ -213,7 +214,7 @@ func (c *foreignCursor) Next() error {
 }
 
 func (c *foreignCursor) Column(i int, _ bool) (sqlite.Value, error) {
-	return sqliteValue(columnRaw(c.stmt, i)), nil
+	return sqliteValue(storage.ColumnValue(c.stmt, i)), nil
 }
 
 // RowID is the row's own number: outer joins tell rows apart by it over several scans.

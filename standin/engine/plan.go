@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/storage/disk"
 	"geosql.dev/operator/standin/tds"
 )
@@ -152,7 +153,7 @@ func (s *Session) bindParams(p *plan, stmt *sqlite.Stmt) error {
 		if err != nil {
 			return err
 		}
-		bindRaw(stmt, i+1, raw)
+		storage.BindValue(stmt, i+1, raw)
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ func (s *Session) rows(ctx context.Context, p *plan, conn *sqlite.Conn, row func
 			return nil
 		}
 		for i := range p.columns {
-			v, err := sqltype.Decode(p.columns[i].Type, columnRaw(stmt, i))
+			v, err := sqltype.Decode(p.columns[i].Type, storage.ColumnValue(stmt, i))
 			if err != nil {
 				return fmt.Errorf("column %d (%s) of a result: %w", i+1, p.columns[i].Name, err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 )
 
 // rowwise is a change whose rows are found first and then changed one by one. It is what SQLite's own statements
@@ -147,7 +148,7 @@ func (s *Session) findRows(ctx context.Context, p *plan, r *rowwise, conn *sqlit
 			take := func(from, n int) []any {
 				list := make([]any, n)
 				for i := range list {
-					list[i] = columnRaw(stmt, from+i)
+					list[i] = storage.ColumnValue(stmt, from+i)
 				}
 				return list
 			}
@@ -199,11 +200,11 @@ func (s *Session) eachRaw(ctx context.Context, p *plan, text string, conn *sqlit
 		if err != nil {
 			return err
 		}
-		bindRaw(stmt, i+1, raw)
+		storage.BindValue(stmt, i+1, raw)
 	}
 	for i, v := range row {
 		if rowParameters+i <= stmt.BindParamCount() {
-			bindRaw(stmt, rowParameters+i, v)
+			storage.BindValue(stmt, rowParameters+i, v)
 		}
 	}
 	for {
@@ -333,7 +334,7 @@ func (s *Session) applyRow(p *plan, r *rowwise, conn *sqlite.Conn, row *foundRow
 		stmt.BindInt64(1, row.number)
 	}
 	for i := range row.find.set {
-		bindRaw(stmt, i+2, row.values[i])
+		storage.BindValue(stmt, i+2, row.values[i])
 	}
 	for {
 		more, err := stmt.Step()
@@ -348,7 +349,7 @@ func (s *Session) applyRow(p *plan, r *rowwise, conn *sqlite.Conn, row *foundRow
 		}
 		row.new = make([]any, len(r.image))
 		for i := range row.new {
-			row.new[i] = columnRaw(stmt, i)
+			row.new[i] = storage.ColumnValue(stmt, i)
 		}
 	}
 }

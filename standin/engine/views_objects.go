@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 )
 
 const objectColumns = "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type char(2), type_desc nvarchar(60), create_date datetime, " +
@@ -292,7 +293,7 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 	defer release()
 	var out []record
 	err = sqlitex.Execute(conn, "SELECT class, major, minor, name, value FROM __properties ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		v, err := sqltype.Decode(sqltype.VariantType, columnRaw(stmt, 4))
+		v, err := sqltype.Decode(sqltype.VariantType, storage.ColumnValue(stmt, 4))
 		if err != nil {
 			return err
 		}

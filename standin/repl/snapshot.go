@@ -142,7 +142,7 @@ func streamRows(ctx context.Context, reader *storage.Reader, a *article, filter 
 	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`, &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			for i := range row {
-				row[i] = stored(stmt, i)
+				row[i] = storage.ColumnValue(stmt, i)
 			}
 			if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
 				return err
@@ -166,24 +166,6 @@ func streamRows(ctx context.Context, reader *storage.Reader, a *article, filter 
 	return err
 }
 
-// stored is a column of SQLite's current row.
-func stored(stmt *sqlite.Stmt, i int) any {
-	switch stmt.ColumnType(i) {
-	case sqlite.TypeInteger:
-		return stmt.ColumnInt64(i)
-	case sqlite.TypeFloat:
-		return stmt.ColumnFloat(i)
-	case sqlite.TypeText:
-		return stmt.ColumnText(i)
-	case sqlite.TypeBlob:
-		b := make([]byte, stmt.ColumnLen(i))
-		stmt.ColumnBytes(i, b)
-		return b
-	}
-	return nil
-}
-
-// snapshotDone notes at the publisher that the articles' subscriptions are active.
 func (e *Extension) snapshotDone(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	pub, err := findPublication(ctx, s, call.String("@publication"))

@@ -129,7 +129,7 @@ func readRow(conn *sqlite.Conn, table string, columns []string, key []bool, keyV
 	}
 	defer stmt.Reset()
 	for i, v := range args {
-		bindValue(stmt, i+1, v)
+		BindValue(stmt, i+1, v)
 	}
 	more, err := stmt.Step()
 	if err != nil {
@@ -140,7 +140,7 @@ func readRow(conn *sqlite.Conn, table string, columns []string, key []bool, keyV
 	}
 	row := make([]any, stmt.ColumnCount())
 	for i := range row {
-		row[i] = columnValue(stmt, i)
+		row[i] = ColumnValue(stmt, i)
 	}
 	return row, nil
 }
@@ -171,40 +171,4 @@ func quote(name string) string {
 		out = append(out, name[i])
 	}
 	return string(append(out, '"'))
-}
-
-func bindValue(stmt *sqlite.Stmt, i int, v any) {
-	switch v := v.(type) {
-	case int64:
-		stmt.BindInt64(i, v)
-	case float64:
-		stmt.BindFloat(i, v)
-	case string:
-		stmt.BindText(i, v)
-	case []byte:
-		if len(v) == 0 {
-			stmt.BindZeroBlob(i, 0)
-			return
-		}
-		stmt.BindBytes(i, v)
-	default:
-		stmt.BindNull(i)
-	}
-}
-
-func columnValue(stmt *sqlite.Stmt, i int) any {
-	switch stmt.ColumnType(i) {
-	case sqlite.TypeInteger:
-		return stmt.ColumnInt64(i)
-	case sqlite.TypeFloat:
-		return stmt.ColumnFloat(i)
-	case sqlite.TypeText:
-		return stmt.ColumnText(i)
-	case sqlite.TypeBlob:
-		b := make([]byte, stmt.ColumnLen(i))
-		stmt.ColumnBytes(i, b)
-		return b
-	default:
-		return nil
-	}
 }

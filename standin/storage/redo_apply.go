@@ -92,7 +92,7 @@ func deleteRow(conn *sqlite.Conn, table string, columns []string, key []bool, ol
 	}
 	defer stmt.Reset()
 	for i, v := range args {
-		bindValue(stmt, i+1, v)
+		BindValue(stmt, i+1, v)
 	}
 	if _, err = stmt.Step(); err != nil {
 		return fmt.Errorf("delete from %s: %w", table, err)
@@ -111,7 +111,7 @@ func insertRow(conn *sqlite.Conn, table string, row []any) error {
 	}
 	defer stmt.Reset()
 	for i, v := range row {
-		bindValue(stmt, i+1, v)
+		BindValue(stmt, i+1, v)
 	}
 	if _, err = stmt.Step(); err != nil {
 		return fmt.Errorf("insert into %s: %w", table, err)
