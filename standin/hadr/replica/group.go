@@ -27,6 +27,9 @@ type Group struct {
 	// transition is held while databases change their mode; it is taken before mu.
 	transition sync.Mutex
 
+	// lines are the connections on which the others are asked; they have a lock of their own.
+	lines lines
+
 	mu sync.Mutex
 	// changed is closed and replaced whenever something changes that others wait for.
 	changed chan struct{}

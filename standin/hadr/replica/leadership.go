@@ -84,6 +84,7 @@ func (g *Group) startLeadingLocked(epoch uint32, old, first *group.Configuration
 // end stops the epoch's goroutines and fails what waits for it. It does not wait for them.
 func (l *leadership) end(reason error) {
 	l.cancel(reason)
+	l.g.lines.drop()
 	l.g.mu.Lock()
 	queue := l.queue
 	l.queue = nil

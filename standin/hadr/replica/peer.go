@@ -185,11 +185,15 @@ func (g *Group) wakeAfterGrace() {
 // connect opens a control connection and exchanges messages until it breaks.
 func (p *peer) connect(url string, timeout time.Duration) error {
 	g := p.l.g
-	ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
-	conn, err := g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch})
-	cancel()
-	if err != nil {
-		return err
+	conn := g.lines.take(p.id)
+	if conn == nil {
+		var err error
+		ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
+		conn, err = g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch})
+		cancel()
+		if err != nil {
+			return err
+		}
 	}
 	defer conn.Close()
 	g.mu.Lock()

@@ -29,6 +29,7 @@ func (g *Group) Failover(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	defer g.dropLines()
 	// First only ask: a refused failover must not disturb a primary that is well.
 	answers := g.ask(ctx, prepareRequest{Read: true})
 	if _, err := g.decide(answers, true); err != nil {
@@ -154,7 +155,7 @@ func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 		}
 		waiting++
 		go func() {
-			p, err := g.askOne(ctx, r.EndpointURL, req)
+			p, err := g.askOne(ctx, &r, req)
 			if err != nil {
 				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
 				answers <- nil
@@ -183,23 +184,6 @@ func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 		}
 	}
 	return out
-}
-
-func (g *Group) askOne(ctx context.Context, url string, req prepareRequest) (p group.Promise, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	conn, err := g.m.dial(ctx, url, hello{Purpose: purposePrepare, Group: g.id, Name: g.Name(), From: g.Self()})
-	if err != nil {
-		return p, err
-	}
-	defer conn.Close()
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	if err := conn.SendValue(msgPrepare, req); err != nil {
-		return p, err
-	}
-	err = conn.ReceiveValue(msgPromise, &p)
-	return p, err
 }
 
 // begin starts an epoch as primary: its first configuration is committed, the databases are brought up, and then the
@@ -296,6 +280,7 @@ func (g *Group) Force(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	defer g.dropLines()
 	answers := g.ask(ctx, prepareRequest{Read: true})
 	epoch := g.nextEpoch(answers)
 	promises, err := g.prepare(ctx, epoch)

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,10 +47,18 @@ type server struct {
 	mu        sync.Mutex
 	databases map[string]*storage.Database
 	m         *replica.Manager
+
+	// dialled counts the connections that it opened to others.
+	dialled atomic.Int32
+}
+
+// Identity is what it shows on every connection that it opens.
+func (s *server) Identity(context.Context) (*endpoint.Identity, error) {
+	s.dialled.Add(1)
+	return s.id, nil
 }
 
 func (s *server) ServerName() string                                         { return s.name }
-func (s *server) Identity(context.Context) (*endpoint.Identity, error)       { return s.id, nil }
 func (s *server) Disconnect(string)                                          {}
 func (s *server) TraceFlag(int) bool                                         { return false }
 func (s *server) Log() *slog.Logger                                          { return s.log }
@@ -334,6 +343,22 @@ func TestPlannedFailoverAndBack(t *testing.T) {
 	g.Eventually(c.role(0)).Should(Equal(replica.Primary))
 	g.Eventually(c.role(1)).Should(Equal(replica.Resolving))
 	g.Expect(count(t.Context(), c.servers[0].Database("app"))).To(Equal(int64(5)))
+}
+
+// Both questions of a promotion and the new primary's messages go over one connection to each of the others.
+func TestAPromotionOpensOneConnectionToEach(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
+	g.Expect(c.group(1).SetLease(replica.BootTime(), lease)).To(Succeed())
+	before := c.servers[1].dialled.Load()
+	g.Expect(c.group(1).Failover(t.Context())).To(Succeed())
+	g.Eventually(c.role(1), "60s").Should(Equal(replica.Primary))
+	g.Expect(c.servers[1].dialled.Load()-before).To(BeNumerically("<=", 3), "two others, and one of them once more")
+	g.Expect(c.group(0).BecomeSecondary(t.Context())).To(Succeed())
+	c.synchronized(1, 0)
 }
 
 func TestALostSecondaryIsGivenUpByConfigurationCommit(t *testing.T) {

@@ -4,7 +4,9 @@ package replica
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,7 +30,7 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 	var err error
 	switch h.Purpose {
 	case purposeControl:
-		err = m.serveControl(conn, h)
+		err = m.serveControl(conn, h, nil)
 	case purposePrepare:
 		err = m.servePrepare(conn, h)
 	case purposeLog:
@@ -45,8 +47,9 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 	}
 }
 
-// serveControl answers a primary's regular messages until the connection ends.
-func (m *Manager) serveControl(conn *endpoint.Conn, h hello) error {
+// serveControl answers a primary's regular messages until the connection ends. first is one that was received already,
+// nil for none.
+func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error {
 	var held *Group
 	defer func() {
 		if held != nil {
@@ -55,9 +58,10 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello) error {
 	}()
 	for {
 		var req controlRequest
-		if err := conn.ReceiveValue(msgControl, &req); err != nil {
+		if err := receiveControl(conn, first, &req); err != nil {
 			return err
 		}
+		first = nil
 		g := m.groupByID(h.Group)
 		reply := controlReply{}
 		if g != nil {
@@ -246,22 +250,49 @@ func (g *Group) suspendLocked(id uuid.UUID, reason uint8) {
 	}
 }
 
-// servePrepare answers a replica that wants to become primary.
+// receiveControl decodes the message that was received already, or waits for the next one.
+func receiveControl(conn *endpoint.Conn, first []byte, req *controlRequest) error {
+	if first == nil {
+		return conn.ReceiveValue(msgControl, req)
+	}
+	if err := json.Unmarshal(first, req); err != nil {
+		return fmt.Errorf("decode a primary's first message: %w", err)
+	}
+	return nil
+}
+
+// servePrepare answers a replica that wants to become primary, until it asks no more, or is primary and sends its regular
+// messages.
 func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
-	var req prepareRequest
-	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
-	if err := conn.ReceiveValue(msgPrepare, &req); err != nil {
-		return err
+	for {
+		_ = conn.SetDeadline(time.Now().Add(helloTimeout))
+		kind, message, err := conn.Receive()
+		if err != nil {
+			return err
+		}
+		if kind == msgControl {
+			_ = conn.SetDeadline(time.Time{})
+			return m.serveControl(conn, h, message)
+		}
+		if kind != msgPrepare {
+			return fmt.Errorf("message %d from %s instead of a question", kind, h.Server)
+		}
+		var req prepareRequest
+		if err := json.Unmarshal(message, &req); err != nil {
+			return fmt.Errorf("decode a question of %s: %w", h.Server, err)
+		}
+		g := m.groupByID(h.Group)
+		if g == nil {
+			return conn.SendValue(msgPromise, group.Promise{})
+		}
+		p, err := g.promise(req)
+		if err != nil {
+			return err
+		}
+		if err := conn.SendValue(msgPromise, p); err != nil {
+			return err
+		}
 	}
-	g := m.groupByID(h.Group)
-	if g == nil {
-		return conn.SendValue(msgPromise, group.Promise{})
-	}
-	p, err := g.promise(req)
-	if err != nil {
-		return err
-	}
-	return conn.SendValue(msgPromise, p)
 }
 
 func (g *Group) promise(req prepareRequest) (group.Promise, error) {
