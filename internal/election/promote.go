@@ -15,8 +15,12 @@ import (
 // itself only tells that the role will change.
 const failoverTimeout = 3 * time.Second
 
-// rolePoll is the pause between looks at a role that is changing.
-const rolePoll = 50 * time.Millisecond
+// rolePoll is the pause between looks at a role that is changing. roleWait is for how long it is looked at without a round
+// of votes in between, which takes longer than most changes of role; it is well below Renew.
+const (
+	rolePoll = 50 * time.Millisecond
+	roleWait = 400 * time.Millisecond
+)
 
 // promote carries a claim on: fence, decide, and in a later step, with fresh votes, FAILOVER.
 func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
@@ -144,6 +148,20 @@ func (k *Keeper) backoff() time.Duration {
 	return min(time.Duration((1+k.random())*float64(k.timings.Renew))<<(k.failures-1), k.timings.Expiry)
 }
 
+// awaitPrimary waits for the role that FAILOVER has announced. Whether it came is for the next step to see, with fresh votes.
+func (k *Keeper) awaitPrimary(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, roleWait)
+	defer cancel()
+	for until := k.clock.Now() + roleWait; k.clock.Now() < until; {
+		if seen, err := k.engine.Observe(ctx, k.group); err != nil || seen.Role == RolePrimary {
+			return
+		}
+		if k.clock.Sleep(ctx, resolvingPoll) != nil {
+			return
+		}
+	}
+}
+
 // takeBack makes sure that a replica whose FAILOVER was sent serves nobody.
 func (k *Keeper) takeBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
@@ -175,6 +193,7 @@ func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()
+		k.awaitPrimary(ctx)
 		return Outcome{Action: name + " issued", Soon: soon}
 	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
 		k.claim.force = true

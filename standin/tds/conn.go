@@ -262,9 +262,12 @@ func serverErrors(err error) []*sqlerr.Error {
 	return out
 }
 
+// numberLoginFailed is the error of a login whose name or password is wrong; it also follows every other refusal.
+const numberLoginFailed = 18456
+
 func loginFailed(user string) *sqlerr.Error {
 	// State 1 for every cause: the client is not told which.
-	return &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "Login failed for user '" + user + "'."}
+	return &sqlerr.Error{Number: numberLoginFailed, Class: 14, State: 1, Message: "Login failed for user '" + user + "'."}
 }
 
 func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
@@ -299,13 +302,16 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	return session, err
 }
 
-// refuse answers a login with an error, after a pause that makes guessing slow.
+// refuse answers a login with an error, after a pause that makes guessing slow. Whose password was right has nothing to
+// guess: a client that waits for its database to become available may ask again at once.
 func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
-	pause := time.NewTimer(c.srv.cfg.FailedLoginDelay)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-ctx.Done():
+	if len(refused) == 0 || refused[0].Number == numberLoginFailed {
+		pause := time.NewTimer(c.srv.cfg.FailedLoginDelay)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
 	}
 	var b []byte
 	for _, e := range refused {

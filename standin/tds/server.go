@@ -34,7 +34,7 @@ type Config struct {
 	MaxRequest int
 	// MaxRequests bounds the bytes of all requests that are held at a time; 0 means 1 GiB (error 701).
 	MaxRequests int64
-	// FailedLoginDelay is how long the answer to a failed login waits; 0 means 500 ms.
+	// FailedLoginDelay is how long the answer to a login with a wrong name or password waits; 0 means 500 ms.
 	FailedLoginDelay time.Duration
 	// Log receives what an error log should say of connections, never a password or a statement; may be nil.
 	Log func(format string, args ...any)

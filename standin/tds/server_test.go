@@ -129,6 +129,18 @@ func TestFailedLogin(t *testing.T) {
 	g.Expect(e.All[0].Number).To(Equal(int32(4060)))
 }
 
+// A client that waits until its database may be used again is not made to wait for each answer.
+func TestOnlyAWrongPasswordIsAnsweredLate(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t, func(cfg *tds.Config) { cfg.FailedLoginDelay = time.Hour })
+	db := open(t, address, "encrypt=false&database=nowhere")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var e mssql.Error
+	g.Expect(errors.As(db.PingContext(ctx), &e)).To(BeTrue())
+	g.Expect(e.Number).To(BeElementOf(int32(4060), int32(18456)))
+}
+
 func TestBatchResults(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

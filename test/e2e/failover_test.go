@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -171,27 +172,44 @@ func TestGroupFailover(t *testing.T) {
 // explainTimelines logs the timelines that the votes have.
 func (gt *groupTest) explainTimelines() {
 	gt.t.Helper()
+	lines := gt.timelines()
+	for _, l := range lines[max(0, len(lines)-2):] {
+		gt.t.Log(explain(l, time.Time{}))
+	}
+}
+
+// timelines are those that the vote at Dublin has, none where it cannot be read: they explain, nothing is judged by them.
+func (gt *groupTest) timelines() []election.Timeline {
+	gt.t.Helper()
 	lease, _, err := gt.vote(gt.t.Context(), "dublin")
 	if err != nil {
 		gt.t.Logf("timelines: %v", err)
-		return
+		return nil
 	}
 	lines, err := election.ParseTimelines(lease.Annotations)
-	if err != nil || len(lines) == 0 {
+	if err != nil {
 		gt.t.Logf("timelines: %v", err)
-		return
 	}
-	for _, l := range lines[max(0, len(lines)-2):] {
-		text := fmt.Sprintf("term %d %s %s -> %s: %s", l.Term, l.Cause, l.From, l.To, l.Outcome)
-		if l.Suspected != nil && l.Promoted != nil {
-			text += fmt.Sprintf(", promoted %.2f s after it was suspected", l.Promoted.Sub(l.Suspected.Time).Seconds())
-		}
-		if l.Promoted != nil && l.FirstWrite != nil {
-			text += fmt.Sprintf(", first write %.2f s after that", l.FirstWrite.Sub(l.Promoted.Time).Seconds())
-		}
-		if l.Promoted != nil && l.AllSynchronized != nil {
-			text += fmt.Sprintf(", all synchronized %.2f s after it was promoted", l.AllSynchronized.Sub(l.Promoted.Time).Seconds())
-		}
-		gt.t.Log(text)
+	return lines
+}
+
+// explain says what came when: seconds since the moment, or since the term was suspected where no moment is given.
+func explain(l election.Timeline, since time.Time) string {
+	text := fmt.Sprintf("term %d %s %s -> %s %s:", l.Term, l.Cause, l.From, l.To, l.Outcome)
+	if since.IsZero() && l.Suspected != nil {
+		since = l.Suspected.Time
 	}
+	for _, moment := range []struct {
+		name string
+		at   *metav1.MicroTime
+	}{{"suspected", l.Suspected}, {"claimed", l.Claimed}, {"fenced", l.Fenced}, {"promoted", l.Promoted},
+		{"first write", l.FirstWrite}, {"all synchronized", l.AllSynchronized}} {
+		if moment.at != nil {
+			text += fmt.Sprintf(" %s %.2f", moment.name, moment.at.Sub(since).Seconds())
+		}
+	}
+	if l.Message != "" {
+		text += " (" + l.Message + ")"
+	}
+	return text
 }

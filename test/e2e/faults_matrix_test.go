@@ -204,8 +204,19 @@ func (m *matrix) run(t *testing.T, f fault) {
 	i.Settled = m.settle(t, ended)
 	m.faults = append(m.faults, i.Fault)
 	m.keepFaults(t)
+	m.explainTerms(t, time.Unix(0, i.Injected.Wall))
 	t.Logf("fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s", f.name, i.Target,
 		time.Duration(ended.Monotonic-i.Injected.Monotonic).Seconds(), time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(), m.primary)
+}
+
+// explainTerms logs what the elections since a moment did when, in seconds after it.
+func (m *matrix) explainTerms(t *testing.T, since time.Time) {
+	t.Helper()
+	for _, l := range m.timelines() {
+		if l.Suspected != nil && l.Suspected.After(since) {
+			t.Log(explain(l, since))
+		}
+	}
 }
 
 // hold waits until the fault may be taken back: when its time is over, when it says so itself, or when clients that it does
