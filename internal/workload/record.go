@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// connectTimeout bounds one TCP connection: a listener whose server is gone must not hold a client for long.
-	connectTimeout = time.Second
+	// connectTimeout bounds one TCP connection: a listener whose server is gone must not hold a client for long. It is
+	// less than the second after which TCP repeats a lost SYN.
+	connectTimeout = 500 * time.Millisecond
 	// stopFile in the folder of histories asks the clients to stop, endedFile says that they have.
 	stopFile, endedFile = "stop", "ended"
 	// lookForStop is how often the file is looked for.
