@@ -124,6 +124,8 @@ type expr struct {
 	// aggregate is true when it contains an aggregate of the current query.
 	aggregate bool
 	window    bool
+	// json marks JSON that FOR JSON and JSON_MODIFY take as it is.
+	json bool
 }
 
 func quoteText(s string) string {

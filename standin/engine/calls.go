@@ -64,7 +64,11 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		}
 		args = append(args, b.scalar(sc, p))
 	}
+	if name == "json_modify" && len(args) == 3 && args[2].json {
+		name = "json_modify_raw"
+	}
 	e := b.builtin(name, args)
+	e.json = name == "json_query" || name == "json_modify_raw" || name == "json_modify"
 	if n.Collation != nil {
 		e = b.collateClause(e, n.Collation.Value)
 	}
@@ -215,6 +219,9 @@ func (b *binder) choose(args []expr) expr {
 
 func (b *binder) trim(sc *scope, n *ast.FunctionCall) expr {
 	args := b.scalars(sc, n.Parameters)
+	if len(args) == 2 {
+		args[0], args[1] = args[1], args[0] // TRIM(characters FROM string)
+	}
 	if n.TrimOptions != nil && !strings.EqualFold(n.TrimOptions.Value, "both") {
 		return b.builtin(strings.ToLower(n.TrimOptions.Value)+"_trim", args)
 	}

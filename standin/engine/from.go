@@ -57,6 +57,12 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 		return b.tableFunction(sc, objectName{name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.BuiltInFunctionTableReference:
 		return b.tableFunction(sc, objectName{schema: "sys", name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+	case *ast.OpenJsonTableReference:
+		return b.openJSONTable(sc, n)
+	case *ast.PivotedTableReference:
+		return b.pivot(sc, n)
+	case *ast.UnpivotedTableReference:
+		return b.unpivot(sc, n)
 	case *ast.OpenQueryTableReference:
 		return b.openQuery(sc, n)
 	}

@@ -184,15 +184,12 @@ func init() {
 	})
 }
 
+// trimFunction is LTRIM, RTRIM and the forms of TRIM: (string) or (string, characters), in this order.
 func trimFunction(left, right bool) *builtinFunction {
 	return stringFunction(1, 2, []sqltype.Type{anyType, nmax}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
 		s, set := text(a[0], e.types[0]), " "
 		if len(a) > 1 {
-			// TRIM(characters FROM string) comes with the characters first.
-			set, s = text(a[0], e.types[0]), text(a[1], nmax)
-			if !(left && right) {
-				set, s = s, set
-			}
+			set = text(a[1], nmax)
 		}
 		if left {
 			s = strings.TrimLeft(s, set)

@@ -40,6 +40,7 @@ func installProcedures(r *Registry) {
 	r.procedures["sp_executesql"].Run = executeSQL
 	installCatalogProcedures(r)
 	installHelp(r)
+	installJSON(r)
 }
 
 // wideText are the types that a statement's text may have.

@@ -72,7 +72,7 @@ type selectParts struct {
 func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
 	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
 	if q.ForClause != nil {
-		b.refuse("FOR XML, FOR JSON and FOR BROWSE")
+		return b.forQuery(sc, q, o)
 	}
 	if q.FromClause != nil {
 		p.from = b.from(sc, q.FromClause.TableReferences)

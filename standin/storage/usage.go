@@ -39,7 +39,8 @@ func (u *usage) use(ctx context.Context) (func(), error) {
 	u.count++
 	u.conn.SetInterrupt(ctx.Done())
 	return func() {
-		cancel(nil)
+		// Ended only when the connection no longer watches it: an end that it sees interrupts the statements outside.
+		defer cancel(nil)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.count--

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// forShape is what FOR JSON or FOR XML makes of a query's rows. The functions for_json_row and for_xml_row get it as
+// their first argument.
+type forShape struct {
+	Names []string
+	// Raw are the columns that are JSON or XML themselves, by position.
+	Raw map[int]bool `json:",omitempty"`
+	// Nulls is INCLUDE_NULL_VALUES or XSINIL.
+	Nulls bool `json:",omitempty"`
+	// Row is the element around each row of XML; Elements makes columns elements of RAW and AUTO, Path reads their names
+	// as paths.
+	Row      string `json:",omitempty"`
+	Elements bool   `json:",omitempty"`
+	Path     bool   `json:",omitempty"`
+
+	root, wrapper string
+	array, typed  bool
+}
+
+// Names that clients know these columns by.
+const (
+	jsonColumn = "JSON_F52E2B61-18A1-11d1-B105-00805F49916B"
+	xmlColumn  = "XML_F52E2B61-18A1-11d1-B105-00805F49916B"
+)
+
+// forQuery binds a query with FOR JSON or FOR XML (docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md,
+// docs/relational-databases/xml/for-xml-sql-server.md): one row with one text, none when the query has no rows.
+func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
+	plain := *q
+	plain.ForClause = nil
+	o.subquery, o.exists, o.hidden = false, false, nil
+	inner := b.specification(sc, &plain, o)
+	if len(inner.variables) > 0 {
+		b.fail(6819, "FOR XML or FOR JSON", "ASSIGNMENT")
+	}
+	var shape forShape
+	function, open, end, separator, name := "", "", "", "", ""
+	switch f := q.ForClause.(type) {
+	case *ast.JsonForClause:
+		shape = b.jsonShape(f, q)
+		function, separator, name = "for_json_row", ",", jsonColumn
+		if shape.array {
+			open, end = "[", "]"
+		}
+		if shape.root != "" {
+			open, end = "{"+quoteJSON(shape.root)+":"+open, end+"}"
+		}
+	case *ast.XmlForClause:
+		shape = b.xmlShape(f, q)
+		function, name = "for_xml_row", xmlColumn
+		if shape.root != "" {
+			open, end = "<"+xmlName(shape.root)+">", "</"+xmlName(shape.root)+">"
+		}
+	default:
+		b.refuse("FOR BROWSE")
+	}
+	args := []expr{{}}
+	for i, c := range inner.outputs {
+		e := asColumn(c.expr, i)
+		shape.Names = append(shape.Names, c.name)
+		if name == jsonColumn && c.name == "" {
+			b.failWith(jsonError(13605, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."))
+		}
+		if c.expr.json && name == jsonColumn || e.typ.Kind == sqltype.XML && name == xmlColumn {
+			if shape.Raw == nil {
+				shape.Raw = map[int]bool{}
+			}
+			shape.Raw[i] = true
+		}
+		args = append(args, e)
+	}
+	text, err := json.Marshal(&shape)
+	if err != nil {
+		b.failWith(internalError(err))
+	}
+	args[0] = literal(nmax, string(text))
+	row := b.goCall(function, args, nmax, true)
+	e := expr{typ: nmax, nullable: true, collation: "tsql_ci_as", json: name == jsonColumn}
+	if shape.typed {
+		e.typ, e.collation = sqltype.Type{Kind: sqltype.XML}, ""
+	}
+	out := boundQuery{outputs: []output{{name: name, expr: e}}, oneRow: true}
+	out.sql = fmt.Sprintf("SELECT %s || group_concat(%s, %s) || %s AS c1 FROM (%s) HAVING count(*) > 0", quoteText(open), row.sql, quoteText(separator), quoteText(end), inner.sql)
+	return out
+}
+
+func (b *binder) jsonShape(f *ast.JsonForClause, q *ast.QuerySpecification) forShape {
+	shape := forShape{array: true}
+	for _, option := range f.Options {
+		switch option.OptionKind {
+		case "Auto":
+			b.tableElement(q, "FOR JSON AUTO")
+		case "Path":
+			shape.Path = true
+		case "Root":
+			shape.root = "root"
+			if option.Value != nil {
+				shape.root = option.Value.Value
+			}
+		case "IncludeNullValues":
+			shape.Nulls = true
+		case "WithoutArrayWrapper":
+			shape.array = false
+		default:
+			b.refuse("FOR JSON " + option.OptionKind)
+		}
+	}
+	return shape
+}
+
+func (b *binder) xmlShape(f *ast.XmlForClause, q *ast.QuerySpecification) forShape {
+	shape := forShape{}
+	for _, option := range f.Options {
+		given := func(otherwise string) string {
+			if option.Value != nil {
+				return option.Value.Value
+			}
+			return otherwise
+		}
+		switch option.OptionKind {
+		case "Auto":
+			shape.Row = b.tableElement(q, "FOR XML AUTO")
+		case "Raw":
+			shape.Row = given("row")
+		case "Path":
+			shape.Row, shape.Path, shape.Elements = given("row"), true, true
+		case "Root":
+			shape.root = given("root")
+		case "Elements", "ElementsAbsent":
+			shape.Elements = true
+		case "ElementsXsiNil":
+			shape.Elements, shape.Nulls = true, true
+		case "Type":
+			shape.typed = true
+		case "BinaryBase64":
+		default:
+			b.refuse("FOR XML " + strings.ToUpper(option.OptionKind))
+		}
+	}
+	return shape
+}
+
+// tableElement is the name that AUTO gives rows: the table's as the query has it. Rows of joined tables would nest.
+func (b *binder) tableElement(q *ast.QuerySpecification, what string) string {
+	if q.FromClause == nil || len(q.FromClause.TableReferences) != 1 {
+		b.refuse(what + " over other than one table")
+	}
+	switch t := q.FromClause.TableReferences[0].(type) {
+	case *ast.NamedTableReference:
+		if t.Alias != nil {
+			return t.Alias.Value
+		}
+		return nameOf(t.SchemaObject).String()
+	case *ast.QueryDerivedTable:
+		return aliasOf(t.Alias)
+	}
+	b.refuse(what + " over other than one table")
+	return ""
+}
+
+// openJSONTable is OPENJSON in FROM: with its default columns, or those of its WITH clause, which are taken out of each
+// element by their paths.
+func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string {
+	path := n.RowPattern
+	if path == nil {
+		path = &ast.NullLiteral{}
+	}
+	args := []ast.ScalarExpression{n.Variable, path}
+	if len(n.SchemaDeclarationItems) == 0 {
+		return b.tableFunction(sc, objectName{name: "openjson"}, args, aliasOf(n.Alias), nil)
+	}
+	alias := aliasOf(n.Alias)
+	text := b.tableFunction(sc, objectName{name: "openjson elements"}, args, alias, nil)
+	src := sc.sources[len(sc.sources)-1]
+	value := expr{sql: src.columns[0].sql, typ: nmax, nullable: true, collation: "tsql_ci_as"}
+	src.columns = nil
+	if alias == "" {
+		src.alias = "openjson"
+	}
+	for _, item := range n.SchemaDeclarationItems {
+		d := item.ColumnDefinition
+		t := b.dataType(d.DataType, false)
+		at := literal(nmax, `$."`+d.ColumnIdentifier.Value+`"`)
+		if item.Mapping != nil {
+			at = b.scalar(sc, item.Mapping)
+		}
+		function := "json_text"
+		if item.AsJson {
+			function = "json_query"
+		}
+		e := b.convert(b.goCall(function, []expr{value, at}, nmax, true), t, sqltype.Implicit, 0, false)
+		src.addColumn(d.ColumnIdentifier.Value, e.sql, t, true, e.collation, nil)
+	}
+	return text
+}
