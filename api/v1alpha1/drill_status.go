@@ -342,7 +342,7 @@ type DrillArrival struct {
 	// lost rows were acknowledged and are not there, though later ones of the same user are.
 	// +optional
 	Lost int64 `json:"lost,omitempty"`
-	// phantom rows are there and nobody wrote them.
+	// phantom rows are there, and the publisher does not have them.
 	// +optional
 	Phantom int64 `json:"phantom,omitempty"`
 	// message when nobody could look.
@@ -496,10 +496,6 @@ type DrillStatus struct {
 	// +listType=map
 	// +listMapKey=server
 	Arrivals []DrillArrival `json:"arrivals,omitempty"`
-	// payloadAfter is the greatest Id of the table of payloads from before the clients began; of a run without payloads it
-	// is empty.
-	// +optional
-	PayloadAfter *int64 `json:"payloadAfter,omitempty"`
 	// versions of what ran.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

@@ -18,12 +18,17 @@ func newRecordCommand(o *Options) *cobra.Command {
 	r := RecordOptions{}
 	var prepare, timeout time.Duration
 	var stay bool
+	var stages string
 	command := &cobra.Command{
 		Use:   "record",
 		Short: "Write unique rows, write and read registers, and record what came of it, until it is stopped",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.Options = *o
+			var err error
+			if r.Stages, err = ParseStages(stages); err != nil {
+				return err
+			}
 			if err := r.prepare(cmd, prepare); err != nil {
 				return err
 			}
@@ -41,7 +46,12 @@ func newRecordCommand(o *Options) *cobra.Command {
 	flags.StringVar(&r.Client, "client", "", "name of the client in its histories, such as the site's")
 	flags.StringVar(&r.Folder, "folder", "/histories", "folder of the histories")
 	flags.IntVar(&r.Workers, "workers", 1, "connections that work at the same time")
-	flags.Float64Var(&r.Rate, "rate", 10, "operations that a worker begins in a second at most")
+	flags.StringVar(&stages, "stages", "", "workers over time as USERS:DURATION, divided by commas, instead of --workers; the last ones stay")
+	flags.StringVar((*string)(&r.Profile), "profile", string(Insert), "what they do: insert, bookstore or decisionSupport")
+	flags.StringVar((*string)(&r.Payload.Table), "payload-table", "", "dbo.Article or dbo.Attachment: where each row's payload goes")
+	flags.IntVar(&r.Payload.Bytes, "payload-bytes", MinPayload, "bytes of a row's payload")
+	flags.Float64Var(&r.Rate, "rate", 10, "operations that a worker begins in a second at most; 0: it thinks between them")
+	flags.DurationVar(&r.ThinkTime, "think-time", 500*time.Millisecond, "how long a worker waits after an operation's end, with --rate 0")
 	flags.IntVar(&r.Registers, "registers", 4, "registers that are written and read beside the rows")
 	flags.DurationVar(&r.Timeout, "operation-timeout", 2*time.Second, "after which an operation's outcome is unknown")
 	flags.DurationVar(&prepare, "prepare-within", 2*time.Minute, "how long to try to create the tables")
@@ -59,7 +69,7 @@ func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
 	defer cancel()
 	for {
 		call, done := context.WithTimeout(ctx, 10*time.Second)
-		err := PrepareRecording(call, o.Options, o.Registers)
+		err := PrepareRecording(call, o)
 		done()
 		if err == nil {
 			return nil

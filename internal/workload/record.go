@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,11 +39,19 @@ type RecordOptions struct {
 	Client string
 	// Folder of the histories, one file for each worker and start.
 	Folder string
-	// Workers at the same time, 1 to 16, each with a connection and a history of its own.
+	// Workers at the same time, 1 to 200, each with a connection and a history of its own.
 	Workers int
+	// Stages let the number of workers change; Workers is not looked at then.
+	Stages Stages
+	// Profile of what they do; Insert unless given.
+	Profile Profile
+	// Payload of each row.
+	Payload Payload
 	// Rate is how many operations a worker begins in a second at most, above 0 up to 1000. One that takes longer holds
-	// up the next.
+	// up the next. With 0 there is no such bound, and ThinkTime counts.
 	Rate float64
+	// ThinkTime is how long a worker waits after an operation's end, where Rate is 0; 0 for not at all.
+	ThinkTime time.Duration
 	// Registers that are written and read, 0 to 100; every fifth operation is one of theirs.
 	Registers int
 	// Timeout of one operation, after which its outcome is unknown; above 0.
@@ -53,27 +62,43 @@ func (o RecordOptions) check() error {
 	switch {
 	case o.Client == "" || strings.ContainsAny(o.Client, "/\\"):
 		return fmt.Errorf("client %q is no name of a file", o.Client)
-	case o.Workers < 1 || o.Workers > 16:
-		return fmt.Errorf("workers must be between 1 and 16, not %d", o.Workers)
-	case o.Rate <= 0 || o.Rate > 1000:
-		return fmt.Errorf("rate must be above 0 and at most 1000 operations per second, not %g", o.Rate)
+	case len(o.Stages) == 0 && (o.Workers < 1 || o.Workers > maxWorkers):
+		return fmt.Errorf("workers must be between 1 and %d, not %d", maxWorkers, o.Workers)
+	case o.Profile != "" && !slices.Contains(Profiles(), o.Profile):
+		return fmt.Errorf("profile %q is none of %v", o.Profile, Profiles())
+	case o.Rate < 0 || o.Rate > 1000:
+		return fmt.Errorf("rate must be at most 1000 operations per second and not below 0, not %g", o.Rate)
+	case o.ThinkTime < 0:
+		return fmt.Errorf("the think time must not be below 0, not %s", o.ThinkTime)
 	case o.Registers < 0 || o.Registers > 100:
 		return fmt.Errorf("registers must be between 0 and 100, not %d", o.Registers)
 	case o.Timeout <= 0:
 		return fmt.Errorf("the time-out must be above 0, not %s", o.Timeout)
 	}
-	return nil
+	return o.Payload.check()
 }
 
-// PrepareRecording creates the tables and the registers unless they exist.
-func PrepareRecording(ctx context.Context, o Options, registers int) error {
+// PrepareStatements are what makes the tables and the registers, and what a profile and a payload need, unless they exist.
+func PrepareStatements(p Profile, payload tsql.PayloadTable, registers int) []tsql.Statement {
+	list := append(tsql.PrepareRecording(registers), p.prepare()...)
+	switch payload {
+	case tsql.ArticlePayload:
+		return append(list, tsql.CreateArticleTable())
+	case tsql.AttachmentPayload:
+		return append(list, tsql.CreateAttachmentTable())
+	}
+	return list
+}
+
+// PrepareRecording creates the tables, with what the profile and the payload need, and the registers unless they exist.
+func PrepareRecording(ctx context.Context, o RecordOptions) error {
 	connector := o.connector()
 	defer connector.Close()
 	db, err := o.open(ctx, connector)
 	if err != nil {
 		return err
 	}
-	for _, s := range tsql.PrepareRecording(registers) {
+	for _, s := range PrepareStatements(o.Profile, o.Payload.Table, o.Registers) {
 		if err := db.Exec(ctx, s); err != nil {
 			return err
 		}
@@ -100,10 +125,17 @@ func Record(ctx context.Context, o RecordOptions) error {
 	if err != nil {
 		return fmt.Errorf("read which boot this is: %w", err)
 	}
-	errs := make([]error, o.Workers)
+	started, err := startedAt(o.Folder)
+	if err != nil {
+		return err
+	}
+	if len(o.Stages) == 0 {
+		o.Stages = Stages{{Users: o.Workers}}
+	}
+	errs := make([]error, o.Stages.most())
 	var wait sync.WaitGroup
 	for i := range errs {
-		wait.Go(func() { errs[i] = o.work(ctx, strings.TrimSpace(string(boot))) })
+		wait.Go(func() { errs[i] = o.work(ctx, strings.TrimSpace(string(boot)), started, i) })
 	}
 	wait.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -152,11 +184,17 @@ type client struct {
 	db        *mssql.DB
 	recorder  *history.Recorder
 	run       int64
+	profile   Profile
+	payload   Payload
 	registers int
 	timeout   time.Duration
 }
 
-func (o RecordOptions) work(ctx context.Context, boot string) error {
+// work is what one user does, while there are as many users.
+func (o RecordOptions) work(ctx context.Context, boot string, started time.Time, user int) error {
+	if !o.Stages.present(ctx, started, user) {
+		return nil
+	}
 	connector := mssql.NewConnector(o.connectorOptions((&net.Dialer{Timeout: connectTimeout, KeepAlive: 15 * time.Second}).DialContext))
 	defer connector.Close()
 	db, err := o.open(ctx, connector)
@@ -169,25 +207,38 @@ func (o RecordOptions) work(ctx context.Context, boot string) error {
 	if err != nil {
 		return err
 	}
-	c := &client{db: db, recorder: recorder, run: run, registers: o.Registers, timeout: o.Timeout}
-	tick := time.NewTicker(time.Duration(float64(time.Second) / o.Rate))
-	defer tick.Stop()
-	for {
+	c := &client{db: db, recorder: recorder, run: run, profile: o.Profile, payload: o.Payload, registers: o.Registers, timeout: o.Timeout}
+	pause := o.pace()
+	for o.Stages.present(ctx, started, user) {
 		if err := c.step(); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return recorder.End()
-		case <-tick.C:
-		}
+		pause(ctx)
+	}
+	return recorder.End()
+}
+
+// pace is what a user does between operations: wait for the next tick, or think.
+func (o RecordOptions) pace() func(context.Context) {
+	if o.Rate > 0 {
+		// The ticker drops ticks that nobody waited for: what took long holds up the next, and is not made up for.
+		tick := time.NewTicker(time.Duration(float64(time.Second) / o.Rate))
+		return func(ctx context.Context) { wait(ctx, tick.C) }
+	}
+	return func(ctx context.Context) { wait(ctx, time.After(o.ThinkTime)) }
+}
+
+func wait(ctx context.Context, until <-chan time.Time) {
+	select {
+	case <-ctx.Done():
+	case <-until:
 	}
 }
 
 // step does one operation and records it. An error is one of the recording.
 func (c *client) step() error {
-	f, key, value := c.choose()
-	o, err := c.recorder.Invoke(f, key, value)
+	a := c.choose()
+	o, err := c.recorder.InvokeAs(a.interaction, a.function, a.key, a.value)
 	if err != nil {
 		return err
 	}
@@ -195,9 +246,12 @@ func (c *client) step() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	answered := false
-	err = c.db.Query(ctx, c.statement(o), func(row mssql.Row) error {
+	err = c.db.Query(ctx, a.statement(o), func(row mssql.Row) error {
 		answered = true
-		if o.Function == history.Read {
+		switch o.Function {
+		case history.Query:
+			return nil // the rows have crossed the network, and nobody looks at them
+		case history.Read:
 			return row.Scan(&o.Value, &o.Server, &o.Configuration)
 		}
 		return row.Scan(&o.Server, &o.Configuration)
@@ -207,7 +261,9 @@ func (c *client) step() error {
 		o.Outcome, o.Reason = outcomeOf(err), err.Error()
 		o.Server, o.Configuration = "", 0
 		c.reconnect()
-	case !answered:
+	case !answered && o.Function == history.Insert:
+		o.Outcome, o.Reason = history.Unknown, "there was no answer after the commit"
+	case !answered && o.Function != history.Query:
 		o.Outcome, o.Reason = history.Fail, "there is no such register"
 	default:
 		o.Outcome = history.OK
@@ -220,28 +276,6 @@ func (c *client) step() error {
 func (c *client) reconnect() {
 	c.db.Handle().SetMaxIdleConns(0)
 	c.db.Handle().SetMaxIdleConns(1)
-}
-
-func (c *client) choose() (f history.Function, key, value int64) {
-	n := rand.IntN(10)
-	switch {
-	case c.registers == 0 || n > 1:
-		return history.Insert, 0, 0
-	case n == 0:
-		return history.Read, rand.Int64N(int64(c.registers)), 0
-	}
-	// A value is written once: the run's number and the moment within the run.
-	return history.Write, rand.Int64N(int64(c.registers)), c.run<<22 | c.recorder.Next()&(1<<22-1)
-}
-
-func (c *client) statement(o history.Operation) tsql.Statement {
-	switch o.Function {
-	case history.Write:
-		return tsql.WriteRegister(o.Key, o.Value)
-	case history.Read:
-		return tsql.ReadRegister(o.Key)
-	}
-	return tsql.InsertRecorded(c.run, o.Number)
 }
 
 // terminating is the severity from which on the server ends the connection

@@ -43,7 +43,7 @@ func startRecording(t *testing.T, ctx context.Context) *recording {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(master.Exec(ctx, tsql.CreateDatabase("Content"))).To(Succeed())
 	for range 2 {
-		g.Expect(workload.PrepareRecording(ctx, r.options.Options, 2)).To(Succeed(), "also when all is there")
+		g.Expect(workload.PrepareRecording(ctx, r.options)).To(Succeed(), "also when all is there")
 	}
 	r.db, err = r.Connector(t).Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -178,7 +178,12 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 		"no name":           func(o *workload.RecordOptions) { o.Client = "" },
 		"no name of a file": func(o *workload.RecordOptions) { o.Client = "../x" },
 		"no worker":         func(o *workload.RecordOptions) { o.Workers = 0 },
-		"no rate":           func(o *workload.RecordOptions) { o.Rate = 0 },
+		"negative rate":     func(o *workload.RecordOptions) { o.Rate = -1 },
+		"negative thinking": func(o *workload.RecordOptions) { o.ThinkTime = -1 },
+		"unknown profile":   func(o *workload.RecordOptions) { o.Profile = "bank" },
+		"too many users":    func(o *workload.RecordOptions) { o.Workers = 201 },
+		"large article":     func(o *workload.RecordOptions) { o.Payload = workload.Payload{Table: tsql.ArticlePayload, Bytes: 1025} },
+		"foreign table":     func(o *workload.RecordOptions) { o.Payload = workload.Payload{Table: "dbo.Book", Bytes: 100} },
 		"no time":           func(o *workload.RecordOptions) { o.Timeout = 0 },
 		"many registers":    func(o *workload.RecordOptions) { o.Registers = 101 },
 	} {

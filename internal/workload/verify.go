@@ -68,7 +68,7 @@ func Verify(ctx context.Context, o Options) (Copy, error) {
 func readTable(ctx context.Context, db *mssql.DB, limit int, page func(int64, int) tsql.Statement, sound func(int64, []byte) bool) (Table, error) {
 	var t Table
 	sum := sha256.New()
-	after := int64(-1 << 63)
+	after := int64(-1) // below 0 are rows of drills (PayloadID)
 	for {
 		rows := 0
 		err := db.Query(ctx, page(after, limit), func(row mssql.Row) error {
