@@ -99,12 +99,20 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	for _, obj := range []client.Object{&appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Secret{}, &corev1.ConfigMap{}} {
 		builder = builder.Watches(obj, sites.EnqueueOwner(v1alpha1.LabelServer))
 	}
+	builder = builder.Watches(&corev1.Node{}, sites.EnqueueHub(r.serversOn))
 	return builder.Complete(frame)
 }
 
 // serversAt are the servers of a site.
 func (r *Reconciler) serversAt(ctx context.Context, site v1alpha1.SiteName) []types.NamespacedName {
 	return reconcile.Keys(ctx, r.hub, &v1alpha1.SQLServerList{}, "", func(s *v1alpha1.SQLServer) bool { return s.Spec.Site == site })
+}
+
+// serversOn are the servers whose pods run on a node of a site: it may have been cordoned.
+func (r *Reconciler) serversOn(ctx context.Context, site v1alpha1.SiteName, node client.Object) []types.NamespacedName {
+	return reconcile.Keys(ctx, r.hub, &v1alpha1.SQLServerList{}, "", func(s *v1alpha1.SQLServer) bool {
+		return s.Spec.Site == site && s.Status.Placement != nil && s.Status.Placement.Node == node.GetName()
+	})
 }
 
 // serversNear are the servers of an object's namespace.

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -111,6 +112,11 @@ func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: confName(d.Server.Name)}}
 	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, conf)); err != nil {
 		return fmt.Errorf("delete ConfigMap %s: %w", conf.Name, err)
+	}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name}}
+	// Credentials of an earlier release don't allow it, and then there is none.
+	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, budget)); err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("delete PodDisruptionBudget %s: %w", budget.Name, err)
 	}
 	if err := removeAccount(ctx, w.member, d); err != nil {
 		return err

@@ -10,9 +10,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssqlconf"
 	"geosql.dev/operator/internal/placement"
@@ -35,6 +38,9 @@ const (
 	annotationRefreshed = "geosql.dev/refreshed"
 	// annotationRestarted is the cause for which the pod was last restarted once.
 	annotationRestarted = "geosql.dev/restarted-for"
+	// annotationEvictable of the PodDisruptionBudget is since when the pod may be evicted, in RFC 3339. It stays when the
+	// turn was given to others.
+	annotationEvictable = "geosql.dev/evictable-since"
 )
 
 // confKey is the key of mssql.conf in its ConfigMap.
@@ -84,12 +90,32 @@ func statefulSet(d Desired, decision placement.Decision, certificate []byte) *ap
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:       ptr.To[int32](1),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				"geosql.dev/server": d.Server.Name, "geosql.dev/hub-namespace": d.Server.Namespace,
-			}},
-			Template: template,
+			Selector:       &metav1.LabelSelector{MatchLabels: podSelector(d)},
+			Template:       template,
 		},
 	}
+}
+
+// disruptionBudget decides about evictions of the server's pod: by it `kubectl drain` waits until the server can be spared.
+func disruptionBudget(d Desired, evictable bool, since string) *policyv1.PodDisruptionBudget {
+	most := intstr.FromInt32(0)
+	if evictable {
+		most = intstr.FromInt32(1)
+	}
+	b := &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
+		ObjectMeta: meta(d, d.Server.Name),
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: podSelector(d)}},
+	}
+	if since != "" {
+		b.Annotations = map[string]string{annotationEvictable: since}
+	}
+	return b
+}
+
+// podSelector matches the server's pod alone.
+func podSelector(d Desired) map[string]string {
+	return map[string]string{v1alpha1.LabelServer: d.Server.Name, v1alpha1.LabelNamespace: d.Server.Namespace}
 }
 
 func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate []byte) map[string]string {

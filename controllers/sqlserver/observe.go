@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -209,6 +210,23 @@ func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
 		return err
 	} else if found {
 		w.observed.Pod = &pod
+	}
+	return r.observeBudget(ctx, w)
+}
+
+// observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched at
+// sites.
+func (r *Reconciler) observeBudget(ctx context.Context, w *world) error {
+	var budget policyv1.PodDisruptionBudget
+	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}
+	err := w.member.APIReader.Get(ctx, key, &budget)
+	switch {
+	case err == nil:
+		w.observed.Budget = &budget
+	case apierrors.IsForbidden(err):
+		w.observed.BudgetDenied = true
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read PodDisruptionBudget %s at site %s: %w", key, w.member.Name(), err)
 	}
 	return nil
 }

@@ -152,7 +152,11 @@ func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.Av
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
 		pending := apimeta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)
-		if s.Generation != s.Status.ObservedGeneration || pending != nil && pending.Status == metav1.ConditionTrue {
+		waits := pending != nil && pending.Status == metav1.ConditionTrue
+		switch {
+		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == conditions.ReasonNodeCordoned:
+			t.Leaving = append(t.Leaving, replica.Server)
+		case s.Generation != s.Status.ObservedGeneration || waits:
 			t.Behind = append(t.Behind, replica.Server)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/internal/credentials"
@@ -44,6 +45,10 @@ type Observed struct {
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet
 	Pod         *corev1.Pod
+	// Budget is the pod's PodDisruptionBudget; BudgetDenied says that the site's credentials don't let the operator have
+	// one, those of an earlier release.
+	Budget       *policyv1.PodDisruptionBudget
+	BudgetDenied bool
 
 	Engine Engine
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.

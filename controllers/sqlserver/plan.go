@@ -35,6 +35,7 @@ func plan(d Desired, o Observed) Plan {
 		func(d Desired, o Observed, p *Plan) bool { return planVolumes(d, o, decision, placementErr, p) },
 		func(d Desired, o Observed, p *Plan) bool { return planWorkload(d, o, decision, p) },
 		planRestart,
+		planDrain,
 		planPod,
 		planEngine,
 		planAdministrator,
@@ -42,6 +43,7 @@ func plan(d Desired, o Observed) Plan {
 		planTempDB,
 		planReadiness,
 		planTurn,
+		planBudget,
 	}
 	for _, s := range stages {
 		if !s(d, o, &p) {

@@ -199,6 +199,7 @@ func TestPlanOutcomes(t *testing.T) {
 			name: "and waits behind a group",
 			change: func(e *environ) {
 				e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
+				e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
@@ -278,6 +279,7 @@ func TestPlanOutcomes(t *testing.T) {
 			name: "and behind one that nobody declares",
 			change: func(e *environ) {
 				e.o.Engine.Groups = []string{"theirs"}
+				e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},

@@ -42,8 +42,11 @@ func restartPending(p Plan) metav1.Condition {
 		return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionFalse,
 			Reason: conditions.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
 	}
-	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue,
-		Reason: conditions.ReasonRestartNeeded, Message: p.Pending}
+	reason := conditions.ReasonRestartNeeded
+	if p.Cordoned {
+		reason = conditions.ReasonNodeCordoned
+	}
+	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue, Reason: reason, Message: p.Pending}
 }
 
 // describe writes what was observed into the status. What could not be observed stays as it was last seen.

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -111,6 +112,8 @@ func (e *environ) do(t *testing.T, step Step) {
 			o.Account.Role = obj.DeepCopy()
 		case *rbacv1.RoleBinding:
 			o.Account.Binding = obj.DeepCopy()
+		case *policyv1.PodDisruptionBudget:
+			o.Budget = obj.DeepCopy()
 		case *corev1.ConfigMap:
 			o.ConfigMap = obj.DeepCopy()
 		case *appsv1.StatefulSet:
@@ -149,6 +152,7 @@ func (e *environ) outdated(t Turn) {
 	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 	e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{t.Group}, []string{t.Group}, []Turn{t}
+	e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
 }
 
 // changeSA changes the sa password in the Secrets of site and hub; the agreement keeps the former one.

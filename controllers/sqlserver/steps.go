@@ -131,6 +131,8 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Pending says why the pod should be restarted when the operator does not do it by itself.
 	Pending string
+	// Cordoned says that it waits for nothing but the drain of its node.
+	Cordoned bool
 	// Done says of a deletion that nothing is left once the steps are carried out.
 	Done bool
 }
@@ -141,6 +143,15 @@ func (p Plan) Gist() reconcile.Gist {
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
+
+// pend adds to what the pod waits for.
+func (p *Plan) pend(why string, cordoned bool) {
+	p.Cordoned = cordoned && p.Pending == ""
+	if p.Pending != "" {
+		why = p.Pending + "; " + why
+	}
+	p.Pending = why
+}
 
 // settle sets the outcome and ends the planning.
 func (p *Plan) settle(o conditions.Outcome) bool {

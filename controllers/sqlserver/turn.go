@@ -34,6 +34,8 @@ type Turn struct {
 	Self string
 	// Behind are other servers of the group whose pods wait for a restart too.
 	Behind []v1alpha1.ServerName
+	// Leaving are other servers of the group whose nodes are cordoned.
+	Leaving []v1alpha1.ServerName
 	// Succession is known for the primary alone.
 	Succession Succession
 }
@@ -157,5 +159,5 @@ func restartWaits(o Observed) bool {
 	if pod == nil || set == nil || pod.DeletionTimestamp != nil {
 		return false
 	}
-	return set.Spec.Template.Annotations[annotationEngine] != pod.Annotations[annotationEngine] || tempDBMoves(o) != ""
+	return set.Spec.Template.Annotations[annotationEngine] != pod.Annotations[annotationEngine] || tempDBMoves(o) != "" || leaves(o) != ""
 }

@@ -34,7 +34,7 @@ type AskSwitchover struct {
 
 // Describe names group and target.
 func (s AskSwitchover) Describe() string {
-	return fmt.Sprintf("ask for a switchover of group %s to %s (Failover %s), so that this server's pod can be restarted", s.Group, s.To, s.Name)
+	return fmt.Sprintf("ask for a switchover of group %s to %s (Failover %s), so that this server's pod can be restarted or evicted", s.Group, s.To, s.Name)
 }
 
 // switchover is the step by which the primary makes room, nil when there is nothing to be done; why says what is waited for.
@@ -68,6 +68,9 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 	s := &t.Succession
 	s.Allowed = g.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic
 	s.Failover = fmt.Sprintf("%s-restart-%s-%s", g.Name, t.Primary, pod.UID[:8])
+	if leaves(w.observed) != "" {
+		s.Failover = drainName(g.Name, t.Primary, g.Status.Term)
+	}
 	for _, replica := range g.Spec.Replicas {
 		for _, seen := range g.Status.Replicas {
 			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil && seen.Promotable.Status == metav1.ConditionTrue && s.To == "" {

@@ -3,7 +3,8 @@
 package conditions
 
 // TypeRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now and
-// waits: for its turn among the servers of a group, for a switchover, or for whatever starts it next.
+// waits: for its turn among the servers of a group, for a switchover, or for whatever starts it next; and on one whose
+// pod is about to be evicted from a cordoned node.
 const TypeRestartPending = "RestartPending"
 
 // Reasons of a SQLServer.
@@ -44,6 +45,9 @@ const (
 	ReasonLoginConflict = "LoginConflict"
 	// ReasonRestartNeeded: what is declared takes effect with the next start of the pod (RestartPending).
 	ReasonRestartNeeded = "RestartNeeded"
+	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that waits
+	// for (RestartPending).
+	ReasonNodeCordoned = "NodeCordoned"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

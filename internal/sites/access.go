@@ -42,6 +42,8 @@ func NamespaceRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"services", "persistentvolumeclaims", "configmaps", "secrets"}, Verbs: manage},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: manage},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: manage},
+		// Whether a server's pod may be evicted.
+		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: manage},
 		// Pods are made by their StatefulSets; a restart deletes one, a proof of its end takes a finalizer off.
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
 		// Why a pod does not start or a volume is not made.

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/placement"
+)
+
+// drained is a group whose servers' nodes are cordoned; budgets are what the API server holds. The pods of the lazy are
+// not evicted, though their nodes are cordoned.
+type drained struct {
+	now            time.Time
+	term           int64
+	holder         v1alpha1.ServerName
+	primary        int
+	cordoned, lazy []bool
+	down           []bool
+	budgets        []*policyv1.PodDisruptionBudget
+	pending        []*Plan
+	asked          map[string]bool
+}
+
+func (f *drained) name(i int) v1alpha1.ServerName {
+	return v1alpha1.ServerName(fmt.Sprint("server", i))
+}
+
+func (f *drained) evictable(i int) bool {
+	return f.budgets[i] != nil && f.budgets[i].Spec.MaxUnavailable.IntValue() > 0
+}
+
+// look plans for one server from what is so now.
+func (f *drained) look(i int) {
+	turn := Turn{Group: "content", Declared: true, Holder: f.holder}
+	if f.down[f.primary] {
+		turn.Err = errors.New("the primary does not answer")
+	} else {
+		turn.Primary = f.name(f.primary)
+	}
+	for j := range f.down {
+		switch {
+		case j == i && f.down[j]:
+			turn.Self = "it is not connected"
+		case j != i && f.down[j]:
+			turn.Against = append(turn.Against, string(f.name(j)))
+		case j != i && f.cordoned[j]:
+			turn.Leaving = append(turn.Leaving, f.name(j))
+		}
+		if j != i && j != f.primary && !f.down[j] {
+			turn.Succession = Succession{Allowed: true, To: f.name(j), Failover: drainName("content", f.name(f.primary), f.term)}
+		}
+	}
+	if f.asked[turn.Succession.Failover] {
+		turn.Succession.Asked = &v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverRequested}
+	}
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", i)}, Spec: corev1.NodeSpec{Unschedulable: f.cordoned[i]}}
+	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
+	o := Observed{Now: f.now, Turns: []Turn{turn}, Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: node.Name}}, Budget: f.budgets[i],
+		Cluster: placement.Cluster{Nodes: []corev1.Node{node}}}
+	p := &Plan{}
+	if f.down[i] {
+		o.Pod = nil
+	}
+	if planDrain(d, o, p) && !f.down[i] {
+		planTurn(d, o, p)
+	}
+	f.pending[i] = p
+}
+
+// act carries the plan of one server out, as of now.
+func (f *drained) act(t *rapid.T, i int) {
+	plan := f.pending[i]
+	f.pending[i] = nil
+	for _, step := range plan.Steps {
+		switch s := step.(type) {
+		case TakeTurn:
+			if f.holder != "" && f.holder != f.name(i) {
+				return
+			}
+			f.holder = f.name(i)
+		case ReleaseTurn:
+			if f.holder == f.name(i) {
+				f.holder = ""
+			}
+		case ApplyObject:
+			f.budgets[i] = s.Object.(*policyv1.PodDisruptionBudget)
+		case AskSwitchover:
+			if f.asked[s.Name] {
+				continue
+			}
+			f.asked[s.Name] = true
+			for j := range f.down {
+				if f.name(j) == s.To && !f.down[j] && i == f.primary {
+					f.primary = j
+					f.term++
+					break
+				}
+			}
+		default:
+			t.Fatalf("step %T is not known", step)
+		}
+	}
+}
+
+// evict is what `kubectl drain` does: the pod ends if its budget allows it.
+func (f *drained) evict(t *rapid.T, i int) {
+	if !f.cordoned[i] || f.lazy[i] || f.down[i] || !f.evictable(i) {
+		return
+	}
+	if i == f.primary {
+		t.Fatalf("the primary's pod was evicted")
+	}
+	for j := range f.down {
+		if f.down[j] {
+			t.Fatalf("server %d was evicted while %d is down", i, j)
+		}
+	}
+	f.down[i] = true
+}
+
+// come is the pod on another node.
+func (f *drained) come(i int) {
+	if f.down[i] {
+		f.down[i], f.cordoned[i] = false, false
+	}
+}
+
+// Whatever the order in which cordoned nodes are looked at and pods are evicted, never are two servers of a group down,
+// never is it the primary; and every pod that somebody evicts goes, also while other nodes are cordoned and nobody evicts.
+func TestOneDrainOfAGroupAtATime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 4).Draw(t, "servers")
+		f := &drained{now: start, asked: map[string]bool{}, cordoned: make([]bool, n), lazy: make([]bool, n), down: make([]bool, n),
+			budgets: make([]*policyv1.PodDisruptionBudget, n), pending: make([]*Plan, n)}
+		for i := range n {
+			f.cordoned[i], f.lazy[i] = rapid.Bool().Draw(t, "cordoned"), rapid.Bool().Draw(t, "lazy")
+		}
+		do := func(action, i int) {
+			switch {
+			case action == 0 && f.pending[i] == nil:
+				f.look(i)
+			case action == 1 && f.pending[i] != nil:
+				f.act(t, i)
+			case action == 2:
+				f.evict(t, i)
+			case action == 3:
+				f.come(i)
+			case action == 4:
+				f.now = f.now.Add(time.Minute)
+			}
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "moves") {
+			do(rapid.IntRange(0, 4).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
+		}
+		for range 40 * n {
+			for i := range n {
+				for _, action := range []int{1, 0, 1, 2, 3, 0, 1} {
+					do(action, i)
+				}
+			}
+			do(4, 0)
+		}
+		for i := range n {
+			if f.cordoned[i] && !f.lazy[i] {
+				t.Fatalf("server %d was not drained; the turn is of %q, the primary is %d", i, f.holder, f.primary)
+			}
+			f.cordoned[i] = false
+		}
+		for range 3 {
+			for i := range n {
+				for _, action := range []int{1, 0, 1} {
+					do(action, i)
+				}
+			}
+		}
+		for i := range n {
+			if f.holder != "" || f.evictable(i) {
+				t.Fatalf("nothing is cordoned, %q keeps its turn, server %d evictable: %v", f.holder, i, f.evictable(i))
+			}
+		}
+	})
+}
+
+func TestPlanDrain(t *testing.T) {
+	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
+	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}
+	for name, c := range map[string]struct {
+		turn   *Turn
+		change func(*environ)
+		most   int
+		says   string
+		steps  []string
+		none   bool
+	}{
+		"a server of no group has no budget": {none: true},
+		"a server of a group is not evicted": {turn: &secondary, most: 0, steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"a secondary on a cordoned node":     {turn: &secondary, change: cordon, most: 1, says: "node tukwila-worker is cordoned; the pod may be evicted now", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
+		"a taint that orders the pod away": {turn: &secondary, change: func(e *environ) {
+			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}
+		}, most: 1, says: "has the taint karpenter.sh/disrupted", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
+		"a taint that tells of the node's state": {turn: &secondary, change: func(e *environ) {
+			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule}}
+		}, most: 0, steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"the primary asks for a switchover": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
+			Succession: Succession{Allowed: true, To: "quisec", Failover: "content-drain-tukpub-7"}},
+			says: "a switchover to quisec is asked for", steps: []string{"apply PodDisruptionBudget tukpub", "take the turn", "ask for a switchover of group content to quisec (Failover content-drain-tukpub-7)"}},
+		"the primary of a group without automatic failover waits for a person": {change: cordon, most: 0,
+			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"}, says: "kubectl geosql switchover content --to SERVER", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"another replica is not well": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not synchronized"}},
+			says: "can't do without a replica now: dubsec-0 is not synchronized", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"another server is drained": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"},
+			says: "it is the turn of dubsec", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"the primary can't be asked": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Err: errors.New("mute")},
+			says: "not known: mute", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"the site's credentials are of an earlier release": {turn: &secondary, none: true, change: func(e *environ) { cordon(e); e.o.BudgetDenied = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			if c.turn != nil {
+				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
+			}
+			if c.change != nil {
+				c.change(e)
+			}
+			p := plan(e.d, e.o)
+			if c.none {
+				g.Expect(p.Steps).To(BeEmpty())
+				return
+			}
+			g.Expect(p.Steps).To(HaveLen(len(c.steps)))
+			for i, begins := range c.steps {
+				g.Expect(p.Steps[i].Describe()).To(HavePrefix(begins))
+				if a, ok := p.Steps[i].(ApplyObject); ok {
+					g.Expect(a.Object.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable.IntValue()).To(Equal(c.most))
+				}
+			}
+			g.Expect(p.Pending).To(ContainSubstring(c.says))
+			condition := restartPending(p)
+			if c.says != "" {
+				g.Expect(condition.Reason).To(Equal(conditions.ReasonNodeCordoned))
+			}
+		})
+	}
+}
