@@ -147,7 +147,7 @@ func (r *Reconciler) inject(ctx context.Context, w *world, s Inject) error {
 func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
-	writer := r.direct
+	writer, reader := r.direct, client.Reader(r.direct)
 	object := o.DeepCopy()
 	if o.Site == "" {
 		object.SetOwnerReferences(owned(w.drill))
@@ -156,16 +156,35 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 		if member == nil {
 			return w.unusable(o.Site)
 		}
-		writer = member.Client
+		writer, reader = member.Client, member.APIReader
 	}
 	err := writer.Create(ctx, object)
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return fmt.Errorf("site %s does not know %s: is Chaos Mesh installed there?", o.Site, o.GetKind())
 	case apierrors.IsAlreadyExists(err):
-		return nil
+		return ours(ctx, reader, o)
 	case err != nil:
 		return fmt.Errorf("create %s %s at %s: %w", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"), err)
+	}
+	return nil
+}
+
+// ours says whether an object that is there already is the run's own: names of two drills' runs may be the same, and what is
+// being deleted breaks nothing any more.
+func ours(ctx context.Context, reader client.Reader, o drill.Object) error {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(o.GroupVersionKind())
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(o.Unstructured), there); err != nil {
+		return fmt.Errorf("read %s %s at %s, which is there already: %w", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"), err)
+	}
+	for _, label := range []string{v1alpha1.LabelDrill, v1alpha1.LabelDrillRun} {
+		if there.GetLabels()[label] != o.GetLabels()[label] {
+			return fmt.Errorf("%s %s at %s is not this run's: change runID, so that its objects have other names", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"))
+		}
+	}
+	if there.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%s %s at %s is being deleted", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"))
 	}
 	return nil
 }

@@ -69,19 +69,7 @@ func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.Server
 	if err == nil && g == nil {
 		err = fmt.Errorf("%s has no group %s", credentials.HostName(name), w.target.group.Name)
 	}
-	if err == nil {
-		w.noteClock(name, g.Clock)
-	}
 	return replicaState{group: g, err: err}
-}
-
-var clockGuard sync.Mutex
-
-// noteClock keeps by how much an engine's clock is ahead.
-func (w *world) noteClock(name v1alpha1.ServerName, clock time.Time) {
-	clockGuard.Lock()
-	defer clockGuard.Unlock()
-	w.clocks[name] = time.Until(clock)
 }
 
 // sample is what is seen of a server now: what it says itself, and what the primary has yet to send to it. That is in the
@@ -223,16 +211,27 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 		}
 	}
 	for _, f := range w.drill.Status.Faults {
-		probes := w.due(f)
-		if len(probes) == 0 {
+		o, ok := occurrence(w.drill.Spec, f.Name)
+		if !ok {
 			continue
 		}
-		wait.Go(func() {
-			figures := r.probe(ctx, w, probes)
-			mu.Lock()
-			defer mu.Unlock()
-			w.probes[f.Name] = figures
-		})
+		if probes := w.due(f, o); len(probes) > 0 {
+			wait.Go(func() {
+				figures := r.probe(ctx, w, probes)
+				mu.Lock()
+				defer mu.Unlock()
+				w.probes[f.Name] = figures
+			})
+		}
+		if measure := drill.MeasureOf(drill.MeasuredAs(o)); measure != "" && w.toMeasure(f) {
+			wait.Go(func() {
+				figures, machine := r.measure(ctx, w, f, measure)
+				mu.Lock()
+				defer mu.Unlock()
+				w.figures[f.Name] = figures
+				w.machine.Processors, w.machine.Memory = max(w.machine.Processors, machine.Processors), max(w.machine.Memory, machine.Memory)
+			})
+		}
 	}
 	wait.Go(func() { r.askFrozen(ctx, w) })
 	wait.Wait()
@@ -321,44 +320,28 @@ func (r *Reconciler) inServer(ctx context.Context, w *world, server v1alpha1.Ser
 	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, credentials.HostName(server), drill.AgentContainer, append([]string{"/geosql"}, arguments...)...)
 }
 
-// due are the probes of a fault that belong to this moment: before it is injected, while it lasts, and once after it.
-func (w *world) due(f v1alpha1.FaultStatus) []drill.Probe {
-	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition || f.Effect == nil {
+// due are the probes of a fault that belong to this moment.
+func (w *world) due(f v1alpha1.FaultStatus, o drill.Occurrence) []drill.Probe {
+	if !w.toMeasure(f) {
 		return nil
 	}
-	e := f.Effect
-	var known []v1alpha1.ProbeFigures
-	switch {
-	case f.State == v1alpha1.FaultInjecting && len(e.Before) == 0:
-		o, ok := occurrence(w.drill.Spec, f.Name)
-		if !ok {
-			return nil
-		}
-		resolved, err := drill.Resolve(w.resolved, o)
-		if err != nil {
-			return nil
-		}
-		return resolved.Probes
-	case f.State == v1alpha1.FaultActive:
-		known = e.Before
-	case w.lookedAfter(f):
-		known = e.Before
-	default:
+	if f.State != v1alpha1.FaultInjecting {
+		return again(f.Effect.Before, drill.MeasuredAs(o))
+	}
+	resolved, err := drill.Resolve(w.resolved, o)
+	if err != nil {
 		return nil
 	}
-	var list []drill.Probe
-	for _, p := range known {
-		list = append(list, drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To})
-	}
-	return list
+	return resolved.Probes
 }
 
-// afterwards is how long after a fault of the network its ways are looked at, until they are as they were.
+// afterwards is how long after a fault what it changed is looked at, until it is as it was.
 const afterwards = time.Minute
 
-// lookedAfter says whether a fault's ways are to be looked at since it is over and they are not seen to be as they were.
+// lookedAfter says whether a fault is to be looked at since it is over and what it changed is not seen to be as it was.
 func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
-	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil && len(f.Effect.Before) > 0 && drill.StillThere(f) != ""
+	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil &&
+		len(f.Effect.Before)+len(f.Effect.Figures) > 0 && drill.StillThere(f) != ""
 }
 
 // occurrence of a spec by its name.
@@ -373,37 +356,56 @@ func occurrence(s v1alpha1.DrillSpec, name string) (drill.Occurrence, bool) {
 
 // probe runs probes, those from one server together. One that could not be run is left out.
 func (r *Reconciler) probe(ctx context.Context, w *world, probes []drill.Probe) []v1alpha1.ProbeFigures {
-	from := map[v1alpha1.ServerName][]string{}
+	type together struct {
+		connect, send []string
+		bytes         int
+	}
+	from := map[v1alpha1.ServerName]*together{}
 	var order []v1alpha1.ServerName
 	for _, p := range probes {
 		if from[p.From] == nil {
-			order = append(order, p.From)
+			from[p.From], order = &together{}, append(order, p.From)
 		}
-		from[p.From] = append(from[p.From], p.To)
+		one := from[p.From]
+		if p.Send > 0 {
+			one.send, one.bytes = append(one.send, p.To), p.Send
+		} else {
+			one.connect = append(one.connect, p.To)
+		}
 	}
-	figures := make([][]v1alpha1.ProbeFigures, len(order))
+	figures := make([][]v1alpha1.ProbeFigures, 2*len(order))
 	var wait sync.WaitGroup
 	for i, server := range order {
-		wait.Go(func() {
-			arguments := []string{"drill", "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String()}
-			for _, to := range from[server] {
-				arguments = append(arguments, "--to", to)
-			}
-			out, err := r.inServer(ctx, w, server, probeTimeout+askTimeout, arguments...)
-			if err != nil {
-				return
-			}
-			var seen []probe.Result
-			if json.Unmarshal(out, &seen) != nil {
-				return
-			}
-			for _, s := range seen {
-				figures[i] = append(figures[i], probeFigures(server, s))
-			}
-		})
+		if one := from[server]; len(one.connect) > 0 {
+			wait.Go(func() { figures[2*i] = r.connect(ctx, w, server, one.connect) })
+		}
+		if one := from[server]; len(one.send) > 0 {
+			wait.Go(func() { figures[2*i+1] = r.send(ctx, w, server, one.send, one.bytes) })
+		}
 	}
 	wait.Wait()
 	return slices.Concat(figures...)
+}
+
+// connect opens connections from one server to others.
+func (r *Reconciler) connect(ctx context.Context, w *world, from v1alpha1.ServerName, to []string) []v1alpha1.ProbeFigures {
+	arguments := []string{"drill", "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String()}
+	for _, one := range to {
+		arguments = append(arguments, "--to", one)
+	}
+	out, err := r.inServer(ctx, w, from, probeTimeout+askTimeout, arguments...)
+	if err != nil {
+		return nil
+	}
+	var seen []probe.Result
+	if json.Unmarshal(out, &seen) != nil {
+		return nil
+	}
+	var list []v1alpha1.ProbeFigures
+	for _, s := range seen {
+		list = append(list, probeFigures(from, s))
+	}
+	return list
 }
 
 func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigures {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,8 @@ type seenObject struct {
 	created  time.Time
 	// text is what its controller says of it.
 	text string
+	// selected are the pods that Chaos Mesh has selected for it.
+	selected []string
 	// outcome of a Failover.
 	outcome string
 	err     error
@@ -81,7 +84,9 @@ type world struct {
 	latest map[v1alpha1.SiteName]history.Newest
 	askErr map[v1alpha1.SiteName]error
 	frozen map[v1alpha1.ServerName]int
-	clocks map[v1alpha1.ServerName]time.Duration
+	// figures that were measured at servers, by fault, and what there is of what stressors take.
+	figures map[string][]v1alpha1.EffectFigure
+	machine drill.Machine
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
@@ -120,7 +125,7 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	w := &world{drill: &d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
 		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
 		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
-		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, clocks: map[v1alpha1.ServerName]time.Duration{},
+		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{},
 		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
 	if err := r.reachSites(ctx, w); err != nil {
 		return nil, err
@@ -259,6 +264,9 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 			site.Clients = []drill.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
 		}
 		w.resolved.Sites[name] = site
+	}
+	if d.Status.Accepted != nil && active(d.Status.Phase) {
+		w.resolved.Left = max(drill.TimeLimit(d.Spec)-w.now.Sub(d.Status.Accepted.Time), time.Second)
 	}
 	w.roles()
 }
@@ -418,8 +426,22 @@ func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObjec
 			s.injected = c["status"] == "True"
 		}
 	}
-	s.text = chaosMessage(u)
+	s.text, s.selected = chaosMessage(u), selectedPods(u)
 	return s
+}
+
+// selectedPods are the pods to which Chaos Mesh does an object. It writes namespace/pod, or namespace/pod/container.
+func selectedPods(u *unstructured.Unstructured) []string {
+	records, _, _ := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
+	var list []string
+	for _, record := range records {
+		m, _ := record.(map[string]any)
+		id, _ := m["id"].(string)
+		if parts := strings.Split(id, "/"); len(parts) > 1 {
+			list = append(list, parts[1])
+		}
+	}
+	return list
 }
 
 // chaosMessage is the last failure that Chaos Mesh notes of an object.

@@ -5,15 +5,12 @@ package drill
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 )
 
@@ -146,20 +143,51 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		f.Message = clip(err.Error(), 1024)
 		return
 	}
-	if figures := p.probes[f.Name]; len(figures) > 0 && present == 0 {
-		f.Effect.Before = figures
-	}
-	if present == 0 && !slices.Equal(names(objectsOf(r)), names(f.Objects)) {
-		before := f.Effect.Before
-		p.declare(f, r)
-		f.Effect.Before = before
-		return
+	if present == 0 && f.Injected == nil {
+		if !p.asDeclared(f, r) {
+			// Roles have moved since: what is struck now is another server, of which nothing was seen yet.
+			p.declare(f, r)
+			return
+		}
+		if figures := p.probes[f.Name]; len(figures) > 0 {
+			f.Effect.Before = figures
+		}
+		f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultInjecting)
+	} else {
+		r = declared(f, r)
 	}
 	if f.Kind == v1alpha1.FaultFreeze {
-		p.do(Freeze{Fault: f.Name, Servers: r.Struck, For: o.Lasts()})
+		p.do(Freeze{Fault: f.Name, Servers: r.Struck, For: p.within(o.Lasts())})
 		return
 	}
 	p.do(Inject{Fault: f.Name, Objects: r.Objects})
+}
+
+// within bounds a time by what is left until the drill's limit: what ends by itself ends with it.
+func (p *planner) within(d time.Duration) time.Duration {
+	if p.resolved.Left > 0 {
+		return min(d, p.resolved.Left)
+	}
+	return d
+}
+
+// asDeclared says whether a fault consists of what its status says.
+func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r drill.Resolved) bool {
+	return slices.Equal(names(objectsOf(r)), names(f.Objects)) && slices.Equal(r.Targets, f.Targets) && slices.Equal(r.Struck, struckBy(*f))
+}
+
+// declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said before.
+// Roles that have moved since must not make two faults of one.
+func declared(f *v1alpha1.FaultStatus, r drill.Resolved) drill.Resolved {
+	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
+		r.Objects = nil
+	}
+	said := names(f.Objects)
+	r.Objects = slices.DeleteFunc(r.Objects, func(o drill.Object) bool {
+		return !slices.Contains(said, string(o.Site)+"/"+o.GetKind()+"/"+o.GetName())
+	})
+	r.Struck = struckBy(*f)
+	return r
 }
 
 func names(list []v1alpha1.FaultObject) []string {
@@ -184,24 +212,9 @@ func (p *planner) holdFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	p.look(f, o)
 	since := p.now.Sub(f.Injected.Time)
 	switch {
-	case o.Lasts() > 0 && since >= o.Lasts(), o.Lasts() == 0 && literalOver(o, since):
-		f.State = v1alpha1.FaultRemoving
-	case o.Lasts() == 0 && o.Kind != v1alpha1.FaultChaosMesh && (p.momentOver(f) || since > momentWithin):
+	case o.Lasts() > 0 && since >= o.Lasts(), o.Lasts() == 0 && (p.momentOver(f) || since > momentWithin):
 		f.State = v1alpha1.FaultRemoving
 	}
-}
-
-// literalOver says whether an object given literally has ended by its own duration.
-func literalOver(o drill.Occurrence, since time.Duration) bool {
-	if o.Kind != v1alpha1.FaultChaosMesh {
-		return false
-	}
-	var spec struct {
-		Duration string `json:"duration"`
-	}
-	_ = yaml.Unmarshal(o.ChaosMesh.Spec.Raw, &spec)
-	d, _ := time.ParseDuration(spec.Duration)
-	return since >= max(d, settledFor)
 }
 
 // momentOver says whether what is done at once was seen to be done.
@@ -212,173 +225,15 @@ func (p *planner) momentOver(f *v1alpha1.FaultStatus) bool {
 	return f.Effect.Status == metav1.ConditionTrue
 }
 
-// endedEarly begins what is said of a fault of the network that was seen, and then was not any more while it should last.
-const endedEarly = "it did not last: "
-
-// look notes the effect as far as it can be seen. What was seen once stays seen, but for the ways of the network: they are
-// looked at as long as the fault should last.
-func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
-	e := f.Effect
-	if figures := p.probes[f.Name]; len(figures) > 0 {
-		e.During = drill.Accumulate(f.Kind, e.During, figures)
-	}
-	status, seen := p.effect(f, o)
-	if e.Status == metav1.ConditionTrue && status == metav1.ConditionFalse && lasts(o) {
-		e.Status, e.Seen = status, clip(endedEarly+seen, 1024)
-		p.note(p.now, "EffectEnded", f.Name, seen)
-	}
-	if strings.HasPrefix(e.Seen, endedEarly) {
-		return
-	}
-	if e.Status == metav1.ConditionTrue || status == metav1.ConditionUnknown && seen == "" {
-		return
-	}
-	e.Status, e.Seen = status, clip(seen, 1024)
-	if status == metav1.ConditionTrue {
-		p.note(p.now, "EffectSeen", f.Name, seen)
-	}
-}
-
-// lasts says whether each look at a fault tells by itself that it is in force. A delay that varies by as much as half of it
-// may be short by chance.
-func lasts(o drill.Occurrence) bool {
-	switch {
-	case o.Kind == v1alpha1.FaultPartition:
-		return true
-	case o.Kind != v1alpha1.FaultNetwork || o.Network.Latency == nil:
-		return false
-	}
-	return o.Network.Jitter == nil || 2*o.Network.Jitter.Duration < o.Network.Latency.Duration
-}
-
-// effect of a fault as it can be seen now.
-func (p *planner) effect(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.ConditionStatus, string) {
-	switch f.Kind {
-	case v1alpha1.FaultNetwork, v1alpha1.FaultPartition:
-		return drill.NetworkEffect(o, f.Effect.Before, f.Effect.During)
-	case v1alpha1.FaultPodKill, v1alpha1.FaultContainerKill, v1alpha1.FaultPodFailure:
-		return p.replaced(f)
-	case v1alpha1.FaultFreeze:
-		return p.stopped(f)
-	case v1alpha1.FaultClockOffset:
-		return p.shifted(f, o)
-	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
-		switch outcome := p.objects[keyOf(f.Objects[0])].outcome; outcome {
-		case "":
-			return metav1.ConditionUnknown, ""
-		case string(v1alpha1.FailoverSucceeded):
-			return metav1.ConditionTrue, "Failover " + f.Objects[0].Name + " has succeeded"
-		default:
-			return metav1.ConditionFalse, "Failover " + f.Objects[0].Name + " ended as " + outcome
-		}
-	}
-	return metav1.ConditionUnknown, "nothing measures the effect of a " + string(f.Kind) + " here"
-}
-
-// replaced compares what runs in the pods with what ran before.
-func (p *planner) replaced(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
-	for _, was := range f.Effect.Identity {
-		name, before, _ := strings.Cut(was, " ")
-		if before == noPod || before == notLooked {
-			return metav1.ConditionUnknown, "what ran of " + name + " before the fault was not seen"
-		}
-		now := p.identity(v1alpha1.ServerName(name))
-		if now == notLooked {
-			return metav1.ConditionUnknown, "" // its site does not answer: that says nothing of what runs there
-		}
-		before, wasSeen := part(f.Kind, before)
-		now, isSeen := part(f.Kind, now)
-		if !wasSeen || !isSeen {
-			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + name
-		}
-		if now == before {
-			return metav1.ConditionFalse, fmt.Sprintf("%s runs on as before", credentials.HostName(v1alpha1.ServerName(name)))
-		}
-	}
-	if len(f.Effect.Identity) == 0 {
-		return metav1.ConditionUnknown, "it struck no pod"
-	}
-	return metav1.ConditionTrue, "what ran in " + strings.Join(f.Targets, ", ") + " is gone"
-}
-
-// part of an identity that a kind of fault changes. It is not seen while the kubelet has not reported the container.
-func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
-	if identity == noPod {
-		return identity, true
-	}
-	fields := strings.Fields(identity)
-	switch {
-	case kind == v1alpha1.FaultPodKill:
-		return fields[0], true
-	case len(fields) != 4:
-		return "", false
-	case kind == v1alpha1.FaultContainerKill:
-		// Whether it is ready says nothing: a probe that fails kills no container.
-		return strings.Join(fields[:3], " "), true
-	}
-	return identity, true
-}
-
-// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
-func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
-	if f.Effect == nil {
-		return nil
-	}
-	var list []v1alpha1.ServerName
-	for _, was := range f.Effect.Identity {
-		name, _, _ := strings.Cut(was, " ")
-		list = append(list, v1alpha1.ServerName(name))
-	}
-	return list
-}
-
-// mayFreeze says whether engines may be stopped by a fault: from when it is begun until none was seen stopped.
-func mayFreeze(f v1alpha1.FaultStatus) bool {
-	return f.Kind == v1alpha1.FaultFreeze && (f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
-}
-
-func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
-	struck := struckBy(*f)
-	for _, name := range struck {
-		n, known := p.frozen[name]
-		if !known {
-			return metav1.ConditionUnknown, ""
-		}
-		if n == 0 {
-			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s runs", name)
-		}
-	}
-	if len(struck) == 0 {
-		return metav1.ConditionUnknown, "it struck no server"
-	}
-	return metav1.ConditionTrue, "the processes of " + strings.Join(f.Targets, ", ") + " are stopped"
-}
-
-// shifted compares the engines' clocks with the manager's.
-func (p *planner) shifted(f *v1alpha1.FaultStatus, o drill.Occurrence) (metav1.ConditionStatus, string) {
-	asked := o.ClockOffset.Duration
-	struck := struckBy(*f)
-	for _, name := range struck {
-		off, known := p.clocks[name]
-		if !known {
-			return metav1.ConditionUnknown, ""
-		}
-		if difference := off - asked; difference.Abs() > asked.Abs()/2 {
-			return metav1.ConditionFalse, fmt.Sprintf("the clock of %s is off by %s", name, off.Round(time.Millisecond))
-		}
-	}
-	if len(struck) == 0 {
-		return metav1.ConditionUnknown, "it struck no server"
-	}
-	return metav1.ConditionTrue, fmt.Sprintf("the clocks of %s are off by about %s", strings.Join(f.Targets, ", "), asked)
-}
-
 // removeFaults takes away the objects of faults that are over, and notes what is gone.
 func (p *planner) removeFaults() {
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
-		if figures := p.probes[f.Name]; f.State == v1alpha1.FaultRemoved && f.Effect != nil && len(figures) > 0 {
-			f.Effect.After = p.probes[f.Name]
+		if f.State == v1alpha1.FaultRemoved && f.Effect != nil {
+			if figures := p.probes[f.Name]; len(figures) > 0 {
+				f.Effect.After = figures
+			}
+			f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
 		}
 		if f.State != v1alpha1.FaultRemoving {
 			continue

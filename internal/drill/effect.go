@@ -4,37 +4,64 @@ package drill
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 )
 
 // retransmission is after which TCP repeats the first packet of a connection (RFC 6298, section 2): a connection that took
 // longer has lost one.
 const retransmission = 900 * time.Millisecond
 
-// lossSeen is how many lost packets must be expected of the attempts before their absence says something.
-const lossSeen = 5
+// lossSeen is how many events - lost packets, duplicates - must be expected of what was sent before their absence says
+// something: with that many expected, none at all is chance once in three million times.
+const lossSeen = 15
+
+// seenAtLeast is how many events show that there are some.
+const seenAtLeast = 3
 
 // NetworkEffect judges whether a fault of the network was seen by probes: figures from before it and from while it lasts.
-// It is Unknown while there is not enough to tell.
-func NetworkEffect(o Occurrence, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+// Struck are the servers of its place, by which the directions are told apart. It is Unknown while there is not enough to
+// tell.
+func NetworkEffect(o Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	pairs := pairsOf(before, during)
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	}
 	if o.Kind == v1alpha1.FaultPartition {
-		return partitioned(pairs)
+		return partitioned(pairs, unusable(before, during))
 	}
-	return emulated(o, pairs)
+	return emulated(o, pairs, sentInDirection(o, struck, pairs))
 }
 
-// emulated judges each part that was asked for and that probes can see; it is True when all of them were seen.
-func emulated(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
+// StillInForce judges the newest look at a fault that was seen before. A delay that varies by as much as half of it may be
+// short by chance, and tells nothing.
+func StillInForce(o Occurrence, struck []v1alpha1.ServerName, before, newest []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+	if o.Kind == v1alpha1.FaultNetwork && o.Network.Latency != nil && o.Network.Jitter != nil && 2*o.Network.Jitter.Duration >= o.Network.Latency.Duration {
+		network := *o.Network
+		network.Latency, network.Jitter = nil, nil
+		o.Network = &network
+	}
+	if o.Kind == v1alpha1.FaultNetwork && o.Network.Latency == nil && !Transfers(o) {
+		return metav1.ConditionUnknown, ""
+	}
+	return NetworkEffect(o, struck, before, newest)
+}
+
+// Transfers says whether data has to be sent for a while to see a fault: connections alone do not show it.
+func Transfers(o Occurrence) bool {
+	return o.Kind == v1alpha1.FaultNetwork && o.Network != nil && (o.Network.Loss+o.Network.Corrupt+o.Network.Duplicate > 0 || o.Network.Rate != "")
+}
+
+// emulated judges each part that was asked for; it is True when all of them were seen.
+func emulated(o Occurrence, pairs, sent []pair) (metav1.ConditionStatus, string) {
 	n, status := o.Network, metav1.ConditionTrue
 	var texts []string
 	add := func(s metav1.ConditionStatus, text string) {
@@ -47,14 +74,13 @@ func emulated(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 		add(delayed(o, pairs))
 	}
 	if n.Loss+n.Corrupt > 0 {
-		add(lossy(int(max(n.Loss, n.Corrupt)), pairs))
+		add(lossy(n.Loss+n.Corrupt-n.Loss*n.Corrupt/100, pairs, sent))
 	}
-	const unseen = "probes open connections: they do not see duplicates or bandwidth"
-	if len(texts) == 0 {
-		return metav1.ConditionUnknown, unseen
+	if n.Duplicate > 0 {
+		add(duplicated(n.Duplicate, sent))
 	}
-	if n.Duplicate > 0 || n.Rate != "" {
-		texts = append(texts, unseen)
+	if n.Rate != "" {
+		add(slowed(n.Rate, n.Latency != nil || n.Loss+n.Corrupt > 0, sent))
 	}
 	return status, strings.Join(texts, "; ")
 }
@@ -77,11 +103,29 @@ func pairsOf(before, during []v1alpha1.ProbeFigures) []pair {
 	return pairs
 }
 
-func partitioned(pairs []pair) (metav1.ConditionStatus, string) {
+// unusable are probed addresses other than engines' - API servers - that nobody came through to before the fault.
+func unusable(before, during []v1alpha1.ProbeFigures) []string {
+	var list []string
+	usable := pairsOf(before, during)
+	for _, b := range before {
+		if _, port, err := net.SplitHostPort(b.To); err != nil || port == strconv.Itoa(mssql.Port) {
+			continue
+		}
+		if !slices.ContainsFunc(usable, func(p pair) bool { return p.before.From == b.From && p.before.To == b.To }) {
+			list = append(list, b.To)
+		}
+	}
+	return list
+}
+
+func partitioned(pairs []pair, missing []string) (metav1.ConditionStatus, string) {
 	for _, p := range pairs {
 		if p.during.Failures < p.during.Attempts {
 			return metav1.ConditionFalse, fmt.Sprintf("%s reached %s in %d of %d attempts", p.during.From, p.during.To, p.during.Attempts-p.during.Failures, p.during.Attempts)
 		}
+	}
+	if len(missing) > 0 {
+		return metav1.ConditionUnknown, "whether " + words(missing) + " can be reached was not seen before and during the fault: a site whose API server answers has not been lost"
 	}
 	return metav1.ConditionTrue, fmt.Sprintf("none of %d probed ways was open, %s to %s for one", len(pairs), pairs[0].during.From, pairs[0].during.To)
 }
@@ -109,24 +153,6 @@ func delayed(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 	return metav1.ConditionTrue, text
 }
 
-func lossy(percent int, pairs []pair) (metav1.ConditionStatus, string) {
-	attempts, lost := 0, 0
-	for _, p := range pairs {
-		attempts += int(p.during.Attempts)
-		lost += int(p.during.Failures)
-		if p.during.Slowest != nil && p.during.Slowest.Duration > retransmission && orDefault(p.before.Slowest, 0) < retransmission {
-			lost++
-		}
-	}
-	switch {
-	case lost > 0:
-		return metav1.ConditionTrue, fmt.Sprintf("packets of at least %d of %d connections were lost", lost, attempts)
-	case attempts*percent >= 100*lossSeen:
-		return metav1.ConditionFalse, fmt.Sprintf("no packet of %d connections was lost", attempts)
-	}
-	return metav1.ConditionUnknown, fmt.Sprintf("no packet of %d connections was lost, too few to tell", attempts)
-}
-
 // Accumulate adds the figures of another look to those of one fault. A partition's newest look counts alone: what came
 // through before all rules were in place says nothing about it.
 func Accumulate(kind v1alpha1.DrillFaultKind, sum, more []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures {
@@ -145,6 +171,7 @@ func Accumulate(kind v1alpha1.DrillFaultKind, sum, more []v1alpha1.ProbeFigures)
 		if m.Connect != nil {
 			s.Connect = m.Connect
 		}
+		s.Transfer = together(s.Transfer, m.Transfer)
 		if m.Slowest != nil && (s.Slowest == nil || m.Slowest.Duration > s.Slowest.Duration) {
 			s.Slowest = m.Slowest
 		}

@@ -27,7 +27,10 @@ func (b builder) network(where end) error {
 		peers, whole = []end{peer}, false
 		b.r.Targets = append(b.r.Targets, peer.names()...)
 	}
-	b.r.Probes = b.w.probes(where, peers, whole)
+	if whole && where.site != "" && b.o.Kind == v1alpha1.FaultPartition && len(b.w.Sites[where.site].APIServers) == 0 {
+		return fmt.Errorf("where the API server of site %s is reached is not known now: a site whose API server still answers has not been lost", where.site)
+	}
+	b.r.Probes = withTransfers(b.w.probes(where, peers, whole, maxProbes), b.o)
 	if b.o.Kind == v1alpha1.FaultPartition {
 		b.r.Asked = "no connection between " + words(where.names()) + " and " + orText(words(namesOf(peers, whole)), "everything else")
 		b.partition(where, peers)
@@ -139,18 +142,18 @@ func describe(n v1alpha1.NetworkFault) string {
 }
 
 // probes are pairs of servers on both sides of the fault, and of a site that is lost its API server.
-func (w World) probes(where end, peers []end, whole bool) []Probe {
+func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 	var list []Probe
 	port := strconv.Itoa(mssql.Port)
 	for _, s := range where.servers {
 		for _, p := range peers {
 			for _, t := range p.servers {
-				list = append(list, Probe{t.Name, net.JoinHostPort(s.Pod(), port)}, Probe{s.Name, net.JoinHostPort(t.Pod(), port)})
+				list = append(list, Probe{From: t.Name, To: net.JoinHostPort(s.Pod(), port)}, Probe{From: s.Name, To: net.JoinHostPort(t.Pod(), port)})
 			}
 		}
 	}
-	if len(list) > maxProbes {
-		list = list[:maxProbes]
+	if len(list) > most {
+		list = list[:most]
 	}
 	if !whole || where.site == "" {
 		return list
@@ -158,8 +161,25 @@ func (w World) probes(where end, peers []end, whole bool) []Probe {
 	for _, p := range peers {
 		for _, t := range p.servers {
 			for _, api := range w.Sites[where.site].APIServers {
-				return append(list, Probe{t.Name, api})
+				return append(list, Probe{From: t.Name, To: api})
 			}
+		}
+	}
+	return list
+}
+
+// AgentPort is where the agent beside each engine speaks HTTPS.
+const AgentPort = "8443"
+
+// withTransfers adds a transfer beside each probe between engines, to the agent at the same name, where connections alone do
+// not show the fault.
+func withTransfers(list []Probe, o Occurrence) []Probe {
+	if !Transfers(o) {
+		return list
+	}
+	for _, p := range list {
+		if host, port, err := net.SplitHostPort(p.To); err == nil && port == strconv.Itoa(mssql.Port) {
+			list = append(list, Probe{From: p.From, To: net.JoinHostPort(host, AgentPort), Send: TransferBytes(*o.Network)})
 		}
 	}
 	return list

@@ -28,6 +28,8 @@ type Probe struct {
 	From v1alpha1.ServerName
 	// To is host:port.
 	To string
+	// Send is how many bytes are sent to the HTTPS server there; 0 when only connections are opened.
+	Send int
 }
 
 // Resolved is a fault in the world of the moment.
@@ -50,8 +52,8 @@ type Resolved struct {
 // that, it ends by itself.
 const margin = 10 * time.Second
 
-// maxProbes bounds the pairs that are probed for one fault.
-const maxProbes = 6
+// maxProbes bounds the pairs that are probed for one fault, maxLiteralProbes those of one whose ends are not known before.
+const maxProbes, maxLiteralProbes = 6, 8
 
 // Resolve finds out what a fault consists of. The error says what is not there.
 func Resolve(w World, o Occurrence) (Resolved, error) {
@@ -115,8 +117,15 @@ type builder struct {
 
 // add adds an object of Chaos Mesh at a site.
 func (b builder) add(site v1alpha1.SiteName, kind string, spec map[string]any) {
-	if b.o.Duration != nil && spec["duration"] == nil {
-		spec["duration"] = (b.o.Lasts() + margin).String()
+	if lasts := b.o.Lasts(); lasts > 0 {
+		if b.w.Left > 0 {
+			lasts = min(lasts, b.w.Left)
+		}
+		// One that was given literally may end earlier by itself.
+		text, _ := spec["duration"].(string)
+		if own, err := time.ParseDuration(text); err != nil || own > lasts+margin {
+			spec["duration"] = (lasts + margin).String()
+		}
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetAPIVersion("chaos-mesh.org/v1alpha1")
@@ -255,6 +264,17 @@ func (b builder) literal() error {
 		// Whatever it selects, it strikes servers of the target alone: only that has been said to allow drills.
 		given, _ := s["expressionSelectors"].([]any)
 		s["expressionSelectors"] = append(slices.Clone(given), mine)
+	}
+	// Which of them its selector names is seen when Chaos Mesh has selected them; what they are before is looked at in all.
+	here := end{}
+	for _, name := range slices.Sorted(maps.Keys(b.w.Servers)) {
+		if s := b.w.Servers[name]; s.Site == l.Site {
+			here.servers = append(here.servers, s)
+			b.r.Struck = append(b.r.Struck, s.Name)
+		}
+	}
+	if m := MeasuredAs(b.o); m.Kind == v1alpha1.FaultNetwork || m.Kind == v1alpha1.FaultPartition {
+		b.r.Probes = withTransfers(b.w.probes(here, b.w.rest(here)[:1], false, maxLiteralProbes), m)
 	}
 	b.r.Targets = []string{"site " + string(l.Site)}
 	b.r.Asked = "a literal " + l.Kind

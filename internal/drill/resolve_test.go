@@ -82,7 +82,42 @@ func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
 		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelDrillRun, "7"))
 	}
 	g.Expect(r.Objects[0].GetName()).NotTo(Equal(r.Objects[1].GetName()))
-	g.Expect(r.Probes).To(ConsistOf(drill.Probe{From: "tukpub", To: "quisec-0:1433"}, drill.Probe{From: "quisec", To: "tukpub-0:1433"}))
+	g.Expect(r.Probes).To(ConsistOf(drill.Probe{From: "tukpub", To: "quisec-0:1433"}, drill.Probe{From: "quisec", To: "tukpub-0:1433"},
+		drill.Probe{From: "tukpub", To: "quisec-0:8443", Send: 512 << 10}, drill.Probe{From: "quisec", To: "tukpub-0:8443", Send: 512 << 10}))
+}
+
+// Should the operator and the hub be gone, every object ends by itself: with its fault, and at the latest with the drill's
+// limit. What is done at once needs no end.
+func TestEveryObjectEndsByItself(t *testing.T) {
+	where, lasts := role(v1alpha1.RolePrimary), lasting(10*time.Minute)
+	for name, f := range map[string]v1alpha1.DrillFault{
+		"network":     {Kind: v1alpha1.FaultNetwork, Where: where, Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}},
+		"partition":   {Kind: v1alpha1.FaultPartition, Where: &v1alpha1.FaultPlace{Site: "tukwila"}},
+		"pod failure": {Kind: v1alpha1.FaultPodFailure, Where: where},
+		"processors":  {Kind: v1alpha1.FaultCPUStress, Where: where},
+		"memory":      {Kind: v1alpha1.FaultMemoryStress, Where: where, Memory: &v1alpha1.MemoryFault{Size: "1GB"}},
+		"disk":        {Kind: v1alpha1.FaultDiskDelay, Where: where, Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}},
+		"clock":       {Kind: v1alpha1.FaultClockOffset, Where: where, ClockOffset: lasting(time.Hour)},
+		"literal":     {Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: "PodChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"pod-failure","duration":"100h","selector":{"labelSelectors":{"a":"b"}}}`)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.Duration = lasts
+			for left, most := range map[time.Duration]time.Duration{0: 10*time.Minute + 10*time.Second, time.Hour: 10*time.Minute + 10*time.Second, time.Minute: 70 * time.Second} {
+				g := NewWithT(t)
+				w := world()
+				w.Left = left
+				r, err := drill.Resolve(w, one(f))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(r.Objects).NotTo(BeEmpty())
+				for _, o := range r.Objects {
+					text, _, _ := unstructured.NestedString(o.Object, "spec", "duration")
+					d, err := time.ParseDuration(text)
+					g.Expect(err).NotTo(HaveOccurred(), "%s %s has duration %q", o.GetKind(), o.GetName(), text)
+					g.Expect(d).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "%s with %s left", o.GetKind(), left)
+				}
+			}
+		})
+	}
 }
 
 // One way concerns one end's packets.

@@ -7,6 +7,7 @@ package drill
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -34,8 +35,19 @@ type Occurrence struct {
 	v1alpha1.DrillFault
 }
 
-// Lasts is how long it lasts, 0 for what is done at once.
-func (o Occurrence) Lasts() time.Duration { return orDefault(o.Duration, 0) }
+// Lasts is how long it lasts, 0 for what is done at once. An object given literally lasts as long as it says itself unless
+// the fault says otherwise.
+func (o Occurrence) Lasts() time.Duration {
+	if o.Duration == nil && o.ChaosMesh != nil {
+		var spec struct {
+			Duration string `json:"duration"`
+		}
+		_ = json.Unmarshal(o.ChaosMesh.Spec.Raw, &spec)
+		d, _ := time.ParseDuration(spec.Duration)
+		return max(d, 0)
+	}
+	return orDefault(o.Duration, 0)
+}
 
 func orDefault(d *metav1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
@@ -51,6 +52,8 @@ type World struct {
 	Group   string
 	Servers map[v1alpha1.ServerName]Server
 	Sites   map[v1alpha1.SiteName]Site
+	// Left is the time until the drill's limit, by which everything ends; 0 while nothing bounds it.
+	Left time.Duration
 	// Roles of the moment. A role that nobody plays is not there.
 	Roles map[v1alpha1.FaultRole]v1alpha1.ServerName
 }

@@ -15,6 +15,10 @@ func Instance() Statement {
 // Alive is the shortest statement that an engine must execute to answer.
 func Alive() Statement { return text("SELECT @@SERVERNAME") }
 
+// Clock reads the engine's time, in UTC.
+// Source: docs/t-sql/functions/sysutcdatetime-transact-sql.md.
+func Clock() Statement { return text("SELECT SYSUTCDATETIME()") }
+
 // ServerLogins reads the SQL logins of the server with their SIDs.
 // Source: docs/relational-databases/system-catalog-views/sys-server-principals-transact-sql.md.
 func ServerLogins() Statement {

@@ -124,6 +124,7 @@ func init() {
 	add("StandingDatabases", tsql.StandingDatabases("content"))
 	add("Instance", tsql.Instance())
 	add("Alive", tsql.Alive())
+	add("Clock", tsql.Clock())
 	add("ServerLogins", tsql.ServerLogins())
 	add("ServerPermissions", tsql.ServerPermissions())
 	add("ServerRoleMembers", tsql.ServerRoleMembers())

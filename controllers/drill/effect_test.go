@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+)
+
+func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+
+// at brings a drill's first fault into a state.
+func (s *stage) at(state v1alpha1.FaultState) *v1alpha1.FaultStatus {
+	s.t.Helper()
+	s.until(v1alpha1.DrillRunning)
+	for range 200 {
+		if s.d.Status.Faults[0].State == state {
+			return &s.d.Status.Faults[0]
+		}
+		s.look(time.Second)
+	}
+	s.t.Fatalf("the fault is %s, not %s", s.d.Status.Faults[0].State, state)
+	return nil
+}
+
+// effect after one more look.
+func (s *stage) effect() v1alpha1.FaultEffect {
+	s.look(time.Second)
+	return *s.d.Status.Faults[0].Effect
+}
+
+// Stressors are measured before, during and after; a fault whose stressors end early, or stay, does not pass.
+func TestStressIsMeasured(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second), CPU: &v1alpha1.CPUFault{Workers: 1, Load: 100}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s.w.machine = drill.Machine{Processors: 2, Memory: 1 << 30}
+	used := func(milli int64) {
+		s.w.figures = map[string][]v1alpha1.EffectFigure{"busy": {{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, During: ptr.To(milli)}}}
+	}
+	used(10)
+	s.at(v1alpha1.FaultActive)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionFalse), "no more than before")
+	used(900)
+	e := s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionTrue), e.Seen)
+	g.Expect(e.Figures).To(ConsistOf(v1alpha1.EffectFigure{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, Before: ptr.To[int64](10), During: ptr.To[int64](900)}))
+	s.w.figures = nil
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue), "that nobody could look says nothing")
+	used(20)
+	e = s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(e.Seen).To(HavePrefix(endedEarly))
+	used(850)
+	s.until(v1alpha1.DrillRecovering)
+	for range 10 {
+		s.look(time.Second)
+	}
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRecovering), "the stressors are at work still")
+	used(0)
+	s.until(v1alpha1.DrillJudging)
+	g.Expect(s.d.Status.Faults[0].Effect.Figures[0].After).To(HaveValue(BeZero()))
+}
+
+// A clock that was wrong before is no effect: what counts is what the fault changed.
+func TestClocksAreComparedWithBefore(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "late", Kind: v1alpha1.FaultClockOffset, Duration: lasting(20 * time.Second), ClockOffset: lasting(-time.Minute), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	off := func(ms int64) {
+		s.w.figures = map[string][]v1alpha1.EffectFigure{"late": {{Server: "tukpub", Measure: v1alpha1.MeasureClock, During: ptr.To(ms)}}}
+	}
+	off(-60_000)
+	s.at(v1alpha1.FaultActive)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionFalse))
+	off(-120_000)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+}
+
+// Loss that is not there any more while it should last is noticed.
+func TestLossThatEndsEarly(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "lossy", Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Minute), Network: &v1alpha1.NetworkFault{Loss: 10}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	sent := func(resent int64) {
+		s.w.probes["lossy"] = []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:8443", Attempts: 1, Transfer: &v1alpha1.TransferFigures{Segments: 400, Resent: resent, KilobitsPerSecond: 1000}}}
+	}
+	sent(0)
+	s.at(v1alpha1.FaultActive)
+	sent(40)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+	sent(0)
+	e := s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(e.Seen).To(HavePrefix(endedEarly))
+	g.Expect(e.During[0].Transfer.Segments).To(BeEquivalentTo(800), "all looks count together")
+}
+
+func runs(id string, ready bool) *corev1.Pod {
+	p := pod("one")
+	p.Status.ContainerStatuses[0].ContainerID, p.Status.ContainerStatuses[0].Ready = id, ready
+	return p
+}
+
+// A pod fails when something else runs in it, for as long as it should; that a probe fails once is no effect.
+func TestPodFailureIsLookedAt(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "fail", Kind: v1alpha1.FaultPodFailure, Duration: lasting(30 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s.w.pods["tukpub"] = runs("engine", true)
+	s.at(v1alpha1.FaultActive)
+	s.w.pods["tukpub"] = runs("engine", false)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionFalse), "the same container that is not ready for a moment")
+	s.w.pods["tukpub"] = runs("pause", false)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+	s.w.pods["tukpub"] = runs("engine-2", true)
+	g.Expect(s.effect().Seen).To(HavePrefix(endedEarly))
+}
+
+// literal is an object at Tukwila.
+func literal(kind, spec string) v1alpha1.DrillFault {
+	return v1alpha1.DrillFault{Name: "own", Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: kind, Spec: runtime.RawExtension{Raw: []byte(spec)}}}
+}
+
+// An object given literally is measured at the pods that Chaos Mesh has selected; with none it has no effect.
+func TestLiteralObjectsAreMeasured(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`))
+	s.at(v1alpha1.FaultActive)
+	s.w.pods["tukpub"] = pod("another")
+	e := s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse), "Chaos Mesh has not done that")
+	g.Expect(e.Seen).To(ContainSubstring("selected no pod"))
+	key := keyOf(s.d.Status.Faults[0].Objects[0])
+	s.w.objects[key] = seenObject{exists: true, created: s.now, selected: []string{"tukpub-0"}}
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+
+	s = newStage(t, literal("DNSChaos", `{"action":"error","duration":"20s","selector":{"labelSelectors":{"a":"b"}}}`))
+	s.at(v1alpha1.FaultActive)
+	s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = seenObject{exists: true, injected: true, created: s.now, selected: []string{"tukpub-0"}}
+	e = s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionUnknown), "that Chaos Mesh says so is no measurement")
+	g.Expect(e.Seen).To(ContainSubstring("nothing measures"))
+	s.until(v1alpha1.DrillRecovering)
+}
+
+// A role that moves to another server of the same site before the fault is done makes another fault of it, though its objects
+// have the same names.
+func TestRolesThatMoveWithinASite(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.w.target.servers[1].Spec.Site = "tukwila"
+	other := s.w.resolved.Servers["quisec"]
+	other.Site = "tukwila"
+	s.w.resolved.Servers["quisec"] = other
+	s.at(v1alpha1.FaultInjecting)
+	s.w.target.group.Status.Primary = "quisec-0"
+	g.Expect(s.look(time.Second)).To(BeEmpty())
+	g.Expect(s.d.Status.Faults[0].Effect.Identity).To(ConsistOf(HavePrefix("quisec ")))
+	steps := s.look(time.Second)
+	g.Expect(steps).To(ContainElement(HaveField("Fault", "kill")))
+}
+
+// An object of the same name that another run has made is not this run's.
+func TestObjectsOfOtherRuns(t *testing.T) {
+	g := NewWithT(t)
+	r, err := drill.Resolve(newStage(t).w.resolved, drill.Expand([]v1alpha1.DrillFault{literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)})[0])
+	g.Expect(err).NotTo(HaveOccurred())
+	mine := r.Objects[0]
+	others := mine.DeepCopy()
+	others.SetLabels(drill.Labels("web", "d-1", ""))
+	g.Expect(ours(t.Context(), fake.NewClientBuilder().WithObjects(mine.DeepCopy()).Build(), mine)).To(Succeed())
+	g.Expect(ours(t.Context(), fake.NewClientBuilder().WithObjects(others).Build(), mine)).To(MatchError(ContainSubstring("not this run's")))
+	going := mine.DeepCopy()
+	going.SetFinalizers([]string{"chaos-mesh/records"})
+	c := fake.NewClientBuilder().WithObjects(going).Build()
+	g.Expect(c.Delete(t.Context(), going, client.GracePeriodSeconds(0))).To(Succeed())
+	g.Expect(ours(t.Context(), c, mine)).To(MatchError(ContainSubstring("being deleted")))
+}

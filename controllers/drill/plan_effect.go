@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/drill"
+)
+
+// endedEarly begins what is said of a fault that was seen, and then was not any more while it should last.
+const endedEarly = "it did not last: "
+
+// look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself that it
+// is not in force any more: a fault is looked at as long as it should last.
+func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
+	e, m := f.Effect, drill.MeasuredAs(o)
+	if figures := p.probes[f.Name]; len(figures) > 0 {
+		e.During = drill.Accumulate(m.Kind, e.During, figures)
+	}
+	if seen := p.figures[f.Name]; len(seen) > 0 {
+		e.Figures = drill.Note(e.Figures, seen, v1alpha1.FaultActive)
+	}
+	if strings.HasPrefix(e.Seen, endedEarly) {
+		return
+	}
+	if e.Status == metav1.ConditionTrue {
+		if status, seen := p.inForce(f, o, m); status == metav1.ConditionFalse {
+			e.Status, e.Seen = status, clip(endedEarly+seen, 1024)
+			p.note(p.now, "EffectEnded", f.Name, seen)
+		}
+		return
+	}
+	status, seen := p.effect(f, o, m)
+	if status == metav1.ConditionUnknown && seen == "" {
+		return
+	}
+	e.Status, e.Seen = status, clip(seen, 1024)
+	if status == metav1.ConditionTrue {
+		p.note(p.now, "EffectSeen", f.Name, seen)
+	}
+}
+
+// effect of a fault as it can be seen by now; m is the fault by which it is measured.
+func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1.ConditionStatus, string) {
+	struck, text := p.struckNow(f, o)
+	if text != "" {
+		return metav1.ConditionFalse, text
+	}
+	switch m.Kind {
+	case v1alpha1.FaultNetwork, v1alpha1.FaultPartition:
+		return networkEffect(o, m, struck, f.Effect.Before, f.Effect.During)
+	case v1alpha1.FaultPodKill, v1alpha1.FaultContainerKill:
+		return p.replaced(f, m.Kind, struck)
+	case v1alpha1.FaultPodFailure:
+		return p.failing(f, struck)
+	case v1alpha1.FaultFreeze:
+		return p.stopped(f)
+	case v1alpha1.FaultCPUStress, v1alpha1.FaultMemoryStress, v1alpha1.FaultClockOffset:
+		if len(p.figures[f.Name]) == 0 {
+			return metav1.ConditionUnknown, ""
+		}
+		return drill.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
+	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
+		switch outcome := p.objects[keyOf(f.Objects[0])].outcome; outcome {
+		case "":
+			return metav1.ConditionUnknown, ""
+		case string(v1alpha1.FailoverSucceeded):
+			return metav1.ConditionTrue, "Failover " + f.Objects[0].Name + " has succeeded"
+		default:
+			return metav1.ConditionFalse, "Failover " + f.Objects[0].Name + " ended as " + outcome
+		}
+	}
+	return metav1.ConditionUnknown, "nothing measures the effect of " + named(o) + " here"
+}
+
+// named is what a fault is, for people.
+func named(o drill.Occurrence) string {
+	if o.ChaosMesh != nil {
+		return "a literal " + o.ChaosMesh.Kind
+	}
+	return "a " + string(o.Kind)
+}
+
+func networkEffect(o, m drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+	if o.Kind == v1alpha1.FaultChaosMesh {
+		return drill.LiteralNetworkEffect(m, struck, before, during)
+	}
+	return drill.NetworkEffect(m, struck, before, during)
+}
+
+// inForce judges the newest look alone at a fault that was seen before; False when it is not in force any more.
+func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1.ConditionStatus, string) {
+	struck, text := p.struckNow(f, o)
+	if text != "" {
+		return metav1.ConditionUnknown, ""
+	}
+	switch m.Kind {
+	case v1alpha1.FaultNetwork, v1alpha1.FaultPartition:
+		if len(p.probes[f.Name]) == 0 {
+			return metav1.ConditionUnknown, ""
+		}
+		if o.Kind == v1alpha1.FaultChaosMesh {
+			return drill.LiteralNetworkEffect(m, struck, f.Effect.Before, p.probes[f.Name])
+		}
+		return drill.StillInForce(m, struck, f.Effect.Before, p.probes[f.Name])
+	case v1alpha1.FaultPodFailure:
+		return p.failing(f, struck)
+	case v1alpha1.FaultFreeze:
+		// The process in the pod ends it at its time by itself, while it is being looked at.
+		if p.now.Add(askTimeout).Sub(f.Injected.Time) < o.Lasts() {
+			return p.stopped(f)
+		}
+	case v1alpha1.FaultCPUStress, v1alpha1.FaultMemoryStress, v1alpha1.FaultClockOffset:
+		if seen := p.figures[f.Name]; len(seen) > 0 {
+			newest := slices.Clone(f.Effect.Figures)
+			for i := range newest {
+				newest[i].During = nil
+			}
+			return drill.ServerEffect(m, of(drill.Note(newest, seen, v1alpha1.FaultActive), struck), p.machine)
+		}
+	}
+	return metav1.ConditionUnknown, ""
+}
+
+// of are the figures of these servers; one that has none says that it was not measured.
+func of(figures []v1alpha1.EffectFigure, servers []v1alpha1.ServerName) []v1alpha1.EffectFigure {
+	var list []v1alpha1.EffectFigure
+	for _, name := range servers {
+		one := v1alpha1.EffectFigure{Server: string(name)}
+		for _, f := range figures {
+			if f.Server == string(name) {
+				one = f
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// struckNow are the servers whose pods a fault is done to. Which those of an object given literally are Chaos Mesh says,
+// by its selector; the text says that there are none.
+func (p *planner) struckNow(f *v1alpha1.FaultStatus, o drill.Occurrence) ([]v1alpha1.ServerName, string) {
+	struck := struckBy(*f)
+	if o.Kind != v1alpha1.FaultChaosMesh {
+		return struck, ""
+	}
+	var list []v1alpha1.ServerName
+	for _, name := range struck {
+		for _, object := range f.Objects {
+			if slices.Contains(p.objects[keyOf(object)].selected, credentials.HostName(name)) {
+				list = append(list, name)
+				break
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, "Chaos Mesh has selected no pod of a server"
+	}
+	return list, ""
+}
+
+// replaced compares what runs in the pods with what ran before.
+func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind, struck []v1alpha1.ServerName) (metav1.ConditionStatus, string) {
+	for _, name := range struck {
+		before, now, text := p.beforeAndNow(f, name)
+		if before == "" {
+			return metav1.ConditionUnknown, text
+		}
+		before, wasSeen := part(kind, before)
+		now, isSeen := part(kind, now)
+		if !wasSeen || !isSeen {
+			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + string(name)
+		}
+		if now == before {
+			return metav1.ConditionFalse, fmt.Sprintf("%s runs on as before", credentials.HostName(name))
+		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no pod"
+	}
+	return metav1.ConditionTrue, "what ran in " + joined(struck) + " is gone"
+}
+
+// beforeAndNow are a server's identities before the fault and now; empty when they cannot be compared, with the reason.
+func (p *planner) beforeAndNow(f *v1alpha1.FaultStatus, name v1alpha1.ServerName) (before, now, text string) {
+	for _, was := range f.Effect.Identity {
+		if server, rest, _ := strings.Cut(was, " "); server == string(name) {
+			before = rest
+		}
+	}
+	if before == "" || before == noPod || before == notLooked {
+		return "", "", "what ran of " + string(name) + " before the fault was not seen"
+	}
+	if now = p.identity(name); now == notLooked {
+		return "", "", "" // its site does not answer: that says nothing of what runs there
+	}
+	return before, now, ""
+}
+
+// failing says whether the engines' containers were replaced and are not ready: what runs in them is not the engine.
+func (p *planner) failing(f *v1alpha1.FaultStatus, struck []v1alpha1.ServerName) (metav1.ConditionStatus, string) {
+	for _, name := range struck {
+		before, now, text := p.beforeAndNow(f, name)
+		if before == "" {
+			return metav1.ConditionUnknown, text
+		}
+		was, wasSeen := part(v1alpha1.FaultContainerKill, before)
+		is, isSeen := part(v1alpha1.FaultContainerKill, now)
+		switch {
+		case !wasSeen || !isSeen:
+			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + string(name)
+		case now != noPod && strings.HasSuffix(now, " true"):
+			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s is ready", name)
+		case was == is:
+			return metav1.ConditionFalse, fmt.Sprintf("the container of %s is the same as before", name)
+		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no pod"
+	}
+	return metav1.ConditionTrue, "the containers of " + joined(struck) + " were replaced and are not ready"
+}
+
+// part of an identity that a kind of fault changes. It is not seen while the kubelet has not reported the container.
+func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
+	if identity == noPod {
+		return identity, true
+	}
+	fields := strings.Fields(identity)
+	switch {
+	case kind == v1alpha1.FaultPodKill:
+		return fields[0], true
+	case len(fields) != 4:
+		return "", false
+	}
+	// Whether it is ready says nothing: a probe that fails kills no container.
+	return strings.Join(fields[:3], " "), true
+}
+
+func joined(servers []v1alpha1.ServerName) string {
+	list := make([]string, len(servers))
+	for i, s := range servers {
+		list[i] = string(s)
+	}
+	return strings.Join(list, ", ")
+}
+
+// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
+func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
+	if f.Effect == nil {
+		return nil
+	}
+	var list []v1alpha1.ServerName
+	for _, was := range f.Effect.Identity {
+		name, _, _ := strings.Cut(was, " ")
+		list = append(list, v1alpha1.ServerName(name))
+	}
+	return list
+}
+
+// mayFreeze says whether engines may be stopped by a fault: from when it is begun until none was seen stopped.
+func mayFreeze(f v1alpha1.FaultStatus) bool {
+	return f.Kind == v1alpha1.FaultFreeze && (f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
+}
+
+func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {
+	struck := struckBy(*f)
+	for _, name := range struck {
+		n, known := p.frozen[name]
+		if !known {
+			return metav1.ConditionUnknown, ""
+		}
+		if n == 0 {
+			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s runs", name)
+		}
+	}
+	if len(struck) == 0 {
+		return metav1.ConditionUnknown, "it struck no server"
+	}
+	return metav1.ConditionTrue, "the processes of " + joined(struck) + " are stopped"
+}
