@@ -102,6 +102,13 @@ type ReplicatedTransaction struct {
 	Seen *metav1.Time `json:"seen,omitempty"`
 }
 
+// RebuildAnnotation on a Publication lets it be made anew when its distributor knows nothing of it any more. With
+// RebuildCompare subscribers whose tables are equal to the publisher's keep them; with "true" all get a snapshot.
+const RebuildAnnotation = "geosql.dev/rebuild"
+
+// RebuildCompare is a value of RebuildAnnotation.
+const RebuildCompare = "compare"
+
 // AgentStatus is one replication agent as the distributor's history tells it.
 type AgentStatus struct {
 	// name of the agent's job.

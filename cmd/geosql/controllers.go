@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/controllers/login"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
+	"geosql.dev/operator/controllers/publishermove"
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/controllers/subscription"
@@ -63,6 +64,9 @@ var controllers = []struct {
 	}},
 	{"subscription", func(e environment) error {
 		return subscription.SetupWithManager(e.Manager, subscription.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
+	{"publishermove", func(e environment) error {
+		return publishermove.SetupWithManager(e.Manager, publishermove.Options{Connector: e.Connector})
 	}},
 	{"drill", func(e environment) error {
 		return drill.SetupWithManager(e.Manager, drill.Options{Sites: e.Sites, Connector: e.Connector, Image: e.Image})

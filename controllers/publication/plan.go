@@ -119,9 +119,6 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "database %s is being published", d.database())
 }
 
-// RebuildAnnotation lets a publication be made anew of which its distributor knows nothing any more.
-const RebuildAnnotation = "geosql.dev/rebuild"
-
 // planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so the
 // publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a new copy
 // replaces their tables: a person says so.
@@ -130,10 +127,10 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 	if have == nil || have.Description != d.description() || o.At.Known {
 		return true
 	}
-	if d.Publication.Annotations[RebuildAnnotation] != "true" {
+	if by := d.Publication.Annotations[v1alpha1.RebuildAnnotation]; by != "true" && by != v1alpha1.RebuildCompare {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorLost, fmt.Sprintf(
-			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. Restore them, or annotate the Publication with %s=true to publish anew: subscribers get a new copy of the articles",
-			d.System.Host(), d.name(), d.database(), RebuildAnnotation)))
+			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
+			d.System.Host(), d.name(), d.database(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare)))
 	}
 	primary := o.primary(d)
 	if len(have.Subscriptions) > 0 {

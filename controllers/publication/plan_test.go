@@ -289,7 +289,7 @@ func TestLostDistributor(t *testing.T) {
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDistributorLost))
-	w.d.Publication.Annotations = map[string]string{RebuildAnnotation: "true"}
+	w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	p = plan(w.d, w.look())
 	g.Expect(p.Steps).To(HaveLen(2))
 	g.Expect(p.Steps[0].Describe()).To(And(ContainSubstring("sp_dropsubscription"), ContainSubstring("@ignore_distributor = 1")))

@@ -4,6 +4,7 @@ package publication
 
 import (
 	"context"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -38,10 +39,26 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		}
 		return s
 	}
+	s.Newest = newest(o, s.Newest)
 	s.LogReader = replication.AgentStatus(o.At.LogReader, o.LogReaderJob)
 	s.Snapshot = replication.AgentStatus(o.At.Snapshot, o.SnapshotJob)
 	if o.At.LastSnapshot != "" {
 		s.SnapshotFolder = d.System.WorkingDirectory
 	}
 	return s
+}
+
+// newestFor is how long status.newest stays as it is while no newer transaction comes: it says when it was seen.
+const newestFor = time.Minute
+
+// newest is the newest transaction at the distributor, for status.
+func newest(o Observed, have *v1alpha1.ReplicatedTransaction) *v1alpha1.ReplicatedTransaction {
+	if len(o.At.Newest) == 0 {
+		return have
+	}
+	now := replication.Transaction(o.At.Newest, o.At.NewestTime, o.Now)
+	if have != nil && have.Transaction == now.Transaction && have.Seen != nil && o.Now.Sub(have.Seen.Time) < newestFor {
+		return have
+	}
+	return now
 }

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	reconcileTimeout = 3 * time.Minute
+	// reconcileTimeout bounds one reconciliation; a comparison of all rows may be among what it reads.
+	reconcileTimeout = 35 * time.Minute
 	lookAgain        = 15 * time.Second
 )
 
@@ -74,5 +75,5 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 
 // mirrorAwaited tells that the subscriber's mirror does not have the newest snapshot yet.
 func mirrorAwaited(d Desired, o Observed) bool {
-	return d.Publication != nil && d.mirrors() && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
+	return d.Publication != nil && o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
 }

@@ -65,8 +65,14 @@ func (d Desired) snapshots() bool {
 	return d.Publication.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly
 }
 
-// mirrors says whether the snapshot has to be brought to the agent.
+// mirrors says whether a snapshot has to be brought to the agent.
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
+
+// compares says whether a copy that is equal to the publisher's is kept.
+func (d Desired) compares() bool {
+	return d.snapshots() && (d.Subscription.Annotations[v1alpha1.InitializationAnnotation] == v1alpha1.InitializeCompare ||
+		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
+}
 
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
@@ -100,6 +106,17 @@ type Observed struct {
 	// known.
 	Tokens    []Token
 	TokensErr error
+	// Former are subscriptions of the database to the publication at publishers from which it has moved.
+	Former []Former
+	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed.
+	Comparison    *replication.Comparison
+	ComparisonErr error
+}
+
+// Former is what a subscription to a former publisher has left, with its agent's jobs by server.
+type Former struct {
+	Here mssql.SubscriptionHere
+	Jobs map[v1alpha1.ServerName]*mssql.Job
 }
 
 // Here is the subscription database.
@@ -164,6 +181,15 @@ func (o Observed) applied(d Desired) bool {
 	here := o.here(d)
 	return here != nil && here.Applied
 }
+
+// keeps tells that the subscription was registered without a copy, although subscribers get one.
+func (o Observed) keeps(d Desired) bool {
+	own := o.registrations(d)
+	return d.snapshots() && len(own) > 0 && own[0].DataWasThere
+}
+
+// mirrors tells that a snapshot has to be brought to the agent.
+func (o Observed) mirrors(d Desired) bool { return d.mirrors() && !o.keeps(d) }
 
 // mirrored tells that the sidecar has the newest snapshot whole.
 func (o Observed) mirrored() bool {

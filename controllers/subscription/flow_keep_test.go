@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -188,7 +187,7 @@ func TestLostDistributor(t *testing.T) {
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonDistributorLost)
 	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).Should(Equal("[100]"), "the copy stays as it is")
 	change(t, b, p, func(p *v1alpha1.Publication) {
-		p.Annotations = map[string]string{publication.RebuildAnnotation: "true"}
+		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	})
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
 	b.settle(t, s, "dbo.Article")

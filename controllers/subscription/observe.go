@@ -112,7 +112,9 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 		return o
 	}
 	observeSubscriber(ctx, engines, d, &o)
+	observeFormer(ctx, engines, d, &o)
 	observeDistributor(ctx, engines, d, &o)
+	observeComparison(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)
 	observeMirror(ctx, sidecars, d, &o)
 	return o
@@ -226,7 +228,7 @@ func observeTokens(ctx context.Context, engines replication.Engines, d Desired, 
 }
 
 func observeMirror(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
-	if !d.mirrors() {
+	if !o.mirrors(d) {
 		return
 	}
 	var err error

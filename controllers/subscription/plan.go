@@ -24,7 +24,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planDatabase, planKind, planRegistration, planMirror, planAgent,
+		planReferences, planPublication, planServers, planDatabase, planFormer, planKind, planCompared, planRegistration, planMirror, planAgent,
 		planRun, planToken, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -127,7 +127,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 // while the agents' user is there, which comes after this check and goes with the subscription.
 func foreignTables(d Desired, o Observed) []string {
 	fed := len(o.Here.Subscriptions) > 0
-	if !d.snapshots() || d.adopts() || len(o.registrations(d)) > 0 || o.here(d) != nil || !fed && o.Here.Owner.User != "" {
+	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || !fed && o.Here.Owner.User != "" {
 		return nil
 	}
 	var foreign []string
@@ -193,7 +193,7 @@ func end(d Desired, o Observed, p *replication.Plan, here *mssql.SubscriptionHer
 // that come later are the publication's affair.
 func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	if len(o.registrations(d)) == 0 {
-		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddSubscription(d.subscription()))
+		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddSubscription(registration(d, o)))
 	}
 	if d.pull() && o.here(d) == nil {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
@@ -203,7 +203,7 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 
 // planMirror tells the sidecars to bring the newest snapshot to the agent.
 func planMirror(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.mirrors() {
+	if !o.mirrors(d) {
 		return true
 	}
 	if o.Mirror.Err != nil {
@@ -227,7 +227,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 	}
 	j, at := job(d, o), d.agentServer()
-	enabled := !d.mirrors() || o.mirrored() || o.applied(d)
+	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
 	p.Job(at, j, enabled, o.Jobs[at])
 	if d.pull() {
 		if !strings.EqualFold(o.Here.Distributor, d.System.Host()) {
@@ -267,5 +267,5 @@ const jobRefused = 22022
 
 // newlyMirrored tells that the newest snapshot is whole, and status does not say so yet.
 func newlyMirrored(d Desired, o Observed) bool {
-	return d.mirrors() && o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
+	return o.mirrors(d) && o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
 }

@@ -56,11 +56,11 @@ func phase(d Desired, o Observed) string {
 		return phasePending
 	case o.Agent != nil && o.Agent.Status == mssql.RunFailed && !o.running(d):
 		return phaseFailed
-	case o.applied(d):
+	case o.applied(d), o.keeps(d) && o.running(d):
 		return phaseActive
 	case d.snapshots() && o.At.LastSnapshot == "":
 		return phaseSnapshot
-	case d.mirrors() && !o.mirrored():
+	case o.mirrors(d) && !o.mirrored():
 		return phaseMirroring
 	}
 	return phaseInitializing

@@ -50,3 +50,25 @@ const (
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"
 )
+
+// Reasons of a PublisherMove.
+const (
+	// ReasonPublisherAnswers: the former publisher answers; nothing is moved from a server that may take writes.
+	ReasonPublisherAnswers = "PublisherAnswers"
+	// ReasonPublisherNotFenced: the former publisher is silent, and nobody has said that it takes writes no more.
+	ReasonPublisherNotFenced = "PublisherNotFenced"
+	// ReasonNotSubscribed: the server does not subscribe to the publication, so it has no copy.
+	ReasonNotSubscribed = "NotSubscribed"
+	// ReasonDistributorUnusable: the Distributor that would distribute does not answer, or does not admit the server.
+	ReasonDistributorUnusable = "DistributorUnusable"
+	// ReasonAwaitingApproval: the estimate is there, and nothing is changed before spec.approved.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonDraining: subscribers are awaited that do not have yet what the distributor has.
+	ReasonDraining = "Draining"
+	// ReasonSwitching: the old way is ended, and what is declared is changed.
+	ReasonSwitching = "Switching"
+	// ReasonPublishing: the new publisher is being set up, and the other subscribers are being brought to it.
+	ReasonPublishing = "Publishing"
+	// ReasonMoved: the publication has moved; this is the record.
+	ReasonMoved = "Moved"
+)

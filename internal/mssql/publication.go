@@ -37,12 +37,18 @@ type PublishedArticle struct {
 	Columns []string
 }
 
+// syncNone is the sync_type of a subscription that is registered without a copy
+// (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
+const syncNone = 2
+
 // ArticleSubscription is a subscription to one article.
 type ArticleSubscription struct {
 	Article, Subscriber, Database string
 	Pull                          bool
 	// Status is 0 inactive, 1 subscribed (waits for a snapshot), 2 active.
 	Status int
+	// DataWasThere tells that it was registered without a copy.
+	DataWasThere bool
 }
 
 // ReadPublication reads a publication of the connection's database; nil when it has none of the name.
@@ -79,7 +85,9 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 		}},
 		{tsql.ArticleSubscriptions(name), func(r Row) error {
 			var s ArticleSubscription
-			err := r.Scan(&s.Article, &s.Subscriber, &s.Database, &s.Pull, &s.Status)
+			var sync int
+			err := r.Scan(&s.Article, &s.Subscriber, &s.Database, &s.Pull, &s.Status, &sync)
+			s.DataWasThere = sync == syncNone
 			p.Subscriptions = append(p.Subscriptions, s)
 			return err
 		}},
@@ -133,6 +141,10 @@ type SubscriptionHere struct {
 	Pull                                      bool
 	// Applied tells that something was applied: a snapshot, or a transaction after it.
 	Applied bool
+	// Last is the sequence number of the newest transaction that was applied, Time when, to the minute, by the server's
+	// clock taken as UTC.
+	Last []byte
+	Time time.Time
 }
 
 // ReadSubscriptionsHere reads the subscriptions that the connection's database knows of.
@@ -142,12 +154,35 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 		var s SubscriptionHere
 		var kind int
 		var last []byte
-		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind, &last)
+		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind, &last, &s.Time)
 		s.Pull, s.Applied = kind == 1, len(bytes.Trim(last, "\x00")) > 0
+		s.Last = last[:min(len(last), sequenceNumber)]
 		all = append(all, s)
 		return err
 	})
 	return all, err
+}
+
+// sequenceNumber is how many bytes of xact_seqno are the log's; what follows numbers the commands of a snapshot.
+const sequenceNumber = 10
+
+// ReadNewestReplicated reads the newest transaction of a published database that the distributor has; nil when it has none.
+func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database string) (transaction []byte, at time.Time, err error) {
+	err = q.Query(ctx, tsql.NewestReplicated(publisher, database), func(r Row) error { return r.Scan(&transaction, &at) })
+	return transaction, at, err
+}
+
+// TableDigest is how many rows a table has, and a checksum over them.
+type TableDigest struct {
+	Rows     int64
+	Checksum int64
+}
+
+// ReadTableDigest reads all rows of a table of the connection's database.
+func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []string) (TableDigest, error) {
+	var d TableDigest
+	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Checksum) })
+	return d, err
 }
 
 // ReadPullDistributor reads the distributor of a pull subscription as the connection's database knows it, empty when no

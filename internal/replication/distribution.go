@@ -4,8 +4,13 @@ package replication
 
 import (
 	"context"
+	"encoding/hex"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
@@ -24,6 +29,10 @@ type AtDistributor struct {
 	LogReader, Snapshot *mssql.Agent
 	// LastSnapshot is when the snapshot agent last succeeded, as text; empty when never.
 	LastSnapshot string
+	// Newest is the newest transaction of the database that the distributor has, nil when it has none, and NewestTime when
+	// that was written there, by its clock taken as UTC.
+	Newest     []byte
+	NewestTime time.Time
 	// RedirectedTo is where agents are sent, empty when nowhere.
 	RedirectedTo string
 }
@@ -60,6 +69,9 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	if at.RedirectedTo, err = mssql.ReadRedirected(ctx, q, at.Original, database); err != nil || !at.Known {
 		return err
 	}
+	if at.Newest, at.NewestTime, err = mssql.ReadNewestReplicated(ctx, q, at.Original, database); err != nil {
+		return err
+	}
 	if at.Access, err = mssql.ReadPublicationAccess(ctx, q, database, publication); err != nil {
 		return err
 	}
@@ -90,4 +102,22 @@ func (p Party) agent(agents []mssql.Agent) *mssql.Agent {
 		}
 	}
 	return nil
+}
+
+// Transaction is a transaction for status: its number, when it was written, and when it was read. Nil without a number.
+func Transaction(number []byte, written, seen time.Time) *v1alpha1.ReplicatedTransaction {
+	if len(number) == 0 {
+		return nil
+	}
+	t := &v1alpha1.ReplicatedTransaction{Transaction: "0x" + strings.ToUpper(hex.EncodeToString(number))}
+	for _, one := range []struct {
+		at   time.Time
+		into **metav1.Time
+	}{{written, &t.Time}, {seen, &t.Seen}} {
+		if !one.at.IsZero() {
+			at := metav1.NewTime(one.at).Rfc3339Copy()
+			*one.into = &at
+		}
+	}
+	return t
 }

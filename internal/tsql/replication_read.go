@@ -96,10 +96,10 @@ JOIN sys.columns AS c ON c.object_id = a.objid AND c.column_id = x.colid
 WHERE p.name = @publication`).arg("publication", publication).done("read the published columns")
 }
 
-// ArticleSubscriptions selects article, subscriber, database, type (0 push, 1 pull) and status (0 inactive, 1 subscribed,
-// 2 active) of a publication's subscriptions. The virtual subscription of a publication with immediate_sync has no name.
+// ArticleSubscriptions selects article, subscriber, database, type (0 push, 1 pull), status (0 inactive, 1 subscribed,
+// 2 active) and sync_type (1 automatic, 2 none: the subscriber had the data) of a publication's subscriptions. The virtual subscription of a publication with immediate_sync has no name.
 func ArticleSubscriptions(publication string) Statement {
-	return new(builder).sql(`SELECT a.name, s.srvname, s.dest_db, s.subscription_type, s.status
+	return new(builder).sql(`SELECT a.name, s.srvname, s.dest_db, s.subscription_type, s.status, s.sync_type
 FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
 JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 WHERE p.name = @publication AND s.srvname <> N''`).arg("publication", publication).
@@ -199,11 +199,11 @@ func LastSnapshot(id int) Statement {
 		arg("id", id).done("read when the last snapshot was made")
 }
 
-// SubscriptionsHere selects publisher, database, publication, type and transaction_timestamp of the subscriptions that the
-// connection's database knows of. The table is there once it has one.
+// SubscriptionsHere selects publisher, database, publication, type, transaction_timestamp and time (of the last change, by
+// the server's clock) of the subscriptions that the connection's database knows of. The table is there once it has one.
 func SubscriptionsHere() Statement {
 	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
-    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp FROM dbo.MSreplication_subscriptions`).
+    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, [time] FROM dbo.MSreplication_subscriptions`).
 		Because("read the subscriptions of the database")
 }
 
@@ -214,4 +214,32 @@ func PullAgentHere(s PullSubscription) Statement {
     SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
+}
+
+// NewestReplicated selects xact_seqno and entry_time of the newest transaction of a published database that the log reader
+// has brought, or no row. Those of snapshots are longer than the log's ten bytes. It runs in the distribution database.
+// Source: docs/relational-databases/system-tables/msrepl-transactions-transact-sql.md.
+func NewestReplicated(publisher, database string) Statement {
+	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, t.entry_time FROM dbo.MSrepl_transactions AS t
+JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id JOIN sys.servers AS s ON s.server_id = d.publisher_id
+WHERE s.name = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
+		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
+}
+
+// TableDigest selects the number of rows of a table of the connection's database and a checksum over some of their columns,
+// as sp_publication_validation compares them; all columns when none are named.
+// Source: docs/t-sql/functions/checksum-agg-transact-sql.md and binary-checksum-transact-sql.md: columns of types that cannot
+// be compared (text, ntext, image, xml) are left out, and different rows may, rarely, have one checksum.
+func TableDigest(schema, table string, columns []string) Statement {
+	b := new(builder).sql("SELECT COUNT_BIG(*), COALESCE(CHECKSUM_AGG(BINARY_CHECKSUM(")
+	for i, c := range columns {
+		if i > 0 {
+			b.sql(", ")
+		}
+		b.name(c)
+	}
+	if len(columns) == 0 {
+		b.sql("*")
+	}
+	return b.sql(")), 0) FROM ").name(schema).sql(".").name(table).done("count and sum up " + schema + "." + table)
 }

@@ -104,5 +104,7 @@ func init() {
 	add("AgentHistory", tsql.AgentHistory(tsql.AgentLogReader, 7), tsql.AgentHistory(tsql.AgentSnapshot, 7), tsql.AgentHistory(tsql.AgentDistribution, 7))
 	add("LastSnapshot", tsql.LastSnapshot(7))
 	add("SubscriptionsHere", tsql.SubscriptionsHere())
+	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))
+	add("TableDigest", tsql.TableDigest("dbo", "Article", []string{"Id", "Body"}), tsql.TableDigest("dbo", "Article", nil))
 	add("PullAgentHere", tsql.PullAgentHere(here))
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publishermove
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/replication"
+)
+
+const (
+	reconcileTimeout = 5 * time.Minute
+	lookAgain        = 15 * time.Second
+)
+
+// Options of the controller.
+type Options struct {
+	// Connector connects to servers.
+	Connector *mssql.Connector
+}
+
+// Reconciler of PublisherMoves.
+type Reconciler struct {
+	access   mssql.AccessSource
+	hub      client.Client
+	reporter reconcile.Reporter
+}
+
+// SetupWithManager adds the controller to the manager.
+//
+// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications;subscriptions;topologies,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=distributors;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+func SetupWithManager(mgr mcmanager.Manager, o Options) error {
+	local := mgr.GetLocalManager()
+	r := &Reconciler{
+		access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		reporter: replication.NewReporter(local, "publishermove"),
+	}
+	return replication.Kind[*v1alpha1.PublisherMove, Desired, Observed]{
+		Name: "PublisherMove", Controller: "publishermove",
+		New:     func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
+		List:    func() client.ObjectList { return &v1alpha1.PublisherMoveList{} },
+		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.Subscription{}, &v1alpha1.Distributor{}, &v1alpha1.Site{}},
+		Timeout: reconcileTimeout, LookAgain: lookAgain,
+		// A record goes without a word: nothing is its own.
+		Reclaim: func(*v1alpha1.PublisherMove) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },
+		Desire:  r.desire,
+		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
+			return observe(ctx, engines, d, time.Now())
+		},
+		Plan:       func(d Desired, o Observed) replication.Plan { return plan(d, o).Plan },
+		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Done: true} },
+		CarryOut:   r.carryOut,
+		Report: func(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+			return r.report(ctx, d, o, plan(d, o), failed)
+		},
+	}.SetupWithManager(mgr, o.Connector)
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publishermove reconciles PublisherMoves: a publication whose publisher is gone is published by one of its
+// subscribers. It ends the old way and changes what is declared; the controllers of Publications and Subscriptions do the
+// rest, as for any other declaration.
+package publishermove
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+// Desired is what a PublisherMove asks for, and the objects around it.
+type Desired struct {
+	Move *v1alpha1.PublisherMove
+	// Publication that moves; nil while it does not exist.
+	Publication *v1alpha1.Publication
+	// Topology that declares it; nil when none does.
+	Topology *v1alpha1.Topology
+	// From is the former publisher, with the database that it published and its Distributor.
+	From         replication.Party
+	FromDatabase string
+	FromSystem   replication.System
+	// Lost are servers of the former publisher whose Site is declared lost.
+	Lost map[v1alpha1.ServerName]bool
+	// System is the Distributor that distributes from now on.
+	System replication.System
+	// NotAdmitted tells that its list of publishers lacks the new one.
+	NotAdmitted bool
+	// Subscriptions to the publication, by name.
+	Subscriptions []v1alpha1.Subscription
+	// Other is an older move of the publication that is not over, empty when there is none.
+	Other string
+	// Missing are objects that are named and do not exist.
+	Missing []string
+}
+
+// target is the Subscription of the server that becomes the publisher, nil when it has ended.
+func (d Desired) target() *v1alpha1.Subscription {
+	for i, s := range d.Subscriptions {
+		if s.Spec.Subscriber.Server == d.Move.Spec.To {
+			return &d.Subscriptions[i]
+		}
+	}
+	return nil
+}
+
+// others are the Subscriptions of the other subscribers.
+func (d Desired) others() []v1alpha1.Subscription {
+	return slices.DeleteFunc(slices.Clone(d.Subscriptions), func(s v1alpha1.Subscription) bool { return s.Spec.Subscriber.Server == d.Move.Spec.To })
+}
+
+// targetSubscription and targetDatabase are those of the server that becomes the publisher, also when its Subscription has
+// ended.
+func (d Desired) targetSubscription() string {
+	if s := d.target(); s != nil {
+		return s.Name
+	}
+	return string(d.Move.Status.ToSubscription)
+}
+
+func (d Desired) targetDatabase() string {
+	if s := d.target(); s != nil {
+		return string(s.Spec.Database)
+	}
+	return string(d.Move.Status.ToDatabase)
+}
+
+// switched tells that the Publication names the new publisher.
+func (d Desired) switched() bool {
+	return d.Publication != nil && string(d.Publication.Spec.MovedBy) == d.Move.Name
+}
+
+// distributor is the name of the Distributor that distributes from now on.
+func (d Desired) distributor() v1alpha1.ObjectName {
+	if d.Move.Spec.Distributor != "" || d.Publication == nil {
+		return d.Move.Spec.Distributor
+	}
+	return d.Publication.Spec.Distributor
+}
+
+// unfenced are servers of the former publisher of which nobody has said that they take writes no more.
+func (d Desired) unfenced() []string {
+	var names []string
+	for _, s := range d.From.Servers {
+		if !d.Lost[s] && !slices.Contains(d.Move.Spec.FencedServers, s) {
+			names = append(names, credentials.HostName(s))
+		}
+	}
+	return names
+}
+
+// Observed is the world around a move as it was read, without any decision.
+type Observed struct {
+	Now time.Time
+	// Answering are servers of the former publisher that answered.
+	Answering []string
+	// System is the server that distributes from now on, To the one that publishes.
+	System, To replication.Server
+	// Old is what the former distributor knows.
+	Old Old
+	// Copies by the name of their Subscription.
+	Copies map[string]Copy
+	// Left is what the subscription of the new publisher has left there.
+	Left Left
+}
+
+// Old is the former distributor.
+type Old struct {
+	// Err is why it did not answer; nil when nobody had to ask.
+	Err error
+	// Asked tells that it has the distribution database and was read.
+	Asked bool
+	At    replication.AtDistributor
+	// Pending commands by Subscription.
+	Pending map[string]int64
+	// Jobs of the former publication that run there, by name.
+	Jobs map[string]*mssql.Job
+}
+
+// Copy is a subscriber's database.
+type Copy struct {
+	// Err is why it did not answer.
+	Err error
+	// Here is what it knows of its subscription, nil when nothing.
+	Here *mssql.SubscriptionHere
+	// Rows in the tables of the articles; nil when they were not counted.
+	Rows *int64
+}
+
+// Left is what has to be ended at the new publisher.
+type Left struct {
+	Err error
+	// Here is nil when nothing is left.
+	Here *mssql.SubscriptionHere
+	Job  *mssql.Job
+}
+
+// original is the server under whose name the former publisher was known.
+func (o Observed) original(d Desired) string {
+	switch {
+	case d.Move.Status.Original != "":
+		return d.Move.Status.Original
+	case o.Old.At.Original != "":
+		return o.Old.At.Original
+	}
+	if c := o.Copies[d.targetSubscription()]; c.Here != nil {
+		return c.Here.Publisher
+	}
+	return ""
+}
+
+// job is the name of the distribution agent's job of a subscription to the former publisher.
+func job(d Desired, original string, subscriber v1alpha1.ServerName, database string) string {
+	return replication.DistributionJob(original, d.FromDatabase, d.Publication.Name, credentials.HostName(subscriber), database)
+}
+
+// jobs at the former distributor: log reader and snapshot agent of the publication, and the distribution agents.
+func jobs(d Desired, original string) []string {
+	names := []string{replication.LogReaderJob(original, d.FromDatabase), replication.SnapshotJob(original, d.FromDatabase, d.Publication.Name)}
+	for _, s := range d.Subscriptions {
+		names = append(names, job(d, original, s.Spec.Subscriber.Server, string(s.Spec.Database)))
+	}
+	if d.target() == nil {
+		names = append(names, job(d, original, d.Move.Spec.To, d.targetDatabase()))
+	}
+	return names
+}
+
+// former tells that a subscription is to the former publisher.
+func (d Desired) former(s mssql.SubscriptionHere) bool {
+	return strings.EqualFold(s.Publication, d.Publication.Name) && strings.EqualFold(s.PublisherDatabase, d.FromDatabase) && d.From.Has(s.Publisher)
+}

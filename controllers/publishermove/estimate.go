@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publishermove
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/replication"
+)
+
+// Values of MoveEstimate.NewestFrom.
+const (
+	fromDistributor = "Distributor"
+	fromStatus      = "Status"
+	fromSubscriber  = "Subscriber"
+)
+
+// estimate sums up what is known of the copies. What nobody saw before the publisher was gone cannot be in it.
+func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
+	e := &v1alpha1.MoveEstimate{Time: metav1.NewTime(o.Now).Rfc3339Copy()}
+	var best *v1alpha1.ReplicatedTransaction
+	for _, s := range d.Subscriptions {
+		one := evidence(o, s)
+		if later(one.Last, best) || one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && one.Server == d.Move.Spec.To {
+			best, e.Best = one.Last, one.Server
+		}
+		e.Subscribers = append(e.Subscribers, one)
+	}
+	e.Newest, e.NewestFrom = best, fromSubscriber
+	if known := d.Publication.Status.Newest; !later(best, known) && known != nil {
+		e.Newest, e.NewestFrom = known, fromStatus
+	}
+	if o.Old.Asked {
+		if now := replication.Transaction(o.Old.At.Newest, o.Old.At.NewestTime, o.Now); now != nil && !later(e.Newest, now) {
+			e.Newest, e.NewestFrom = now, fromDistributor
+		}
+		if n, ok := o.Old.Pending[d.targetSubscription()]; ok {
+			e.Deliverable = &n
+		}
+	}
+	if e.Newest == nil {
+		e.NewestFrom = ""
+	}
+	e.Summary = summary(d, o, e)
+	return e
+}
+
+// evidence is what is known of one copy, by the server itself or else by status.
+func evidence(o Observed, s v1alpha1.Subscription) v1alpha1.MoveEvidence {
+	c := o.Copies[s.Name]
+	one := v1alpha1.MoveEvidence{Subscription: v1alpha1.ObjectName(s.Name), Server: s.Spec.Subscriber.Server, Answers: c.Err == nil, Rows: c.Rows}
+	if c.Here != nil {
+		one.Last = replication.Transaction(c.Here.Last, c.Here.Time, o.Now)
+	}
+	if l := s.Status.Latency; l != nil {
+		one.CompleteUntil = l.PostedAt
+	}
+	if n, ok := o.Old.Pending[s.Name]; ok && o.Old.Asked {
+		one.PendingCommands = &n
+	}
+	return one
+}
+
+// later tells that a transaction is later than another; nil is none. Numbers of one log have one length, in upper case.
+func later(a, b *v1alpha1.ReplicatedTransaction) bool {
+	return a != nil && (b == nil || a.Transaction > b.Transaction)
+}
+
+// summary says in words what the figures mean.
+func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
+	to := credentials.HostName(d.Move.Spec.To)
+	var own v1alpha1.MoveEvidence
+	for _, s := range e.Subscribers {
+		if s.Server == d.Move.Spec.To {
+			own = s
+		}
+	}
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case own.CompleteUntil != nil:
+		say("%s has everything that was committed until %s, and of what came later what its last transaction shows.", to, moment(own.CompleteUntil))
+	default:
+		say("No tracer token tells until when %s is complete.", to)
+	}
+	switch {
+	case own.Last == nil:
+		say("It has applied no transaction of the former publisher.")
+	case e.Newest == nil || !later(e.Newest, own.Last):
+		say("It has the newest transaction that is known to have been replicated (%s).", own.Last.Transaction)
+	case e.Deliverable != nil && *e.Deliverable > 0:
+		say("The former distributor has %d commands for it, which are delivered first: after that it has everything that was replicated.", *e.Deliverable)
+	case e.Deliverable != nil:
+		say("The former distributor has no command for it: it has everything that was replicated.")
+	default:
+		say("It lacks transactions that were replicated: it has %s (%s), and %s (%s) is known from the %s. They are lost.", own.Last.Transaction, moment(own.Last.Time),
+			e.Newest.Transaction, moment(e.Newest.Time), strings.ToLower(e.NewestFrom))
+	}
+	if e.Best != "" && e.Best != d.Move.Spec.To && e.Deliverable == nil {
+		say("%s has a newer copy: move there to lose less.", credentials.HostName(e.Best))
+	}
+	if e.Newest != nil && e.Newest.Seen != nil {
+		say("What %s committed after %s and had not replicated is lost, and nobody can tell how much that is.", d.From.Name, moment(lastKnown(e, own)))
+	} else {
+		say("Nobody can tell what %s had committed and not replicated; it is lost.", d.From.Name)
+	}
+	return strings.Join(parts, " ")
+}
+
+// lastKnown is when replication was last known to go on.
+func lastKnown(e *v1alpha1.MoveEstimate, own v1alpha1.MoveEvidence) *metav1.Time {
+	if own.CompleteUntil != nil && (e.Newest.Time == nil || own.CompleteUntil.After(e.Newest.Time.Time)) {
+		return own.CompleteUntil
+	}
+	return e.Newest.Time
+}
+
+func moment(t *metav1.Time) string {
+	if t == nil {
+		return "an unknown time"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// steps says what would be done, in words: the plans of a world in which each step has been carried out. What the
+// controllers of Publications and Subscriptions do then follows from what is declared.
+func steps(d Desired, o Observed) []string {
+	var lines []string
+	if n, ok := o.Old.Pending[d.targetSubscription()]; ok && n > 0 && !d.Move.Spec.SkipUndelivered {
+		lines = append(lines, fmt.Sprintf("wait until %s has the %d commands that %s has for it", credentials.HostName(d.Move.Spec.To), n, d.FromSystem.Host()))
+	}
+	var p Plan
+	planStop(d, o, &p)
+	planDeclare(d, o, &p)
+	if s := d.target(); s != nil {
+		if s.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+			p.Add(EndSubscription{Subscription: s.Name, Topology: topology(d, s)})
+		}
+		ended := d
+		ended.Subscriptions = nil
+		var last Plan
+		planDeclare(withTarget(ended, *s), o, &last)
+		p.Steps = append(p.Steps, last.Steps...)
+	}
+	for _, s := range p.Steps {
+		lines = append(lines, s.Describe())
+	}
+	for _, s := range d.others() {
+		lines = append(lines, fmt.Sprintf("Subscription %s: end what it has of the former publisher, compare its tables, and register it without a copy if they are equal, else with a snapshot", s.Name))
+	}
+	return lines
+}
+
+// withTarget is the world after the new publisher's Subscription has ended.
+func withTarget(d Desired, s v1alpha1.Subscription) Desired {
+	d.Move = d.Move.DeepCopy()
+	d.Move.Status.ToSubscription, d.Move.Status.ToDatabase = v1alpha1.ObjectName(s.Name), s.Spec.Database
+	return d
+}

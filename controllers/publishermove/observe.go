@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publishermove
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// estimateFor is how long an estimate stands before it is made anew, as long as nobody has approved it.
+const estimateFor = time.Minute
+
+// desire finds out what a move asks for.
+func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
+	d := Desired{Move: object, Lost: map[v1alpha1.ServerName]bool{}}
+	var publication v1alpha1.Publication
+	found, err := r.find(ctx, object, string(object.Spec.Publication), &publication, &d, "Publication")
+	if err != nil || !found {
+		return d, err
+	}
+	d.Publication = &publication
+	if name := publication.Labels[v1alpha1.LabelTopology]; name != "" {
+		var topology v1alpha1.Topology
+		if found, err := r.find(ctx, object, name, &topology, &d, "Topology"); err != nil || !found {
+			return d, err
+		}
+		d.Topology = &topology
+	}
+	var subscriptions v1alpha1.SubscriptionList
+	if err := r.hub.List(ctx, &subscriptions, client.InNamespace(object.Namespace)); err != nil {
+		return d, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
+	}
+	for _, s := range subscriptions.Items {
+		if s.Spec.Publication == object.Spec.Publication {
+			d.Subscriptions = append(d.Subscriptions, s)
+		}
+	}
+	if err := r.desireFormer(ctx, &d); err != nil {
+		return d, err
+	}
+	var distributor v1alpha1.Distributor
+	if found, err = r.find(ctx, object, string(d.distributor()), &distributor, &d, "Distributor"); err != nil || !found {
+		return d, err
+	}
+	d.System = replication.SystemOf(&distributor)
+	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 && !slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
+	if d.Other, err = r.other(ctx, object); err != nil {
+		return d, err
+	}
+	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// desireFormer finds the former publisher: the status has it once the move was looked at, before anything was changed.
+func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) error {
+	from, database, distributor := d.Publication.Spec.Publisher, d.Publication.Spec.Database, d.Publication.Spec.Distributor
+	if s := d.Move.Status; s.From != nil {
+		from, database, distributor = *s.From, s.FromDatabase, s.FromDistributor
+	}
+	d.FromDatabase = string(database)
+	var err error
+	if d.From, err = replication.Resolve(ctx, r.hub, d.Move.Namespace, from); err != nil {
+		return err
+	}
+	for _, name := range d.From.Servers {
+		if d.Lost[name], err = r.lost(ctx, d.Move.Namespace, name); err != nil {
+			return err
+		}
+	}
+	var old v1alpha1.Distributor
+	err = r.hub.Get(ctx, client.ObjectKey{Namespace: d.Move.Namespace, Name: string(distributor)}, &old)
+	if apierrors.IsNotFound(err) {
+		return nil // it is gone with its object; there is nobody to ask
+	}
+	if err != nil {
+		return fmt.Errorf("read Distributor %s/%s: %w", d.Move.Namespace, distributor, err)
+	}
+	d.FromSystem = replication.SystemOf(&old)
+	return d.FromSystem.ReadPasswords(ctx, r.access)
+}
+
+// lost tells that the server's Site is declared lost. A server without an object is no evidence of anything.
+func (r *Reconciler) lost(ctx context.Context, namespace string, name v1alpha1.ServerName) (bool, error) {
+	var server v1alpha1.SQLServer
+	var site v1alpha1.Site
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
+	if err == nil {
+		err = r.hub.Get(ctx, client.ObjectKey{Name: string(server.Spec.Site)}, &site)
+	}
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the Site of server %s/%s: %w", namespace, name, err)
+	}
+	return site.Spec.Lifecycle == v1alpha1.SiteLost, nil
+}
+
+// other is an older move of the same publication that is not over.
+func (r *Reconciler) other(ctx context.Context, object *v1alpha1.PublisherMove) (string, error) {
+	var moves v1alpha1.PublisherMoveList
+	if err := r.hub.List(ctx, &moves, client.InNamespace(object.Namespace)); err != nil {
+		return "", fmt.Errorf("list the PublisherMoves of namespace %s: %w", object.Namespace, err)
+	}
+	for _, m := range moves.Items {
+		older := m.CreationTimestamp.Before(&object.CreationTimestamp) || m.CreationTimestamp.Equal(&object.CreationTimestamp) && m.Name < object.Name
+		if m.Spec.Publication == object.Spec.Publication && m.Name != object.Name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted &&
+			(older || !object.Spec.Approved) {
+			return m.Name, nil
+		}
+	}
+	return "", nil
+}
+
+func (r *Reconciler) find(ctx context.Context, object client.Object, name string, into client.Object, d *Desired, kind string) (bool, error) {
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		d.Missing = append(d.Missing, kind+" "+name)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s %s/%s: %w", kind, object.GetNamespace(), name, err)
+	}
+	return true, nil
+}
+
+// observe asks the engines. What does not answer is part of the observation, not an error.
+func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
+	o := Observed{Now: now, Copies: map[string]Copy{}}
+	if d.Publication == nil || len(d.Missing) > 0 || d.Move.Status.Phase == v1alpha1.MoveCompleted {
+		return o
+	}
+	servers := engines.ReadServers(ctx, d.System, "", d.System.Server, d.Move.Spec.To)
+	o.System, o.To = servers[d.System.Server], servers[d.Move.Spec.To]
+	if !d.switched() {
+		for name, s := range engines.ReadServers(ctx, d.System, "", d.From.Servers...) {
+			// One that refuses a login, or has another certificate, is there.
+			if !mssql.Is(s.Err, mssql.Unreachable) && !mssql.Is(s.Err, mssql.Unknown) {
+				o.Answering = append(o.Answering, credentials.HostName(name))
+			}
+		}
+		slices.Sort(o.Answering)
+	}
+	count := d.Move.Status.Estimate == nil || !d.Move.Spec.Approved && now.Sub(d.Move.Status.Estimate.Time.Time) >= estimateFor
+	for _, s := range d.Subscriptions {
+		o.Copies[s.Name] = readCopy(ctx, engines, d, s, count)
+	}
+	observeOld(ctx, engines, d, &o)
+	observeLeft(ctx, engines, d, &o)
+	return o
+}
+
+// readCopy reads how far a subscriber is.
+func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription, count bool) Copy {
+	var c Copy
+	c.Err = engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
+		all, err := mssql.ReadSubscriptionsHere(ctx, db)
+		for i := range all {
+			if d.former(all[i]) {
+				c.Here = &all[i]
+			}
+		}
+		return err
+	})
+	if c.Err != nil || !count {
+		return c
+	}
+	// What cannot be counted in time is not counted: it is a figure to judge by, and nothing depends on it.
+	_ = engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
+		var rows int64
+		for _, a := range d.Publication.Spec.Articles {
+			schema, table, _ := strings.Cut(a.Table, ".")
+			one, err := mssql.ReadTableDigest(ctx, db, schema, table, a.Columns)
+			if err != nil {
+				return err
+			}
+			rows += one.Rows
+		}
+		c.Rows = &rows
+		return nil
+	})
+	return c
+}
+
+// observeOld asks the former distributor what it has for whom, and which jobs of the publication it runs.
+func observeOld(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if d.FromSystem.Server == "" {
+		return
+	}
+	at := d.FromSystem.Server
+	server := engines.ReadServers(ctx, d.FromSystem, "", at)[at]
+	if o.Old.Err = server.Err; server.Err != nil || server.State.Database(d.FromSystem.Database) == nil {
+		return
+	}
+	if o.Old.At, o.Old.Err = engines.ReadAtDistributor(ctx, d.FromSystem, d.From, d.FromDatabase, d.Publication.Name); o.Old.Err != nil {
+		return
+	}
+	original := o.original(d)
+	if original == "" {
+		return
+	}
+	o.Old.Pending, o.Old.Jobs = map[string]int64{}, map[string]*mssql.Job{}
+	if o.Old.At.Known {
+		o.Old.Err = engines.Read(ctx, at, d.FromSystem.Database, func(ctx context.Context, db *mssql.DB) error {
+			for _, s := range d.Subscriptions {
+				commands, _, err := mssql.ReadPending(ctx, db, tsql.PendingCommands(original, d.FromDatabase, subscription(d, s)))
+				if mssql.Is(err, mssql.Refused) {
+					continue // it was registered with another publisher, or never
+				}
+				if err != nil {
+					return err
+				}
+				o.Old.Pending[s.Name] = commands
+			}
+			return nil
+		})
+	}
+	if o.Old.Err == nil {
+		o.Old.Err = engines.Read(ctx, at, replication.Master, func(ctx context.Context, db *mssql.DB) error {
+			for _, name := range jobs(d, original) {
+				j, err := mssql.ReadJob(ctx, db, name)
+				if err != nil {
+					return err
+				}
+				o.Old.Jobs[name] = j
+			}
+			return nil
+		})
+	}
+	o.Old.Asked = o.Old.Err == nil
+}
+
+func subscription(d Desired, s v1alpha1.Subscription) tsql.Subscription {
+	return tsql.Subscription{Publication: d.Publication.Name, Subscriber: credentials.HostName(s.Spec.Subscriber.Server),
+		Database: string(s.Spec.Database), Pull: s.Spec.Type != v1alpha1.SubscriptionPush}
+}
+
+// observeLeft reads what the new publisher has of its own subscription.
+func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	original := o.original(d)
+	if d.switched() || original == "" || d.targetDatabase() == "" {
+		return
+	}
+	to := d.Move.Spec.To
+	o.Left.Err = engines.Read(ctx, to, d.targetDatabase(), func(ctx context.Context, db *mssql.DB) error {
+		all, err := mssql.ReadSubscriptionsHere(ctx, db)
+		for i := range all {
+			if d.former(all[i]) {
+				o.Left.Here = &all[i]
+			}
+		}
+		return err
+	})
+	if o.Left.Err == nil {
+		o.Left.Err = engines.Read(ctx, to, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+			o.Left.Job, err = mssql.ReadJob(ctx, db, job(d, original, to, d.targetDatabase()))
+			return err
+		})
+	}
+}
