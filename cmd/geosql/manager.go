@@ -9,14 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -139,17 +136,8 @@ func managerOptions(f *managerFlags, serving *admission.Serving) manager.Options
 			SecureServing:  true,
 			FilterProvider: authorizeMetrics,
 		},
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			// Secrets are watched in the operator's namespace alone: the manager has no right to list others.
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}: {Namespaces: map[string]cache.Config{f.namespace: {}}},
-			},
-		},
-		Client: client.Options{Cache: &client.CacheOptions{
-			// Read one by one where they are needed, in the namespaces of the servers.
-			DisableFor: []client.Object{&corev1.Secret{}, &corev1.Namespace{}, &corev1.ConfigMap{}},
-		}},
+		Cache:  sites.HubCache(f.namespace),
+		Client: sites.HubClient(),
 	}
 	if f.webhookPort != 0 {
 		options.WebhookServer = webhook.NewServer(webhook.Options{Port: f.webhookPort, TLSOpts: serving.TLSOptions()})

@@ -25,14 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/drill"
@@ -90,21 +85,11 @@ func newBed(t *testing.T, kill bool) *bed {
 	b.declareTarget()
 
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
-	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
-		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
 	g.Expect(drill.SetupWithManager(mgr, drill.Options{Sites: provider, Connector: b.connector, Image: "operator:1", Pods: b})).To(Succeed())
+	testenv.Run(t, mgr)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		g.Eventually(done, patient).Should(Receive())
-	})
 	go b.live(ctx)
 	t.Cleanup(func() {
 		cancel()

@@ -3,7 +3,6 @@
 package failover_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -11,16 +10,10 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/failover"
@@ -65,20 +58,9 @@ func (b *bed) startManager() {
 	b.Helper()
 	g := NewWithT(b.T)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
-	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
-		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	mgr := testenv.NewManager(b.T, b.hub.Config, provider, testenv.HubOptions())
 	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		g.Eventually(done, patient).Should(Receive())
-	})
+	testenv.Run(b.T, mgr)
 }
 
 // declare makes the group as its own controller would show it.

@@ -3,7 +3,6 @@
 package names_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"testing"
@@ -22,12 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
@@ -75,36 +70,13 @@ func quick(o sites.Options) sites.Options {
 	return o
 }
 
-func run(t *testing.T, mgr mcmanager.Manager) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			NewWithT(t).Eventually(done, patient).Should(Receive())
-		}
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
 func (a *apart) startManager(t *testing.T) func() {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(quick(sites.Options{Namespace: sites.OperatorNamespace}))
-	mgr, err := mcmanager.New(a.hub.Config, provider, manager.Options{
-		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache:  cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{sites.OperatorNamespace: {}}}}},
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	mgr := testenv.NewManager(t, a.hub.Config, provider, testenv.HubOptions())
 	g.Expect(names.SetupWithManager(mgr, provider)).To(Succeed())
-	return run(t, mgr)
+	return testenv.Run(t, mgr)
 }
 
 // asAccount is the configuration of a ServiceAccount, without the administrator's rights.
@@ -129,12 +101,11 @@ func (a *apart) startSite(t *testing.T, name string, at *testenv.APIServer) {
 	g.Expect(namespaces).To(Equal([]string{"web"}))
 	source := names.SiteSource{Self: v1alpha1.SiteName(name), Config: cfg, Client: own, Namespaces: namespaces}
 	provider := sites.NewProvider(quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: testenv.Scheme})))
-	mgr, err := mcmanager.New(cfg, provider, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ReaderFailOnMissingInformer: true}})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
+	options := testenv.HubOptions()
+	options.Cache, options.Client = cache.Options{ReaderFailOnMissingInformer: true}, client.Options{}
+	mgr := testenv.NewManager(t, cfg, provider, options)
 	g.Expect(names.SetupSite(mgr, provider, source.Self)).To(Succeed())
-	run(t, mgr)
+	testenv.Run(t, mgr)
 }
 
 func declare(t *testing.T, hub *testenv.APIServer, name, site string) *v1alpha1.SQLServer {

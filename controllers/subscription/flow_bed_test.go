@@ -22,15 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/distributor"
@@ -201,16 +195,8 @@ func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: system})
-	mgr, err := mcmanager.New(b.hub.Config, provider, manager.Options{
-		Scheme:     testenv.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{system: {}}}}},
-		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
+	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
 	local := mgr.GetLocalManager()
-	g.Expect(provider.SetupWithManager(local)).To(Succeed())
 	b.connector = mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
 		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },
@@ -219,14 +205,8 @@ func (b *bed) startManager(t *testing.T) {
 	g.Expect(publication.SetupWithManager(mgr, publication.Options{Connector: b.connector})).To(Succeed())
 	g.Expect(subscription.SetupWithManager(mgr, subscription.Options{Sites: provider, Connector: b.connector,
 		Sidecar: func(_ string, server v1alpha1.ServerName) string { return b.sidecars[server] }})).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		g.Eventually(done, patient).Should(Receive())
-		_ = b.connector.Close()
-	})
+	t.Cleanup(func() { _ = b.connector.Close() })
+	testenv.Run(t, mgr)
 }
 
 func (b *bed) create(t *testing.T, obj client.Object) {

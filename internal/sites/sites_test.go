@@ -14,12 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
@@ -47,25 +43,11 @@ func startFleet(t *testing.T) *fleet {
 	f.hub.Namespace(t, operatorNamespace)
 	f.provider = sites.NewProvider(sites.Options{Namespace: operatorNamespace,
 		Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
-	mgr, err := mcmanager.New(f.hub.Config, f.provider, manager.Options{
-		Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:  cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: map[string]cache.Config{operatorNamespace: {}}}}},
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-	})
+	mgr := testenv.NewManager(t, f.hub.Config, f.provider, testenv.HubOptions())
 	g := NewWithT(t)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
 	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
 	g.Expect(names.SetupWithManager(mgr, f.provider)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the manager ended with an error: %v", err)
-		}
-	})
+	testenv.Run(t, mgr)
 	return f
 }
 

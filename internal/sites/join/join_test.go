@@ -4,7 +4,6 @@ package join_test
 
 import (
 	"bytes"
-	"context"
 	"testing"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
@@ -192,13 +188,8 @@ func rights(t *testing.T, c client.Client) {
 func engages(t *testing.T, hub *testenv.APIServer) {
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: sites.OperatorNamespace, Heartbeat: 200 * time.Millisecond})
-	mgr, err := mcmanager.New(hub.Config, provider, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	defer func() { cancel(); g.Expect(<-done).To(Succeed()) }()
+	ctx := t.Context()
+	defer testenv.Run(t, testenv.NewManager(t, hub.Config, provider, testenv.HubOptions()))()
 	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "15s", "100ms").Should(Succeed())
 	member, err := provider.Member("quincy")
 	g.Expect(err).NotTo(HaveOccurred())
