@@ -178,7 +178,7 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	}
 	granted := k.cast(ctx, pace, k.term, k.state)
 	if granted < k.ballot.Majority() {
-		return k.withoutMajority(ctx, seen, granted)
+		return k.withoutMajority(ctx, seen, seenErr, granted)
 	}
 	k.renewed = start
 	if seenErr != nil {
@@ -371,12 +371,15 @@ func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
 }
 
 // withoutMajority lets the lease run out, takes the group OFFLINE when it must have, and kills the engine when that is
-// still unanswered before the votes expire. A claim that came to nothing yet is just given up.
-func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, granted int) Outcome {
+// still unanswered before the votes expire. A claim that came to nothing yet is just given up. An engine that does not
+// answer gets its OFFLINE earlier when the next step may come to it too late: a step can take two API time-outs.
+func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, seenErr error, granted int) Outcome {
 	short := fmt.Errorf("group %s: %d of %d votes renewed, %d needed", k.group, granted, len(k.ballot.voters), k.ballot.Majority())
 	_, known := k.ballot.Leading()
 	taken := known && k.ballot.HighestTerm() > k.term
-	over := taken || k.clock.Now() >= k.renewed+k.timings.Acknowledge+k.timings.WriteLease
+	by := k.renewed + k.timings.holderBound() - k.timings.Kill
+	over := taken || k.clock.Now() >= k.renewed+k.timings.Acknowledge+k.timings.WriteLease ||
+		errors.Is(seenErr, context.DeadlineExceeded) && k.clock.Now() >= by-2*k.timings.APITimeout-k.timings.Kill
 	if k.state == StateClaimed && !k.claim.issued && seen.Role != RolePrimary {
 		if over {
 			k.forgo()
@@ -386,7 +389,7 @@ func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, granted 
 	if !over {
 		return Outcome{Action: "lease not renewed", Err: short}
 	}
-	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, short)
+	out := k.revoke(ctx, by, short)
 	k.forgo()
 	return out
 }

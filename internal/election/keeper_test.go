@@ -87,6 +87,24 @@ func TestAGroupWhoseVotesWereLostIsNotClaimed(t *testing.T) {
 	g.Expect(w.writers()).To(BeEmpty())
 }
 
+// A step in which neither engine nor voters answer takes two API time-outs: the engine is dead before the votes expire all
+// the same.
+func TestAFrozenEngineWithoutVotesIsKilledInTime(t *testing.T) {
+	w, g := held(t)
+	timings := election.DefaultTimings()
+	w.servers[0].isolate(true)
+	r := w.servers[0].run
+	r.frozen = true
+	w.advance(timings.Acknowledge + timings.WriteLease - 10*time.Millisecond - 3*2*timings.APITimeout)
+	for range 3 {
+		w.servers[0].step()
+		g.Expect(r.dead).To(BeFalse())
+		w.advance(2 * timings.APITimeout)
+	}
+	g.Expect(w.servers[0].step().Action).To(Equal("engine killed"), "the next step may be over after D(1-e)")
+	g.Expect(r.dead).To(BeTrue())
+}
+
 func TestAnotherServerIsPromotedWhenTheVotesExpire(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].isolate(true)
