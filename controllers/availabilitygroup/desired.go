@@ -20,10 +20,12 @@ import (
 // MirroringPort is the port of the database mirroring endpoint on every server.
 const MirroringPort = 5022
 
-// certificateLife is how long an endpoint certificate lasts; it is replaced at certificateRenewal before its end.
+// certificateLife is how long an endpoint certificate lasts; it is renewed when certificateRenewal of it is left. From
+// certificateUrgency before its end on nobody is waited for any more: partners refuse a certificate that has ended.
 const (
 	certificateLife    = 2 * 365 * 24 * time.Hour
-	certificateRenewal = 90 * 24 * time.Hour
+	certificateRenewal = certificateLife / 3
+	certificateUrgency = 30 * 24 * time.Hour
 )
 
 // Desired is what an AvailabilityGroup asks for.

@@ -5,10 +5,12 @@ package availabilitygroup
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -101,19 +103,45 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 	return planShow(d, o, answering, p)
 }
 
-// planShow puts a renewed certificate on its endpoint once every declared replica answers, hence trusts it.
+// planShow puts a renewed certificate on its endpoint, one server at a time and the primary last: only once every
+// declared replica answers, hence trusts it, and while the primary says that all of them are well, so that at most one
+// replica has to connect anew.
 func planShow(d Desired, o Observed, answering []v1alpha1.ServerName, p *Plan) bool {
-	if len(answering) < len(d.servers()) {
-		return true
-	}
-	for _, s := range answering {
+	calm := len(answering) == len(d.servers()) && (!o.exists(d) || allConnected(d, o))
+	for _, s := range secondariesFirst(answering, o.primary(d)) {
 		m := o.Instances[s].Mirroring
-		if newest, _ := newestCertificate(m, s); newest != nil && m.Endpoint != nil && m.Endpoint.Certificate != newest.Name {
+		newest, _ := newestCertificate(m, s)
+		if newest == nil || m.Endpoint == nil || m.Endpoint.Certificate == newest.Name {
+			continue
+		}
+		shown, known := m.Certificates[m.Endpoint.Certificate]
+		if urgent := !known || shown.Expires.Before(o.Now.Add(certificateUrgency)); calm || urgent {
 			p.executeAsSA(s, tsql.SetEndpointCertificate(m.Endpoint.Name, newest.Name))
+			return p.settle(creating("the renewed certificate of %s is being put on its endpoint", host(s)))
 		}
 	}
-	if len(p.Steps) > 0 {
-		return p.settle(creating("renewed certificates are being put on the endpoints"))
-	}
 	return true
+}
+
+func secondariesFirst(servers []v1alpha1.ServerName, primary v1alpha1.ServerName) []v1alpha1.ServerName {
+	ordered := slices.DeleteFunc(slices.Clone(servers), func(s v1alpha1.ServerName) bool { return s == primary })
+	if len(ordered) < len(servers) {
+		ordered = append(ordered, primary)
+	}
+	return ordered
+}
+
+// allConnected says that there is a primary, and that it is connected to every declared replica, whose databases are
+// healthy.
+func allConnected(d Desired, o Observed) bool {
+	primary := o.primary(d)
+	if primary == "" {
+		return false
+	}
+	group := o.Instances[primary].Group
+	return !slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
+		seen := group.Replica(host(r.Server))
+		return seen == nil || seen.Role != string(election.RolePrimary) &&
+			(seen.Connected != "CONNECTED" || r.AvailabilityMode != v1alpha1.ConfigurationOnly && seen.Health != "HEALTHY")
+	})
 }

@@ -188,6 +188,56 @@ func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
 	for _, partner := range []string{"quisec-0", "dubcfg-0"} {
 		g.Expect(at(t, e.done, "on "+partner+" as sa: trust certificate geosql_tukpub_2")).To(BeNumerically("<", shown), "partners trust it before it is shown")
 	}
+	for _, server := range []string{"quisec", "dubcfg"} {
+		g.Expect(at(t, e.done, "show certificate geosql_"+server+"_2")).To(BeNumerically("<", shown), "the primary's comes last")
+	}
+}
+
+// A renewed certificate is shown by one server at a time, and only while all are well; but no certificate ends because
+// of a replica that does not come back.
+func TestARenewedCertificateWaitsForTheOthers(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.silent["dubcfg"] = true
+	shown := func() []string {
+		var names []string
+		for _, server := range []v1alpha1.ServerName{"tukpub", "quisec", "dubcfg"} {
+			names = append(names, e.servers[server].mirroring.Endpoint.Certificate)
+		}
+		return names
+	}
+	some := func() { // a group with a silent replica does not become ready
+		for range 10 {
+			for _, s := range plan(e.d, e.observe()).Steps {
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+	}
+	e.now = begin.Add(certificateLife - certificateRenewal + time.Hour)
+	some()
+	g.Expect(e.servers["quisec"].mirroring.Certificates).To(HaveKey("geosql_tukpub_2"))
+	g.Expect(shown()).To(Equal([]string{"geosql_tukpub_1", "geosql_quisec_1", "geosql_dubcfg_1"}), "one replica can't trust them yet")
+	e.now = begin.Add(certificateLife - certificateUrgency + time.Hour)
+	some()
+	g.Expect(shown()).To(Equal([]string{"geosql_tukpub_2", "geosql_quisec_2", "geosql_dubcfg_1"}), "they would end")
+	delete(e.silent, "dubcfg")
+	e.settle(everything)
+	g.Expect(shown()).To(Equal([]string{"geosql_tukpub_2", "geosql_quisec_2", "geosql_dubcfg_2"}))
+
+	o := e.observe()
+	for name, i := range o.Instances {
+		i.Mirroring.Endpoint = &mssql.Endpoint{Name: "Hadr", State: "STARTED", Port: MirroringPort, Certificate: "geosql_" + string(name) + "_1"}
+		i.Mirroring.Certificates["geosql_"+string(name)+"_1"] = mssql.Certificate{Name: "geosql_" + string(name) + "_1", Expires: e.now.Add(certificateUrgency + time.Hour)}
+		o.Instances[name] = i
+	}
+	p := plan(e.d, o)
+	g.Expect(p.Steps).To(HaveLen(1))
+	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("geosql_quisec_2"))
+	o.Instances["tukpub"].Group.Replica("dubcfg-0").Connected = "DISCONNECTED"
+	for _, step := range plan(e.d, o).Steps {
+		g.Expect(step.Describe()).NotTo(ContainSubstring("certificate"))
+	}
 }
 
 func TestDeletion(t *testing.T) {

@@ -158,9 +158,12 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	}
 	for server, r := range c.replicas {
 		row := *r
-		row.Connected = "CONNECTED"
+		row.Connected, row.Health, row.Role = "CONNECTED", "HEALTHY", "SECONDARY"
+		if serverOf(server) == c.primary {
+			row.Role = "PRIMARY"
+		}
 		if other := e.servers[serverOf(server)]; !other.joined || e.silent[serverOf(server)] || e.cut[homes[serverOf(server)]] {
-			row.Connected = "DISCONNECTED"
+			row.Connected, row.Health = "DISCONNECTED", "NOT_HEALTHY"
 		}
 		g.Replicas = append(g.Replicas, row)
 		for _, database := range c.databases {
