@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlc-dev/teesql/ast"
+
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -37,6 +39,12 @@ type binder struct {
 	depth int
 	// locks is set when a table hint asks for locks, volatile when the plan must not be kept.
 	locks, volatile bool
+	// assigning are the variables that the select list sets, accumulates tells that it reads one of them, too.
+	assigning   map[string]bool
+	accumulates bool
+	// groupSet is the grouping set that a query is bound for, windows are the named windows of the query.
+	groupSet *groupingSet
+	windows  []*ast.WindowDefinition
 	// permissions were asked for, and are asked for again when the plan is used again.
 	permissions []Permission
 }
@@ -196,6 +204,10 @@ func (b *binder) variable(name string) expr {
 	}
 	if v.table != nil {
 		b.fail(137, name)
+	}
+	if b.assigning[lower(name)] {
+		b.accumulates = true
+		return b.goCall(variableNow, []expr{literal(sqltype.VarCharMax, lower(name))}, v.typ, false)
 	}
 	if v.bound != "" {
 		e := expr{sql: v.bound, typ: v.typ, nullable: true}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -29,7 +30,7 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	if a := aggregates[name]; a != nil {
 		return b.aggregate(sc, n, name, a)
 	}
-	if n.OverClause != nil {
+	if n.OverClause != nil && !strings.HasPrefix(name, "percentile_") {
 		return b.windowFunction(sc, n, name)
 	}
 	switch name {
@@ -51,7 +52,9 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		return b.computed(name, sqltype.IntType, func(s *Session) any { return s.triggerDepth() })
 	case "row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "lag", "lead", "first_value", "last_value":
 		b.fail(10753, n.FunctionName.Value)
-	case "update", "grouping", "grouping_id":
+	case "grouping", "grouping_id":
+		return b.groupingFunction(sc, name, n.Parameters)
+	case "update", "percentile_cont", "percentile_disc":
 		b.refuse("The function " + strings.ToUpper(name))
 	}
 	args := []expr{}
@@ -388,6 +391,10 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	var out expr
 	var args []expr
 	distinct := ""
+	if b.groupSet != nil {
+		b.groupSet.inside++
+		defer func() { b.groupSet.inside-- }()
+	}
 	if n.UniqueRowFilter == "Distinct" {
 		distinct = "DISTINCT "
 	}
@@ -462,11 +469,35 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 	return expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as"}, args
 }
 
+// namedWindow is OVER name or OVER (name ...) with what the WINDOW clause says of the name
+// (docs/t-sql/queries/select-window-transact-sql.md).
+func (b *binder) namedWindow(o *ast.OverClause) *ast.OverClause {
+	for depth := 0; o.WindowName != nil; depth++ {
+		var found *ast.WindowDefinition
+		for _, w := range b.windows {
+			if strings.EqualFold(w.WindowName.Value, o.WindowName.Value) {
+				found = w
+			}
+		}
+		if found == nil || depth > len(b.windows) {
+			b.failWith(&sqlerr.Error{Number: 5365, Class: 15, State: 1, Message: fmt.Sprintf("Window '%s' is undefined.", o.WindowName.Value)})
+		}
+		merged := *o
+		merged.WindowName = found.RefWindowName
+		if merged.Partitions == nil {
+			merged.Partitions = found.Partitions
+		}
+		if merged.OrderByClause == nil {
+			merged.OrderByClause = found.OrderByClause
+		}
+		o = &merged
+	}
+	return o
+}
+
 // over binds OVER (...).
 func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
-	if o.WindowName != nil {
-		b.refuse("A named window")
-	}
+	o = b.namedWindow(o)
 	var s strings.Builder
 	var parts []expr
 	s.WriteString(" OVER (")
@@ -556,7 +587,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 	default:
 		b.fail(4113, name)
 	}
-	if n.OverClause.OrderByClause == nil {
+	if b.namedWindow(n.OverClause).OrderByClause == nil {
 		b.fail(4112, n.FunctionName.Value)
 	}
 	over, parts := b.over(sc, n.OverClause)

@@ -176,7 +176,7 @@ func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) ex
 	if n.ColumnType != "Regular" && n.ColumnType != "" {
 		return b.pseudoColumn(sc, n)
 	}
-	e := b.column(sc, identifiers(n.MultiPartIdentifier))
+	e := b.absentColumn(b.column(sc, identifiers(n.MultiPartIdentifier)))
 	if n.Collation != nil {
 		return b.collateClause(e, n.Collation.Value)
 	}
@@ -187,7 +187,7 @@ func (b *binder) pseudoColumn(sc *scope, n *ast.ColumnReferenceExpression) expr 
 	switch n.ColumnType {
 	case "PseudoColumnAction":
 		return b.column(sc, []string{"$action"})
-	case "IdentityCol":
+	case "IdentityCol", "PseudoColumnIdentity":
 		for _, src := range sc.sources {
 			for _, c := range src.columns {
 				if c.column != nil && c.column.Identity != nil {
@@ -196,7 +196,7 @@ func (b *binder) pseudoColumn(sc *scope, n *ast.ColumnReferenceExpression) expr 
 			}
 		}
 		b.fail(207, "$identity")
-	case "RowGuidCol":
+	case "RowGuidCol", "PseudoColumnRowGuid":
 		for _, src := range sc.sources {
 			for _, c := range src.columns {
 				if c.column != nil && c.column.RowGUID {

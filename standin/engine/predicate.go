@@ -9,6 +9,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // predicate binds a condition. Its SQL is 1, 0 or NULL.
@@ -23,6 +24,12 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	case *ast.BooleanParenthesisExpression:
 		return b.predicate(sc, n.Expression)
 	case *ast.BooleanComparisonExpression:
+		if f, ok := n.SecondExpression.(*ast.FunctionCall); ok && f.FunctionName != nil && syntax.Quantifiers[strings.ToUpper(f.FunctionName.Value)] != "" && len(f.Parameters) == 1 {
+			if sub, ok := f.Parameters[0].(*ast.ScalarSubquery); ok {
+				return b.quantified(sc, &ast.SubqueryComparisonPredicate{Expression: n.FirstExpression, ComparisonType: n.ComparisonType, Subquery: sub,
+					SubqueryComparisonPredicateType: syntax.Quantifiers[strings.ToUpper(f.FunctionName.Value)]})
+			}
+		}
 		return b.comparison(n.ComparisonType, b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression))
 	case *ast.BooleanIsNullExpression:
 		e := b.scalar(sc, n.Expression)
@@ -172,13 +179,35 @@ func (b *binder) quantified(sc *scope, n *ast.SubqueryComparisonPredicate) expr 
 	o := q.outputs[0].expr
 	o.sql, o.hasLit, o.param, o.free = "c1", false, 0, nil
 	cmp := b.comparison(n.ComparisonType, x, o)
+	all := n.SubqueryComparisonPredicateType == "All"
+	if x.aggregate {
+		return merge(b.quantifiedAggregate(n.ComparisonType, all, x, o, q), expr{free: inner.outer})
+	}
 	sql := "EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE " + cmp.sql + ")"
-	if n.SubqueryComparisonPredicateType == "All" {
+	if all {
 		sql = "NOT EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE (" + cmp.sql + ") IS NOT 1)"
 	}
 	out := merge(expr{sql: "(" + sql + ")"}, x)
 	out.free = append(out.free, inner.outer...)
 	return out
+}
+
+// quantifiedAggregate compares an aggregate, which may not stand inside of a subquery, with the subquery's least or
+// greatest value; a NULL among the values leaves it unknown unless the rest decides.
+func (b *binder) quantifiedAggregate(kind string, all bool, x, o expr, q boundQuery) expr {
+	extreme, op := "max", comparisons[kind]
+	switch {
+	case op == ">" || op == ">=":
+		extreme = map[bool]string{true: "max", false: "min"}[all]
+	case op == "<" || op == "<=":
+		extreme = map[bool]string{true: "min", false: "max"}[all]
+	default:
+		b.refuse("A comparison of an aggregate with ALL, ANY or SOME for equality")
+	}
+	o.sql = fmt.Sprintf("(SELECT %s(%s) FROM (%s))", extreme, expr{sql: "c1", typ: o.typ, collation: o.collation}.collated(), q.sql)
+	cmp := b.comparison(kind, x, o)
+	cmp.sql = fmt.Sprintf("(CASE WHEN NOT EXISTS (SELECT 1 FROM (%[1]s)) THEN %[2]d WHEN %[3]s = %[2]d AND EXISTS (SELECT 1 FROM (%[1]s) WHERE c1 IS NULL) THEN NULL ELSE %[3]s END)", q.sql, yes(all), cmp.sql)
+	return cmp
 }
 
 func (b *binder) distinct(sc *scope, n *ast.DistinctPredicate) expr {

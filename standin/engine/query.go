@@ -24,7 +24,7 @@ type boundQuery struct {
 	hasOrder bool
 }
 
-// assignment is SELECT @x = expression, or @x += expression.
+// assignment is SELECT @x = expression; UPDATE ... SET @x += expression has an operator, too.
 type assignment struct {
 	variable string
 	operator string
@@ -74,6 +74,15 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if q.ForClause != nil {
 		return b.forQuery(sc, q, o)
 	}
+	if g := q.GroupByClause; expandsGroups(g) {
+		return b.groupingQuery(sc, q, o)
+	}
+	outside := b.windows
+	defer func() { b.windows = outside }()
+	b.windows = nil
+	if q.WindowClause != nil {
+		b.windows = q.WindowClause.WindowDefinition
+	}
 	if q.FromClause != nil {
 		p.from = b.from(sc, q.FromClause.TableReferences)
 	}
@@ -106,6 +115,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 			b.fail(4108)
 		}
 		b.checkGrouped(sc, h, &p, 8121)
+		if p.having != "" {
+			h.sql = p.having + " AND " + h.sql
+		}
 		p.having = h.sql
 		aggregate = true
 	}
@@ -134,6 +146,10 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if q.TopRowFilter != nil && q.TopRowFilter.WithTies {
 		out.oneRow = false
 		out.sql = p.withTies(all)
+		return out
+	}
+	if b.accumulates && len(out.variables) > 0 && p.order != "" && !aggregate && !p.grouped {
+		out.sql = p.inTurn(all)
 		return out
 	}
 	out.sql = p.text(all, aggregate && !p.grouped)
@@ -194,8 +210,12 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		return
 	}
 	p.grouped = true
+	if b.groupSet != nil && b.groupSet.clause == g {
+		b.groupedInSet(sc, g, p)
+		return
+	}
 	if g.GroupByOption != "" && g.GroupByOption != "None" || g.All {
-		b.refuse("GROUP BY ALL, WITH CUBE and WITH ROLLUP")
+		b.refuse("GROUP BY ALL")
 	}
 	var parts []string
 	for _, spec := range g.GroupingSpecifications {
@@ -245,6 +265,14 @@ func (b *binder) checkGrouped(sc *scope, e expr, p *selectParts, number int32) {
 func (b *binder) selectList(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
 	var out boundQuery
 	plain := false
+	outside := b.assigning
+	defer func() { b.assigning = outside }()
+	b.assigning = map[string]bool{}
+	for _, el := range q.SelectElements {
+		if n, ok := el.(*ast.SelectSetVariable); ok && o.assign {
+			b.assigning[lower(n.Variable.Name)] = true
+		}
+	}
 	for _, el := range q.SelectElements {
 		switch n := el.(type) {
 		case *ast.SelectStarExpression:
@@ -267,7 +295,7 @@ func (b *binder) selectList(sc *scope, q *ast.QuerySpecification, o queryOptions
 			if !o.assign {
 				b.fail(102, "=")
 			}
-			out.variables = append(out.variables, assignment{variable: lower(n.Variable.Name), operator: n.AssignmentKind})
+			out.variables = append(out.variables, assignment{variable: lower(n.Variable.Name)})
 			out.outputs = append(out.outputs, output{expr: b.assigned(sc, n)})
 		default:
 			b.refuse(fmt.Sprintf("The select list element %T", el))
@@ -275,6 +303,9 @@ func (b *binder) selectList(sc *scope, q *ast.QuerySpecification, o queryOptions
 	}
 	if plain && len(out.variables) > 0 {
 		b.fail(141)
+	}
+	if b.accumulates && len(out.variables) > 0 {
+		b.assignInTurn(&out)
 	}
 	return out
 }
@@ -287,8 +318,7 @@ func (b *binder) assigned(sc *scope, n *ast.SelectSetVariable) expr {
 	}
 	e := b.scalar(sc, n.Expression)
 	if op := compoundOperator(n.AssignmentKind); op != "" {
-		// The variable's own value changes from row to row; it is added by the executor, which sees one row after another.
-		return b.convert(e, v.typ, sqltype.Implicit, 0, false)
+		e = b.binary(op, b.variable(n.Variable.Name), e)
 	}
 	return b.convert(e, v.typ, sqltype.Implicit, 0, false)
 }

@@ -113,14 +113,7 @@ func (s *Session) selectVariables(ctx context.Context, p *plan, w tds.Writer) er
 			if v == nil {
 				return sqlerr.New(137, 1, a.variable)
 			}
-			value := values[i]
-			if op := compoundOperator(a.operator); op != "" {
-				var err error
-				if value, err = s.compound(ctx, v, op, value); err != nil {
-					return err
-				}
-			}
-			v.value = value
+			v.value = values[i]
 		}
 		return nil
 	})

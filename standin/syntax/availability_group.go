@@ -167,7 +167,7 @@ func (p *parser) createAvailabilityGroup() ast.Statement {
 		seen := map[string]bool{}
 		p.list(func() { p.availabilityGroupOption(&n.Options, seen, true) })
 	}
-	if n.Options.Distributed {
+	if n.Options.Distributed || p.is("AVAILABILITY", "GROUP", "ON") {
 		p.expect("AVAILABILITY", "GROUP", "ON")
 		n.Members = p.distributedMembers(true)
 		return n

@@ -2,6 +2,8 @@
 
 package syntax
 
+import "strings"
+
 // CollateFunction is the name of the function that Parse puts around operands that teesql does not read as they are
 // written. With a second argument, a name "COLLATE x", it stands for a COLLATE clause, which teesql knows in select
 // lists only: X COLLATE name becomes [collate$](X,[COLLATE name]). With one it is its argument: a subquery that begins a
@@ -45,6 +47,27 @@ func wrapSubqueries(tokens []token, inside []bool, before, after map[int]string)
 				break
 			}
 		}
+	}
+}
+
+// Quantifiers are the names of the functions that Parse makes of ALL, ANY and SOME behind a comparison, whose argument is
+// the subquery: X > ALL (SELECT ...) becomes X > [ALL$]((SELECT ...)).
+var Quantifiers = map[string]string{"ALL$": "All", "ANY$": "Any", "SOME$": "Any"}
+
+func wrapQuantifiers(tokens []token, inside []bool, before, after map[int]string) {
+	for i := 1; i+2 < len(tokens); i++ {
+		t := tokens[i]
+		if inside[i] || t.kind != tokenWord || Quantifiers[upper(t.text)+"$"] == "" || !tokens[i+1].is("(") || !tokens[i+2].is("SELECT") ||
+			!strings.ContainsAny(tokens[i-1].text, "=<>") {
+			continue
+		}
+		end := closingParenthesis(tokens, i+1)
+		if end < 0 {
+			continue
+		}
+		before[i] += "["
+		after[i] += "$]("
+		after[end] += ")"
 	}
 }
 

@@ -63,6 +63,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	before, closing := map[int]string{}, map[int]string{}
 	wrapCollations(tokens, inside, before, closing)
 	wrapSubqueries(tokens, inside, before, closing)
+	wrapQuantifiers(tokens, inside, before, closing)
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
 			insert(t.pos, text)

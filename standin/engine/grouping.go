@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// maxGroupingSets is how many grouping sets a query may have
+// (docs/t-sql/queries/select-group-by-transact-sql.md, Limitations; 10703).
+const maxGroupingSets = 4096
+
+// groupingSet is one of the sets of a query with ROLLUP, CUBE or GROUPING SETS, while the query is bound for it: the
+// columns outside of it are NULL, except inside of aggregates.
+type groupingSet struct {
+	clause *ast.GroupByClause
+	in     []bool
+	absent map[*sourceColumn]bool
+	// inside is above 0 while the argument of an aggregate is bound.
+	inside int
+}
+
+// expandsGroups tells whether a GROUP BY has more than one grouping set.
+func expandsGroups(g *ast.GroupByClause) bool {
+	if g == nil {
+		return false
+	}
+	if g.GroupByOption == "Rollup" || g.GroupByOption == "Cube" {
+		return true
+	}
+	for _, spec := range g.GroupingSpecifications {
+		if _, plain := spec.(*ast.ExpressionGroupingSpecification); !plain {
+			return true
+		}
+	}
+	return false
+}
+
+// groupingSets are the sets of expressions that a GROUP BY means.
+func (b *binder) groupingSets(g *ast.GroupByClause) [][]ast.ScalarExpression {
+	specs := g.GroupingSpecifications
+	switch g.GroupByOption {
+	case "Rollup":
+		specs = []ast.GroupingSpecification{&ast.RollupGroupingSpecification{Arguments: specs}}
+	case "Cube":
+		specs = []ast.GroupingSpecification{&ast.CubeGroupingSpecification{Arguments: specs}}
+	}
+	sets := [][]ast.ScalarExpression{nil}
+	for _, spec := range specs {
+		var next [][]ast.ScalarExpression
+		for _, left := range sets {
+			for _, right := range b.setsOf(spec) {
+				next = append(next, append(append([]ast.ScalarExpression(nil), left...), right...))
+			}
+		}
+		if sets = next; len(sets) > maxGroupingSets {
+			b.fail(10703)
+		}
+	}
+	return sets
+}
+
+func (b *binder) setsOf(spec ast.GroupingSpecification) [][]ast.ScalarExpression {
+	switch n := spec.(type) {
+	case *ast.ExpressionGroupingSpecification:
+		return [][]ast.ScalarExpression{{n.Expression}}
+	case *ast.CompositeGroupingSpecification:
+		var all []ast.ScalarExpression
+		for _, item := range n.Items {
+			for _, set := range b.setsOf(item) {
+				all = append(all, set...)
+			}
+		}
+		return [][]ast.ScalarExpression{all}
+	case *ast.GrandTotalGroupingSpecification:
+		return [][]ast.ScalarExpression{nil}
+	case *ast.GroupingSetsGroupingSpecification:
+		var all [][]ast.ScalarExpression
+		for _, a := range n.Arguments {
+			all = append(all, b.setsOf(a)...)
+		}
+		return all
+	case *ast.RollupGroupingSpecification:
+		var sets [][]ast.ScalarExpression
+		for i := len(n.Arguments); i >= 0; i-- {
+			var set []ast.ScalarExpression
+			for _, a := range n.Arguments[:i] {
+				set = append(set, b.setsOf(a)[0]...)
+			}
+			sets = append(sets, set)
+		}
+		return sets
+	case *ast.CubeGroupingSpecification:
+		if len(n.Arguments) > 12 {
+			b.fail(10703)
+		}
+		var sets [][]ast.ScalarExpression
+		for bits := 1<<len(n.Arguments) - 1; bits >= 0; bits-- {
+			var set []ast.ScalarExpression
+			for i, a := range n.Arguments {
+				if bits>>(len(n.Arguments)-1-i)&1 == 1 {
+					set = append(set, b.setsOf(a)[0]...)
+				}
+			}
+			sets = append(sets, set)
+		}
+		return sets
+	}
+	b.refuse(fmt.Sprintf("GROUP BY with %T", spec))
+	return nil
+}
+
+// groupingQuery binds a query once for each of its grouping sets and puts the rows together.
+func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
+	if o.hidden != nil {
+		b.fail(4403, o.name)
+	}
+	sets := b.groupingSets(q.GroupByClause)
+	all := &ast.GroupByClause{}
+	for _, set := range sets {
+		for _, e := range set {
+			if !containsNode(all, e) {
+				all.GroupingSpecifications = append(all.GroupingSpecifications, &ast.ExpressionGroupingSpecification{Expression: e})
+			}
+		}
+	}
+	one := *q
+	one.OrderByClause, one.TopRowFilter, one.OffsetClause, one.UniqueRowFilter, one.ForClause = nil, nil, nil, "", nil
+	order, appended := b.orderOutside(&one, q)
+	inner := o
+	inner.assign, inner.subquery = false, false
+	before := b.groupSet
+	defer func() { b.groupSet = before }()
+	var out boundQuery
+	texts := make([]string, len(sets))
+	for i, set := range sets {
+		clause := *all
+		b.groupSet = &groupingSet{clause: &clause, absent: map[*sourceColumn]bool{}}
+		for _, spec := range all.GroupingSpecifications {
+			b.groupSet.in = append(b.groupSet.in, containsExpression(set, spec.(*ast.ExpressionGroupingSpecification).Expression))
+		}
+		one.GroupByClause = &clause
+		within := &scope{parent: sc.parent}
+		bound := b.specification(within, &one, inner)
+		sc.outer = append(sc.outer, within.outer...)
+		if texts[i] = bound.sql; i == 0 {
+			out = bound
+		}
+	}
+	shown := len(out.outputs) - appended
+	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", from: "(" + strings.Join(texts, " UNION ALL ") + ")"}
+	hidden := out.outputs
+	for i := range out.outputs {
+		out.outputs[i].expr = asColumn(out.outputs[i].expr, i)
+		out.outputs[i].expr.nullable = true
+	}
+	out.outputs = out.outputs[:shown]
+	b.topAndOffset(sc, q, &p, &out)
+	p.order = order(hidden)
+	if p.order != "" && o.subquery && p.limit == "" {
+		b.fail(1033)
+	}
+	out.oneRow, out.limited, out.hasOrder = p.limit == "1", p.limit != "", p.order != ""
+	out.sql = p.text(out.outputs, false)
+	return out
+}
+
+// orderOutside prepares ORDER BY over the rows of all grouping sets: what is not in the select list is appended to it.
+func (b *binder) orderOutside(one, q *ast.QuerySpecification) (func([]output) string, int) {
+	if q.OrderByClause == nil {
+		return func([]output) string { return "" }, 0
+	}
+	appended := 0
+	one.SelectElements = append([]ast.SelectElement(nil), q.SelectElements...)
+	at := make([]int, len(q.OrderByClause.OrderByElements))
+	for i, el := range q.OrderByClause.OrderByElements {
+		if _, number := el.Expression.(*ast.IntegerLiteral); number || namesOutput(q, el.Expression) {
+			continue
+		}
+		appended++
+		at[i] = appended
+		one.SelectElements = append(one.SelectElements, &ast.SelectScalarExpression{Expression: el.Expression})
+	}
+	return func(outputs []output) string {
+		parts := make([]string, len(at))
+		shown := len(outputs) - appended
+		for i, el := range q.OrderByClause.OrderByElements {
+			position := shown + at[i]
+			if at[i] == 0 {
+				_, position = b.orderElement(&scope{}, el.Expression, outputs[:shown])
+			}
+			e := outputs[position-1].expr
+			parts[i] = columnName(int32(position))
+			if e.typ.Kind.IsCharacter() && e.collation != "" {
+				parts[i] += " COLLATE " + e.collation
+			}
+			if el.SortOrder == "Descending" {
+				parts[i] += " DESC"
+			}
+		}
+		return strings.Join(parts, ", ")
+	}, appended
+}
+
+// namesOutput tells whether an element of ORDER BY is the name of a column of the result.
+func namesOutput(q *ast.QuerySpecification, node ast.ScalarExpression) bool {
+	ref, ok := node.(*ast.ColumnReferenceExpression)
+	if !ok || len(identifiers(ref.MultiPartIdentifier)) != 1 {
+		return false
+	}
+	name := identifiers(ref.MultiPartIdentifier)[0]
+	for _, el := range q.SelectElements {
+		s, ok := el.(*ast.SelectScalarExpression)
+		if !ok {
+			continue
+		}
+		if s.ColumnName != nil && strings.EqualFold(s.ColumnName.Value, name) || s.ColumnName != nil && s.ColumnName.Identifier != nil && strings.EqualFold(s.ColumnName.Identifier.Value, name) {
+			return true
+		}
+		if c, ok := s.Expression.(*ast.ColumnReferenceExpression); ok && s.ColumnName == nil {
+			if parts := identifiers(c.MultiPartIdentifier); len(parts) > 0 && strings.EqualFold(parts[len(parts)-1], name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameExpression compares columns by name and other expressions by identity.
+func sameExpression(a, c ast.ScalarExpression) bool {
+	x, ok1 := a.(*ast.ColumnReferenceExpression)
+	y, ok2 := c.(*ast.ColumnReferenceExpression)
+	return a == c || ok1 && ok2 && strings.EqualFold(strings.Join(identifiers(x.MultiPartIdentifier), "."), strings.Join(identifiers(y.MultiPartIdentifier), "."))
+}
+
+func containsExpression(set []ast.ScalarExpression, e ast.ScalarExpression) bool {
+	for _, x := range set {
+		if sameExpression(x, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsNode(g *ast.GroupByClause, e ast.ScalarExpression) bool {
+	for _, spec := range g.GroupingSpecifications {
+		if sameExpression(spec.(*ast.ExpressionGroupingSpecification).Expression, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupedInSet binds the expressions of all sets; those of this one are grouped by, columns of the others are absent.
+func (b *binder) groupedInSet(sc *scope, g *ast.GroupByClause, p *selectParts) {
+	set := b.groupSet
+	var parts []string
+	for i, spec := range g.GroupingSpecifications {
+		x := b.scalar(sc, spec.(*ast.ExpressionGroupingSpecification).Expression)
+		if x.column == nil {
+			b.refuse("GROUPING SETS, CUBE and ROLLUP of other than columns")
+		}
+		if !set.in[i] {
+			set.absent[x.column] = true
+			continue
+		}
+		p.groups[x.sql], p.groupColumns[x.column] = true, true
+		parts = append(parts, x.collated())
+	}
+	p.group = strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		p.having = "count(*) >= 0" // one row for the whole, also of no rows
+	}
+}
+
+// absentColumn is NULL in place of a column outside of the grouping set.
+func (b *binder) absentColumn(e expr) expr {
+	if b.groupSet == nil || b.groupSet.inside > 0 || e.column == nil || !b.groupSet.absent[e.column] {
+		return e
+	}
+	return expr{sql: "NULL", typ: e.typ, nullable: true, collation: e.collation, implicit: e.implicit, name: e.name}
+}
+
+// groupingFunction is GROUPING and GROUPING_ID: which columns are absent, as bits from left to right.
+func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExpression) expr {
+	if b.groupSet == nil {
+		if name == "grouping" {
+			b.countArguments(name, len(params), 1, 1)
+		}
+		for _, e := range b.scalars(sc, params) {
+			if e.column == nil {
+				b.fail(8161, 1, strings.ToUpper(name))
+			}
+		}
+		return literal(sqltype.IntType, int64(0))
+	}
+	b.groupSet.inside++
+	args := b.scalars(sc, params)
+	b.groupSet.inside--
+	bits := int64(0)
+	for i, e := range args {
+		if e.column == nil {
+			b.fail(8161, i+1, strings.ToUpper(name))
+		}
+		bits *= 2
+		if b.groupSet.absent[e.column] {
+			bits++
+		}
+	}
+	t := sqltype.IntType
+	if name == "grouping" {
+		t = sqltype.Type{Kind: sqltype.TinyInt}
+	}
+	return expr{sql: strconv.FormatInt(bits, 10), typ: t}
+}
