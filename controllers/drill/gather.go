@@ -46,6 +46,7 @@ type judged struct {
 	archive  *v1alpha1.DrillArchive
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
+	places   []drill.Place
 	fetched  map[string]string // by site: why not, empty when fetched
 }
 
@@ -105,7 +106,12 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 		return err
 	}
 	j.verdict = history.Check(evidence)
-	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
+	measured := r.measured(w, j, kept)
+	if measured.Places, err = w.arrived(kept); err != nil {
+		return err
+	}
+	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, measured)
+	j.places = measured.Places
 	j.versions = r.versions(ctx, w)
 	j.events = r.elections(ctx, w)
 	return nil
@@ -141,7 +147,7 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 	var missing []string
 	for _, c := range w.next.Clients {
 		site := v1alpha1.SiteName(c.Site)
-		out, err := r.inClients(ctx, w, site, took(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
+		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
 		if err != nil {
 			j.fetched[c.Site] = err.Error()
 			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))
@@ -168,7 +174,7 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
-	return a, nil
+	return a, r.collectArrivals(ctx, w, &a, r.now().Sub(lastMoment(w)) >= judgeWithin)
 }
 
 // different says which replicas do not have the same rows.
@@ -206,7 +212,7 @@ func (w *world) canBeRead(name v1alpha1.ServerName) bool {
 }
 
 func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
-	ctx, cancel := context.WithTimeout(ctx, took(ctx, rowsTimeout))
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
 	defer cancel()
 	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.next.Database, Role: credentials.RoleSA})
 	if err != nil {
@@ -249,7 +255,7 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Waited: j.now.Sub(w.next.Ended.Time)}
 	for _, e := range w.next.Timeline {
 		if e.Event == eventNotRecovered {
 			m.NotRecovered = e.Message
@@ -268,27 +274,31 @@ func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Meas
 			m.Unread = append(m.Unread, string(name))
 		}
 	}
-	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, w.next)
+	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, w.next, w.target.data)
 	return m
 }
 
-// queues are the greatest ones, and the longest time in which no server answered.
-func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus) (send, redo *drill.Queue, gap time.Duration) {
-	last := s.Accepted.Time
+// queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may have
+// the longest queue.
+func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *drill.Queue, gap time.Duration) {
+	began := s.Accepted.Time
 	if s.Baseline != nil {
-		last = s.Baseline.Time
+		began = s.Baseline.Time
+	}
+	last := map[string]time.Time{}
+	for _, name := range servers {
+		last[string(name)] = began
 	}
 	for _, one := range samples {
 		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
-		if one.Role == "" {
-			continue
-		}
-		if one.At.After(last) {
-			gap, last = max(gap, one.At.Sub(last)), one.At
+		if since, known := last[one.Server]; known && one.Role != "" && one.At.After(since) {
+			gap, last[one.Server] = max(gap, one.At.Sub(since)), one.At
 		}
 	}
-	if s.Ended != nil && s.Ended.After(last) {
-		gap = max(gap, s.Ended.Sub(last))
+	for _, since := range last {
+		if s.Ended != nil && s.Ended.After(since) {
+			gap = max(gap, s.Ended.Sub(since))
+		}
 	}
 	return send, redo, gap
 }
@@ -310,6 +320,9 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 		if pod := w.clients[site]; pod != nil && len(pod.Status.ContainerStatuses) > 0 {
 			c := pod.Status.ContainerStatuses[0]
 			list = append(list, v1alpha1.DrillVersion{Component: "clients", Site: string(site), Image: c.Image, Digest: c.ImageID})
+		}
+		if member := w.members[site]; member != nil {
+			list = append(list, chaosVersions(ctx, member.APIReader, site)...)
 		}
 	}
 	for _, s := range w.target.servers {
@@ -371,6 +384,10 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	s.Counts = &v1alpha1.DrillCounts{Attempted: int64(c.Attempted), Acknowledged: int64(c.Acknowledged), Failed: int64(c.Failed), Unknown: int64(c.Unknown),
 		UnknownPresent: int64(c.UnknownPresent), Lost: int64(c.Lost), FailedPresent: int64(c.FailedPresent), Duplicated: int64(c.Duplicated),
 		Phantom: int64(c.Phantom), Diverging: int64(c.Diverging)}
+	s.Arrivals = nil
+	for _, p := range j.places[:min(len(j.places), 16)] {
+		s.Arrivals = append(s.Arrivals, p.Status())
+	}
 	s.Figures = nil
 	for _, f := range j.verdict.Faults {
 		for _, one := range f.Clients {

@@ -90,6 +90,7 @@ type world struct {
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
+	followed
 	// done are the results of steps.
 	done results
 	runs *runSamples
@@ -163,8 +164,12 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	if err := r.others(ctx, w); err != nil || t.missing != "" {
 		return w, err
 	}
+	if w.busy == "" && w.mayBegin() {
+		r.sweep(ctx, w) // a run begins when nothing is left of the one before
+	}
 	r.places(ctx, w)
 	r.observeClients(ctx, w)
+	r.observeReaders(ctx, w)
 	r.observeObjects(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)
@@ -177,6 +182,14 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 func (w *world) over() bool {
 	s := w.drill.Status
 	return s.Phase == v1alpha1.DrillCompleted && s.RunID == w.drill.Spec.RunID
+}
+
+// runID of the run that is under way, else of the one that is asked for.
+func (w *world) runID() string {
+	if active(w.drill.Status.Phase) {
+		return w.drill.Status.RunID
+	}
+	return w.drill.Spec.RunID
 }
 
 // running says that clients are at work, or should be.
@@ -247,7 +260,7 @@ func active(p v1alpha1.DrillPhase) bool {
 // places reads where everything is that a fault may concern.
 func (r *Reconciler) places(ctx context.Context, w *world) {
 	d, t := w.drill, w.target
-	w.resolved = drill.World{Namespace: d.Namespace, Drill: d.Name, RunID: d.Spec.RunID, Group: groupName(t), Servers: map[v1alpha1.ServerName]drill.Server{},
+	w.resolved = drill.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]drill.Server{},
 		Sites: map[v1alpha1.SiteName]drill.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
 	for _, s := range t.servers {
 		name := v1alpha1.ServerName(s.Name)

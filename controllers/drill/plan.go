@@ -60,7 +60,7 @@ func (p *planner) do(s Step) { p.steps = append(p.steps, s) }
 // plan brings a drill one phase, or one step, further.
 func plan(w *world) Plan {
 	p := &planner{world: w, s: &w.next}
-	if p.s.RunID != w.drill.Spec.RunID {
+	if p.s.RunID != w.drill.Spec.RunID && !active(p.s.Phase) {
 		p.begin()
 	}
 	if p.s.Phase == v1alpha1.DrillCompleted {
@@ -144,9 +144,28 @@ func (p *planner) pending() {
 		p.wait(conditions.ReasonDrillWaiting, fmt.Sprintf("Drill %s runs on the same target", p.busy))
 	case t.unwell != "":
 		p.wait(conditions.ReasonTargetUnwell, t.unwell+"; a drill begins on a target that is well")
+	case p.leftover() != "":
+		p.wait(conditions.ReasonDrillWaiting, p.leftover())
 	default:
 		p.accept()
 	}
+}
+
+// leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a site
+// kept while it was out of reach, would be taken for the new run's.
+func (p *planner) leftover() string {
+	for _, site := range p.target.sites() {
+		if slices.Contains(p.unswept, site) {
+			return fmt.Sprintf("whether something of an earlier run is left at site %s cannot be told: %v", site, p.unusable(site))
+		}
+	}
+	if len(p.swept) == 0 {
+		return ""
+	}
+	if len(p.steps) == 0 {
+		p.clear()
+	}
+	return fmt.Sprintf("%d objects of an earlier run are taken away", len(p.swept))
 }
 
 // ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
@@ -189,7 +208,7 @@ func (p *planner) accept() {
 // preparing starts the clients and waits until all of them are served.
 func (p *planner) preparing() {
 	if p.now.Sub(p.s.Accepted.Time) > prepareWithin {
-		p.abort("clients were not served within " + prepareWithin.String() + ": " + p.s.Message)
+		p.abort("Aborted", "clients were not served within "+prepareWithin.String()+": "+p.s.Message)
 		return
 	}
 	if !p.secret {
@@ -205,6 +224,10 @@ func (p *planner) preparing() {
 	}
 	if p.s.RecordedAfter == nil {
 		p.do(PrepareTables{})
+		return
+	}
+	if waits := p.prepareReaders(); len(waits) > 0 {
+		p.wait(conditions.ReasonDrillPreparing, "arrival is to be measured: "+strings.Join(waits, "; "))
 		return
 	}
 	var waits []string
@@ -328,13 +351,13 @@ func (p *planner) abortIfAsked() {
 	a := p.drill.Spec.AbortWhen
 	switch {
 	case p.drill.Spec.Abort:
-		p.abort("a person asked for it")
+		p.abort("Aborted", "a person asked for it")
 	case p.now.Sub(p.s.Accepted.Time) > drill.TimeLimit(p.drill.Spec):
-		p.abort("its time limit of " + drill.TimeLimit(p.drill.Spec).String() + " is reached")
+		p.abort("TimeLimit", "its time limit of "+drill.TimeLimit(p.drill.Spec).String()+" is reached")
 	case a == nil:
 	default:
 		if text := p.tooFar(*a); text != "" {
-			p.abort(text)
+			p.abort("Aborted", text)
 		}
 	}
 }
@@ -363,13 +386,9 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 	return ""
 }
 
-// abort takes every fault back and lets the run be judged.
-func (p *planner) abort(why string) {
+// abort takes every fault back and lets the run be judged; event is how the timeline calls it.
+func (p *planner) abort(event, why string) {
 	p.s.AbortReason = clip(why, 1024)
-	event := "Aborted"
-	if strings.HasPrefix(why, "its time limit") {
-		event = "TimeLimit"
-	}
 	p.note(p.now, event, "", why)
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]

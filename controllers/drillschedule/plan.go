@@ -5,6 +5,7 @@ package drillschedule
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,10 @@ func plan(w *world) Plan {
 	case spec.Suspend:
 		// Times that come while it is suspended are not made up for.
 		s.LastScheduled = &metav1.Time{Time: due}
+	case w.made(due):
+		// It was made, and the manager ended before it could say so.
+		s.Missed += missed
+		s.LastScheduled = &metav1.Time{Time: due}
 	case s.Active != "" || w.now.Sub(due) > deadline:
 		s.Missed += missed + 1
 		s.LastScheduled = &metav1.Time{Time: due}
@@ -135,6 +140,12 @@ func limit(n *int32, otherwise int) int {
 		return otherwise
 	}
 	return int(*n)
+}
+
+// made says that the drill of a time is there already.
+func (w *world) made(due time.Time) bool {
+	name := w.make(due).Name
+	return slices.ContainsFunc(w.drills, func(d v1alpha1.Drill) bool { return d.Name == name })
 }
 
 // make is the drill of a time. Its name follows from the time, so that none is made twice.

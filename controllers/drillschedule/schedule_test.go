@@ -146,3 +146,17 @@ func TestHistoryLimits(t *testing.T) {
 	g.Expect(h.drills()).To(HaveKey("a-copy"), "it has the schedule's label, and is a person's")
 	g.Expect(h.drills()).To(And(HaveKey("hourly-202611201500"), HaveKey("hourly-202611201400")))
 }
+
+// A manager that ended between making a drill and saying so makes no other, and nothing was missed.
+func TestDrillThatWasMadeBefore(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("12:05")
+	g.Expect(h.drills()).To(HaveLen(1))
+	s.Status.LastScheduled = nil
+	g.Expect(h.c.Status().Update(t.Context(), s)).To(Succeed())
+	s = h.at("12:06")
+	g.Expect(h.drills()).To(HaveLen(1))
+	g.Expect(s.Status.Missed).To(BeZero())
+	g.Expect(s.Status.LastScheduled.UTC()).To(Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)))
+}

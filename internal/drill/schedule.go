@@ -39,7 +39,7 @@ func ParseSchedule(schedule, zone string) (Schedule, error) {
 func (s Schedule) Next(after time.Time) time.Time { return s.cron.Next(after.In(s.zone)) }
 
 // Due is the newest time in (after, now], and how many lie before it in that span; zero when there is none. It looks at no
-// more than the last hundred.
+// more than 10,000 times; of a longer span the rest comes the next time.
 func (s Schedule) Due(after, now time.Time) (due time.Time, missed int64) {
 	for next, n := s.Next(after), 0; !next.IsZero() && !next.After(now) && n < 10_000; next, n = s.Next(next), n+1 {
 		if !due.IsZero() {
