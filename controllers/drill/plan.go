@@ -226,10 +226,6 @@ func (p *planner) preparing() {
 		p.do(PrepareTables{})
 		return
 	}
-	if waits := p.prepareReaders(); len(waits) > 0 {
-		p.wait(conditions.ReasonDrillPreparing, "arrival is to be measured: "+strings.Join(waits, "; "))
-		return
-	}
 	var waits []string
 	for i := range p.s.Clients {
 		c := &p.s.Clients[i]
