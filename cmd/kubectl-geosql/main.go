@@ -27,6 +27,7 @@ var commands = []func() *cobra.Command{
 	newResumeCommand,
 	newRejoinCommand,
 	newReseedCommand,
+	newMovePublisherCommand,
 	newDrillCommand,
 }
 

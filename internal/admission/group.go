@@ -24,6 +24,7 @@ func listenerServices(g *v1alpha1.AvailabilityGroup) []string {
 // group checks an AvailabilityGroup against the other objects.
 func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	errs := w.voters(at.Child("voters"), g)
+	errs = append(errs, keptVoters(at.Child("voters"), g)...)
 	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
 	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
 	for _, p := range sorted(w.Publications) {
@@ -52,6 +53,30 @@ func hosts(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
 func hostsMessage(d *v1alpha1.Distributor, g *v1alpha1.AvailabilityGroup, publication string) string {
 	return fmt.Sprintf("Distributor %s runs on %s, which hosts a replica of AvailabilityGroup %s, and Publication %s publishes from that group through it: the distributor must be on a server outside the group",
 		d.Name, d.Spec.Server, g.Name, publication)
+}
+
+// keptVoters refuses other voters for a group that exists. Agents that disagreed on the set could find two majorities that
+// have nobody in common; a change takes majorities of both sets at once, which the agents do not have. The status has the
+// voters that a group began with.
+func keptVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	if g.Status.GroupID == "" || len(g.Status.Voters) == 0 || len(g.Spec.Voters) == 0 {
+		return nil
+	}
+	kept := make([]string, 0, len(g.Status.Voters))
+	for _, v := range g.Status.Voters {
+		kept = append(kept, v.Site)
+	}
+	slices.Sort(kept)
+	declared := make([]string, 0, len(g.Spec.Voters))
+	for _, v := range g.Spec.Voters {
+		declared = append(declared, string(v))
+	}
+	slices.Sort(declared)
+	if slices.Equal(kept, declared) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
+		"the voters of a group that exists are not changed: %s voted from its beginning, and stay; a minority of them that is lost stops nothing", strings.Join(kept, ", ")))}
 }
 
 // voters refuses one API server that would vote twice.

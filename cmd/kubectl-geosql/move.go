@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// moveFlags are those of move-publisher.
+type moveFlags struct {
+	hubFlags
+	to, distributor       string
+	fenced                []string
+	skip, dryRun, yes     bool
+	wait                  bool
+	patience, waitTimeout time.Duration
+}
+
+func newMovePublisherCommand() *cobra.Command {
+	f := &moveFlags{}
+	cmd := &cobra.Command{
+		Use:   "move-publisher PUBLICATION --to SERVER",
+		Short: "Publish from a subscriber's server after the publisher was lost, with the loss shown first",
+		Long: `Makes the server of one of the publication's subscribers its publisher, when publisher (and perhaps distributor) are gone
+for good. What is lost is shown first, as far as anybody knows: the newest transaction of each copy, until when each is
+complete, and what the distributor has and delivers before. Nothing is changed until that is confirmed; --dry-run shows
+estimate and steps and changes nothing at all.
+
+The former publisher has to be silent, and its Site's lifecycle Lost, or --confirm-fenced a person's word for each of its
+servers that it takes writes no more. When the distributor is lost too, --distributor names another one, declared before.
+
+The tables of the other subscribers are compared with the new publisher's. Equal ones are kept (replication support only),
+others are replaced by a snapshot; the PublisherMove that stays says of each which and why. The operator carries it out
+and goes on after each interruption; the same command again follows one that is under way. Inside a group nothing of this
+is needed: publishing goes where the primary goes.`,
+		Example: `  kubectl geosql move-publisher articles --to dubsub --distributor far --dry-run -n web
+  kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hub, namespace, err := f.open()
+			if err != nil {
+				return err
+			}
+			m := moving{cmd: cmd, hub: hub, namespace: namespace, publication: args[0], flags: f}
+			return m.run(cmd.Context())
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "the subscriber's server that becomes the publisher")
+	flags.StringVar(&f.distributor, "distributor", "", "the Distributor that takes over; the publication's own unless given")
+	flags.StringArrayVar(&f.fenced, "confirm-fenced", nil, "a server of the former publisher that is confirmed to take writes no more; repeatable")
+	flags.BoolVar(&f.skip, "skip-undelivered", false, "go on although commands that the distributor has cannot be delivered")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show estimate and steps, and change nothing")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	flags.BoolVar(&f.wait, "wait", false, "wait until the others receive from the new publisher")
+	flags.DurationVar(&f.waitTimeout, "timeout", 30*time.Minute, "how long --wait waits")
+	flags.DurationVar(&f.patience, "estimate-timeout", 2*time.Minute, "how long the estimate may take")
+	_ = cmd.MarkFlagRequired("to")
+	return cmd
+}
+
+// moving is one PublisherMove on its way.
+type moving struct {
+	cmd                    *cobra.Command
+	hub                    client.Client
+	namespace, publication string
+	flags                  *moveFlags
+	move                   *v1alpha1.PublisherMove
+	// own tells that this command made it.
+	own bool
+}
+
+func (m *moving) say(format string, args ...any) {
+	fmt.Fprintf(m.cmd.OutOrStdout(), format+"\n", args...)
+}
+
+func (m *moving) run(ctx context.Context) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	if m.move.Spec.Approved {
+		m.say("PublisherMove %s was approved before: it is under way", m.move.Name)
+		if m.flags.dryRun {
+			return nil
+		}
+		return m.follow(ctx)
+	}
+	if err := m.awaitEstimate(ctx); err != nil {
+		return errors.Join(err, m.withdraw(ctx))
+	}
+	m.sayEstimate()
+	if m.flags.dryRun {
+		m.say("Nothing was changed.")
+		return m.withdraw(ctx)
+	}
+	if err := m.confirm(); err != nil {
+		return errors.Join(err, m.withdraw(ctx))
+	}
+	if err := m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) { spec.Approved = true }); err != nil {
+		return err
+	}
+	m.say("publishermove.geosql.dev/%s approved", m.move.Name)
+	return m.follow(ctx)
+}
+
+// begin finds the move that is under way, or makes one. Nothing is changed by its existence.
+func (m *moving) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var all v1alpha1.PublisherMoveList
+	if err := m.hub.List(ctx, &all, client.InNamespace(m.namespace)); err != nil {
+		return fmt.Errorf("list the PublisherMoves of the hub: %w", err)
+	}
+	want := v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(m.publication), To: serverName(m.flags.to),
+		Distributor: v1alpha1.ObjectName(m.flags.distributor), SkipUndelivered: m.flags.skip}
+	for _, server := range m.flags.fenced {
+		want.FencedServers = append(want.FencedServers, serverName(server))
+	}
+	for i := range all.Items {
+		x := &all.Items[i]
+		if x.Spec.Publication != want.Publication || x.Status.Phase == v1alpha1.MoveCompleted || x.DeletionTimestamp != nil {
+			continue
+		}
+		if x.Spec.To != want.To || want.Distributor != "" && x.Spec.Distributor != want.Distributor {
+			return fmt.Errorf("refused, nothing was changed: PublisherMove %s moves %s to %s already; delete it if it is not approved", x.Name, m.publication, x.Spec.To)
+		}
+		m.move = x
+		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
+			if len(want.FencedServers) > 0 {
+				spec.FencedServers = want.FencedServers
+			}
+			spec.SkipUndelivered = spec.SkipUndelivered || want.SkipUndelivered
+		})
+	}
+	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
+	if err := m.hub.Create(ctx, m.move); err != nil {
+		return fmt.Errorf("create a PublisherMove in the hub: %w", err)
+	}
+	m.own = true
+	return nil
+}
+
+func (m *moving) patch(ctx context.Context, change func(*v1alpha1.PublisherMoveSpec)) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	before := client.MergeFrom(m.move.DeepCopy())
+	change(&m.move.Spec)
+	if err := m.hub.Patch(ctx, m.move, before); err != nil {
+		return fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err)
+	}
+	return nil
+}
+
+// withdraw takes away a move that this command made and nobody approved.
+func (m *moving) withdraw(ctx context.Context) error {
+	if !m.own {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	if err := m.hub.Delete(ctx, m.move); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name, err)
+	}
+	return nil
+}
+
+// look reads the move, every pollEvery, until done says so.
+func (m *moving) look(ctx context.Context, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	key, last := client.ObjectKeyFromObject(m.move), error(nil)
+	for {
+		err := m.hub.Get(ctx, key, m.move)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("PublisherMove %s was deleted", key.Name)
+		}
+		if err == nil {
+			ready := meta.FindStatusCondition(m.move.Status.Conditions, v1alpha1.ConditionReady)
+			if ready != nil && ready.ObservedGeneration == m.move.Generation {
+				if ok, err := done(ready); ok || err != nil {
+					return err
+				}
+				last = fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+			}
+		} else {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			if last == nil {
+				last = errors.New("the operator has not looked at it: does it run?")
+			}
+			return fmt.Errorf("PublisherMove %s is not there within %s: %w", key.Name, patience, last)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// awaitEstimate waits for the estimate, or for what speaks against the move.
+func (m *moving) awaitEstimate(ctx context.Context) error {
+	return m.look(ctx, m.flags.patience, func(ready *metav1.Condition) (bool, error) {
+		s := m.move.Status
+		if s.Phase == v1alpha1.MoveEstimated && s.Estimate != nil {
+			return true, nil
+		}
+		if stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			return false, fmt.Errorf("refused, nothing was changed: %s (%s)", ready.Message, ready.Reason)
+		}
+		return false, nil
+	})
+}
+
+func (m *moving) confirm() error {
+	if m.flags.yes {
+		return nil
+	}
+	m.say("Type the publication's name to go on (--yes leaves this question out):")
+	line, _ := bufio.NewReader(m.cmd.InOrStdin()).ReadString('\n')
+	if strings.TrimSpace(line) != m.publication {
+		return fmt.Errorf("not confirmed, nothing was changed")
+	}
+	return nil
+}
+
+// follow says what is new until the move is completed, or how to look at it.
+func (m *moving) follow(ctx context.Context) error {
+	if !m.flags.wait {
+		m.say("see how far it is: kubectl get publishermove -n %s %s, or the same command with --wait", m.namespace, m.move.Name)
+		return nil
+	}
+	said := ""
+	err := m.look(ctx, m.flags.waitTimeout, func(ready *metav1.Condition) (bool, error) {
+		if text := fmt.Sprintf("%s (%s): %s", m.move.Status.Phase, ready.Reason, ready.Message); text != said {
+			m.say("%s", text)
+			said = text
+		}
+		return m.move.Status.Phase == v1alpha1.MoveCompleted, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; it goes on", err)
+	}
+	m.sayMoved()
+	return nil
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publishermove
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// silent is what a server that does not answer ends with.
+var silent = &mssql.Error{Server: "quisub-0", Class: mssql.Unreachable, Err: errors.New("no route to host")}
+
+func subscriptionOf(name string, server v1alpha1.ServerName) v1alpha1.Subscription {
+	return v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SubscriptionSpec{
+		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: "Content"}}
+}
+
+// lostSite is a publisher that is gone and fenced, two subscribers, and a distributor that lives elsewhere; the estimate is
+// approved.
+func lostSite() (Desired, Observed) {
+	usable := replication.Server{State: &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{}}}
+	d := Desired{
+		Move: &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "move"},
+			Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far", FencedServers: []v1alpha1.ServerName{"tukpub"}, Approved: true},
+			Status: v1alpha1.PublisherMoveStatus{From: &v1alpha1.ServerOrGroup{Server: "tukpub"}, FromDatabase: "Content", FromDistributor: "main",
+				ToSubscription: "dublin", ToDatabase: "Content", Original: "tukpub-0", Estimate: &v1alpha1.MoveEstimate{}}},
+		Publication: &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main"}},
+		From:         replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{"tukpub"}},
+		FromDatabase: "Content", FromSystem: replication.System{Name: "main", Server: "dist"}, Lost: map[v1alpha1.ServerName]bool{},
+		System:        replication.System{Name: "far", Server: "far"},
+		Subscriptions: []v1alpha1.Subscription{subscriptionOf("dublin", "dubsub"), subscriptionOf("quincy", "quisub")},
+	}
+	o := Observed{Now: noon, System: usable, To: usable, Copies: map[string]Copy{
+		"dublin": {Here: &mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true, Last: []byte{2}, Time: noon.Add(-time.Minute)}},
+		"quincy": {Here: &mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true, Last: []byte{1}, Time: noon.Add(-time.Hour)}},
+	}}
+	o.Old.Err = silent
+	o.Left.Here = o.Copies["dublin"].Here
+	return d, o
+}
+
+// What speaks against a move is said, and nothing is done.
+func TestMovesThatDoNotBegin(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit   func(*Desired, *Observed)
+		reason string
+		says   string
+	}{
+		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} }, conditions.ReasonReferenceMissing, "Publication articles"},
+		"another move":   {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
+		"publisher answers": {func(d *Desired, o *Observed) { o.Answering = []string{"tukpub-0"}; d.Lost["tukpub"] = true },
+			conditions.ReasonPublisherAnswers, "tukpub-0 answers"},
+		"silence alone":     {func(d *Desired, _ *Observed) { d.Move.Spec.FencedServers = nil }, conditions.ReasonPublisherNotFenced, "lifecycle to Lost"},
+		"one replica's end": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") }, conditions.ReasonPublisherNotFenced, "quipub-0"},
+		"no subscriber": {func(d *Desired, _ *Observed) {
+			d.Move.Spec.To, d.Move.Status.ToSubscription = "blusub", ""
+		}, conditions.ReasonNotSubscribed, "dubsub, quisub"},
+		"silent successor":    {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, conditions.ReasonEngineNotAnswering, "no route"},
+		"silent distributor":  {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} }, conditions.ReasonDistributorUnusable, "spec.distributor"},
+		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable, "spec.publishers"},
+		"other distributor": {func(_ *Desired, o *Observed) {
+			o.To = replication.Server{State: &mssql.ReplicationServer{Sysadmin: true, Distributor: "other-0"}}
+		}, conditions.ReasonDistributorUnusable, "other-0"},
+		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, conditions.ReasonAwaitingApproval, "spec.approved"},
+		"no estimate":  {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval, "being estimated"},
+		"not drained": {func(_ *Desired, o *Observed) {
+			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
+		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
+		"not drained, and silent now": {func(d *Desired, _ *Observed) {
+			d.Move.Status.Estimate.Deliverable = ptr.To[int64](7)
+		}, conditions.ReasonEngineNotAnswering, "no route"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := lostSite()
+			c.edit(&d, &o)
+			p := plan(d, o)
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+			g.Expect(p.Outcome.Ready).NotTo(Equal(metav1.ConditionTrue))
+		})
+	}
+}
+
+func describeAll(steps []replication.Step) []string {
+	var lines []string
+	for _, s := range steps {
+		lines = append(lines, s.Describe())
+	}
+	return lines
+}
+
+// The old way ends before anything is declared, the new publisher's Subscription before the Publication moves; what a
+// Topology declares is changed there.
+func TestStepsOfAMove(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Topology = &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "msdn"}}
+	d.Publication.Labels = map[string]string{v1alpha1.LabelTopology: "msdn"}
+	d.Subscriptions[0].Labels, d.Subscriptions[1].Labels = d.Publication.Labels, d.Publication.Labels
+	d.Subscriptions[0].Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	shown := steps(d, o)
+
+	p := plan(d, o)
+	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(describeAll(p.Steps)).To(ConsistOf(ContainSubstring("sp_droppullsubscription")))
+	done := describeAll(p.Steps)
+	o.Left.Here = nil
+	p = plan(d, o)
+	g.Expect(p.Steps).To(ConsistOf(LetCompare{"quincy"}, KeepTables{"dublin", "msdn"}))
+	done = append(done, describeAll(p.Steps)...)
+	d.Subscriptions[1].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	d.Subscriptions[0].Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+	p = plan(d, o)
+	g.Expect(p.Steps).To(ConsistOf(EndSubscription{"dublin", "msdn"}))
+	done = append(done, describeAll(p.Steps)...)
+	now := metav1.NewTime(noon)
+	d.Subscriptions[0].DeletionTimestamp = &now
+	g.Expect(plan(d, o).Steps).To(BeEmpty(), "its end is waited for")
+	d.Subscriptions = d.Subscriptions[1:]
+	p = plan(d, o)
+	g.Expect(p.Steps).To(ConsistOf(Switch{Publication: "articles", Topology: "msdn", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
+	done = append(done, describeAll(p.Steps)...)
+	g.Expect(shown[:len(done)]).To(Equal(done), "what is shown before the approval is what is done")
+
+	d.Publication.Spec.MovedBy, d.Publication.Generation = "move", 2
+	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing))
+	d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
+	d.Publication.Status.Conditions[0].ObservedGeneration = 2
+	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Switched: ptr.To(metav1.NewMicroTime(noon))}
+	s := &d.Subscriptions[0].Status
+	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering}}
+	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Time: ptr.To(metav1.NewTime(noon.Add(-time.Hour)))}
+	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
+	s.Initialization.Time = &now
+	p = plan(d, o)
+	g.Expect(p.Steps).To(ConsistOf(EndCompare{"quincy"}))
+	d.Subscriptions[0].Annotations = nil
+	p = plan(d, o)
+	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
+
+	// A silent subscriber keeps nobody waiting, and its mark.
+	d.Subscriptions[0].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	s.Conditions[0].Reason, o.Copies["quincy"] = conditions.ReasonEngineNotAnswering, Copy{Err: silent}
+	p = plan(d, o)
+	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
+}
+
+// Jobs of the former publication go from a distributor that lives, but not those that others share.
+func TestJobsOfTheOldWay(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Move.Spec.SkipUndelivered = true
+	reader, snapshot := replication.LogReaderJob("tukpub-0", "Content"), replication.SnapshotJob("tukpub-0", "Content", "articles")
+	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}, Jobs: map[string]*mssql.Job{reader: {}, snapshot: {}}}
+	g.Expect(describeAll(plan(d, o).Steps)).To(ContainElements(ContainSubstring(reader), ContainSubstring(snapshot)))
+	o.Old.At.Others = true
+	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
+	status := describe(d, o, plan(d, o))
+	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")
+}
+
+// The estimate says what is known, by whom, and what is not.
+func TestEstimate(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	e := estimate(d, o)
+	g.Expect(e.Best).To(BeEquivalentTo("dubsub"))
+	g.Expect(e.NewestFrom).To(Equal(fromSubscriber))
+	g.Expect(e.Deliverable).To(BeNil())
+	g.Expect(e.Summary).To(And(ContainSubstring("No tracer token"), ContainSubstring("has the newest transaction that is known"), ContainSubstring("nobody can tell")))
+
+	seen := metav1.NewTime(noon.Add(-10 * time.Second))
+	d.Publication.Status.Newest = &v1alpha1.ReplicatedTransaction{Transaction: "0x05", Time: &seen, Seen: &seen}
+	d.Subscriptions[0].Status.Latency = &v1alpha1.LatencyStatus{PostedAt: ptr.To(metav1.NewTime(noon.Add(-time.Minute)))}
+	e = estimate(d, o)
+	g.Expect(e.NewestFrom).To(Equal(fromStatus))
+	g.Expect(e.Summary).To(And(ContainSubstring("committed until 2026-03-01T11:59:00Z"), ContainSubstring("lacks transactions"), ContainSubstring("0x05 (2026-03-01T11:59:50Z)"),
+		ContainSubstring("committed after 2026-03-01T11:59:50Z")))
+
+	o.Old = Old{Asked: true, At: replication.AtDistributor{Newest: []byte{6}, NewestTime: noon}, Pending: map[string]int64{"dublin": 12, "quincy": 40}}
+	e = estimate(d, o)
+	g.Expect(e.NewestFrom).To(Equal(fromDistributor))
+	g.Expect(e.Deliverable).To(HaveValue(BeEquivalentTo(12)))
+	g.Expect(e.Summary).To(ContainSubstring("12 commands for it, which are delivered first"))
+
+	d, o = lostSite()
+	d.Move.Spec.To = "quisub"
+	e = estimate(d, o)
+	g.Expect(e.Summary).To(And(ContainSubstring("lacks transactions"), ContainSubstring("dubsub-0 has a newer copy")))
+}
