@@ -25,6 +25,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload"
 )
 
 // apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
@@ -45,6 +46,10 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			return r.prepareTables(ctx, w)
 		case StartClients:
 			return r.startClients(ctx, w, s.Site)
+		case MakeReadersLogin:
+			return r.makeReadersLogin(ctx, w)
+		case StartReader:
+			return r.startReader(ctx, w, s.Server)
 		case Inject:
 			return r.inject(ctx, w, s)
 		case Freeze:
@@ -94,7 +99,7 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range tsql.PrepareRecording(registers) {
+	for _, s := range workload.PrepareStatements(profile(w.drill), w.target.payload(w.drill.Spec.Workload).Table, registers) {
 		if err := db.Exec(ctx, s); err != nil {
 			return err
 		}
@@ -107,13 +112,17 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 	return nil
 }
 
-// startClients starts a site's clients. A pod that is left of a former run has to go first.
+// startClients starts a site's clients.
 func (r *Reconciler) startClients(ctx context.Context, w *world, site v1alpha1.SiteName) error {
+	return r.startPod(ctx, w, site, clientPod(w.drill, &w.next, w.target, site, r.image))
+}
+
+// startPod starts a pod of the run at a site. One that is left of a former run has to go first.
+func (r *Reconciler) startPod(ctx context.Context, w *world, site v1alpha1.SiteName, pod *corev1.Pod) error {
 	member := w.members[site]
 	if member == nil {
 		return w.unusable(site)
 	}
-	pod := clientPod(w.drill, &w.next, w.target, site, r.image)
 	err := member.Client.Create(ctx, pod)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -280,6 +289,7 @@ func (r *Reconciler) sweep(ctx context.Context, w *world) {
 	}
 	for _, obj := range []client.Object{
 		&v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
+		&v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: readersName(d)}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
 	} {
 		err := r.direct.Get(ctx, client.ObjectKeyFromObject(obj), obj)

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/workload"
 )
 
 const (
@@ -65,15 +66,10 @@ func owned(d *v1alpha1.Drill) []metav1.OwnerReference {
 
 // clientPod has the clients of a site. Its histories live as long as the pod, whatever becomes of its container.
 func clientPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, site v1alpha1.SiteName, image string) *corev1.Pod {
-	w := d.Spec.Workload
-	timeout := 2 * time.Second
-	if w.OperationTimeout != nil {
-		timeout = w.OperationTimeout.Duration
-	}
 	arguments := []string{"workload", "record", "--client", string(site), "--server", string(t.publisher), "--address", t.address,
-		"--database", s.Database, "--workers", strconv.Itoa(int(orDefault(w.Users, 2))), "--rate", strconv.Itoa(int(orDefault(w.RowsPerSecond, 10))),
-		"--registers", strconv.Itoa(registers), "--operation-timeout", timeout.String(),
+		"--database", s.Database, "--registers", strconv.Itoa(registers), "--operation-timeout", operationTimeout(d).String(),
 		"--timeout", (drill.TimeLimit(d.Spec) + time.Minute).String(), "--stay"}
+	arguments = append(arguments, load(d.Spec.Workload, t.payload(d.Spec.Workload))...)
 	if s.Group != "" {
 		arguments = append(arguments, "--listener-certificate")
 	}
@@ -106,6 +102,53 @@ func clientPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, site v1alp
 		},
 	}
 }
+
+func operationTimeout(d *v1alpha1.Drill) time.Duration {
+	if t := d.Spec.Workload.OperationTimeout; t != nil {
+		return t.Duration
+	}
+	return 2 * time.Second
+}
+
+// profile of the clients' load.
+func profile(d *v1alpha1.Drill) workload.Profile {
+	if d.Spec.Workload.Profile == "" {
+		return workload.Insert
+	}
+	return workload.Profile(d.Spec.Workload.Profile)
+}
+
+// load is what the clients are told to do.
+func load(w v1alpha1.DrillWorkload, p workload.Payload) []string {
+	var arguments []string
+	if w.Profile != "" {
+		arguments = append(arguments, "--profile", string(w.Profile))
+	}
+	if len(w.Stages) > 0 {
+		var stages workload.Stages
+		for _, s := range w.Stages {
+			stages = append(stages, workload.Stage{Users: int(s.Users), Lasts: s.Duration.Duration})
+		}
+		arguments = append(arguments, "--stages", stages.String())
+	} else {
+		arguments = append(arguments, "--workers", strconv.Itoa(int(orDefault(w.Users, 2))))
+	}
+	switch {
+	case w.ThinkTime != nil:
+		arguments = append(arguments, "--rate", "0", "--think-time", w.ThinkTime.Duration.String())
+	case w.Profile == v1alpha1.ProfileBookstore && w.RowsPerSecond == 0:
+		arguments = append(arguments, "--rate", "0", "--think-time", storeThinks.String())
+	default:
+		arguments = append(arguments, "--rate", strconv.Itoa(int(orDefault(w.RowsPerSecond, 10))))
+	}
+	if p.Table != "" {
+		arguments = append(arguments, "--payload-table", string(p.Table), "--payload-bytes", strconv.Itoa(p.Bytes))
+	}
+	return arguments
+}
+
+// storeThinks is the think time of a bookstore's users.
+const storeThinks = 500 * time.Millisecond
 
 func orDefault[N int32 | int64](n, otherwise N) N {
 	if n == 0 {

@@ -67,7 +67,6 @@ type Reconciler struct {
 type runSamples struct {
 	runID string
 	archive.Samples
-	arrivals []time.Duration
 }
 
 // SetupWithManager adds the controller to the manager.

@@ -25,15 +25,20 @@ func (p *planner) dryRun() {
 	if t.group != nil {
 		p.s.Group = t.group.Name
 	}
-	list := d.Spec.Workload.Sites
-	if len(list) == 0 {
-		list = t.sites()
-	}
+	list := drill.ClientSites(d.Spec, t.sites())
 	p.show("", "", nil, login(d, p.s, t))
 	for _, site := range list {
 		pod := clientPod(d, p.s, t, site, p.image)
 		pod.SetGroupVersionKind(podKind)
 		p.show("", string(site), nil, pod)
+	}
+	for _, one := range t.readAt(d) {
+		if one.kind == drill.PlaceSubscriber {
+			p.show("", "", nil, readersLogin(d, p.s, one))
+		}
+		pod := readerPod(d, p.s, t, one, p.image)
+		pod.SetGroupVersionKind(podKind)
+		p.show("", string(t.site(one.server)), nil, pod)
 	}
 	var open []string
 	for _, o := range drill.Expand(d.Spec.Faults) {

@@ -46,6 +46,7 @@ type judged struct {
 	archive  *v1alpha1.DrillArchive
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
+	places   []drill.Place
 	fetched  map[string]string // by site: why not, empty when fetched
 }
 
@@ -105,7 +106,12 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 		return err
 	}
 	j.verdict = history.Check(evidence)
-	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, r.measured(w, j, kept))
+	measured := r.measured(w, j, kept)
+	if measured.Places, err = w.arrived(kept); err != nil {
+		return err
+	}
+	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, measured)
+	j.places = measured.Places
 	j.versions = r.versions(ctx, w)
 	j.events = r.elections(ctx, w)
 	return nil
@@ -168,7 +174,7 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
-	return a, nil
+	return a, r.collectArrivals(ctx, w, &a, r.now().Sub(lastMoment(w)) >= judgeWithin)
 }
 
 // different says which replicas do not have the same rows.
@@ -249,7 +255,7 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Arrivals: w.runs.arrivals, Waited: j.now.Sub(w.next.Ended.Time)}
+	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Waited: j.now.Sub(w.next.Ended.Time)}
 	for _, e := range w.next.Timeline {
 		if e.Event == eventNotRecovered {
 			m.NotRecovered = e.Message
@@ -378,6 +384,10 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	s.Counts = &v1alpha1.DrillCounts{Attempted: int64(c.Attempted), Acknowledged: int64(c.Acknowledged), Failed: int64(c.Failed), Unknown: int64(c.Unknown),
 		UnknownPresent: int64(c.UnknownPresent), Lost: int64(c.Lost), FailedPresent: int64(c.FailedPresent), Duplicated: int64(c.Duplicated),
 		Phantom: int64(c.Phantom), Diverging: int64(c.Diverging)}
+	s.Arrivals = nil
+	for _, p := range j.places[:min(len(j.places), 16)] {
+		s.Arrivals = append(s.Arrivals, p.Status())
+	}
 	s.Figures = nil
 	for _, f := range j.verdict.Faults {
 		for _, one := range f.Clients {

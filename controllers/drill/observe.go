@@ -90,6 +90,7 @@ type world struct {
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
+	followed
 	// done are the results of steps.
 	done results
 	runs *runSamples
@@ -168,6 +169,7 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	}
 	r.places(ctx, w)
 	r.observeClients(ctx, w)
+	r.observeReaders(ctx, w)
 	r.observeObjects(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)

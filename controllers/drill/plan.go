@@ -177,10 +177,7 @@ func (p *planner) ranBefore() bool {
 // accept begins: who takes part is settled.
 func (p *planner) accept() {
 	t := p.target
-	list := p.drill.Spec.Workload.Sites
-	if len(list) == 0 {
-		list = t.sites()
-	}
+	list := drill.ClientSites(p.drill.Spec, t.sites())
 	for _, site := range list {
 		if p.members[site] == nil {
 			p.wait(conditions.ReasonSiteUnreachable, fmt.Sprintf("clients should run at %s: %v", site, p.unusable(site)))
@@ -224,6 +221,10 @@ func (p *planner) preparing() {
 	}
 	if p.s.RecordedAfter == nil {
 		p.do(PrepareTables{})
+		return
+	}
+	if waits := p.prepareReaders(); len(waits) > 0 {
+		p.wait(conditions.ReasonDrillPreparing, "arrival is to be measured: "+strings.Join(waits, "; "))
 		return
 	}
 	var waits []string

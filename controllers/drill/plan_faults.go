@@ -39,6 +39,10 @@ func (p *planner) runFaults() {
 		}
 	}
 	p.removeFaults()
+	if left := drill.WorkloadLasts(p.drill.Spec.Workload) - p.now.Sub(p.s.Baseline.Time); waiting == 0 && p.faultsLeft() == 0 && left > 0 {
+		p.wait(conditions.ReasonDrillRunning, fmt.Sprintf("every fault is over; clients work on for %s", left.Round(time.Second)))
+		return
+	}
 	if waiting == 0 && p.faultsLeft() == 0 {
 		p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
 		p.wait(conditions.ReasonDrillRecovering, "every fault is over; the replicas catch up")

@@ -39,7 +39,9 @@ type target struct {
 	// distributor and subscriber, when there is a subscription.
 	distributor, subscriber v1alpha1.ServerName
 	subscribed              string
-	objectives              *v1alpha1.Objectives
+	// articles of the publication.
+	articles   []v1alpha1.Article
+	objectives *v1alpha1.Objectives
 }
 
 // resolve finds a drill's target.
@@ -172,6 +174,7 @@ func (r *Reconciler) resolveSubscription(ctx context.Context, t *target, ns, nam
 		}
 	}
 	t.subscription, t.distributor, t.subscriber, t.subscribed = &s, d.Spec.Server, s.Spec.Subscriber.Server, string(p.Spec.Database)
+	t.articles = p.Spec.Articles
 	if text := notReady("Subscription "+s.Name, s.Status.Conditions); t.unwell == "" {
 		t.unwell = text
 	}

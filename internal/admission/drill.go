@@ -75,12 +75,8 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 	if db := s.Workload.Database; db != "" && len(target.databases) > 0 && !slices.Contains(target.databases, db) {
 		errs = append(errs, field.Invalid(at.Child("workload", "database"), db, fmt.Sprintf("it is no database of the target; those are %s", join(target.databases))))
 	}
-	o := s.Objectives
-	for name, set := range map[string]bool{"arrivalP50": o.ArrivalP50 != nil, "arrivalP99": o.ArrivalP99 != nil} {
-		if set && !target.replicated {
-			errs = append(errs, field.Forbidden(at.Child("objectives", name), "rows arrive at a subscriber only: the target is no subscription"))
-		}
-	}
+	errs = append(errs, target.arrival(at, s)...)
+	errs = append(errs, target.clients(at, s)...)
 	for i, site := range s.Workload.Sites {
 		if len(w.Sites) > 0 && w.Sites[string(site)] == nil {
 			errs = append(errs, field.NotFound(at.Child("workload", "sites").Index(i), site))
@@ -146,6 +142,10 @@ type drilled struct {
 	databases  []v1alpha1.DatabaseName
 	grouped    bool
 	replicated bool
+	// readable says that a replica can be read while it is a secondary.
+	readable bool
+	// articles of the publications, whole ones alone.
+	articles []string
 }
 
 // drilled resolves a target; false while something that it refers to is not there.
@@ -192,6 +192,7 @@ func (w *World) addGroup(d *drilled, name string) bool {
 	known := true
 	for _, r := range g.Spec.Replicas {
 		d.replicas = append(d.replicas, r.Server)
+		d.readable = d.readable || r.Readable
 		known = w.addServer(d, r.Server) && known
 	}
 	return known
@@ -215,6 +216,11 @@ func (w *World) addSubscription(d *drilled, name string) bool {
 	}
 	d.replicated = true
 	d.databases = append(d.databases, p.Spec.Database)
+	for _, a := range p.Spec.Articles {
+		if a.Filter == "" && len(a.Columns) == 0 {
+			d.articles = append(d.articles, a.Table)
+		}
+	}
 	return w.addEnd(d, p.Spec.Publisher) && w.addEnd(d, s.Spec.Subscriber) && w.addServer(d, w.Distributors[string(p.Spec.Distributor)].Spec.Server)
 }
 

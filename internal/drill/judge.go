@@ -49,8 +49,8 @@ type Measured struct {
 	NotRecovered string
 	// NoGroup says that the target has no replicas whose redo could be looked at.
 	NoGroup bool
-	// Arrivals are ages of the newest row at the subscriber, in order; empty when none was measured.
-	Arrivals []time.Duration
+	// Places are where rows had to arrive.
+	Places []Place
 }
 
 // Judgement is the verdict with its reasons.
@@ -80,8 +80,9 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m) })
 	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m) })
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
-	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrival("arrivalP50", 0.50, o.ArrivalP50.Duration, m) })
-	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrival("arrivalP99", 0.99, o.ArrivalP99.Duration, m) })
+	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP50", 0.50, o.ArrivalP50.Duration, m.Places) })
+	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) })
+	add(slices.ContainsFunc(m.Places, func(p Place) bool { return p.Delivery != nil }), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
 	j.sumUp()
 	return j
 }
@@ -425,18 +426,5 @@ func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
 	r.Verdict = held(100*bad <= int(goal)*c.Attempted)
 	r.Measured = fmt.Sprintf("%.2f %%", 100*float64(bad)/float64(c.Attempted))
 	r.Evidence = fmt.Sprintf("%d failed and %d unknown of %d", c.Failed, c.Unknown, c.Attempted)
-	return r
-}
-
-func arrival(name string, part float64, goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result(name, "at most "+goal.String())
-	if len(m.Arrivals) < 20 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf("%d looks at the subscriber found a row of the drill", len(m.Arrivals))
-		return r
-	}
-	sorted := slices.Sorted(slices.Values(m.Arrivals))
-	value := history.Percentile(sorted, part)
-	r.Verdict, r.Measured = held(value <= goal), value.Round(time.Millisecond).String()
-	r.Evidence = fmt.Sprintf("age of the newest row at the subscriber in %d looks", len(sorted))
 	return r
 }

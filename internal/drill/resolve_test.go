@@ -264,3 +264,23 @@ func TestScheduleCountsWhatWasMissed(t *testing.T) {
 		g.Expect(err).To(HaveOccurred(), schedule+" "+zone)
 	}
 }
+
+// Sites that a fault cuts off from everything lose their clients with them; those that a link alone concerns do not.
+func TestClientSites(t *testing.T) {
+	g := NewWithT(t)
+	at := func(site v1alpha1.SiteName) *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Site: site} }
+	servers := []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}
+	s := v1alpha1.DrillSpec{Faults: []v1alpha1.DrillFault{
+		{Kind: v1alpha1.FaultPartition, Where: at("tukwila")},
+		{Kind: v1alpha1.FaultNetwork, Where: at("dublin"), Network: &v1alpha1.NetworkFault{Loss: 100}},
+		{Kind: v1alpha1.FaultPodKill, Where: at("quincy")},
+		{Kind: v1alpha1.FaultPartition, Where: at("quincy"), Peer: at("dublin")},
+	}}
+	g.Expect(drill.ClientSites(s, servers)).To(Equal([]v1alpha1.SiteName{"quincy"}))
+	g.Expect(drill.TakenAway(s.Faults)).To(Equal([]v1alpha1.SiteName{"tukwila", "dublin"}))
+	s.Workload.Sites = []v1alpha1.SiteName{"tukwila", "quincy"}
+	g.Expect(drill.ClientSites(s, servers)).To(Equal(s.Workload.Sites), "who names them wants them")
+	g.Expect(drill.Remaining(s.Faults, s.Workload.Sites)).To(Equal([]v1alpha1.SiteName{"quincy"}))
+	s.Workload.Sites = nil
+	g.Expect(drill.ClientSites(s, servers[:1])).To(Equal(servers[:1]), "somebody must work")
+}

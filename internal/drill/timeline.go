@@ -82,11 +82,50 @@ func Recovery(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.Recovery,
 // TimeLimit of a drill.
 func TimeLimit(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.TimeLimit, defaultTimeLimit) }
 
-// Needs is how long a drill takes at least: the baseline and all faults.
+// Needs is how long a drill takes at least: the baseline and all faults, and all stages of its workload.
 func Needs(s v1alpha1.DrillSpec) time.Duration {
 	var last time.Duration
 	for _, o := range Expand(s.Faults) {
 		last = max(last, o.At+o.Lasts())
 	}
-	return Baseline(s) + last
+	return max(Baseline(s)+last, WorkloadLasts(s.Workload))
+}
+
+// WorkloadLasts is how long clients work at least, counted from the beginning of the baseline.
+func WorkloadLasts(w v1alpha1.DrillWorkload) time.Duration {
+	var stages time.Duration
+	for _, s := range w.Stages {
+		stages += s.Duration.Duration
+	}
+	return max(stages, orDefault(w.Duration, 0))
+}
+
+// TakenAway are the sites that a fault cuts off from everything else as a whole, with the clients there.
+func TakenAway(faults []v1alpha1.DrillFault) []v1alpha1.SiteName {
+	var list []v1alpha1.SiteName
+	for _, f := range faults {
+		all := f.Kind == v1alpha1.FaultPartition || f.Kind == v1alpha1.FaultNetwork && f.Network != nil && f.Network.Loss == 100
+		if all && f.Peer == nil && f.Where != nil && f.Where.Site != "" && !slices.Contains(list, f.Where.Site) {
+			list = append(list, f.Where.Site)
+		}
+	}
+	return list
+}
+
+// ClientSites are the sites at which clients run: those that the workload names, else those of the target's servers that no
+// fault takes away; all of them where none is left.
+func ClientSites(s v1alpha1.DrillSpec, servers []v1alpha1.SiteName) []v1alpha1.SiteName {
+	if len(s.Workload.Sites) > 0 {
+		return s.Workload.Sites
+	}
+	if left := Remaining(s.Faults, servers); len(left) > 0 {
+		return left
+	}
+	return servers
+}
+
+// Remaining are those of the sites that no fault takes away.
+func Remaining(faults []v1alpha1.DrillFault, sites []v1alpha1.SiteName) []v1alpha1.SiteName {
+	away := TakenAway(faults)
+	return slices.DeleteFunc(slices.Clone(sites), func(site v1alpha1.SiteName) bool { return slices.Contains(away, site) })
 }

@@ -126,7 +126,9 @@ func (r *Recorder) write(l line) error {
 }
 
 // Export writes all histories of a folder, one after another, compressed by gzip. Clients may still be writing.
-func Export(folder string, w io.Writer) error {
+func Export(folder string, w io.Writer) error { return export(folder, suffix, w) }
+
+func export(folder, suffix string, w io.Writer) error {
 	names, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
 	if err != nil {
 		return fmt.Errorf("list the histories: %w", err)

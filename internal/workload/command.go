@@ -33,7 +33,7 @@ func NewCommand() *cobra.Command {
 		}
 	}
 	command.AddCommand(newPrepareCommand(o), newWriteCommand(o), newWatchCommand(o), newVerifyCommand(o),
-		newRecordCommand(o), newRowsCommand(o))
+		newRecordCommand(o), newRowsCommand(o), newArriveCommand(o))
 	return command
 }
 

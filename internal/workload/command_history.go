@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -91,17 +92,22 @@ func newRowsCommand(o *Options) *cobra.Command {
 // NewHistoryCommand is the subcommand `geosql history`, which needs no server.
 func NewHistoryCommand() *cobra.Command {
 	command := &cobra.Command{Use: "history", Short: "Fetch and judge what clients have recorded"}
-	command.AddCommand(newFetchCommand(), newLatestCommand(), newCheckCommand())
+	command.AddCommand(newFetchCommand(), newLatestCommand(), newArrivalsCommand(), newLookedCommand(), newCheckCommand())
 	return command
 }
 
 func newFetchCommand() *cobra.Command {
+	return newFolderCommand("fetch", "Write the histories of a folder to standard output, compressed by gzip", history.Export)
+}
+
+// newFolderCommand writes something of a folder to standard output, and may let those who write there stop first.
+func newFolderCommand(use, short string, export func(folder string, w io.Writer) error) *cobra.Command {
 	var folder string
 	var stop bool
 	var timeout time.Duration
 	command := &cobra.Command{
-		Use:   "fetch",
-		Short: "Write the histories of a folder to standard output, compressed by gzip",
+		Use:   use,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if stop {
@@ -111,12 +117,12 @@ func newFetchCommand() *cobra.Command {
 					return err
 				}
 			}
-			return history.Export(folder, cmd.OutOrStdout())
+			return export(folder, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&folder, "folder", "/histories", "folder of the histories")
-	flags.BoolVar(&stop, "stop", false, "let the clients stop first")
+	flags.BoolVar(&stop, "stop", false, "let those who write them stop first")
 	flags.DurationVar(&timeout, "timeout", time.Minute, "how long to wait until they have stopped")
 	return command
 }

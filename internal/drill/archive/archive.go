@@ -39,6 +39,12 @@ type Archive struct {
 	Histories map[string][]byte
 	// Replicas with the rows that they had when everything was over.
 	Replicas []history.Replica
+	// Arrivals are what readers at secondaries and subscribers saw, by the server that was read, as history.ExportArrivals
+	// writes them.
+	Arrivals map[string][]byte
+	// Payloads are the rows whose payloads the publisher had when everything was over, and then those that each subscriber
+	// had; none where no subscription was followed.
+	Payloads []history.Replica
 	// Faults as they were injected, healed and proved.
 	Faults []history.Fault
 	// Bounds of what the histories can say.
@@ -127,6 +133,19 @@ func (a Archive) Runs() ([]history.Run, error) {
 	return runs, nil
 }
 
+// Arrived are the readers' records, read, by the server that was read.
+func (a Archive) Arrived() (map[string]history.Arrivals, error) {
+	read := map[string]history.Arrivals{}
+	for name, data := range a.Arrivals {
+		one, err := history.LoadArrivals(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("read the arrivals at %s of %s: %w", name, a.Run, err)
+		}
+		read[name] = one
+	}
+	return read, nil
+}
+
 // Evidence is all that history.Check needs to judge the run again.
 func (a Archive) Evidence() (history.Evidence, error) {
 	runs, err := a.Runs()
@@ -173,6 +192,26 @@ func fold(r history.Replica) rows {
 		folded.Spans = append(folded.Spans, span{Run: id.Run, First: id.Number, Last: id.Number, Times: times})
 	}
 	return folded
+}
+
+func foldAll(list []history.Replica) []rows {
+	folded := make([]rows, len(list))
+	for i, r := range list {
+		folded[i] = fold(r)
+	}
+	return folded
+}
+
+func unfoldAll(list []rows) ([]history.Replica, error) {
+	var replicas []history.Replica
+	for _, r := range list {
+		replica, err := r.unfold()
+		if err != nil {
+			return nil, err
+		}
+		replicas = append(replicas, replica)
+	}
+	return replicas, nil
 }
 
 func compareRows(x, y history.RowID) int {

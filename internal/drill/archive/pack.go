@@ -25,9 +25,12 @@ const (
 	partReplicas  = "replicas.json"
 	partFaults    = "faults.json"
 	partSamples   = "samples.json"
+	partPayloads  = "payloads.json"
 	histories     = "histories/"
+	arrivals      = "arrivals/"
 	files         = "files/"
 	historySuffix = ".history"
+	arrivalSuffix = ".arrivals"
 	packedSuffix  = ".gz"
 )
 
@@ -45,18 +48,20 @@ type head struct {
 func Pack(a Archive) ([]byte, error) {
 	var out bytes.Buffer
 	w := &writer{tar: tar.NewWriter(&out)}
-	folded := make([]rows, len(a.Replicas))
-	for i, r := range a.Replicas {
-		folded[i] = fold(r)
-	}
 	h, err := json.Marshal(head{Format: format, Run: a.Run, Bounds: a.Bounds})
 	w.err = err
 	w.part(partHead, h)
 	w.value(partFaults, a.Faults)
-	w.value(partReplicas, folded)
+	w.value(partReplicas, foldAll(a.Replicas))
+	if len(a.Payloads) > 0 {
+		w.value(partPayloads, foldAll(a.Payloads))
+	}
 	w.value(partSamples, a.Samples)
 	for _, name := range slices.Sorted(maps.Keys(a.Histories)) {
 		w.packed(histories+name+historySuffix, a.Histories[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Arrivals)) {
+		w.packed(arrivals+name+arrivalSuffix, a.Arrivals[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Files)) {
 		w.packed(files+name, a.Files[name])
@@ -156,16 +161,21 @@ func Unpack(data []byte) (Archive, error) {
 		return Archive{}, fmt.Errorf("unpack an archive: its format is %q, and this version reads %s", h.Format, format)
 	}
 	a := Archive{Run: h.Run, Bounds: h.Bounds, packed: data}
-	var folded []rows
+	var folded, payloads []rows
+	if _, found := parts[partPayloads+packedSuffix]; found {
+		if err := value(parts, partPayloads+packedSuffix, &payloads); err != nil {
+			return Archive{}, err
+		}
+	}
 	if err := errors.Join(value(parts, partFaults+packedSuffix, &a.Faults), value(parts, partReplicas+packedSuffix, &folded), value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
 		return Archive{}, err
 	}
-	for _, r := range folded {
-		replica, err := r.unfold()
-		if err != nil {
-			return Archive{}, fmt.Errorf("unpack the archive of %s: %w", a.Run, err)
-		}
-		a.Replicas = append(a.Replicas, replica)
+
+	if a.Replicas, err = unfoldAll(folded); err == nil {
+		a.Payloads, err = unfoldAll(payloads)
+	}
+	if err != nil {
+		return Archive{}, fmt.Errorf("unpack the archive of %s: %w", a.Run, err)
 	}
 	return a, a.sort(parts)
 }
@@ -178,6 +188,12 @@ func (a *Archive) sort(parts map[string][]byte) error {
 				a.Histories = map[string][]byte{}
 			}
 			a.Histories[strings.TrimSuffix(of, historySuffix+packedSuffix)] = data
+		}
+		if of, found := strings.CutPrefix(name, arrivals); found {
+			if a.Arrivals == nil {
+				a.Arrivals = map[string][]byte{}
+			}
+			a.Arrivals[strings.TrimSuffix(of, arrivalSuffix+packedSuffix)] = data
 		}
 		if of, found := strings.CutPrefix(name, files); found {
 			if a.Files == nil {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// arrival refuses objectives of an arrival that nobody could see.
+func (d drilled) arrival(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
+	var errs field.ErrorList
+	o := s.Objectives
+	for _, one := range []struct {
+		name string
+		set  bool
+	}{{"arrivalP50", o.ArrivalP50 != nil}, {"arrivalP99", o.ArrivalP99 != nil}} {
+		path := at.Child("objectives", one.name)
+		switch {
+		case !one.set:
+		case !d.replicated && !d.readable:
+			errs = append(errs, field.Forbidden(path, "rows are seen to arrive at a subscriber or at a readable secondary: the target has no subscription, and no replica is readable"))
+		case d.replicated && !d.carries(s.Workload.Row):
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("the publication must have %s among its articles, without columns and filter: rows of a drill arrive in no other", d.carriers(s.Workload.Row))))
+		}
+	}
+	return errs
+}
+
+// carries says whether the clients' rows come to the subscriber.
+func (d drilled) carries(row *v1alpha1.DrillRow) bool {
+	return slices.ContainsFunc(tables(row), func(table tsql.PayloadTable) bool {
+		return slices.ContainsFunc(d.articles, func(a string) bool { return strings.EqualFold(a, string(table)) })
+	})
+}
+
+func (d drilled) carriers(row *v1alpha1.DrillRow) string {
+	var names []string
+	for _, table := range tables(row) {
+		names = append(names, string(table))
+	}
+	return strings.Join(names, " or ")
+}
+
+// tables that a row's payload may be in.
+func tables(row *v1alpha1.DrillRow) []tsql.PayloadTable {
+	switch {
+	case row == nil:
+		return []tsql.PayloadTable{tsql.ArticlePayload, tsql.AttachmentPayload}
+	case row.Type == v1alpha1.RowVarBinary:
+		return []tsql.PayloadTable{tsql.AttachmentPayload}
+	}
+	return []tsql.PayloadTable{tsql.ArticlePayload}
+}
+
+// clients refuses a drill that would leave nobody to measure it: the clients of a site that is cut off from everything are
+// cut off with it.
+func (d drilled) clients(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
+	path, sites := at.Child("workload", "sites"), s.Workload.Sites
+	if len(sites) == 0 {
+		sites = slices.Compact(slices.Sorted(maps.Values(d.servers)))
+	}
+	if len(sites) == 0 || len(drill.Remaining(s.Faults, sites)) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, join(sites), fmt.Sprintf("faults cut off %s as a whole, with all clients: name a site that no fault takes away, whose clients can tell what others see", join(drill.TakenAway(s.Faults))))}
+}
