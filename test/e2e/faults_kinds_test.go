@@ -222,15 +222,14 @@ func switchOver(m *matrix, f *injected) {
 	}
 }
 
-// cut drops what the first site sends to the others, and what they send to it unless it is one-way.
+// cut drops what the first site sends to the others, and what they send to it unless it is one-way: all at once, for a
+// primary that is cut off from its secondary alone acknowledges nothing and yet keeps its votes.
 func (m *matrix) cut(f *injected, site string, oneWay bool, others ...string) {
-	for _, other := range others {
-		arguments := []string{"cut", site, other}
-		if oneWay {
-			arguments = append(arguments, "--one-way")
-		}
-		m.b.Wan(m.groupTest.t, arguments...)
+	arguments := append([]string{"cut", site}, others...)
+	if oneWay {
+		arguments = append(arguments, "--one-way")
 	}
+	m.b.Wan(m.groupTest.t, arguments...)
 	f.proof = func(ctx context.Context) (string, error) {
 		for _, other := range others {
 			if took, err := m.connects(ctx, site, other); err == nil {
@@ -241,11 +240,7 @@ func (m *matrix) cut(f *injected, site string, oneWay bool, others ...string) {
 		}
 		return site + " reaches no API server of " + strings.Join(others, ", "), nil
 	}
-	f.heal = func() {
-		for _, other := range others {
-			m.b.Wan(m.groupTest.t, "heal", site, other)
-		}
-	}
+	f.heal = func() { m.b.Wan(m.groupTest.t, append([]string{"heal", site}, others...)...) }
 }
 
 var errNoConnection = errors.New("no connection")

@@ -162,12 +162,17 @@ func (b bed) enforce(ctx context.Context, asked Asked) error {
 	return nil
 }
 
-// edges lists the one or two directions that a command changes.
-func edges(from, to string, oneWay bool) [][2]string {
-	if oneWay {
-		return [][2]string{{from, to}}
+// edges lists the directions that a command changes: from the first site to each of the others and, unless it is one-way,
+// back.
+func edges(sites []string, oneWay bool) [][2]string {
+	var list [][2]string
+	for _, to := range sites[1:] {
+		list = append(list, [2]string{sites[0], to})
+		if !oneWay {
+			list = append(list, [2]string{to, sites[0]})
+		}
 	}
-	return [][2]string{{from, to}, {to, from}}
+	return list
 }
 
 func setCommand() *cobra.Command {
@@ -203,7 +208,7 @@ rate count for each direction. A cut link stays cut.`,
 			return err
 		}
 		return b.change(ctx, func(asked *Asked) error {
-			for _, edge := range edges(sites[0], sites[1], *oneWay) {
+			for _, edge := range edges(sites, *oneWay) {
 				link := asked.Link(edge[0], edge[1])
 				edit(&link.Rule)
 				if err := errors.Join(link.Rule.Validate(), link.Rule.JitterWithinDelay()); err != nil {
@@ -259,13 +264,14 @@ func parseEdit(given map[string]string) (func(*shape.Rule), error) {
 
 func cutCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "cut SITE SITE",
-		Short: "Drop everything between two sites",
-		Long: `Drop everything between two sites, pods and API servers, also what is under
-way. With --one-way only from the first to the second.`,
-		Args: cobra.ExactArgs(2),
+		Use:   "cut SITE SITE...",
+		Short: "Drop everything between a site and others",
+		Long: `Drop everything between the first site and each of the others, at once: pods
+and API servers, also what is under way. With --one-way only what the first
+sends.`,
+		Args: cobra.MinimumNArgs(2),
 	}
-	oneWay := c.Flags().Bool("one-way", false, "only from the first site to the second")
+	oneWay := c.Flags().Bool("one-way", false, "only from the first site to the others")
 	c.RunE = serve(func(ctx context.Context, b bed, sites []string) error {
 		return b.setCut(ctx, sites, *oneWay, true)
 	})
@@ -274,11 +280,11 @@ way. With --one-way only from the first to the second.`,
 
 func healCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "heal SITE SITE",
-		Short: "Undo a cut; the link has its shape again",
-		Args:  cobra.ExactArgs(2),
+		Use:   "heal SITE SITE...",
+		Short: "Undo a cut between the first site and each of the others; the links have their shapes again",
+		Args:  cobra.MinimumNArgs(2),
 	}
-	oneWay := c.Flags().Bool("one-way", false, "only from the first site to the second")
+	oneWay := c.Flags().Bool("one-way", false, "only from the first site to the others")
 	c.RunE = serve(func(ctx context.Context, b bed, sites []string) error {
 		return b.setCut(ctx, sites, *oneWay, false)
 	})
@@ -286,11 +292,13 @@ func healCommand() *cobra.Command {
 }
 
 func (b bed) setCut(ctx context.Context, sites []string, oneWay, cut bool) error {
-	if err := b.pair(sites[0], sites[1]); err != nil {
-		return err
+	for _, to := range sites[1:] {
+		if err := b.pair(sites[0], to); err != nil {
+			return err
+		}
 	}
 	return b.change(ctx, func(asked *Asked) error {
-		for _, edge := range edges(sites[0], sites[1], oneWay) {
+		for _, edge := range edges(sites, oneWay) {
 			link := asked.Link(edge[0], edge[1])
 			link.Cut = cut
 			asked.Put(link)

@@ -180,3 +180,12 @@ func TestCompare(t *testing.T) {
 
 	g.Expect(problem(asPlanned()[1:], "dublin", "quincy").Problem).To(Equal("no node of dublin runs"))
 }
+
+// A site is cut off from several others by one command.
+func TestDirectionsOfACut(t *testing.T) {
+	g := NewWithT(t)
+	sites := []string{"tukwila", "quincy", "dublin"}
+	g.Expect(edges(sites, false)).To(ConsistOf(
+		[2]string{"tukwila", "quincy"}, [2]string{"quincy", "tukwila"}, [2]string{"tukwila", "dublin"}, [2]string{"dublin", "tukwila"}))
+	g.Expect(edges(sites, true)).To(ConsistOf([2]string{"tukwila", "quincy"}, [2]string{"tukwila", "dublin"}))
+}
