@@ -46,6 +46,8 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.askSwitchover(ctx, w, s)
 	case RestartPod:
 		return r.restartPod(ctx, w, s)
+	case ReplaceSidecar:
+		return r.replaceSidecar(ctx, w, s)
 	case ForgetPreviousSA:
 		return r.forgetPreviousSA(ctx, w)
 	case RefreshPod:

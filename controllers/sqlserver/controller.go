@@ -88,7 +88,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.left) },
 		// A turn comes when another server has ended its own, which nobody tells.
-		Soon: func(w *world) bool { return len(w.observed.Turns) > 0 },
+		Soon: func(w *world) bool { return awaitsTurn(w.desired, w.observed) },
 		Gone: func(name types.NamespacedName) { r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name)) },
 	})
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, workers, predicate.Or(

@@ -39,7 +39,7 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	for _, group := range groups {
 		turn, known := o.turn(group)
 		if wait := drainWaits(d, o, turn, known, group); wait != "" {
-			p.pend(why+"; "+wait, true)
+			p.pend(why+"; "+wait, conditions.ReasonNodeCordoned)
 			return keepPod(d, o, p, turn)
 		}
 		if turn.Holder == "" {
@@ -50,7 +50,7 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	if len(take) == 0 && o.Budget != nil && o.Budget.Annotations[annotationEvictable] != "" {
 		since = o.Budget.Annotations[annotationEvictable]
 	}
-	p.pend(why+"; the pod may be evicted now", true)
+	p.pend(why+"; the pod may be evicted now", conditions.ReasonNodeCordoned)
 	p.Steps = append(p.Steps, take...)
 	return writeBudget(d, o, p, true, since)
 }

@@ -30,6 +30,11 @@ const (
 	// annotationEngine is the hash of that template without the sidecar: while it is the same, a running engine need not
 	// be restarted.
 	annotationEngine = "geosql.dev/engine-template"
+	// annotationSidecar is the hash of the sidecar's container without its image: while it is the same, a running pod can
+	// be given another image.
+	annotationSidecar = "geosql.dev/sidecar-template"
+	// annotationReplaced of a pod is how often its sidecar had been restarted when it was given another image.
+	annotationReplaced = "geosql.dev/sidecar-restarts"
 	// annotationCertificate is the hash of the certificate that the pod was started with: the engine reads it once.
 	annotationCertificate = "geosql.dev/certificate"
 	// annotationConf is the hash of mssql.conf, which the engine reads once too.
@@ -126,6 +131,9 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 		annotationConf:        hashOf(configMap(d).Data),
 	}
 	annotations[annotationTemplate] = hashOf([]any{spec, annotations})
+	sidecar := spec.Containers[1].DeepCopy()
+	sidecar.Image = ""
+	annotations[annotationSidecar] = hashOf(sidecar)
 	spec.Containers = spec.Containers[:1]
 	annotations[annotationEngine] = hashOf([]any{spec, annotations[annotationCertificate], annotations[annotationConf]})
 	return annotations

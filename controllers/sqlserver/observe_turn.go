@@ -156,6 +156,8 @@ func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.Av
 		switch {
 		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == conditions.ReasonNodeCordoned:
 			t.Leaving = append(t.Leaving, replica.Server)
+		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == conditions.ReasonSidecarOutdated:
+			// It may stay so for long, and keeps nobody from anything.
 		case s.Generation != s.Status.ObservedGeneration || waits:
 			t.Behind = append(t.Behind, replica.Server)
 		}

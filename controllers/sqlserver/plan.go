@@ -218,6 +218,9 @@ func planReadiness(d Desired, o Observed, p *Plan) bool {
 	if n := o.Names; n != nil && n.Status == metav1.ConditionFalse && n.Reason == conditions.ReasonNamesConflict {
 		return p.settle(conditions.Stalled(conditions.ReasonNamesConflict, n.Message))
 	}
+	if sidecarComes(o.Pod) {
+		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is being replaced"))
+	}
 	for _, c := range o.Pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return true

@@ -14,7 +14,7 @@ import (
 )
 
 // planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when no
-// group stands against it. The sidecar alone is not worth a restart.
+// group stands against it.
 func planRestart(d Desired, o Observed, p *Plan) bool {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
@@ -26,8 +26,7 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 	}
 	why := restartReason(want, have)
 	if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
-		p.Pending = why + "; it takes effect when the pod next starts"
-		return true
+		return planSidecar(d, o, p, why)
 	}
 	step := RestartPod{Name: pod.Name, UID: pod.UID, Reason: why}
 	if engineHasRun(pod) {

@@ -3,6 +3,7 @@
 package sqlserver
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,11 +43,8 @@ func restartPending(p Plan) metav1.Condition {
 		return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionFalse,
 			Reason: conditions.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
 	}
-	reason := conditions.ReasonRestartNeeded
-	if p.Cordoned {
-		reason = conditions.ReasonNodeCordoned
-	}
-	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue, Reason: reason, Message: p.Pending}
+	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue,
+		Reason: cmp.Or(p.PendingReason, conditions.ReasonRestartNeeded), Message: p.Pending}
 }
 
 // describe writes what was observed into the status. What could not be observed stays as it was last seen.

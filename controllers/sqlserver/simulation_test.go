@@ -131,6 +131,13 @@ func (e *environ) do(t *testing.T, step Step) {
 		for i := range o.Engine.TempDB {
 			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
 		}
+	case ReplaceSidecar:
+		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
+		o.Pod = o.Pod.DeepCopy()
+		o.Pod.Spec.Containers[1].Image = s.Image
+		o.Pod.Annotations[annotationTemplate], o.Pod.Annotations[annotationReplaced] = s.Template, fmt.Sprint(s.Restarts)
+		NewWithT(t).Expect(plan(e.d, *o).Outcome.Message).To(Equal("the sidecar is being replaced"))
+		o.Pod.Status.ContainerStatuses[1].RestartCount++
 	case TakeTurn:
 		o.Turns[0].Holder = e.d.name()
 	case ReleaseTurn:

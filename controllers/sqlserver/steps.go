@@ -131,8 +131,8 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Pending says why the pod should be restarted when the operator does not do it by itself.
 	Pending string
-	// Cordoned says that it waits for nothing but the drain of its node.
-	Cordoned bool
+	// PendingReason is the reason of the condition RestartPending, empty for RestartNeeded.
+	PendingReason string
 	// Done says of a deletion that nothing is left once the steps are carried out.
 	Done bool
 }
@@ -145,8 +145,13 @@ func (p Plan) Gist() reconcile.Gist {
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
 
 // pend adds to what the pod waits for.
-func (p *Plan) pend(why string, cordoned bool) {
-	p.Cordoned = cordoned && p.Pending == ""
+func (p *Plan) pend(why, reason string) {
+	switch {
+	case p.Pending == "" || p.PendingReason == conditions.ReasonSidecarOutdated:
+		p.PendingReason = reason
+	case p.PendingReason != reason:
+		p.PendingReason = ""
+	}
 	if p.Pending != "" {
 		why = p.Pending + "; " + why
 	}

@@ -153,11 +153,18 @@ func (o Observed) turn(group string) (Turn, bool) {
 	return Turn{}, false
 }
 
+// awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for long.
+func awaitsTurn(d Desired, o Observed) bool {
+	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" &&
+		o.StatefulSet.Spec.Template.Annotations[annotationEngine] == o.Pod.Annotations[annotationEngine]
+	return slices.ContainsFunc(o.Turns, func(t Turn) bool { return !sidecar || t.Primary != d.name() || t.Holder == d.name() })
+}
+
 // restartWaits tells whether the pod may have to be restarted, so that its groups are asked.
 func restartWaits(o Observed) bool {
 	pod, set := o.Pod, o.StatefulSet
 	if pod == nil || set == nil || pod.DeletionTimestamp != nil {
 		return false
 	}
-	return set.Spec.Template.Annotations[annotationEngine] != pod.Annotations[annotationEngine] || tempDBMoves(o) != "" || leaves(o) != ""
+	return set.Spec.Template.Annotations[annotationTemplate] != pod.Annotations[annotationTemplate] || tempDBMoves(o) != "" || leaves(o) != ""
 }

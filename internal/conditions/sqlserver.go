@@ -45,6 +45,9 @@ const (
 	ReasonLoginConflict = "LoginConflict"
 	// ReasonRestartNeeded: what is declared takes effect with the next start of the pod (RestartPending).
 	ReasonRestartNeeded = "RestartNeeded"
+	// ReasonSidecarOutdated: nothing but the sidecar is of an earlier release than the operator; the message says when it
+	// is replaced (RestartPending).
+	ReasonSidecarOutdated = "SidecarOutdated"
 	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that waits
 	// for (RestartPending).
 	ReasonNodeCordoned = "NodeCordoned"
