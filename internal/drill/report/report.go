@@ -54,12 +54,16 @@ type Report struct {
 	Objectives []v1alpha1.ObjectiveResult    `json:"objectives"`
 	Counts     *v1alpha1.DrillCounts         `json:"counts,omitempty"`
 	Figures    []v1alpha1.FaultClientFigures `json:"figures,omitempty"`
+	Arrivals   []v1alpha1.DrillArrival       `json:"arrivals,omitempty"`
 	Faults     []v1alpha1.FaultStatus        `json:"faults,omitempty"`
 	Timeline   []v1alpha1.DrillEvent         `json:"timeline,omitempty"`
 	Versions   []v1alpha1.DrillVersion       `json:"versions,omitempty"`
 	Archive    *v1alpha1.DrillArchive        `json:"archive,omitempty"`
 	// Recheck is what the archive says when it is judged again; nil without an archive.
 	Recheck *Recheck `json:"recheck,omitempty"`
+	// Interactions and Stages of the workload, from the archive.
+	Interactions []Interaction `json:"interactions,omitempty"`
+	Stages       []Stage       `json:"stages,omitempty"`
 	// Measured over time, from the archive; nil without one.
 	Measured *Measured `json:"measured,omitempty"`
 
@@ -119,7 +123,7 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	r := Report{
 		Namespace: d.Namespace, Drill: d.Name, RunID: s.RunID, Target: target(d), Database: s.Database,
 		Verdict: s.Verdict, Reason: s.Reason, Message: s.Message,
-		Objectives: s.Objectives, Counts: s.Counts, Figures: s.Figures, Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
+		Objectives: s.Objectives, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals, Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
 	}
 	r.Timeline = slices.SortedStableFunc(slices.Values(s.Timeline), func(x, y v1alpha1.DrillEvent) int { return x.Time.Compare(y.Time.Time) })
 	if s.Accepted != nil {
@@ -144,7 +148,8 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	r.archive = a
 	r.Recheck = recheck(s, history.Check(e))
 	r.Measured = measure(r, e.Runs, a.Samples)
-	return r, nil
+	r.Interactions, r.Stages = interactions(e.Runs), r.Measured.stages(d.Spec.Workload.Stages, e.Runs)
+	return r, r.Measured.addArrivals(a)
 }
 
 func orUnknown(phase string) string {

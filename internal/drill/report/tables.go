@@ -49,7 +49,7 @@ func (r Report) objectives() table {
 
 // tables are all but the objectives.
 func (r Report) tables() []table {
-	return []table{r.faultTable(), r.effectTable(), r.figureTable(), r.countTable(), r.timelineTable(), r.probeTable(), r.termTable(), r.versionTable()}
+	return []table{r.faultTable(), r.effectTable(), r.figureTable(), r.countTable(), r.arrivalTable(), r.interactionTable(), r.stageTable(), r.timelineTable(), r.probeTable(), r.termTable(), r.versionTable()}
 }
 
 func (r Report) faultTable() table {
