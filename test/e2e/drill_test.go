@@ -138,6 +138,8 @@ func TestDrill(t *testing.T) {
 func (dt drillTest) losePod(t *testing.T) {
 	g := NewWithT(t)
 	d := dt.declare(t, "e2e-lose-pod", func(s *v1alpha1.DrillSpec) {
+		// The server whose pod is lost has to catch up with what was written meanwhile.
+		s.Objectives.ArrivalP50, s.Objectives.ArrivalP99 = seconds(120), seconds(180)
 		s.Faults = []v1alpha1.DrillFault{{Name: "kill", Kind: v1alpha1.FaultPodKill, At: seconds(2), Where: primaryPlace()}}
 	})
 	s := dt.verdict(t, d)
@@ -145,6 +147,8 @@ func (dt drillTest) losePod(t *testing.T) {
 	g.Expect(s.Counts.Acknowledged).To(BeNumerically(">", 100))
 	g.Expect(s.Counts.Lost).To(BeZero())
 	g.Expect(objective(s, "rto").Measured).NotTo(BeEmpty())
+	g.Expect(objective(s, "arrivalP99")).To(And(HaveField("Verdict", v1alpha1.VerdictPassed), HaveField("Measured", Not(BeEmpty()))))
+	g.Expect(s.Arrivals).To(ConsistOf(And(HaveField("Kind", "Secondary"), HaveField("Acknowledged", BeNumerically(">", 20)), HaveField("Uncertainty", Not(BeNil())))))
 	g.Expect(s.Faults).To(HaveLen(1))
 	g.Expect(s.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
 	g.Expect(s.Clients).To(HaveLen(3))
