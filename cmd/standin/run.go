@@ -47,6 +47,7 @@ func run(settings *config.Settings) error {
 	if limit := settings.MemoryLimit(); limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}
+	collectLess()
 	tlsConfig, err := settings.TLS.Config(func() (tls.Certificate, error) { return tds.SelfSigned(settings.ServerName) })
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -243,15 +244,17 @@ func goParameter(v any) (sqltype.Type, any) {
 
 // executeText is sp_executesql: output parameters are returned to the client when rpc is set, else written back.
 func (s *Session) executeText(ctx context.Context, text, decl string, params []tds.Param, w tds.Writer, rpc bool) error {
-	declared, perr := syntax.ParseParameters(decl)
+	declared, perr := s.batches.parameters(decl)
 	if perr != nil {
 		return perr
 	}
-	variables := map[string]*variable{}
-	for _, d := range declared {
-		variables[lower(d.Name)] = &variable{name: d.Name, typ: d.Type}
+	values := make([]variable, len(declared))
+	variables := make(map[string]*variable, len(declared))
+	for i := range declared {
+		values[i] = variable{name: declared[i].Name, typ: declared[i].Type}
+		variables[declared[i].key] = &values[i]
 	}
-	given := map[string]bool{}
+	given := make([]bool, len(declared))
 	for i := range params {
 		p := &params[i]
 		if p.Name == "" {
@@ -260,20 +263,19 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 			}
 			p.Name = declared[i].Name
 		}
-		v := variables[lower(p.Name)]
-		if v == nil {
+		at := placeOf(declared, p.Name, i)
+		if at < 0 {
 			return sqlerr.New(8145, 1, p.Name, "sp_executesql")
 		}
-		value, e := sqltype.Convert(p.Value, p.Type, v.typ, 0, sqltype.Implicit)
+		value, e := sqltype.Convert(p.Value, p.Type, values[at].typ, 0, sqltype.Implicit)
 		if e != nil {
 			return e
 		}
-		v.value = value
-		given[lower(p.Name)] = true
+		values[at].value, given[at] = value, true
 	}
-	for _, d := range declared {
-		if !given[lower(d.Name)] {
-			return sqlerr.New(8178, 1, "("+decl+")"+text, d.Name)
+	for i := range declared {
+		if !given[i] {
+			return sqlerr.New(8178, 1, "("+decl+")"+text, declared[i].Name)
 		}
 	}
 	restore := s.optionScope()
@@ -295,6 +297,15 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 		}
 	}
 	return err
+}
+
+// placeOf is where a parameter is declared, -1 for nowhere; clients give them in the order of their declaration.
+func placeOf(declared []declaredParameter, name string, likely int) int {
+	if likely < len(declared) && declared[likely].Name == name {
+		return likely
+	}
+	key := lower(name)
+	return slices.IndexFunc(declared, func(d declaredParameter) bool { return d.key == key })
 }
 
 // Reset serves tds.Session: the session is as after login.

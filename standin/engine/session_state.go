@@ -316,16 +316,26 @@ func (s *Session) waitIdle(d time.Duration) {
 	}
 }
 
-// batchCache keeps parsed batches by text.
+// batchCache keeps parsed batches by text, and the parameters that their declarations name.
 type batchCache struct {
-	batches map[string]*syntax.Batch
-	order   []string
+	batches map[batchKey]*syntax.Batch
+	order   []batchKey
+	// declared has parameter declarations by text; nobody writes to what it gives.
+	declared map[string][]declaredParameter
+}
+
+type batchKey struct{ text, key string }
+
+// declaredParameter is a parameter of sp_executesql; key is its name as variables are looked up.
+type declaredParameter struct {
+	syntax.Parameter
+	key string
 }
 
 const maxBatches = 100
 
 func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
-	k := key + "\x00" + text
+	k := batchKey{text, key}
 	if b := c.batches[k]; b != nil {
 		return b, nil
 	}
@@ -337,7 +347,7 @@ func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
 		return nil, err
 	}
 	if c.batches == nil {
-		c.batches = map[string]*syntax.Batch{}
+		c.batches = map[batchKey]*syntax.Batch{}
 	}
 	if len(text) > 1<<20 {
 		return b, nil
@@ -349,6 +359,29 @@ func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
 		c.order = c.order[1:]
 	}
 	return b, nil
+}
+
+// parameters parses a declaration of parameters, and keeps it: clients send the same one with every execution.
+func (c *batchCache) parameters(decl string) ([]declaredParameter, *sqlerr.Error) {
+	if decl == "" {
+		return nil, nil
+	}
+	if found, ok := c.declared[decl]; ok {
+		return found, nil
+	}
+	parsed, err := syntax.ParseParameters(decl)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]declaredParameter, len(parsed))
+	for i, p := range parsed {
+		out[i] = declaredParameter{p, lower(p.Name)}
+	}
+	if c.declared == nil || len(c.declared) >= maxBatches {
+		c.declared = map[string][]declaredParameter{}
+	}
+	c.declared[decl] = out
+	return out, nil
 }
 
 // planCache keeps bound statements by their syntax node.

@@ -3,6 +3,7 @@
 package sqltype
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -44,15 +46,10 @@ func FromCP1252(b byte) rune {
 
 // Length is the number of characters as LEN counts them before trailing spaces are cut: UTF-16 code units.
 func Length(s string) int {
-	n := 0
-	for i := 0; i < len(s); i++ {
-		if s[i] < utf8.RuneSelf {
-			n++
-			continue
-		}
-		return len(utf16.Encode([]rune(s)))
+	if isASCII(s) {
+		return len(s)
 	}
-	return n
+	return len(utf16.Encode([]rune(s)))
 }
 
 // Cut is the first n characters (UTF-16 code units) of s.
@@ -80,9 +77,16 @@ func Slice(s string, from, n int) string {
 	return string(utf16.Decode(units[from:min(len(units), from+n)]))
 }
 
+// isASCII looks at eight bytes at a time: every string that is stored passes here.
 func isASCII(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
+	b := unsafe.Slice(unsafe.StringData(s), len(s))
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.NativeEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
 			return false
 		}
 	}
@@ -134,7 +138,8 @@ func toCharacter(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error
 // FitCharacter cuts or pads a string to a character type. What numbers become may not be cut: an integer gives "*",
 // others 8115.
 func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
-	if !to.Kind.IsUnicode() && !isASCII(s) {
+	ascii := isASCII(s)
+	if !to.Kind.IsUnicode() && !ascii {
 		runes := []rune(s)
 		for i, r := range runes {
 			runes[i] = FromCP1252(CP1252(r))
@@ -145,7 +150,10 @@ func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 	if to.Kind == Text || to.Kind == NText || to.Kind == XML {
 		limit = MaxLength
 	}
-	n := Length(s)
+	n := len(s)
+	if !ascii {
+		n = Length(s)
+	}
 	if limit != MaxLength && n > limit {
 		switch {
 		case from.Kind.IsInteger() || from.Kind == Bit:

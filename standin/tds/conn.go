@@ -241,7 +241,7 @@ func (c *conn) login(ctx context.Context, l *login) bool {
 		return false
 	}
 	c.out.resize(l.packetSize)
-	c.in.r = bufio.NewReaderSize(c.in.r, defaultPacketSize)
+	c.in.r = bufio.NewReaderSize(c.in.r, 4*defaultPacketSize)
 	c.nc.SetDeadline(time.Time{})
 	return true
 }
