@@ -70,6 +70,7 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 		if err != nil {
 			return err
 		}
+		tx.ChangesMetadata()
 		d := &ddl{s: s, ctx: ctx, space: db.ID(), db: db, sch: sch, conn: tx.Conn(), tx: tx}
 		if err := f(d); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -20,6 +21,27 @@ import (
 type schemaCache struct {
 	mu     sync.Mutex
 	recent []*schema
+	// newest was read from the storage of at generation.
+	newest     *schema
+	at         *storage.Database
+	generation uint64
+}
+
+// current is the metadata as the last commit left them, nil when they must be read.
+func (c *schemaCache) current(at *storage.Database, generation uint64) *schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at != at || c.generation != generation {
+		return nil
+	}
+	return c.newest
+}
+
+// note keeps what was read after the generation was asked for.
+func (c *schemaCache) note(at *storage.Database, generation uint64, s *schema) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.generation, c.newest = at, generation, s
 }
 
 func (c *schemaCache) get(version int64) *schema {
@@ -46,7 +68,7 @@ func (c *schemaCache) put(s *schema) {
 func (db *Database) forget() {
 	db.idents = nil
 	db.schemas.mu.Lock()
-	db.schemas.recent = nil
+	db.schemas.recent, db.schemas.newest, db.schemas.at = nil, nil, nil
 	db.schemas.mu.Unlock()
 }
 
@@ -62,6 +84,30 @@ func (s *Session) schema(ctx context.Context, space int32) (*schema, error) {
 	if db == nil {
 		return nil, sqlerr.New(911, 1, fmt.Sprint(space))
 	}
+	if err := db.available(); err != nil {
+		return nil, err
+	}
+	at := db.Storage()
+	if s.open[space] != nil || at == nil {
+		// The transaction may have changed them itself.
+		return s.readSchema(ctx, db)
+	}
+	generation, err := at.MetadataGeneration()
+	if err != nil {
+		return nil, err
+	}
+	if sch := db.schemas.current(at, generation); sch != nil {
+		return sch, nil
+	}
+	sch, err := s.readSchema(ctx, db)
+	if err == nil {
+		db.schemas.note(at, generation, sch)
+	}
+	return sch, err
+}
+
+// readSchema reads the metadata that the session's transaction, or a new one, sees.
+func (s *Session) readSchema(ctx context.Context, db *Database) (*schema, error) {
 	conn, release, err := s.readConn(ctx, db)
 	if err != nil {
 		return nil, err

@@ -143,6 +143,7 @@ func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 		add("Databases", "Log File(s) Size (KB)", info.Name, st.Log().Size()/1024, large)
 		used := int64(st.Log().Bytes(st.Log().End()) - st.Log().Bytes(st.Log().Oldest()))
 		add("Databases", "Log File(s) Used Size (KB)", info.Name, used/1024, large)
+		add("Databases", "Log Flushes/sec", info.Name, st.Log().Flushes(), bulk)
 		add("Databases", "Log Bytes Flushed/sec", info.Name, int64(st.Log().Bytes(st.Log().Hardened())), bulk)
 	}
 	return out, nil

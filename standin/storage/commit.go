@@ -22,6 +22,9 @@ func (tx *Tx) Commit(ctx context.Context) (LSN, error) {
 	}
 	lsn, err := tx.commitLocal()
 	if err == nil {
+		if tx.metadata {
+			tx.db.generation.Add(1)
+		}
 		tx.usage.mu.Lock()
 		tx.usage.broken = errTransactionEnded
 		tx.usage.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,6 +44,8 @@ type Database struct {
 	mode     Mode
 	gate     Gate
 	identity Identity
+	// generation moves after every commit that may have changed the application's metadata.
+	generation atomic.Uint64
 	// applied is the newest commit in the data file, appliedEnd the position after it, acked the newest commit that the
 	// gate confirmed.
 	applied, appliedEnd, acked LSN
@@ -383,6 +386,16 @@ func (db *Database) Applied() (LSN, time.Time) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.applied, db.appliedTime
+}
+
+// MetadataGeneration is a number that is another one after every commit of a transaction that said ChangesMetadata, and
+// after everything that redo or undo did. What was read of the metadata after it was asked for holds until it changes. The
+// error is that of Reader, where the database must not be read.
+func (db *Database) MetadataGeneration() (uint64, error) {
+	if err := db.admit(false); err != nil {
+		return 0, err
+	}
+	return db.generation.Load(), nil
 }
 
 // RecoveryModel is the database's recovery model.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"geosql.dev/operator/standin/storage/disk"
@@ -39,7 +40,11 @@ type Log struct {
 	hardened LSN
 	// changed is closed and replaced whenever a position moves or the log fails.
 	changed chan struct{}
+	// flushed is closed and replaced when the hardened position moves or the log fails: a commit that waits for its own
+	// sync must not be woken by every other commit.
+	flushed chan struct{}
 	err     error
+	flushes atomic.Int64
 
 	wanted  chan struct{}
 	closing chan struct{}
@@ -54,7 +59,7 @@ func newLog(folder string, segmentBytes, maxBytes int64) *Log {
 		maxBytes = defaultMaxLogBytes
 	}
 	l := &Log{folder: folder, segmentBytes: uint32(max(segmentBytes, minSegmentBytes)), maxBytes: maxBytes,
-		changed: make(chan struct{}), wanted: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+		changed: make(chan struct{}), flushed: make(chan struct{}), wanted: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
 	return l
 }
 
@@ -155,7 +160,18 @@ func (l *Log) Changed() <-chan struct{} {
 	return l.changed
 }
 
+// Flushes is how often the log was synced since it was opened.
+func (l *Log) Flushes() int64 { return l.flushes.Load() }
+
+// signalLocked tells everybody who waits that something moved, or that the log failed.
 func (l *Log) signalLocked() {
+	l.publishedLocked()
+	close(l.flushed)
+	l.flushed = make(chan struct{})
+}
+
+// publishedLocked tells those who follow the log that its end moved.
+func (l *Log) publishedLocked() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -164,7 +180,10 @@ func (l *Log) signalLocked() {
 func (l *Log) Harden(ctx context.Context, at LSN) error {
 	for {
 		l.mu.Lock()
-		err, ok, changed := l.err, !l.hardened.Less(at), l.changed
+		err, ok, changed := l.err, !l.hardened.Less(at), l.flushed
+		if l.end.Less(at) {
+			changed = l.changed
+		}
 		l.mu.Unlock()
 		if ok {
 			return nil
@@ -201,6 +220,7 @@ func (l *Log) flush() {
 			continue
 		}
 		err := f.Sync()
+		l.flushes.Add(1)
 		l.mu.Lock()
 		switch {
 		case err == nil:
@@ -386,7 +406,7 @@ func (l *Log) publish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end = l.written
-	l.signalLocked()
+	l.publishedLocked()
 }
 
 // Close syncs and ends the log.

@@ -48,7 +48,7 @@ func (l *Log) Append(raw []byte) (LSN, error) {
 		return LSN{}, err
 	}
 	l.end = l.written
-	l.signalLocked()
+	l.publishedLocked()
 	return l.end, nil
 }
 

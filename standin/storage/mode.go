@@ -259,6 +259,7 @@ func (db *Database) undo1(t transactionPlace, before LSN) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.applied, db.appliedEnd, db.identity = before, t.begin, next
+	db.generation.Add(1)
 	return nil
 }
 

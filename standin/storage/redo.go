@@ -70,6 +70,7 @@ func (db *Database) redo1(batch []*Transaction) error {
 	db.applied, db.appliedEnd, db.appliedTime, db.identity = last.Commit, last.End, last.Time, next
 	db.appliedAt = nowUTC()
 	db.mu.Unlock()
+	db.generation.Add(1)
 	return nil
 }
 
@@ -242,7 +243,7 @@ func (db *Database) signalApplied() {
 	db.log.mu.Lock()
 	defer db.log.mu.Unlock()
 	if db.log.err == nil {
-		db.log.signalLocked()
+		db.log.publishedLocked()
 	}
 }
 

@@ -26,7 +26,9 @@ type Tx struct {
 	attached []string
 	// began is the newest commit that the transaction can see.
 	began LSN
-	done  atomic.Bool
+	// metadata says that the application's metadata were changed.
+	metadata bool
+	done     atomic.Bool
 }
 
 type savepoint struct {
@@ -176,6 +178,9 @@ func (tx *Tx) SetFullImages(tables []string) error {
 	tx.capture.setPublished(published)
 	return nil
 }
+
+// ChangesMetadata says that the transaction changes what the application knows about the database (MetadataGeneration).
+func (tx *Tx) ChangesMetadata() { tx.metadata = true }
 
 // Rollback ends the transaction without a trace. It is safe to call after Commit.
 func (tx *Tx) Rollback() { tx.abort(errTransactionEnded) }

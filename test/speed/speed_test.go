@@ -212,13 +212,22 @@ func syncsPerSecond(b *testing.B) float64 {
 	return float64(n) / time.Since(started).Seconds()
 }
 
+// flushes is how often the database's log was synced.
+func flushes(b *testing.B, db *sql.DB) int64 {
+	var n int64
+	NewWithT(b).Expect(db.QueryRow("SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log Flushes/sec' AND instance_name = 'speed'").Scan(&n)).To(Succeed())
+	return n
+}
+
 // BenchmarkSmallTransactions64 commits small durable transactions over 64 connections; an iteration is one of them.
 func BenchmarkSmallTransactions64(b *testing.B) {
 	const sessions = 64
 	syncs := syncsPerSecond(b)
-	db := newTable(b, process.New(b, binary), sessions, "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(20) NOT NULL)")
+	s := process.New(b, binary)
+	db := newTable(b, s, sessions, "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(20) NOT NULL)")
 	var next atomic.Int64
 	var work sync.WaitGroup
+	used, before := cpu(b, s.PID()), flushes(b, db)
 	b.ResetTimer()
 	for range sessions {
 		work.Go(func() {
@@ -240,7 +249,9 @@ func BenchmarkSmallTransactions64(b *testing.B) {
 	rate := float64(b.N) / b.Elapsed().Seconds()
 	b.ReportMetric(rate, "commits/s")
 	b.ReportMetric(syncs, "disk-fsyncs/s")
-	b.ReportMetric(rate/syncs, "commits/fsync")
+	b.ReportMetric(rate/syncs, "commits/disk-fsync")
+	b.ReportMetric(float64(b.N)/float64(flushes(b, db)-before), "commits/log-flush")
+	b.ReportMetric((cpu(b, s.PID())-used).Seconds()*1e6/float64(b.N), "server-CPU-us/commit")
 }
 
 // resident is a process's memory in MB that it shares with nobody (Pss of /proc/PID/smaps_rollup).
