@@ -121,8 +121,14 @@ func distributionCommand(kind int, more string) string {
 // pull subscribes with the agent at the subscriber.
 func (r *replication) pull(t *testing.T) {
 	t.Helper()
+	r.pullWith(t, "")
+}
+
+// pullWith is pull with more parameters of the agent.
+func (r *replication) pullWith(t *testing.T, parameters string) {
+	t.Helper()
 	r.registerPull(t)
-	job(t, r.subDB, "distribution", "Distribution", distributionCommand(1, ""), true)
+	job(t, r.subDB, "distribution", "Distribution", distributionCommand(1, parameters), true)
 	r.attachPull(t)
 }
 

@@ -115,8 +115,18 @@ func roundsOr(variable string, otherwise int) int {
 // GEOSQL_ROUNDS and GEOSQL_SEED change how many kills there are and which.
 func TestTransactionsArriveWholeInOrderOnce(t *testing.T) {
 	t.Parallel()
+	arriveWholeInOrderOnce(t, 14, "")
+}
+
+// The same with several streams, each of them with a few transactions at a time.
+func TestTransactionsArriveWholeInOrderOnceInStreams(t *testing.T) {
+	t.Parallel()
+	arriveWholeInOrderOnce(t, 8, "-SubscriptionStreams 4 -CommitBatchSize 3")
+}
+
+func arriveWholeInOrderOnce(t *testing.T, kills int, parameters string) {
 	g := NewWithT(t)
-	rounds, seed := roundsOr("GEOSQL_ROUNDS", 14), roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
+	rounds, seed := roundsOr("GEOSQL_ROUNDS", kills), roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
 	t.Logf("GEOSQL_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	r := newReplication(t)
@@ -124,7 +134,7 @@ func TestTransactionsArriveWholeInOrderOnce(t *testing.T) {
 	r.publishWith(t, "@immediate_sync = N'true'")
 	r.ledgerTable(t)
 	r.newSnapshot(t)
-	r.pull(t)
+	r.pullWith(t, parameters)
 	r.same(t, "dbo.counter", "*", "id")
 	r.noteWhatIsApplied(t)
 

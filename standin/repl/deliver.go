@@ -5,9 +5,6 @@ package repl
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
 )
 
 // pending is a whole command on its way to the subscriber.
@@ -27,29 +24,48 @@ type buffer struct {
 	end      bool
 }
 
-// deliver reads all that is new in one stream and applies it: transactions whole and in order, several in one
-// transaction of the subscriber (CommitBatchSize, CommitBatchThreshold), together with the position.
+// deliver reads all that is new and applies it: transactions whole and in order, several in one transaction of the
+// subscriber (CommitBatchSize, CommitBatchThreshold), together with the position. Where several streams failed, what is
+// left is tried again in one (docs/relational-databases/replication/agents/replication-distribution-agent.md,
+// -SubscriptionStreams).
 func (d *delivery) deliver(ctx context.Context) (int64, error) {
+	streams := d.args.num("-SubscriptionStreams", 1)
+	if streams > 1 && len(d.skip) == 0 {
+		n, err := d.deliverInStreams(ctx, streams)
+		if err == nil || ctx.Err() != nil {
+			return n, err
+		}
+		d.e.inst.Log().Warn("replication: what one of several streams could not apply is tried again in one", "agent", d.name, "error", err.Error())
+		if err := d.readPosition(ctx); err != nil {
+			return n, err
+		}
+	}
 	return d.apply(ctx, d.last, nil, d.appliedList(), true)
 }
 
-func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string, position bool) (int64, error) {
-	reading, cancel := context.WithCancel(ctx)
-	buffers := make(chan buffer)
+// reading starts the reader; stop it before the distributor's connection is used for anything else.
+func (d *delivery) reading(ctx context.Context, from, upto []byte, articles string) (buffers chan buffer, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	buffers = make(chan buffer)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		d.read(reading, from, upto, articles, buffers)
+		d.read(ctx, from, upto, articles, buffers)
 	}()
-	// The reader is done with the distributor's connection before anybody else uses it.
-	defer func() { cancel(); <-finished }()
-	w := &writer{d: d, position: position}
+	return buffers, func() { cancel(); <-finished }
+}
+
+// apply is deliver in one stream. Without position it adds to a transaction that is open, and leaves that open.
+func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string, position bool) (int64, error) {
+	buffers, stop := d.reading(ctx, from, upto, articles)
+	defer stop()
+	w := &writer{d: d, to: d.subscriber, position: position, before: from}
 	for b := range buffers {
-		if b.err != nil {
-			w.rollback(ctx)
-			return 0, b.err
+		err := b.err
+		if err == nil {
+			err = w.write(ctx, b.commands, b.end)
 		}
-		if err := w.write(ctx, b.commands); err != nil {
+		if err != nil {
 			w.rollback(ctx)
 			return 0, err
 		}
@@ -61,14 +77,8 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 		w.rollback(ctx)
 		return 0, ctx.Err()
 	}
-	if position {
-		if err := w.commit(ctx); err != nil {
-			return 0, err
-		}
-	}
-	cancel()
-	<-finished
-	return w.total, d.delivered1(ctx, w)
+	stop()
+	return w.total, d.tell(ctx, w.progress)
 }
 
 // read is the reader: one result set of the distributor, cut into buffers.
@@ -116,184 +126,38 @@ func (d *delivery) read(ctx context.Context, from, upto []byte, articles string,
 	send(b)
 }
 
-// writer is the writer: it sends buffers to the subscriber, each in one round trip, and commits between transactions.
-type writer struct {
-	d        *delivery
-	position bool
-	open     bool
-	// last is the newest transaction begun; transactions and commands count those since the last commit.
-	last                   []byte
-	transactions, commands int64
-	total                  int64
-	tokens, committed      []string
-	newest                 []byte
-	// validated is what validations found since the last commit, judged what they found before; stop says that one of
-	// them asked the agent to end.
-	validated, judged []outcome
-	stop              bool
+// progress is what was committed at the subscriber and the distributor does not know yet.
+type progress struct {
+	newest []byte
+	tokens []string
+	judged []outcome
+	// stop says that a validation asked the agent to end.
+	stop bool
 }
 
-// maxParameters is below the protocol's limit of 2100 for one request.
-const maxParameters = 2000
-
-// batch is a text with its parameters.
-type batch struct {
-	text   strings.Builder
-	values []any
+// add takes in what another stream applied.
+func (p *progress) add(other progress) {
+	if string(other.newest) > string(p.newest) {
+		p.newest = other.newest
+	}
+	p.tokens, p.judged, p.stop = append(p.tokens, other.tokens...), append(p.judged, other.judged...), p.stop || other.stop
 }
 
-// add appends a command: "{CALL proc (?,?)}" becomes EXEC, a statement is taken as it is.
-func (b *batch) add(text string, values []any) {
-	closing := ""
-	if rest, call := strings.CutPrefix(text, "{CALL "); call {
-		text = "EXEC " + strings.Replace(strings.TrimSuffix(rest, ")}"), "(", "", 1)
-	}
-	at := 0
-	for _, part := range strings.SplitAfter(text, "?") {
-		if before, found := strings.CutSuffix(part, "?"); found && at < len(values) {
-			b.text.WriteString(before)
-			b.values = append(b.values, values[at])
-			b.text.WriteString("@p" + strconv.Itoa(len(b.values)))
-			at++
-			continue
-		}
-		b.text.WriteString(part)
-	}
-	b.text.WriteString(closing + ";\n")
-}
-
-func (w *writer) write(ctx context.Context, commands []pending) error {
-	var b batch
-	for _, c := range commands {
-		if string(c.seqno) != string(w.last) {
-			if w.due() {
-				if err := w.flush(ctx, &b); err != nil {
-					return err
-				}
-				if err := w.commit(ctx); err != nil {
-					return err
-				}
-			}
-			w.last = append([]byte{}, c.seqno...)
-			w.transactions++
-		}
-		w.commands++
-		w.total++
-		text, values, err := decodeCommand(c.raw)
-		if err != nil {
-			return fmt.Errorf("the command of transaction 0x%x cannot be read: %w", c.seqno, err)
-		}
-		if c.kind == commandToken {
-			w.tokens = append(w.tokens, text)
-			continue
-		}
-		if c.kind == commandValidate {
-			if err := w.flush(ctx, &b); err != nil {
-				return err
-			}
-			if err := w.validate(ctx, c.article, text); err != nil {
-				return err
-			}
-			continue
-		}
-		if len(b.values)+len(values) > maxParameters {
-			if err := w.flush(ctx, &b); err != nil {
-				return err
-			}
-		}
-		b.add(text, values)
-		if len(w.d.skip) > 0 {
-			// Errors to skip fail one command only.
-			if err := w.flush(ctx, &b); err != nil {
-				return err
-			}
-		}
-	}
-	return w.flush(ctx, &b)
-}
-
-// due tells whether enough is done for a commit.
-func (w *writer) due() bool {
-	return w.position && w.open && (w.transactions >= int64(w.d.args.num("-CommitBatchSize", 100)) || w.commands >= int64(w.d.args.num("-CommitBatchThreshold", 1000)))
-}
-
-// begin opens the subscriber's transaction.
-func (w *writer) begin(ctx context.Context) error {
-	if w.open || !w.position {
-		return nil
-	}
-	if err := w.d.subscriber.exec(ctx, "BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	w.open = true
-	return nil
-}
-
-func (w *writer) flush(ctx context.Context, b *batch) error {
-	if b.text.Len() == 0 {
-		return nil
-	}
-	if err := w.begin(ctx); err != nil {
-		return err
-	}
-	err := w.d.subscriber.exec(ctx, "SET NOCOUNT ON;\n"+b.text.String(), b.values...)
-	*b = batch{}
-	if n := numberOf(err); err != nil && n != 0 && w.d.skip[n] {
-		w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("apply transaction 0x%x: %w", w.last, err)
-	}
-	return nil
-}
-
-// commit ends the subscriber's transaction together with the position in it.
-func (w *writer) commit(ctx context.Context) error {
-	if w.last == nil || w.transactions == 0 {
-		return nil
-	}
-	if err := w.begin(ctx); err != nil {
-		return err
-	}
-	if err := w.d.subscriber.exec(ctx, w.d.positionText("@p1")+"; COMMIT TRANSACTION", w.last); err != nil {
-		return err
-	}
-	w.open, w.newest = false, w.last
-	w.d.last = w.last
-	w.d.delivered.transactions += w.transactions
-	w.d.delivered.commands += w.commands
-	w.committed, w.judged = append(w.committed, w.tokens...), append(w.judged, w.validated...)
-	w.transactions, w.commands, w.tokens, w.validated = 0, 0, nil, nil
-	return nil
-}
-
-// rollback gives up the subscriber's transaction; when it cannot be told, its connection's end does it.
-func (w *writer) rollback(ctx context.Context) {
-	if !w.open {
-		return
-	}
-	w.open = false
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_ = w.d.subscriber.exec(bounded, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
-}
-
-// delivered1 tells the distributor what arrived: history, and the tracer tokens.
-func (d *delivery) delivered1(ctx context.Context, w *writer) error {
-	for _, t := range w.committed {
+// tell tells the distributor what arrived: history, and the tracer tokens.
+func (d *delivery) tell(ctx context.Context, p progress) error {
+	for _, t := range p.tokens {
 		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_tracer_history @tracer_id = @p1, @agent_id = @p2", t, d.agentID); err != nil {
 			return err
 		}
 	}
-	if err := d.noteValidations(ctx, w.judged); err != nil {
+	if err := d.noteValidations(ctx, p.judged); err != nil {
 		return err
 	}
-	d.ended = d.ended || w.stop
-	if w.newest == nil {
+	d.ended = d.ended || p.stop
+	if p.newest == nil {
 		return nil
 	}
-	d.seqno = w.newest
+	d.seqno = p.newest
 	d.note(ctx, runProgress, fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", d.delivered.transactions, d.delivered.commands))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"geosql.dev/operator/standin/sqlerr"
 )
@@ -33,6 +34,8 @@ type delivery struct {
 	kind       int64
 	database   int64 // publisher_database_id
 	articles   []subscribedArticle
+	// mu guards last and what is delivered while several streams apply.
+	mu sync.Mutex
 	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
 	last []byte
 	// applied are the articles whose snapshot the subscriber has, or that need none.
@@ -263,8 +266,13 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 
 // positionText is the statement that moves the subscription's position.
 func (d *delivery) positionText(parameter string) string {
-	return "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = " + parameter + ", time = GETDATE() WHERE publisher = " + lit(d.args.str("-Publisher")) +
-		" AND publisher_db = " + lit(d.args.str("-PublisherDB")) + " AND publication = " + lit(d.args.str("-Publication"))
+	return "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = " + parameter + ", time = GETDATE() WHERE " +
+		d.subscription("publisher = %s AND publisher_db = %s AND publication = %s")
+}
+
+// subscription fills in publisher, publication database and publication as literals.
+func (d *delivery) subscription(format string) string {
+	return fmt.Sprintf(format, lit(d.args.str("-Publisher")), lit(d.args.str("-PublisherDB")), lit(d.args.str("-Publication")))
 }
 
 // appliedList are the ids of the articles whose changes are delivered.

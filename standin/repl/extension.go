@@ -39,6 +39,8 @@ type Extension struct {
 	scans map[int32]*scan
 	// agents are the agents that run here, by what they serve: one of a kind at a time.
 	agents map[string]bool
+	// positions are the subscriptions here that several streams apply to.
+	positions map[string]*watchedPosition
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -50,7 +52,7 @@ var _ engine.Extension = (*Extension)(nil)
 
 // New makes the extension.
 func New(o Options) *Extension {
-	return &Extension{options: o, readers: map[int32]*engine.Session{}, scans: map[int32]*scan{}, agents: map[string]bool{}}
+	return &Extension{options: o, readers: map[int32]*engine.Session{}, scans: map[int32]*scan{}, agents: map[string]bool{}, positions: map[string]*watchedPosition{}}
 }
 
 // Install registers everything.

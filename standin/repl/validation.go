@@ -209,14 +209,11 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 
 // validate runs a validation at the subscriber, between what was committed before it at the publisher and what came after.
 func (w *writer) validate(ctx context.Context, article int64, text string) error {
-	if err := w.begin(ctx); err != nil {
-		return err
-	}
 	rest, isCall := strings.CutPrefix(text, "EXEC sp_table_validation ")
 	if !isCall {
 		return fmt.Errorf("the command of transaction 0x%x is not a validation", w.last)
 	}
-	found, err := w.d.subscriber.query(ctx, "DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed")
+	found, err := w.to.query(ctx, "DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed")
 	if err != nil {
 		return fmt.Errorf("validate the data at transaction 0x%x: %w", w.last, err)
 	}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/storage"
+)
+
+// Several streams (-SubscriptionStreams) hide the way to the subscriber: while one request is on its way, others are on
+// theirs. Each carries whole transactions, and waits at the subscriber until the one before it has committed; so the order
+// is the publisher's, which the documentation does not promise, and an error leaves nothing out.
+
+// unit is what one stream applies in one transaction: whole transactions of the publisher.
+type unit struct {
+	// before is the subscription's position when its turn comes.
+	before   []byte
+	commands []pending
+}
+
+// maxUnit bounds the bytes of transactions that are sent by one of several streams; larger ones go in one.
+const maxUnit = 4 << 20
+
+// streams are the connections and what was delivered over them.
+type streams struct {
+	d     *delivery
+	units chan unit
+	// held is what was read and is in no unit yet, of size bytes; it begins after the position before.
+	held   []pending
+	size   int
+	before []byte
+	// total and found are what was applied; delivery.mu guards them.
+	total int64
+	found progress
+}
+
+// deliverInStreams applies what is new over n connections. An error leaves the subscriber with a beginning of it.
+func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
+	first, stop := d.reading(ctx, d.last, nil, d.appliedList())
+	defer stop()
+	s := &streams{d: d, units: make(chan unit), before: d.last}
+	work, working := errgroup.WithContext(ctx)
+	started := 0
+	large := false
+	for b := range first {
+		if b.err != nil {
+			close(s.units)
+			_ = work.Wait() // the reader's error is the cause
+			return s.total, b.err
+		}
+		s.held = append(s.held, b.commands...)
+		for _, c := range b.commands {
+			s.size += len(c.raw)
+		}
+		if s.size > maxUnit {
+			large = true
+			break
+		}
+		for u := s.cut(b.end); u != nil && working.Err() == nil; u = s.cut(b.end) {
+			if started < n {
+				started++
+				work.Go(func() error { return s.stream(working) })
+			}
+			select {
+			case s.units <- *u:
+			case <-working.Done():
+			}
+		}
+		if b.end || working.Err() != nil {
+			break
+		}
+	}
+	close(s.units)
+	if err := work.Wait(); err != nil {
+		return s.total, err
+	}
+	if err := ctx.Err(); err != nil {
+		return s.total, err
+	}
+	stop()
+	if err := d.tell(ctx, s.found); err != nil {
+		return s.total, err
+	}
+	if !large {
+		return s.total, nil
+	}
+	rest, err := d.apply(ctx, d.last, nil, d.appliedList(), true)
+	return s.total + rest, err
+}
+
+// cut takes whole transactions off what is held: as many as are a buffer full, or enough for a commit, or all at the end.
+func (s *streams) cut(end bool) *unit {
+	most, mostCommands := s.d.args.num("-CommitBatchSize", 100), s.d.args.num("-CommitBatchThreshold", 1000)
+	whole, size, transactions := 0, 0, 0
+	for i, c := range s.held {
+		if i == 0 || string(c.seqno) != string(s.held[i-1].seqno) {
+			if size >= bufferBytes || transactions >= most || i > 0 && i >= mostCommands {
+				whole = i
+				break
+			}
+			transactions++
+		}
+		size += len(c.raw)
+	}
+	if whole == 0 {
+		if whole = len(s.held); !end || whole == 0 {
+			return nil
+		}
+	}
+	u := &unit{before: s.before, commands: s.held[:whole:whole]}
+	s.before, s.held = u.commands[whole-1].seqno, s.held[whole:]
+	s.size -= size
+	return u
+}
+
+// stream applies units over a connection of its own.
+func (s *streams) stream(ctx context.Context) error {
+	d := s.d
+	to, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	for {
+		var u unit
+		var more bool
+		select {
+		case u, more = <-s.units:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !more {
+			return nil
+		}
+		w := &writer{d: d, to: to, position: true, before: u.before, turn: true}
+		if err := w.write(ctx, u.commands, true); err != nil {
+			w.rollback(ctx)
+			return fmt.Errorf("in one of several streams: %w", err)
+		}
+		d.mu.Lock()
+		s.total += w.total
+		s.found.add(w.progress)
+		d.mu.Unlock()
+	}
+}
+
+// watchedPosition is a subscription's position as of the end of its database's log: one of all those who wait for their
+// turns looks it up after a commit.
+type watchedPosition struct {
+	mu       sync.Mutex
+	storage  *storage.Database
+	end      storage.LSN
+	position []byte
+}
+
+// awaitPosition waits until a subscription is at a position.
+func (e *Extension) awaitPosition(ctx context.Context, call *engine.ProcCall) error {
+	args := []any{call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")}
+	key := fmt.Sprintf("%d %q", call.Database.ID(), args)
+	e.mu.Lock()
+	w := e.positions[key]
+	if w == nil {
+		w = &watchedPosition{}
+		e.positions[key] = w
+	}
+	e.mu.Unlock()
+	for {
+		at := call.Database.Storage()
+		if at == nil {
+			return raise(20017, 1)
+		}
+		// Asked for before the look: a commit after it is not missed.
+		changed := at.Log().Changed()
+		position, err := w.read(ctx, at, call.Session, args)
+		if err != nil || bytes.Equal(position, call.Bytes("@position")) {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read gives the position after all that is committed.
+func (w *watchedPosition) read(ctx context.Context, at *storage.Database, s *engine.Session, args []any) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	end := at.Log().End()
+	if w.storage == at && w.end == end {
+		return w.position, nil
+	}
+	r, err := s.Query(ctx, "SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3", args...)
+	if err != nil {
+		return nil, err
+	}
+	if r.Len() == 0 {
+		return nil, raise(20017, 1)
+	}
+	w.storage, w.end, w.position = at, end, r.Bytes(0, "transaction_timestamp")
+	return w.position, nil
+}

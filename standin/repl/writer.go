@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxParameters is below the protocol's limit of 2100 for one request.
+const maxParameters = 2000
+
+// batch is a text with its parameters: one round trip.
+type batch struct {
+	text   strings.Builder
+	values []any
+	// commits are the transactions of the subscriber that end in it.
+	commits []commit
+}
+
+// commit is a transaction of the subscriber: how far it brings the subscription, and what it brings.
+type commit struct {
+	last                   []byte
+	transactions, commands int64
+	tokens                 []string
+	judged                 []outcome
+}
+
+// value appends a parameter and its name.
+func (b *batch) value(v any) {
+	b.values = append(b.values, v)
+	b.text.WriteString("@p" + strconv.Itoa(len(b.values)))
+}
+
+// add appends a command: "{CALL proc (?,?)}" becomes EXEC, a statement is taken as it is.
+func (b *batch) add(text string, values []any) {
+	if rest, call := strings.CutPrefix(text, "{CALL "); call {
+		text = "EXEC " + strings.Replace(strings.TrimSuffix(rest, ")}"), "(", "", 1)
+	}
+	at := 0
+	for _, part := range strings.SplitAfter(text, "?") {
+		if before, found := strings.CutSuffix(part, "?"); found && at < len(values) {
+			b.text.WriteString(before)
+			b.value(values[at])
+			at++
+			continue
+		}
+		b.text.WriteString(part)
+	}
+	b.text.WriteString(";\n")
+}
+
+// writer sends commands to the subscriber. A buffer is one round trip: where the transaction begins and ends goes with it.
+type writer struct {
+	d  *delivery
+	to *conn
+	// position says that transactions are begun, and ended with the subscription's position in them.
+	position bool
+	// before is the subscription's position when the open transaction commits; nobody else may have moved it.
+	before []byte
+	// turn lets the transaction wait until before is the position; it ends with what is written at once.
+	turn bool
+	// open says that a transaction is open after all that was written so far.
+	open bool
+	// last is the newest transaction begun; transactions and commands count those since the last commit.
+	last                   []byte
+	transactions, commands int64
+	total                  int64
+	tokens                 []string
+	// validated is what validations found since the last commit.
+	validated []outcome
+	progress
+}
+
+// write writes commands; end says that there are no more for now: what is open is committed.
+func (w *writer) write(ctx context.Context, commands []pending, end bool) error {
+	var b batch
+	for _, c := range commands {
+		if string(c.seqno) != string(w.last) {
+			if err := w.next(ctx, &b); err != nil {
+				return err
+			}
+			w.last = append([]byte{}, c.seqno...)
+			w.transactions++
+		}
+		w.commands++
+		w.total++
+		if err := w.command(ctx, &b, c); err != nil {
+			return err
+		}
+	}
+	if end && w.position && w.transactions > 0 {
+		if err := w.commit(ctx, &b); err != nil {
+			return err
+		}
+	}
+	return w.flush(ctx, &b)
+}
+
+// command writes one command.
+func (w *writer) command(ctx context.Context, b *batch, c pending) error {
+	text, values, err := decodeCommand(c.raw)
+	if err != nil {
+		return fmt.Errorf("the command of transaction 0x%x cannot be read: %w", c.seqno, err)
+	}
+	switch c.kind {
+	case commandToken:
+		w.tokens = append(w.tokens, text)
+		return nil
+	case commandValidate:
+		if err := w.begin(ctx, b); err != nil {
+			return err
+		}
+		if err := w.flush(ctx, b); err != nil {
+			return err
+		}
+		return w.validate(ctx, c.article, text)
+	}
+	if len(b.values)+len(values) > maxParameters {
+		if err := w.flush(ctx, b); err != nil {
+			return err
+		}
+	}
+	if err := w.begin(ctx, b); err != nil {
+		return err
+	}
+	b.add(text, values)
+	if w.skips() {
+		// Errors to skip fail one command only.
+		return w.flush(ctx, b)
+	}
+	return nil
+}
+
+func (w *writer) skips() bool { return len(w.d.skip) > 0 }
+
+// next is called between two transactions of the publisher: it commits when enough is done for that.
+func (w *writer) next(ctx context.Context, b *batch) error {
+	if !w.position || w.turn || w.transactions == 0 || w.transactions < int64(w.d.args.num("-CommitBatchSize", 100)) && w.commands < int64(w.d.args.num("-CommitBatchThreshold", 1000)) {
+		return nil
+	}
+	return w.commit(ctx, b)
+}
+
+// begin opens the subscriber's transaction.
+func (w *writer) begin(ctx context.Context, b *batch) error {
+	if w.open || !w.position {
+		return nil
+	}
+	w.open = true
+	if w.turn {
+		b.text.WriteString("EXEC sp_MSawait_position " + w.d.subscription("@publisher = %s, @publisher_db = %s, @publication = %s") + ", @position = ")
+		b.value(w.before)
+		b.text.WriteString(";\n")
+	}
+	b.text.WriteString("BEGIN TRANSACTION;\n")
+	if w.skips() {
+		return w.flush(ctx, b)
+	}
+	return nil
+}
+
+// commit ends the subscriber's transaction together with the position in it. An agent that was taken for dead, and whose
+// request arrives now, finds that the position has moved on, and takes back what it did.
+func (w *writer) commit(ctx context.Context, b *batch) error {
+	if err := w.begin(ctx, b); err != nil {
+		return err
+	}
+	if len(b.values)+2 > maxParameters {
+		if err := w.flush(ctx, b); err != nil {
+			return err
+		}
+	}
+	b.text.WriteString("UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = ")
+	b.value(w.last)
+	b.text.WriteString(", time = GETDATE() WHERE " + w.d.subscription("publisher = %s AND publisher_db = %s AND publication = %s") + " AND transaction_timestamp = ")
+	b.value(w.before)
+	b.text.WriteString(";\nIF @@ROWCOUNT = 0 THROW 50000, N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n")
+	b.commits = append(b.commits, commit{w.last, w.transactions, w.commands, w.tokens, w.validated})
+	w.open, w.before = false, w.last
+	w.transactions, w.commands, w.tokens, w.validated = 0, 0, nil, nil
+	if w.skips() {
+		return w.flush(ctx, b)
+	}
+	return nil
+}
+
+// flush makes the round trip. A failure within it ends the transaction, so that nothing after it is committed.
+func (w *writer) flush(ctx context.Context, b *batch) error {
+	if b.text.Len() == 0 {
+		return nil
+	}
+	text := b.text.String()
+	if w.position && !w.skips() {
+		text = "BEGIN TRY\n" + text + "END TRY\nBEGIN CATCH\nIF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;\nTHROW;\nEND CATCH"
+	}
+	err := w.to.exec(ctx, "SET NOCOUNT ON;\n"+text, b.values...)
+	done := b.commits
+	*b = batch{}
+	if n := numberOf(err); err != nil && n != 0 && w.d.skip[n] {
+		w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("apply transaction 0x%x: %w", w.last, err)
+	}
+	for _, c := range done {
+		w.committed(c)
+	}
+	return nil
+}
+
+// committed notes what the subscriber has now.
+func (w *writer) committed(c commit) {
+	w.d.mu.Lock()
+	defer w.d.mu.Unlock()
+	if string(c.last) > string(w.d.last) {
+		w.d.last = c.last
+	}
+	w.d.delivered.transactions += c.transactions
+	w.d.delivered.commands += c.commands
+	w.newest = c.last
+	w.progress.tokens, w.judged = append(w.progress.tokens, c.tokens...), append(w.judged, c.judged...)
+}
+
+// rollback gives up the subscriber's transaction; when it cannot be told, its connection's end does it.
+func (w *writer) rollback(ctx context.Context) {
+	if !w.position {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = w.to.exec(bounded, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+}
