@@ -112,9 +112,9 @@ func TestAGForms(t *testing.T) {
 		{text: alter("JOIN"), number: 35224},
 		{text: "ALTER AVAILABILITY GROUP nowhere FAILOVER", number: 41100},
 
-		// Distributed and contained groups are not supported, and say so.
-		{text: "CREATE AVAILABILITY GROUP dag WITH (DISTRIBUTED) AVAILABILITY GROUP ON " + member("ag") + ", " + member("ag2"), number: 41199},
-		{text: "ALTER AVAILABILITY GROUP dag JOIN AVAILABILITY GROUP ON " + member("ag") + ", " + member("ag2"), number: 41199},
+		// A distributed group needs a member here; contained groups are not supported, and say so.
+		{text: "CREATE AVAILABILITY GROUP dag WITH (DISTRIBUTED) AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"), number: 19501},
+		{text: "ALTER AVAILABILITY GROUP dag JOIN AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"), number: 19501},
 		{text: alter("MODIFY AVAILABILITY GROUP ON N'ag2' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)"), number: 19512},
 		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED) FOR REPLICA ON " + replica("AGA"), number: 41199},
 		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED, REUSE_SYSTEM_DATABASES) FOR REPLICA ON " + replica("AGA"), number: 41199},

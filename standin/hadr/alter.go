@@ -29,7 +29,7 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 	case syntax.AGJoin:
 		return e.join(ctx, s, n.Name, join)
 	case syntax.AGJoinDistributed:
-		return failure(41199, "distributed availability group")
+		return e.joinDistributed(ctx, s, n.Name, join)
 	}
 	g, err := e.group(n.Name)
 	if err != nil {
@@ -37,6 +37,9 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 	}
 	if !e.mayGroup(ctx, s, g, "ALTER") {
 		return failure(15151, "alter", "availability group", n.Name)
+	}
+	if g.Distributed() {
+		return e.alterDistributed(ctx, g, n.Action)
 	}
 	switch a := n.Action.(type) {
 	case syntax.AGSet:
@@ -266,7 +269,7 @@ func (e *Extension) setHADR(ctx context.Context, s *engine.Session, db *engine.D
 		if err != nil {
 			return err
 		}
-		if other := e.replicas().GroupOf(db.Name()); other != nil && other != g {
+		if other := e.replicas().GroupOf(db.Name()); other != nil && other != g && other.Above() != g {
 			return failure(35259, db.Name())
 		}
 		return g.JoinDatabase(ctx, db.Name())
@@ -274,6 +277,10 @@ func (e *Extension) setHADR(ctx context.Context, s *engine.Session, db *engine.D
 	g := e.replicas().GroupOf(db.Name())
 	if g == nil {
 		return failure(35242, db.Name())
+	}
+	// The forwarder's copy moves as the distributed group's.
+	if d := g.Above(); d != nil && g.Role() == replica.Primary && d.Role() == replica.Secondary && d.Has(db.Name()) {
+		g = d
 	}
 	switch a.Action {
 	case "SUSPEND":

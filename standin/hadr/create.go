@@ -33,8 +33,11 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 	if !e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") && !e.security.MayServer(ctx, s, "CREATE AVAILABILITY GROUP") {
 		return failure(15247)
 	}
-	if n.Options.Distributed || len(n.Members) > 0 {
-		return failure(41199, "distributed availability group")
+	if !n.Options.Distributed && len(n.Members) > 0 {
+		return failure(19498, n.Name)
+	}
+	if n.Options.Distributed {
+		return e.createDistributed(ctx, s, n)
 	}
 	c, err := newConfiguration(n)
 	if err != nil {
@@ -199,6 +202,12 @@ func (e *Extension) drop(ctx context.Context, s *engine.Session, st syntax.State
 	}
 	if !e.mayGroup(ctx, s, g, "CONTROL") {
 		return failure(15151, "drop", "availability group", n.Name)
+	}
+	switch {
+	case g.Distributed():
+		return e.replicas().DropDistributed(ctx, g)
+	case g.Above() != nil:
+		return failure(41190, n.Name, "DROP AVAILABILITY GROUP", "(it is a member of the distributed availability group '"+g.Above().Name()+"', which has to be dropped first)")
 	}
 	return e.replicas().Drop(ctx, g)
 }

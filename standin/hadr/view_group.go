@@ -24,7 +24,7 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 			"failure_condition_level":     int64(c.Options.FailureConditionLevel),
 			"health_check_timeout":        c.Options.HealthCheckTimeout,
 			"automated_backup_preference": int64(c.Options.BackupPreference), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
-			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": flag(c.Options.DBFailover), "is_distributed": false,
+			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": flag(c.Options.DBFailover), "is_distributed": c.Options.Distributed,
 			"cluster_type": int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
 			"required_synchronized_secondaries_to_commit": int64(c.Options.RequiredSynchronized),
 			"sequence_number": int64(c.Sequence), "is_contained": false,

@@ -65,6 +65,8 @@ type Options struct {
 	RequiredSynchronized int `json:"requiredSynchronized"`
 	// WriteLease says that the group was created with WRITE_LEASE_VALIDITY.
 	WriteLease bool `json:"writeLease"`
+	// Distributed says that the replicas are availability groups.
+	Distributed bool `json:"distributed,omitempty"`
 }
 
 // Replica is a replica of the group.
@@ -137,6 +139,9 @@ type Configuration struct {
 	Replicas  []Replica  `json:"replicas"`
 	Databases []Database `json:"databases,omitempty"`
 	Listeners []Listener `json:"listeners,omitempty"`
+	// Above is what the group's primary keeps of the distributed availability group that the group is a member of: every
+	// replica has it, and the next primary goes on with it. It is empty when there is none.
+	Above json.RawMessage `json:"above,omitempty"`
 }
 
 // Epoch is the epoch in which the version was made.

@@ -40,6 +40,13 @@ func (g *Group) notInRoleLocked(id uuid.UUID) error {
 // Admit serves storage.Gate. Whether a reader has the intent that a secondary asks for is decided at the session (see
 // Readable).
 func (t *gate) Admit(write bool) error {
+	if err := t.admit(write); err != nil {
+		return err
+	}
+	return t.g.admitAbove(t.name, write, true)
+}
+
+func (t *gate) admit(write bool) error {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
 	switch t.g.role {
@@ -78,6 +85,13 @@ func (g *Group) readableLocked(id uuid.UUID, name string, intent bool) error {
 
 // Readable decides whether a session may enter the local copy of a database of the group.
 func (g *Group) Readable(database string, readOnlyIntent bool) error {
+	if err := g.readable(database, readOnlyIntent); err != nil {
+		return err
+	}
+	return g.admitAbove(database, false, readOnlyIntent)
+}
+
+func (g *Group) readable(database string, readOnlyIntent bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	id, c := g.copyNamedLocked(database)
@@ -103,6 +117,13 @@ func (g *Group) Readable(database string, readOnlyIntent bool) error {
 // WaitHardened serves storage.Gate: it returns when the commit is on the disk of every synchronized secondary and of as
 // many as the group requires, while this replica still is primary and its lease runs.
 func (t *gate) WaitHardened(ctx context.Context, lsn storage.LSN) error {
+	if err := t.waitHardened(ctx, lsn); err != nil {
+		return err
+	}
+	return t.g.waitHardenedAbove(ctx, t.name, lsn)
+}
+
+func (t *gate) waitHardened(ctx context.Context, lsn storage.LSN) error {
 	g := t.g
 	g.mu.Lock()
 	defer g.mu.Unlock()

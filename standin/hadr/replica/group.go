@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,6 +50,12 @@ type Group struct {
 	copies  map[uuid.UUID]*copyState
 	gates   map[uuid.UUID]*gate
 	stopped bool
+	// over is the local group that is this distributed group's member here (zero for an ordinary group, it never
+	// changes), and overEpoch that group's epoch as primary that this one goes with; 0 while it is not primary.
+	over      uuid.UUID
+	overEpoch uint32
+	// above is the distributed group that this group is a member of; nil when there is none.
+	above atomic.Pointer[Group]
 }
 
 // copyState is what is known of a local copy while the instance runs.
@@ -65,7 +72,7 @@ type copyState struct {
 }
 
 func newGroup(m *Manager, st *durable) *Group {
-	return &Group{m: m, host: m.host, id: st.ID, self: st.Self, name: st.Name, changed: make(chan struct{}), st: st, streams: map[uuid.UUID]*stream{},
+	return &Group{m: m, host: m.host, id: st.ID, self: st.Self, name: st.Name, over: st.Over, changed: make(chan struct{}), st: st, streams: map[uuid.UUID]*stream{},
 		copies: map[uuid.UUID]*copyState{}, gates: map[uuid.UUID]*gate{}}
 }
 
@@ -204,7 +211,8 @@ func (g *Group) localDatabase(id uuid.UUID) *storage.Database {
 // attach puts the group's gate before a local database.
 func (g *Group) attach(id uuid.UUID, name string) {
 	db := g.host.Database(name)
-	if db == nil {
+	if db == nil || g.distributed() {
+		// The gate of a distributed group's database is that of the local group, which asks the distributed one.
 		return
 	}
 	g.mu.Lock()
@@ -222,6 +230,9 @@ func (g *Group) detach(id uuid.UUID, name string) {
 	g.mu.Lock()
 	delete(g.gates, id)
 	g.mu.Unlock()
+	if g.distributed() {
+		return
+	}
 	if db := g.host.Database(name); db != nil {
 		db.SetGate(nil)
 	}
@@ -238,6 +249,10 @@ func (g *Group) restart(ctx context.Context) error {
 	intent := g.st.Intent
 	cluster := g.st.Accepted.Options.ClusterType
 	g.mu.Unlock()
+	if g.distributed() {
+		// It goes on when the local group is primary.
+		return nil
+	}
 	for id, name := range copies {
 		g.attach(id, name)
 	}

@@ -27,6 +27,9 @@ type Manager struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
+	// keeping is held while distributed groups are brought in line, or dropped; it is taken before everything else.
+	keeping sync.Mutex
+
 	mu     sync.Mutex
 	groups map[uuid.UUID]*Group
 	// offers are configurations that primaries sent for groups that this server has not joined.
@@ -57,12 +60,16 @@ func Open(ctx context.Context, host Host, folder string) (*Manager, error) {
 		return nil, err
 	}
 	for _, st := range states {
-		g := newGroup(m, st)
-		m.groups[st.ID] = g
+		m.groups[st.ID] = newGroup(m, st)
+	}
+	m.linkDistributed()
+	for _, st := range states {
+		g := m.groups[st.ID]
 		if err := g.restart(ctx); err != nil {
 			return nil, fmt.Errorf("start availability group %q: %w", st.Name, err)
 		}
 	}
+	m.wait.Go(m.keepDistributed)
 	return m, nil
 }
 
@@ -146,10 +153,11 @@ func (m *Manager) groupByID(id uuid.UUID) *Group {
 	return m.groups[id]
 }
 
-// GroupOf finds the group of a local database by the database's name; nil when it is in none.
+// GroupOf finds the group of a local database by the database's name; nil when it is in none. It is never a distributed
+// one.
 func (m *Manager) GroupOf(database string) *Group {
 	for _, g := range m.Groups() {
-		if g.Has(database) {
+		if !g.distributed() && g.Has(database) {
 			return g
 		}
 	}
@@ -165,13 +173,13 @@ func (m *Manager) offer(c *group.Configuration) {
 }
 
 // waitOffer waits for a primary that has this server in its group's configuration.
-func (m *Manager) waitOffer(ctx context.Context, name string) (*group.Configuration, error) {
+func (m *Manager) waitOffer(ctx context.Context, name, member string) (*group.Configuration, error) {
 	for {
 		m.mu.Lock()
 		o, ok := m.offers[strings.ToLower(name)]
 		ch := m.offered
 		m.mu.Unlock()
-		if ok && time.Since(o.at) < offerValid && o.config.Server(m.host.ServerName()) != nil {
+		if ok && time.Since(o.at) < offerValid && o.config.Server(member) != nil {
 			return o.config, nil
 		}
 		select {
@@ -189,6 +197,7 @@ func (m *Manager) forget(g *Group) error {
 	m.mu.Lock()
 	delete(m.groups, g.id)
 	m.mu.Unlock()
+	m.linkDistributed()
 	if err := os.Remove(statePath(m.folder, g.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove availability group %q: %w", g.Name(), err)
 	}

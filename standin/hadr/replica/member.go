@@ -80,7 +80,7 @@ func (m *Manager) Join(ctx context.Context, name string, clusterType group.Clust
 	if m.Group(name) != nil {
 		return nil, failure(41106, name)
 	}
-	c, err := m.waitOffer(ctx, name)
+	c, err := m.waitOffer(ctx, name, m.host.ServerName())
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,11 @@ func (m *Manager) Join(ctx context.Context, name string, clusterType group.Clust
 
 // Drop is DROP AVAILABILITY GROUP: the group is gone from this server; its databases stay, a secondary's as RESTORING.
 func (m *Manager) Drop(ctx context.Context, g *Group) error {
+	if d := g.above.Load(); d != nil {
+		if err := m.dropAbove(d); err != nil {
+			return err
+		}
+	}
 	g.mu.Lock()
 	l, wasPrimary := g.lead, g.role == Primary
 	g.mu.Unlock()
@@ -130,7 +135,11 @@ func (m *Manager) Drop(ctx context.Context, g *Group) error {
 // release takes a database out of the group on this server. The primary's copy goes on as a database of its own, a
 // secondary's is RESTORING.
 func (g *Group) release(ctx context.Context, id uuid.UUID, name string, primary bool) error {
+	if g.distributed() {
+		return g.releaseDistributed(ctx, name)
+	}
 	db := g.host.Database(name)
+	primary = primary && !g.forwarding()
 	if db != nil {
 		mode := storage.Restoring
 		if primary {
@@ -215,15 +224,17 @@ func (g *Group) joinRestored(c *group.Configuration) {
 
 // suspendForcedLocked suspends the movement of all databases once after a forced failover of another server. It comes
 // with the configuration that tells of it: no log may be taken, and nothing taken back, between the two.
-func (g *Group) suspendForcedLocked() error {
+func (g *Group) suspendForcedLocked(primary []primaryDatabase) error {
 	c := g.st.Accepted
 	if c == nil || c.Forced <= g.st.ForcedSeen || c.Primary == g.self {
 		return nil
 	}
 	err := g.updateLocked(func(d *durable) {
 		d.ForcedSeen = c.Forced
-		for _, lc := range d.Databases {
-			lc.Suspended, lc.Reason = true, suspendPartner
+		for id, lc := range d.Databases {
+			if !g.distributed() || g.hasMoreLocked(lc.Name, id, primary) {
+				lc.Suspended, lc.Reason = true, suspendPartner
+			}
 		}
 	})
 	for id, s := range g.streams {
@@ -296,7 +307,7 @@ func (g *Group) releaseHolds(c *group.Configuration) {
 			if n := len(storage.HoldReplica) + 1; len(owner) == n+36 {
 				id, _ = uuid.Parse(owner[n:])
 			}
-			if id != uuid.Nil && c.Replica(id) == nil {
+			if id != uuid.Nil && c.Replica(id) == nil && !g.heldByAnother(id) {
 				if err := db.HoldLog(owner, storage.LSN{}); err != nil {
 					g.host.Log().Error("availability group: log could not be released", "group", g.Name(), "error", err)
 				}
@@ -400,7 +411,7 @@ func (g *Group) JoinDatabase(ctx context.Context, name string) error {
 		return err
 	}
 	g.attach(d.ID, name)
-	if err := g.host.Restoring(ctx, name, false); err != nil {
+	if err := g.host.Restoring(ctx, name, false); err != nil || g.distributed() {
 		return err
 	}
 	return g.host.Member(ctx, name, g.Self(), d.ID)

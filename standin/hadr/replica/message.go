@@ -66,8 +66,9 @@ type primaryDatabase struct {
 	// FullBackup and LogBackup are the backup chain's positions.
 	FullBackup storage.LSN `json:"fullBackup"`
 	LogBackup  storage.LSN `json:"logBackup"`
-	// Forks is the history of the primary's copy.
+	// Forks is the history of the primary's copy, and End the end of its log.
 	Forks []storage.Fork `json:"forks,omitempty"`
+	End   storage.LSN    `json:"end,omitzero"`
 }
 
 // controlReply is the answer to it.

@@ -277,7 +277,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	for _, id := range ids {
 		if db := g.localDatabase(id); db != nil {
 			full, log := db.BackupPositions()
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
@@ -313,6 +313,11 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 	if reply.Promised > l.epoch && l.committed.Options.ClusterType != group.None {
 		g.mu.Unlock()
 		go g.resign(l, Resolving, fmt.Sprintf("a newer primary was elected (epoch %d after %d)", reply.Promised, l.epoch))
+		return errNotLeading
+	}
+	if reply.Promised > l.epoch && g.distributed() {
+		g.mu.Unlock()
+		go g.raise(l, reply.Promised)
 		return errNotLeading
 	}
 	p.connected, p.lastReply, p.reply, p.lostAt = true, time.Now(), reply, time.Time{}

@@ -111,12 +111,12 @@ func (g *Group) decide(answers []group.Promise, read bool) (*group.Configuration
 
 func (g *Group) nextEpoch(answers []group.Promise) uint32 {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	epoch := g.st.Promised
-	g.mu.Unlock()
 	for _, a := range answers {
 		epoch = max(epoch, a.Promised)
 	}
-	return epoch + 1
+	return g.ownEpochLocked(epoch + 1)
 }
 
 // prepare promises the epoch to this replica itself, which ends every older stream of log, and asks the others.
@@ -216,9 +216,13 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 
 // becomePrimary brings up the databases and opens them.
 func (g *Group) becomePrimary(l *leadership) error {
+	if g.distributed() {
+		return g.becomeGlobalPrimary(l)
+	}
 	g.transition.Lock()
 	defer g.transition.Unlock()
 	g.disconnectAll()
+	member := g.above.Load() != nil
 	for id, db := range g.local() {
 		if err := l.ctx.Err(); err != nil {
 			return context.Cause(l.ctx)
@@ -227,11 +231,10 @@ func (g *Group) becomePrimary(l *leadership) error {
 		if err := db.SetMode(l.ctx, storage.Redo, g.notInRole(id)); err != nil {
 			return fmt.Errorf("bring up database %s: %w", id, err)
 		}
-		if err := db.SetMode(l.ctx, storage.Primary, nil); err != nil {
-			return fmt.Errorf("bring up database %s: %w", id, err)
-		}
-		if _, err := db.BeginFork(l.ctx); err != nil {
-			return fmt.Errorf("bring up database %s: %w", id, err)
+		if !member {
+			if err := takeOver(l.ctx, id, db); err != nil {
+				return err
+			}
 		}
 		if err := g.holdForAll(l, id, db); err != nil {
 			return err
@@ -246,6 +249,17 @@ func (g *Group) becomePrimary(l *leadership) error {
 	g.host.Log().Info("availability group: the local replica is PRIMARY", "group", g.name, "epoch", l.epoch)
 	g.broadcastLocked()
 	l.wait.Go(l.watchLease)
+	return nil
+}
+
+// takeOver makes a copy the one that is written to, with a recovery fork of its own.
+func takeOver(ctx context.Context, id uuid.UUID, db *storage.Database) error {
+	if err := db.SetMode(ctx, storage.Primary, nil); err != nil {
+		return fmt.Errorf("bring up database %s: %w", id, err)
+	}
+	if _, err := db.BeginFork(ctx); err != nil {
+		return fmt.Errorf("bring up database %s: %w", id, err)
+	}
 	return nil
 }
 
@@ -382,7 +396,12 @@ func (g *Group) Offline(ctx context.Context) error {
 }
 
 // BecomeSecondary is SET (ROLE = SECONDARY): the replica follows the next primary that comes.
-func (g *Group) BecomeSecondary(ctx context.Context) error { return g.leave(Secondary) }
+func (g *Group) BecomeSecondary(ctx context.Context) error {
+	if g.distributed() {
+		g.drain(ctx)
+	}
+	return g.leave(Secondary)
+}
 
 // leave takes the replica out of its role.
 func (g *Group) leave(intent Role) error {

@@ -132,9 +132,12 @@ func (g *Group) revert(ctx context.Context, id uuid.UUID, db *storage.Database, 
 	g.transition.Lock()
 	defer g.transition.Unlock()
 	g.host.Log().Info("availability group: taking back transactions that the primary does not have", "group", g.Name(), "database", id, "to", to.String())
+	// The other replicas of the local group have that log from here: they take it back when they ask again.
+	g.breakShipping()
 	if err := db.UndoTo(ctx, to); err != nil {
 		return err
 	}
+	g.breakShipping()
 	g.mu.Lock()
 	cs := g.copyStateLocked(id)
 	cs.recovery = storage.LSN{}

@@ -360,7 +360,7 @@ func (g *Group) takeSeed(ctx context.Context, conn *endpoint.Conn, h hello, op *
 	}
 	g.attach(h.Database, h.Seed.Name)
 	err = g.update(func(d *durable) { d.Databases[h.Database].Joined = true })
-	if err == nil {
+	if err == nil && !g.distributed() {
 		err = g.host.Member(ctx, h.Seed.Name, g.Self(), h.Database)
 	}
 	if err != nil {

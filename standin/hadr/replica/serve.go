@@ -63,6 +63,10 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 		}
 		first = nil
 		g := m.groupByID(h.Group)
+		if g != nil && !g.overPrimary() {
+			// A distributed group is served where its member's primary is.
+			return nil
+		}
 		reply := controlReply{}
 		if g != nil {
 			held = g
@@ -121,7 +125,7 @@ func (g *Group) acceptLocked(req controlRequest) error {
 	c := req.Config
 	newer := c != nil && (g.st.Accepted == nil || c.Sequence > g.st.Accepted.Sequence)
 	if !newer && req.Epoch <= g.st.Promised {
-		return g.suspendForcedLocked()
+		return g.suspendForcedLocked(req.Databases)
 	}
 	err := g.updateLocked(func(d *durable) {
 		if c != nil {
@@ -136,7 +140,7 @@ func (g *Group) acceptLocked(req controlRequest) error {
 		return err
 	}
 	g.fenceLocked(req.Epoch)
-	return g.suspendForcedLocked()
+	return g.suspendForcedLocked(req.Databases)
 }
 
 // fenceLocked ends what belongs to epochs before the promised one: this replica's own leadership, and log that comes
@@ -282,7 +286,7 @@ func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
 			return fmt.Errorf("decode a question of %s: %w", h.Server, err)
 		}
 		g := m.groupByID(h.Group)
-		if g == nil {
+		if g == nil || !g.overPrimary() {
 			return conn.SendValue(msgPromise, group.Promise{})
 		}
 		p, err := g.promise(req)

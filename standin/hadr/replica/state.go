@@ -20,6 +20,8 @@ type durable struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 	Self uuid.UUID `json:"self"`
+	// Over is the local group that is this distributed group's member here; zero for an ordinary group.
+	Over uuid.UUID `json:"over,omitzero"`
 	// Intent is the role to take after a restart: a secondary waits for its primary, a primary of cluster type NONE
 	// goes on, everybody else is RESOLVING.
 	Intent Role `json:"intent"`
