@@ -99,6 +99,7 @@ func (inst *Instance) install() error {
 	installProperties(r)
 	installStatements(r)
 	installProcedures(r)
+	installRefusedProcedures(r)
 	installViews(r)
 	for _, t := range coreTables {
 		r.Table(t)
