@@ -10,8 +10,8 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-interruptions soak-crash soak-speed soak-bed
-soak: soak-properties soak-interruptions soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed
+soak: soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
@@ -23,6 +23,11 @@ soak-interruptions: ## End the manager at every moment of every statement and wr
 	@echo "soak: the manager dies about 300 times, about 6 minutes"
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-interruptions -count 1 -timeout 30m ./test/interrupted
+
+soak-moves: ## Move publishing to a subscriber, also after a distributor that lives has delivered.
+	@echo "soak: moves of a publication, about 2 minutes"
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-moves -count 1 -timeout 30m -run TestPublishing ./controllers/subscription
 
 soak-bed: bed chaos load-images install ## Run the long forms of the end-to-end tests on the bed.
 	@mkdir -p "$(SOAK_RESULTS)"

@@ -99,6 +99,10 @@ type SubscriptionInitialization struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
+	// publisher with which it was registered, by the name that the distributor knows.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Publisher string `json:"publisher,omitempty"`
 	// time of the registration.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`

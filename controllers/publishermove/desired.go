@@ -35,6 +35,9 @@ type Desired struct {
 	NotAdmitted bool
 	// Subscriptions to the publication, by name.
 	Subscriptions []v1alpha1.Subscription
+	// FormerLogin is the one with which agents of the former Distributor could still come to the new publisher, empty when
+	// there is none.
+	FormerLogin string
 	// Other is an older move of the publication that is not over, empty when there is none.
 	Other string
 	// Missing are objects that are named and do not exist.
@@ -81,6 +84,14 @@ func (d Desired) switched() bool {
 func (d Desired) distributor() v1alpha1.ObjectName {
 	if d.Move.Spec.Distributor != "" || d.Publication == nil {
 		return d.Move.Spec.Distributor
+	}
+	return d.Publication.Spec.Distributor
+}
+
+// formerDistributor is the name of the Distributor from which the publication moves; its object may be gone.
+func (d Desired) formerDistributor() v1alpha1.ObjectName {
+	if d.Move.Status.From != nil {
+		return d.Move.Status.FromDistributor
 	}
 	return d.Publication.Spec.Distributor
 }
@@ -140,6 +151,8 @@ type Left struct {
 	// Here is nil when nothing is left.
 	Here *mssql.SubscriptionHere
 	Job  *mssql.Job
+	// Login tells that the former agents' login is there.
+	Login bool
 }
 
 // original is the server under whose name the former publisher was known.

@@ -56,6 +56,11 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 	}
 	d.System = replication.SystemOf(&distributor)
 	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 && !slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
+	after := publication.DeepCopy()
+	after.Spec.Distributor = d.distributor()
+	if d.FormerLogin, err = replication.FormerLogin(ctx, r.hub, after, d.formerDistributor(), object.Spec.To); err != nil {
+		return d, err
+	}
 	if d.Other, err = r.other(ctx, object); err != nil {
 		return d, err
 	}
@@ -267,5 +272,8 @@ func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o 
 			o.Left.Job, err = mssql.ReadJob(ctx, db, job(d, original, to, d.targetDatabase()))
 			return err
 		})
+	}
+	if o.Left.Err == nil && d.FormerLogin != "" {
+		o.Left.Login, o.Left.Err = engines.HasLogin(ctx, to, d.FormerLogin)
 	}
 }

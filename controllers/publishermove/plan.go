@@ -192,6 +192,10 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	to, database := d.Move.Spec.To, d.targetDatabase()
+	if o.Left.Login {
+		// Before anything else there: a former distributor that returns has its agents.
+		p.Execute(to, replication.Master, tsql.DropLogin(d.FormerLogin))
+	}
 	if to != d.FromSystem.Server || !o.Old.Asked {
 		p.RemoveJob(to, job(d, original, to, database), o.Left.Job)
 	}
@@ -275,7 +279,7 @@ const (
 // state says how far another subscriber is.
 func state(d Desired, o Observed, s v1alpha1.Subscription) string {
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	begun := s.Status.Initialization != nil && s.Status.Initialization.Time != nil && switchedBefore(d, s.Status.Initialization.Time)
+	begun := registeredAnew(d, s)
 	switch {
 	case begun && ready != nil && ready.Reason == conditions.ReasonDelivering:
 		return stateDelivering
@@ -285,10 +289,10 @@ func state(d Desired, o Observed, s v1alpha1.Subscription) string {
 	return stateWaiting
 }
 
-// switchedBefore tells that a registration came after the switch. Times in status have whole seconds.
-func switchedBefore(d Desired, registered *metav1.Time) bool {
-	t := d.Move.Status.Timeline
-	return t != nil && t.Switched != nil && !registered.Time.Before(t.Switched.Truncate(1e9))
+// registeredAnew tells that a subscription was registered with the new publisher.
+func registeredAnew(d Desired, s v1alpha1.Subscription) bool {
+	i := s.Status.Initialization
+	return i != nil && strings.EqualFold(i.Publisher, credentials.HostName(d.Move.Spec.To))
 }
 
 // planDelivering waits for every other subscriber that answers. One that does not is brought to the new publisher by its

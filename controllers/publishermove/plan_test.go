@@ -142,12 +142,11 @@ func TestStepsOfAMove(t *testing.T) {
 	d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
 	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
 	d.Publication.Status.Conditions[0].ObservedGeneration = 2
-	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Switched: ptr.To(metav1.NewMicroTime(noon))}
 	s := &d.Subscriptions[0].Status
 	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering}}
-	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Time: ptr.To(metav1.NewTime(noon.Add(-time.Hour)))}
+	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: "tukpub-0"}
 	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
-	s.Initialization.Time = &now
+	s.Initialization.Publisher = "dubsub-0"
 	p = plan(d, o)
 	g.Expect(p.Steps).To(ConsistOf(EndCompare{"quincy"}))
 	d.Subscriptions[0].Annotations = nil

@@ -46,7 +46,7 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 		s.Subscriptions = nil
 		for _, x := range d.others() {
 			one := v1alpha1.MovedSubscription{Name: v1alpha1.ObjectName(x.Name), State: state(d, o, x)}
-			if i := x.Status.Initialization; i != nil && i.Time != nil && switchedBefore(d, i.Time) {
+			if i := x.Status.Initialization; registeredAnew(d, x) {
 				one.Method, one.Reason = i.Method, i.Reason
 			}
 			s.Subscriptions = append(s.Subscriptions, one)

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -85,15 +87,40 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 		}
 		o.Former = append(o.Former, f)
 	}
+	if d.FormerLogin != "" {
+		var err error
+		if o.FormerLogin, err = engines.HasLogin(ctx, d.Subscriber, d.FormerLogin); err != nil {
+			o.JobsErr = err
+		}
+	}
+}
+
+// formerLogin is the login of the agents from which the publication has moved, by the record of the move.
+func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error) {
+	if d.Publication.Spec.MovedBy == "" {
+		return "", nil
+	}
+	var move v1alpha1.PublisherMove
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Publication.Namespace, Name: string(d.Publication.Spec.MovedBy)}, &move)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read PublisherMove %s/%s: %w", d.Publication.Namespace, d.Publication.Spec.MovedBy, err)
+	}
+	return replication.FormerLogin(ctx, r.hub, d.Publication, move.Status.FromDistributor, d.Subscriber)
 }
 
 func (f Former) job(d Desired) string {
 	return replication.DistributionJob(f.Here.Publisher, f.Here.PublisherDatabase, d.publication(), d.host(), d.database())
 }
 
-// planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on
-// could deliver what a former distributor still has.
+// planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or
+// that comes back with its distributor, could deliver what that still has: its login goes first.
 func planFormer(d Desired, o Observed, p *replication.Plan) bool {
+	if o.FormerLogin {
+		p.Execute(d.Subscriber, replication.Master, tsql.DropLogin(d.FormerLogin))
+	}
 	for _, f := range o.Former {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
 			p.RemoveJob(server, f.job(d), f.Jobs[server])
@@ -160,6 +187,8 @@ func initialization(d Desired, o Observed, p replication.Plan, failed error) *v1
 	switch {
 	case registered:
 		return begun(d, o, now)
+	case len(o.registrations(d)) > 0 && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original)):
+		return found(d, o, now)
 	case have == nil || o.Comparison == nil || !validating(d, o):
 		return have
 	case o.Comparison.Equal:
@@ -170,8 +199,17 @@ func initialization(d Desired, o Observed, p replication.Plan, failed error) *v1
 	return have
 }
 
+// found is how a subscription was registered whose registration was carried out and not reported.
+func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
+	s := &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: o.At.Original, Time: &now, Reason: "it was found registered so"}
+	if !d.snapshots() || o.keeps(d) {
+		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d)
+	}
+	return s
+}
+
 func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
-	s := &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Time: &now}
+	s := &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: o.At.Original, Time: &now}
 	switch {
 	case !d.snapshots():
 		s.Method, s.Reason = v1alpha1.InitializeReplicationSupportOnly, "the Publication is declared so; nothing was compared"

@@ -28,6 +28,8 @@ type Desired struct {
 	Subscriber v1alpha1.ServerName
 	// Profile of the distribution agent, nil without one.
 	Profile *v1alpha1.AgentProfileSpec
+	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
+	FormerLogin string
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// Unsupported says what is declared and not supported; empty when nothing is.
@@ -108,6 +110,8 @@ type Observed struct {
 	TokensErr error
 	// Former are subscriptions of the database to the publication at publishers from which it has moved.
 	Former []Former
+	// FormerLogin tells that the former agents' login is there.
+	FormerLogin bool
 	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed.
 	Comparison    *replication.Comparison
 	ComparisonErr error

@@ -59,6 +59,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if len(d.Missing) > 0 || d.Unsupported != "" {
 		return d, nil
 	}
+	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
+		return d, err
+	}
 	d.Source = r.address(object.Namespace, d.System.Server)
 	return d, d.readSecrets(ctx, r.access)
 }

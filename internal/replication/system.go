@@ -57,7 +57,7 @@ func SystemOf(d *v1alpha1.Distributor) System {
 		Namespace: d.Namespace, Name: d.Name, Server: d.Spec.Server, Database: string(d.Spec.Database),
 		Retention: defaultRetention, HistoryRetention: defaultHistoryRetention,
 		WorkingDirectory: mssqlconf.Share(d.Spec.Server),
-		Login:            credentials.RoleReplication.Login() + "_" + d.Name,
+		Login:            AgentsLogin(d.Name),
 	}
 	if s.Database == "" {
 		s.Database = defaultDatabase

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/testenv"
+)
+
+// answering writes the status that the operator would: an estimate, what speaks against a move to quisub, and the end of one
+// that is approved.
+func answering(t *testing.T, hub *testenv.APIServer) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for look := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil; {
+			<-look.C
+			var all v1alpha1.PublisherMoveList
+			if hub.Client.List(ctx, &all) != nil {
+				continue
+			}
+			for i := range all.Items {
+				m := &all.Items[i]
+				before := client.MergeFrom(m.DeepCopy())
+				answerMove(m)
+				// A conflict is looked at again.
+				_ = hub.Client.Status().Patch(ctx, m, before)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+func answerMove(m *v1alpha1.PublisherMove) {
+	s := &m.Status
+	set := func(o conditions.Outcome) { conditions.Set(&s.StatusBase, m.Generation, o) }
+	now := ptr.To(metav1.NewMicroTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	switch {
+	case m.Spec.To == "quisub":
+		s.Phase = v1alpha1.MovePending
+		set(conditions.Stalled(conditions.ReasonPublisherNotFenced, "tukpub-0 is silent, and may still take writes"))
+	case m.Spec.Approved:
+		s.Phase, s.ToDatabase, s.ToSubscription = v1alpha1.MoveCompleted, "Content", "dublin"
+		s.Timeline = &v1alpha1.MoveTimeline{Approved: now, Delivering: ptr.To(metav1.NewMicroTime(now.Add(7 * time.Second)))}
+		s.Subscriptions = []v1alpha1.MovedSubscription{{Name: "quincy", State: "Delivering", Method: v1alpha1.InitializeReplicationSupportOnly, Reason: "12 rows of 1 articles are equal"}}
+		set(conditions.Ready(conditions.ReasonMoved, "dubsub-0 publishes articles"))
+	default:
+		s.Phase, s.Steps = v1alpha1.MoveEstimated, []string{"remove Subscription dublin; its tables stay"}
+		s.Estimate = &v1alpha1.MoveEstimate{Time: metav1.NewTime(now.Time), Summary: "It lacks transactions that were replicated.",
+			Subscribers: []v1alpha1.MoveEvidence{{Subscription: "dublin", Server: "dubsub", Answers: true, Rows: ptr.To[int64](4711)}}}
+		set(conditions.Stalled(conditions.ReasonAwaitingApproval, "nothing was changed yet"))
+	}
+}
+
+func moves(t *testing.T, hub *testenv.APIServer) []v1alpha1.PublisherMove {
+	t.Helper()
+	var list v1alpha1.PublisherMoveList
+	NewWithT(t).Expect(hub.Client.List(t.Context(), &list, client.InNamespace("web"))).To(Succeed())
+	return list.Items
+}
+
+// The loss is shown before anything is asked; without a word of approval nothing remains.
+func TestMovePublisher(t *testing.T) {
+	hub := testenv.StartHub(t)
+	hub.Namespace(t, "web")
+	answering(t, hub)
+	at := []string{"--kubeconfig", kubeconfigOf(t, hub), "-n", "web"}
+	for _, c := range []struct{ name, arguments, input, text, refused string }{
+		{name: "dry run", arguments: "articles --to dubsub-0 --distributor far --dry-run", text: "1. remove Subscription dublin; its tables stay\nNothing was changed."},
+		{name: "not confirmed", arguments: "articles --to dubsub", text: "4711", refused: "not confirmed, nothing was changed"},
+		{name: "wrongly confirmed", arguments: "articles --to dubsub", input: "yes\n", text: "It lacks transactions", refused: "not confirmed"},
+		{name: "refused", arguments: "articles --to quisub --yes", refused: "refused, nothing was changed: tukpub-0 is silent, and may still take writes (PublisherNotFenced)"},
+		{name: "without a server", arguments: "articles", refused: `"to" not set`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := run(t, newMovePublisherCommand(), c.input, append(strings.Fields(c.arguments), at...)...)
+			g.Expect(text).To(ContainSubstring(c.text))
+			if c.refused == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
+			}
+			g.Expect(moves(t, hub)).To(BeEmpty())
+		})
+	}
+
+	g := NewWithT(t)
+	waiting := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "somebodys"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "blusub"}}
+	g.Expect(hub.Client.Create(t.Context(), waiting)).To(Succeed())
+	_, err := run(t, newMovePublisherCommand(), "", append([]string{"articles", "--to", "dubsub", "--yes"}, at...)...)
+	g.Expect(err).To(MatchError(ContainSubstring("PublisherMove somebodys moves articles to blusub already")))
+	g.Expect(hub.Client.Delete(t.Context(), waiting)).To(Succeed())
+
+	text, err := run(t, newMovePublisherCommand(), "articles\n", append([]string{"articles", "--to", "dubsub", "--distributor", "far", "--confirm-fenced", "tukpub-0", "--wait"}, at...)...)
+	g.Expect(err).NotTo(HaveOccurred(), text)
+	g.Expect(text).To(And(ContainSubstring("+7s"), ContainSubstring("Subscription quincy: Delivering, ReplicationSupportOnly. 12 rows"), ContainSubstring("movedBy articles-to-dubsub-")))
+	left := moves(t, hub)
+	g.Expect(left).To(HaveLen(1), "the record stays")
+	g.Expect(left[0].Spec).To(Equal(v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far",
+		FencedServers: []v1alpha1.ServerName{"tukpub"}, Approved: true}))
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// AgentsLogin is the login of the agents of everything that publishes through a Distributor.
+func AgentsLogin(distributor string) string {
+	return credentials.RoleReplication.Login() + "_" + distributor
+}
+
+// FormerLogin is the login with which agents of a publication's former Distributor could still come to a server: a
+// distributor that was lost and returns has their jobs, and delivers what it had. Empty when the publication kept its
+// Distributor, or when something else at the server needs the login.
+func FormerLogin(ctx context.Context, reader client.Reader, p *v1alpha1.Publication, former v1alpha1.ObjectName, server v1alpha1.ServerName) (string, error) {
+	if former == "" || former == p.Spec.Distributor {
+		return "", nil
+	}
+	var distributors v1alpha1.DistributorList
+	var publications v1alpha1.PublicationList
+	var subscriptions v1alpha1.SubscriptionList
+	for _, list := range []client.ObjectList{&distributors, &publications, &subscriptions} {
+		if err := reader.List(ctx, list, client.InNamespace(p.Namespace)); err != nil {
+			return "", fmt.Errorf("list %T of namespace %s: %w", list, p.Namespace, err)
+		}
+	}
+	for _, d := range distributors.Items {
+		if d.Name == string(former) && d.Spec.Server == server {
+			return "", nil
+		}
+	}
+	through := map[string]bool{}
+	for _, x := range publications.Items {
+		if x.Spec.Distributor != former || x.Name == p.Name {
+			continue
+		}
+		through[x.Name] = true
+		party, err := Resolve(ctx, reader, x.Namespace, x.Spec.Publisher)
+		if err != nil {
+			return "", err
+		}
+		if party.Has(credentials.HostName(server)) {
+			return "", nil
+		}
+	}
+	for _, s := range subscriptions.Items {
+		if through[string(s.Spec.Publication)] && s.Spec.Subscriber.Server == server {
+			return "", nil
+		}
+	}
+	return AgentsLogin(string(former)), nil
+}
+
+// HasLogin tells whether a server has a SQL login.
+func (e Engines) HasLogin(ctx context.Context, server v1alpha1.ServerName, login string) (bool, error) {
+	has := false
+	err := e.Read(ctx, server, Master, func(ctx context.Context, db *mssql.DB) error {
+		return db.Query(ctx, tsql.ReplicationLogin(login, ""), func(r mssql.Row) error {
+			var sid []byte
+			var right bool
+			has = true
+			return r.Scan(&sid, &right)
+		})
+	})
+	return has, err
+}
