@@ -121,3 +121,87 @@ func TestAgentParametersAreHonoured(t *testing.T) {
 	again("-PollingInterval 1")
 	r.bothSame(t)
 }
+
+// -KeepAliveMessageInterval has the history say that the agent waits while the subscriber takes long over a statement.
+func TestAgentKeepsAlive(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	r.stopDistribution(t)
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, distributionCommand(0, "-KeepAliveMessageInterval 1"))
+	busy := connection(t, r.target)
+	mustExec(t, busy, `BEGIN TRANSACTION; UPDATE dbo.orders SET customer = customer`)
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (80, N'waits', 1, NULL, NULL)`)
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE comments LIKE N'%waiting for a response from the server%'`)
+	}, "60s").Should(BeNumerically(">=", 1))
+	mustExec(t, busy, `ROLLBACK`)
+	r.bothSame(t)
+}
+
+// -CommitBatchSize, -CommitBatchThreshold and -ReadBatchSize cut what waits into so many commits at the subscriber and
+// so many readings of the log; -PacketSize is that of the agent's connections.
+func TestAgentBatches(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	// Each commit at the subscriber moves the subscription's position once.
+	mustExec(t, r.target, `CREATE TABLE dbo.commits (n int IDENTITY PRIMARY KEY)`)
+	mustExec(t, r.target, `CREATE TRIGGER dbo.moved ON dbo.MSreplication_subscriptions AFTER UPDATE AS INSERT INTO dbo.commits DEFAULT VALUES`)
+	next := 200
+	// deliver has 20 transactions of one row wait for an agent with those parameters, and counts its commits.
+	deliver := func(parameters string) int64 {
+		t.Helper()
+		r.stopDistribution(t)
+		mustExec(t, r.target, `DELETE FROM dbo.commits`)
+		for range 20 {
+			mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (@p1, N'batch', 1, NULL, NULL)`, next)
+			next++
+		}
+		g.Eventually(func() any {
+			return scalar(r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSrepl_commands WHERE type = 30`)
+		}).WithTimeout(deliverWithin).Should(BeEquivalentTo(next - 200))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, distributionCommand(0, parameters))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+		r.same(t, "dbo.orders", "*", "id")
+		n, _ := scalar(r.target, `SELECT COUNT(*) FROM dbo.commits`).(int64)
+		return n
+	}
+	g.Expect(deliver("-PacketSize 8192")).To(BeEquivalentTo(1))
+	g.Expect(scalar(r.subDB, `SELECT MIN(c.net_packet_size) FROM sys.dm_exec_connections AS c JOIN sys.dm_exec_sessions AS s ON s.session_id = c.session_id WHERE s.program_name = N'Replication Distribution'`)).
+		To(BeEquivalentTo(8192))
+	g.Expect(deliver("-CommitBatchSize 5")).To(BeEquivalentTo(4))
+	g.Expect(deliver("-CommitBatchThreshold 10")).To(BeEquivalentTo(2))
+
+	// The log reader's history tells how it read.
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = N'Replication Log Reader'`)
+	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
+	for range 20 {
+		mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (@p1, N'batch', 1, NULL, NULL)`, next)
+		next++
+	}
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'logreader', @step_id = 1, @command = @p1`,
+		"-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] "+account("Distributor")+account("Publisher")+"-PollingInterval 1 -Continuous -ReadBatchSize 5 -HistoryVerboseLevel 2")
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'logreader'`)
+	r.same(t, "dbo.orders", "*", "id")
+	g.Eventually(func() any {
+		rows, err := tryQuery(r.distDB, `SELECT delivered_transactions FROM distribution.dbo.MSlogreader_history WHERE runstatus = 3 AND start_time = (SELECT MAX(h.start_time) FROM distribution.dbo.MSlogreader_history AS h) ORDER BY timestamp`)
+		if err != nil {
+			return err
+		}
+		return rows
+	}).WithTimeout(deliverWithin).Should(Equal([][]any{{int64(5)}, {int64(10)}, {int64(15)}, {int64(20)}}))
+}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -116,6 +117,16 @@ type conn struct {
 	c       *sql.Conn
 	timeout time.Duration
 	target  target
+	// asked is when the statement under way was sent, in nanoseconds since 1970; 0 when none is.
+	asked atomic.Int64
+}
+
+// waitingSince is since when an answer is waited for; zero when none is. It may be called at any time.
+func (c *conn) waitingSince() time.Time {
+	if at := c.asked.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 func (c *conn) close() {
@@ -138,6 +149,8 @@ func (c *conn) bound(ctx context.Context) (context.Context, context.CancelFunc) 
 func (c *conn) exec(ctx context.Context, text string, args ...any) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	c.asked.Store(time.Now().UnixNano())
+	defer c.asked.Store(0)
 	_, err := c.c.ExecContext(ctx, text, args...)
 	return c.explain(err)
 }

@@ -75,6 +75,13 @@ func (d *delivery) run(ctx context.Context) error {
 	if d.subscriber, err = d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))); err != nil {
 		return err
 	}
+	watched, stop := context.WithCancel(ctx)
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		d.keepAlive(watched)
+	}()
+	defer func() { stop(); <-watch }()
 	if err := d.enterSubscriber(ctx); err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installRedirection(r)
 	e.installProfiles(r)
 	e.installSnapshot(r)
+	e.installViews(r)
 	return nil
 }
 

@@ -4,6 +4,7 @@ package security
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ var builtinEndpoints = []struct {
 var endpointStates = map[string]int{"STARTED": 0, "STOPPED": 1, "DISABLED": 2}
 
 func (e *Extension) installEndpointViews(r *engine.Registry) {
+	e.view(r, "dm_tcp_listener_states", documented("sys.dm_tcp_listener_states"), e.listenerRows)
 	base := documented("sys.endpoints")
 	e.view(r, "endpoints", base, e.endpointRows)
 	e.view(r, "tcp_endpoints", documented("sys.tcp_endpoints", slices.Clone(base)...), e.endpointRows)
@@ -33,6 +35,35 @@ func (e *Extension) installEndpointViews(r *engine.Registry) {
 			rows, err := e.endpointRows(ctx, s)
 			return slices.DeleteFunc(rows, func(r viewRow) bool { return r["type"] != 4 }), err
 		})
+}
+
+// listenerRows is sys.dm_tcp_listener_states: the port of clients, and that of the mirroring endpoint while it is started
+// (docs/relational-databases/system-dynamic-management-views/sys-dm-tcp-listener-states-transact-sql.md).
+func (e *Extension) listenerRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
+	if err := s.Require(ctx, engine.Permission{Name: "VIEW SERVER SECURITY STATE"}); err != nil {
+		return nil, err
+	}
+	c, err := e.server(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	row := func(id, kind int, description, address string, port int64) viewRow {
+		v4 := net.ParseIP(address)
+		return viewRow{"listener_id": id, "ip_address": address, "is_ipv4": v4 != nil && v4.To4() != nil, "port": port, "type": kind, "type_desc": description,
+			"state": 1, "state_desc": "ONLINE", "start_time": e.inst.StartTime().UTC()}
+	}
+	rows := []viewRow{row(1, 0, "TSQL", "0.0.0.0", int64(e.inst.Config().Port))}
+	for _, ep := range c.endpoints {
+		if ep.State != "STARTED" {
+			continue
+		}
+		address := ep.IP
+		if address == "ALL" {
+			address = "0.0.0.0"
+		}
+		rows = append(rows, row(len(rows)+1, 2, "DATABASE_MIRRORING", address, ep.Port))
+	}
+	return rows, nil
 }
 
 // endpointRows has the columns of all three views.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"time"
+)
+
+// waitingMessage is what the history says while a server takes long to answer
+// (docs/relational-databases/replication/agents/replication-distribution-agent.md, -KeepAliveMessageInterval).
+const waitingMessage = "The process is running and is waiting for a response from the server."
+
+// keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which the subscriber has not answered a
+// statement for that long, so that a long batch is not taken for a dead agent. It ends with ctx.
+func (d *delivery) keepAlive(ctx context.Context) {
+	interval := d.args.seconds("-KeepAliveMessageInterval", 300)
+	if interval <= 0 {
+		return
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if since := d.subscriber.waitingSince(); since.IsZero() || time.Since(since) < interval {
+			continue
+		}
+		d.noteWaiting(ctx)
+	}
+}
+
+// noteWaiting writes the line over a connection of its own: the agent's may be in the middle of reading commands.
+func (d *delivery) noteWaiting(ctx context.Context) {
+	t := d.distConn.target
+	t.database = d.distDB
+	c, err := d.e.connect(ctx, t)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.e.inst.Log().Warn("replication: history could not be written", "agent", d.name, "error", err.Error())
+		}
+		return
+	}
+	defer c.close()
+	aside := &agentRun{e: d.e, args: d.args, name: d.name, history: d.history, agentID: d.agentID, started: d.started, distConn: c}
+	aside.note(ctx, runProgress, waitingMessage)
+}
