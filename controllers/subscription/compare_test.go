@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// comparing is a subscription whose tables are there, which is to be compared, with what the comparison found.
+func comparing(c *replication.Comparison) *world {
+	d := declared()
+	d.Subscription.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	d.Publication.Spec.Articles = []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}}
+	w := newWorld(d)
+	w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+	w.o.Comparison = c
+	return w
+}
+
+// registered is the registration that a plan has come to.
+func registered(t *testing.T, w *world) string {
+	t.Helper()
+	for range 20 {
+		p := plan(w.d, w.look())
+		for _, s := range p.Steps {
+			if e, ok := s.(replication.Execute); ok && strings.HasPrefix(e.Statement.Text, addsSubscription) {
+				return e.Statement.Text
+			}
+			w.do(t, s)
+		}
+		if len(p.Steps) == 0 {
+			return p.Outcome.Message
+		}
+	}
+	return "no end"
+}
+
+// Equal copies are kept, others replaced; before it is known nothing is registered.
+func TestRegistrationFollowsTheComparison(t *testing.T) {
+	g := NewWithT(t)
+	equal := &replication.Comparison{Equal: true, Steady: true, Rows: 12}
+	g.Expect(registered(t, comparing(equal))).To(ContainSubstring("@sync_type = N'replication support only'"))
+	g.Expect(registered(t, comparing(&replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}))).To(ContainSubstring("@sync_type = N'automatic'"))
+	g.Expect(registered(t, comparing(&replication.Comparison{Difference: "changed meanwhile"}))).To(ContainSubstring("@sync_type = N'automatic'"))
+	g.Expect(registered(t, comparing(nil))).To(Equal("the tables are being compared"))
+	few := comparing(equal)
+	few.d.Publication.Spec.Articles = append(few.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
+	g.Expect(registered(t, few)).To(HavePrefix("2 of 3 articles are published"))
+	rebuilt := comparing(equal)
+	rebuilt.d.Subscription.Annotations, rebuilt.d.Publication.Annotations = nil, map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
+	g.Expect(registered(t, rebuilt)).To(ContainSubstring("replication support only"))
+	plain := comparing(equal)
+	plain.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	g.Expect(registered(t, plain)).To(ContainSubstring("automatic"), "nobody asked for a comparison")
+}
+
+// kept is a subscription that was registered without a copy an instant ago.
+func kept(t *testing.T) *world {
+	t.Helper()
+	w := comparing(&replication.Comparison{Equal: true, Steady: true, Rows: 12})
+	w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[:1]
+	w.settle(t, all)
+	for i := range w.o.Publication.Subscriptions {
+		w.o.Publication.Subscriptions[i].DataWasThere = true
+	}
+	at := metav1.NewTime(w.o.Now)
+	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{
+		Method: v1alpha1.InitializeReplicationSupportOnly, Compared: true, Publisher: "tukpub-0", Time: &at}
+	return w
+}
+
+// A copy that was kept and turns out to differ is replaced: when the difference stays, or the agent misses a row.
+func TestKeptCopyThatDiffers(t *testing.T) {
+	g := NewWithT(t)
+	w := kept(t)
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
+		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+		p := plan(w.d, w.look())
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p, nil)
+		return p
+	}
+	status := func() *v1alpha1.SubscriptionInitialization { return w.d.Subscription.Status.Initialization }
+	g.Expect(describeSteps(look(differs, time.Second))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
+	g.Expect(status().Differs).To(Equal(differs.Difference))
+	g.Expect(describeSteps(look(&replication.Comparison{Steady: true, Difference: "dbo.Article has 2 rows"}, differsFor))).NotTo(
+		ContainElement(ContainSubstring("sp_dropsubscription")), "it changes: something is on its way")
+	g.Expect(describeSteps(look(&replication.Comparison{Difference: "changed meanwhile"}, differsFor))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
+	look(differs, time.Second)
+	g.Expect(describeSteps(look(differs, differsFor))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
+
+	w = kept(t)
+	w.o.Comparison = nil
+	w.o.Agent.Status, w.o.Agent.ErrorCode, w.o.Agent.ErrorTime = mssql.RunRetrying, "20598", w.o.Now.Add(time.Second)
+	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
+	w.o.Agent.ErrorTime = w.o.Now.Add(-time.Hour)
+	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")
+
+	w = kept(t)
+	look(&replication.Comparison{Equal: true, Steady: true}, time.Second)
+	g.Expect(status().Validated).NotTo(BeNil())
+	look(differs, time.Second)
+	look(differs, differsFor)
+	g.Expect(describeSteps(look(differs, differsFor))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
+}
+
+// What a former publisher and a former distributor could still bring ends first, the login before all.
+func TestSubscriptionOfAMovedPublication(t *testing.T) {
+	g := NewWithT(t)
+	w := comparing(&replication.Comparison{Equal: true, Steady: true})
+	w.d.FormerLogin, w.o.FormerLogin = "geosql_replication_old", true
+	w.o.Former = []Former{{Here: mssql.SubscriptionHere{Publisher: "oldpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true},
+		Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Running: true}}}}
+	var lines []string
+	for range 10 {
+		p := plan(w.d, w.look())
+		if lines = describeSteps(p); len(lines) > 0 && p.Outcome.Message == "the subscription to the former publisher is being ended" {
+			break
+		}
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	g.Expect(lines).To(HaveExactElements(ContainSubstring("DROP LOGIN [geosql_replication_old]"), ContainSubstring("sp_stop_job"), ContainSubstring("sp_delete_job"),
+		And(ContainSubstring("sp_droppullsubscription"), ContainSubstring("oldpub-0"))))
+	g.Expect(w.o.Publication.Subscriptions).To(BeEmpty())
+}
+
+// A registration that was carried out and not reported is found again.
+func TestRegistrationThatWasNotReported(t *testing.T) {
+	g := NewWithT(t)
+	w := kept(t)
+	w.o.Comparison = nil
+	for _, before := range []*v1alpha1.SubscriptionInitialization{nil, {Method: v1alpha1.InitializeSnapshot, Publisher: "oldpub-0"}} {
+		w.d.Subscription.Status.Initialization = before
+		now := initialization(w.d, w.look(), replication.Plan{}, nil)
+		g.Expect(now.Method).To(Equal(v1alpha1.InitializeReplicationSupportOnly))
+		g.Expect(now.Publisher).To(Equal("tukpub-0"))
+	}
+	add := replication.Plan{}
+	add.Execute(publisher, "Content", tsql.AddSubscription(tsql.Subscription{}))
+	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	now := initialization(w.d, w.look(), add, nil)
+	g.Expect(now.Method).To(Equal(v1alpha1.InitializeSnapshot))
+	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
+}
+
+func describeSteps(p replication.Plan) []string {
+	var lines []string
+	for _, s := range p.Steps {
+		lines = append(lines, s.Describe())
+	}
+	return lines
+}
