@@ -94,7 +94,8 @@ func (t *target) places(w v1alpha1.DrillWorkload) []place {
 	case p.table == "" || !t.publishes(p.table):
 		p.missing = fmt.Sprintf("the publication has neither %s nor %s among its articles, whole, or the clients write to another database or table: nothing of the drill arrives", tsql.ArticlePayload, tsql.AttachmentPayload)
 	}
-	return append(list, p)
+	// A server has one reader.
+	return append(slices.DeleteFunc(list, func(other place) bool { return other.server == p.server }), p)
 }
 
 // asksForArrival says whether readers are needed.
@@ -366,6 +367,9 @@ func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
 			one.Figures = &figures
 		} else if one.Missing == "" {
 			one.Missing = "what its reader recorded is lost"
+			if !asksForArrival(w.drill.Spec.Objectives) {
+				one.Missing = "no objective asks how long rows took"
+			}
 		}
 		if p.kind == drill.PlaceSubscriber && len(a.Payloads) == 2 {
 			delivery := history.CheckDelivery(runs, a.Payloads[0], a.Payloads[1])

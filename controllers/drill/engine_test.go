@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,7 +94,9 @@ func newBed(t *testing.T, kill bool) *bed {
 	go b.live(ctx)
 	t.Cleanup(func() {
 		cancel()
-		_ = os.WriteFile(filepath.Join(b.folder, "stop"), nil, 0o600)
+		for _, pod := range []string{"lose-clients", "lose-arrivals-tukpub"} {
+			_ = os.WriteFile(filepath.Join(b.histories(pod), "stop"), nil, 0o600)
+		}
 		b.clients.Wait()
 	})
 	return b
@@ -134,7 +137,7 @@ func (b *bed) declareTarget() {
 	b.create(&v1alpha1.Publication{ObjectMeta: m("content", nil), Spec: v1alpha1.PublicationSpec{Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main",
 		Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}})
 	s := &v1alpha1.Subscription{ObjectMeta: m("copy", map[string]string{v1alpha1.DrillsLabel: v1alpha1.DrillsAllowed}), Spec: v1alpha1.SubscriptionSpec{Publication: "content",
-		Subscriber: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Copy"}}
+		Subscriber: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content"}} // the copy is the original: all that is written arrives
 	b.create(s)
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Active"})
 	NewWithT(b.T).Expect(b.hub.Client.Status().Update(b.Context(), s)).To(Succeed())
@@ -162,7 +165,7 @@ func (b *bed) serverPod(ctx context.Context, container string) {
 func (b *bed) live(ctx context.Context) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
-	started, killed := false, map[string]bool{}
+	started, killed := map[string]bool{}, map[string]bool{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -176,9 +179,9 @@ func (b *bed) live(ctx context.Context) {
 				continue
 			}
 			pods.Items[i].Status.Phase = corev1.PodRunning
-			if b.hub.Client.Status().Update(ctx, &pods.Items[i]) == nil && !started {
-				started = true
-				b.startClients(ctx, &pods.Items[i])
+			if name := pods.Items[i].Name; b.hub.Client.Status().Update(ctx, &pods.Items[i]) == nil && !started[name] {
+				started[name] = true
+				b.start(ctx, &pods.Items[i])
 			}
 		}
 		faults := &unstructured.UnstructuredList{}
@@ -196,19 +199,31 @@ func (b *bed) live(ctx context.Context) {
 	}
 }
 
-// startClients runs what the pod would, with the Secret that it would mount.
-func (b *bed) startClients(ctx context.Context, pod *corev1.Pod) {
+// mount writes a Secret of a pod into a folder.
+func (b *bed) mount(ctx context.Context, name string) string {
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: "web", Name: pod.Spec.Volumes[0].Secret.SecretName}
-	if err := b.hub.Client.Get(ctx, key, &secret); err != nil {
-		b.Errorf("the clients' Secret: %v", err)
-		return
+	if err := b.hub.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: name}, &secret); err != nil {
+		b.Errorf("the Secret of a pod: %v", err)
 	}
+	folder := filepath.Join(b.folder, name)
+	_ = os.MkdirAll(folder, 0o700)
 	for name, data := range secret.Data {
-		if err := os.WriteFile(filepath.Join(b.folder, name), data, 0o600); err != nil {
-			b.Errorf("mount the clients' Secret: %v", err)
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			b.Errorf("mount the Secret of a pod: %v", err)
 		}
 	}
+	return folder
+}
+
+// histories is the folder of a pod's histories.
+func (b *bed) histories(pod string) string {
+	folder := filepath.Join(b.folder, pod)
+	_ = os.MkdirAll(folder, 0o700)
+	return folder
+}
+
+// start runs what the pod would, with the Secrets that it would mount.
+func (b *bed) start(ctx context.Context, pod *corev1.Pod) {
 	arguments := pod.Spec.Containers[0].Args
 	argument := func(name string) string {
 		for i, a := range arguments {
@@ -218,8 +233,31 @@ func (b *bed) startClients(ctx context.Context, pod *corev1.Pod) {
 		}
 		return ""
 	}
-	o := workload.RecordOptions{Options: workload.Options{Server: argument("--server"), Address: b.engine.Address, Database: argument("--database"), Credentials: b.folder},
-		Client: argument("--client"), Folder: b.folder, Workers: 2, Rate: 40, Registers: 4, Timeout: 2 * time.Second}
+	options := workload.Options{Server: argument("--server"), Address: b.engine.Address, Database: argument("--database")}
+	folder := b.histories(pod.Name)
+	writer := b.mount(ctx, pod.Spec.Volumes[0].Secret.SecretName)
+	if arguments[1] == "arrive" {
+		options.Credentials = b.mount(ctx, pod.Spec.Volumes[2].Secret.SecretName)
+		since, err := time.Parse(time.RFC3339Nano, argument("--since"))
+		if err != nil {
+			b.Errorf("--since: %v", err)
+		}
+		o := workload.ArrivalOptions{Options: options, Folder: folder, Table: tsql.PayloadTable(argument("--table")), Since: since, Late: 2 * time.Second,
+			Writer: workload.Options{Server: argument("--writer-server"), Address: b.engine.Address, Database: argument("--writer-database"), Credentials: writer}}
+		b.clients.Go(func() {
+			if err := workload.RecordArrivals(context.Background(), o); err != nil {
+				b.Errorf("the reader: %v", err)
+			}
+		})
+		return
+	}
+	options.Credentials = writer
+	size, err := strconv.Atoi(argument("--payload-bytes"))
+	if err != nil {
+		b.Errorf("--payload-bytes: %v", err)
+	}
+	o := workload.RecordOptions{Options: options, Payload: workload.Payload{Table: tsql.PayloadTable(argument("--payload-table")), Bytes: size},
+		Client: argument("--client"), Folder: folder, Workers: 2, Rate: 40, Registers: 4, Timeout: 2 * time.Second}
 	b.clients.Go(func() {
 		if err := workload.Record(context.Background(), o); err != nil {
 			b.Errorf("the clients: %v", err)
@@ -231,22 +269,36 @@ func (b *bed) startClients(ctx context.Context, pod *corev1.Pod) {
 func (b *bed) Run(ctx context.Context, _ *rest.Config, _, pod, _ string, command ...string) ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !strings.HasSuffix(pod, "-clients") {
+	if !strings.HasSuffix(pod, "-clients") && !strings.Contains(pod, "-arrivals-") {
 		return nil, errors.New("there is no agent in this pod")
 	}
+	folder := b.histories(pod)
 	switch strings.Join(command[:3], " ") {
 	case "/geosql history latest":
-		newest, err := history.Latest(b.folder)
+		newest, err := history.Latest(folder)
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(newest)
-	case "/geosql history fetch":
-		if err := workload.Stop(ctx, b.folder); err != nil {
+	case "/geosql history looked":
+		first, err := history.FirstLook(folder)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(first)
+	case "/geosql history arrivals":
+		if err := workload.Stop(ctx, folder); err != nil {
 			return nil, err
 		}
 		var out bytes.Buffer
-		err := history.Export(b.folder, &out)
+		err := history.ExportArrivals(folder, &out)
+		return out.Bytes(), err
+	case "/geosql history fetch":
+		if err := workload.Stop(ctx, folder); err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err := history.Export(folder, &out)
 		return out.Bytes(), err
 	}
 	return nil, fmt.Errorf("%v is not known here", command)
@@ -256,7 +308,7 @@ func (b *bed) drill() *v1alpha1.Drill {
 	b.Helper()
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose"}, Spec: v1alpha1.DrillSpec{
 		RunID: "1", Target: v1alpha1.DrillTarget{Subscription: "copy"}, Baseline: &metav1.Duration{Duration: 3 * time.Second},
-		Objectives: v1alpha1.DrillObjectives{AcknowledgedAtLeast: ptr.To[int64](10)},
+		Objectives: v1alpha1.DrillObjectives{AcknowledgedAtLeast: ptr.To[int64](20), ArrivalP99: &metav1.Duration{Duration: time.Minute}},
 		Faults:     []v1alpha1.DrillFault{{Name: "kill", Kind: v1alpha1.FaultPodKill, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePublisher}}},
 	}}
 	b.create(d)
@@ -313,6 +365,13 @@ func TestDrillOfAnEngine(t *testing.T) {
 	kept, err := archive.Read(t.Context(), b.hub.Client, archive.Run{Namespace: "web", Drill: "lose", UID: string(d.UID), ID: "1"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(kept.Histories).To(HaveKey("dublin"))
+	g.Expect(s.Arrivals).To(HaveLen(1))
+	a := s.Arrivals[0]
+	g.Expect(a).To(And(HaveField("Server", "tukpub"), HaveField("Kind", "Subscriber"), HaveField("P99", Not(BeNil())), HaveField("Uncertainty", Not(BeNil())), HaveField("Lost", BeZero()), HaveField("Phantom", BeZero())))
+	g.Expect(a.Delivered).To(Equal(s.Counts.Acknowledged))
+	g.Expect(a.Seen).To(Equal(a.Acknowledged), "every row that was due was seen to come")
+	g.Expect(kept.Arrivals).To(HaveKey("tukpub"))
+	g.Expect(kept.Payloads).To(HaveLen(2))
 	g.Expect(s.Archive.Name).NotTo(BeEmpty())
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
 	g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())

@@ -254,7 +254,7 @@ func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) Arr
 				f.Seen++
 				f.Times = append(f.Times, row.Seen.Sub(row.Written))
 			case !ok:
-				f.AtLeast = append(f.AtLeast, a.Last.Sub(o.Completed.Time()))
+				f.AtLeast = append(f.AtLeast, max(a.Last.Sub(o.Completed.Time()), 0))
 			}
 		}
 	}

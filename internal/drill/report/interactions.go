@@ -178,7 +178,11 @@ func (r Report) arrivalTable() table {
 		if a.Lost+a.Phantom > 0 {
 			tone = "failed"
 		}
-		t.add(tone, a.Server, a.Kind, fmt.Sprint(a.Acknowledged), fmt.Sprint(a.Seen), duration(a.P50), duration(a.P99), duration(a.Uncertainty), end, a.Message)
+		seen := fmt.Sprint(a.Seen)
+		if a.Seen == 0 && a.Uncertainty == nil {
+			seen = "" // nobody looked
+		}
+		t.add(tone, a.Server, a.Kind, fmt.Sprint(a.Acknowledged), seen, duration(a.P50), duration(a.P99), duration(a.Uncertainty), end, a.Message)
 	}
 	return t
 }
