@@ -151,6 +151,56 @@ func TestLiteralObjectsAreMeasured(t *testing.T) {
 	s.until(v1alpha1.DrillRecovering)
 }
 
+// An object given literally ends at its time by itself; that it is seen no more then is no early end, and before is.
+func TestLiteralObjectsEndByThemselves(t *testing.T) {
+	for name, c := range map[string]struct {
+		after, took time.Duration
+		want        metav1.ConditionStatus
+	}{
+		"early":                    {3 * time.Second, time.Second, metav1.ConditionFalse},
+		"at its time":              {21 * time.Second, time.Second, metav1.ConditionTrue},
+		"looked at until its time": {15 * time.Second, 8 * time.Second, metav1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, literal("StressChaos", `{"stressors":{"memory":{"workers":1,"size":"64MB"}},"duration":"20s","selector":{"labelSelectors":{"a":"b"}}}`))
+			held := func(kb int64) {
+				s.w.figures = map[string][]v1alpha1.EffectFigure{"own": {{Server: "tukpub", Measure: v1alpha1.MeasureMemory, During: ptr.To(kb)}}}
+			}
+			held(0)
+			f := s.at(v1alpha1.FaultActive)
+			s.w.objects[keyOf(f.Objects[0])] = seenObject{exists: true, created: s.now, selected: []string{"tukpub-0"}}
+			held(65_000)
+			g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+			held(0)
+			s.w.asked = s.now.Add(c.after - time.Second + c.took)
+			s.look(c.after - time.Second)
+			g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(c.want), s.d.Status.Faults[0].Effect.Seen)
+		})
+	}
+}
+
+// A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for long.
+func TestFrozenEnginesThatAreKilled(t *testing.T) {
+	for name, c := range map[string]struct {
+		now  *corev1.Pod
+		want metav1.ConditionStatus
+	}{
+		"killed": {runs("engine-2", true), metav1.ConditionTrue},
+		"thawed": {runs("engine", true), metav1.ConditionFalse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, v1alpha1.DrillFault{Name: "freeze", Kind: v1alpha1.FaultFreeze, Duration: lasting(40 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+			s.w.pods["tukpub"] = runs("engine", true)
+			s.at(v1alpha1.FaultActive)
+			g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+			s.w.pods["tukpub"], s.w.frozen["tukpub"] = c.now, 0
+			g.Expect(s.effect().Status).To(Equal(c.want))
+		})
+	}
+}
+
 // A role that moves to another server of the same site before the fault is done makes another fault of it, though its objects
 // have the same names.
 func TestRolesThatMoveWithinASite(t *testing.T) {

@@ -84,6 +84,8 @@ type world struct {
 	latest map[v1alpha1.SiteName]history.Newest
 	askErr map[v1alpha1.SiteName]error
 	frozen map[v1alpha1.ServerName]int
+	// asked is when the last look at a fault was over.
+	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
 	figures map[string][]v1alpha1.EffectFigure
 	machine drill.Machine
@@ -174,6 +176,7 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	if w.running() {
 		r.observeReplicas(ctx, w)
 		r.ask(ctx, w)
+		w.asked = r.now()
 	}
 	return w, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -98,8 +99,8 @@ func networkEffect(o, m drill.Occurrence, struck []v1alpha1.ServerName, before, 
 // inForce judges the newest look alone at a fault that was seen before; False when it is not in force any more.
 func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1.ConditionStatus, string) {
 	struck, text := p.struckNow(f, o)
-	if text != "" {
-		return metav1.ConditionUnknown, ""
+	if text != "" || o.Lasts() > 0 && !p.lookedUntil().Before(f.Injected.Add(o.Lasts())) {
+		return metav1.ConditionUnknown, "" // it may have ended at its time, while it was looked at
 	}
 	switch m.Kind {
 	case v1alpha1.FaultNetwork, v1alpha1.FaultPartition:
@@ -113,10 +114,10 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 	case v1alpha1.FaultPodFailure:
 		return p.failing(f, struck)
 	case v1alpha1.FaultFreeze:
-		// The process in the pod ends it at its time by itself, while it is being looked at.
-		if p.now.Add(askTimeout).Sub(f.Injected.Time) < o.Lasts() {
-			return p.stopped(f)
+		if replaced, _ := p.replaced(f, v1alpha1.FaultContainerKill, struck); replaced == metav1.ConditionTrue {
+			return metav1.ConditionUnknown, "" // its agent has killed the frozen engine, which must not keep votes: what runs is another
 		}
+		return p.stopped(f)
 	case v1alpha1.FaultCPUStress, v1alpha1.FaultMemoryStress, v1alpha1.FaultClockOffset:
 		if seen := p.figures[f.Name]; len(seen) > 0 {
 			newest := slices.Clone(f.Effect.Figures)
@@ -127,6 +128,14 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 		}
 	}
 	return metav1.ConditionUnknown, ""
+}
+
+// lookedUntil is when the looks at faults were over. A look takes seconds, and longer where nothing answers.
+func (p *planner) lookedUntil() time.Time {
+	if p.asked.After(p.now) {
+		return p.asked
+	}
+	return p.now
 }
 
 // of are the figures of these servers; one that has none says that it was not measured.
