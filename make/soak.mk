@@ -44,8 +44,9 @@ soak-crash: ## Kill the engine and cut its power SOAK_CRASHES times each.
 	@GEOSQL_CRASH_ROUNDS=$(SOAK_CRASHES) hack/gotest soak-crash -count 1 -timeout 90m ./test/crash
 
 soak-speed: ## Measure the stand-in beside its baselines, and redo against log generation for 5 minutes.
-	@echo "soak: speed, about 10 minutes; docs/engine.md says what the figures mean"
+	@echo "soak: speed, about 15 minutes; docs/engine.md says what the figures mean"
 	@go test ./test/speed -run XXX -bench 'Insert|Start' -benchtime 5x -timeout 30m
 	@go test ./test/speed -run XXX -bench Small -benchtime 200000x -timeout 30m
+	@go test ./test/speed -run XXX -bench WAN -benchtime 1x -timeout 30m
 	@go test ./standin/storage -run XXX -bench Redo -benchtime 20x
 	@go test ./standin/hadr/replica -run XXX -bench RedoKeepsUp -benchtime 300s -timeout 30m
