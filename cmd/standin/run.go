@@ -145,7 +145,7 @@ func (i *instance) start(tlsConfig *tls.Config) error {
 func (i *instance) engineConfig(port int) engine.Config {
 	s := i.settings
 	return engine.Config{
-		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root,
+		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root, ErrorLog: s.ErrorLog,
 		SAPassword: s.Password, Edition: s.Edition, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
 		StartupOptions: s.Arguments.Options, TraceFlags: s.TraceFlags, Extensions: extensions(s),

@@ -150,7 +150,7 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 	for i, st := range batch.Statements {
 		nodes[i] = st.Node
 	}
-	err := s.statements(ctx, nodes, w)
+	err := landed(s.statements(ctx, nodes, w))
 	s.popFrame()
 	if errors.Is(err, errReturn) {
 		return nil
@@ -323,6 +323,7 @@ func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
 	s.sessionKeys = map[string]sessionValue{}
 	s.login, s.user = s.original, nil
 	s.releaseSessionLocks()
+	s.cursors, s.cursorRows, s.fetchStatus = nil, 0, 0
 	s.rowCount, s.lastError, s.lastIdentity, s.outerIdentity, s.errors = 0, 0, nil, nil, nil
 	if !keepTransaction {
 		s.closeLocal()

@@ -77,7 +77,10 @@ func installControl(r *Registry) {
 		}
 		return s.saveTransaction(ctx, name)
 	})
-	on(r, func(*Session, context.Context, *ast.GoToStatement, tds.Writer) error { return unsupported("GOTO") })
+	on(r, func(_ *Session, _ context.Context, n *ast.GoToStatement, _ tds.Writer) error {
+		return &jump{label: n.LabelName.Value, line: syntax.Line(n)}
+	})
+	installCursors(r)
 	on(r, func(*Session, context.Context, *ast.LabelStatement, tds.Writer) error { return nil })
 	on(r, (*Session).waitFor)
 	on(r, (*Session).use)
@@ -355,13 +358,31 @@ func (s *Session) returnStatement(ctx context.Context, n *ast.ReturnStatement, w
 	return errReturn
 }
 
+// declaredType is a variable's type. The parser forgets the name of one that it does not know itself (sysname, types of
+// the user's); it is read from the text then.
+func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *sqlerr.Error) {
+	f := s.frame()
+	if node == nil || node.SqlDataTypeOption != "" || node.Name != nil || f == nil || f.batch == nil {
+		return dataTypeOf(node, false)
+	}
+	text := f.batch.TextOf(node)
+	t, err := syntax.ParseType(text)
+	if err == nil {
+		return t, nil
+	}
+	if alias := s.aliasType(s.context(), splitName(text)); alias != nil {
+		return *alias, nil
+	}
+	return t, sqlerr.New(2715, 6, 0, text)
+}
+
 func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableStatement, w tds.Writer) error {
 	for _, d := range n.Declarations {
 		name := d.VariableName.Value
 		if !strings.HasPrefix(name, "@") {
 			name = "@" + name
 		}
-		t, e := dataTypeOf(d.DataType, false)
+		t, e := s.declaredType(d.DataType)
 		if e != nil {
 			alias := (*sqltype.Type)(nil)
 			if d.DataType != nil && d.DataType.Name != nil {

@@ -17,8 +17,8 @@ func dataTypeOf(node ast.DataTypeReference, inCast bool) (sqltype.Type, *sqlerr.
 			return sqltype.Type{}, sqlerr.New(102, 1, "")
 		}
 		name := lower(n.SqlDataTypeOption)
-		if n.Name != nil && n.Name.BaseIdentifier != nil {
-			name = n.Name.BaseIdentifier.Value
+		if written := nameOf(n.Name).name; written != "" {
+			name = written
 		}
 		args, err := typeArguments(n.Parameters)
 		if err != nil {

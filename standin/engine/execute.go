@@ -353,7 +353,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	s.frames = append(s.frames, f)
 	s.nest++
 	line := s.line
-	err = s.statements(ctx, listOf(m.body), w)
+	err = landed(s.statements(ctx, listOf(m.body), w))
 	s.popFrame()
 	s.db, s.line = before, line
 	if errors.Is(err, errReturn) {

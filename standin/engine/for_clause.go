@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -44,7 +45,7 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	o.subquery, o.exists, o.hidden = false, false, nil
 	inner := b.specification(sc, &plain, o)
 	if len(inner.variables) > 0 {
-		b.fail(6819, "FOR XML or FOR JSON", "ASSIGNMENT")
+		b.failWith(&sqlerr.Error{Number: 6819, Class: 16, State: 1, Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement."})
 	}
 	var shape forShape
 	function, open, end, separator, name := "", "", "", "", ""

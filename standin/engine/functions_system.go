@@ -131,6 +131,20 @@ func init() {
 			}
 			return nil
 		}),
+		"object_definition": systemFunction(1, 1, nmax, number, func(s *Session, a []any) any {
+			if o := s.objectByID(a[0]); o != nil {
+				return orNull(o.Definition)
+			}
+			return nil
+		}),
+		"original_db_name": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, _ []any) any {
+			if s.request.Database != "" {
+				return s.request.Database
+			}
+			return s.original.DefaultDatabase
+		}),
+		// Statistics are SQLite's, which has no date of theirs.
+		"stats_date": systemFunction(2, 2, sqltype.DateTimeType, number, func(*Session, []any) any { return nil }),
 		"type_name": systemFunction(1, 1, sqltype.Sysname, number, func(s *Session, a []any) any {
 			for _, i := range sqltype.Infos {
 				if a[0] != nil && i.UserTypeID == integer(a[0]) {

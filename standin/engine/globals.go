@@ -38,8 +38,8 @@ func installGlobals(r *Registry) {
 	global("@@error", sqltype.IntType, func(s *Session) any { return int64(s.lastError) })
 	global("@@trancount", sqltype.IntType, func(s *Session) any { return int64(s.count) })
 	global("@@nestlevel", sqltype.IntType, func(s *Session) any { return int64(max(0, s.nest-1)) })
-	global("@@fetch_status", sqltype.IntType, func(s *Session) any { return int64(0) })
-	global("@@cursor_rows", sqltype.IntType, func(s *Session) any { return int64(0) })
+	global("@@fetch_status", sqltype.IntType, func(s *Session) any { return s.fetchStatus })
+	global("@@cursor_rows", sqltype.IntType, func(s *Session) any { return s.cursorRows })
 	global("@@identity", sqltype.DecimalOf(38, 0), func(s *Session) any { return decimalOf(s.lastIdentity) })
 	global("@@lock_timeout", sqltype.IntType, func(s *Session) any { return s.settings.lockTimeout })
 	global("@@options", sqltype.IntType, func(s *Session) any { return s.optionBits() })
@@ -116,7 +116,7 @@ func installProperties(r *Registry) {
 		"InstanceDefaultDataPath":   func(i *Instance) any { return strings.TrimSuffix(i.config.DataDir, "/") + "/" },
 		"InstanceDefaultLogPath":    func(i *Instance) any { return strings.TrimSuffix(i.config.LogDir, "/") + "/" },
 		"InstanceDefaultBackupPath": func(i *Instance) any { return strings.TrimSuffix(i.config.BackupDir, "/") + "/" },
-		"ErrorLogFileName":          func(*Instance) any { return nil },
+		"ErrorLogFileName":          func(i *Instance) any { return orNull(i.config.ErrorLog) },
 		"FilestreamShareName":       text("MSSQLSERVER"), "FilestreamConfiguredLevel": num(0), "FilestreamEffectiveLevel": num(0),
 		"PathSeparator": text("/"),
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -60,7 +61,7 @@ func (b *binder) groupingSets(g *ast.GroupByClause) [][]ast.ScalarExpression {
 			}
 		}
 		if sets = next; len(sets) > maxGroupingSets {
-			b.fail(10703)
+			b.failWith(&sqlerr.Error{Number: 10703, Class: 15, State: 1, Message: "Too many grouping sets. The maximum number is 4096."})
 		}
 	}
 	return sets
@@ -98,7 +99,7 @@ func (b *binder) setsOf(spec ast.GroupingSpecification) [][]ast.ScalarExpression
 		return sets
 	case *ast.CubeGroupingSpecification:
 		if len(n.Arguments) > 12 {
-			b.fail(10703)
+			b.failWith(&sqlerr.Error{Number: 10703, Class: 15, State: 1, Message: "Too many grouping sets. The maximum number is 4096."})
 		}
 		var sets [][]ast.ScalarExpression
 		for bits := 1<<len(n.Arguments) - 1; bits >= 0; bits-- {

@@ -18,6 +18,8 @@ type Config struct {
 	// DataDir, LogDir and BackupDir are where files go whose place no statement gives. LogDir and BackupDir default
 	// to DataDir. The system databases live in DataDir.
 	DataDir, LogDir, BackupDir string
+	// ErrorLog is the path of the error log, which sp_readerrorlog shows; empty for none.
+	ErrorLog string
 	// Root, when set, is a folder outside a container that stands for /var/opt/mssql; what is below /var/opt/mssql-NAME
 	// lies below its mounts/NAME.
 	Root string

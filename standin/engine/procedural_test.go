@@ -24,7 +24,7 @@ func TestProcedural(t *testing.T) {
 		{"BEGIN TRY THROW 50001, 'mine', 3 END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ERROR_MESSAGE(), ERROR_STATE()) END CATCH", "50001mine3"},
 		{"BEGIN TRY RAISERROR('a %s %d', 16, 2, 'b', 7) END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH", "a b 7"},
 		{"DECLARE @x int; SELECT @x = MAX(n) FROM (VALUES (3),(9)) v(n); SELECT @x", "9"},
-		{"DECLARE @s varchar(20) = ''; SELECT @s = @s + n FROM (VALUES ('a'),('b')) v(n); SELECT LEN(@s)", "1"},
+		{"DECLARE @s varchar(20) = ''; SELECT @s = @s + n FROM (VALUES ('a'),('b')) v(n); SELECT LEN(@s)", "2"},
 		{"EXEC('SELECT 4')", "4"}, {"DECLARE @sql nvarchar(100) = N'SELECT @a + 1'; EXEC sp_executesql @sql, N'@a int', @a = 4", "5"},
 		{"DECLARE @o int; EXEC sp_executesql N'SET @o = 8', N'@o int OUTPUT', @o = @o OUTPUT; SELECT @o", "8"},
 		{"DECLARE @t TABLE (a int); INSERT @t VALUES (1),(2); SELECT SUM(a) FROM @t", "3"},

@@ -83,8 +83,8 @@ func installCatalogProcedures(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_tables", Parameters: []Parameter{name("@table_name", 384), name("@table_owner", 384), name("@table_qualifier", 128), name("@table_type", 100), {Name: "@fUsePattern", Type: sqltype.BitType, Default: true}},
 		Run: func(ctx context.Context, c *ProcCall) error {
 			return c.Exec(ctx, `SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, o.name AS TABLE_NAME, CAST(IIF(o.type = 'U', 'TABLE', 'VIEW') AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
-				FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.type IN ('U', 'V') AND (@p1 IS NULL OR o.name LIKE @p1) AND (@p2 IS NULL OR s.name LIKE @p2)
-				ORDER BY TABLE_TYPE, TABLE_OWNER, TABLE_NAME`, c.Value("@table_name"), c.Value("@table_owner"))
+				FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.type IN ('U', 'V') AND (@p3 IS NULL OR @p3 LIKE IIF(o.type = 'U', '%''TABLE''%', '%''VIEW''%')) AND (@p1 IS NULL OR o.name LIKE @p1) AND (@p2 IS NULL OR s.name LIKE @p2)
+				ORDER BY TABLE_TYPE, TABLE_OWNER, TABLE_NAME`, c.Value("@table_name"), c.Value("@table_owner"), c.Value("@table_type"))
 		}})
 	r.Procedure(Procedure{Name: "sp_pkeys", Parameters: []Parameter{name("@table_name", 128), name("@table_owner", 128), name("@table_qualifier", 128)}, Run: func(ctx context.Context, c *ProcCall) error {
 		return c.Exec(ctx, `SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, t.name AS TABLE_NAME, c.name AS COLUMN_NAME, CAST(ic.key_ordinal AS smallint) AS KEY_SEQ, i.name AS PK_NAME

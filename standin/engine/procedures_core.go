@@ -41,6 +41,9 @@ func installProcedures(r *Registry) {
 	installCatalogProcedures(r)
 	installHelp(r)
 	installJSON(r)
+	installMetadataProcedures(r)
+	installSecurityHelp(r)
+	installServerProcedures(r)
 }
 
 // wideText are the types that a statement's text may have.

@@ -86,6 +86,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if q.FromClause != nil {
 		p.from = b.from(sc, q.FromClause.TableReferences)
 	}
+	if q.WhereClause != nil && q.WhereClause.Cursor != nil {
+		b.refuse("WHERE CURRENT OF")
+	}
 	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
 		w := b.predicate(sc, q.WhereClause.SearchCondition)
 		if w.aggregate {

@@ -52,8 +52,12 @@ type sessionState struct {
 	clockAt          time.Time
 	line             int32
 
-	rowCount     int64
-	lastError    int32
+	rowCount  int64
+	lastError int32
+	// cursors are the global ones; fetchStatus and cursorRows are @@FETCH_STATUS and @@CURSOR_ROWS.
+	cursors      map[string]*cursor
+	fetchStatus  int64
+	cursorRows   int64
 	lastIdentity any
 	// outerIdentity is SCOPE_IDENTITY() of the batches that the client itself sends.
 	outerIdentity any
@@ -92,6 +96,8 @@ type frame struct {
 	depth     int
 	trancount int
 	trigger   *triggerFrame
+	// cursors are the local ones.
+	cursors map[string]*cursor
 }
 
 // variable is a declared variable.

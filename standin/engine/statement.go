@@ -20,8 +20,12 @@ import (
 
 // statements executes a list of statements; the error is control flow, or what a TRY block outside has to catch.
 func (s *Session) statements(ctx context.Context, list []ast.Statement, w tds.Writer) error {
-	for _, node := range list {
-		if err := s.statement(ctx, node, w); err != nil {
+	for i := 0; i < len(list); i++ {
+		err := s.statement(ctx, list[i], w)
+		if err == nil {
+			continue
+		}
+		if i = target(err, list); i < 0 {
 			return err
 		}
 	}
@@ -55,7 +59,7 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 
 func isControl(err error) bool {
 	return errors.Is(err, errBreak) || errors.Is(err, errContinue) || errors.Is(err, errReturn) || errors.Is(err, errAbort) ||
-		errors.Is(err, errCancelled)
+		errors.As(err, new(*jump)) || errors.Is(err, errCancelled)
 }
 
 // keepsError are statements whose parts set @@ERROR themselves.

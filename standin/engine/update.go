@@ -42,6 +42,9 @@ type assigned struct{ variable, sql string }
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
 func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, wanted []string) *change {
+	if where != nil && where.Cursor != nil {
+		b.refuse("WHERE CURRENT OF")
+	}
 	c := &change{sc: &scope{}}
 	if where != nil && where.Cursor != nil {
 		b.refuse("WHERE CURRENT OF")

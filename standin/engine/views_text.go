@@ -63,6 +63,7 @@ func installTextViews(r *Registry) {
 	r.textView("sys", "sysfiles", "fileid smallint, groupid smallint, size int, maxsize int, growth int, status int, perf int, name sysname, filename nvarchar(260)",
 		"SELECT CAST(file_id AS smallint), CAST(IIF(type = 0, 1, 0) AS smallint), size, max_size, growth, 0, 0, name, physical_name FROM sys.database_files")
 	installHostViews(r)
+	installAbsentViews(r)
 }
 
 // installHostViews registers what the operating system tells: processors and memory

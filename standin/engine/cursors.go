@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// cursor is a declared cursor. Its rows are those of the moment when it is opened, as a STATIC cursor's are, whatever
+// kind was asked for.
+type cursor struct {
+	name       string
+	definition *ast.CursorDefinition
+	// variables are the values that the query's variables had when the cursor was declared.
+	variables map[string]*variable
+	scroll    bool
+
+	open    bool
+	columns []tds.Column
+	rows    [][]any
+	// at is the row that was fetched last, from 0; -1 is before the first.
+	at int
+}
+
+// fetchOutcomes are the values of @@FETCH_STATUS.
+const (
+	fetched        = 0
+	fetchedNothing = -1
+)
+
+// installCursors registers cursors (docs/t-sql/language-elements/cursors-transact-sql.md).
+func installCursors(r *Registry) {
+	on(r, (*Session).declareCursor)
+	on(r, func(s *Session, ctx context.Context, n *ast.OpenCursorStatement, w tds.Writer) error {
+		c, err := s.namedCursor(n.Cursor)
+		if err != nil {
+			return err
+		}
+		if c.open {
+			return sqlerr.New(16905, 1)
+		}
+		return s.openCursor(ctx, c)
+	})
+	on(r, (*Session).fetch)
+	on(r, func(s *Session, ctx context.Context, n *ast.CloseCursorStatement, w tds.Writer) error {
+		c, err := s.namedCursor(n.Cursor)
+		if err != nil {
+			return err
+		}
+		if !c.open {
+			return sqlerr.New(16917, 1)
+		}
+		c.open, c.rows = false, nil
+		return nil
+	})
+	on(r, func(s *Session, ctx context.Context, n *ast.DeallocateCursorStatement, w tds.Writer) error {
+		c, err := s.namedCursor(n.Cursor)
+		if err != nil {
+			return err
+		}
+		for _, m := range []map[string]*cursor{s.frame().cursors, s.cursors} {
+			if m[lower(c.name)] == c {
+				delete(m, lower(c.name))
+			}
+		}
+		return nil
+	})
+	addBuiltins(map[string]*builtinFunction{"cursor_status": systemFunction(2, 2, sqltype.SmallIntType, []sqltype.Type{nmax, nmax}, func(s *Session, a []any) any {
+		scope, _ := a[0].(string)
+		name, _ := a[1].(string)
+		m := s.cursors
+		if strings.EqualFold(scope, "local") && s.frame() != nil {
+			m = s.frame().cursors
+		}
+		switch c := m[lower(name)]; {
+		case c == nil:
+			return int64(-3)
+		case !c.open:
+			return int64(-1)
+		case len(c.rows) == 0:
+			return int64(0)
+		}
+		return int64(1)
+	})})
+}
+
+func (s *Session) declareCursor(_ context.Context, n *ast.DeclareCursorStatement, _ tds.Writer) error {
+	c := &cursor{name: n.Name.Value, definition: n.CursorDefinition, variables: map[string]*variable{}}
+	if c.definition == nil || c.definition.Select == nil {
+		return sqlerr.New(102, 1, n.Name.Value)
+	}
+	local, forward := false, false
+	for _, o := range c.definition.Options {
+		switch strings.ToUpper(strings.ReplaceAll(o.OptionKind, "_", "")) {
+		case "LOCAL":
+			local = true
+		case "GLOBAL":
+		case "SCROLL", "STATIC", "KEYSET", "DYNAMIC", "INSENSITIVE":
+			c.scroll = true
+		case "FORWARDONLY", "FASTFORWARD":
+			forward = true
+		case "READONLY", "SCROLLLOCKS", "OPTIMISTIC", "TYPEWARNING":
+		default:
+			return unsupported("The option " + strings.ToUpper(o.OptionKind) + " of a cursor")
+		}
+	}
+	c.scroll = c.scroll && !forward
+	for name, v := range s.frame().variables {
+		copied := *v
+		c.variables[name] = &copied
+	}
+	where := &s.cursors
+	if local {
+		where = &s.frame().cursors
+	}
+	if (*where)[lower(c.name)] != nil {
+		return sqlerr.New(16915, 1, c.name)
+	}
+	if *where == nil {
+		*where = map[string]*cursor{}
+	}
+	(*where)[lower(c.name)] = c
+	return nil
+}
+
+// namedCursor finds a local cursor first, then a global one.
+func (s *Session) namedCursor(id *ast.CursorId) (*cursor, error) {
+	name, err := s.nameOrVariable(id.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !id.IsGlobal {
+		if c := s.frame().cursors[lower(name)]; c != nil {
+			return c, nil
+		}
+	}
+	if c := s.cursors[lower(name)]; c != nil {
+		return c, nil
+	}
+	return nil, sqlerr.New(16916, 1, name)
+}
+
+func (s *Session) openCursor(ctx context.Context, c *cursor) error {
+	f := *s.frame()
+	f.variables = c.variables
+	s.frames = append(s.frames, &f)
+	settings := s.settings
+	s.settings.rowCount, s.settings.fmtOnly = 0, false
+	w := &collectWriter{}
+	counted := s.rowCount
+	err := s.selectStatement(ctx, c.definition.Select, w)
+	s.frames, s.settings, s.rowCount = s.frames[:len(s.frames)-1], settings, counted
+	if err != nil {
+		return err
+	}
+	result := w.first()
+	if result == nil {
+		return sqlerr.New(102, 1, c.name)
+	}
+	c.open, c.columns, c.rows, c.at = true, result.Columns, result.Rows, -1
+	s.cursorRows = int64(len(c.rows))
+	return nil
+}
+
+func (s *Session) fetch(ctx context.Context, n *ast.FetchCursorStatement, w tds.Writer) error {
+	c, err := s.namedCursor(n.Cursor)
+	if err != nil {
+		return err
+	}
+	if !c.open {
+		return sqlerr.New(16917, 2)
+	}
+	if len(n.IntoVariables) > 0 && len(n.IntoVariables) != len(c.columns) {
+		return sqlerr.New(16924, 1)
+	}
+	if err := s.move(ctx, c, n.FetchType); err != nil {
+		return err
+	}
+	s.fetchStatus = fetchedNothing
+	found := c.at >= 0 && c.at < len(c.rows)
+	if found {
+		s.fetchStatus = fetched
+	}
+	if len(n.IntoVariables) == 0 {
+		rows := [][]any{}
+		if found {
+			rows = append(rows, c.rows[c.at])
+		}
+		s.rowCount = int64(len(rows))
+		return writeResult(w, c.columns, rows)
+	}
+	if !found {
+		return nil
+	}
+	for i, node := range n.IntoVariables {
+		ref, ok := node.(*ast.VariableReference)
+		if !ok {
+			return sqlerr.New(102, 1, "INTO")
+		}
+		v := s.variable(ref.Name)
+		if v == nil {
+			return sqlerr.New(137, 1, ref.Name)
+		}
+		value, e := sqltype.Convert(c.rows[c.at][i], c.columns[i].Type, v.typ, 0, sqltype.Implicit)
+		if e != nil {
+			copied := *e
+			return &copied
+		}
+		v.value = value
+	}
+	return nil
+}
+
+// move changes the row that a cursor is at (docs/t-sql/language-elements/fetch-transact-sql.md).
+func (s *Session) move(ctx context.Context, c *cursor, t *ast.FetchType) error {
+	kind, offset := "Next", int64(0)
+	if t != nil && t.Orientation != "" {
+		kind = t.Orientation
+		if t.RowOffset != nil {
+			v, err := s.evaluateInt(ctx, t.RowOffset)
+			if err != nil {
+				return err
+			}
+			offset = v
+		}
+	}
+	if kind != "Next" && !c.scroll {
+		return sqlerr.New(16911, 1, "fetch", strings.ToLower(kind))
+	}
+	last := len(c.rows)
+	switch kind {
+	case "Next":
+		c.at++
+	case "Prior":
+		c.at--
+	case "First":
+		c.at = 0
+	case "Last":
+		c.at = last - 1
+	case "Absolute":
+		c.at = int(offset) - 1
+		if offset < 0 {
+			c.at = last + int(offset)
+		}
+	case "Relative":
+		c.at += int(offset)
+	}
+	c.at = max(-1, min(c.at, last))
+	return nil
+}
