@@ -168,8 +168,9 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 		return b.rowsIn(t, "dist", "distribution", "SELECT TOP (1) N'refused' FROM dbo.MSrepl_errors WHERE CAST(error_text AS nvarchar(4000)) LIKE N'%Login failed%geosql[_]replication[_]main%'")
 	}, veryPatient, time.Second).Should(Equal("[refused]"))
 	g.Expect(b.rows(t, "quisub", "SELECT Body FROM dbo.Article WHERE Id = 5000")()).To(Equal("[]"))
+	before := client.MergeFrom(p.DeepCopy())
 	p.Spec.Publisher.Server, p.Spec.Distributor = "tukpub", "main"
-	g.Expect(b.hub.Client.Update(t.Context(), p)).To(MatchError(ContainSubstring("PublisherMove")), "an old manifest does not move it back")
+	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).To(MatchError(ContainSubstring("PublisherMove")), "an old manifest does not move it back")
 }
 
 func readyOf(all []metav1.Condition) *metav1.Condition {
