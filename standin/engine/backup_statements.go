@@ -93,7 +93,7 @@ func (s *Session) device(list []syntax.BackupDevice) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.inst.config.BackupDir, path)
 	}
-	return path, nil
+	return s.inst.onDisk(path), nil
 }
 
 // backup is BACKUP DATABASE and BACKUP LOG.

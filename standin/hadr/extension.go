@@ -30,6 +30,7 @@ type Extension struct {
 	manager *replica.Manager
 	// listening is why the endpoint does not listen; nil when it does or should not.
 	listening error
+	health    healthSession
 }
 
 // Ensure that the engine can use it.
@@ -49,6 +50,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.Statement((*syntax.AlterAvailabilityGroup)(nil), e.alter)
 	r.Statement((*syntax.DropAvailabilityGroup)(nil), e.drop)
 	r.AlterDatabase(syntax.DBSetHADR{}, e.setHADR)
+	e.installHealthSession(r)
 	r.ServerProperty("IsHadrEnabled", func(inst *engine.Instance) any {
 		if inst.Config().HADREnabled {
 			return int64(1)

@@ -145,7 +145,7 @@ func folderName(parts ...string) string {
 func (e *Extension) localPath(path string) (string, error) {
 	path = strings.ReplaceAll(path, `\`, "/")
 	if !strings.HasPrefix(path, "//") {
-		return filepath.FromSlash(path), nil
+		return e.inst.OnDisk(filepath.FromSlash(path)), nil
 	}
 	for share, dir := range e.options.UNCMapping {
 		share = strings.TrimRight(strings.ReplaceAll(share, `\`, "/"), "/")

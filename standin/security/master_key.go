@@ -284,7 +284,7 @@ func (e *Extension) restoreMasterKey(ctx context.Context, s *engine.Session, n *
 // filePath puts a bare file name into the instance's data directory, as the documentation says.
 func (e *Extension) filePath(name string) string {
 	if filepath.IsAbs(name) {
-		return name
+		return e.inst.OnDisk(name)
 	}
 	return filepath.Join(e.inst.Config().DataDir, name)
 }

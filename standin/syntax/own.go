@@ -19,7 +19,7 @@ type family func(p *parser) ast.Statement
 var families = map[string][]family{
 	"CREATE": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
 		parseRole, parseDatabase},
-	"ALTER": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
+	"ALTER": {parseAvailabilityGroup, parseEndpoint, parseEventSession, parseCertificate, parseMasterKey, parseLogin, parseUser,
 		parseRole, parseAuthorization, parseDatabase},
 	"DROP": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
 		parseRole, parseDatabase},

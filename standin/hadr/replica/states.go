@@ -328,6 +328,10 @@ func (m *Manager) isSeeding(group, database, remote uuid.UUID) bool {
 // 1448, at every synchronous one. ok is false when the local replica is not primary. A secondary that was not heard of
 // since this replica became primary holds everything back.
 func (g *Group) ReplicationLimit(database string) (limit storage.LSN, ok bool) {
+	if g.forwarding() {
+		// What arrives at a forwarder is replicated by the global primary.
+		return limit, false
+	}
 	ignoreAsynchronous := g.host.TraceFlag(1448)
 	g.mu.Lock()
 	defer g.mu.Unlock()
