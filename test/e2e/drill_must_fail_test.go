@@ -30,8 +30,8 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// Drills that must fail do: one loses rows, and the drill says how many to the last; another has a group with two primaries,
-// since it has no fence.
+// Drills that must fail do: one loses rows, and the drill says how many to the last; another has a group without a fence, whose
+// primary is replaced by hand while it lives, and must not pass.
 func TestDrillsThatMustFail(t *testing.T) {
 	if os.Getenv(exampleDrills) == "" {
 		t.Skip("GEOSQL_DRILL_EXAMPLES is not set: make soak-drills runs all")
@@ -150,8 +150,9 @@ func lostAt(e history.Evidence, server string) int {
 	return lost
 }
 
-// withoutFence: somebody promotes a replica of a group of clusterType None by hand while its primary lives. Both take writes,
-// and the drill that runs meanwhile fails.
+// withoutFence: somebody promotes a replica of a group of clusterType None by hand while its primary lives. The stand-in's old
+// primary hears of the new one and is RESOLVING, and nothing makes the group whole again: the drill that runs meanwhile fails if
+// rows are seen to be lost, is inconclusive if they cannot be read, and never passes.
 func withoutFence(t *testing.T, b *bed.Bed) {
 	g := NewWithT(t)
 	gt := declareGroup(t, b, "e2enone", v1alpha1.SynchronousCommit, func(ag *v1alpha1.AvailabilityGroup) {
@@ -173,8 +174,8 @@ func withoutFence(t *testing.T, b *bed.Bed) {
 	other := open(t, connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)), gt.servers["quincy"], credentials.RoleSA, "master")
 	g.Expect(forceByHand(t.Context(), other, gt.group.Name)).To(Succeed())
 	s := dt.verdict(t, d)
-	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
-	g.Expect(objective(s, "consistency").Verdict).To(Equal(v1alpha1.VerdictFailed), objective(s, "consistency").Evidence)
+	g.Expect(s.Verdict).To(BeElementOf(v1alpha1.VerdictFailed, v1alpha1.VerdictInconclusive), s.Message)
+	g.Expect(objective(s, "evidence").Evidence).To(ContainSubstring("had not recovered"))
 	dt.report(t, d)
 }
 
