@@ -83,6 +83,20 @@ func TestCursorsAndGoto(t *testing.T) {
 	})
 }
 
+// TestUnnamedConstraints: docs/t-sql/statements/alter-table-transact-sql.md, where a constraint needs no name.
+func TestUnnamedConstraints(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (a int NOT NULL, b int NULL)", "ok"},
+		{"ALTER TABLE t ADD PRIMARY KEY NONCLUSTERED (a)", "ok"},
+		{"ALTER TABLE t ADD UNIQUE (b); ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a); ALTER TABLE t ADD DEFAULT 5 FOR b; ALTER TABLE t ADD CHECK (a > 0)", "ok"},
+		{"INSERT t (a) VALUES (5); SELECT a, b FROM t", "5 5"},
+		{"SELECT type, COUNT(*) FROM sys.objects WHERE parent_object_id = OBJECT_ID('t') AND name NOT LIKE '%$%' GROUP BY type ORDER BY type", "C  1; D  1; F  1; PK 1; UQ 1"},
+		{"ALTER TABLE t ADD PRIMARY KEY", "!156/15/1/1"},
+	})
+}
+
 // TestMetadataProcedures: what ODBC, JDBC and ADO.NET ask
 // (docs/relational-databases/system-stored-procedures/catalog-stored-procedures-transact-sql.md).
 func TestMetadataProcedures(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -309,6 +310,9 @@ func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object
 
 // child makes the object of a constraint of the table.
 func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*Object, error) {
+	if id != nil && id.Value == syntax.UnnamedConstraint {
+		id = nil
+	}
 	o := b.d.newObject(objectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
@@ -415,7 +419,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 }
 
 func (b *tableBuilder) fkName(t *ast.ForeignKeyConstraintDefinition) string {
-	if t.ConstraintIdentifier != nil {
+	if t.ConstraintIdentifier != nil && t.ConstraintIdentifier.Value != syntax.UnnamedConstraint {
 		return t.ConstraintIdentifier.Value
 	}
 	return ""

@@ -70,6 +70,8 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		}
 		switch {
 		case inside[i]:
+		case addsUnnamed(tokens, i):
+			insert(t.pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
 		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
 			if end := endOfDerived(tokens, i+1); end > 0 {
 				insert(tokens[i+1].pos, "(")
@@ -92,6 +94,28 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	}
 	out.WriteString(source[copied:])
 	return out.String()
+}
+
+// UnnamedConstraint is the name that Parse gives a constraint of ALTER TABLE ... ADD that has none: teesql would take its
+// first word for a column.
+const UnnamedConstraint = "unnamed$"
+
+// addsUnnamed tells whether token i begins a constraint without a name behind ALTER TABLE name [WITH CHECK] ADD.
+func addsUnnamed(tokens []token, i int) bool {
+	if i < 3 || !tokens[i-1].is("ADD") {
+		return false
+	}
+	switch t, next := tokens[i], tokens[i+1]; {
+	case t.is("PRIMARY"), t.is("FOREIGN"):
+		if at := i + 2; next.is("KEY") && at+1 < len(tokens) {
+			return tokens[at].is("(") || (tokens[at].is("CLUSTERED") || tokens[at].is("NONCLUSTERED")) && tokens[at+1].is("(")
+		}
+	case t.is("UNIQUE"):
+		return next.is("(") || next.is("CLUSTERED") || next.is("NONCLUSTERED")
+	case t.is("DEFAULT"):
+		return true
+	}
+	return false
 }
 
 // endOfDerived is the last token of a derived table (...) AS name (columns) that begins with the parenthesis at token
