@@ -27,8 +27,8 @@ type forShape struct {
 	Elements bool   `json:",omitempty"`
 	Path     bool   `json:",omitempty"`
 
-	root, wrapper string
-	array, typed  bool
+	root         string
+	array, typed bool
 }
 
 // Names that clients know these columns by.

@@ -124,25 +124,6 @@ func (s *Session) selectVariables(ctx context.Context, p *plan, w tds.Writer) er
 	return nil
 }
 
-// compound computes @x op value.
-func (s *Session) compound(ctx context.Context, v *variable, op string, value any) (any, error) {
-	b := newBinder(ctx, s, tempSpace)
-	var e expr
-	var p *plan
-	bindErr := bindSafely(func() {
-		l := b.parameter("l", param{value: func(*Session) any { return v.value }, typ: v.typ})
-		r := b.parameter("r", param{value: func(*Session) any { return value }, typ: v.typ})
-		e = b.convert(b.binary(op, l, r), v.typ, sqltype.Implicit, 0, false)
-		p = b.plan("SELECT " + e.sql)
-		p.home = tempSpace
-		p.columns = []tds.Column{{Type: v.typ}}
-	})
-	if bindErr != nil {
-		return nil, bindErr
-	}
-	return s.planValue(ctx, p)
-}
-
 // selectInto is SELECT ... INTO: makes the table and fills it.
 func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.Writer) error {
 	copied := *n
