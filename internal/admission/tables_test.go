@@ -138,6 +138,8 @@ var refusals = []refusal{
 	{"automatic failover without a witness", "", with(group, "NAME", "g") + "  voters: [tukwila]\n  failoverPolicy: Automatic\n", []string{"at least three voters"}},
 	{"automatic failover of a group without a fence", "", with(group, "NAME", "g", "  - {server: c, availabilityMode: ConfigurationOnly}\n", "") + "  clusterType: None\n  voters: [tukwila, quincy, dublin]\n  failoverPolicy: Automatic\n",
 		[]string{"clusterType None has no fence: failoverPolicy must be Manual"}},
+	{"other voters of a group that exists", with(group, "NAME", "g") + "status: {groupID: \"1\", voters: [{site: tukwila, state: Held}, {site: quincy, state: Held}, {site: dublin, state: Held}]}\n", with(group, "NAME", "g") + "  voters: [tukwila, quincy, blueridge]\n",
+		[]string{"the voters of a group that exists are not changed: dublin, quincy, tukwila voted from its beginning"}},
 	{"a system database", "", with(group, "NAME", "g", "[Content]", "[Master]"), []string{"a user database is needed, not one of master, model, msdb, tempdb"}},
 	{"another initial primary", with(group, "NAME", "fixed"), with(group, "NAME", "fixed", "initialPrimary: a", "initialPrimary: b"), []string{"initialPrimary is immutable"}},
 	{"a listener that is another's", with(group, "NAME", "first"), with(group, "NAME", "second", "[Content]", "[Other]") + "  listener: {name: first}\n",
