@@ -34,7 +34,7 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 		return failure(15247)
 	}
 	if !n.Options.Distributed && len(n.Members) > 0 {
-		return failure(19498, n.Name)
+		return failure(19498)
 	}
 	if n.Options.Distributed {
 		return e.createDistributed(ctx, s, n)

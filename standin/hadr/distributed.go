@@ -19,7 +19,7 @@ import (
 // (docs/t-sql/statements/create-availability-group-transact-sql.md, "Distributed availability groups").
 func (e *Extension) createDistributed(ctx context.Context, s *engine.Session, n *syntax.CreateAvailabilityGroup) error {
 	if onlyDistributed := (syntax.AvailabilityGroupOptions{Distributed: true}); n.Options != onlyDistributed {
-		return failure(19497, n.Name)
+		return failure(19497)
 	}
 	if other := e.replicas().Group(n.Name); other != nil {
 		return failure(19509, n.Name)
@@ -43,7 +43,7 @@ func (e *Extension) createDistributed(ctx context.Context, s *engine.Session, n 
 	if len(local.Configuration().Databases) == 0 {
 		for _, g := range e.replicas().Groups() {
 			if g.Distributed() && g.Member() == local {
-				return failure(19502, n.Name, local.Name())
+				return failure(19502, n.Name)
 			}
 		}
 	}
@@ -66,13 +66,13 @@ func (e *Extension) member(name string, members []syntax.DistributedMember) (*re
 	}
 	switch {
 	case local == nil:
-		return nil, failure(19501, name)
+		return nil, failure(19501)
 	case local.Distributed():
-		return nil, failure(19501, name)
+		return nil, failure(19501)
 	case local.Above() != nil && local.Above().Role() != replica.Primary:
-		return nil, failure(19503, local.Name(), local.Above().Name())
+		return nil, failure(19503, local.Name())
 	case local.Above() != nil:
-		return nil, failure(19502, local.Above().Name(), local.Name())
+		return nil, failure(19502, local.Above().Name())
 	}
 	return local, nil
 }
@@ -81,7 +81,7 @@ func (e *Extension) member(name string, members []syntax.DistributedMember) (*re
 func setMember(r *group.Replica, m *syntax.DistributedMember) error {
 	if m.ListenerURL != nil {
 		if _, err := endpoint.ParseURL(*m.ListenerURL); err != nil {
-			return failure(19499, *m.ListenerURL, r.Server)
+			return failure(19499, *m.ListenerURL)
 		}
 		r.EndpointURL = *m.ListenerURL
 	}
@@ -167,7 +167,7 @@ func setDistributed(ctx context.Context, g *replica.Group, o syntax.Availability
 	case o.Role != nil:
 		return g.BecomeSecondary(ctx)
 	case o.RequiredSynchronizedCommits == nil:
-		return failure(19497, g.Name())
+		return failure(19497)
 	}
 	return g.ChangeDistributed(ctx, func(c *group.Configuration) error {
 		required := *o.RequiredSynchronizedCommits
