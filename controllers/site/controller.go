@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package site reconciles Site objects: it reports what the heartbeat of internal/sites knows and keeps a Site whose
-// servers still exist from being removed. It changes nothing at a site.
+// servers still exist from being removed. It changes nothing at a site but the token that the manager itself has there,
+// which it renews.
 package site
 
 import (
@@ -34,12 +35,24 @@ type reconciler struct {
 	hub    client.Client
 	sites  *sites.Provider
 	events events.EventRecorder
+	// renewed is when the token for a site was last renewed, or tried to be. One worker uses it.
+	renewed map[v1alpha1.SiteName]time.Time
+}
+
+// apply renews the manager's token for the site. The engagement with the old one ends when the new one has been read.
+func (r *reconciler) apply(ctx context.Context, o *observation, d decision) error {
+	if !d.renew {
+		return nil
+	}
+	r.renewed[o.member.Name()] = o.now
+	return sites.RenewToken(ctx, r.hub, r.sites.Namespace(), o.site, o.member.Client)
 }
 
 // SetupWithManager adds the controller of Sites.
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
-	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site")}
+	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
+		renewed: map[v1alpha1.SiteName]time.Time{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})
@@ -50,7 +63,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		// A heartbeat that stays out makes no event.
 		Look:    reconcile.Look{Soon: lookSoon, Again: provider.UnknownAfter() / 3},
 		Observe: r.observe, Plan: plan, PlanDelete: planDelete,
-		Apply:  func(context.Context, *observation, decision) error { return nil },
+		Apply:  r.apply,
 		Report: func(ctx context.Context, o *observation, _ decision, _ error) error { return r.report(ctx, o) },
 	})
 	err := reconcile.Controller(mgr, "site", &v1alpha1.Site{}, 1, reconcile.SpecOrAnnotations()).

@@ -27,6 +27,11 @@ type observation struct {
 	// storage is what the site has, nil when it could not be read; storageErr says why.
 	storage    *storage
 	storageErr error
+	// member is the engaged site, nil when it can't be used; token is that of its kubeconfig, empty when it has none that ends.
+	member *sites.Member
+	token  sites.Token
+	// renewed is when this manager last tried to renew the token.
+	renewed time.Time
 	// users are the SQLServers that run at the site, as namespace/name.
 	users []string
 }
@@ -46,6 +51,11 @@ func (r *reconciler) observe(ctx context.Context, site *v1alpha1.Site) (*observa
 	o.health, o.known = r.sites.Health(name)
 	if member, err := r.sites.Member(name); err == nil {
 		o.storage, o.storageErr = readStorage(ctx, member.Client)
+		if site.Spec.KubeconfigSecretRef != nil && member.RESTConfig != nil {
+			o.member = member
+			o.token, _ = sites.ReadToken(member.RESTConfig.BearerToken)
+			o.renewed = r.renewed[name]
+		}
 	}
 	var servers v1alpha1.SQLServerList
 	if err := r.hub.List(ctx, &servers); err != nil {

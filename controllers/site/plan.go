@@ -3,20 +3,34 @@
 package site
 
 import (
+	"time"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
 )
 
-// decision is the plan for a Site: sites themselves are not changed, so all there is to decide is whether it may go.
-type decision struct{ release bool }
+// decision is the plan for a Site: whether it may go, and whether the manager's token for it is renewed. Sites themselves
+// are not changed.
+type decision struct{ release, renew bool }
 
 // Gist is what the frame of all controllers needs of it.
 func (d decision) Gist() reconcile.Gist {
-	return reconcile.Gist{Progress: conditions.Settled, Done: d.release}
+	steps := 0
+	if d.renew {
+		steps = 1
+	}
+	return reconcile.Gist{Steps: steps, Progress: conditions.Settled, Done: d.release}
 }
 
-func plan(*observation) decision { return decision{} }
+// renewAgain is when a renewal is tried again: rights that an earlier release did not ask for are missing until the site
+// is joined again.
+const renewAgain = time.Hour
+
+// plan renews the token when a third of its life is left, as long as the site answers.
+func plan(o *observation) decision {
+	return decision{renew: o.member != nil && o.token.RenewalDue(o.now) && o.now.Sub(o.renewed) >= renewAgain}
+}
 
 // planDelete lets a Site go that is declared lost or that no server runs at: servers need its credentials until they are
 // gone.

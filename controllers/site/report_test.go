@@ -29,6 +29,25 @@ func healthy() *observation {
 			Version: "v1.36.3", ClusterUID: "uid", Namespaces: []string{"web"}}}
 }
 
+func TestTheTokenIsRenewedWithAThirdOfItsLifeLeft(t *testing.T) {
+	g := NewWithT(t)
+	o := healthy()
+	o.member = &sites.Member{}
+	o.token = sites.Token{Issued: now.Add(-200 * 24 * time.Hour), Expires: now.Add(165 * 24 * time.Hour)}
+	g.Expect(plan(o).renew).To(BeFalse())
+	o.now = now.Add(60 * 24 * time.Hour)
+	g.Expect(plan(o)).To(Equal(decision{renew: true}))
+	g.Expect(plan(o).Gist().Steps).To(Equal(1))
+	o.renewed = o.now.Add(-time.Minute)
+	g.Expect(plan(o).renew).To(BeFalse(), "it was tried a minute ago")
+	o.renewed, o.member = time.Time{}, nil
+	g.Expect(plan(o).renew).To(BeFalse(), "the site can't be used")
+	o.member, o.now = &sites.Member{}, now.Add(166*24*time.Hour)
+	g.Expect(plan(o).renew).To(BeFalse(), "it has ended: a person joins the site again")
+	o.token, o.now = sites.Token{}, now
+	g.Expect(plan(o).renew).To(BeFalse(), "a token that does not end")
+}
+
 func TestConditionsOfASite(t *testing.T) {
 	silent := errors.New("no route to host")
 	for _, c := range []struct {

@@ -58,6 +58,13 @@ func NamespaceRules() []rbacv1.PolicyRule {
 	}
 }
 
+// TokenRules let the manager renew its own token at a site, in the operator's namespace there.
+func TokenRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{Account}, Verbs: []string{"create"}},
+	}
+}
+
 // ChaosResources are the kinds of Chaos Mesh that drills use.
 func ChaosResources() []string {
 	return []string{"dnschaos", "httpchaos", "iochaos", "jvmchaos", "networkchaos", "podchaos", "stresschaos", "timechaos"}

@@ -268,6 +268,9 @@ func (p *Provider) Health(site v1alpha1.SiteName) (Health, bool) {
 	return run.health, true
 }
 
+// Namespace of the operator, in which the Sites' kubeconfig Secrets are.
+func (p *Provider) Namespace() string { return p.opts.Namespace }
+
 // UnknownAfter is how long a site may stay silent before its observations count as unknown.
 func (p *Provider) UnknownAfter() time.Duration { return p.opts.UnknownAfter }
 

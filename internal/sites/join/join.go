@@ -85,6 +85,11 @@ func (r *Request) atMember(ctx context.Context) error {
 		if err := w.apply(ctx, r.account()); err != nil {
 			return err
 		}
+		if !slices.Contains(r.Spec.AllowedNamespaces, r.OperatorNamespace) {
+			if err := w.applyAll(ctx, r.access(r.OperatorNamespace, sites.SiteRole, sites.TokenRules())...); err != nil {
+				return err
+			}
+		}
 	}
 	if err := w.applyAll(ctx, r.clusterAccess()...); err != nil {
 		return err

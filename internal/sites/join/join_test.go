@@ -82,6 +82,27 @@ func TestJoin(t *testing.T) {
 
 	t.Run("the manager's caches fill with these rights", func(t *testing.T) { engages(t, hub) })
 
+	t.Run("the manager renews its token with these rights", func(t *testing.T) {
+		g := NewWithT(t)
+		before := credentials(t, hub, "quincy")
+		token, ok := sites.ReadToken(before.BearerToken)
+		g.Expect(ok).To(BeTrue())
+		g.Expect(token.Account).To(Equal(sites.Account))
+		g.Expect(token.RenewalDue(token.Issued.Add(token.Expires.Sub(token.Issued) / 2))).To(BeFalse())
+		g.Expect(token.RenewalDue(token.Expires.Add(-token.Expires.Sub(token.Issued) / 4))).To(BeTrue())
+		var s v1alpha1.Site
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
+		g.Expect(sites.RenewToken(ctx, hub.Client, sites.OperatorNamespace, &s, asOperator(t, before))).To(Succeed())
+		after := credentials(t, hub, "quincy")
+		g.Expect(after.BearerToken).NotTo(Equal(before.BearerToken))
+		for _, cfg := range []*rest.Config{before, after} {
+			g.Expect(asOperator(t, cfg).List(ctx, &corev1.NodeList{})).To(Succeed(), "old and new are good")
+		}
+		renewed, ok := sites.ReadToken(after.BearerToken)
+		g.Expect(ok).To(BeTrue())
+		g.Expect(renewed.Expires.Sub(renewed.Issued)).To(Equal(token.Expires.Sub(token.Issued)))
+	})
+
 	t.Run("again: nothing is said, all is kept, the credentials are new", func(t *testing.T) {
 		g := NewWithT(t)
 		before := credentials(t, hub, "quincy").BearerToken
