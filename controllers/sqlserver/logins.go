@@ -55,6 +55,8 @@ var grants = map[credentials.Role][]grant{
 		{tsql.AlterAnyAvailabilityGroup, 0},
 		// ALTER DATABASE SET HADR RESUME.
 		{tsql.AlterAnyDatabase, 0},
+		// KILL sessions that came to a former primary by the listener (docs/t-sql/language-elements/kill-transact-sql.md).
+		{tsql.AlterAnyConnection, 0},
 	},
 	// The replication agents need rights in databases only: db_owner of the distribution, publication and subscription
 	// databases (docs/relational-databases/replication/security/replication-agent-security-model.md). They are given

@@ -136,8 +136,8 @@ func (b *Ballot) heard(i int, over error) {
 
 // Read reads all votes and returns the leading record. ok is false when fewer than a majority answered: then nothing is
 // known.
-func (b *Ballot) Read(ctx context.Context) (leading Record, ok bool) {
-	b.each(ctx, Patient, func(ctx context.Context, i int, v Voter) bool {
+func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) {
+	b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 		record, version, err := v.Read(ctx)
 		b.remember(i, record, version, err)
 		return err == nil

@@ -45,17 +45,31 @@ func TestASilentVoterIsWaitedForNowAndThen(t *testing.T) {
 	gone := &lone{name: "c", away: true}
 	b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, election.BootClock{}, 2*time.Second)
 	for range 4 {
-		_, ok := b.Read(t.Context())
+		_, ok := b.Read(t.Context(), election.Patient)
 		g.Expect(ok).To(BeTrue())
 	}
 	late, given := context.DeadlineExceeded, context.Canceled
 	g.Expect(gone.over).To(Equal([]error{late, given, given, late}))
 
 	gone.away, gone.over = false, nil
-	b.Read(t.Context())
+	b.Read(t.Context(), election.Patient)
 	gone.away = true
-	b.Read(t.Context())
+	b.Read(t.Context(), election.Patient)
 	g.Expect(gone.over).To(Equal([]error{late}), "it had answered: it is waited for")
+}
+
+// A quick round waits for a silent voter never as long, not even where a patient one would.
+func TestAQuickRoundDoesNotWaitForASilentVoter(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gone := &lone{name: "c", away: true}
+	b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, election.BootClock{}, 2*time.Second)
+	b.Read(t.Context(), election.Patient)
+	for range 8 {
+		_, ok := b.Read(t.Context(), election.Quick)
+		g.Expect(ok).To(BeTrue())
+	}
+	g.Expect(gone.over[1:]).To(HaveEach(context.Canceled))
 }
 
 // Without a silent voter there is no majority, so it is waited for.
@@ -65,7 +79,7 @@ func TestASilentVoterThatIsNeededIsWaitedFor(t *testing.T) {
 	one, two := &lone{name: "b", away: true}, &lone{name: "c", away: true}
 	b := election.NewBallot([]election.Voter{&lone{name: "a"}, one, two}, election.BootClock{}, time.Second)
 	for range 3 {
-		_, ok := b.Read(t.Context())
+		_, ok := b.Read(t.Context(), election.Patient)
 		g.Expect(ok).To(BeFalse())
 	}
 	g.Expect(one.over).To(HaveEach(context.DeadlineExceeded))

@@ -28,7 +28,7 @@ type claim struct {
 // standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it, claims
 // what may be claimed, or follows.
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
-	leading, ok := k.ballot.Read(ctx)
+	leading, ok := k.ballot.Read(ctx, k.readingPace())
 	if seenErr != nil {
 		return Outcome{Err: seenErr}
 	}
@@ -66,6 +66,16 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		return out
 	}
 	return k.rejoin.step(ctx, k, leading, seen)
+}
+
+// readingPace is Quick where waiting for a voter that has fallen silent would delay a claim: shortly before the votes expire,
+// and while rivals are let go first.
+func (k *Keeper) readingPace() Pace {
+	left := k.timings.SuspectAfter() - k.ballot.UnchangedFor()
+	if k.requests.eligible > 0 || left > 0 && left < k.timings.APITimeout {
+		return Quick
+	}
+	return Patient
 }
 
 // withoutMemory keeps a server out of the election whose promises cannot be read.

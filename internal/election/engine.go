@@ -125,6 +125,8 @@ type Engine interface {
 	Resume(ctx context.Context, group string, databases []string) error
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.
 	Reseed(ctx context.Context, group string, databases []string) error
+	// EndSessions ends the users' sessions in databases of the group that began within the given time.
+	EndSessions(ctx context.Context, group string, within time.Duration) error
 	// Kill ends the engine's process at once.
 	Kill() error
 }

@@ -121,6 +121,15 @@ func TestAnotherServerIsPromotedWhenTheVotesExpire(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(p), "the old primary does not come back as one")
 	g.Expect(w.servers[0].run.role).To(Equal(election.RoleSecondary), "it rejoins by itself")
 	g.Expect(w.servers[0].log).To(Equal(p.log))
+	g.Expect(w.servers[0].run.cleared).To(BeZero(), "the listener may still lead to it")
+	w.live(10)
+	for _, s := range w.servers {
+		want := 0
+		if s == w.servers[0] {
+			want = 1
+		}
+		g.Expect(s.run.cleared).To(Equal(want), "sessions that came to %s while the listener moved are ended once", s.name)
+	}
 	lines := w.timelines(g)
 	last := lines[len(lines)-1]
 	g.Expect(last).To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", names[0]), HaveField("To", p.name),
@@ -395,7 +404,7 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 	rival := election.NewBallot(voters, clock{w.servers[1]}, w.timings.APITimeout)
 	for range 12 {
 		w.advance(time.Second)
-		rival.Read(t.Context())
+		rival.Read(t.Context(), election.Patient)
 	}
 	g.Expect(rival.UnchangedFor()).To(BeNumerically(">=", w.timings.SuspectAfter()))
 	next := election.Record{Term: 9, State: election.StateClaimed, Holder: election.Holder{Server: names[1], Nonce: "n"}}
@@ -404,7 +413,7 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(BeZero())
 	for range 12 {
 		w.advance(time.Second)
-		rival.Read(t.Context())
+		rival.Read(t.Context(), election.Patient)
 	}
 	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(Equal(3))
 }

@@ -21,6 +21,9 @@ const (
 	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE to
 	// follow it anew, once in a term: readers lose their connections.
 	standingPatience = 15 * time.Second
+	// strayAfter is how long after a former primary began to follow the sessions that came to it meanwhile are ended. The
+	// listener's Service leads to the new primary by then at every site that can be reached.
+	strayAfter = 10 * time.Second
 )
 
 // rejoin is how a replica comes back behind a primary that another server became.
@@ -33,6 +36,8 @@ type rejoin struct {
 	// follow anew for that in this term.
 	standing time.Duration
 	revived  bool
+	// followed is when this former primary began to follow the leading term's holder, 0 once stray sessions were ended.
+	followed time.Duration
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
 	// toldApart is what the voters were last told about that.
@@ -169,7 +174,29 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 	if v.leading.State == StateHeld {
 		k.tellApart(ctx, v, s.quarantined)
 	}
-	return r.carryOut(ctx, k, s, leading)
+	if out := r.carryOut(ctx, k, s, leading); out != (Outcome{}) {
+		return out
+	}
+	return r.endStrays(ctx, k, seen)
+}
+
+// endStrays ends, once after a former primary began to follow, the sessions that came to it before the listener led to
+// the new primary. A client's pool would keep them: they can read, and every write in them is refused (error 3906).
+func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Outcome {
+	since := k.clock.Now() - r.followed
+	if r.followed == 0 || seen.Role != RoleSecondary || since < strayAfter {
+		return Outcome{}
+	}
+	r.followed = 0
+	if err := k.engine.EndSessions(ctx, k.group, since+time.Second); err != nil {
+		return Outcome{Err: fmt.Errorf("ending the sessions that came to %s while the listener of group %s moved: %w", k.self.Server, k.group, err)}
+	}
+	return Outcome{Action: "ended sessions that came while the listener moved"}
+}
+
+// left says whether the leading term was taken over from this server.
+func left(timelines []Timeline, leading Record, self string) bool {
+	return slices.ContainsFunc(timelines, func(t Timeline) bool { return t.Term == leading.Term && strings.EqualFold(t.From, self) })
 }
 
 // watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.
@@ -211,6 +238,9 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		k.unanswerable(err, becomeWithin)
 		if err != nil {
 			return failed("following", err)
+		}
+		if left(k.told().timelines, leading, k.self.Server) {
+			r.followed = k.clock.Now()
 		}
 		return Outcome{Action: "following " + leading.Holder.Server}
 	}

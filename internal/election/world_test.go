@@ -124,8 +124,10 @@ type run struct {
 	// stands says that its copy takes no log, whatever it does; offlines counts how often it was taken OFFLINE.
 	stands   bool
 	offlines int
-	lease    time.Duration
-	queued   []func(now time.Duration)
+	// cleared counts how often new sessions were ended.
+	cleared int
+	lease   time.Duration
+	queued  []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
 	// lag passes while a statement is on its way.

@@ -42,6 +42,7 @@ var forms = []form{
 	of("docs/t-sql/statements/drop-certificate-transact-sql.md", `DROP CERTIFICATE NAME`),
 	of("docs/t-sql/statements/drop-availability-group-transact-sql.md", `DROP AVAILABILITY GROUP NAME`),
 	of("docs/t-sql/database-console-commands/dbcc-traceon-transact-sql.md", `DBCC TRACE(ON|OFF|STATUS) \(\d+, -1\)`),
+	of("docs/t-sql/language-elements/kill-transact-sql.md", `KILL \d+`),
 	of("docs/t-sql/language-elements/throw-transact-sql.md", `THROW \d{5}, STRING, \d+;?`),
 	of("docs/t-sql/language-elements/if-else-transact-sql.md", `(IF .*|ELSE)`),
 	of("docs/t-sql/queries/select-transact-sql.md", `(?s)SELECT .*`),
@@ -49,7 +50,7 @@ var forms = []form{
 
 // serverPermissions are permissions on the server as the GRANT page lists them.
 const serverPermissions = `(VIEW SERVER STATE|VIEW SERVER PERFORMANCE STATE|VIEW ANY DEFINITION|VIEW ANY DATABASE|CONNECT SQL|` +
-	`CONNECT ANY DATABASE|CREATE ANY DATABASE|ALTER ANY DATABASE|ALTER ANY AVAILABILITY GROUP|CREATE AVAILABILITY GROUP|` +
+	`CONNECT ANY DATABASE|CREATE ANY DATABASE|ALTER ANY DATABASE|ALTER ANY AVAILABILITY GROUP|ALTER ANY CONNECTION|CREATE AVAILABILITY GROUP|` +
 	`ALTER ANY ENDPOINT|CREATE ENDPOINT|ALTER ANY LOGIN|ALTER ANY LINKED SERVER|ALTER SERVER STATE|ALTER SETTINGS|CONTROL SERVER)`
 
 func of(doc, pattern string) form {

@@ -2,6 +2,8 @@
 
 package tsql
 
+import "strconv"
+
 // Sources of the statements of this file:
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-availability-replica-states-transact-sql.md and
 // sys-dm-hadr-database-replica-states-transact-sql.md, sys-dm-hadr-availability-group-states-transact-sql.md. They are few and small: an agent asks them every second.
@@ -32,4 +34,24 @@ WHERE g.name = @group AND s.is_local = 1
     AND (s.is_suspended = 1 AND COALESCE(s.suspend_reason_desc, N'') <> N'SUSPEND_FROM_USER'
     OR s.is_suspended = 0 AND s.synchronization_state_desc = N'NOT SYNCHRONIZING')`).
 		arg("group", group).done("read the databases of group " + group + " that take no log")
+}
+
+// SessionsSince reads the numbers of the users' sessions that are in a database of the group and began within the last
+// seconds, without those of this operator's own programs, which connect to the server that they mean.
+// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+func SessionsSince(group string, seconds int) Statement {
+	return new(builder).
+		sql(`SELECT CAST(s.session_id AS int)
+FROM sys.dm_exec_sessions AS s
+JOIN sys.databases AS d ON d.database_id = s.database_id
+JOIN sys.availability_databases_cluster AS c ON c.database_name = d.name
+JOIN sys.availability_groups AS g ON g.group_id = c.group_id
+WHERE g.name = @group AND s.is_user_process = 1 AND s.session_id <> @@SPID AND COALESCE(s.program_name, N'') NOT LIKE N'geosql-%' AND s.login_time >= DATEADD(second, `, strconv.Itoa(-seconds), `, GETDATE())`).
+		arg("group", group).done("read the new sessions in databases of group " + group)
+}
+
+// KillSession ends a session.
+// Source: docs/t-sql/language-elements/kill-transact-sql.md.
+func KillSession(id int) Statement {
+	return new(builder).sql("KILL ", strconv.Itoa(id)).done("end session " + strconv.Itoa(id))
 }

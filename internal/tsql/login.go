@@ -57,6 +57,7 @@ const (
 	CreateAnyDatabase          ServerPermission = "CREATE ANY DATABASE"
 	AlterAnyDatabase           ServerPermission = "ALTER ANY DATABASE"
 	AlterAnyAvailabilityGroup  ServerPermission = "ALTER ANY AVAILABILITY GROUP"
+	AlterAnyConnection         ServerPermission = "ALTER ANY CONNECTION"
 	CreateAvailabilityGroup    ServerPermission = "CREATE AVAILABILITY GROUP"
 	AlterAnyEndpoint           ServerPermission = "ALTER ANY ENDPOINT"
 	CreateEndpoint             ServerPermission = "CREATE ENDPOINT"

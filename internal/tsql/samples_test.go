@@ -90,7 +90,7 @@ func init() {
 	add("DropLogin", tsql.DropLogin(login.Name))
 	for _, p := range []tsql.ServerPermission{
 		tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.ViewAnyDatabase, tsql.ConnectSQL,
-		tsql.ConnectAnyDatabase, tsql.CreateAnyDatabase, tsql.AlterAnyDatabase, tsql.AlterAnyAvailabilityGroup,
+		tsql.ConnectAnyDatabase, tsql.CreateAnyDatabase, tsql.AlterAnyDatabase, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyConnection,
 		tsql.CreateAvailabilityGroup, tsql.AlterAnyEndpoint, tsql.CreateEndpoint, tsql.AlterAnyLogin, tsql.AlterAnyLinkedServer,
 		tsql.AlterServerState, tsql.AlterSettings, tsql.ControlServer,
 	} {
@@ -121,6 +121,8 @@ func init() {
 	add("GroupDatabaseStates", tsql.GroupDatabaseStates("content"))
 	add("Seedings", tsql.Seedings("content"))
 	add("HolderState", tsql.HolderState("content"))
+	add("SessionsSince", tsql.SessionsSince("content", 11))
+	add("KillSession", tsql.KillSession(57))
 	add("StandingDatabases", tsql.StandingDatabases("content"))
 	add("Instance", tsql.Instance())
 	add("Alive", tsql.Alive())

@@ -23,6 +23,8 @@ const (
 	notInGroup = 35242
 	// noAccess answers SET HADR OFF of a copy that was dropped already, and of one that the login may not alter.
 	noAccess = 5011
+	// noSession answers KILL of a session that has ended.
+	noSession = 6106
 )
 
 // sqlEngine is the pod's engine over loopback, as election.Engine.
@@ -241,6 +243,26 @@ func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 		return errors.Join(refused, err)
 	}
 	return nil
+}
+
+// EndSessions implements election.Engine. A session that has ended by itself meanwhile is no failure.
+func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		var sessions []int
+		err := db.Query(ctx, tsql.SessionsSince(group, int(within/time.Second)), func(r mssql.Row) error {
+			var id int
+			err := r.Scan(&id)
+			sessions = append(sessions, id)
+			return err
+		})
+		errs := []error{err}
+		for _, id := range sessions {
+			if err := db.Exec(ctx, tsql.KillSession(id)); !mssql.HasNumber(err, noSession) {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // Kill implements election.Engine.

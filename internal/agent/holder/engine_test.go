@@ -4,11 +4,13 @@ package holder_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
@@ -32,7 +34,7 @@ func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
 		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 3 * time.Second, Databases: []string{"Content"},
 			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
 	}
-	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase} {
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
 		statements = append(statements, tsql.GrantServerPermission(p, agent.Login()))
 	}
 	for _, s := range statements {
@@ -83,6 +85,37 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "a frozen engine does not hold the agent up")
 	process.Thaw()
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
+}
+
+// A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.
+func TestSessionsOfTheGroupAreEnded(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", election.RolePrimary))
+	session := func(program, database string) *sql.Conn {
+		c := mssql.NewConnector(mssql.Options{Program: program,
+			Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil }),
+			Address: func(mssql.Target) string { return process.Address }})
+		t.Cleanup(func() { _ = c.Close() })
+		target := process.Target(credentials.RoleSA)
+		target.Database = database
+		db, err := c.Open(t.Context(), target)
+		g.Expect(err).NotTo(HaveOccurred())
+		var conn *sql.Conn
+		g.Eventually(func() error { conn, err = db.Handle().Conn(t.Context()); return err }, patience).Should(Succeed())
+		return conn
+	}
+	shop, elsewhere, own := session("a shop", "Content"), session("a shop", "master"), session("geosql-workload", "Content")
+	g.Expect(e.EndSessions(t.Context(), "another", time.Hour)).To(Succeed())
+	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "of another group")
+	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())
+	g.Eventually(func() error {
+		_, err := shop.ExecContext(t.Context(), "SELECT 1")
+		return err
+	}, patience).ShouldNot(Succeed())
+	for _, conn := range []*sql.Conn{elsewhere, own} {
+		g.Expect(conn.PingContext(t.Context())).To(Succeed())
+	}
 }
 
 // A restarted engine waits for its agent: its last role is not its own to take.

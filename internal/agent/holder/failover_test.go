@@ -226,7 +226,7 @@ func (c *trio) prepare(m *member) {
 	m.db, m.sa = db, db.Handle()
 	role := credentials.RoleAgent
 	c.g.Expect(db.Exec(c.t.Context(), tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID("web", role.Login()), Password: m.engine.Access.Passwords.Of(role)}))).To(Succeed())
-	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase} {
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
 		c.g.Expect(db.Exec(c.t.Context(), tsql.GrantServerPermission(p, role.Login()))).To(Succeed())
 	}
 	c.exec(m, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")

@@ -92,7 +92,8 @@ func (e *engine) BecomeSecondary(context.Context, string, time.Duration) error {
 
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 
-func (e *engine) Reseed(context.Context, string, []string) error { return nil }
+func (e *engine) Reseed(context.Context, string, []string) error           { return nil }
+func (e *engine) EndSessions(context.Context, string, time.Duration) error { return nil }
 
 func (e *engine) set(f func(*engine)) {
 	e.mu.Lock()
