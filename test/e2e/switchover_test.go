@@ -128,6 +128,11 @@ func TestSwitchoverByCommand(t *testing.T) {
 	_, err = gt.geosql("dublin", "resume", gt.group.Name, "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
 	paused(false)
+	term = gt.group.Status.Term
+	gt.renewsACertificate(t, w, "quincy")
+	gt.primaryAt("tukwila")
+	g.Expect(gt.group.Status.Term).To(Equal(term), "a renewed certificate is no failover")
+	gt.drained(t, w, "tukwila", "quincy")
 	w.end()
 	w.verify(t, db)
 	t.Run("a declared login follows", func(t *testing.T) { gt.loginFollows(t) })
@@ -149,9 +154,9 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 		t.Cleanup(func() { _ = hub.Delete(context.Background(), obj) })
 	}
 	waitForReady(t, gt.b, login, &login.Status.StatusBase, "LoginReady", time.Minute)
-	_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
+	_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("tukwila")), "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
-	gt.primaryAt("quincy")
+	gt.primaryAt("tukwila")
 	var connection corev1.Secret
 	g.Expect(gt.b.Site("tukwila").Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name + "-connection"}, &connection)).To(Succeed())
 	g.Expect(string(connection.Data["password"])).To(Equal(password))
