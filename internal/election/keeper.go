@@ -185,6 +185,8 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 		return k.engineSilent(start, seenErr)
 	}
 	if !seen.Exists {
+		// A claim ages from when there is a group: the manager makes it after the first term was claimed, in its own time.
+		k.claim.at = start
 		return Outcome{}
 	}
 	switch {

@@ -71,6 +71,26 @@ func TestOnlyTheInitialPrimaryClaimsTheFirstTerm(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(BeZero())
 }
 
+// The manager may take longer to make the group than a claim may last, and its engine shows it RESOLVING for a moment. The
+// first term is not given up for that: no other server has the group, and none could give it another primary.
+func TestTheFirstTermWaitsForItsGroup(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(election.DefaultTimings())
+	g.Expect(w.servers[0].step().Term).To(Equal(int64(1)))
+	w.live(60)
+	g.Expect(w.voters[0].record.State).To(Equal(election.StateClaimed))
+	w.create()
+	w.servers[1].exists, w.servers[2].exists = false, false
+	first := w.servers[0].run
+	first.role, first.ready = election.RoleResolving, false
+	w.live(3)
+	first.role, first.ready, first.lease = election.RolePrimary, true, w.now+w.timings.WriteLease
+	w.live(3)
+	g.Expect(w.primary()).To(Equal(w.servers[0]))
+	g.Expect(w.voters[0].record).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
+	g.Expect(w.fault).NotTo(HaveOccurred())
+}
+
 func TestAGroupWhoseVotesWereLostIsNotClaimed(t *testing.T) {
 	w, g := held(t)
 	for _, v := range w.voters {
