@@ -43,7 +43,7 @@ func Main(m *testing.M, binary *string) int {
 		fmt.Fprintln(os.Stderr, "make directory:", err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	if *binary, err = build(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
