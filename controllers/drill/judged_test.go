@@ -82,7 +82,9 @@ func TestWhatCountsAsReplaced(t *testing.T) {
 		"started again":              {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.RestartCount = 1 }), metav1.ConditionTrue},
 		"readiness alone":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionFalse},
 		"containers not reported":    {v1alpha1.FaultContainerKill, func(s *stage) { s.w.pods["tukpub"] = pod("one"); s.w.pods["tukpub"].Status.ContainerStatuses = nil }, metav1.ConditionUnknown},
-		"no longer ready":            {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionTrue},
+		"another that is not ready":  {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
+		"another that is ready":      {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.ContainerID, c.Ready = "c-2", true }), metav1.ConditionFalse},
+		"the same, not ready":        {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = false }), metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
