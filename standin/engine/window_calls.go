@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// namedWindow is OVER name or OVER (name ...) with what the WINDOW clause says of the name
+// (docs/t-sql/queries/select-window-transact-sql.md).
+func (b *binder) namedWindow(o *ast.OverClause) *ast.OverClause {
+	for depth := 0; o.WindowName != nil; depth++ {
+		var found *ast.WindowDefinition
+		for _, w := range b.windows {
+			if strings.EqualFold(w.WindowName.Value, o.WindowName.Value) {
+				found = w
+			}
+		}
+		if found == nil || depth > len(b.windows) {
+			b.failWith(&sqlerr.Error{Number: 5365, Class: 15, State: 1, Message: fmt.Sprintf("Window '%s' is undefined.", o.WindowName.Value)})
+		}
+		merged := *o
+		merged.WindowName = found.RefWindowName
+		if merged.Partitions == nil {
+			merged.Partitions = found.Partitions
+		}
+		if merged.OrderByClause == nil {
+			merged.OrderByClause = found.OrderByClause
+		}
+		o = &merged
+	}
+	return o
+}
+
+// over binds OVER (...).
+func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
+	o = b.namedWindow(o)
+	var s strings.Builder
+	var parts []expr
+	s.WriteString(" OVER (")
+	for i, p := range o.Partitions {
+		e := b.scalar(sc, p)
+		parts = append(parts, e)
+		if i == 0 {
+			s.WriteString("PARTITION BY ")
+		} else {
+			s.WriteString(", ")
+		}
+		s.WriteString(e.collated())
+	}
+	if o.OrderByClause != nil {
+		s.WriteString(" ORDER BY ")
+		for i, el := range o.OrderByClause.OrderByElements {
+			e := b.scalar(sc, el.Expression)
+			parts = append(parts, e)
+			if i > 0 {
+				s.WriteString(", ")
+			}
+			if e.hasLit {
+				b.fail(5308)
+			}
+			s.WriteString(e.collated())
+			if el.SortOrder == "Descending" {
+				s.WriteString(" DESC")
+			}
+		}
+	}
+	if f := o.WindowFrameClause; f != nil {
+		s.WriteString(" " + strings.ToUpper(f.WindowFrameType) + " ")
+		if f.Bottom != nil {
+			s.WriteString("BETWEEN " + b.frameBound(sc, f.Top) + " AND " + b.frameBound(sc, f.Bottom))
+		} else {
+			s.WriteString(b.frameBound(sc, f.Top))
+		}
+	}
+	s.WriteString(")")
+	return s.String(), parts
+}
+
+func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {
+	switch d.WindowDelimiterType {
+	case "CurrentRow":
+		return "CURRENT ROW"
+	case "UnboundedPreceding":
+		return "UNBOUNDED PRECEDING"
+	case "UnboundedFollowing":
+		return "UNBOUNDED FOLLOWING"
+	}
+	e := b.scalar(sc, d.OffsetValue)
+	return e.sql + " " + strings.ToUpper(strings.TrimPrefix(d.WindowDelimiterType, "Value"))
+}
+
+// windowFunction binds ROW_NUMBER, RANK, LAG and their kin.
+func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) expr {
+	out := expr{typ: sqltype.BigIntType, window: true}
+	args := b.scalars(sc, n.Parameters)
+	switch name {
+	case "row_number", "rank", "dense_rank", "ntile":
+		out.sql = name + "("
+		if name == "ntile" {
+			if len(args) != 1 {
+				b.fail(174, name, 1)
+			}
+			out.sql += b.convert(args[0], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+		}
+		out.sql += ")"
+	case "percent_rank", "cume_dist":
+		out.sql, out.typ = name+"()", sqltype.FloatType
+	case "lag", "lead":
+		b.countArguments(name, len(args), 1, 3)
+		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.sql = name + "(" + args[0].sql
+		if len(args) > 1 {
+			out.sql += "," + b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+		}
+		if len(args) > 2 {
+			out.sql += "," + b.convert(args[2], args[0].typ, sqltype.Implicit, 0, false).sql
+		}
+		out.sql += ")"
+	case "first_value", "last_value":
+		b.countArguments(name, len(args), 1, 1)
+		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.sql = name + "(" + args[0].sql + ")"
+	default:
+		b.fail(4113, name)
+	}
+	if b.namedWindow(n.OverClause).OrderByClause == nil {
+		b.fail(4112, n.FunctionName.Value)
+	}
+	over, parts := b.over(sc, n.OverClause)
+	out.sql += over
+	out = merge(out, args...)
+	return merge(out, parts...)
+}
