@@ -389,21 +389,28 @@ func (r *Reconciler) probe(ctx context.Context, w *world, probes []drill.Probe) 
 
 // connect opens connections from one server to others.
 func (r *Reconciler) connect(ctx context.Context, w *world, from v1alpha1.ServerName, to []string) []v1alpha1.ProbeFigures {
-	arguments := []string{"drill", "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String()}
+	return figures(ctx, r, w, from, to, probeTimeout, probeFigures, "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String())
+}
+
+// figures are what a command of `geosql drill` in a server's pod says of others, at most so long after it began; none when
+// it does not answer.
+func figures[T any](ctx context.Context, r *Reconciler, w *world, from v1alpha1.ServerName, to []string, limit time.Duration,
+	figuresOf func(v1alpha1.ServerName, T) v1alpha1.ProbeFigures, command ...string) []v1alpha1.ProbeFigures {
+	arguments := append([]string{"drill"}, command...)
 	for _, one := range to {
 		arguments = append(arguments, "--to", one)
 	}
-	out, err := r.inServer(ctx, w, from, probeTimeout+askTimeout, arguments...)
+	out, err := r.inServer(ctx, w, from, limit+askTimeout, arguments...)
 	if err != nil {
 		return nil
 	}
-	var seen []probe.Result
+	var seen []T
 	if json.Unmarshal(out, &seen) != nil {
 		return nil
 	}
 	var list []v1alpha1.ProbeFigures
 	for _, s := range seen {
-		list = append(list, probeFigures(from, s))
+		list = append(list, figuresOf(from, s))
 	}
 	return list
 }

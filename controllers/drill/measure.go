@@ -103,23 +103,7 @@ func (r *Reconciler) clockOffset(ctx context.Context, w *world, server v1alpha1.
 
 // send sends data from one server to others, to see what becomes of it on the way.
 func (r *Reconciler) send(ctx context.Context, w *world, from v1alpha1.ServerName, to []string, bytes int) []v1alpha1.ProbeFigures {
-	arguments := []string{"drill", "send", "--bytes", fmt.Sprint(bytes), "--for", sendFor.String()}
-	for _, one := range to {
-		arguments = append(arguments, "--to", one)
-	}
-	out, err := r.inServer(ctx, w, from, sendFor+askTimeout, arguments...)
-	if err != nil {
-		return nil
-	}
-	var seen []probe.Sent
-	if json.Unmarshal(out, &seen) != nil {
-		return nil
-	}
-	var list []v1alpha1.ProbeFigures
-	for _, s := range seen {
-		list = append(list, transferFigures(from, s))
-	}
-	return list
+	return figures(ctx, r, w, from, to, sendFor, transferFigures, "send", "--bytes", fmt.Sprint(bytes), "--for", sendFor.String())
 }
 
 // transferFigures are one attempt. What could not be sent over a connection that was opened says nothing of loss.
