@@ -99,14 +99,6 @@ func (r *Registry) View(v View) {
 	r.views[key] = &v
 }
 
-// ReplaceView registers a view in place of the engine's own of that name, if it has one: that of a thing that only an
-// extension has.
-func (r *Registry) ReplaceView(v View) {
-	delete(r.views, strings.ToLower(v.Database+"."+v.Schema+"."+v.Name))
-	r.View(v)
-}
-
-// TableFunction registers a system table-valued function.
 func (r *Registry) TableFunction(f TableFunction) {
 	r.tableFunctions[strings.ToLower(f.Schema+"."+f.Name)] = &f
 }

@@ -46,7 +46,6 @@ var absentViews = map[string]string{
 	"security_predicates":                         "object_id int, security_predicate_id int, target_object_id int, predicate_definition nvarchar(max), predicate_type int, predicate_type_desc nvarchar(60)",
 	"server_audit_specifications":                 "server_specification_id int, name sysname, create_date datetime, modify_date datetime, audit_guid uniqueidentifier, is_state_enabled bit",
 	"server_audits":                               "audit_id int, name sysname, audit_guid uniqueidentifier, create_date datetime, modify_date datetime, type char(2), type_desc nvarchar(60), is_state_enabled bit",
-	"server_event_sessions":                       "event_session_id int, name sysname, event_retention_mode nchar(1), max_dispatch_latency int, max_memory int, startup_state bit",
 	"server_triggers":                             "name sysname, object_id int, parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, is_disabled bit",
 	"spatial_indexes":                             "object_id int, name sysname, index_id int, spatial_index_type tinyint, spatial_index_type_desc nvarchar(60), tessellation_scheme sysname",
 	"system_sql_modules":                          "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit",

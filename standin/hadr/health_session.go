@@ -57,7 +57,7 @@ func (e *Extension) installHealthSession(r *engine.Registry) {
 }
 
 func (e *Extension) healthView(r *engine.Registry, name, permission string, columns []tds.Column, rows func(startup, running bool) [][]any) {
-	r.ReplaceView(engine.View{Schema: "sys", Name: name, Columns: columns, Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
+	r.View(engine.View{Schema: "sys", Name: name, Columns: columns, Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
 		if err := s.Require(ctx, engine.Permission{Name: permission}); err != nil {
 			return nil, err
 		}
