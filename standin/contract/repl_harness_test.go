@@ -25,6 +25,18 @@ type replication struct {
 	source, target       *sql.DB // in the publication and the subscription database
 }
 
+// pushing is a publication whose snapshot has arrived at its push subscriber.
+func pushing(t *testing.T) *replication {
+	t.Helper()
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	return r
+}
+
 func newReplication(t *testing.T) *replication {
 	t.Helper()
 	r := &replication{}

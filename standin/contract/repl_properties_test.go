@@ -13,12 +13,7 @@ import (
 func TestReplicationProperties(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newReplication(t)
-	r.distribute(t)
-	r.publish(t)
-	r.push(t)
-	r.snapshot(t)
-	r.bothSame(t)
+	r := pushing(t)
 	dist := r.dist.open(t, "distribution")
 
 	// The agent of a push subscription.
@@ -93,12 +88,7 @@ func TestReplicationProperties(t *testing.T) {
 func TestAgentParametersAreHonoured(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newReplication(t)
-	r.distribute(t)
-	r.publish(t)
-	r.push(t)
-	r.snapshot(t)
-	r.bothSame(t)
+	r := pushing(t)
 	const idle = `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 4 AND start_time = (SELECT MAX(h.start_time) FROM distribution.dbo.MSdistribution_history AS h)`
 	// One for each time that it had nothing to do after it had something.
 	g.Expect(value(t, r.distDB, idle)).To(BeNumerically("<=", 8), "level 1")
@@ -126,12 +116,7 @@ func TestAgentParametersAreHonoured(t *testing.T) {
 func TestAgentKeepsAlive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newReplication(t)
-	r.distribute(t)
-	r.publish(t)
-	r.push(t)
-	r.snapshot(t)
-	r.bothSame(t)
+	r := pushing(t)
 	r.stopDistribution(t)
 	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, distributionCommand(0, "-KeepAliveMessageInterval 1"))
 	busy := connection(t, r.target)
@@ -150,12 +135,7 @@ func TestAgentKeepsAlive(t *testing.T) {
 func TestAgentBatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newReplication(t)
-	r.distribute(t)
-	r.publish(t)
-	r.push(t)
-	r.snapshot(t)
-	r.bothSame(t)
+	r := pushing(t)
 	// Each commit at the subscriber moves the subscription's position once.
 	mustExec(t, r.target, `CREATE TABLE dbo.commits (n int IDENTITY PRIMARY KEY)`)
 	mustExec(t, r.target, `CREATE TRIGGER dbo.moved ON dbo.MSreplication_subscriptions AFTER UPDATE AS INSERT INTO dbo.commits DEFAULT VALUES`)

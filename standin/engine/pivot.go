@@ -26,17 +26,13 @@ func (b *binder) pivot(sc *scope, n *ast.PivotedTableReference) string {
 	for _, c := range []*ast.ColumnReferenceExpression{n.PivotColumn, n.ValueColumns[0]} {
 		used[b.columnReference(inner, c).column] = true
 	}
-	var q boundQuery
-	var groups, parts []string
-	add := func(name string, e expr) {
-		q.outputs = append(q.outputs, output{name: name, expr: e})
-		parts = append(parts, fmt.Sprintf("%s AS c%d", e.sql, len(q.outputs)))
-	}
+	var q selected
+	var groups []string
 	for _, src := range inner.sources {
 		for _, c := range src.columns {
 			if !used[c] {
 				groups = append(groups, c.expr().collated())
-				add(c.name, c.expr())
+				q.add(c.name, c.expr())
 			}
 		}
 	}
@@ -46,13 +42,25 @@ func (b *binder) pivot(sc *scope, n *ast.PivotedTableReference) string {
 			ThenExpression: n.ValueColumns[0], ElseExpression: &ast.NullLiteral{}}}}
 		e := b.functionCall(inner, call)
 		e.nullable = true
-		add(in.Value, e)
+		q.add(in.Value, e)
 	}
-	q.sql = "SELECT " + strings.Join(parts, ", ") + " FROM " + from
+	q.sql = "SELECT " + strings.Join(q.columns, ", ") + " FROM " + from
 	if len(groups) > 0 {
 		q.sql += " GROUP BY " + strings.Join(groups, ", ")
 	}
-	return b.derived(sc, q, aliasOf(n.Alias), nil, "")
+	return b.derived(sc, q.boundQuery, aliasOf(n.Alias), nil, "")
+}
+
+// selected is a query that is made column by column.
+type selected struct {
+	boundQuery
+	columns []string
+}
+
+// add selects one more column, by the name that a derived table's columns have in SQLite.
+func (q *selected) add(name string, e expr) {
+	q.outputs = append(q.outputs, output{name: name, expr: e})
+	q.columns = append(q.columns, fmt.Sprintf("%s AS c%d", e.sql, len(q.outputs)))
 }
 
 // unpivot is UNPIVOT: a row for each listed column that is not NULL.
@@ -69,16 +77,11 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 				Message: fmt.Sprintf("The type of column %q conflicts with the type of other columns specified in the UNPIVOT list.", values[i].name)})
 		}
 	}
-	var q boundQuery
-	var parts []string
-	add := func(name string, e expr) {
-		q.outputs = append(q.outputs, output{name: name, expr: e})
-		parts = append(parts, fmt.Sprintf("%s AS c%d", e.sql, len(q.outputs)))
-	}
+	var q selected
 	for _, src := range inner.sources {
 		for _, c := range src.columns {
 			if !used[c] {
-				add(c.name, c.expr())
+				q.add(c.name, c.expr())
 			}
 		}
 	}
@@ -91,9 +94,9 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 	}
 	e := values[0]
 	e.sql, e.column, e.free, e.hasLit, e.nullable = value+" END", nil, nil, false, false
-	add(n.ValueColumn.Value, e)
-	add(n.PivotColumn.Value, expr{sql: label + " END", typ: sqltype.NVarCharOf(128), collation: "tsql_ci_as"})
+	q.add(n.ValueColumn.Value, e)
+	q.add(n.PivotColumn.Value, expr{sql: label + " END", typ: sqltype.NVarCharOf(128), collation: "tsql_ci_as"})
 	// CROSS JOIN keeps SQLite from changing the order of the loops, which is that of SQL Server's rows.
-	q.sql = "SELECT " + strings.Join(parts, ", ") + " FROM " + from + " CROSS JOIN (" + strings.Join(numbers, " UNION ALL ") + ") AS " + number + " WHERE (" + e.sql + ") IS NOT NULL"
-	return b.derived(sc, q, aliasOf(n.Alias), nil, "")
+	q.sql = "SELECT " + strings.Join(q.columns, ", ") + " FROM " + from + " CROSS JOIN (" + strings.Join(numbers, " UNION ALL ") + ") AS " + number + " WHERE (" + e.sql + ") IS NOT NULL"
+	return b.derived(sc, q.boundQuery, aliasOf(n.Alias), nil, "")
 }
