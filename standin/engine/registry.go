@@ -99,6 +99,7 @@ func (r *Registry) View(v View) {
 	r.views[key] = &v
 }
 
+// TableFunction registers a system table-valued function.
 func (r *Registry) TableFunction(f TableFunction) {
 	r.tableFunctions[strings.ToLower(f.Schema+"."+f.Name)] = &f
 }
