@@ -3,7 +3,7 @@
 
 .PHONY: model-tools
 model-tools:
-	@command -v spin >/dev/null && command -v gcc >/dev/null || { echo "model: installing spin and gcc (Debian)"; apt-get update -qq && apt-get install -y -qq spin gcc libc6-dev >/dev/null; }
+	@hack/debian spin:spin gcc:gcc gcc:libc6-dev
 
 .PHONY: model
 model: model-tools ## Check the model of the election with spin, its mutations too (about 4 min of CPU, 4 GB).

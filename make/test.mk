@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-.PHONY: test-clients
-test-clients:
-	@command -v tsql >/dev/null || { echo "test: installing FreeTDS (Debian package freetds-bin)"; apt-get update -qq && apt-get install -y -qq freetds-bin >/dev/null; }
-
 .PHONY: test
-test: test-clients ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
+test: ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
+	@hack/debian tsql:freetds-bin
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
 	@hack/tool prometheus

@@ -26,8 +26,5 @@ packages_install() {
   local missing
   mapfile -t missing < <(packages_missing "$PACKAGES_BED")
   [ ${#missing[@]} -gt 0 ] || return 0
-  command -v apt-get >/dev/null || die "install by hand, there is no apt-get here: ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  "$BED_DIR/../debian" "${missing[@]}"
 }
