@@ -14,9 +14,8 @@ monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part
 	@GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest monitoring ./test/monitoring
 
 .PHONY: certify
-certify: ## Run the contract suite against a real server: GEOSQL_CONTRACT_SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
-	@test -n "$(GEOSQL_CONTRACT_SERVER)" || { echo "certify: set GEOSQL_CONTRACT_SERVER to host:port of the server"; exit 1; }
-	@go test ./standin/contract -count 1 -v -timeout 30m
+certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
+	@hack/certify "$(SERVER)"
 
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestBackupAndRestore goes by docs/t-sql/statements/backup-transact-sql.md, docs/t-sql/statements/restore-statements-transact-sql.md.
 func TestBackupAndRestore(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -37,6 +38,7 @@ func TestBackupAndRestore(t *testing.T) {
 	again.Close()
 }
 
+// TestBackupErrors goes by docs/t-sql/statements/restore-statements-transact-sql.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestBackupErrors(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")

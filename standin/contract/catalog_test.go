@@ -13,6 +13,7 @@ import (
 
 // TestCataloguedProceduresAndViewsAreThere: each procedure that the catalog has is found, or refused by its name; each view
 // has its documented columns in their order.
+// By docs/relational-databases/system-stored-procedures, docs/relational-databases/system-catalog-views, docs/relational-databases/system-dynamic-management-views.
 func TestCataloguedProceduresAndViewsAreThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,6 +17,7 @@ import (
 )
 
 // TestFreeTDS is another implementation of the protocol: it connects, inserts with parameters and reads back.
+// By [MS-TDS] 2.2.1.
 func TestFreeTDS(t *testing.T) {
 	program, err := exec.LookPath("tsql")
 	if err != nil {
@@ -51,6 +52,7 @@ exit
 	g.Expect(value(t, db, "SELECT name FROM t WHERE at = '2026-11-20T09:36:20.125'")).To(Equal("grüße"))
 }
 
+// TestBulkLoad goes by [MS-TDS] 2.2.6.1.
 func TestBulkLoad(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestConnect goes by [MS-TDS] 2.2.6.5.
 func TestConnect(t *testing.T) {
 	for _, encrypt := range []string{"disable", "false", "true"} {
 		t.Run("encrypt="+encrypt, func(t *testing.T) {
@@ -25,6 +26,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// TestServerSaysWhatItIs goes by docs/t-sql/functions/serverproperty-transact-sql.md.
 func TestServerSaysWhatItIs(t *testing.T) {
 	g := NewWithT(t)
 	db := shared.open(t, "")
@@ -37,6 +39,7 @@ func TestServerSaysWhatItIs(t *testing.T) {
 	g.Expect(value(t, db, "SELECT SUSER_SNAME()")).To(Equal(shared.user))
 }
 
+// TestWrongPasswordAndDatabase goes by docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md.
 func TestWrongPasswordAndDatabase(t *testing.T) {
 	g := NewWithT(t)
 	login := func(user, password, database string) mssql.Error {
@@ -59,6 +62,7 @@ func TestWrongPasswordAndDatabase(t *testing.T) {
 	g.Expect(numbers).To(ContainElement(int32(4060)))
 }
 
+// TestUse goes by docs/t-sql/language-elements/use-transact-sql.md.
 func TestUse(t *testing.T) {
 	g := NewWithT(t)
 	c := connection(t, shared.open(t, ""))
@@ -68,6 +72,7 @@ func TestUse(t *testing.T) {
 	g.Expect(value(t, c, "SELECT DB_NAME()")).To(Equal("msdb"))
 }
 
+// TestAttention goes by [MS-TDS] 2.2.1.7.
 func TestAttention(t *testing.T) {
 	g := NewWithT(t)
 	db := shared.open(t, "")
@@ -80,6 +85,7 @@ func TestAttention(t *testing.T) {
 	g.Expect(db.Ping()).To(Succeed())
 }
 
+// TestAttentionKeepsTheTransactionUsable goes by [MS-TDS] 2.2.1.7.
 func TestAttentionKeepsTheTransactionUsable(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -91,6 +97,7 @@ func TestAttentionKeepsTheTransactionUsable(t *testing.T) {
 	g.Expect(value(t, db, "SELECT COUNT(*) FROM t")).To(Equal(int64(0)))
 }
 
+// TestSessionStateEndsWithTheUseOfAPooledConnection goes by [MS-TDS] 2.2.3.1.2.
 func TestSessionStateEndsWithTheUseOfAPooledConnection(t *testing.T) {
 	g := NewWithT(t)
 	db := shared.open(t, "")
@@ -109,6 +116,7 @@ func TestSessionStateEndsWithTheUseOfAPooledConnection(t *testing.T) {
 	g.Expect(failure(t, second, "SELECT * FROM #mine").Number).To(Equal(int32(208)))
 }
 
+// TestPreparedStatement goes by docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md.
 func TestPreparedStatement(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestErrors goes by docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestErrors(t *testing.T) {
 	db := newDatabase(t)
 	mustExec(t, db, "CREATE TABLE parent (id int PRIMARY KEY, code varchar(10) UNIQUE)")
@@ -68,6 +69,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestErrorTextsNameWhatIsWrong goes by docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestErrorTextsNameWhatIsWrong(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -81,6 +83,7 @@ func TestErrorTextsNameWhatIsWrong(t *testing.T) {
 }
 
 // TestNothingOfABatchThatDoesNotParseRuns is the difference between errors of a batch and of a statement.
+// By docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestNothingOfABatchThatDoesNotParseRuns(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -91,6 +94,7 @@ func TestNothingOfABatchThatDoesNotParseRuns(t *testing.T) {
 	g.Expect(value(t, db, "SELECT COUNT(*) FROM t")).To(Equal(int64(1)), "what ran before an error of a statement stays")
 }
 
+// TestTryCatch goes by docs/t-sql/language-elements/try-catch-transact-sql.md.
 func TestTryCatch(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)

@@ -73,6 +73,10 @@ var (
 func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
 
 func runSuite(m *testing.M) int {
+	if err := recorded.open(); err != nil {
+		fmt.Fprintln(os.Stderr, "open the transcript:", err)
+		return 1
+	}
 	if address := os.Getenv("GEOSQL_CONTRACT_SERVER"); address != "" {
 		shared = &instance{address: address, user: os.Getenv("GEOSQL_CONTRACT_USER"), password: os.Getenv("GEOSQL_CONTRACT_PASSWORD")}
 		if shared.user == "" {
@@ -91,7 +95,7 @@ func runSuite(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the stand-in: %v\n%s", err, out)
 		return 1
 	}
-	shared = &instance{user: "sa", password: saPassword, root: filepath.Join(dir, "shared"), name: "CONTRACT", env: standardEnvironment()}
+	shared = &instance{user: "sa", password: saPassword, root: filepath.Join(dir, "shared"), name: "CONTRACT", env: append(standardEnvironment(), "MSSQL_ENABLE_HADR=1")}
 	if err := shared.launch(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -109,8 +113,8 @@ func standardEnvironment() []string {
 // ownProcess skips tests that must start and kill processes when the server is somebody else's.
 func ownProcess(t *testing.T) {
 	t.Helper()
-	if binary == "" {
-		t.Skip("needs a server process of its own; GEOSQL_CONTRACT_SERVER names a running one")
+	if binary == "" || os.Getenv("GEOSQL_CONTRACT_TRANSCRIPT") != "" {
+		t.Skip("needs server processes of its own, which it starts, kills and looks into")
 	}
 }
 
@@ -296,7 +300,9 @@ func (i *instance) newDatabase(t *testing.T, name string) *sql.DB {
 func uniqueName(prefix string) string {
 	b := make([]byte, 5)
 	_, _ = rand.Read(b)
-	return prefix + "_" + hex.EncodeToString(b)
+	name := prefix + "_" + hex.EncodeToString(b)
+	recorded.name(prefix, name)
+	return name
 }
 
 // executor is a pool, a connection or a transaction.
@@ -310,7 +316,9 @@ func mustExec(t *testing.T, db executor, text string, params ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if _, err := db.ExecContext(ctx, text, params...); err != nil {
+	_, err := db.ExecContext(ctx, text, params...)
+	recorded.statement(text, params, nil, err)
+	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }
@@ -327,6 +335,12 @@ func query(t *testing.T, db executor, text string, params ...any) [][]any {
 }
 
 func tryQuery(db executor, text string, params ...any) ([][]any, error) {
+	rows, err := runQuery(db, text, params...)
+	recorded.statement(text, params, rows, err)
+	return rows, err
+}
+
+func runQuery(db executor, text string, params ...any) ([][]any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	rows, err := db.QueryContext(ctx, text, params...)

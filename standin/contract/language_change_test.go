@@ -45,6 +45,7 @@ func TestMerge(t *testing.T) {
 }
 
 // TestKeysAreJudgedAfterTheStatement: a unique key has to hold when the statement ends, not between its rows.
+// By docs/relational-databases/tables/primary-and-foreign-key-constraints.md.
 func TestKeysAreJudgedAfterTheStatement(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))

@@ -74,6 +74,7 @@ func TestNumbersAndTimes(t *testing.T) {
 }
 
 // TestMisshapen: statements of which one half is missing, each refused as a whole.
+// By docs/t-sql/statements/statements.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestMisshapen(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))

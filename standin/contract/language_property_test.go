@@ -85,6 +85,7 @@ var mutated = rapid.Custom(func(r *rapid.T) string {
 // TestMutatedStatements changes tokens of documented statements at random. Whatever comes of them, the server answers, with
 // an error of SQL Server's or without; a statement that fails has changed nothing, and a batch that does not parse has
 // not begun. The statements are the same in each run; GEOSQL_MUTATIONS=from:count asks for others.
+// By docs/t-sql/statements/statements.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestMutatedStatements(t *testing.T) {
 	t.Parallel()
 	from, count := 0, 200

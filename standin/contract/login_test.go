@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestLogins goes by docs/t-sql/statements/create-login-transact-sql.md.
 func TestLogins(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")
@@ -30,6 +31,7 @@ func TestLogins(t *testing.T) {
 	g.Expect(failure(t, admin, "DROP LOGIN ["+name+"]").Number).To(Equal(int32(15151)))
 }
 
+// TestALoginMayDoOnlyWhatItWasGranted goes by docs/t-sql/statements/grant-transact-sql.md.
 func TestALoginMayDoOnlyWhatItWasGranted(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")

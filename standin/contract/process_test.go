@@ -28,6 +28,7 @@ func refused(t *testing.T, i *instance) string {
 }
 
 func TestWhatItDoesNotStartWith(t *testing.T) {
+	ownProcess(t)
 	for name, c := range map[string]struct{ option, text string }{
 		"no licence":        {"ACCEPT_EULA=", "ACCEPT_EULA"},
 		"no password":       {"MSSQL_SA_PASSWORD=", "MSSQL_SA_PASSWORD"},

@@ -20,6 +20,7 @@ func shop(t *testing.T) *sql.DB {
 	return db
 }
 
+// TestQueries goes by docs/t-sql/queries/select-transact-sql.md.
 func TestQueries(t *testing.T) {
 	db := shop(t)
 	one, two, three := int64(1), int64(2), int64(3)
@@ -58,6 +59,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestChanges goes by docs/t-sql/statements/insert-transact-sql.md, docs/t-sql/queries/update-transact-sql.md, docs/t-sql/statements/delete-transact-sql.md.
 func TestChanges(t *testing.T) {
 	g := NewWithT(t)
 	db := shop(t)
@@ -85,6 +87,7 @@ func TestChanges(t *testing.T) {
 	g.Expect(value(t, c, "SELECT COUNT(*) FROM copied")).To(Equal(int64(0)))
 }
 
+// TestProcedural goes by docs/t-sql/language-elements/control-of-flow.md.
 func TestProcedural(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -103,6 +106,7 @@ func TestProcedural(t *testing.T) {
 	g.Expect(value(t, db, "SELECT one FROM dbo.just_one")).To(Equal(int64(1)))
 }
 
+// TestCatalogViews goes by docs/relational-databases/system-catalog-views/catalog-views-transact-sql.md.
 func TestCatalogViews(t *testing.T) {
 	g := NewWithT(t)
 	db := shop(t)
@@ -118,6 +122,7 @@ func TestCatalogViews(t *testing.T) {
 	g.Expect(value(t, db, "SELECT name FROM sys.identity_columns WHERE object_id = OBJECT_ID('orders')")).To(Equal("id"))
 }
 
+// TestChecksumsAgree goes by docs/t-sql/functions/checksum-agg-transact-sql.md.
 func TestChecksumsAgree(t *testing.T) {
 	g := NewWithT(t)
 	db := shop(t)

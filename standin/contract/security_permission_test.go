@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestDenialsWinAndRolesAdd goes by docs/t-sql/statements/deny-transact-sql.md.
 func TestDenialsWinAndRolesAdd(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")
@@ -31,6 +32,7 @@ func TestDenialsWinAndRolesAdd(t *testing.T) {
 	_, _ = admin.Exec("DROP LOGIN [" + name + "]")
 }
 
+// TestExecuteAs goes by docs/t-sql/statements/execute-as-transact-sql.md.
 func TestExecuteAs(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")

@@ -9,6 +9,7 @@ import (
 )
 
 // TestServerRoleCountsAtOnce: a login's membership of sysadmin begins and ends for the connections it has.
+// By docs/t-sql/statements/alter-server-role-transact-sql.md.
 func TestServerRoleCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(t)

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestTransactions goes by docs/t-sql/language-elements/transactions-transact-sql.md.
 func TestTransactions(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -26,6 +27,7 @@ func TestTransactions(t *testing.T) {
 	g.Expect(query(t, db, "SELECT id FROM t")).To(Equal([][]any{{int64(2)}}))
 }
 
+// TestTransactionStatements goes by docs/t-sql/language-elements/transactions-transact-sql.md.
 func TestTransactionStatements(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -46,6 +48,7 @@ func TestTransactionStatements(t *testing.T) {
 	mustExec(t, c, "IF @@TRANCOUNT > 0 ROLLBACK")
 }
 
+// TestAStatementIsAllOrNothing goes by docs/t-sql/statements/set-xact-abort-transact-sql.md.
 func TestAStatementIsAllOrNothing(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -64,6 +67,7 @@ func TestAStatementIsAllOrNothing(t *testing.T) {
 	g.Expect(value(t, c, "SELECT COUNT(*) FROM t")).To(Equal(int64(3)))
 }
 
+// TestUncommittedRowsAreNotSeen goes by docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md.
 func TestUncommittedRowsAreNotSeen(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -78,6 +82,7 @@ func TestUncommittedRowsAreNotSeen(t *testing.T) {
 	g.Expect(value(t, other, "SELECT COUNT(*) FROM t")).To(Equal(int64(1)))
 }
 
+// TestLockTimeout goes by docs/t-sql/statements/set-lock-timeout-transact-sql.md.
 func TestLockTimeout(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -99,6 +104,7 @@ func TestLockTimeout(t *testing.T) {
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))
 }
 
+// TestImplicitTransactions goes by docs/t-sql/statements/set-implicit-transactions-transact-sql.md.
 func TestImplicitTransactions(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)

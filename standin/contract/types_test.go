@@ -61,6 +61,7 @@ var literals = []struct {
 }
 
 // TestTypesThereAndBack writes a value as a literal into a column of each type and reads it.
+// By docs/t-sql/data-types/data-types-transact-sql.md.
 func TestTypesThereAndBack(t *testing.T) {
 	db := newDatabase(t)
 	for _, c := range literals {
@@ -91,6 +92,7 @@ func TestTypesThereAndBack(t *testing.T) {
 }
 
 // TestParametersThereAndBack inserts parameters and reads them back.
+// By [MS-TDS] 2.2.6.6, docs/t-sql/data-types/data-types-transact-sql.md.
 func TestParametersThereAndBack(t *testing.T) {
 	db := newDatabase(t)
 	guid := mssql.UniqueIdentifier{0x6F, 0x96, 0x19, 0xFF, 0x8B, 0x86, 0xD0, 0x11, 0xB4, 0x2D, 0x00, 0xC0, 0x4F, 0xC9, 0x64, 0xFF}
@@ -137,6 +139,7 @@ func TestParametersThereAndBack(t *testing.T) {
 	}
 }
 
+// TestOutputParameters goes by [MS-TDS] 2.2.7.19, docs/t-sql/statements/create-procedure-transact-sql.md.
 func TestOutputParameters(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -148,6 +151,7 @@ func TestOutputParameters(t *testing.T) {
 	g.Expect(text).To(Equal("erofeb"))
 }
 
+// TestConversionErrors goes by docs/t-sql/functions/cast-and-convert-transact-sql.md.
 func TestConversionErrors(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
