@@ -3,7 +3,9 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-export GOFLAGS ?= -buildvcs=false
+# One build serves every checkout, the images and the tests: -trimpath, and no C compiler anywhere.
+export GOFLAGS ?= -buildvcs=false -trimpath
+export CGO_ENABLED ?= 0
 
 include make/*.mk
 

@@ -24,6 +24,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/topology"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/testenv"
 )
@@ -62,7 +63,7 @@ func newBed(t *testing.T) *bed {
 
 func example(t *testing.T) *v1alpha1.Topology {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Root(), "examples", "msdn.yaml"))
+	data, err := os.ReadFile(filepath.Join(checkout.Root(), "examples", "msdn.yaml"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	tp := &v1alpha1.Topology{}
 	NewWithT(t).Expect(yaml.UnmarshalStrict(data, tp)).To(Succeed())

@@ -28,6 +28,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/admission"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/testenv"
 )
 
@@ -95,7 +96,7 @@ func parseOne(t testing.TB, manifest string) *unstructured.Unstructured { return
 // configuration is the chart's, with an address in place of the Service.
 func configuration(t *testing.T, port int) client.Object {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "webhook", "webhook.yaml"))
+	data, err := os.ReadFile(filepath.Join(checkout.Root(), "config", "webhook", "webhook.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,12 +175,12 @@ func TestAdmission(t *testing.T) {
 		t.Run("accepted: "+file, func(t *testing.T) { accepted(t, hub, file) })
 	}
 	t.Run("accepted in any order: samples", func(t *testing.T) {
-		files, err := filepath.Glob(filepath.Join(testenv.Root(), "config", "samples", "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(checkout.Root(), "config", "samples", "*.yaml"))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(len(files)).To(BeNumerically(">=", 8))
 		for _, file := range files {
 			if filepath.Base(file) != "kustomization.yaml" {
-				rel, _ := filepath.Rel(testenv.Root(), file)
+				rel, _ := filepath.Rel(checkout.Root(), file)
 				accepted(t, hub, rel)
 			}
 		}
@@ -212,7 +213,7 @@ func TestAdmission(t *testing.T) {
 // accepted applies a file with server-side dry run.
 func accepted(t *testing.T, hub *testenv.APIServer, file string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Root(), file))
+	data, err := os.ReadFile(filepath.Join(checkout.Root(), file))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	objects := parse(t, string(data))
 	NewWithT(t).Expect(objects).NotTo(BeEmpty())

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/expansion"
 	"geosql.dev/operator/internal/testenv"
 )
@@ -25,7 +26,7 @@ import (
 func drillExamples(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 	g := NewWithT(t)
 	defer clean(t, hub, cached)
-	folder := filepath.Join(testenv.Root(), "examples", "drills")
+	folder := filepath.Join(checkout.Root(), "examples", "drills")
 	var drills []*unstructured.Unstructured
 	load := func(file string) {
 		data, err := os.ReadFile(file)
@@ -43,8 +44,8 @@ func drillExamples(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 			}
 		}
 	}
-	load(filepath.Join(testenv.Root(), "examples", "sites.yaml"))
-	load(filepath.Join(testenv.Root(), "examples", "msdn.yaml"))
+	load(filepath.Join(checkout.Root(), "examples", "sites.yaml"))
+	load(filepath.Join(checkout.Root(), "examples", "msdn.yaml"))
 	g.Expect(filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(file) == ".yaml" {
 			load(file)

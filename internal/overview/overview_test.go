@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/overview"
 	"geosql.dev/operator/internal/testenv"
 )
@@ -40,7 +41,7 @@ func decode(t *testing.T, files ...string) *overview.Snapshot {
 	t.Helper()
 	var text strings.Builder
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(testenv.Root(), "examples", f))
+		data, err := os.ReadFile(filepath.Join(checkout.Root(), "examples", f))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		text.WriteString("---\n" + string(data) + "\n")
 	}

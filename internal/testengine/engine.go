@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testenv"
 )
 
 // BinaryVariable names an environment variable with the path of an engine's binary; unless it is set the stand-in is
@@ -66,7 +66,7 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	binary, made := filepath.Join(dir, "sqlservr"), filepath.Join(dir, fmt.Sprintf("sqlservr.%d", os.Getpid()))
 	cmd := exec.Command("go", "build", "-o", made, "./cmd/standin")
-	cmd.Dir = testenv.Root()
+	cmd.Dir = checkout.Root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
 	}

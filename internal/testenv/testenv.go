@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 )
 
 // Scheme with Kubernetes' kinds and the operator's.
@@ -49,7 +49,7 @@ type APIServer struct {
 func StartHub(t testing.TB) *APIServer {
 	t.Helper()
 	return start(t, &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
+		CRDDirectoryPaths:     []string{filepath.Join(checkout.Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	})
 }
@@ -58,12 +58,6 @@ func StartHub(t testing.TB) *APIServer {
 func StartMember(t testing.TB) *APIServer {
 	t.Helper()
 	return start(t, &envtest.Environment{})
-}
-
-// Root of the repository.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
 func start(t testing.TB, env *envtest.Environment) *APIServer {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -37,7 +37,7 @@ func TestDemo(t *testing.T) {
 	results := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(testenv.Root(), "hack", "demo"))
+	command := exec.CommandContext(ctx, filepath.Join(checkout.Root(), "hack", "demo"))
 	// The operator is installed already; other tests use the namespace, and the objects have names of their own.
 	command.Env = append(os.Environ(), "DEMO_INSTALL=no", "DEMO_NAMESPACE="+namespace, "DEMO_RESULTS="+results)
 	out, err := command.CombinedOutput()

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/drill"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -42,7 +42,7 @@ func TestDrillExamples(t *testing.T) {
 	t.Cleanup(func() { removeTopology(t, b) })
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(testenv.Root(), "hack", "demo"))
+	command := exec.CommandContext(ctx, filepath.Join(checkout.Root(), "hack", "demo"))
 	command.Env = append(os.Environ(), "DEMO_INSTALL=no", "DEMO_NAMESPACE="+namespace, "DEMO_RESULTS="+t.TempDir())
 	out, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
@@ -63,7 +63,7 @@ func TestDrillExamples(t *testing.T) {
 }
 
 // examplesOfDrills is the folder of the examples.
-func examplesOfDrills() string { return filepath.Join(testenv.Root(), "examples", "drills") }
+func examplesOfDrills() string { return filepath.Join(checkout.Root(), "examples", "drills") }
 
 // exampleOf is the drill of a file, if it is one of that topology.
 func exampleOf(t *testing.T, file, topology string) (*v1alpha1.Drill, bool) {

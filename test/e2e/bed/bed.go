@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/checkout"
 )
 
 // Bed is the running test bed.
@@ -60,7 +61,7 @@ type Site struct {
 // Options are those of the controller-runtime clients, for a scheme that knows more than Kubernetes' own types.
 func Open(t testing.TB, options client.Options) *Bed {
 	t.Helper()
-	b := &Bed{Repo: repository(t), Cache: cacheFolder(t)}
+	b := &Bed{Repo: checkout.Root(), Cache: cacheFolder(t)}
 	b.readSites(t)
 	kubeconfig := filepath.Join(b.Cache, "kubeconfig")
 	for _, site := range b.Sites {
@@ -188,15 +189,6 @@ func (b *Bed) mustRun(t testing.TB, name string, arguments ...string) string {
 		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(arguments, " "), err, output)
 	}
 	return string(output)
-}
-
-func repository(t testing.TB) string {
-	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("the test binary does not know its sources' folder")
-	}
-	return filepath.Clean(filepath.Join(filepath.Dir(file), "../../.."))
 }
 
 func cacheFolder(t testing.TB) string {
