@@ -80,7 +80,6 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	if f == t || f == Unknown || t == SQLVariant || f == SQLVariant {
 		return nil
 	}
-	clash := sqlerr.New(206, 2, f, t)
 	implicitOnly := func(need bool) *sqlerr.Error {
 		if need && mode != Explicit {
 			return sqlerr.New(257, 3, f, t)
@@ -90,39 +89,41 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	switch {
 	case f.IsTemporal() && t.IsTemporal():
 		if f == Date && t == Time || f == Time && t == Date {
-			return clash
+			return clash(f, t)
 		}
 		return nil
 	case f.IsTemporal() && (t.IsNumeric() || t == UniqueIdentifier), t.IsTemporal() && f == UniqueIdentifier:
 		legacy := f == DateTime || f == SmallDateTime
 		if !legacy || t == UniqueIdentifier {
-			return explicitClash(f, t, mode, clash)
+			return explicitClash(f, t, mode)
 		}
 		return implicitOnly(true)
 	case t.IsTemporal() && f.IsNumeric():
 		if t != DateTime && t != SmallDateTime {
-			return explicitClash(f, t, mode, clash)
+			return explicitClash(f, t, mode)
 		}
 		return nil
 	case f == UniqueIdentifier && t.IsNumeric(), t == UniqueIdentifier && f.IsNumeric():
-		return explicitClash(f, t, mode, clash)
+		return explicitClash(f, t, mode)
 	case f.IsCharacter() && t.IsBinary():
 		return implicitOnly(true)
 	case f.IsBinary() && t.IsCharacter() && f != RowVersion:
 		return nil
 	case f.IsApproximate() && t.IsBinary(), t.IsApproximate() && f.IsBinary():
-		return explicitClash(f, t, mode, clash)
+		return explicitClash(f, t, mode)
 	case f.IsTemporal() && t.IsBinary():
 		return implicitOnly(true)
 	}
 	return nil
 }
 
-func explicitClash(f, t Kind, mode Mode, clash *sqlerr.Error) *sqlerr.Error {
+func clash(f, t Kind) *sqlerr.Error { return sqlerr.New(206, 2, f, t) }
+
+func explicitClash(f, t Kind, mode Mode) *sqlerr.Error {
 	if mode == Explicit {
 		return sqlerr.New(529, 2, f, t)
 	}
-	return clash
+	return clash(f, t)
 }
 
 func toBit(v any, from, to Type) (any, *sqlerr.Error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -23,6 +24,8 @@ type capture struct {
 	// schemaVersion is SQLite's, to detect DDL that went past ExecDDL.
 	schemaVersion int64
 	publishedNew  map[string]bool
+	// buffers have what was taken.
+	buffers []*bytes.Buffer
 	// keeps is set once tables were copied aside for undo.
 	keeps bool
 }
@@ -56,11 +59,21 @@ func (c *capture) openSession() error {
 	return nil
 }
 
+// changesets are buffers that no transaction uses.
+var changesets = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// stop ends the capture; nothing that was taken may be in use any more.
 func (c *capture) stop() {
 	for _, s := range c.sessions {
 		s.Delete()
 	}
-	c.sessions = nil
+	for _, b := range c.buffers {
+		if b.Cap() <= keptBuffer {
+			b.Reset()
+			changesets.Put(b)
+		}
+	}
+	c.sessions, c.taken, c.buffers = nil, nil, nil
 }
 
 func (c *capture) mark() captureMark {
@@ -95,8 +108,9 @@ func (c *capture) published() map[string]bool {
 
 // take moves the current session's changes into records.
 func (c *capture) take() error {
-	var buf bytes.Buffer
-	if err := c.sessions[len(c.sessions)-1].WriteChangeset(&buf); err != nil {
+	buf, _ := changesets.Get().(*bytes.Buffer)
+	c.buffers = append(c.buffers, buf)
+	if err := c.sessions[len(c.sessions)-1].WriteChangeset(buf); err != nil {
 		return fmt.Errorf("capture changes: %w", err)
 	}
 	if buf.Len() == 0 {

@@ -19,6 +19,8 @@ const (
 	defaultSegmentBytes = 16 << 20
 	minSegmentBytes     = 64 << 10
 	defaultMaxLogBytes  = 2 << 40
+	// keptBuffer bounds the buffers that the next transaction uses again.
+	keptBuffer = 512 << 10
 )
 
 // Log is a database's transaction log. Positions are LSNs of slot 0: "up to" excludes the block at the position.
@@ -45,6 +47,8 @@ type Log struct {
 	flushed chan struct{}
 	err     error
 	flushes atomic.Int64
+	// packed is where blocks are made.
+	packed []byte
 
 	wanted  chan struct{}
 	closing chan struct{}
@@ -278,13 +282,17 @@ func (l *Log) write(records []record, newSegment bool) (commit, end LSN, undo fu
 		}
 	}
 	now := time.Now()
-	for _, body := range packBlocks(records, int(l.segmentBytes/4)) {
-		raw := append(make([]byte, blockHeader, blockHeader+len(body.bytes)), body.bytes...)
-		if err := l.writeBlockLocked(raw, now); err != nil {
-			l.rewindLocked(before)
-			return LSN{}, LSN{}, nil, err
-		}
-		commit = MakeLSN(l.last.VLF(), l.last.Block(), uint16(body.records))
+	l.packed, err = packBlocks(l.packed, records, int(l.segmentBytes/4), func(raw []byte, count int) error {
+		err := l.writeBlockLocked(raw, now)
+		commit = MakeLSN(l.last.VLF(), l.last.Block(), uint16(count))
+		return err
+	})
+	if cap(l.packed) > keptBuffer {
+		l.packed = nil
+	}
+	if err != nil {
+		l.rewindLocked(before)
+		return LSN{}, LSN{}, nil, err
 	}
 	return commit, l.written, undo, nil
 }
@@ -447,31 +455,30 @@ func (l *Log) truncate(keep LSN) (int, error) {
 	return n, nil
 }
 
-type blockBody struct {
-	bytes   []byte
-	records int
-}
-
-// packBlocks puts records into block bodies of at most limit bytes; a longer record is continued over several.
-func packBlocks(records []record, limit int) []blockBody {
+// packBlocks puts records into blocks whose bodies have at most limit bytes, and has each written, with how many records
+// end in it; a longer record is continued over several. The blocks are made in buf, with room for their headers: write
+// must not keep them. It returns buf, which may have grown.
+func packBlocks(buf []byte, records []record, limit int, write func(raw []byte, count int) error) ([]byte, error) {
 	limit = min(limit, 1<<20)
-	var out []blockBody
-	var cur blockBody
+	buf = append(buf[:0], make([]byte, blockHeader)...)
+	count := 0
 	for _, r := range records {
 		for {
-			room := limit - len(cur.bytes) - recordHeaderMax
+			room := limit - (len(buf) - blockHeader) - recordHeaderMax
 			if len(r.payload) <= room {
-				cur.bytes = appendRecord(cur.bytes, r.kind, r.payload)
-				cur.records++
+				buf = appendRecord(buf, r.kind, r.payload)
+				count++
 				break
 			}
-			if room > limit/2 || cur.records == 0 {
-				cur.bytes = appendRecord(cur.bytes, r.kind|recordContinued, r.payload[:room])
+			if room > limit/2 || count == 0 {
+				buf = appendRecord(buf, r.kind|recordContinued, r.payload[:room])
 				r.payload = r.payload[room:]
 			}
-			out = append(out, cur)
-			cur = blockBody{}
+			if err := write(buf, count); err != nil {
+				return buf, err
+			}
+			buf, count = buf[:blockHeader], 0
 		}
 	}
-	return append(out, cur)
+	return buf, write(buf, count)
 }

@@ -88,6 +88,7 @@ func (c *conn) serve() {
 	for r := range c.requests {
 		err := c.handle(r)
 		r.cancel()
+		giveBody(r.body)
 		c.srv.release(r.held)
 		if err != nil {
 			if !errors.Is(err, errSessionEnds) && c.ctx.Err() == nil {

@@ -114,6 +114,9 @@ func (c *conn) receiveWhole(r *request, p packet) error {
 			r.overflow, r.body = true, nil
 		default:
 			r.held += n
+			if r.body == nil {
+				r.body = takeBody()
+			}
 			r.body = append(r.body, p.body...)
 		}
 		if p.status&statusEOM != 0 {
@@ -135,6 +138,27 @@ func (c *conn) receiveWhole(r *request, p packet) error {
 		return c.ctx.Err()
 	}
 	return nil
+}
+
+// keptBody bounds the bodies that are used again.
+const keptBody = 1 << 20
+
+// bodies are those of requests that were served: without them, each long request leaves several times its size to the
+// garbage collector while it grows.
+var bodies sync.Pool
+
+func takeBody() []byte {
+	if b, ok := bodies.Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return nil
+}
+
+// giveBody gives the body of a request back that was served. What was read of it are copies.
+func giveBody(b []byte) {
+	if cap(b) > 0 && cap(b) <= keptBody {
+		bodies.Put(&b)
+	}
 }
 
 // receiveStream passes the packets of a bulk load on while they arrive. A few are in flight, no more.
