@@ -176,16 +176,17 @@ func registration(d Desired, o Observed) tsql.Subscription {
 // addsSubscription begins the statement that registers a subscription.
 const addsSubscription = "EXEC sys.sp_addsubscription "
 
-// initialization is how the subscription was registered, for status.
-func initialization(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.SubscriptionInitialization {
+// initialization is how the subscription was registered, for status. A plan that registers it counts although a step of it
+// failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded anew.
+func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.SubscriptionInitialization {
 	have := d.Subscription.Status.Initialization.DeepCopy()
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	registered := failed == nil && slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
+	registers := slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
 		execute, ok := s.(replication.Execute)
 		return ok && strings.HasPrefix(execute.Statement.Text, addsSubscription)
 	})
 	switch {
-	case registered:
+	case registers:
 		return begun(d, o, now)
 	case len(o.registrations(d)) > 0 && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original)):
 		return found(d, o, now)

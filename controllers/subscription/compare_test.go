@@ -89,7 +89,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
 		p := plan(w.d, w.look())
-		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p, nil)
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 		return p
 	}
 	status := func() *v1alpha1.SubscriptionInitialization { return w.d.Subscription.Status.Initialization }
@@ -145,14 +145,14 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	w.o.Comparison = nil
 	for _, before := range []*v1alpha1.SubscriptionInitialization{nil, {Method: v1alpha1.InitializeSnapshot, Publisher: "oldpub-0"}} {
 		w.d.Subscription.Status.Initialization = before
-		now := initialization(w.d, w.look(), replication.Plan{}, nil)
+		now := initialization(w.d, w.look(), replication.Plan{})
 		g.Expect(now.Method).To(Equal(v1alpha1.InitializeReplicationSupportOnly))
 		g.Expect(now.Publisher).To(Equal("tukpub-0"))
 	}
 	add := replication.Plan{}
 	add.Execute(publisher, "Content", tsql.AddSubscription(tsql.Subscription{}))
 	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
-	now := initialization(w.d, w.look(), add, nil)
+	now := initialization(w.d, w.look(), add)
 	g.Expect(now.Method).To(Equal(v1alpha1.InitializeSnapshot))
 	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
 }

@@ -16,7 +16,7 @@ import (
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 	status := describe(d, o)
-	status.Initialization = initialization(d, o, p, failed)
+	status.Initialization = initialization(d, o, p)
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Subscription, &d.Subscription.Status, &status, changes)
 }
