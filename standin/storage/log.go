@@ -316,7 +316,7 @@ func (l *Log) writeBlockLocked(raw []byte, now time.Time) error {
 func (l *Log) putLocked(raw []byte) error {
 	s := l.segments[len(l.segments)-1]
 	if _, err := l.active.WriteAt(raw, int64(s.size)); err != nil {
-		return fmt.Errorf("write log: %w", err)
+		return fmt.Errorf("write log: %w", fullVolume(err))
 	}
 	l.last = MakeLSN(s.vlf, s.size, 0)
 	s.size += uint32(len(raw))
@@ -336,7 +336,7 @@ func (l *Log) beginLocked(next segment) error {
 	}
 	f, s, err := createSegment(l.folder, next)
 	if err != nil {
-		return err
+		return fullVolume(err)
 	}
 	l.active.Close()
 	l.active, l.segments = f, append(l.segments, s)

@@ -36,6 +36,11 @@ func OpenFile(path string, flag int, perm os.FileMode) (*File, error) {
 
 // WriteAt is os.File's.
 func (f *File) WriteAt(b []byte, offset int64) (int, error) {
+	if filler, ok := f.watcher.(Filler); ok {
+		if err := filler.Room(f.Name(), offset, len(b)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := f.File.WriteAt(b, offset)
 	if f.watcher != nil {
 		f.watcher.Wrote(f.Name(), offset, b[:n])
