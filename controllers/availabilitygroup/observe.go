@@ -127,6 +127,9 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	if err != nil {
 		return Instance{Err: r.distrust(group.Namespace, server, err)}
 	}
+	if i.Group != nil && i.Group.Role == string(election.RolePrimary) {
+		i.Logs, i.LogsErr = mssql.ReadLogs(ctx, db)
+	}
 	return i
 }
 

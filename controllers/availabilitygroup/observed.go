@@ -45,6 +45,9 @@ type Instance struct {
 	Group *mssql.Group
 	// IgnoresAsynchronous tells that trace flag 1448 is on; nil when that was not asked.
 	IgnoresAsynchronous *bool
+	// Logs by database; nil when that was not asked, because it is no primary, or when LogsErr says why they are not known.
+	Logs    map[string]mssql.LogSize
+	LogsErr error
 }
 
 // Voter is one voter's Lease.

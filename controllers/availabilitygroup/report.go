@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +21,7 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded,
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded, conditions.TypeLogRoom,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -28,7 +29,7 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	group := w.desired.Group
 	status := describe(group.Status, w.desired, w.observed)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
-	for _, c := range []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed)} {
+	for _, c := range []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)} {
 		if change := conditions.SetOne(&status.StatusBase, group.Generation, c); change != nil && change.Old != nil {
 			changes = append(changes, *change)
 		}
@@ -82,6 +83,37 @@ func degraded(d Desired, o Observed) metav1.Condition {
 	if len(missing) > 0 {
 		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonReplicaDisconnected
 		c.Message = fmt.Sprintf("%s is primary; not connected to it: %s", host(primary), list(missing))
+	}
+	return c
+}
+
+// logRoom says whether the logs at the primary can take what transactions write. A full one is no reason to fail over: the
+// database is ONLINE, and what keeps the log from being truncated is the same on every replica
+// (docs/database-engine/availability-groups/windows/sql-server-always-on-database-health-detection-failover-option.md).
+func logRoom(d Desired, o Observed) metav1.Condition {
+	c := metav1.Condition{Type: conditions.TypeLogRoom, Status: metav1.ConditionTrue, Reason: conditions.ReasonLogHasRoom,
+		Message: "the logs of the group's databases have room at the primary"}
+	primary := o.primary(d)
+	if primary == "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown, "no replica that answers is primary"
+		return c
+	}
+	i := o.Instances[primary]
+	if i.LogsErr != nil || i.Logs == nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonLogNotMeasured, fmt.Sprintf("the logs of %s are not known: %v", host(primary), i.LogsErr)
+		return c
+	}
+	var full []string
+	for _, database := range d.Group.Spec.Databases {
+		log, known := i.Logs[string(database)]
+		if room, _ := log.RoomKB(); known && log.Full() {
+			full = append(full, fmt.Sprintf("%s (%d KB used, room for %d KB more, kept by %s)", database, log.UsedKB, room, log.Wait))
+		}
+	}
+	if len(full) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonLogFull
+		c.Message = fmt.Sprintf("the log is full on %s: %s. Transactions fail (9002) until a backup of the log, room on its volume or a greater MAXSIZE lets it go on; nothing fails over for it",
+			host(primary), strings.Join(full, ", "))
 	}
 	return c
 }

@@ -3,10 +3,12 @@
 package availabilitygroup
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -91,4 +93,33 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	g.Expect(describe(s, e.d, e.observe()).Voters[2]).To(Equal(v1alpha1.VoterStatus{Site: "dublin", State: "Absent"}))
 	e.leases["dublin"] = &election.Record{Term: 7, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
 	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(7)))
+}
+
+// A full log at the primary is said with what keeps it, and one at a secondary is not the group's.
+func TestLogRoomOfThePrimary(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	o := e.observe()
+	at := func(server v1alpha1.ServerName, change func(*Instance)) metav1.Condition {
+		i := o.Instances[server]
+		i.Logs, i.LogsErr = map[string]mssql.LogSize{"Content": {TotalKB: 100, UsedKB: 99, GrowKB: ptr.To[int64](1000)}, "Other": {UsedKB: 10, TotalKB: 10, GrowKB: ptr.To[int64](0)}}, nil
+		change(&i)
+		o.Instances[server] = i
+		return logRoom(e.d, o)
+	}
+	like := func(status metav1.ConditionStatus, reason, message string) types.GomegaMatcher {
+		return And(HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)))
+	}
+	full := func(i *Instance) {
+		i.Logs["Content"] = mssql.LogSize{TotalKB: 1000, UsedKB: 990, GrowKB: ptr.To[int64](0), Wait: "LOG_BACKUP"}
+	}
+	g.Expect(at("tukpub", func(*Instance) {})).To(like(metav1.ConditionTrue, "LogHasRoom", "have room"), "a database of no group is not the group's")
+	g.Expect(at("quisec", full)).To(like(metav1.ConditionTrue, "LogHasRoom", "have room"))
+	g.Expect(at("tukpub", full)).To(like(metav1.ConditionFalse, "LogFull", "tukpub-0: Content (990 KB used, room for 10 KB more, kept by LOG_BACKUP)"))
+	g.Expect(at("tukpub", func(i *Instance) { i.Logs["Content"] = mssql.LogSize{TotalKB: 1000, UsedKB: 1000} })).To(like(metav1.ConditionTrue, "LogHasRoom", ""), "what is not known is not full")
+	g.Expect(at("tukpub", func(i *Instance) { i.Logs, i.LogsErr = nil, errors.New("refused") })).To(like(metav1.ConditionUnknown, "LogNotMeasured", "refused"))
+	e.silent["tukpub"] = true
+	o = e.observe()
+	g.Expect(logRoom(e.d, o)).To(like(metav1.ConditionUnknown, "PrimaryUnknown", ""))
 }

@@ -58,10 +58,12 @@ var (
 		"1 for what keeps a log from being truncated (log_reuse_wait_desc), NOTHING when nothing does.", "database", "wait")
 	logSize = gauge("geosql_agent_log_size_bytes", "Size of a log.", "database")
 	logUsed = gauge("geosql_agent_log_used_bytes", "How much of a log is used.", "database")
+	logRoom = gauge("geosql_agent_log_room_bytes",
+		"How much a log can still take: what is unused of it, and what it may grow by as far as MAXSIZE, its increment and its volume let it.", "database")
 )
 
 var measuredFamilies = []*metrics.Family{measured, diagnostics, replicaRole, replicaConnected, replicaHealth, copyState, copySuspended, copySendQueue, copySendRate,
-	copyRedoQueue, copyRedoRate, copyLag, copyHardened, copyRedone, copyCommitted, databaseState, logReuseWait, logSize, logUsed}
+	copyRedoQueue, copyRedoRate, copyLag, copyHardened, copyRedone, copyCommitted, databaseState, logReuseWait, logSize, logUsed, logRoom}
 
 // Families are all metrics of the sidecar, those of the election included.
 func Families() []*metrics.Family {

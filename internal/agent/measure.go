@@ -180,6 +180,9 @@ func (m *measurer) Collect(out chan<- prometheus.Metric) {
 		if size, known := m.figures.Logs[d.Name]; known {
 			s.Set(logSize, float64(size.TotalKB)*kilobyte, d.Name)
 			s.Set(logUsed, float64(size.UsedKB)*kilobyte, d.Name)
+			if room, known := size.RoomKB(); known {
+				s.Set(logRoom, float64(room)*kilobyte, d.Name)
+			}
 		}
 	}
 }

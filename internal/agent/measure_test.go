@@ -29,7 +29,7 @@ func TestMeasurementsAsMetrics(t *testing.T) {
 					RedoRateKBps: ptr.To[int64](5), LagSeconds: ptr.To[int64](6), Hardened: &now, Redone: &now, Committed: &now},
 				{Group: "content", Server: "tukpub-0", Database: "Content", State: "SYNCHRONIZED", Suspended: true}},
 			Databases: []mssql.MeasuredDatabase{{Name: "Content", State: "ONLINE", LogReuseWait: "LOG_BACKUP"}},
-			Logs:      map[string]mssql.LogSize{"Content": {TotalKB: 8, UsedKB: 7}},
+			Logs:      map[string]mssql.LogSize{"Content": {TotalKB: 8, UsedKB: 7, GrowKB: ptr.To[int64](4)}},
 		}}
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(m)).To(Succeed())

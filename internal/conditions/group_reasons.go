@@ -38,9 +38,12 @@ const (
 	TypeFenced = "Fenced"
 	// TypeDegraded is True while the group serves with less than what is declared.
 	TypeDegraded = "Degraded"
+	// TypeLogRoom is False while the log of one of the group's databases at the primary is full: transactions fail (9002),
+	// and nothing fails over for it.
+	TypeLogRoom = "LogRoom"
 )
 
-// Reasons of Fenced, Degraded and of conflicts.
+// Reasons of Fenced, Degraded, LogRoom and of conflicts.
 const (
 	// ReasonFenced: a majority of at least three voters and a write lease fence the primary.
 	ReasonFenced = "Fenced"
@@ -50,6 +53,12 @@ const (
 	ReasonComplete = "Complete"
 	// ReasonReplicaDisconnected: a replica is not connected to the primary.
 	ReasonReplicaDisconnected = "ReplicaDisconnected"
+	// ReasonLogHasRoom: the logs of the group's databases can grow, or have unused space.
+	ReasonLogHasRoom = "LogHasRoom"
+	// ReasonLogFull: a log has less than a fiftieth of its room left; the message says what keeps it from being truncated.
+	ReasonLogFull = "LogFull"
+	// ReasonLogNotMeasured (Unknown): the primary does not say how large its logs are.
+	ReasonLogNotMeasured = "LogNotMeasured"
 	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
 	ReasonDatabaseConflict = "DatabaseConflict"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.

@@ -36,12 +36,9 @@ type MeasuredCopy struct {
 // MeasuredDatabase is a database with what keeps its log from being truncated, NOTHING when nothing does.
 type MeasuredDatabase struct{ Name, State, LogReuseWait string }
 
-// LogSize is the size of a log and how much of it is used, in KB.
-type LogSize struct{ TotalKB, UsedKB int64 }
-
 // ReadMeasurements reads the figures of an instance.
 func ReadMeasurements(ctx context.Context, q Querier) (*Measurements, error) {
-	m := &Measurements{Logs: map[string]LogSize{}}
+	m := &Measurements{}
 	for _, read := range []struct {
 		statement tsql.Statement
 		scan      func(Row) error
@@ -59,13 +56,14 @@ func ReadMeasurements(ctx context.Context, q Querier) (*Measurements, error) {
 			m.Databases = append(m.Databases, x)
 			return err
 		}},
-		{tsql.LogSizes(), m.scanLog},
 	} {
 		if err := q.Query(ctx, read.statement, read.scan); err != nil {
 			return nil, err
 		}
 	}
-	return m, nil
+	var err error
+	m.Logs, err = ReadLogs(ctx, q)
+	return m, err
 }
 
 func (m *Measurements) scanCopy(r Row) error {
@@ -82,22 +80,6 @@ func (m *Measurements) scanCopy(r Row) error {
 		}
 	}
 	m.Copies = append(m.Copies, x)
-	return nil
-}
-
-func (m *Measurements) scanLog(r Row) error {
-	var database, counter string
-	var value int64
-	if err := r.Scan(&database, &counter, &value); err != nil {
-		return err
-	}
-	size := m.Logs[database]
-	if counter == "Log File(s) Size (KB)" {
-		size.TotalKB = value
-	} else {
-		size.UsedKB = value
-	}
-	m.Logs[database] = size
 	return nil
 }
 

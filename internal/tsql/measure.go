@@ -41,6 +41,20 @@ FROM sys.dm_os_performance_counters
 WHERE object_name LIKE N'%:Databases%' AND counter_name IN (N'Log File(s) Size (KB)', N'Log File(s) Used Size (KB)')`).Because("measure the logs")
 }
 
+// LogGrowth reads of every log file of user databases how far it may still grow: sizes in KB (greatest -1 is as far as the
+// volume goes), the increment in KB or percent (0: it does not grow), and the bytes that its volume has free; and what
+// keeps the database's log from being truncated.
+// Sources: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-os-volume-stats-transact-sql.md.
+func LogGrowth() Statement {
+	return text(`SELECT d.name, d.log_reuse_wait_desc, CAST(f.size AS bigint) * 8, IIF(f.max_size = -1, -1, CAST(f.max_size AS bigint) * 8),
+    IIF(f.is_percent_growth = 1, CAST(f.growth AS bigint), CAST(f.growth AS bigint) * 8), f.is_percent_growth, v.available_bytes
+FROM sys.master_files AS f
+JOIN sys.databases AS d ON d.database_id = f.database_id
+CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v
+WHERE f.type = 1 AND d.database_id > 4`).Because("measure the room of the logs")
+}
+
 // ServerDiagnostics lets the instance examine its components once.
 // Source: docs/relational-databases/system-stored-procedures/sp-server-diagnostics-transact-sql.md.
 func ServerDiagnostics() Statement {

@@ -60,6 +60,7 @@ func init() {
 	add("MeasuredCopies", tsql.MeasuredCopies())
 	add("MeasuredDatabases", tsql.MeasuredDatabases())
 	add("LogSizes", tsql.LogSizes())
+	add("LogGrowth", tsql.LogGrowth())
 	add("ServerDiagnostics", tsql.ServerDiagnostics())
 	add("DatabaseExists", tsql.DatabaseExists("Content"))
 	add("DropDatabase", tsql.DropDatabase("Content"))
