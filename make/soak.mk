@@ -10,7 +10,7 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed
+.PHONY: soak soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed soak-faults
 soak: soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
@@ -33,8 +33,18 @@ soak-bed: bed chaos load-images install ## Run the long forms of the end-to-end 
 	@mkdir -p "$(SOAK_RESULTS)"
 	@echo "soak: $(SOAK_ROUNDS) rounds of faults, at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
-	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestChaos|TestGroupFailover|TestForcedFailover|Soak' ./test/e2e/...
+	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestFullLog|TestChaos|TestGroupFailover|TestForcedFailover|TestPublishingMoves|Soak' ./test/e2e/...
 	@cat "$(SOAK_RESULTS)"/*/verdict.txt
+
+# Names of faultKinds in test/e2e, with commas.
+FAULTS ?= engine killed,pod deleted,switchover
+
+soak-faults: bed load-images install ## Do FAULTS alone, SOAK_ROUNDS times each within SOAK_MINUTES, and show the figures.
+	@mkdir -p "$(SOAK_RESULTS)"
+	@echo "soak: $(SOAK_ROUNDS) rounds of $(FAULTS), at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
+	@eval "$$(hack/bed/env)" && GEOSQL_FAULTS="$(FAULTS)" GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
+	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak-faults -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 15))m -run 'TestFaultMatrix$$' ./test/e2e/...
+	@cat "$(SOAK_RESULTS)"/TestFaultMatrix/verdict.txt
 
 # Rounds of crashes in their long form; `make test` has 50.
 SOAK_CRASHES ?= 500

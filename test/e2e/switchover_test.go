@@ -9,9 +9,6 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -30,15 +27,7 @@ import (
 // geosql runs the plugin as a person at a site would.
 func (gt *groupTest) geosql(site string, arguments ...string) (string, error) {
 	gt.t.Helper()
-	plugin := os.Getenv("KUBECTL_GEOSQL")
-	if plugin == "" {
-		plugin = filepath.Join(gt.b.Cache, "bin-project", "kubectl-geosql")
-	}
-	ctx, cancel := context.WithTimeout(gt.t.Context(), 3*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, plugin, append(arguments, "--context", "kind-"+site, "-n", namespace)...).CombinedOutput()
-	gt.t.Logf("at %s: kubectl geosql %v (%v)\n%s", site, arguments, err, out)
-	return string(out), err
+	return plugin(gt.t, gt.b, site, 3*time.Minute, arguments...)
 }
 
 // primaryAt waits until the group's status names the server of a site as primary and everything is synchronized.
