@@ -16,11 +16,6 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// alterTable runs f on the table of an ALTER TABLE statement.
-func (s *Session) alterTable(ctx context.Context, n *ast.SchemaObjectName, f func(d *ddl, o *Object) error) error {
-	return s.changeTable(ctx, n, "ALTER", f)
-}
-
 // changeTable runs f on a table; verb is what the extensions are asked about.
 func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb string, f func(d *ddl, o *Object) error) error {
 	name := nameOf(n)
@@ -53,7 +48,7 @@ func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *Objec
 }
 
 func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
 		b := &tableBuilder{d: d, o: o, altering: true, verb: "ALTER TABLE", noCheck: n.ExistingRowsCheckEnforcement == "NoCheck"}
 		for _, c := range n.Definition.ColumnDefinitions {
 			if err := b.addColumn(c); err != nil {
@@ -177,7 +172,7 @@ func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 }
 
 func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
 		c := o.Table.column(n.ColumnIdentifier.Value)
 		if c == nil {
 			return sqlerr.New(4924, 1, "ALTER TABLE ALTER COLUMN", n.ColumnIdentifier.Value, o.Name)
@@ -269,10 +264,14 @@ func (b *tableBuilder) convertColumn(c *Column, next Column) error {
 }
 
 func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		kind := ""
 		for _, el := range n.AlterTableDropTableElements {
 			var err error
-			kind := strings.ToLower(el.TableElementType)
+			// COLUMN and CONSTRAINT hold for the names after them, too: DROP COLUMN a, b.
+			if t := strings.ToLower(el.TableElementType); kind == "" || t != "notspecified" && t != "" {
+				kind = t
+			}
 			if kind == "column" {
 				err = d.dropColumn(o, el.Name.Value, el.IsIfExists)
 			} else {
@@ -446,7 +445,7 @@ func (d *ddl) freeRowid(o *Object) error {
 
 // alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.
 func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstraintModificationStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
 		disable := n.ConstraintEnforcement == "NoCheck"
 		for _, child := range append([]*Object(nil), d.sch.children(o.ID)...) {
 			if child.Kind != kindCheck && child.Kind != kindForeignKey {

@@ -296,7 +296,8 @@ func (s *Session) requireDDL(ctx context.Context, name objectName, permission st
 	return s.require(ctx, Permission{Name: "ALTER", Database: db, Schema: name.schema})
 }
 
-// ObjectFunc is asked before a user object is changed: verb is ALTER, DROP, TRUNCATE or RENAME.
+// ObjectFunc is asked before a user object is changed: verb is ALTER, REBUILD, TRIGGER, DISABLE TRIGGER ALL, DROP,
+// TRUNCATE or RENAME.
 type ObjectFunc func(ctx context.Context, s *Session, db *Database, verb string, objectID int32) error
 
 // OnObject registers a func that is asked before a table or other user object is altered, truncated or dropped; its

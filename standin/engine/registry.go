@@ -36,6 +36,7 @@ type Registry struct {
 	sessionHooks   []func(*Session)
 	access         []func(context.Context, *Session, *Database) error
 	objectHooks    []ObjectFunc
+	alterTable     AlterTableFunc
 	principals     func(context.Context, *Session, *Database, string) (int32, bool)
 	alterations    map[reflect.Type]AlterFunc
 	authenticator  Authenticator

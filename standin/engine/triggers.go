@@ -303,8 +303,9 @@ func installTriggers(r *Registry) {
 		for i, id := range n.TriggerNames {
 			names[i] = id.Value
 		}
-		return s.alterTable(ctx, n.SchemaObjectName, func(d *ddl, o *Object) error {
-			return d.switchTriggers(o, n.All, names, strings.EqualFold(n.TriggerEnforcement, "Disable"))
+		disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
+		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
+			return d.switchTriggers(o, n.All, names, disable)
 		})
 	})
 }
@@ -317,9 +318,18 @@ func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTrigger
 	for i, id := range n.TriggerNames {
 		names[i] = nameOf(id).name
 	}
-	return s.alterTable(ctx, n.TriggerObject.Name, func(d *ddl, o *Object) error {
-		return d.switchTriggers(o, n.All, names, strings.EqualFold(n.TriggerEnforcement, "Disable"))
+	disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
+	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
+		return d.switchTriggers(o, n.All, names, disable)
 	})
+}
+
+// triggerVerb is what the extensions are asked about when triggers are enabled or disabled.
+func triggerVerb(all, disable bool) string {
+	if all && disable {
+		return "DISABLE TRIGGER ALL"
+	}
+	return "TRIGGER"
 }
 
 // switchTriggers enables or disables triggers of a table.

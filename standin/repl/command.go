@@ -18,6 +18,8 @@ const (
 	commandCall = 30
 	// commandValidate is a validation at the subscriber; the text is a call of sp_table_validation.
 	commandValidate = 37
+	// commandSchema is a schema change: a script, batches separated by GO. The number is this program's own.
+	commandSchema = 0x40000001
 	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
 	commandToken   = 0x4000002F
 	commandScript  = -2147483646

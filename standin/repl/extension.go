@@ -63,6 +63,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.OnSessionEnd(e.endSession)
 	r.OnDatabase(e.databaseEvent)
 	r.OnObject(e.objectEvent)
+	r.OnAlterTable(e.alterPublished)
 	e.installDistributor(r)
 	e.installPublications(r)
 	e.installArticles(r)

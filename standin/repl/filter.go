@@ -157,10 +157,8 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 		name = clip("syncobj_"+a.name, 120)
 	}
 	view := twoPart("dbo", name)
-	text := "CREATE VIEW " + view + " AS SELECT " + a.names(a.columns) + " FROM " + twoPart(a.schema, a.table.Name)
-	if clause != "" {
-		text += " WHERE (" + clause + ")"
-	}
+	a.filter = clause
+	text := "CREATE VIEW " + view + " AS " + a.selection()
 	if err := s.Exec(ctx, "DROP VIEW IF EXISTS "+view); err != nil {
 		return err
 	}
@@ -175,6 +173,15 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	return s.Exec(ctx, "UPDATE dbo.sysarticles SET sync_objid = @p2, filter_clause = @p3 WHERE artid = @p1", a.id, r.Int(0, "id"), orNull(clause))
+}
+
+// selection is the query of the article's columns and rows.
+func (a *article) selection() string {
+	text := "SELECT " + a.names(a.columns) + " FROM " + twoPart(a.schema, a.table.Name)
+	if a.filter != "" {
+		text += " WHERE (" + a.filter + ")"
+	}
+	return text
 }
 
 // dropArticleView drops the view that sp_articleview made.

@@ -129,7 +129,7 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 	for _, f := range files {
 		path := f.path
 		if f.kind == commandInline {
-			if err := d.runScript(ctx, f.path); err != nil {
+			if err := runScript(ctx, d.subscriber, f.path); err != nil {
 				return err
 			}
 			continue
@@ -150,7 +150,7 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 		if f.kind == commandData {
 			err = d.copyRows(ctx, a, content)
 		} else {
-			err = d.runScript(ctx, string(content))
+			err = runScript(ctx, d.subscriber, string(content))
 		}
 		if err != nil {
 			return fmt.Errorf("file '%s': %w", path, err)
@@ -160,12 +160,12 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 }
 
 // runScript runs the batches of a script, which are separated by lines that say GO.
-func (d *delivery) runScript(ctx context.Context, script string) error {
+func runScript(ctx context.Context, to *conn, script string) error {
 	for _, b := range strings.Split(script, "\nGO\n") {
 		if strings.TrimSpace(b) == "" {
 			continue
 		}
-		if err := d.subscriber.exec(ctx, b); err != nil {
+		if err := to.exec(ctx, b); err != nil {
 			return err
 		}
 	}

@@ -4,11 +4,8 @@ package repl
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,25 +105,23 @@ func (e *Extension) limit(db *engine.Database) storage.LSN {
 
 // readLog reads up to n transactions with commands after a position. scanned is the last commit looked at.
 func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n int) (out []transaction, scanned storage.LSN, err error) {
-	list, err := e.articles(ctx, s, db, "a.status & 1 = 1")
+	// The limit comes first: what the articles were for all transactions below it is known then.
+	limit := e.limit(db)
+	articles, err := e.logArticles(ctx, s, db)
 	if err != nil {
 		return nil, from, err
-	}
-	byTable := map[string][]filtered{}
-	for _, a := range list {
-		byTable[a.table.StorageName()] = append(byTable[a.table.StorageName()], filtered{a, newFilter(s, a)})
 	}
 	scanned = from
 	const maxBytes = 4 << 20
 	size := 0
-	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, e.limit(db)) {
+	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, limit) {
 		if errors.Is(err, storage.ErrLogTruncated) {
 			return nil, from, raise(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
 		}
 		if err != nil {
 			return nil, from, err
 		}
-		commands, err := commandsOf(ctx, t, byTable)
+		commands, err := articles.commandsOf(ctx, t)
 		if err != nil {
 			return nil, from, fmt.Errorf("replicate the transaction %s: %w", t.Commit, err)
 		}
@@ -143,71 +138,6 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 		}
 	}
 	return out, scanned, nil
-}
-
-// order is deletes, updates, inserts: within a transaction the log has net changes without an order between rows, and
-// this is the order in which they do not meet each other's keys.
-var order = map[storage.Op]int{storage.OpDelete: 0, storage.OpUpdate: 1, storage.OpInsert: 2}
-
-// filtered is an article with the filter of its rows.
-type filtered struct {
-	*article
-	rows *rowFilter
-}
-
-func commandsOf(ctx context.Context, t *storage.Transaction, byTable map[string][]filtered) ([]replicated, error) {
-	var out []replicated
-	if len(byTable) > 0 {
-		changes := append([]storage.TableChange(nil), t.Changes...)
-		sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
-		for _, c := range changes {
-			if c.Columns == nil {
-				continue // written before the table was published
-			}
-			for _, a := range byTable[c.Table] {
-				command, err := a.commandOf(ctx, a.rows, c)
-				if err != nil {
-					return nil, err
-				}
-				if command != nil {
-					out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication, command: command})
-				}
-			}
-		}
-	}
-	for _, m := range t.Marks {
-		if m.Kind == validationMark {
-			c, err := validationOf(t, m, byTable)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, c...)
-			continue
-		}
-		if m.Kind != tokenMark || len(m.Payload) != 16 {
-			continue
-		}
-		token, publication := int64(binary.BigEndian.Uint64(m.Payload)), int64(binary.BigEndian.Uint64(m.Payload[8:]))
-		out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandToken, publication: publication,
-			command: encodeCommand(fmt.Sprint(token), nil)})
-	}
-	return out, nil
-}
-
-// validationOf is the command of a validation; none when its article is not published any more.
-func validationOf(t *storage.Transaction, m storage.Mark, byTable map[string][]filtered) ([]replicated, error) {
-	var v validation
-	if err := json.Unmarshal(m.Payload, &v); err != nil {
-		return nil, fmt.Errorf("read a validation: %w", err)
-	}
-	for _, list := range byTable {
-		for _, a := range list {
-			if a.id == v.Article {
-				return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandValidate, article: a.id, publication: a.publication, command: encodeCommand(v.Text, nil)}}, nil
-			}
-		}
-	}
-	return nil, nil
 }
 
 // column declares a column of a result set of this package's own.
@@ -327,7 +257,13 @@ func (e *Extension) hold(ctx context.Context, s *engine.Session, db *engine.Data
 	if before.VLF() == lsn.VLF() {
 		return nil
 	}
-	return s.Exec(ctx, "UPDATE dbo.MSreplposition SET xact_seqno = @p1 WHERE id = 1; IF @@ROWCOUNT = 0 INSERT INTO dbo.MSreplposition VALUES (1, @p1)", lsn[:])
+	if err := s.Exec(ctx, "UPDATE dbo.MSreplposition SET xact_seqno = @p1 WHERE id = 1; IF @@ROWCOUNT = 0 INSERT INTO dbo.MSreplposition VALUES (1, @p1)", lsn[:]); err != nil {
+		return err
+	}
+	if ok, err := exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
+		return err
+	}
+	return s.Exec(ctx, "DELETE FROM dbo.MSreplarticleversions WHERE xact_seqno < @p1", lsn[:])
 }
 
 func (e *Extension) replFlush(ctx context.Context, call *engine.ProcCall) error {
@@ -409,7 +345,7 @@ func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) er
 	return nil
 }
 
-// objectEvent refuses changes of published tables that subscribers would not get.
+// objectEvent refuses changes of published tables that subscribers would not get. ALTER is alterPublished's.
 func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engine.Database, word string, id int32) error {
 	if !db.Info().Published {
 		return nil
@@ -419,8 +355,10 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		return err
 	}
 	switch word {
-	case "REBUILD":
+	case "ALTER", "REBUILD", "TRIGGER":
 		return nil
+	case "DISABLE TRIGGER ALL":
+		return raise(21541, 1)
 	case "TRUNCATE":
 		return raise(4711, 1, o.Name)
 	case "DROP":

@@ -48,12 +48,20 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	if err != nil {
 		return err
 	}
-	list, err := e.articles(ctx, s, db, "a.pubid = @p1", pub.id)
-	if err != nil {
-		return err
-	}
 	wanted := "," + call.String("@articles") + ","
-	reader, position, err := snapshotReader(ctx, db)
+	var list []*article
+	scripts := map[int64]tableScripts{}
+	reader, position, err := snapshotReader(ctx, db, func() (err error) {
+		if list, err = e.articles(ctx, s, db, "a.pubid = @p1", pub.id); err != nil {
+			return err
+		}
+		for _, a := range list {
+			if scripts[a.id], err = e.scripts(ctx, s, db, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -74,24 +82,22 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
 			continue
 		}
-		scripts, err := e.scripts(ctx, s, db, a)
-		if err != nil {
-			return err
-		}
-		if err := emit(partScript, a.id, []byte(scripts.table)); err != nil {
+		if err := emit(partScript, a.id, []byte(scripts[a.id].table)); err != nil {
 			return err
 		}
 		if err := streamRows(ctx, reader, a, newFilter(s, a), func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
 			return err
 		}
-		if err := emit(partIndexes, a.id, []byte(scripts.indexes)); err != nil {
+		if err := emit(partIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
 			return err
 		}
 	}
 	return w.Done(rows)
 }
 
-func snapshotReader(ctx context.Context, db *engine.Database) (*storage.Reader, storage.LSN, error) {
+// snapshotReader reads a database as it is at one position. same runs while nothing can commit: what it reads is of that
+// position, too.
+func snapshotReader(ctx context.Context, db *engine.Database, same func() error) (*storage.Reader, storage.LSN, error) {
 	tx, err := db.Storage().Begin(ctx)
 	if err != nil {
 		return nil, storage.LSN{}, err
@@ -109,6 +115,9 @@ func snapshotReader(ctx context.Context, db *engine.Database) (*storage.Reader, 
 	// The first read fixes what the reader sees.
 	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT count(*) FROM sqlite_schema", nil)
 	leave()
+	if err == nil {
+		err = same()
+	}
 	if err != nil {
 		reader.Release()
 		return nil, storage.LSN{}, err

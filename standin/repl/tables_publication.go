@@ -30,6 +30,9 @@ var publicationTables = []table{
 	// MSreplposition is this program's own: how far the log was read when the position last went into another virtual log
 	// file. It travels with the database, so that every replica keeps the log that the log reader still needs.
 	{"MSreplposition", `id int NOT NULL PRIMARY KEY, xact_seqno binary(10) NOT NULL`},
+	// MSreplarticleversions is this program's own: what an article was, before a schema change, for the commits up to
+	// xact_seqno, as long as the log reader may have to read them.
+	{"MSreplarticleversions", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, artid int NOT NULL, xact_seqno binary(10) NOT NULL, definition nvarchar(max) NOT NULL`},
 }
 
 // subscriptionTables lie in a subscription database.

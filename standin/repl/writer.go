@@ -118,6 +118,14 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 			return err
 		}
 		return w.validate(ctx, c.article, text)
+	case commandSchema:
+		if err := w.begin(ctx, b); err != nil {
+			return err
+		}
+		if err := w.flush(ctx, b); err != nil {
+			return err
+		}
+		return w.alter(ctx, text)
 	}
 	if len(b.values)+len(values) > maxParameters {
 		if err := w.flush(ctx, b); err != nil {
@@ -131,6 +139,19 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 	if w.skips() {
 		// Errors to skip fail one command only.
 		return w.flush(ctx, b)
+	}
+	return nil
+}
+
+// alter runs the script of a schema change. Its batches are requests of their own: CREATE PROCEDURE stands alone.
+func (w *writer) alter(ctx context.Context, script string) error {
+	err := runScript(ctx, w.to, script)
+	if n := numberOf(err); err != nil && n != 0 && w.d.skip[n] {
+		w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("apply the schema change of transaction 0x%x: %w", w.last, err)
 	}
 	return nil
 }

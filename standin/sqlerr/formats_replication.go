@@ -94,4 +94,13 @@ var replicationFormats = map[int32]string{
 	21889: "The SQL Server instance '%v' is not a replication publisher. Run sp_adddistributor on SQL Server instance '%v' with distributor '%v' in order to enable the instance to host the publishing database '%v'.",
 	21892: "Unable to query the replica hosts of the availability group of '%v'; error %v, error message '%v'.",
 	21893: "One or more publisher subscribers (%v) of original publisher '%v' do not appear as linked servers at the redirected publisher '%v'.",
+	14090: "The filter clause of article '%v' must not refer to the dropped column.",
+	21245: "Table '%v' is not part of publication '%v'.",
+	21246: "Table '%v' is not part of any publication.",
+	21255: "Column '%v' already exists in table '%v'.",
+	21264: "Column '%v' cannot be dropped from table '%v' because it is a primary key column.",
+	21380: "Cannot add a timestamp column without forcing reinitialization. Drop the article, add the column, and add the article again.",
+	21541: "Cannot complete ALTER TABLE. Do not disable all triggers of a published table at once; disable each trigger with a statement of its own.",
+	21546: "Cannot replicate ALTER TABLE. It has several DROPs, among them one of a column that an article does not have. Use a single DROP in each ALTER TABLE.",
+	21810: "An identity column can be added to a published table only if it is marked NOT FOR REPLICATION.",
 }

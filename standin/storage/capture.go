@@ -28,6 +28,8 @@ type capture struct {
 	buffers []*bytes.Buffer
 	// keeps is set once tables were copied aside for undo.
 	keeps bool
+	// quiet is set while rows change as part of a change of the schema (Tx.Quietly).
+	quiet bool
 }
 
 type captureMark struct {
@@ -118,7 +120,7 @@ func (c *capture) take() error {
 	}
 	c.taken = append(c.taken, record{recordChanges, buf.Bytes()})
 	published := c.published()
-	if len(published) == 0 {
+	if len(published) == 0 || c.quiet {
 		return nil
 	}
 	images, err := captureImages(c.conn, buf.Bytes(), published)
@@ -129,6 +131,15 @@ func (c *capture) take() error {
 		c.taken = append(c.taken, record{recordImages, images})
 	}
 	return nil
+}
+
+// separate ends a record of changes: what is changed from here on goes into another one.
+func (c *capture) separate() error {
+	if err := c.take(); err != nil {
+		return err
+	}
+	c.sessions[len(c.sessions)-1].Disable()
+	return c.openSession()
 }
 
 // records ends the capture.

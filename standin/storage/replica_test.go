@@ -324,11 +324,54 @@ func TestReadCommittedGivesRowsByName(t *testing.T) {
 	g.Expect(update.New).To(Equal([]any{int64(1), "key", "c"}))
 	g.Expect(del.Old).To(Equal([]any{int64(2), "other", "b"}))
 	g.Expect(all[2].Changes[0].New).To(Equal([]any{storage.Undefined{}, "six"}))
-	g.Expect(all[3].Marks).To(Equal([]storage.Mark{{Kind: "token", Payload: []byte("payload")}}))
+	g.Expect(all[3].Marks).To(HaveExactElements(And(HaveField("Kind", "token"), HaveField("Payload", []byte("payload")))))
 	g.Expect(all[3].Commit).To(Equal(last))
 	n := 0
 	for range db.Log().ReadCommitted(ctx, from, all[1].Commit) {
 		n++
 	}
 	g.Expect(n).To(Equal(1), "the limit is exclusive")
+}
+
+// A mark has its place among a transaction's changes, and a rollback to a savepoint takes it back. Rows that a change of
+// the schema changes are repeated by other copies, but carry no names.
+func TestMarksAndQuietChanges(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	db := create(t, storage.Options{})
+	tx, err := db.Begin(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tx.ExecDDL("CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT)")).To(Succeed())
+	g.Expect(tx.SetFullImages([]string{"t"})).To(Succeed())
+	from, err := tx.Commit(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	tx, err = db.Begin(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	write := func(sql string) { g.Expect(run(tx, sql)).To(Succeed()) }
+	write("INSERT INTO t VALUES (1, 'before')")
+	g.Expect(tx.Savepoint("s")).To(Succeed())
+	g.Expect(tx.MarkHere("lost", nil)).To(Succeed())
+	write("INSERT INTO t VALUES (2, 'lost')")
+	g.Expect(tx.RollbackTo("s")).To(Succeed())
+	g.Expect(tx.Quietly(func() error {
+		g.Expect(tx.ExecDDL("ALTER TABLE t ADD COLUMN w TEXT")).To(Succeed())
+		write("UPDATE t SET w = 'filled'")
+		return nil
+	})).To(Succeed())
+	g.Expect(tx.MarkHere("kept", nil)).To(Succeed())
+	write("INSERT INTO t VALUES (3, 'after', 'w')")
+	_, err = tx.Commit(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	for tr, err := range db.Log().ReadCommitted(ctx, from, db.Log().End()) {
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(tr.Changes).To(HaveLen(3))
+		g.Expect(tr.Changes[0].Columns).To(Equal([]string{"k", "v"}))
+		g.Expect(tr.Changes[1].Columns).To(BeNil())
+		g.Expect(tr.Changes[2].Columns).To(Equal([]string{"k", "v", "w"}))
+		g.Expect(tr.Marks).To(HaveLen(1))
+		g.Expect(tr.Changes[1].LSN.Less(tr.Marks[0].LSN)).To(BeTrue())
+		g.Expect(tr.Marks[0].LSN.Less(tr.Changes[2].LSN)).To(BeTrue())
+	}
 }

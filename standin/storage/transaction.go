@@ -11,6 +11,8 @@ import (
 
 // Mark is an application's record in the log.
 type Mark struct {
+	// LSN is the log record that it is; zero before it is written.
+	LSN     LSN
 	Kind    string
 	Payload []byte
 }
@@ -24,9 +26,10 @@ type Transaction struct {
 	ID   uint64
 	Time time.Time
 	// Changes are the net changes of the transaction in the order of the log; there is no order between the rows of
-	// one changeset that the application could have relied on.
+	// one changeset (those of one LSN) that the application could have relied on.
 	Changes []TableChange
-	Marks   []Mark
+	// Marks are in the order of the log; their LSNs tell between which changes they are.
+	Marks []Mark
 
 	records []record
 	// lsns has the records' LSNs.
@@ -115,6 +118,7 @@ func (t *Transaction) decode() error {
 			if err != nil {
 				return err
 			}
+			m.LSN = t.lsns[i]
 			t.Marks = append(t.Marks, m)
 		case recordChanges:
 			var images map[string]*tableImages

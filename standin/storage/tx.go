@@ -158,7 +158,40 @@ func (tx *Tx) ReleaseSavepoint(name string) error {
 
 // Mark puts an application record into the log at the transaction's commit (replication marks, tracer tokens).
 func (tx *Tx) Mark(kind string, payload []byte) {
-	tx.marks = append(tx.marks, Mark{kind, payload})
+	tx.marks = append(tx.marks, Mark{Kind: kind, Payload: payload})
+}
+
+// MarkHere is Mark, with the record in its place among the transaction's: after the changes made before, before those
+// made later. A rollback to a savepoint takes it back.
+func (tx *Tx) MarkHere(kind string, payload []byte) error {
+	c := &tx.capture
+	if c.db.opts.Logless {
+		return nil
+	}
+	if err := c.separate(); err != nil {
+		return err
+	}
+	c.taken = append(c.taken, record{recordMark, encodeMark(Mark{Kind: kind, Payload: payload})})
+	return nil
+}
+
+// Quietly runs f, whose changes of rows belong to a change of the schema: other copies repeat them, but their log records
+// carry no column names and rows, whatever SetFullImages says, so that a log reader does not take them for the
+// application's. When f fails, the caller rolls back to a savepoint.
+func (tx *Tx) Quietly(f func() error) error {
+	c := &tx.capture
+	if c.db.opts.Logless {
+		return f()
+	}
+	if err := c.separate(); err != nil {
+		return err
+	}
+	c.quiet = true
+	defer func() { c.quiet = false }()
+	if err := f(); err != nil {
+		return err
+	}
+	return c.separate()
 }
 
 // SetFullImages says for which tables log records carry column names and, for updates, the whole row. It replaces the

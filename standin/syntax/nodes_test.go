@@ -3,9 +3,11 @@
 package syntax_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -105,5 +107,31 @@ func TestParameters(t *testing.T) {
 		_, err := syntax.ParseParameters(text)
 		g.Expect(err).NotTo(BeNil(), text)
 		g.Expect(err.Number).To(Equal(number), "%s: %s", text, err.Message)
+	}
+}
+
+// The text around a table's name is what replication sends with another name in it.
+func TestTextAroundAName(t *testing.T) {
+	g := NewWithT(t)
+	for _, text := range []string{"/* é */ ALTER TABLE  [dbo].[a b] ADD x int NULL CONSTRAINT c DEFAULT N'dbo.t;'", "ALTER TABLE t DROP COLUMN x", "ALTER TABLE db.dbo.t ALTER COLUMN x nvarchar(max) NOT NULL",
+		"ALTER TABLE t WITH NOCHECK ADD CONSTRAINT c CHECK (x > 0)", "ALTER TABLE dbo.t NOCHECK CONSTRAINT ALL"} {
+		b, err := syntax.Parse("SELECT 1; " + text + " ;")
+		g.Expect(err).To(BeNil(), text)
+		node := b.Statements[1].Node
+		var name *ast.SchemaObjectName
+		switch n := node.(type) {
+		case *ast.AlterTableAddTableElementStatement:
+			name = n.SchemaObjectName
+		case *ast.AlterTableDropTableElementStatement:
+			name = n.SchemaObjectName
+		case *ast.AlterTableAlterColumnStatement:
+			name = n.SchemaObjectName
+		case *ast.AlterTableConstraintModificationStatement:
+			name = n.SchemaObjectName
+		}
+		before, after, ok := b.Around(node, name)
+		g.Expect(ok).To(BeTrue(), text)
+		g.Expect(before+b.TextOf(name)+after).To(Equal(strings.TrimPrefix(text, "/* é */ ")), text)
+		g.Expect(strings.Fields(before)).To(Equal([]string{"ALTER", "TABLE"}), text)
 	}
 }

@@ -96,6 +96,15 @@ func (b *Batch) TextOf(node any) string {
 	return ""
 }
 
+// Around is the source text of a node before and after a part of it; ok is false when one of them has no position.
+func (b *Batch) Around(node, part any) (before, after string, ok bool) {
+	n, p := fragment(node), fragment(part)
+	if n == nil || p == nil || !n.HasSpan() || !p.HasSpan() || p.StartOffset < n.StartOffset || p.EndOffset() > n.EndOffset() {
+		return "", "", false
+	}
+	return b.offsets.slice(n.StartOffset, p.StartOffset), strings.TrimRight(b.offsets.slice(p.EndOffset(), n.EndOffset()), "; \t\r\n"), true
+}
+
 // Line is the line of its batch where a node begins, from 1; 0 for a node without a position.
 func Line(node any) int32 {
 	if f := fragment(node); f != nil {
