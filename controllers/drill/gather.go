@@ -170,11 +170,28 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 			a.Replicas = append(a.Replicas, replica)
 		}
 	}
-	if text := different(a.Replicas); text != "" && r.now().Sub(lastMoment(w)) < judgeWithin {
+	if text := different(a.Replicas); text != "" && w.redoes() && r.now().Sub(lastMoment(w)) < judgeWithin {
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
 	return a, r.collectArrivals(ctx, w, &a, r.now().Sub(lastMoment(w)) >= judgeWithin)
+}
+
+// redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A primary takes
+// over nothing, and a suspended copy waits for a person.
+func (w *world) redoes() bool {
+	if w.target.group == nil {
+		return false
+	}
+	for _, name := range w.target.data {
+		switch s := w.replicas[name]; {
+		case s.group == nil:
+			return true // what it does is not known
+		case s.group.Role == "SECONDARY" && slices.ContainsFunc(s.group.States, func(d mssql.GroupDatabaseState) bool { return d.Local && !d.Suspended }):
+			return true
+		}
+	}
+	return false
 }
 
 // different says which replicas do not have the same rows.
@@ -205,10 +222,12 @@ func lastMoment(w *world) time.Time {
 	return last
 }
 
-// canBeRead says whether a server must have all rows and can be asked for them: the primary, and secondaries that are
-// readable.
+// canBeRead says whether a server must have all rows and can be asked for them: the primary, every server that says that it
+// is one - the group's status names none of several -, and secondaries that are readable.
 func (w *world) canBeRead(name v1alpha1.ServerName) bool {
-	return w.target.group == nil || slices.Contains(w.target.readable, name) || w.resolved.Roles[v1alpha1.RolePrimary] == name
+	says := w.replicas[name].group
+	return w.target.group == nil || slices.Contains(w.target.readable, name) || w.resolved.Roles[v1alpha1.RolePrimary] == name ||
+		says != nil && says.Role == "PRIMARY"
 }
 
 func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {

@@ -36,6 +36,57 @@ func TestNotRecovered(t *testing.T) {
 	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
 }
 
+// Where two servers say that they are primary, the group's status names neither. The rows of both count: what one of them
+// acknowledged the other may lack.
+func TestEveryPrimaryIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		status string
+		roles  map[v1alpha1.ServerName]string
+		unread []string
+	}{
+		"one primary":              {"tukpub-0", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "SECONDARY"}, []string{"tukpub", "quisec"}},
+		"two":                      {"", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "PRIMARY"}, []string{"tukpub", "quisec"}},
+		"none":                     {"", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "SECONDARY"}, []string{"quisec"}},
+		"the former does not read": {"quisec-0", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "PRIMARY"}, []string{"quisec"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t)
+			s.until(v1alpha1.DrillJudging)
+			s.w.runs, s.w.target.group.Status.Primary = &runSamples{}, c.status
+			for server, r := range c.roles {
+				s.w.replicas[server] = role(r)
+			}
+			s.w.resolved.Roles = map[v1alpha1.FaultRole]v1alpha1.ServerName{}
+			s.w.roles()
+			m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
+			g.Expect(m.Unread).To(ConsistOf(c.unread))
+		})
+	}
+}
+
+// Copies that differ are read again only while one of them may still be redoing.
+func TestWhoStillRedoes(t *testing.T) {
+	suspended := role("SECONDARY")
+	suspended.group.States[0].Suspended = true
+	for name, c := range map[string]struct {
+		tukpub, quisec replicaState
+		want           bool
+	}{
+		"a secondary":           {role("PRIMARY"), role("SECONDARY"), true},
+		"one that is suspended": {role("PRIMARY"), suspended, false},
+		"two primaries":         {role("PRIMARY"), role("PRIMARY"), false},
+		"a former primary":      {role("RESOLVING"), role("PRIMARY"), false},
+		"one that is silent":    {role("PRIMARY"), replicaState{err: errors.New("silent")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.w.replicas = map[v1alpha1.ServerName]replicaState{"tukpub": c.tukpub, "quisec": c.quisec}
+			NewWithT(t).Expect(s.w.redoes()).To(Equal(c.want))
+		})
+	}
+}
+
 // A runID that was used does not run again: the target would be broken unasked, and the first run's evidence would judge it.
 func TestARunIDThatComesBack(t *testing.T) {
 	for name, used := range map[string]func(*stage){

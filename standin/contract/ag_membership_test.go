@@ -135,6 +135,47 @@ func TestAGWithoutCluster(t *testing.T) {
 	g.Eventually(c.ids(0), "5s").Should(Equal([]int64{1, 2}))
 }
 
+// TestAGWithoutClusterHasTwoPrimaries: a failover that is forced while the primary lives takes nothing from it. Both take
+// writes, of which the other knows nothing, and both can be read, though neither has the secondaries that it should have.
+func TestAGWithoutClusterHasTwoPrimaries(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newAGServers(t)
+	ctx := t.Context()
+	c.agDatabase(0, "app")
+	replica := func(n int) string {
+		return fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'%s', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL, SEEDING_MODE = AUTOMATIC, SESSION_TIMEOUT = 5)",
+			c.servers[n].name, c.urls[n])
+	}
+	mustExec(t, c.admins[0], "CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = NONE, REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1) FOR DATABASE [app] REPLICA ON "+
+		replica(0)+", "+replica(1)+", "+replica(2))
+	for n := 1; n < 3; n++ {
+		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = NONE)")
+		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] GRANT CREATE ANY DATABASE")
+	}
+	c.synchronized(0, 1, 2)
+	g.Expect(c.insert(ctx, 0, 1)).To(Succeed())
+	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] FORCE_FAILOVER_ALLOW_DATA_LOSS")
+	g.Eventually(c.role(1), "10s").Should(Equal("PRIMARY"))
+	g.Expect(must(c.ids(1)())).To(Equal([]int64{1}), "what it took over can be read")
+	g.Consistently(c.role(0), "3s", "100ms").Should(Equal("PRIMARY"), "nothing fences it")
+	// The third replica has left its old primary for the new one, and waits for a person; neither primary has a secondary.
+	for n := range 2 {
+		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 0)")
+		g.Expect(c.insert(ctx, n, 2+n)).To(Succeed())
+		g.Expect(must(c.ids(n)())).To(Equal([]int64{1, int64(2 + n)}))
+	}
+
+	// A person decides for one of them; the other's rows are gone with its copy's own log.
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
+	g.Eventually(func() any {
+		return value(t, c.admins[0], "SELECT is_suspended FROM sys.dm_hadr_database_replica_states WHERE is_local = 1")
+	}, "10s").Should(Equal(true))
+	mustExec(t, c.admins[0], "ALTER DATABASE [app] SET HADR RESUME")
+	c.synchronized(1, 0)
+}
+
 // TestAGEndpointDecidesWhoConnects: a partner without CONNECT stays out, and one whose endpoint stops is lost.
 func TestAGEndpointDecidesWhoConnects(t *testing.T) {
 	t.Parallel()

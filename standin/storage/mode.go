@@ -130,7 +130,13 @@ func (db *Database) BeginFork(ctx context.Context) (Fork, error) {
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
 	}
 	db.log.publish()
-	return *t.fork, db.log.Harden(ctx, db.log.End())
+	if err := db.log.Harden(ctx, db.log.End()); err != nil {
+		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
+	}
+	// Whoever read this copy from here on reads what it was taken over with, as after any recovery: only what is written from
+	// now on has to be hardened elsewhere before it is shown.
+	db.confirmed(lsn)
+	return *t.fork, nil
 }
 
 // SharedPosition is up to where the log of this copy and that of a copy with the other history are the same, when the

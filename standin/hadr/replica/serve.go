@@ -92,8 +92,7 @@ func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error
 	defer g.mu.Unlock()
 	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase, ForcedSeen: g.st.ForcedSeen}
 	refused := req.Epoch < g.st.Promised || g.stopped
-	if g.role == Primary && g.st.Accepted.Options.ClusterType == group.None && from != g.self {
-		// Without a cluster nothing decides between two primaries; a person takes one of them offline.
+	if from != g.self && g.unfencedLocked() {
 		return controlReply{Known: true, Role: g.role}, nil
 	}
 	if !refused {
@@ -141,6 +140,13 @@ func (g *Group) acceptLocked(req controlRequest) error {
 	}
 	g.fenceLocked(req.Epoch)
 	return g.suspendForcedLocked(req.Databases)
+}
+
+// unfencedLocked tells whether this replica is a primary that nobody fences: without a cluster (CLUSTER_TYPE = NONE) nothing
+// decides between two primaries, and a person takes one of them offline ("Forced manual failover with data loss" of the pages on
+// read-scale groups).
+func (g *Group) unfencedLocked() bool {
+	return g.role == Primary && g.st.Accepted != nil && g.st.Accepted.Options.ClusterType == group.None
 }
 
 // fenceLocked ends what belongs to epochs before the promised one: this replica's own leadership, and log that comes
@@ -303,7 +309,8 @@ func (g *Group) promise(req prepareRequest) (group.Promise, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := group.Promise{From: g.self}
-	if !req.Read && !g.stopped && req.Epoch > g.st.Promised {
+	unfenced := g.unfencedLocked() && !g.distributed()
+	if !req.Read && !g.stopped && !unfenced && req.Epoch > g.st.Promised {
 		if err := g.updateLocked(func(d *durable) { p.Granted = d.Prepare(req.Epoch) }); err != nil {
 			return p, err
 		}
