@@ -27,6 +27,9 @@ const (
 	commandIndexes = -2147483644
 	// commandInline is a script itself, for subscribers that have the rows already.
 	commandInline = -2147483643
+	// commandPreScript and commandPostScript are scripts of the publication, for the whole snapshot (article 0).
+	commandPreScript  = -2147483642
+	commandPostScript = -2147483641
 )
 
 // A command's bytes: the length of a text, the text with ? for each parameter, and the values. The text is

@@ -38,11 +38,16 @@ type delivery struct {
 	mu sync.Mutex
 	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
 	last []byte
-	// applied are the articles whose snapshot the subscriber has, or that need none.
+	// have are the marks in MSsnapshotdeliveryprogress, applied the articles whose snapshot the subscriber has, or that need none.
+	have    map[string]bool
 	applied map[int64]bool
 	skip    map[int32]bool
 	// ended says that a validation asked the agent to end.
 	ended bool
+	// altFolder is where a pull subscription looks for snapshots.
+	altFolder string
+	// scripted are the snapshots whose post-snapshot scripts were looked at.
+	scripted map[string]bool
 }
 
 type subscribedArticle struct {
@@ -189,6 +194,16 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.kind); err != nil {
 		return err
 	}
+	if d.kind == pullType {
+		found, err := d.subscriber.query(ctx, "SELECT alt_snapshot_folder FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+			d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			d.altFolder = found.str(0, "alt_snapshot_folder")
+		}
+	}
 	return d.readPosition(ctx)
 }
 
@@ -214,7 +229,7 @@ func (d *delivery) readPosition(ctx context.Context) error {
 	for i := range progress {
 		have[progress.str(i, "progress_token")] = true
 	}
-	d.applied = map[int64]bool{}
+	d.have, d.applied = have, map[int64]bool{}
 	for _, a := range d.articles {
 		if !a.snapshot && a.status == activated || have[a.token()] {
 			d.applied[a.id] = true
@@ -252,6 +267,9 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 		}
 		d.applied[a.id] = true
 		delivered = true
+	}
+	if err := d.afterSnapshots(ctx); err != nil {
+		return false, "", err
 	}
 	if len(d.last) == 0 {
 		// The first transactions are those after the oldest snapshot; younger ones know where they begin.

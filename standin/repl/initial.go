@@ -6,13 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
 )
 
 // prepareSubscriber makes the subscription tables and, for a push subscription, its row.
@@ -83,6 +80,9 @@ func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error
 	if err != nil {
 		return err
 	}
+	if err := d.snapshotScript(ctx, a.seqno, commandPreScript); err != nil {
+		return err
+	}
 	if err := d.subscriber.exec(ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
 	}
@@ -134,18 +134,10 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 			}
 			continue
 		}
-		if alt := d.args.str("-AltSnapshotFolder"); alt != "" {
-			if i := strings.Index(path, "/unc/"); i >= 0 {
-				path = strings.TrimRight(strings.ReplaceAll(alt, `\`, "/"), "/") + path[i:]
-			}
-		}
-		local, err := d.e.localPath(path)
+		path = d.snapshotPlace(path)
+		content, err := d.e.readSnapshotFile(path)
 		if err != nil {
 			return err
-		}
-		content, err := os.ReadFile(local)
-		if err != nil {
-			return &sqlerr.Error{Number: fileUnreadable, Class: 16, State: 1, Message: fmt.Sprintf("The process could not read file '%s' (here: %s): %v", path, filepath.Clean(local), os.ErrNotExist)}
 		}
 		if f.kind == commandData {
 			err = d.copyRows(ctx, a, content)
@@ -157,6 +149,19 @@ func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []
 		}
 	}
 	return nil
+}
+
+// snapshotPlace is where the agent looks for a file: in the alternate folder that its command line or the subscription
+// names.
+func (d *delivery) snapshotPlace(path string) string {
+	alt := d.args.str("-AltSnapshotFolder")
+	if alt == "" {
+		alt = d.altFolder
+	}
+	if i := strings.LastIndex(path, "/unc/"); alt != "" && i >= 0 {
+		return slashed(alt) + path[i:]
+	}
+	return path
 }
 
 // runScript runs the batches of a script, which are separated by lines that say GO.

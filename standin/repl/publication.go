@@ -156,20 +156,17 @@ func yes(call *engine.ProcCall, parameter string) bool {
 
 // refusePublicationOptions refuses what this server does not do.
 func refusePublicationOptions(call *engine.ProcCall) error {
-	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet", "@compress_snapshot", "@allow_dts",
+	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet", "@allow_dts",
 		"@allow_subscription_copy", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
 		"@allow_partition_switch", "@replicate_partition_switch", "@centralized_conflicts", "@publish_local_changes_only"} {
 		if yes(call, p) {
 			return raise(21023, 1, p+" = N'true'")
 		}
 	}
-	for _, p := range []string{"@alt_snapshot_folder", "@pre_snapshot_script", "@post_snapshot_script", "@ftp_address", "@ftp_subdirectory", "@queue_type"} {
+	for _, p := range []string{"@ftp_address", "@ftp_subdirectory", "@queue_type"} {
 		if call.String(p) != "" {
 			return raise(21023, 1, p)
 		}
-	}
-	if call.Given("@snapshot_in_defaultfolder") && !yes(call, "@snapshot_in_defaultfolder") {
-		return raise(21023, 1, "@snapshot_in_defaultfolder = N'false'")
 	}
 	switch method := strings.ToLower(call.String("@sync_method")); method {
 	case "", "native", "concurrent":
@@ -192,6 +189,10 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		return raise(14034, 1)
 	}
 	if err := refusePublicationOptions(call); err != nil {
+		return err
+	}
+	places, err := givenPlaces(call)
+	if err != nil {
 		return err
 	}
 	immediate, independent := yes(call, "@immediate_sync"), yes(call, "@independent_agent")
@@ -234,9 +235,10 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	return s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
-		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn)
-		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, 1, 0, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11)`,
-		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), fromBackup, position[:])
+		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn, alt_snapshot_folder, pre_snapshot_script, post_snapshot_script)
+		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
+		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), fromBackup, position[:],
+		places.inDefault, places.compress, orNull(places.alt), orNull(places.pre), orNull(places.post))
 }
 
 func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
@@ -262,6 +264,8 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 			return raise(14137, 1)
 		}
 		value = strings.EqualFold(text, "true")
+	case "alt_snapshot_folder", "compress_snapshot", "snapshot_in_defaultfolder", "pre_snapshot_script", "post_snapshot_script":
+		return e.changePlaces(ctx, call, pub, property, text)
 	case "description":
 	case "retention":
 	case "status":

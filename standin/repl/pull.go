@@ -59,7 +59,7 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 	if err := refuseJobLogin(call); err != nil {
 		return err
 	}
-	for _, p := range []string{"@dts_package_name", "@alt_snapshot_folder", "@working_directory"} {
+	for _, p := range []string{"@dts_package_name", "@working_directory"} {
 		if call.String(p) != "" {
 			return raise(21023, 1, p)
 		}
@@ -96,11 +96,11 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 	return s.Exec(ctx, `BEGIN TRANSACTION;
 		DELETE FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
 		INSERT INTO dbo.MSsubscription_properties (publisher, publisher_db, publication, publication_type, publisher_security_mode, distributor, distributor_login,
-		distributor_password, distributor_security_mode, use_ftp, dts_package_location, enabled_for_syncmgr, offload_agent, use_web_sync, internet_security_mode, internet_timeout)
-		VALUES (@p1, @p2, @p3, 0, 1, @p4, @p5, @p6, @p7, 0, 0, 0, 0, 0, 1, 300);
+		distributor_password, distributor_security_mode, use_ftp, dts_package_location, enabled_for_syncmgr, offload_agent, use_web_sync, internet_security_mode, internet_timeout, alt_snapshot_folder)
+		VALUES (@p1, @p2, @p3, 0, 1, @p4, @p5, @p6, @p7, 0, 0, 0, 0, 0, 1, 300, @p10);
 		UPDATE dbo.MSreplication_subscriptions SET agent_id = @p8, distribution_agent = @p9 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
 		COMMIT TRANSACTION`, publisher, publisherDB, publication, distributor, call.Value("@distributor_login"), e.key.seal(call.String("@distributor_password")),
-		call.Int("@distributor_security_mode"), id, clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100))
+		call.Int("@distributor_security_mode"), id, clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100), orNull(call.String("@alt_snapshot_folder")))
 }
 
 // pullJob attaches the named job, or makes one. The agent of a made job connects to its own subscriber with Windows
@@ -193,6 +193,8 @@ func (e *Extension) changeSubscriptionProperties(ctx context.Context, call *engi
 	property, value := strings.ToLower(call.String("@property")), any(call.String("@value"))
 	switch property {
 	case "distributor_login", "distributor_security_mode":
+	case "alt_snapshot_folder":
+		value = orNull(call.String("@value"))
 	case "distributor_password":
 		value = e.key.seal(call.String("@value"))
 	default:

@@ -8,16 +8,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage/disk"
 )
 
@@ -92,13 +88,23 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer source.close()
-	folder, local, made, err := r.newFolder(ctx, folderName(publisher, db, publication))
+	places, err := r.readPlaces(ctx, source, publication)
+	if err != nil {
+		return 0, err
+	}
+	folder, local, made, err := r.newFolder(ctx, places.first(r.directory), folderName(publisher, db, publication))
 	if err != nil {
 		return 0, err
 	}
 	w := &snapshotWriter{folder: local, names: names, manifest: Manifest{Publisher: publisher, PublisherDB: db, Publication: publication}}
+	if err := r.copyScripts(w, places); err != nil {
+		return 0, err
+	}
 	if err := w.receive(ctx, source, publication, strings.Join(ids, ",")); err != nil {
 		return 0, fmt.Errorf("write the snapshot: %w", err)
+	}
+	if err := r.putAside(places, folder, local); err != nil {
+		return 0, err
 	}
 	var commands strings.Builder
 	for _, f := range w.files {
@@ -111,49 +117,6 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	}
 	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
 	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication, strings.Join(ids, ","))
-}
-
-// newFolder makes the folder of a new snapshot: its name is the second in which it is made, and no two snapshots share
-// one, because files of a finished snapshot are never written again.
-func (r *agentRun) newFolder(ctx context.Context, name string) (folder, local string, made time.Time, err error) {
-	parent := strings.TrimRight(strings.ReplaceAll(r.directory, `\`, "/"), "/") + "/unc/" + name
-	for {
-		made = time.Now().UTC()
-		folder = parent + "/" + made.Format("20060102150405")
-		if local, err = r.e.localPath(folder); err != nil {
-			return "", "", made, err
-		}
-		if err = os.MkdirAll(filepath.Dir(local), 0o770); err != nil {
-			return "", "", made, err
-		}
-		err = os.Mkdir(local, 0o770)
-		if !errors.Is(err, fs.ErrExist) {
-			return folder, local, made, err
-		}
-		if !pause(ctx, 50*time.Millisecond) {
-			return "", "", made, ctx.Err()
-		}
-	}
-}
-
-// folderName is the snapshot folder of a publication.
-func folderName(parts ...string) string {
-	return strings.NewReplacer("/", "_", `\`, "$", ":", "_", ",", "_").Replace(strings.Join(parts, "_"))
-}
-
-// localPath is where a path is on this server: a network path //host/share/... is mapped by mssql.conf's uncmapping.
-func (e *Extension) localPath(path string) (string, error) {
-	path = strings.ReplaceAll(path, `\`, "/")
-	if !strings.HasPrefix(path, "//") {
-		return e.inst.OnDisk(filepath.FromSlash(path)), nil
-	}
-	for share, dir := range e.options.UNCMapping {
-		share = strings.TrimRight(strings.ReplaceAll(share, `\`, "/"), "/")
-		if len(path) >= len(share) && strings.EqualFold(path[:len(share)], share) && (len(path) == len(share) || path[len(share)] == '/') {
-			return filepath.Join(dir, filepath.FromSlash(path[len(share):])), nil
-		}
-	}
-	return "", &sqlerr.Error{Number: 20049, Class: 16, State: 1, Message: fmt.Sprintf("The process could not access the folder '%s': the network path is not mapped. Map it with uncmapping in mssql.conf.", path)}
 }
 
 // snapshotFile is a file of a snapshot, as its command names it.
@@ -232,6 +195,10 @@ func (w *snapshotWriter) take(part int, article int64, data []byte) error {
 			return err
 		}
 	}
+	return w.write(data)
+}
+
+func (w *snapshotWriter) write(data []byte) error {
 	w.sum.Write(data)
 	w.size += int64(len(data))
 	_, err := w.file.Write(data)

@@ -95,6 +95,7 @@ var replicationFormats = map[int32]string{
 	21892: "Unable to query the replica hosts of the availability group of '%v'; error %v, error message '%v'.",
 	21893: "One or more publisher subscribers (%v) of original publisher '%v' do not appear as linked servers at the redirected publisher '%v'.",
 	14090: "The filter clause of article '%v' must not refer to the dropped column.",
+	21157: "The snapshot compression option can be enabled only for a publication that has an alternate snapshot folder.",
 	21245: "Table '%v' is not part of publication '%v'.",
 	21246: "Table '%v' is not part of any publication.",
 	21255: "Column '%v' already exists in table '%v'.",

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A publication's scripts run once for each snapshot, before the first and after the last of its articles. They are to be
+// repeatable, the documents say: an agent that is killed within one runs it again
+// (docs/relational-databases/replication/snapshot-options.md, "Execute scripts before and after snapshot is applied").
+
+// scriptToken marks in MSsnapshotdeliveryprogress that a script was run.
+func scriptToken(kind int64, seqno []byte) string {
+	if kind == commandPreScript {
+		return fmt.Sprintf("pre-snapshot script: snapshot %x", seqno)
+	}
+	return fmt.Sprintf("post-snapshot script: snapshot %x", seqno)
+}
+
+// snapshotScript runs a snapshot's script of a kind at the subscriber, unless it was run.
+func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64) error {
+	token := scriptToken(kind, seqno)
+	if d.have[token] {
+		return nil
+	}
+	files, err := d.distConn.query(ctx, "EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = 0", d.database, seqno)
+	if err != nil {
+		return err
+	}
+	list, err := snapshotPaths(files)
+	if err != nil {
+		return err
+	}
+	ran := false
+	for _, f := range list {
+		if f.kind != kind {
+			continue
+		}
+		ran = true
+		path := d.snapshotPlace(f.path)
+		content, err := d.e.readSnapshotFile(path)
+		if err != nil {
+			return err
+		}
+		d.note(ctx, runProgress, fmt.Sprintf("Applying the script '%s'.", path[strings.LastIndex(path, "/")+1:]))
+		for _, b := range batches(string(content)) {
+			if err := d.subscriber.exec(ctx, b); err != nil {
+				return fmt.Errorf("run the script '%s': %w", path, err)
+			}
+		}
+	}
+	d.have[token] = true
+	if !ran {
+		return nil
+	}
+	session := progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	return d.subscriber.exec(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token = @p2)
+		INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p2, GETDATE())`, session, token)
+}
+
+// afterSnapshots runs the scripts of the snapshots that are applied with all of their articles.
+func (d *delivery) afterSnapshots(ctx context.Context) error {
+	whole := map[string]bool{}
+	for _, a := range d.articles {
+		if a.snapshot && a.status == activated {
+			before, seen := whole[string(a.seqno)]
+			whole[string(a.seqno)] = (before || !seen) && d.applied[a.id]
+		}
+	}
+	if d.scripted == nil {
+		d.scripted = map[string]bool{}
+	}
+	for seqno, applied := range whole {
+		if !applied || d.scripted[seqno] {
+			continue
+		}
+		if err := d.snapshotScript(ctx, []byte(seqno), commandPostScript); err != nil {
+			return err
+		}
+		d.scripted[seqno] = true
+	}
+	return nil
+}
+
+var goLine = regexp.MustCompile(`(?mi)^[ \t]*GO[ \t]*;?[ \t]*\r?$`)
+
+// batches are those of a script for sqlcmd: GO on a line of its own ends one.
+func batches(script string) []string {
+	var out []string
+	for _, b := range goLine.Split(strings.TrimPrefix(script, "\ufeff"), -1) {
+		if strings.TrimSpace(b) != "" {
+			out = append(out, b)
+		}
+	}
+	return out
+}
