@@ -116,7 +116,7 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 
 // runBatch parses and executes a batch. key tells apart equal texts with different parameters.
 func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
-	batch, perr := s.batches.parse(text, key)
+	batch, perr := s.batches.parse(text, key, s.settings.options["QuotedIdentifier"])
 	if perr != nil {
 		s.lastError = perr.Number
 		if s.tryDepth > 0 {
@@ -267,6 +267,10 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 		if at < 0 {
 			return sqlerr.New(8145, 1, p.Name, "sp_executesql")
 		}
+		if declared[at].TypeName != "" {
+			given[at] = true
+			continue
+		}
 		value, e := sqltype.Convert(p.Value, p.Type, values[at].typ, 0, sqltype.Implicit)
 		if e != nil {
 			return e
@@ -278,8 +282,13 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 			return sqlerr.New(8178, 1, "("+decl+")"+text, declared[i].Name)
 		}
 	}
+	done, err := s.userTyped(ctx, declared, params, variables)
+	if err != nil {
+		return err
+	}
+	defer done()
 	restore := s.optionScope()
-	err := s.runBatch(ctx, text, decl, variables, w)
+	err = s.runBatch(ctx, text, decl, variables, w)
 	restore()
 	if err != nil && !errors.Is(err, errAbort) {
 		return err

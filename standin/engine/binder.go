@@ -45,6 +45,8 @@ type binder struct {
 	// groupSet is the grouping set that a query is bound for, windows are the named windows of the query.
 	groupSet *groupingSet
 	windows  []*ast.WindowDefinition
+	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.
+	sequenceRow int
 	// permissions were asked for, and are asked for again when the plan is used again.
 	permissions []Permission
 }

@@ -29,6 +29,8 @@ type connState struct {
 	statements statementCache
 	// quiet keeps constraints from being judged while a statement sets keys aside.
 	quiet bool
+	// deferred are the foreign keys that the running statement may have violated on its way.
+	deferred map[int32]bool
 }
 
 // connStates finds the state of a connection.

@@ -166,7 +166,7 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 	}
 	where := t.String()
 	if table != nil {
-		where = sch.schemaName(table) + "." + table.Name
+		where = sch.schemaName(table) + "." + table.shownName()
 	}
 	return sqlerr.New(547, 0, t.verb, kind, o.Name, t.database, where, label, name, end)
 }

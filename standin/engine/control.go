@@ -382,6 +382,12 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 		if !strings.HasPrefix(name, "@") {
 			name = "@" + name
 		}
+		if done, err := s.declareTyped(ctx, name, d); done || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		t, e := s.declaredType(d.DataType)
 		if e != nil {
 			alias := (*sqltype.Type)(nil)

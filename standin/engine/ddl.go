@@ -408,6 +408,10 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 		changed = append(changed, "OLD."+columnName(k.RefColumns[i])+" IS NOT NEW."+columnName(k.RefColumns[i]))
 	}
 	fail := fmt.Sprintf("SELECT RAISE(ABORT, '%s%d');", raised, fk.ID)
+	if parent.ID == child.ID {
+		// Another row of the same statement may make it right.
+		fail = fmt.Sprintf("SELECT tsql_defer(%d);", fk.ID)
+	}
 	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent", "NEW."))
 	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child", "OLD."))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
@@ -450,15 +454,7 @@ func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail
 }
 
 func (d *ddl) verifyForeignKey(child, fk *Object) error {
-	k := fk.ForeignKey
-	parent := d.sch.objects[k.Referenced]
-	var given, match []string
-	for i := range k.Columns {
-		given = append(given, "c."+columnName(k.Columns[i])+" IS NOT NULL")
-		match = append(match, "p."+columnName(k.RefColumns[i])+" = c."+columnName(k.Columns[i]))
-	}
-	return d.verify(fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
-		child.storageName(), strings.Join(given, " AND "), parent.storageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
+	return d.verify(orphans(fk.ForeignKey, child, d.sch.objects[fk.ForeignKey.Referenced]), "ALTER TABLE", child, fk)
 }
 
 // release drops the triggers of a check constraint or foreign key.

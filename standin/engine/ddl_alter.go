@@ -50,6 +50,9 @@ func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *Objec
 func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
 	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
 		b := &tableBuilder{d: d, o: o, altering: true, verb: "ALTER TABLE", noCheck: n.ExistingRowsCheckEnforcement == "NoCheck"}
+		if len(n.Definition.ColumnDefinitions)+len(n.Definition.TableConstraints)+len(n.Definition.Indexes) == 0 {
+			return sqlerr.New(8135, 0, o.Name) // the parser drops a key that lists no columns
+		}
 		for _, c := range n.Definition.ColumnDefinitions {
 			if err := b.addColumn(c); err != nil {
 				return err

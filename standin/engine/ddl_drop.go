@@ -51,6 +51,7 @@ func installDDL(r *Registry) {
 	installModules(r)
 	installTriggers(r)
 	installSequences(r)
+	installTypes(r)
 }
 
 // drop is DROP TABLE, DROP VIEW and their kin.

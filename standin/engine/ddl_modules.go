@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
@@ -62,6 +60,9 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if name.temporary() {
 		return unsupported("A temporary procedure")
 	}
+	if err := s.checkTableParameters(ctx, partsOf(st.Node).parameters); err != nil {
+		return err
+	}
 	if kind == kindView {
 		if err := s.checkView(ctx, st.Node); err != nil {
 			return err
@@ -87,7 +88,7 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		case old != nil && (mode == createModule || old.Kind != kind):
 			return sqlerr.New(2714, 3, name.name)
 		case old != nil:
-			old.Definition = st.Text
+			old.Definition, old.QuotedIdentifier = st.Text, s.settings.options["QuotedIdentifier"]
 			return d.modify(old)
 		}
 		if err := d.place(name); err != nil {
@@ -371,48 +372,4 @@ func integerBounds(k sqltype.Kind) (int64, int64) {
 		return -1 << 31, 1<<31 - 1
 	}
 	return -1 << 63, 1<<63 - 1
-}
-
-// nextValue binds NEXT VALUE FOR; the value is taken once per statement.
-func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
-	space, _, o := b.resolve(nameOf(n.SequenceName))
-	if o == nil || o.Kind != kindSequence {
-		b.fail(208, nameOf(n.SequenceName).String())
-	}
-	db := b.s.inst.DatabaseByID(space)
-	return b.computed("next value for "+itoa(space)+"."+itoa(o.ID), o.Sequence.Type, func(s *Session) any {
-		v, err := s.nextSequenceValue(db, o)
-		if err != nil {
-			s.identityError = err
-			return nil
-		}
-		return v
-	})
-}
-
-func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
-	q := o.Sequence
-	next := q.Start
-	if s.open[db.ID()] == nil && s.count > 0 {
-		if _, _, err := s.join(s.context(), db); err != nil {
-			return 0, err
-		}
-	}
-	err := s.writeConnDo(s.context(), db, func(conn *sqlite.Conn) error {
-		err := sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(o.ID)},
-			ResultFunc: func(stmt *sqlite.Stmt) error { next = stmt.ColumnInt64(0) + q.Increment; return nil }})
-		if err != nil {
-			return err
-		}
-		if next > q.Max || next < q.Min {
-			if !q.Cycle {
-				return sqlerr.New(11728, 1, o.Name)
-			}
-			if next = q.Min; q.Increment < 0 {
-				next = q.Max
-			}
-		}
-		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), next}})
-	})
-	return next, err
 }

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -24,6 +25,8 @@ type tableBuilder struct {
 	altering bool
 	verb     string
 	noCheck  bool
+	// computes are the computed columns of CREATE TABLE, whose types are known once those of all others are.
+	computes []func() error
 }
 
 func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, w tds.Writer) error {
@@ -59,6 +62,11 @@ func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast
 	}
 	if len(o.Table.Columns) == 0 {
 		return nil, sqlerr.New(102, 1, ")")
+	}
+	for _, f := range b.computes {
+		if err := f(); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range def.TableConstraints {
 		if err := b.constraint(c); err != nil {
@@ -135,7 +143,7 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t := b.o.Table
 	name := n.ColumnIdentifier.Value
 	if t.column(name) != nil {
-		return sqlerr.New(2705, 3, name, b.o.Name)
+		return sqlerr.New(2705, 3, name, b.o.shownName())
 	}
 	c := &Column{ID: t.NextColumn, Name: name, Nullable: true}
 	if n.GeneratedAlways != "" || n.Encryption != nil || n.IsMasked {
@@ -147,7 +155,12 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t.NextColumn++
 	t.Columns = append(t.Columns, c)
 	if n.ComputedColumnExpression != nil {
-		return b.computed(n, c)
+		c.Computed, c.Persisted = b.text(n.ComputedColumnExpression), n.IsPersisted
+		if b.altering {
+			return b.computed(n, c)
+		}
+		b.computes = append(b.computes, func() error { return b.computed(n, c) })
+		return nil
 	}
 	if err := b.columnType(n, c); err != nil {
 		return err
@@ -188,8 +201,9 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 	t, e := dataTypeOf(n.DataType, false)
 	if e != nil {
 		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
-			if alias := b.d.s.aliasType(b.d.ctx, nameOf(u.Name)); alias != nil {
-				c.Type, c.UserType = *alias, nameOf(u.Name).name
+			if o := b.d.s.userType(b.d.ctx, nameOf(u.Name)); o != nil && o.Kind == kindAlias {
+				alias := o.Table.Columns[0]
+				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.typeName(), o.userTypeID(), alias.Nullable, alias.Numeric
 				e = nil
 			}
 		}
@@ -208,7 +222,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 			c.UserType, c.Nullable = "sysname", false
 		}
 	case *ast.SqlDataTypeReference:
-		c.Numeric = strings.EqualFold(name.SqlDataTypeOption, "numeric")
+		c.Numeric = c.Numeric || strings.EqualFold(name.SqlDataTypeOption, "numeric")
 		if strings.EqualFold(name.SqlDataTypeOption, "sysname") {
 			c.UserType, c.Nullable = "sysname", false
 		}
@@ -273,8 +287,6 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 
 // computed makes a column that is computed whenever it is read.
 func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
-	text := b.text(n.ComputedColumnExpression)
-	c.Computed, c.Persisted = text, n.IsPersisted
 	c.Collation = sqltype.DefaultCollation
 	o := *b.o
 	_, err := b.d.over(&o, "", func(bind *binder, sc *scope) string {
@@ -282,6 +294,13 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 		c.Type = e.typ
 		return e.sql
 	})
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {
+		for _, other := range o.Table.Columns {
+			if other.Computed != "" && e.Message == sqlerr.Text(207, other.Name) {
+				return sqlerr.New(1759, 0, other.Name, o.Name)
+			}
+		}
+	}
 	return err
 }
 
@@ -301,7 +320,7 @@ func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object
 		return
 	}
 	o.SystemNamed = true
-	o.Name = prefix + "__" + sqltype.Cut(b.o.Name, 9)
+	o.Name = prefix + "__" + sqltype.Cut(b.o.shownName(), 9)
 	if column != "" {
 		o.Name += "__" + sqltype.Cut(column, 5)
 	}
@@ -388,6 +407,9 @@ func declaredNull(n *ast.ColumnDefinition) bool {
 func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 	switch t := con.(type) {
 	case *ast.UniqueConstraintDefinition:
+		if len(t.Columns) == 0 {
+			return sqlerr.New(8135, 0, b.o.Name)
+		}
 		keys, err := b.keys(t.Columns)
 		if err != nil {
 			return err
@@ -396,6 +418,9 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 	case *ast.CheckConstraintDefinition:
 		return b.check(t, 0)
 	case *ast.ForeignKeyConstraintDefinition:
+		if len(t.Columns) == 0 {
+			return sqlerr.New(8135, 0, b.o.Name)
+		}
 		var ids []int32
 		for _, id := range t.Columns {
 			c := b.o.Table.column(id.Value)

@@ -43,7 +43,7 @@ func describeUndeclared(ctx context.Context, c *ProcCall) error {
 	if perr != nil {
 		return perr
 	}
-	batch, perr := c.Session.batches.parse(text, "describe")
+	batch, perr := c.Session.batches.parse(text, "describe", c.Session.settings.options["QuotedIdentifier"])
 	if perr != nil {
 		return perr
 	}

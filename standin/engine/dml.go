@@ -38,6 +38,8 @@ type dmlPlan struct {
 	slow *plan
 	// triggers fire after the statement.
 	triggers []*Object
+	// selfKeys are the foreign keys of tables to themselves that the statement can violate on its way.
+	selfKeys []*Object
 }
 
 // writeTarget is the table that a statement writes, for messages.
@@ -49,7 +51,7 @@ type writeTarget struct {
 	db       *Database
 }
 
-func (t *writeTarget) String() string { return t.schema + "." + t.object.Name }
+func (t *writeTarget) String() string { return t.schema + "." + t.object.shownName() }
 
 // writable resolves the table that a statement writes to.
 func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, *Object, string) {
@@ -75,6 +77,9 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 		v := b.s.variable(n.Variable.Name)
 		if v == nil || v.table == nil {
 			b.fail(1087, n.Variable.Name)
+		}
+		if v.readOnly {
+			b.fail(10700, n.Variable.Name)
 		}
 		space, sch, obj = tempSpace, b.schema(tempSpace), b.s.localObject(v.table)
 		alias = aliasOf(n.Alias)
@@ -109,7 +114,7 @@ func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dm
 		t.db = b.s.inst.DatabaseByID(space)
 		t.database = t.db.Name()
 	}
-	return &dmlPlan{verb: verb, space: space, object: obj, target: t}
+	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.selfKeys(obj)}
 }
 
 // store makes of e what is stored in a column.
@@ -315,6 +320,11 @@ func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perR
 	case c.Type.Kind == sqltype.RowVersion:
 		return fmt.Sprintf("tsql_rowversion(%d)", d.space)
 	case c.Default != 0:
+		outside := b.sequenceRow
+		if b.sequenceRow = row + 1; perRow {
+			b.sequenceRow = everyRow
+		}
+		defer func() { b.sequenceRow = outside }()
 		return b.store(b.defaultValue(sch, c), c, &d.target)
 	case !c.Nullable:
 		panic(bindError{nullError(&d.target, c)})
@@ -358,7 +368,9 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 				parts[j] = b.automatic(sch, obj, c, d, false, i)
 				continue
 			}
+			b.sequenceRow = i + 1
 			parts[j] = b.store(b.scalar(&scope{}, r.ColumnValues[j]), c, &d.target)
+			b.sequenceRow = 0
 		}
 		if len(rows) == 1 {
 			d.keys = map[int32]string{}
@@ -411,9 +423,7 @@ func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, o
 	}
 	elements := b.outputElements(o, into, d)
 	src := &source{alias: table, object: obj}
-	for _, c := range obj.Table.Columns {
-		src.addColumn(c.Name, columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
-	}
+	b.addColumns(src, obj.Table, func(c *Column) string { return columnName(c.ID) })
 	sc := &scope{}
 	sc.add(src)
 	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{})

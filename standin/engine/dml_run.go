@@ -40,6 +40,9 @@ func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writ
 	if src, ok := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
 		return s.insertExecute(ctx, n, src, w)
 	}
+	if ref := nestedChange(n); ref != nil {
+		return s.insertChanged(ctx, n, ref, w)
+	}
 	return s.change(ctx, n, func(b *binder) *plan { return b.insertPlan(n) }, w)
 }
 
@@ -78,9 +81,10 @@ func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*fou
 	var count int64
 	var rows []*foundRow
 	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
-		var err error
-		count, rows, err = s.step(ctx, p, conn, &out)
-		return err
+		return s.judged(p.dml, conn, func() (err error) {
+			count, rows, err = s.step(ctx, p, conn, &out)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err

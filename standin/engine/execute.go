@@ -24,6 +24,9 @@ type argument struct {
 	output *variable
 	// returned asks for a RETURNVALUE token (RPC).
 	returned bool
+	// table is the caller's table variable, rows are those that a client sends.
+	table *variable
+	rows  *tds.Table
 }
 
 // executeStatement is EXEC.
@@ -132,6 +135,9 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 				return nil, sqlerr.New(137, 2, v.Name)
 			}
 			a.value, a.typ = x.value, x.typ
+			if x.table != nil {
+				a.table = x
+			}
 			if p.IsOutput {
 				a.output = x
 			}
@@ -163,7 +169,7 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	args := make([]argument, len(call.Params))
 	outs := make([]*variable, len(call.Params))
 	for i, p := range call.Params {
-		args[i] = argument{name: p.Name, value: p.Value, typ: p.Type, isDefault: p.Default, returned: p.Output}
+		args[i] = argument{name: p.Name, value: p.Value, typ: p.Type, isDefault: p.Default, returned: p.Output, rows: p.Table}
 		if p.Output {
 			outs[i] = &variable{name: p.Name, typ: p.Type, value: p.Value}
 			args[i].output = outs[i]
@@ -412,6 +418,16 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 		given[at] = i
 	}
 	for i, p := range params {
+		if table := s.tableType(ctx, s.typeNameIn(p.DataType)); table != nil {
+			var a *argument
+			if at, ok := given[i]; ok {
+				a = &args[at]
+			}
+			if _, err := s.tableArgument(ctx, f, p.VariableName.Value, table, a); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		t, e := dataTypeOf(p.DataType, false)
 		if e != nil {
 			alias := (*sqltype.Type)(nil)
@@ -441,6 +457,9 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 			if !args[a].returned {
 				return nil, sqlerr.New(8162, 2, p.VariableName.Value)
 			}
+		}
+		if args[a].table != nil || args[a].rows != nil {
+			return nil, sqlerr.New(206, 2, "table", t.Kind)
 		}
 		value, e := sqltype.Convert(args[a].value, args[a].typ, t, 0, sqltype.Implicit)
 		if e != nil {

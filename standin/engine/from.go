@@ -63,6 +63,8 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 		return b.pivot(sc, n)
 	case *ast.UnpivotedTableReference:
 		return b.unpivot(sc, n)
+	case *ast.DataModificationTableReference:
+		return b.changedRows(sc, n)
 	case *ast.OpenQueryTableReference:
 		return b.openQuery(sc, n)
 	}
@@ -271,13 +273,7 @@ func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, ali
 		}
 	}
 	b.used[space] = true
-	for _, c := range obj.Table.Columns {
-		if c.Computed != "" {
-			b.computedColumn(src, c)
-			continue
-		}
-		src.addColumn(c.Name, src.sqlite+"."+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
-	}
+	b.addColumns(src, obj.Table, func(c *Column) string { return src.sqlite + "." + columnName(c.ID) })
 	sc.add(src)
 	if space == b.home {
 		return "main." + obj.storageName() + " AS " + src.sqlite
@@ -286,13 +282,30 @@ func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, ali
 	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.version), obj.storageName(), src.sqlite)
 }
 
-// computedColumn adds a column that is computed from the others of its source.
-func (b *binder) computedColumn(src *source, c *Column) {
+// addColumns adds the columns of a table to a source, in their order; stored is the SQL of those that are not computed.
+func (b *binder) addColumns(src *source, t *Table, stored func(*Column) string) {
+	plain := &source{alias: src.alias, sqlite: src.sqlite, object: src.object, space: src.space}
+	for _, c := range t.Columns {
+		if c.Computed == "" {
+			plain.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+		}
+	}
+	for _, c := range t.Columns {
+		if c.Computed != "" {
+			b.computedColumn(src, plain, c)
+			continue
+		}
+		src.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+	}
+}
+
+// computedColumn adds a column that is computed from the plain ones of its table.
+func (b *binder) computedColumn(src, plain *source, c *Column) {
 	node := parseExpression(c.Computed)
 	if node == nil {
 		b.fail(207, c.Name)
 	}
-	inner := &scope{sources: []*source{src}}
+	inner := &scope{sources: []*source{plain}}
 	e := b.scalar(inner, node)
 	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
 	src.addColumn(c.Name, e.sql, c.Type, true, c.collationKey(), c)

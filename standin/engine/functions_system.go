@@ -129,6 +129,9 @@ func init() {
 					return i.UserTypeID
 				}
 			}
+			if o := s.userType(s.context(), splitName(n)); o != nil {
+				return o.userTypeID()
+			}
 			return nil
 		}),
 		"object_definition": systemFunction(1, 1, nmax, number, func(s *Session, a []any) any {
@@ -149,6 +152,13 @@ func init() {
 			for _, i := range sqltype.Infos {
 				if a[0] != nil && i.UserTypeID == integer(a[0]) {
 					return i.Name
+				}
+			}
+			if sch, err := s.schema(s.context(), s.db.ID()); err == nil && a[0] != nil {
+				for _, o := range sch.objects {
+					if id := o.userTypeID(); id != 0 && id == integer(a[0]) {
+						return o.typeName()
+					}
 				}
 			}
 			return nil

@@ -85,31 +85,33 @@ func (s *Session) insertFrom(ctx context.Context, space int32, obj *Object, colu
 	}
 	count := int64(0)
 	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
-		stmt, st, err := s.prepareRows(p, conn)
-		if err != nil {
-			return err
-		}
-		defer st.statements.put(p.sql, stmt)
-		for {
-			row, err := next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
+		return s.judged(p.dml, conn, func() error {
+			stmt, st, err := s.prepareRows(p, conn)
 			if err != nil {
 				return err
 			}
-			if err := s.storeRow(p, columns, types, row, raw); err != nil {
-				return err
+			defer st.statements.put(p.sql, stmt)
+			for {
+				row, err := next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					return err
+				}
+				if err := s.storeRow(p, columns, types, row, raw); err != nil {
+					return err
+				}
+				if err := s.stepRow(ctx, p, conn, stmt, st, raw); err != nil {
+					return err
+				}
+				count++
 			}
-			if err := s.stepRow(ctx, p, conn, stmt, st, raw); err != nil {
-				return err
+			if p.dml.identity {
+				return s.reserveIdentity(&p.dml.target, conn, p.dml.explicit)
 			}
-			count++
-		}
-		if p.dml.identity {
-			return s.reserveIdentity(&p.dml.target, conn, p.dml.explicit)
-		}
-		return nil
+			return nil
+		})
 	})
 	s.inst.counters.rowsWritten.Add(count)
 	return count, err

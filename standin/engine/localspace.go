@@ -122,6 +122,15 @@ func (l *localSpace) copySchema() *schema {
 // localSpaceName is how a temporary table's name is kept: names of table variables begin with @ and carry their frame.
 func variableTableName(name string, f *frame) string { return fmt.Sprintf("%s/%p", lower(name), f) }
 
+// shownName is an object's name as messages have it: table variables without their frame.
+func (o *Object) shownName() string {
+	if strings.HasPrefix(o.Name, "@") {
+		name, _, _ := strings.Cut(o.Name, "/")
+		return name
+	}
+	return o.Name
+}
+
 // dropLocals drops the temporary tables and table variables of a frame that ends.
 func (s *Session) dropLocals(f *frame) {
 	if s.local.conn == nil || s.local.schema == nil {

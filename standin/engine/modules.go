@@ -258,6 +258,9 @@ func (st *connState) ensureForeign(space int32, version int64, o *Object) (strin
 	}
 	parts := []string{strconv.Itoa(int(space)), moduleArgument(o.storageName())}
 	for _, c := range o.Table.Columns {
+		if c.Computed != "" {
+			continue
+		}
 		decl := columnName(c.ID)
 		if key := c.collationKey(); key != "" {
 			decl += " COLLATE " + key

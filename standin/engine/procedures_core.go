@@ -72,6 +72,9 @@ func executeSQL(ctx context.Context, c *ProcCall) error {
 		if a.typ.Kind == sqltype.Unknown {
 			params[i].Type = sqltype.NVarCharMax
 		}
+		if params[i].Table = a.rows; a.table != nil {
+			params[i].Value = a.table
+		}
 	}
 	err := s.executeText(ctx, text, c.String("@params"), params, c.Writer, false)
 	for i, a := range args {

@@ -100,7 +100,12 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		p.where = w.sql
 	}
 	b.groupBy(sc, q.GroupByClause, &p)
+	row := b.sequenceRow
+	if q.FromClause != nil {
+		b.sequenceRow = everyRow
+	}
 	out := b.selectList(sc, q, o)
+	b.sequenceRow = row
 	for i, t := range o.types {
 		if i < len(out.outputs) {
 			e := out.outputs[i].expr

@@ -11,7 +11,6 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -357,17 +356,22 @@ func parseModule(o *Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
 		batch *syntax.Batch
 		node  ast.Statement
 	}
-	if m, ok := parsedModules.Load(o.Definition); ok {
+	type text struct {
+		definition       string
+		quotedIdentifier bool
+	}
+	key := text{o.Definition, o.QuotedIdentifier}
+	if m, ok := parsedModules.Load(key); ok {
 		return m.(module).batch, m.(module).node, nil
 	}
-	batch, err := syntax.Parse(o.Definition)
+	batch, err := syntax.ParseQuoted(o.Definition, o.QuotedIdentifier)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(batch.Statements) != 1 {
 		return nil, nil, sqlerr.New(4413, 1, o.Name)
 	}
-	parsedModules.Store(o.Definition, module{batch, batch.Statements[0].Node})
+	parsedModules.Store(key, module{batch, batch.Statements[0].Node})
 	return batch, batch.Statements[0].Node, nil
 }
 
@@ -385,27 +389,6 @@ func viewDefinition(o *Object) (*ast.SelectStatement, []*ast.Identifier) {
 		return n.SelectStatement, n.Columns
 	}
 	return nil, nil
-}
-
-// aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
-func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type {
-	sch, err := s.schema(ctx, s.db.ID())
-	if err != nil {
-		return nil
-	}
-	schemaName := name.schema
-	if schemaName == "" {
-		schemaName = "dbo"
-	}
-	n := sch.schemaByName(schemaName)
-	if n == nil {
-		return nil
-	}
-	o := sch.byName[objectKey(n.ID, aliasTypePrefix+name.name)]
-	if o == nil || o.Table == nil || len(o.Table.Columns) != 1 {
-		return nil
-	}
-	return &o.Table.Columns[0].Type
 }
 
 // aliasTypePrefix keeps the names of types apart from those of objects.

@@ -23,15 +23,11 @@ func (b *binder) rowOutput(r *rowwise, o *ast.OutputClause, into *ast.OutputInto
 	sc := &scope{}
 	image := func(alias string) {
 		src := &source{alias: alias, object: d.object}
-		start := at
+		places := map[int32]string{}
 		for i, c := range r.image {
-			src.addColumn(c.Name, fmt.Sprintf("?%d", start+i), c.Type, c.Nullable, c.collationKey(), c)
+			places[c.ID] = fmt.Sprintf("?%d", at+i)
 		}
-		for _, c := range d.object.Table.Columns {
-			if c.Computed != "" {
-				b.computedColumn(src, c)
-			}
-		}
+		b.addColumns(src, d.object.Table, func(c *Column) string { return places[c.ID] })
 		for _, name := range tables {
 			if name == alias {
 				sc.add(src)

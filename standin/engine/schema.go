@@ -30,6 +30,9 @@ const (
 	kindSynonym    = "SN"
 	kindTableType  = "TT"
 	kindTrigger    = "TR"
+	// kindAlias are alias types, which are no objects to sys.objects.
+	kindAlias         = "alias"
+	kindTableFunction = "TF"
 )
 
 // Object is one object of a database, as its row in __objects has it.
@@ -92,7 +95,9 @@ type Column struct {
 	RowGUID   bool   `json:"rowGuid,omitempty"`
 	// UserType is the name of the alias type, sysname among them.
 	UserType string `json:"userType,omitempty"`
-	Numeric  bool   `json:"numeric,omitempty"`
+	// UserTypeID is the user_type_id of an alias type that CREATE TYPE made.
+	UserTypeID int64 `json:"userTypeID,omitempty"`
+	Numeric    bool  `json:"numeric,omitempty"`
 }
 
 // Identity is IDENTITY(seed, increment).

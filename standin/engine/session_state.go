@@ -96,6 +96,8 @@ type frame struct {
 	depth     int
 	trancount int
 	trigger   *triggerFrame
+	// changed are the rows of the OUTPUT clause of a change that the running INSERT takes.
+	changed *Object
 	// cursors are the local ones.
 	cursors map[string]*cursor
 }
@@ -105,8 +107,9 @@ type variable struct {
 	name  string
 	typ   sqltype.Type
 	value any
-	// table is set for a table variable.
-	table *Object
+	// table is set for a table variable, tableType for one of a type of CREATE TYPE, readOnly for a parameter.
+	table, tableType *Object
+	readOnly         bool
 	// bound is the SQL of a parameter of an inline function that is being expanded.
 	bound string
 }
@@ -330,7 +333,10 @@ type batchCache struct {
 	declared map[string][]declaredParameter
 }
 
-type batchKey struct{ text, key string }
+type batchKey struct {
+	text, key        string
+	quotedIdentifier bool
+}
 
 // declaredParameter is a parameter of sp_executesql; key is its name as variables are looked up.
 type declaredParameter struct {
@@ -340,12 +346,12 @@ type declaredParameter struct {
 
 const maxBatches = 100
 
-func (c *batchCache) parse(text, key string) (*syntax.Batch, *sqlerr.Error) {
-	k := batchKey{text, key}
+func (c *batchCache) parse(text, key string, quotedIdentifier bool) (*syntax.Batch, *sqlerr.Error) {
+	k := batchKey{text, key, quotedIdentifier}
 	if b := c.batches[k]; b != nil {
 		return b, nil
 	}
-	b, err := syntax.Parse(text)
+	b, err := syntax.ParseQuoted(text, quotedIdentifier)
 	if err == nil {
 		err = duplicateVariable(b)
 	}

@@ -24,6 +24,8 @@ import (
 //	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
 //	tsql_raise(number, text...)   raises an error
 //	tsql_identity(table)   the next identity value
+//	tsql_sequence(database, sequence)   the next value of a sequence
+//	tsql_defer(key)   notes a foreign key that is to be judged when the statement ends
 //
 // and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
 func registerFunctions(conn *sqlite.Conn, st *connState) error {
@@ -41,6 +43,8 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_active", 0, false, st.active},
 		{"tsql_raise", -1, false, st.raise},
 		{"tsql_identity", 1, false, st.nextIdentity},
+		{"tsql_sequence", 2, false, st.nextOfSequence},
+		{"tsql_defer", 1, false, st.deferKey},
 		{"tsql_notnull", 3, false, st.notNull},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},

@@ -54,8 +54,8 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, mode module
 	if trigger == nil {
 		trigger = d.newObject(name, kindTrigger)
 		trigger.Schema, trigger.Parent = o.Schema, o.ID
-		trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
 	}
+	trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
 	trigger.Definition = st.Text
 	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
 	if old != nil {

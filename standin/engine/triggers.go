@@ -52,11 +52,16 @@ func (b *binder) noOutputWithTriggers(d *dmlPlan, o *ast.OutputClause) {
 
 // changeWithTriggers executes a change and fires its triggers, all within one transaction.
 func (s *Session) changeWithTriggers(ctx context.Context, p *plan, w tds.Writer) error {
+	return s.together(ctx, func() error { return s.changeAndFire(ctx, p, w) })
+}
+
+// together does several changes of one statement within one transaction.
+func (s *Session) together(ctx context.Context, changes func() error) error {
 	own := s.count == 0
 	if own {
 		s.beginTransaction("")
 	}
-	err := s.changeAndFire(ctx, p, w)
+	err := changes()
 	if !own {
 		return err
 	}
@@ -163,17 +168,13 @@ func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow
 // fillTrigger makes the tables inserted and deleted, which live in the session's own space as long as the trigger runs.
 func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*Column, rows []*foundRow) error {
 	make := func(name string, values func(*foundRow) []any) (*Object, error) {
-		var o *Object
-		err := s.changeSchema(ctx, objectName{name: name}, func(d *ddl) error {
-			o = d.newObject(objectName{name: variableTableName(name, s.frame())}, kindTable)
-			o.Table = &Table{NextColumn: t.table.Table.NextColumn, NextIndex: 2}
-			for _, c := range t.table.Table.Columns {
-				copied := *c
-				copied.Nullable, copied.Identity, copied.Default = c.Nullable, nil, 0
-				o.Table.Columns = append(o.Table.Columns, &copied)
-			}
-			return d.createTable(o)
-		})
+		columns := make([]*Column, len(t.table.Table.Columns))
+		for i, c := range t.table.Table.Columns {
+			copied := *c
+			copied.Nullable, copied.Identity, copied.Default = c.Nullable, nil, 0
+			columns[i] = &copied
+		}
+		o, err := s.frameTable(ctx, name, columns)
 		if err != nil {
 			return nil, err
 		}
@@ -185,6 +186,20 @@ func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*Col
 	}
 	t.deleted, err = make("@deleted", func(r *foundRow) []any { return r.old })
 	return err
+}
+
+// frameTable makes a table that lives as long as the running batch or module.
+func (s *Session) frameTable(ctx context.Context, name string, columns []*Column) (*Object, error) {
+	var o *Object
+	err := s.changeSchema(ctx, objectName{name: name}, func(d *ddl) error {
+		o = d.newObject(objectName{name: variableTableName(name, s.frame())}, kindTable)
+		o.Table = &Table{Columns: columns, NextIndex: 2}
+		for _, c := range columns {
+			o.Table.NextColumn = max(o.Table.NextColumn, c.ID+1)
+		}
+		return d.createTable(o)
+	})
+	return o, err
 }
 
 func (s *Session) fillImage(o *Object, image []*Column, rows []*foundRow, values func(*foundRow) []any) error {

@@ -247,7 +247,9 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) st
 		}
 		return b.store(b.defaultValue(c.sch, col), col, &c.d.target)
 	}
+	b.sequenceRow = everyRow
 	e := b.scalar(c.sc, a.NewValue)
+	b.sequenceRow = 0
 	if op := compoundOperator(a.AssignmentKind); op != "" {
 		e = b.binary(op, b.scalar(c.sc, a.Column), e)
 	}

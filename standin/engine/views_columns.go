@@ -73,6 +73,9 @@ func installColumnViews(r *Registry) {
 }
 
 func userTypeID(c *Column) int64 {
+	if c.UserTypeID != 0 {
+		return c.UserTypeID
+	}
 	for _, i := range sqltype.Infos {
 		if c.UserType != "" && i.Name == lower(c.UserType) {
 			return i.UserTypeID

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -21,15 +22,13 @@ const objectColumns = "name sysname, object_id int, principal_id int, schema_id 
 
 var kindDescriptions = map[string]string{kindTable: "USER_TABLE", kindView: "VIEW", kindProcedure: "SQL_STORED_PROCEDURE", kindScalar: "SQL_SCALAR_FUNCTION",
 	kindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", kindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", kindUnique: "UNIQUE_CONSTRAINT", kindForeignKey: "FOREIGN_KEY_CONSTRAINT",
-	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER"}
+	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER", kindTableType: "TYPE_TABLE"}
 
 // sorted are the objects of a schema in the order of their IDs, types excepted.
 func (s *schema) sorted() []*Object {
 	list := make([]*Object, 0, len(s.objects))
 	for _, o := range s.objects {
-		if o.Kind != kindTableType {
-			list = append(list, o)
-		}
+		list = append(list, o)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list
@@ -41,7 +40,18 @@ func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	list := sch.sorted()
+	var list []*Object
+	for _, o := range sch.sorted() {
+		switch {
+		case o.Kind == kindAlias:
+			continue
+		case o.Kind == kindTableType:
+			shown := *o
+			shown.Name, shown.Schema = fmt.Sprintf("TT_%s_%08X", sqltype.Cut(o.typeName(), 110), uint32(o.ID)), 4
+			o = &shown
+		}
+		list = append(list, o)
+	}
 	if s.viewDatabase().ID() == 2 && s.local.schema != nil {
 		for _, o := range s.local.schema.sorted() {
 			if len(o.Name) > 0 && o.Name[0] == '#' {
@@ -57,6 +67,10 @@ func objectRecord(o *Object) record {
 	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
 		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": false}
 }
+
+// typeColumns are those of sys.types.
+const typeColumns = "name sysname, system_type_id tinyint, user_type_id int, schema_id int, principal_id int, max_length smallint, precision tinyint, scale tinyint, " +
+	"collation_name sysname, is_nullable bit, is_user_defined bit, is_assembly_type bit, default_object_id int, rule_object_id int, is_table_type bit"
 
 func installObjectViews(r *Registry) {
 	all := func(kinds ...string) func(ctx context.Context, s *Session) ([]record, error) {
@@ -168,8 +182,10 @@ func installObjectViews(r *Registry) {
 		sort.Slice(out, func(i, j int) bool { return out[i]["schema_id"].(int32) < out[j]["schema_id"].(int32) })
 		return out, nil
 	})
-	r.recordView("", "sys", "types", "name sysname, system_type_id tinyint, user_type_id int, schema_id int, principal_id int, max_length smallint, precision tinyint, scale tinyint, "+
-		"collation_name sysname, is_nullable bit, is_user_defined bit, is_assembly_type bit, default_object_id int, rule_object_id int, is_table_type bit", typeRecords)
+	r.recordView("", "sys", "types", typeColumns, typeRecords)
+	r.recordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *Session) ([]record, error) {
+		return userTypeRecords(ctx, s, kindTableType)
+	})
 	r.recordView("", "sys", "partitions", "", partitionRecords)
 	r.recordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
 		"in_row_reserved_page_count bigint, lob_used_page_count bigint, lob_reserved_page_count bigint, row_overflow_used_page_count bigint, row_overflow_reserved_page_count bigint, "+
@@ -233,6 +249,35 @@ func typeRecords(ctx context.Context, s *Session) ([]record, error) {
 			"default_object_id": 0, "rule_object_id": 0, "is_table_type": false}
 		if i.Kind.IsCharacter() {
 			rec["collation_name"] = sqltype.DefaultCollation
+		}
+		out = append(out, rec)
+	}
+	user, err := userTypeRecords(ctx, s, kindAlias, kindTableType)
+	return append(out, user...), err
+}
+
+// userTypeRecords are the types that CREATE TYPE has made.
+func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record, error) {
+	sch, err := s.viewSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range sch.sorted() {
+		if !slices.Contains(kinds, o.Kind) {
+			continue
+		}
+		rec := record{"name": o.typeName(), "user_type_id": o.userTypeID(), "schema_id": o.Schema, "is_user_defined": true, "is_assembly_type": false,
+			"default_object_id": 0, "rule_object_id": 0, "is_table_type": o.Kind == kindTableType, "is_memory_optimized": false}
+		if o.Kind == kindTableType {
+			rec["system_type_id"], rec["max_length"], rec["precision"], rec["scale"], rec["is_nullable"] = 243, -1, 0, 0, false
+			rec["type_table_object_id"] = o.ID
+		} else {
+			c := o.Table.Columns[0]
+			rec["system_type_id"], rec["max_length"], rec["precision"], rec["scale"], rec["is_nullable"] = systemTypeID(c), c.Type.MaxBytes(), c.Type.DisplayPrecision(), c.Type.DisplayScale(), c.Nullable
+			if c.Type.Kind.IsCharacter() {
+				rec["collation_name"] = sqltype.DefaultCollation
+			}
 		}
 		out = append(out, rec)
 	}

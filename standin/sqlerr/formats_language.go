@@ -29,6 +29,16 @@ var languageFormats = map[int32]string{
 	11703: "The start value for sequence object '%v' must be between the minimum and maximum value of the sequence object.",
 	11705: "The minimum value for sequence object '%v' must be less than its maximum value.",
 	15250: "The database name component of the object qualifier must be the name of the current database.",
+	352:   "The table-valued parameter \"%v\" must be declared with the READONLY option.",
+	500:   "Trying to pass a table-valued parameter with %v column(s) where the corresponding user-defined table type requires %v column(s).",
+	10700: "The table-valued parameter \"%v\" is READONLY and cannot be modified.",
+	15036: "The data type '%v' does not exist.",
+	218:   "Could not find the type '%v'. Either it does not exist or you do not have the necessary permission.",
+	219:   "The type '%v' already exists, or you do not have permission to create it.",
+	3732:  "Cannot drop type '%v' because it is being referenced by object '%v'. There may be other objects that reference this type.",
+	10726: "A nested INSERT, UPDATE, DELETE, or MERGE statement must have an OUTPUT clause.",
+	10729: "A nested INSERT, UPDATE, DELETE, or MERGE statement is not allowed in a SELECT statement that is not the immediate source of rows for an INSERT statement.",
+	1759:  "Computed column '%v' in table '%v' is not allowed to be used in another computed-column definition.",
 	10710: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
 	10711: "An action of type '%v' is not allowed in the '%v' clause of a MERGE statement.",
 	10714: "An action of type '%v' cannot appear more than once in a '%v' clause of a MERGE statement.",
@@ -40,7 +50,7 @@ const mergePage = "docs/t-sql/statements/merge-transact-sql.md"
 
 func init() {
 	maps.Copy(formats, languageFormats)
-	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 11700: 16, 11703: 16, 11705: 16, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10713: 15, 10714: 15} {
+	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 11700: 16, 11703: 16, 11705: 16, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10726: 15, 10700: 16, 10729: 15, 1759: 16, 10713: 15, 10714: 15} {
 		page := mergePage
 		switch n {
 		case 4403, 4405, 4406, 4506:
@@ -52,7 +62,14 @@ func init() {
 		case 10753:
 			page = "docs/t-sql/queries/select-over-clause-transact-sql.md"
 		}
-		if n < 3000 {
+		switch {
+		case n == 1759:
+			page = "docs/t-sql/statements/create-table-transact-sql.md"
+		case n == 10700:
+			page = "docs/relational-databases/tables/use-table-valued-parameters-database-engine.md"
+		case n == 10726, n == 10729:
+			page = "docs/t-sql/queries/from-transact-sql.md"
+		case n < 3000:
 			page = "docs/t-sql/statements/create-trigger-transact-sql.md"
 		}
 		notListed[n] = struct {

@@ -220,21 +220,7 @@ func (f *finisher) afterMergeTarget(at int) int {
 	last := len(f.tokens) - 1
 	token := func(i int) token { return f.tokens[min(i, last)] }
 	skip := func(open int) int { return max(closingParenthesis(f.tokens, min(open, last)), open) + 1 }
-	at++
-	if token(at).is("TOP") {
-		if at++; token(at).is("(") {
-			at = skip(at)
-		}
-		if token(at).is("PERCENT") {
-			at++
-		}
-	}
-	if token(at).is("INTO") {
-		at++
-	}
-	for at++; token(at).is("."); {
-		at += 2
-	}
+	at = afterMergeName(f.tokens, at)
 	if token(at).is("WITH") && token(at+1).is("(") {
 		at = skip(at + 1)
 	}

@@ -16,7 +16,7 @@ const (
 	tokenEnd      tokenKind = iota
 	tokenWord               // an unquoted identifier or keyword, #temporary names among them
 	tokenQuoted             // [name] or "name"
-	tokenString             // 'text' or N'text'
+	tokenString             // 'text', N'text', or "text" where QUOTED_IDENTIFIER is OFF
 	tokenInteger            // 12
 	tokenNumber             // 1.5, 1e3
 	tokenBinary             // 0x0102
@@ -43,12 +43,14 @@ type lexer struct {
 	text string
 	pos  int
 	line int32
+	// doubleQuotes are the quotes of names (QUOTED_IDENTIFIER ON), not of strings.
+	doubleQuotes bool
 }
 
 // tokenize splits a batch. White space and comments (nested block comments too) separate tokens.
 // Errors: 105 for an open quote, 113 for an open comment.
-func tokenize(text string) ([]token, *sqlerr.Error) {
-	l := &lexer{text: text, line: 1}
+func tokenize(text string, quotedIdentifier bool) ([]token, *sqlerr.Error) {
+	l := &lexer{text: text, line: 1, doubleQuotes: quotedIdentifier}
 	tokens := make([]token, 0, len(text)/5+1)
 	for {
 		if err := l.skipBlank(); err != nil {
@@ -67,6 +69,7 @@ func tokenize(text string) ([]token, *sqlerr.Error) {
 		if kind == tokenEnd {
 			return tokens, nil
 		}
+		l.quotesFrom(tokens)
 	}
 }
 
@@ -139,6 +142,8 @@ func (l *lexer) scan() (tokenKind, string, *sqlerr.Error) {
 		return l.quoted(tokenString, '\'')
 	case c == '[':
 		return l.quoted(tokenQuoted, ']')
+	case c == '"' && !l.doubleQuotes:
+		return l.quoted(tokenString, '"')
 	case c == '"':
 		return l.quoted(tokenQuoted, '"')
 	case c >= '0' && c <= '9', c == '.' && isDigit(l.peek(1)):

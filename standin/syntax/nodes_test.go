@@ -99,10 +99,14 @@ func TestParameters(t *testing.T) {
 	g.Expect(p[3].Type.Length).To(Equal(sqltype.MaxLength))
 	g.Expect(p[4].Type).To(Equal(sqltype.Type{Kind: sqltype.NVarChar, Length: 128}))
 	g.Expect(p[5].Type.Scale).To(BeEquivalentTo(3))
+	typed, err := syntax.ParseParameters("@t dbo.[My Type] READONLY, @a Alias = 1")
+	g.Expect(err).To(BeNil())
+	g.Expect(typed[0]).To(Equal(syntax.Parameter{Name: "@t", TypeName: "[dbo].[My Type]", ReadOnly: true}))
+	g.Expect(typed[1].TypeName).To(Equal("[Alias]"))
 	none, err := syntax.ParseParameters("  ")
 	g.Expect(err).To(BeNil())
 	g.Expect(none).To(BeEmpty())
-	for text, number := range map[string]int32{"@p1": 102, "@p1 nothing": 2715, "@p1 int @p2 int": 102, "@a int, @A int": 134,
+	for text, number := range map[string]int32{"@p1": 102, "@p1 int READONLY": 346, "@p1 int @p2 int": 102, "@a int, @A int": 134,
 		"@a nvarchar(5000)": 131, "@a decimal(5,6)": 192, "p int": 102, "@a int,": 102} {
 		_, err := syntax.ParseParameters(text)
 		g.Expect(err).NotTo(BeNil(), text)

@@ -16,8 +16,9 @@ type offsets struct {
 	inserted []insertion
 }
 
-// insertion is text before a byte of the batch: length ASCII characters at unit of teesql's text.
-type insertion struct{ unit, byte, length int }
+// insertion is text in the place of replaced code units from a byte of the batch on: length code units at unit of teesql's
+// text.
+type insertion struct{ unit, byte, length, replaced int }
 
 func newOffsets(text string) *offsets {
 	o := &offsets{text: text, ascii: true}
@@ -44,32 +45,45 @@ func newOffsets(text string) *offsets {
 // before a decimal point, brackets around words that only teesql takes for keywords. source has the batch's code units, if not its bytes, up to each place.
 func (o *offsets) amend(source string, tokens []token, inside []bool, implicit bool) string {
 	if implicit {
-		o.inserted = append(o.inserted, insertion{0, 0, len(implicitExecute)})
+		o.inserted = append(o.inserted, insertion{length: len(implicitExecute)})
 	}
 	var out strings.Builder
 	if implicit {
 		out.WriteString(implicitExecute)
 	}
 	copied, added := 0, out.Len()
-	insert := func(pos int, text string) {
-		unit := units(o.text[:pos])
+	replace := func(pos, end int, text string) {
+		unit, replaced := units(o.text[:pos]), units(o.text[pos:end])
 		at := byteOfUnit(source, unit)
 		out.WriteString(source[copied:at])
 		out.WriteString(text)
-		copied = at
-		o.inserted = append(o.inserted, insertion{unit + added, pos, len(text)})
-		added += len(text)
+		if copied = at; replaced > 0 {
+			copied = byteOfUnit(source, unit+replaced)
+		}
+		o.inserted = append(o.inserted, insertion{unit + added, pos, units(text), replaced})
+		added += units(text) - replaced
 	}
+	insert := func(pos int, text string) { replace(pos, pos, text) }
 	before, closing := map[int]string{}, map[int]string{}
 	wrapCollations(tokens, inside, before, closing)
 	wrapSubqueries(tokens, inside, before, closing)
 	wrapQuantifiers(tokens, inside, before, closing)
+	instead := map[int]string{}
+	aliasBeforeHints(tokens, inside, before, instead)
+	tableOfIndex(tokens, inside, before, instead)
+	columnsOfChange(tokens, inside, instead)
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
 			insert(t.pos, text)
 		}
+		if text, ok := instead[i]; ok {
+			replace(t.pos, t.end, text)
+			continue
+		}
 		switch {
 		case inside[i]:
+		case t.kind == tokenString && t.text[0] == '"':
+			replace(t.pos, t.end, stringLiteral(t.value))
 		case addsUnnamed(tokens, i):
 			insert(t.pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
 		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
@@ -173,9 +187,9 @@ func (o *offsets) original(unit int) int {
 	less := 0
 	for _, in := range o.inserted {
 		if unit >= in.unit+in.length {
-			less += in.length
+			less += in.length - in.replaced
 		} else if unit > in.unit {
-			less += unit - in.unit
+			less += max(unit-in.unit-in.replaced, 0)
 		}
 	}
 	return unit - less
@@ -185,8 +199,8 @@ func (o *offsets) original(unit int) int {
 func (o *offsets) sourceByte(pos int) int {
 	at := pos
 	for _, in := range o.inserted {
-		if in.byte <= pos {
-			at += in.length
+		if in.byte+in.replaced <= pos {
+			at += in.length - in.replaced
 		}
 	}
 	return at

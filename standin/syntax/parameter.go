@@ -13,7 +13,7 @@ import (
 // ParseParameters parses a parameter declaration as sp_executesql and sp_prepare take it:
 // "@p1 int, @p2 nvarchar(20) = N'x' OUTPUT". An empty text declares none.
 func ParseParameters(decl string) ([]Parameter, *sqlerr.Error) {
-	tokens, err := tokenize(decl)
+	tokens, err := tokenize(decl, true)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +40,26 @@ func ParseParameters(decl string) ([]Parameter, *sqlerr.Error) {
 	return all, err
 }
 
+// userTypeName reads the name of a type that CREATE TYPE made, with its schema when that is given.
+func (p *parser) userTypeName() string {
+	name := ""
+	for {
+		t := p.peek()
+		if !isName(t) {
+			p.refuse()
+		}
+		p.at++
+		name += "[" + strings.ReplaceAll(t.value, "]", "]]") + "]"
+		if !p.accept(".") {
+			return name
+		}
+		name += "."
+	}
+}
+
 // ParseType parses a data type as columns, variables and parameters have it: "decimal(10, 2)", "sysname", "nvarchar(max)".
 func ParseType(text string) (sqltype.Type, *sqlerr.Error) {
-	tokens, err := tokenize(text)
+	tokens, err := tokenize(text, true)
 	if err != nil {
 		return sqltype.Type{}, err
 	}
@@ -60,7 +77,14 @@ func ParseType(text string) (sqltype.Type, *sqlerr.Error) {
 func (p *parser) parameter() Parameter {
 	one := Parameter{Name: p.variable()}
 	p.accept("AS")
-	one.Type = p.dataType()
+	at := p.at
+	if err := attempt(func() { one.Type = p.dataType() }); err != nil {
+		if err.Number != 243 && err.Number != 2715 {
+			panic(refusal{err})
+		}
+		p.at = at
+		one.TypeName = p.userTypeName()
+	}
 	if p.accept("=") {
 		one.HasDefault = true
 		one.Default = p.literal()
@@ -69,8 +93,10 @@ func (p *parser) parameter() Parameter {
 		switch {
 		case p.accept("OUTPUT"), p.accept("OUT"):
 			one.Output = true
-		case p.is("READONLY"):
+		case p.is("READONLY") && one.TypeName == "":
 			p.refuseWith(346, one.Name)
+		case p.accept("READONLY"):
+			one.ReadOnly = true
 		default:
 			return one
 		}

@@ -23,8 +23,14 @@ const implicitExecute = "EXEC "
 // Parse parses a whole batch. Nothing of a batch that has an error is to be run. Errors carry the line in the batch:
 // 102 and 156 near a token, 103 and 1038 names, 105 and 113 open quotes and comments, 111 a statement that must begin
 // its batch, 155 and 1039 options, 319 and 336 a WITH without a semicolon before it.
-func Parse(text string) (*Batch, *sqlerr.Error) {
-	tokens, err := tokenize(text)
+//
+// Double quotes are those of names, as with QUOTED_IDENTIFIER ON.
+func Parse(text string) (*Batch, *sqlerr.Error) { return ParseQuoted(text, true) }
+
+// ParseQuoted is Parse with the setting of QUOTED_IDENTIFIER that the batch begins with; a SET QUOTED_IDENTIFIER outside of
+// a module counts from its place on (docs/t-sql/statements/set-quoted-identifier-transact-sql.md).
+func ParseQuoted(text string, quotedIdentifier bool) (*Batch, *sqlerr.Error) {
+	tokens, err := tokenize(text, quotedIdentifier)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +61,7 @@ func Parse(text string) (*Batch, *sqlerr.Error) {
 	if err := joinView(script, body, o, tokens); err != nil {
 		return nil, err
 	}
-	batch := &Batch{Text: text, offsets: o}
+	batch := &Batch{Text: text, offsets: o, tokens: tokens}
 	if len(script.Batches) > 1 {
 		return nil, nearWord(tokens, "GO")
 	}
@@ -88,10 +94,11 @@ func (b *Batch) statement(node ast.Statement) Statement {
 	return s
 }
 
-// TextOf is the source text of any node of the batch that has a position, empty for others.
+// TextOf is the source text of any node of the batch that has a position, empty for others. Strings in double quotes have
+// single ones, so that the text means the same under every setting.
 func (b *Batch) TextOf(node any) string {
 	if f := fragment(node); f != nil && f.HasSpan() {
-		return b.offsets.slice(f.StartOffset, f.EndOffset())
+		return b.withSingleQuotes(b.offsets.byteAt(f.StartOffset), b.offsets.byteAt(f.EndOffset()))
 	}
 	return ""
 }

@@ -20,6 +20,7 @@ type Batch struct {
 	Text string
 
 	offsets *offsets
+	tokens  []token
 }
 
 // Statement is one statement of a batch.
@@ -38,6 +39,9 @@ type Parameter struct {
 	Name   string
 	Type   sqltype.Type
 	Output bool
+	// TypeName is set for a type that CREATE TYPE made, whose Type is unknown; ReadOnly is what a table type needs.
+	TypeName string
+	ReadOnly bool
 	// HasDefault tells that Default was given; Default is the literal's value as the type's Go value is documented in
 	// sqltype, before conversion to Type: nil, int64, float64, string or []byte.
 	HasDefault bool

@@ -80,6 +80,17 @@ type Param struct {
 	Value   any
 	Output  bool
 	Default bool
+	// Table is set for a table-valued parameter.
+	Table *Table
+}
+
+// Table is a table-valued parameter ([MS-TDS] 2.2.5.5.5): the name of its type and its rows. Default tells which columns
+// have their default in every row.
+type Table struct {
+	Schema, Name string
+	Columns      []Column
+	Default      []bool
+	Rows         [][]any
 }
 
 // Call is a procedure call (an RPC request, or EXEC in a batch).

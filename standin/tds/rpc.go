@@ -104,9 +104,16 @@ func readParameter(d *decoder, position int) (Param, error) {
 	if status&parameterEncrypted != 0 {
 		return p, malformed("parameter %d (%q) is encrypted, which is not supported", position, p.Name)
 	}
-	t := d.typeInfo()
-	p.Type = t.sqlType()
-	p.Value = d.value(t)
+	var t wireType
+	if d.left() > 0 && d.buf[d.pos] == typeTable {
+		d.pos++
+		t.token = typeTable
+		p.Table = d.table()
+	} else {
+		t = d.typeInfo()
+		p.Type = t.sqlType()
+		p.Value = d.value(t)
+	}
 	if d.err == nil {
 		return p, nil
 	}
@@ -123,8 +130,6 @@ func readParameter(d *decoder, position int) (Param, error) {
 func unknownParameter(position int, name string, token byte) error {
 	what := fmt.Sprintf("Data type 0x%02X is unknown", token)
 	switch token {
-	case typeTable:
-		what = "Table-valued parameters are not supported"
 	case typeUDT:
 		what = "User-defined types are not supported"
 	}

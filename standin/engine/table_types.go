@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// userType is a type that CREATE TYPE has made; nil when there is none of that name.
+func (s *Session) userType(ctx context.Context, name objectName) *Object {
+	sch, err := s.schema(ctx, s.db.ID())
+	if err != nil || name.name == "" {
+		return nil
+	}
+	for _, schemaName := range []string{name.schema, s.defaultSchema(s.db.ID()), "dbo"} {
+		if schemaName == "" {
+			continue
+		}
+		if o := sch.find(schemaName, aliasTypePrefix+name.name); o != nil || name.schema != "" {
+			return o
+		}
+	}
+	return nil
+}
+
+// aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
+func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type {
+	if o := s.userType(ctx, name); o != nil && o.Kind == kindAlias {
+		return &o.Table.Columns[0].Type
+	}
+	return nil
+}
+
+// tableType is a type made by CREATE TYPE ... AS TABLE; nil when there is none.
+func (s *Session) tableType(ctx context.Context, name objectName) *Object {
+	if o := s.userType(ctx, name); o != nil && o.Kind == kindTableType {
+		return o
+	}
+	return nil
+}
+
+// tableOfDefinition makes a table that lives as long as the running batch or module.
+func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *ast.TableDefinition) (*Object, error) {
+	var o *Object
+	full := objectName{name: variableTableName(variable, s.frame())}
+	err := s.changeSchema(ctx, full, func(d *ddl) (err error) {
+		if old := d.sch.byName[objectKey(1, full.name)]; old != nil {
+			if err := d.run("DROP TABLE IF EXISTS " + old.storageName()); err != nil {
+				return err
+			}
+			if err := d.remove(old); err != nil {
+				return err
+			}
+		}
+		o, err = d.makeTable(full, def, nil)
+		return err
+	})
+	return o, err
+}
+
+// typedTable makes an empty table of a type for a variable or parameter of the frame f.
+func (s *Session) typedTable(ctx context.Context, f *frame, variable string, t *Object) (*Object, error) {
+	batch, node, perr := parseModule(t)
+	if perr != nil {
+		return nil, perr
+	}
+	def, ok := node.(*ast.CreateTypeTableStatement)
+	if !ok {
+		return nil, sqlerr.New(4413, 1, t.typeName())
+	}
+	outer := f.batch
+	f.batch = batch // the texts of its constraints are in the type's definition
+	s.frames = append(s.frames, f)
+	o, err := s.tableOfDefinition(ctx, variable, def.Definition)
+	s.frames = s.frames[:len(s.frames)-1]
+	f.batch = outer
+	return o, err
+}
+
+// typeNameIn is the name of a type in a declaration.
+func (s *Session) typeNameIn(node ast.DataTypeReference) objectName {
+	switch n := node.(type) {
+	case *ast.UserDataTypeReference:
+		return nameOf(n.Name)
+	case *ast.SqlDataTypeReference:
+		switch f := s.frame(); {
+		case n == nil || n.SqlDataTypeOption != "":
+		case n.Name != nil:
+			return nameOf(n.Name)
+		case f != nil && f.batch != nil:
+			return splitName(f.batch.TextOf(n))
+		}
+	}
+	return objectName{}
+}
+
+// declareTyped declares a variable of a table type; false when the type is none.
+func (s *Session) declareTyped(ctx context.Context, name string, d *ast.DeclareVariableElement) (bool, error) {
+	if d.DataType == nil {
+		return false, nil
+	}
+	t := s.tableType(ctx, s.typeNameIn(d.DataType))
+	if t == nil {
+		return false, nil
+	}
+	if d.Value != nil {
+		return true, sqlerr.New(206, 2, t.typeName(), "table")
+	}
+	if v := s.variable(name); v != nil && v.table != nil {
+		return true, nil
+	}
+	o, err := s.typedTable(ctx, s.frame(), name, t)
+	if err != nil {
+		return true, err
+	}
+	v := s.declare(name, o.Table.Columns[0].Type, nil)
+	v.table, v.tableType = o, t
+	return true, nil
+}
+
+// tableArgument makes the variable of a parameter of a table type: the caller's table, the rows that a client has sent, or
+// no rows (docs/relational-databases/tables/use-table-valued-parameters-database-engine.md).
+func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *Object, a *argument) (*variable, error) {
+	v := &variable{name: name, typ: t.Table.Columns[0].Type, tableType: t, readOnly: true}
+	f.variables[lower(name)] = v
+	if a != nil && a.table != nil && a.table.table != nil {
+		if a.table.tableType == nil || a.table.tableType.ID != t.ID {
+			return nil, sqlerr.New(206, 2, "table", t.typeName())
+		}
+		v.table = a.table.table
+		return v, nil
+	}
+	if a != nil && !a.isDefault && a.rows == nil {
+		return nil, sqlerr.New(206, 2, a.typ.Kind, t.typeName())
+	}
+	o, err := s.typedTable(ctx, f, name, t)
+	if err != nil {
+		return nil, err
+	}
+	v.table = o
+	if a == nil || a.rows == nil {
+		return v, nil
+	}
+	return v, s.fillTyped(ctx, o, a.rows)
+}
+
+// fillTyped stores the rows of a table-valued parameter.
+func (s *Session) fillTyped(ctx context.Context, o *Object, rows *tds.Table) error {
+	if len(rows.Columns) == 0 {
+		return nil
+	}
+	if len(rows.Columns) != len(o.Table.Columns) {
+		return sqlerr.New(500, 1, len(rows.Columns), len(o.Table.Columns))
+	}
+	var columns []*Column
+	var types []tds.Column
+	var at []int
+	for i, c := range o.Table.Columns {
+		if rows.Default[i] || c.Computed != "" || c.Identity != nil {
+			continue
+		}
+		columns, types, at = append(columns, c), append(types, rows.Columns[i]), append(at, i)
+	}
+	list := make([][]any, len(rows.Rows))
+	for i, row := range rows.Rows {
+		list[i] = make([]any, len(at))
+		for j, from := range at {
+			list[i][j] = row[from]
+		}
+	}
+	_, err := s.insertValues(ctx, tempSpace, o, columns, types, list, false)
+	return err
+}
+
+// checkTableParameters are the rules for a module's parameters of table types: 352 and 346.
+func (s *Session) checkTableParameters(ctx context.Context, params []*ast.ProcedureParameter) error {
+	for _, p := range params {
+		readOnly := strings.EqualFold(p.Modifier, "ReadOnly")
+		switch t := s.tableType(ctx, s.typeNameIn(p.DataType)); {
+		case t != nil && !readOnly:
+			return sqlerr.New(352, 1, p.VariableName.Value)
+		case t == nil && readOnly:
+			return sqlerr.New(346, 1, p.VariableName.Value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// userTypeProperty is the property of a type's object that has its user_type_id.
+const userTypeProperty = "userTypeID"
+
+// firstUserType is the least user_type_id of a type that CREATE TYPE makes.
+const firstUserType = 257
+
+// installTypes registers CREATE TYPE and DROP TYPE (docs/t-sql/statements/create-type-transact-sql.md).
+func installTypes(r *Registry) {
+	on(r, (*Session).createAlias)
+	on(r, (*Session).createTableType)
+	on(r, (*Session).dropType)
+	on(r, func(_ *Session, _ context.Context, n *ast.CreateTypeStatement, _ tds.Writer) error {
+		return sqlerr.New(102, 1, nameOf(n.Name).name)
+	})
+}
+
+// createAlias is CREATE TYPE name FROM system type.
+func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatement, w tds.Writer) error {
+	t, e := dataTypeOf(n.DataType, false)
+	if e != nil {
+		return e
+	}
+	switch t.Kind {
+	case sqltype.RowVersion, sqltype.XML:
+		return sqlerr.New(15036, 1, t.Kind)
+	}
+	c := &Column{ID: 1, Name: "value", Type: t, Nullable: n.NullableConstraint == nil || n.NullableConstraint.Nullable}
+	if sys, ok := n.DataType.(*ast.SqlDataTypeReference); ok {
+		c.Numeric = strings.EqualFold(sys.SqlDataTypeOption, "numeric")
+	}
+	return s.defineType(ctx, nameOf(n.Name), kindAlias, "", &Table{Columns: []*Column{c}})
+}
+
+// createTableType is CREATE TYPE name AS TABLE. The definition is tried out as that of a table variable.
+func (s *Session) createTableType(ctx context.Context, n *ast.CreateTypeTableStatement, w tds.Writer) error {
+	if len(n.Options) > 0 {
+		return unsupported("A memory-optimized table type")
+	}
+	name := nameOf(n.Name)
+	trial, err := s.tableOfDefinition(ctx, "@type", n.Definition)
+	if err != nil {
+		return err
+	}
+	table := *trial.Table
+	table.RowidColumn = 0
+	for i, c := range table.Columns {
+		copied := *c
+		copied.Default = 0
+		table.Columns[i] = &copied
+	}
+	return s.defineType(ctx, name, kindTableType, s.frame().batch.TextOf(n), &table)
+}
+
+func (s *Session) defineType(ctx context.Context, name objectName, kind, definition string, table *Table) error {
+	if err := s.requireDDL(ctx, name, "CREATE TYPE"); err != nil {
+		return err
+	}
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		shown := name
+		name.name = aliasTypePrefix + name.name
+		if err := d.place(name); err != nil {
+			if e := asError(err); e.Number == 2714 {
+				return sqlerr.New(219, 1, d.typeName(shown))
+			}
+			return err
+		}
+		if t, _ := sqltype.Named(shown.name, nil, false); t.Kind != sqltype.Unknown && shown.schema == "" {
+			return sqlerr.New(219, 1, d.typeName(shown))
+		}
+		o := d.newObject(name, kind)
+		o.Table, o.Definition = table, definition
+		next := int64(firstUserType)
+		for _, other := range d.sch.objects {
+			if id := other.userTypeID(); id >= next {
+				next = id + 1
+			}
+		}
+		o.Properties[userTypeProperty] = strconv.FormatInt(next, 10)
+		return d.save(o)
+	})
+}
+
+// typeName is a type's name with its schema, for messages.
+func (d *ddl) typeName(name objectName) string {
+	if name.schema == "" {
+		name.schema = d.s.defaultSchema(d.space)
+	}
+	return name.schema + "." + name.name
+}
+
+// userTypeID is the user_type_id of a type; 0 for other objects.
+func (o *Object) userTypeID() int64 {
+	id, _ := strconv.ParseInt(o.Properties[userTypeProperty], 10, 64)
+	return id
+}
+
+// typeName is the name of a user-defined type.
+func (o *Object) typeName() string { return strings.TrimPrefix(o.Name, aliasTypePrefix) }
+
+// dropType is DROP TYPE (docs/t-sql/statements/drop-type-transact-sql.md).
+func (s *Session) dropType(ctx context.Context, n *ast.DropTypeStatement, w tds.Writer) error {
+	name := nameOf(n.Name)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		schemaName := name.schema
+		if schemaName == "" {
+			schemaName = s.defaultSchema(d.space)
+		}
+		o := d.sch.find(schemaName, aliasTypePrefix+name.name)
+		if o == nil {
+			if n.IsIfExists {
+				return nil
+			}
+			return sqlerr.New(218, 1, d.typeName(name))
+		}
+		p := Permission{Name: "ALTER", Database: d.db, Schema: schemaName}
+		if err := s.require(ctx, p); err != nil {
+			return sqlerr.New(218, 1, d.typeName(name))
+		}
+		if by := d.sch.usesType(o); by != nil {
+			return sqlerr.New(3732, 1, d.typeName(name), by.Name)
+		}
+		return d.remove(o)
+	})
+}
+
+// usesType is an object that has a column or parameter of a type; nil when there is none.
+func (s *schema) usesType(t *Object) *Object {
+	for _, o := range s.sorted() {
+		if o.Table != nil && o.ID != t.ID {
+			for _, c := range o.Table.Columns {
+				if c.UserTypeID == t.userTypeID() {
+					return o
+				}
+			}
+		}
+		if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline && o.Kind != kindTableFunction {
+			continue
+		}
+		_, node, err := parseModule(o)
+		if err != nil {
+			continue
+		}
+		for _, p := range partsOf(node).parameters {
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(nameOf(u.Name).name, t.typeName()) {
+				return o
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+// aliasBeforeHints writes the alias of MERGE's target in front of its table hints: teesql knows no other order, SQL Server
+// only that of MERGE INTO t WITH (HOLDLOCK) AS a (docs/t-sql/statements/merge-transact-sql.md, Syntax).
+func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]string) {
+	for i := range tokens {
+		if inside[i] || !tokens[i].is("MERGE") {
+			continue
+		}
+		with := afterMergeName(tokens, i)
+		if with+2 >= len(tokens) || !tokens[with].is("WITH") || !tokens[with+1].is("(") {
+			continue
+		}
+		at := closingParenthesis(tokens, with+1) + 1
+		if at < 1 || at+1 >= len(tokens) {
+			continue
+		}
+		as := at
+		if tokens[at].is("AS") {
+			at++
+		}
+		if t := tokens[at]; t.kind != tokenQuoted && (t.kind != tokenWord || isReserved(t.text) || t.is("USING")) {
+			continue
+		}
+		before[with] += "AS " + tokens[at].text + " "
+		instead[as], instead[at] = "", ""
+	}
+}
+
+// afterMergeName is the token after MERGE [TOP (n) [PERCENT]] [INTO] name; it may be beyond the last one.
+func afterMergeName(tokens []token, at int) int {
+	last := len(tokens) - 1
+	token := func(i int) token { return tokens[min(i, last)] }
+	at++
+	if token(at).is("TOP") {
+		if at++; token(at).is("(") {
+			at = max(closingParenthesis(tokens, min(at, last)), at) + 1
+		}
+		if token(at).is("PERCENT") {
+			at++
+		}
+	}
+	if token(at).is("INTO") {
+		at++
+	}
+	for at++; token(at).is("."); {
+		at += 2
+	}
+	return at
+}
+
+// tableOfIndex turns DROP INDEX schema.table.index, the old form, into DROP INDEX index ON schema.table: teesql reads no
+// more than two parts.
+func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string) {
+	for i := 0; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("DROP") || !tokens[i+1].is("INDEX") {
+			continue
+		}
+		at := i + 2
+		if tokens[at].is("IF") {
+			at += 2
+		}
+		for at < len(tokens) && isName(tokens[at]) {
+			end := at
+			for end+2 < len(tokens) && tokens[end+1].is(".") && isName(tokens[end+2]) {
+				end += 2
+			}
+			if end-at >= 4 {
+				before[at] += tokens[end].text + " ON "
+				instead[end-1], instead[end] = "", ""
+			}
+			if end+1 >= len(tokens) || !tokens[end+1].is(",") {
+				break
+			}
+			at = end + 2
+		}
+	}
+}
+
+func isName(t token) bool {
+	return t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text)
+}
+
+// columnMark parts the name of a data modification in a FROM clause from the names of its columns, which teesql does not
+// read: FROM (MERGE ... OUTPUT ...) AS c (a, b) is given to it as AS [c,,a,,b] with marks for commas.
+const columnMark = "\x1f"
+
+func columnsOfChange(tokens []token, inside []bool, instead map[int]string) {
+	for i := 0; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("(") || i == 0 || !tokens[i-1].is("FROM") || !changesData(tokens[i+1]) {
+			continue
+		}
+		at := closingParenthesis(tokens, i) + 1
+		if at < 1 {
+			continue
+		}
+		if tokens[at].is("AS") {
+			at++
+		}
+		if !isName(tokens[at]) || at+1 >= len(tokens) || !tokens[at+1].is("(") {
+			continue
+		}
+		end := closingParenthesis(tokens, at+1)
+		if end < 0 {
+			continue
+		}
+		name := tokens[at].value
+		for j := at + 1; j <= end; j++ {
+			if isName(tokens[j]) {
+				name += columnMark + tokens[j].value
+			}
+			instead[j] = ""
+		}
+		instead[at] = "[" + strings.ReplaceAll(name, "]", "]]") + "]"
+	}
+}
+
+func changesData(t token) bool {
+	return t.is("INSERT") || t.is("UPDATE") || t.is("DELETE") || t.is("MERGE")
+}
+
+// ChangeAlias is the name of a data modification in a FROM clause, and those of its columns when they are listed.
+func ChangeAlias(n *ast.DataModificationTableReference) (string, []string) {
+	if n.Alias == nil {
+		return "", nil
+	}
+	parts := strings.Split(n.Alias.Value, columnMark)
+	return parts[0], parts[1:]
+}
