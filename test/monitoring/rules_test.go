@@ -13,6 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/internal/testprometheus"
 )
 
 var ruleFiles = []string{"manager.yaml", "agent.yaml"}
@@ -199,7 +201,7 @@ func scene(name string, changes map[string]string, alert string) scenario {
 
 // Every alert fires for its trouble, and for no other; none fires while all is well.
 func TestAlerts(t *testing.T) {
-	promtool := tool(t, "promtool")
+	promtool := testprometheus.Program(t, "promtool")
 	g := NewWithT(t)
 	folder, err := filepath.Abs("../../charts/geosql-operator/rules")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -259,27 +261,4 @@ func rulesOf(g *WithT, path string) []rule {
 		all = append(all, one.Rules...)
 	}
 	return all
-}
-
-// tool finds a program that hack/tool prometheus has unpacked, or that is installed. Without it the test is left out,
-// unless GEOSQL_REQUIRE_PROMETHEUS says that it must be there.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	cache := os.Getenv("GEOSQL_BED_CACHE")
-	if cache == "" {
-		home, _ := os.UserHomeDir()
-		cache = filepath.Join(home, ".cache", "geosql-bed")
-	}
-	if path := filepath.Join(cache, "tools", name); exec.Command(path, "--version").Run() == nil {
-		return path
-	}
-	path, err := exec.LookPath(name)
-	switch {
-	case err == nil:
-		return path
-	case os.Getenv("GEOSQL_REQUIRE_PROMETHEUS") == "1":
-		t.Fatalf("%s is not there: run hack/tool prometheus", name)
-	}
-	t.Skipf("%s is not there: run hack/tool prometheus", name)
-	return ""
 }

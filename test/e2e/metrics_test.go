@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/testprometheus"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// A Prometheus scrapes the manager and the agents of a group as the chart's monitors say. Every rule can be evaluated on what
+// they tell, and every query of the dashboard that is about groups and agents has an answer. Nothing alerts while the group is
+// well; a copy whose data movement a person suspends does, until it is resumed.
+func TestMetrics(t *testing.T) {
+	t.Parallel() // it has servers of its own
+	testprometheus.Program(t, "prometheus")
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	gt := declareGroup(t, b, "e2emet", v1alpha1.ConfigurationOnly, nil)
+	gt.wait("the group is synchronized", 1, 5*time.Minute)
+	p := testprometheus.Start(t, 2*time.Second, managerJob(t, b), gt.agentsJob())
+
+	queries := testprometheus.Queries(t)
+	asked := 0
+	for where, query := range queries {
+		if !asksFor(query, "geosql_agent_", "geosql_availabilitygroup_", "geosql_sqlserver_", "geosql_site_") || strings.Contains(query, "changes(") {
+			continue
+		}
+		asked++
+		g.Eventually(func() (int, error) { return p.Count(query) }, time.Minute, time.Second).Should(BeNumerically(">", 0), "%s: %s", where, query)
+	}
+	g.Expect(asked).To(BeNumerically(">=", 20))
+	g.Eventually(p.UnhealthyRules, time.Minute, time.Second).Should(BeEmpty())
+	alerts := func() ([]string, error) {
+		list, err := p.Alerts()
+		var names []string
+		for _, a := range list {
+			if a.Labels["group"] == gt.group.Name || strings.HasPrefix(a.Labels["pod"], gt.group.Name) || strings.HasPrefix(a.Labels["server"], gt.group.Name) {
+				names = append(names, a.Labels["alertname"])
+			}
+		}
+		return names, err
+	}
+	g.Eventually(alerts, time.Minute, time.Second).Should(BeEmpty(), "the group is well")
+
+	secondary := open(t, connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)), gt.servers["quincy"], credentials.RoleSA, "master")
+	g.Expect(secondary.Exec(t.Context(), tsql.Statement{Text: "ALTER DATABASE [Content] SET HADR SUSPEND"})).To(Succeed())
+	g.Eventually(alerts, 90*time.Second, time.Second).Should(ContainElement("GeoSQLDataMovementSuspended"))
+	g.Expect(secondary.Exec(t.Context(), tsql.Statement{Text: "ALTER DATABASE [Content] SET HADR RESUME"})).To(Succeed())
+	g.Eventually(alerts, 90*time.Second, time.Second).ShouldNot(ContainElement("GeoSQLDataMovementSuspended"))
+}
+
+func asksFor(query string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.Contains(query, p) {
+			return true
+		}
+	}
+	return false
+}
+
+type object = map[string]any
+
+// managerJob scrapes the manager as the ServiceMonitor says, with the token of an account that may read metrics.
+func managerJob(t *testing.T, b *bed.Bed) object {
+	t.Helper()
+	g := NewWithT(t)
+	hub, system, account := b.Hub(), "geosql-system", "e2e-metrics"
+	kubectl := func(ctx context.Context, arguments ...string) string {
+		out, said, err := hub.Kubectl(ctx, arguments...)
+		g.Expect(err).NotTo(HaveOccurred(), said)
+		return strings.TrimSpace(out)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		kubectl(ctx, "delete", "clusterrolebinding", account, "--ignore-not-found")
+		kubectl(ctx, "delete", "serviceaccount", "-n", system, account, "--ignore-not-found")
+	})
+	kubectl(t.Context(), "create", "serviceaccount", "-n", system, account)
+	kubectl(t.Context(), "create", "clusterrolebinding", account, "--clusterrole=geosql-operator-metrics-reader", "--serviceaccount="+system+":"+account)
+	token := kubectl(t.Context(), "create", "token", "-n", system, account)
+	job := scrapes("manager", object{"targets": []string{forward(t, b, hub, system, "service/geosql-operator-metrics")}})
+	job["honor_labels"], job["authorization"] = true, object{"credentials": token}
+	return job
+}
+
+// agentsJob scrapes the agents as the PodMonitor says.
+func (gt *groupTest) agentsJob() object {
+	gt.t.Helper()
+	var targets []object
+	for site, server := range gt.servers {
+		pod := credentials.HostName(v1alpha1.ServerName(server.Name))
+		targets = append(targets, object{"targets": []string{forward(gt.t, gt.b, gt.b.Site(site), namespace, "pod/"+pod)}, "labels": object{"pod": pod, "namespace": namespace}})
+	}
+	return scrapes("agents", targets...)
+}
+
+func scrapes(job string, targets ...object) object {
+	return object{"job_name": job, "scheme": "https", "tls_config": object{"insecure_skip_verify": true}, "static_configs": targets}
+}
+
+var forwarding = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) `)
+
+// forward leads a port of this machine to the port of the metrics, until the test ends.
+func forward(t *testing.T, b *bed.Bed, site *bed.Site, namespace, what string) string {
+	t.Helper()
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	command := exec.CommandContext(ctx, filepath.Join(b.Cache, "bin/kubectl"), "--kubeconfig", site.Kubeconfig, "--context", "kind-"+site.Name, "-n", namespace, "port-forward", what, ":8443")
+	out, err := command.StdoutPipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(command.Start()).To(Succeed())
+	t.Cleanup(func() {
+		cancel()
+		_ = command.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m := forwarding.FindStringSubmatch(lines.Text()); m != nil {
+			return m[1]
+		}
+	}
+	t.Fatalf("kubectl port-forward %s at %s ended: %v", what, site.Name, lines.Err())
+	return ""
+}
