@@ -31,13 +31,19 @@ import (
 )
 
 // Drills that must fail do: one loses rows, and the drill says how many to the last; another has a group without a fence, whose
-// primary is replaced by hand while it lives: two servers acknowledge.
+// primary is replaced by hand while it lives: two servers acknowledge; a third loses nothing, and has too much to redo to be
+// back in time.
 func TestDrillsThatMustFail(t *testing.T) {
 	if os.Getenv(exampleDrills) == "" {
 		t.Skip("GEOSQL_DRILL_EXAMPLES is not set: make soak-drills runs all")
 	}
+	t.Parallel()
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.NeedChaosMesh(t)
+	t.Run("redo debt", func(t *testing.T) {
+		t.Parallel()
+		redoDebt(t, b)
+	})
 	t.Run("forced with loss", func(t *testing.T) {
 		t.Parallel()
 		forcedWithLoss(t, b)
@@ -48,8 +54,8 @@ func TestDrillsThatMustFail(t *testing.T) {
 	})
 }
 
-// lossyTopology declares the topology of the example, with the engine of the bed.
-func lossyTopology(t *testing.T, b *bed.Bed, file string) {
+// exampleTopology declares the topology of the example, with the engine of the bed.
+func exampleTopology(t *testing.T, b *bed.Bed, file string) {
 	t.Helper()
 	g := NewWithT(t)
 	data, err := os.ReadFile(file)
@@ -83,22 +89,45 @@ func lossyTopology(t *testing.T, b *bed.Bed, file string) {
 	})
 }
 
-// forcedWithLoss runs the example, and counts the rows that are lost a second time, from the histories and from what the new
-// primary has.
-func forcedWithLoss(t *testing.T, b *bed.Bed) {
+// runWithTopology runs an example that has a topology of its own, and returns what it left.
+func runWithTopology(t *testing.T, b *bed.Bed, name, topology string) (*v1alpha1.Drill, archive.Archive) {
+	t.Helper()
 	g := NewWithT(t)
-	file := filepath.Join(examplesOfDrills(), "must-fail", "forced-with-loss.yaml")
-	lossyTopology(t, b, file)
-	d, on := exampleOf(t, file, "lossy")
+	file := filepath.Join(examplesOfDrills(), "must-fail", name+".yaml")
+	exampleTopology(t, b, file)
+	d, on := exampleOf(t, file, topology)
 	g.Expect(on).To(BeTrue())
 	gt := &groupTest{t: t, b: b}
 	g.Expect(b.Hub().Client.Create(t.Context(), d)).To(Succeed())
 	t.Cleanup(func() { (drillTest{gt}).removeDrill(t, d) })
 	overAndExpected(t, gt, d)
-	g.Expect(d.Status.Counts.Lost).To(BeNumerically(">", 0))
-
 	kept, err := archive.Read(t.Context(), b.Hub().Client, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID})
 	g.Expect(err).NotTo(HaveOccurred())
+	return d, kept
+}
+
+// redoDebt runs the example, and looks what held the secondary up: it had hardened all, and redone far less.
+func redoDebt(t *testing.T, b *bed.Bed) {
+	g := NewWithT(t)
+	d, kept := runWithTopology(t, b, "redo-debt", "debt")
+	g.Expect(d.Status.Counts.Lost).To(BeZero())
+	debt, synchronized := int64(0), false
+	for _, s := range kept.Samples.Replicas {
+		if s.Server == "debqui" && s.Role == "SECONDARY" && s.RedoQueueKB != nil && *s.RedoQueueKB > debt {
+			debt, synchronized = *s.RedoQueueKB, s.Synchronization == "SYNCHRONIZED"
+		}
+	}
+	t.Logf("%d KB were to be redone at most", debt)
+	g.Expect(debt).To(BeNumerically(">", 50_000))
+	g.Expect(synchronized).To(BeTrue(), "all of it was hardened")
+}
+
+// forcedWithLoss runs the example, and counts the rows that are lost a second time, from the histories and from what the new
+// primary has.
+func forcedWithLoss(t *testing.T, b *bed.Bed) {
+	g := NewWithT(t)
+	d, kept := runWithTopology(t, b, "forced-with-loss", "lossy")
+	g.Expect(d.Status.Counts.Lost).To(BeNumerically(">", 0))
 	evidence, err := kept.Evidence()
 	g.Expect(err).NotTo(HaveOccurred())
 	server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "losasy"}}
