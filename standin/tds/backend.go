@@ -3,7 +3,7 @@
 // Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.2 to 7.4 and 8.0, with
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
-// Refused, each with an error that says so: integrated and directory logins, password changes at login, server cursors,
+// Refused, each with an error that says so: integrated and directory logins, password changes at login, updates through server cursors,
 // table-valued parameters, user-defined types, encrypted columns, distributed transactions, parameters in double-byte
 // code pages. MARS is answered with "off" in PRELOGIN. Not offered: session recovery, data classification.
 package tds
@@ -58,6 +58,8 @@ type Session interface {
 	// InTransaction is the current transaction descriptor, 0 outside a transaction: the protocol sends ENVCHANGE
 	// tokens 8, 9 and 10 when it changed during a batch, too.
 	InTransaction() uint64
+	// IsQuery tells whether text is one query, or one procedure's execution, on which a cursor can be opened.
+	IsQuery(text string) bool
 	// BulkInsert takes the rows that follow an INSERT BULK batch; text is that batch. next ends with io.EOF.
 	BulkInsert(ctx context.Context, text string, cols []Column, next func() ([]any, error)) (rows int64, err error)
 	// Reset is sp_reset_connection (RESETCONNECTION; keepTransaction for RESETCONNECTIONSKIPTRAN).
@@ -71,6 +73,8 @@ type Column struct {
 	Type     sqltype.Type
 	Nullable bool
 	Identity bool
+	// Hidden columns are for the client's library, not for its user: the row status of cursors.
+	Hidden bool
 }
 
 // Param is a parameter of a procedure call. Name has its @, or is empty for one given by position.
@@ -97,6 +101,8 @@ type Table struct {
 type Call struct {
 	Name   string
 	Params []Param
+	// noMetadata is a client that knows the columns already; cursors heed it.
+	noMetadata bool
 }
 
 // Writer receives what statements produce, in order. Errors of the connection are remembered and returned by all

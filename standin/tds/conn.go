@@ -37,12 +37,15 @@ type conn struct {
 	descriptor uint64
 	prepared   map[int32]prepared
 	nextHandle int32
+	// cursors are open server cursors by their handles, which begin apart from those of prepared statements.
+	cursors    map[int32]*serverCursor
+	nextCursor int32
 	// bulk is the INSERT BULK batch whose rows come next.
 	bulk string
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, requests: make(chan *request), prepared: map[int32]prepared{}}
+	c := &conn{srv: s, nc: nc, requests: make(chan *request), prepared: map[int32]prepared{}, cursors: map[int32]*serverCursor{}, nextCursor: firstCursor}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -70,6 +73,7 @@ func (c *conn) serve() {
 		return
 	}
 	defer c.srv.connected.Add(-1)
+	defer c.closeCursors()
 	defer func() {
 		if err := c.session.Close(); err != nil {
 			c.logf("close session %d: %v", c.spid.Load(), err)
@@ -366,6 +370,7 @@ func (c *conn) resetFirst(r *request, w *response) error {
 		return fmt.Errorf("reset session %d: %w", c.spid.Load(), err)
 	}
 	clear(c.prepared)
+	c.closeCursors()
 	c.bulk = ""
 	w.transaction()
 	w.put(appendEnvBytes(nil, envReset, nil, nil))

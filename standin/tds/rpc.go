@@ -24,6 +24,9 @@ const (
 	parameterEncrypted byte = 0x08
 )
 
+// optionNoMetadata asks for result sets without the description of their columns.
+const optionNoMetadata uint16 = 0x0002
+
 // Separators between the calls of one message.
 const (
 	batchFlag   byte = 0x80
@@ -75,7 +78,8 @@ func readCall(d *decoder) (call Call, more bool, err error) {
 	} else {
 		call.Name = d.text(int(n))
 	}
-	d.u16() // options: recompile, and metadata that is not sent; both are hints
+	// The other options, recompile and metadata used again, are hints.
+	call.noMetadata = d.u16()&optionNoMetadata != 0
 	for d.err == nil && d.left() > 0 {
 		switch d.buf[d.pos] {
 		case batchFlag, batchFlag72, noExecFlag:
@@ -168,11 +172,11 @@ func (c *conn) call(r *request, call Call, w *response) error {
 		return c.unprepare(call)
 	case "sp_reset_connection":
 		clear(c.prepared)
+		c.closeCursors()
 		return c.session.Reset(r.ctx, false)
-	case "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec":
-		return sqlerr.New(16937, 1)
-	case "sp_cursor", "sp_cursorexecute", "sp_cursorunprepare", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":
-		return sqlerr.New(16909, 1, name, 0)
+	case "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursorexecute", "sp_cursorunprepare",
+		"sp_cursor", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":
+		return c.cursorCall(r, name, call, w)
 	case "sp_prepexecrpc":
 		return sqlerr.New(2812, 62, name)
 	}

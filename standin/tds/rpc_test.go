@@ -61,18 +61,6 @@ func TestPreparedStatementsEndWithAReset(t *testing.T) {
 	expectNumber(g, err, 8179)
 }
 
-func TestCursorsAreRefused(t *testing.T) {
-	g := NewWithT(t)
-	_, address := serve(t)
-	db := open(t, address, "encrypt=false")
-	var cursor int64
-	_, err := db.Exec("sp_cursoropen", sql.Named("cursor", sql.Out{Dest: &cursor}), sql.Named("stmt", "select 1"))
-	expectNumber(g, err, 16937)
-	_, err = db.Exec("sp_cursorfetch", sql.Named("cursor", int64(5)))
-	expectNumber(g, err, 16909)
-	g.Expect(db.Ping()).To(Succeed())
-}
-
 func TestExecuteSQLWithoutAStatement(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

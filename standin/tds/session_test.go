@@ -237,6 +237,11 @@ func (s *echoSession) Execute(ctx context.Context, text, decl string, params []t
 	return s.Batch(ctx, text, w)
 }
 
+// IsQuery knows two texts that are none.
+func (s *echoSession) IsQuery(text string) bool {
+	return text != "begin" && !strings.HasPrefix(text, "insert")
+}
+
 func (s *echoSession) BulkInsert(_ context.Context, text string, cols []tds.Column, next func() ([]any, error)) (int64, error) {
 	s.bulk, s.rows, s.bulkColumns = append(s.bulk, text), nil, cols
 	for {

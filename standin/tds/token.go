@@ -117,6 +117,7 @@ func appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
 const (
 	columnNullable  uint16 = 0x0001
 	columnUpdatable uint16 = 0x0008
+	columnHidden    uint16 = 0x2000
 	columnIdentity  uint16 = 0x0010
 )
 
@@ -138,6 +139,9 @@ func appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
 		}
 		if c.Identity {
 			flags = flags&^columnUpdatable | columnIdentity
+		}
+		if c.Hidden {
+			flags = flags&^columnUpdatable | columnHidden
 		}
 		b = binary.LittleEndian.AppendUint16(b, flags)
 		b = w.appendTypeInfo(b)

@@ -53,7 +53,7 @@ var checkNames = []struct{ name, title string }{
 	{"types", "types there and back"}, {"parameters_by_position", "parameters by position"}, {"parameters_by_name", "parameters by name"},
 	{"output_parameters", "output parameters, return code"}, {"result_sets", "several result sets"}, {"prepared", "prepared statements used again"},
 	{"bulk", "bulk insert"}, {"transactions", "transactions, savepoints"}, {"cancel", "cancel"}, {"pool_reset", "pool resets a session"},
-	{"error_mid_batch", "error within a batch"}, {"messages", "server messages"}, {"packet_sizes", "packet sizes"},
+	{"error_mid_batch", "error within a batch"}, {"messages", "server messages"}, {"packet_sizes", "packet sizes"}, {"cursors", "scrollable cursors"},
 }
 
 // result is what a program says of one check, or of a value of types.json that its driver cannot carry.

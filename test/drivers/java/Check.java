@@ -40,6 +40,7 @@ public class Check {
         checks.put("error_mid_batch", () -> using("", Check::errorMidBatch));
         checks.put("messages", () -> using("", Check::messages));
         checks.put("packet_sizes", Check::packetSizes);
+        checks.put("cursors", Check::cursors);
         for (Map.Entry<String, Work> e : checks.entrySet()) {
             if (env.get("DRV_ONLY") != null && !env.get("DRV_ONLY").equals(e.getKey())) continue;
             try {
@@ -328,6 +329,40 @@ public class Check {
             same(rows(c, "SELECT @@SPID, OBJECT_ID('tempdb..#left'), @@TRANCOUNT, @@LOCK_TIMEOUT, DB_NAME()"), List.of(Arrays.asList(spid, null, 0, -1, env.get("DRV_DATABASE"))));
         }
         pooled.close();
+    }
+
+    /** Cursors of every kind, of a statement and of a prepared one, and the way back. */
+    static void cursors() throws Exception {
+        final String query = "SELECT n, REPLICATE(N'x', 100) FROM (SELECT ROW_NUMBER() OVER (ORDER BY (SELECT NULL)) AS n FROM sys.all_columns) AS r WHERE n <= 200";
+        using("", c -> {
+            for (int kind : new int[] {ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.TYPE_SCROLL_SENSITIVE}) {
+                try (Statement s = c.createStatement(kind, ResultSet.CONCUR_READ_ONLY); ResultSet r = s.executeQuery(query + " ORDER BY n")) {
+                    walk(r);
+                }
+                try (PreparedStatement s = c.prepareStatement(query + " AND n > ? ORDER BY n", kind, ResultSet.CONCUR_READ_ONLY)) {
+                    for (int from : new int[] {0, 150, 199}) {
+                        s.setInt(1, from);
+                        try (ResultSet r = s.executeQuery()) {
+                            if (from == 0) walk(r);
+                            else same(r.last() ? r.getRow() : 0, 200 - from);
+                        }
+                    }
+                }
+            }
+        });
+        using("selectMethod=cursor", c -> {
+            same(rows(c, query + " ORDER BY n").size(), 200);
+            same(rows(c, "SELECT 1 AS a; SELECT 2 AS b").get(0), List.of(1));
+        });
+    }
+
+    static void walk(ResultSet r) throws Exception {
+        int n = 0;
+        while (r.next()) same(r.getInt(1), ++n);
+        same(Arrays.asList(n, r.isAfterLast(), r.previous(), r.getInt(1), r.absolute(17), r.getInt(1), r.relative(-5), r.getInt(1), r.first(), r.getInt(1)),
+            Arrays.asList(200, true, true, 200, true, 17, true, 12, true, 1));
+        same(Arrays.asList(r.previous(), r.isBeforeFirst(), r.absolute(-3), r.getRow(), r.absolute(1000), r.isAfterLast(), r.last(), r.getString(2).length()),
+            Arrays.asList(false, true, true, 198, false, true, true, 100));
     }
 
     static void errorMidBatch(Connection c) throws Exception {

@@ -233,6 +233,8 @@ const checks = {
     same([error?.number, error?.class, error?.state, error?.procName?.replace(/^dbo[.]/, '')], [50000, 16, 3, 'p_raises']);
   }),
 
+  cursors: async () => { throw new Absent('no server cursors'); },
+
   packet_sizes: async () => {
     for (const packetSize of [512, 4096, 32767]) {
       await using({ packetSize }, async (c) => {

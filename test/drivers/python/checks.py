@@ -84,7 +84,7 @@ class Checks:
     def run(self):
         names = ["tls_optional", "tls_required", "tls_strict", "types", "parameters_by_position", "parameters_by_name",
                  "output_parameters", "result_sets", "prepared", "bulk", "transactions", "cancel", "pool_reset",
-                 "error_mid_batch", "messages", "packet_sizes"]
+                 "error_mid_batch", "messages", "packet_sizes", "cursors"]
         for name in names:
             only = os.environ.get("DRV_ONLY")
             if only and only != name:
@@ -312,6 +312,9 @@ class Checks:
             if not any(text in t for t in texts):
                 raise AssertionError("%r is not among the messages %r" % (text, texts))
         c.close()
+
+    def cursors(self):
+        self.a.cursors()
 
     def packet_sizes(self):
         for size in self.a.sizes:

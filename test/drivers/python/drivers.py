@@ -5,7 +5,7 @@ import re
 import sys
 import uuid
 
-from checks import Absent, Checks
+from checks import Absent, Checks, same
 
 HOST, PORT = os.environ["DRV_HOST"], int(os.environ["DRV_PORT"])
 USER, PASSWORD = os.environ["DRV_USER"], os.environ["DRV_PASSWORD"]
@@ -60,10 +60,16 @@ class Adapter:
     def bulk(self, c, rows):
         raise Absent("no bulk insert")
 
+    def cursors(self):
+        raise Absent("no server cursors")
+
 
 class ODBC(Adapter):
     """pyodbc. Output parameters are read with a batch, as its documentation says."""
     driver = ""
+
+    def connection(self, encrypt):
+        return "DRIVER=%s;UID=%s;PWD=%s;DATABASE=%s;" % (self.driver, USER, PASSWORD, DATABASE) + self.options(encrypt)
 
     def options(self, encrypt):
         raise NotImplementedError
@@ -71,12 +77,17 @@ class ODBC(Adapter):
     def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0):
         import pyodbc
         pyodbc.pooling = False
-        o = "DRIVER=%s;UID=%s;PWD=%s;DATABASE=%s;" % (self.driver, USER, PASSWORD, DATABASE) + self.options(encrypt)
+        o = self.connection(encrypt)
         if packet_size:
             o += "PacketSize=%d;" % packet_size
         c = pyodbc.connect(o, timeout=60, autocommit=autocommit)
         c.timeout = timeout
         return c
+
+    def cursors(self):
+        import cursors
+        for seen in cursors.scroll(self.connection("required")):
+            same(seen, cursors.WALK)
 
     def number(self, error):
         numbers = re.findall(r"\((\d+)\) \(SQL", str(error))
@@ -307,6 +318,9 @@ class MSSQLPython(ODBC):
 
     def pool_reset(self, checks):
         raise Absent("its pool is checked with Microsoft's ODBC driver")
+
+    def cursors(self):
+        raise Absent("its cursors are not ODBC's")
 
 
 ADAPTERS = {"msodbcsql": Microsoft, "freetds-odbc": FreeTDSODBC, "pymssql": PyMSSQL, "python-tds": PythonTDS,

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import "github.com/sqlc-dev/teesql/ast"
+
+// IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure
+// (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, stmt). What does not parse counts as
+// one: executing it says what is wrong.
+func (s *Session) IsQuery(text string) bool {
+	batch, err := s.batches.parse(text, "cursor")
+	if err != nil {
+		return true
+	}
+	if len(batch.Statements) != 1 {
+		return false
+	}
+	switch n := batch.Statements[0].Node.(type) {
+	case *ast.SelectStatement:
+		return n.Into == nil && !assigns(n)
+	case *ast.ExecuteStatement:
+		return true
+	}
+	return false
+}
+
+// assigns tells whether a SELECT gives its values to variables.
+func assigns(n *ast.SelectStatement) bool {
+	q, ok := n.QueryExpression.(*ast.QuerySpecification)
+	if !ok {
+		return false
+	}
+	for _, el := range q.SelectElements {
+		if _, ok := el.(*ast.SelectSetVariable); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tds
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// Values of fetchtype (docs/relational-databases/system-stored-procedures/sp-cursorfetch-transact-sql.md).
+const (
+	fetchFirst        = 0x1
+	fetchNext         = 0x2
+	fetchPrevious     = 0x4
+	fetchLast         = 0x8
+	fetchAbsolute     = 0x10
+	fetchRelative     = 0x20
+	fetchRefresh      = 0x80
+	fetchInfo         = 0x100
+	fetchPreviousOnly = 0x200
+	fetchSkipUpdate   = 0x400
+)
+
+// forwardRefused are the names of the fetch types that a forward-only cursor has not.
+var forwardRefused = map[int64]string{fetchPrevious: "prev", fetchPreviousOnly: "prev", fetchLast: "last", fetchAbsolute: "absolute", fetchRelative: "relative"}
+
+func (c *conn) fetchCursor(handle int32, cursor *serverCursor, call Call, w *response) error {
+	const procedure = "sp_cursorfetch"
+	kind, row, n := number(call, 1, fetchNext)&^fetchSkipUpdate, number(call, 2, 0), number(call, 3, defaultFetch)
+	if kind == fetchInfo {
+		at := cursor.first
+		if at > len(cursor.rows) {
+			at = -1
+		}
+		outputs(call, w, map[int]int64{2: int64(at), 3: cursor.count()})
+		return w.ReturnStatus(cursorDone)
+	}
+	if name := forwardRefused[kind]; name != "" && cursor.options&scrollStatic == 0 {
+		return sqlerr.New(16911, 1, procedure, name)
+	}
+	switch kind {
+	case fetchFirst, fetchLast, fetchRefresh:
+	case fetchNext, fetchPrevious, fetchPreviousOnly, fetchAbsolute, fetchRelative:
+		if n == 0 {
+			return sqlerr.New(16902, 1, procedure, "nrows")
+		}
+	default:
+		return sqlerr.New(16902, 2, procedure, "fetchtype")
+	}
+	if n < 0 {
+		return sqlerr.New(16902, 3, procedure, "nrows")
+	}
+	if call.noMetadata {
+		_ = w.columnsUntold(cursor.columns)
+	} else {
+		_ = w.Columns(cursor.columns)
+	}
+	// Numbers beyond the rows mean what the nearest one beyond means, and cannot overflow.
+	beyond := int64(2*len(cursor.rows) + 2)
+	status := c.move(handle, cursor, kind, int(max(-beyond, min(row, beyond))), int(min(n, beyond)))
+	return w.ReturnStatus(cursor.send(status, w))
+}
+
+// move places the fetch buffer: its first row and size. Nothing is fetched beyond the rows, where the cursor then is.
+func (c *conn) move(handle int32, cursor *serverCursor, kind int64, row, n int) int32 {
+	last, first, status := len(cursor.rows), cursor.first, int32(cursorDone)
+	switch kind {
+	case fetchFirst:
+		first = min(1, n)
+	case fetchNext:
+		first += max(cursor.size, 1)
+		if cursor.first == 0 {
+			first = 1
+		}
+	case fetchPrevious, fetchPreviousOnly:
+		first -= n
+		switch {
+		case cursor.first <= 1:
+			first = 0
+		case first < 1 && kind == fetchPrevious:
+			first, status = 1, cursorAdjusted
+		case first < 1:
+			first, n = 1, cursor.first-1
+		}
+	case fetchLast:
+		first = max(1, last-n+1)
+		if n == 0 {
+			first = last + 1
+		}
+	case fetchAbsolute:
+		first = row
+		if row < 0 {
+			first = last + 1 + row
+		}
+	case fetchRelative:
+		first += row
+	case fetchRefresh:
+		n = cursor.size
+	}
+	cursor.first = max(0, min(first, last+1))
+	cursor.size = 0
+	if cursor.first > 0 {
+		cursor.size = max(0, min(n, last-cursor.first+1))
+	}
+	if cursor.size < n && cursor.options&scrollAutoClose != 0 && cursor.options&scrollFastForward != 0 {
+		c.closeCursor(handle)
+		return cursorClosed
+	}
+	return status
+}
+
+// send gives the rows of the fetch buffer and ends the result set.
+func (cursor *serverCursor) send(status int32, w *response) int32 {
+	for i := range cursor.size {
+		_ = w.Row(append(append(make([]any, 0, len(cursor.columns)), cursor.rows[cursor.first-1+i]...), fetchSucceeded))
+	}
+	w.Done(int64(cursor.size))
+	return status
+}
+
+// columnsUntold begins a result set of columns that the client knows and does not want to be told again
+// ([MS-TDS] 2.2.7.4, NoMetaData).
+func (r *response) columnsUntold(cols []Column) error {
+	if r.err != nil || r.cancelled() {
+		return r.err
+	}
+	_, types, err := appendColumns(nil, cols)
+	if err != nil {
+		return r.broken(fmt.Errorf("columns of a cursor: %w", err))
+	}
+	r.types, r.rows = types, true
+	return r.put([]byte{tokenColumns, 0xFF, 0xFF})
+}
+
+// Values of sp_cursor's optype (docs/relational-databases/system-stored-procedures/sp-cursor-transact-sql.md).
+const (
+	operationRefresh     = 0x8
+	operationSetPosition = 0x20
+)
+
+// operate is sp_cursor: rows of the fetch buffer are given again, which is how ODBC reads a row's values after a fetch.
+// Everything that changes rows is refused, as it is for static cursors.
+func (cursor *serverCursor) operate(call Call, w *response) error {
+	switch number(call, 1, 0) {
+	case operationSetPosition:
+		return w.ReturnStatus(cursorDone)
+	case operationRefresh, operationRefresh | operationSetPosition:
+	default:
+		return sqlerr.New(16929, 1)
+	}
+	if cursor.size == 0 {
+		return sqlerr.New(16931, 1)
+	}
+	row := number(call, 2, 0)
+	if row < 0 || row > int64(cursor.size) {
+		return sqlerr.New(16930, 1)
+	}
+	one := *cursor
+	if row > 0 {
+		one.first, one.size = cursor.first+int(row)-1, 1
+	}
+	_ = w.Columns(one.columns)
+	return w.ReturnStatus(one.send(cursorDone, w))
+}
+
+// option is sp_cursoroption (docs/relational-databases/system-stored-procedures/sp-cursoroption-transact-sql.md). A name is of no
+// consequence, since WHERE CURRENT OF finds none of these cursors, and texts are always sent whole.
+func (cursor *serverCursor) option(call Call, w *response) error {
+	switch number(call, 1, 0) {
+	case 1, 2, 3:
+	case 4:
+		outputs(call, w, map[int]int64{2: cursor.options & scrollKinds})
+	case 5:
+		outputs(call, w, map[int]int64{2: concurReadOnly})
+	case 6:
+		outputs(call, w, map[int]int64{2: cursor.count()})
+	default:
+		return sqlerr.New(16902, 4, "sp_cursoroption", "code")
+	}
+	return w.ReturnStatus(cursorDone)
+}
+
+// count is the number of rows, -1 for a cursor that goes forward only and does not know it.
+func (cursor *serverCursor) count() int64 {
+	if cursor.options&scrollStatic == 0 {
+		return -1
+	}
+	return int64(len(cursor.rows))
+}
