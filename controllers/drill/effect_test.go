@@ -72,6 +72,36 @@ func TestStressIsMeasured(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Effect.Figures[0].After).To(HaveValue(BeZero()))
 }
 
+// A slow disk is Chaos Mesh's IOChaos, which many installations cannot do. Whoever reads the report sees whether it was not
+// injected at all, or injected and not measured; in neither case does the drill pass.
+func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		injected bool
+		status   metav1.ConditionStatus
+		says     string
+	}{
+		"not injected":              {false, metav1.ConditionFalse, "Chaos Mesh has not injected it: IOChaos"},
+		"injected and not measured": {true, metav1.ConditionUnknown, "nothing measures the effect of a DiskDelay"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, v1alpha1.DrillFault{Name: "slow", Kind: v1alpha1.FaultDiskDelay, Duration: lasting(20 * time.Second),
+				Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}})
+			f := s.at(v1alpha1.FaultActive)
+			g.Expect(f.Objects).To(ConsistOf(HaveField("Kind", "IOChaos")))
+			seen := s.w.objects[keyOf(f.Objects[0])]
+			seen.injected = c.injected
+			s.w.objects[keyOf(f.Objects[0])] = seen
+			e := s.effect()
+			g.Expect(e.Status).To(Equal(c.status))
+			g.Expect(e.Seen).To(HavePrefix(c.says))
+			s.until(v1alpha1.DrillJudging)
+			j := drill.Judge(s.d.Spec, nil, drill.Measured{Faults: s.d.Status.Faults, Read: []string{"TUKPUB-0"}})
+			g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "effect"), HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Evidence", ContainSubstring(c.says)))))
+		})
+	}
+}
+
 // A clock that was wrong before is no effect: what counts is what the fault changed.
 func TestClocksAreComparedWithBefore(t *testing.T) {
 	g := NewWithT(t)

@@ -78,7 +78,22 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 			return metav1.ConditionFalse, "Failover " + f.Objects[0].Name + " ended as " + outcome
 		}
 	}
+	if text := p.notInjected(f); text != "" {
+		return metav1.ConditionFalse, text
+	}
 	return metav1.ConditionUnknown, "nothing measures the effect of " + named(o) + " here"
+}
+
+// notInjected says of which of a fault's objects Chaos Mesh does not say that it is in force: its helper, or its controller, may
+// not be there.
+func (p *planner) notInjected(f *v1alpha1.FaultStatus) string {
+	for _, object := range f.Objects {
+		if o := p.objects[keyOf(object)]; o.err == nil && !o.injected {
+			return fmt.Sprintf("Chaos Mesh has not injected it: %s %s at %s: %s", object.Kind, object.Name, object.Site,
+				orText(o.text, "it says nothing of it; see what the site's installation can do"))
+		}
+	}
+	return ""
 }
 
 // named is what a fault is, for people.
