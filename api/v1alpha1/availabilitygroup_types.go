@@ -116,6 +116,31 @@ type Objectives struct {
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
 }
 
+// GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that a
+// primary is gone, and take a shorter stutter of a network for its end. What is left out has its default. They are refused
+// unless acknowledge + writeLease + 1.5s is at most 99 % of voteExpiry, renewInterval + acknowledge + agentRestart less than
+// writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
+type GroupTimings struct {
+	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given, at most 5m.
+	// +optional
+	VoteExpiry *metav1.Duration `json:"voteExpiry,omitempty"`
+	// renewInterval (R) is the interval at which votes and write lease are renewed: 1s unless given, at least 250ms.
+	// +optional
+	RenewInterval *metav1.Duration `json:"renewInterval,omitempty"`
+	// apiTimeout bounds one call to a voter: 1s unless given, at least 250ms. A voter that takes longer gives no vote.
+	// +optional
+	APITimeout *metav1.Duration `json:"apiTimeout,omitempty"`
+	// acknowledge (X) is how long after the start of a round the engine may still acknowledge its lease: 1500ms unless given.
+	// +optional
+	Acknowledge *metav1.Duration `json:"acknowledge,omitempty"`
+	// agentRestart is how long an agent may be away without the primary noticing: 2s unless given, at least 250ms.
+	// +optional
+	AgentRestart *metav1.Duration `json:"agentRestart,omitempty"`
+	// writeLease (W) is WRITE_LEASE_VALIDITY, in whole seconds: 6s unless given.
+	// +optional
+	WriteLease *metav1.Duration `json:"writeLease,omitempty"`
+}
+
 // AvailabilityGroupSpec declares a group.
 //
 // +kubebuilder:validation:XValidation:rule="self.replicas.exists(r, r.server == self.initialPrimary && r.availabilityMode == 'SynchronousCommit')",message="initialPrimary must be one of the synchronous replicas"
@@ -131,6 +156,7 @@ type Objectives struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.failoverPolicy) || self.failoverPolicy != 'Automatic' || (has(self.voters) && self.voters.size() >= 3)",message="failoverPolicy Automatic needs at least three voters"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusterType) ? self.clusterType : 'External') == (has(oldSelf.clusterType) ? oldSelf.clusterType : 'External')",message="clusterType is immutable (SQL Server cannot change CLUSTER_TYPE)"
 // +kubebuilder:validation:XValidation:rule="self.initialPrimary == oldSelf.initialPrimary",message="initialPrimary is immutable: it is used once, to create the group; roles change by failover"
+// +kubebuilder:validation:XValidation:rule="has(self.timings) == has(oldSelf.timings) && (!has(self.timings) || self.timings == oldSelf.timings)",message="timings are immutable: agents that counted differently could have two primaries"
 type AvailabilityGroupSpec struct {
 	// replicas of the group.
 	// +kubebuilder:validation:MinItems=1
@@ -171,6 +197,9 @@ type AvailabilityGroupSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RequiredSynchronizedSecondaries *int32 `json:"requiredSynchronizedSecondaries,omitempty"`
+	// timings of the votes, with which the group begins and stays.
+	// +optional
+	Timings *GroupTimings `json:"timings,omitempty"`
 	// objectives of the group; drills take them as their defaults.
 	// +optional
 	Objectives *Objectives `json:"objectives,omitempty"`

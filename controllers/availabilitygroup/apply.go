@@ -144,7 +144,7 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 	if err != nil {
 		return err
 	}
-	return r.writeOrders(ctx, w, s.Server, map[string][]byte{orders.Key(d.name()): data})
+	return r.writeOrders(ctx, w, s.Server, map[string][]byte{told.Key(): data})
 }
 
 func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.SiteName, before orders.Voter) (orders.Voter, error) {

@@ -35,8 +35,16 @@ type Desired struct {
 	Sites map[v1alpha1.ServerName]v1alpha1.SiteName
 	// StartsWithFlag are the servers that are declared to start with trace flag 1448.
 	StartsWithFlag map[v1alpha1.ServerName]bool
-	// Timings of the votes.
+	// Timings of the votes of groups that declare none.
 	Timings election.Timings
+}
+
+// timings of the votes: the group's own, or those of all groups without any.
+func (d Desired) timings() election.Timings {
+	if t := orders.Timings(d.Group.Spec.Timings); t != nil {
+		return *t
+	}
+	return d.Timings
 }
 
 func (d Desired) name() string { return d.Group.Name }
@@ -72,7 +80,7 @@ func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal 
 
 // orders are what the group's agents are told, without the voters.
 func (d Desired) orders() orders.Group {
-	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace,
+	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Timings: orders.Timings(d.Group.Spec.Timings),
 		Paused:    d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused,
 		Automatic: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic,
 	}

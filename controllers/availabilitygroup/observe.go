@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -198,7 +199,8 @@ func (r *Reconciler) observeOrders(ctx context.Context, d Desired, server v1alph
 		return Orders{}
 	}
 	have := *told
-	if have.Paused != wanted.Paused || have.Automatic != wanted.Automatic || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) {
+	if have.Paused != wanted.Paused || have.Automatic != wanted.Automatic || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) ||
+		!reflect.DeepEqual(have.Timings, wanted.Timings) {
 		return Orders{Told: told}
 	}
 	for i, v := range wanted.Voters {
@@ -238,12 +240,8 @@ func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.
 	if err != nil {
 		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, site, err)
 	}
-	data, ok := secret.Data[orders.Key(d.name())]
+	told, ok := orders.Secret(secret.Data).Of(d.name())
 	if !ok {
-		return nil, nil
-	}
-	told, err := orders.Decode(data)
-	if err != nil {
 		// Unreadable orders are written anew.
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ package availabilitygroup
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -106,6 +107,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 	if o.VoterAddress != nil {
 		return p.settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
 	}
+	if outcome, ok := sameTimings(d, o, begun); !ok {
+		return p.settle(outcome)
+	}
 	for _, s := range o.answering(d) {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
 			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon"})
@@ -115,6 +119,29 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the votes of the group are being prepared"))
 	}
 	return true
+}
+
+// sameTimings says whether the agents may be told the declared timings: not when one of them counts by others, or may do so
+// because the group is there and its orders cannot be read. With different ones two agents could be primary at a time.
+func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
+	known := false
+	var silent []v1alpha1.ServerName
+	for _, s := range d.servers() {
+		switch a := o.Agents[s]; {
+		case a.Err != nil:
+			silent = append(silent, s)
+		case a.Told == nil:
+		case !reflect.DeepEqual(a.Told.Timings, d.orders().Timings):
+			return conditions.Stalled(conditions.ReasonTimingsDiffer, fmt.Sprintf(
+				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. Declare the group with the timings that it has", host(s))), false
+		default:
+			known = true
+		}
+	}
+	if begun && !known && len(silent) > 0 {
+		return conditions.Unknown(conditions.ReasonTimingsDiffer, fmt.Sprintf("by what timings the group counts is not known: the orders of %s cannot be read", list(silent))), false
+	}
+	return conditions.Outcome{}, true
 }
 
 // planElection leaves the configuration of a group that exists alone while it is not decided who is primary: a change
@@ -167,7 +194,7 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	}
 	p.execute(first, tsql.CreateGroup(tsql.Group{
 		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained,
-		WriteLease: d.Timings.WriteLease, RequiredSynchronizedSecondaries: d.required(),
+		WriteLease: d.timings().WriteLease, RequiredSynchronizedSecondaries: d.required(),
 		Databases: d.databases(), Replicas: replicas,
 	}))
 	return p.settle(creating("the group is being created on %s", host(first)))

@@ -40,7 +40,7 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 // fenced says whether votes and a write lease keep a second primary from writing.
 func fenced(d Desired, o Observed) metav1.Condition {
 	c := metav1.Condition{Type: conditions.TypeFenced, Status: metav1.ConditionTrue, Reason: conditions.ReasonFenced,
-		Message: fmt.Sprintf("a majority of %d voters and a write lease of %s fence the primary", len(o.Voters), d.Timings.WriteLease)}
+		Message: fmt.Sprintf("a majority of %d voters and a write lease of %s fence the primary", len(o.Voters), d.timings().WriteLease)}
 	known := 0
 	for _, v := range o.Voters {
 		if v.Err == nil {

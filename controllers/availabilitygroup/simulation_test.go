@@ -236,7 +236,7 @@ func (e *environ) do(step Step) error {
 	case RemoveVotes:
 		delete(e.leases, s.Site)
 	case GiveOrders:
-		told := &orders.Group{Name: "content"}
+		told := &orders.Group{Name: "content", Timings: e.d.orders().Timings}
 		for _, site := range e.d.voters() {
 			if e.cut[site] {
 				return errSilent
@@ -410,7 +410,7 @@ func (e *environ) create(s Execute, engine *engine, names, _ []string) error {
 	if e.group != nil {
 		return errors.New("41042: the group exists")
 	}
-	if e.d.fenced() && !strings.Contains(text, "WRITE_LEASE_VALIDITY = 6") {
+	if e.d.fenced() && !strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
 		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
 	}
 	for _, r := range e.leases {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/orders"
 )
 
 // listenerServices are the Services of a group: for writers and for readers.
@@ -25,6 +27,7 @@ func listenerServices(g *v1alpha1.AvailabilityGroup) []string {
 func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	errs := w.voters(at.Child("voters"), g)
 	errs = append(errs, keptVoters(at.Child("voters"), g)...)
+	errs = append(errs, timings(at.Child("timings"), g)...)
 	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
 	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
 	for _, p := range sorted(w.Publications) {
@@ -77,6 +80,39 @@ func keptVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	}
 	return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
 		"the voters of a group that exists are not changed: %s voted from its beginning, and stay; a minority of them that is lost stops nothing", strings.Join(kept, ", ")))}
+}
+
+const (
+	// shortestTiming is the least that an interval may be: agents sleep and call in it.
+	shortestTiming = 250 * time.Millisecond
+	longestExpiry  = 5 * time.Minute
+)
+
+// timings refuses those by which two servers could write at a time, or a primary would lose its lease for nothing.
+func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	t := orders.Timings(g.Spec.Timings)
+	if t == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, one := range []struct {
+		name  string
+		value time.Duration
+	}{{"renewInterval", t.Renew}, {"apiTimeout", t.APITimeout}, {"agentRestart", t.AgentRestart}} {
+		if one.value < shortestTiming {
+			errs = append(errs, field.Invalid(at.Child(one.name), one.value.String(), fmt.Sprintf("must be at least %s", shortestTiming)))
+		}
+	}
+	if t.Expiry > longestExpiry {
+		errs = append(errs, field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)))
+	}
+	if err := t.Check(); err != nil {
+		errs = append(errs, field.Forbidden(at, err.Error()))
+	}
+	if g.Spec.ClusterType == v1alpha1.ClusterNone {
+		errs = append(errs, field.Forbidden(at, "clusterType None has no votes"))
+	}
+	return errs
 }
 
 // voters refuses one API server that would vote twice.

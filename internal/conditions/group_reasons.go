@@ -24,6 +24,8 @@ const (
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"
 	// ReasonVotesLost: the Leases of an existing group are gone at a majority of its voters.
 	ReasonVotesLost = "VotesLost"
+	// ReasonTimingsDiffer: agents count by other timings than the declared ones, which stay (Unknown: nobody can tell).
+	ReasonTimingsDiffer = "TimingsDiffer"
 	// ReasonNoWitness: fewer than three voters; failover is manual.
 	ReasonNoWitness = "NoWitness"
 	// ReasonEndpointConflict: the instance has a mirroring endpoint that is not the operator's.

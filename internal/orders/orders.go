@@ -10,10 +10,16 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"geosql.dev/operator/internal/election"
 )
 
-// keyPrefix precedes a group's name in the Secret's keys.
-const keyPrefix = "group."
+// keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings of its own: a sidecar of a
+// release that does not know them must not count by the default ones beside others that do, and sees no orders at all.
+const (
+	keyPrefix   = "group."
+	timedPrefix = "timed-group."
+)
 
 // Group is one availability group as its server's sidecar must know it.
 type Group struct {
@@ -28,6 +34,8 @@ type Group struct {
 	Automatic bool `json:"automatic,omitempty"`
 	// Voters are an odd number of sites.
 	Voters []Voter `json:"voters"`
+	// Timings of the votes; nil for election.DefaultTimings. They never change while there is the group.
+	Timings *election.Timings `json:"timings,omitempty"`
 }
 
 // Voter is an API server that holds the group's Lease, and the right to change it.
@@ -50,8 +58,30 @@ type Voter struct {
 	Issued time.Time `json:"issued"`
 }
 
-// Key is the key of a group in the Secret.
+// Key is the key of a group in the Secret, unless it has timings of its own.
 func Key(group string) string { return keyPrefix + group }
+
+// Key is the key of the orders in the Secret.
+func (g Group) Key() string {
+	if g.Timings != nil {
+		return timedPrefix + g.Name
+	}
+	return keyPrefix + g.Name
+}
+
+// Of reads a group's orders in a Secret, under either key. Orders that cannot be read are none.
+func (s Secret) Of(group string) (Group, bool) {
+	for _, prefix := range []string{timedPrefix, keyPrefix} {
+		if data, ok := s[prefix+group]; ok {
+			g, err := Decode(data)
+			return g, err == nil
+		}
+	}
+	return Group{}, false
+}
+
+// Secret is the data of a server's Secret.
+type Secret map[string][]byte
 
 // Encode makes the value of a group's key.
 func (g Group) Encode() ([]byte, error) {
@@ -72,6 +102,11 @@ func Decode(data []byte) (Group, error) {
 	if g.Name == "" || g.Namespace == "" {
 		return Group{}, fmt.Errorf("the orders name no group or no namespace")
 	}
+	if g.Timings != nil {
+		if err := g.Timings.Check(); err != nil {
+			return Group{}, fmt.Errorf("the orders' timings: %w", err)
+		}
+	}
 	return g, nil
 }
 
@@ -80,19 +115,18 @@ func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
 	groups := map[string]Group{}
 	var errs []error
 	for key, value := range data {
-		name, ok := strings.CutPrefix(key, keyPrefix)
-		if !ok {
+		if !strings.HasPrefix(key, keyPrefix) && !strings.HasPrefix(key, timedPrefix) {
 			continue
 		}
 		g, err := Decode(value)
-		if err == nil && g.Name != name {
-			err = fmt.Errorf("the orders are those of group %s", g.Name)
+		if err == nil && g.Key() != key {
+			err = fmt.Errorf("the orders are those of key %s", g.Key())
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("key %s: %w", key, err))
 			continue
 		}
-		groups[name] = g
+		groups[g.Name] = g
 	}
 	return groups, errs
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/orders"
 )
 
@@ -27,6 +30,39 @@ func TestOrdersSurviveTheirSecret(t *testing.T) {
 	groups, errs := orders.DecodeAll(map[string][]byte{orders.Key("content"): data, "something": []byte("else")})
 	g.Expect(errs).To(BeEmpty())
 	g.Expect(groups).To(Equal(map[string]orders.Group{"content": content()}))
+}
+
+// Orders with timings lie under a key that a sidecar which does not know timings passes over, and are read with them only if
+// they are safe.
+func TestOrdersWithTimings(t *testing.T) {
+	g := NewWithT(t)
+	timed := content()
+	timed.Timings = orders.Timings(&v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}, WriteLease: &metav1.Duration{Duration: 12 * time.Second}})
+	g.Expect(timed.Timings.Expiry).To(Equal(20 * time.Second))
+	g.Expect(timed.Timings.Renew).To(Equal(election.DefaultTimings().Renew), "what is left out has its default")
+	g.Expect(timed.Key()).NotTo(HavePrefix("group."))
+	data, err := timed.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	secret := map[string][]byte{timed.Key(): data}
+	groups, errs := orders.DecodeAll(secret)
+	g.Expect(errs).To(BeEmpty())
+	g.Expect(groups).To(Equal(map[string]orders.Group{"content": timed}))
+	one, ok := orders.Secret(secret).Of("content")
+	g.Expect(ok).To(BeTrue())
+	g.Expect(one).To(Equal(timed))
+	_, ok = orders.Secret(secret).Of("other")
+	g.Expect(ok).To(BeFalse())
+
+	groups, errs = orders.DecodeAll(map[string][]byte{orders.Key("content"): data})
+	g.Expect(groups).To(BeEmpty(), "not under the other key")
+	g.Expect(errs).To(HaveLen(1))
+	timed.Timings.WriteLease = 30 * time.Second
+	data, err = timed.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	groups, errs = orders.DecodeAll(map[string][]byte{timed.Key(): data})
+	g.Expect(groups).To(BeEmpty(), "a write lease that outlives the votes")
+	g.Expect(errs).To(ConsistOf(MatchError(ContainSubstring("must not exceed the vote expiry"))))
+	g.Expect(orders.Timings(nil)).To(BeNil())
 }
 
 // One group's unreadable orders keep no other group from its own, and no message shows what they hold.

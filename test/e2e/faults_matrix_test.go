@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -30,10 +31,12 @@ const (
 	// soakRounds asks for every fault so many times, soakGoals, where it is not empty, for each client to be served again
 	// within the fault's goal, faultNames for some of them (a list with commas); resultsFolder is
 	// where the evidence is left.
-	soakRounds    = "GEOSQL_SOAK_ROUNDS"
-	soakGoals     = "GEOSQL_SOAK_GOALS"
-	soakMinutes   = "GEOSQL_SOAK_MINUTES"
-	faultNames    = "GEOSQL_FAULTS"
+	soakRounds  = "GEOSQL_SOAK_ROUNDS"
+	soakGoals   = "GEOSQL_SOAK_GOALS"
+	soakMinutes = "GEOSQL_SOAK_MINUTES"
+	faultNames  = "GEOSQL_FAULTS"
+	// shortTimings, where it is not empty, gives the matrix's group votes that expire soon.
+	shortTimings  = "GEOSQL_SHORT_TIMINGS"
 	resultsFolder = "GEOSQL_TEST_RESULTS"
 	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served.
 	settleWithin = 4 * time.Minute
@@ -88,7 +91,12 @@ func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)
 	if prepare != nil {
 		prepare(m.groupTest)
 	}
-	m.declare(name, v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) { g.Spec.Replicas[0].Readable = true })
+	m.declare(name, v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) {
+		g.Spec.Replicas[0].Readable = true
+		if os.Getenv(shortTimings) != "" {
+			g.Spec.Timings = soonExpired()
+		}
+	})
 	m.groupTest.wait("the group is synchronized", 1, 5*time.Minute)
 	for _, site := range b.Sites {
 		m.shells[site.Name] = shellAt(t, site, namespace)
@@ -98,6 +106,15 @@ func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)
 	since := history.Now()
 	m.settle(t, since)
 	return m
+}
+
+// soonExpired are timings with which votes expire after 4.3 seconds, the least that admission takes with an API time-out that
+// three sites which are 150 ms apart can meet.
+func soonExpired() *v1alpha1.GroupTimings {
+	of := func(milliseconds int) *metav1.Duration {
+		return &metav1.Duration{Duration: time.Duration(milliseconds) * time.Millisecond}
+	}
+	return &v1alpha1.GroupTimings{VoteExpiry: of(4300), RenewInterval: of(500), APITimeout: of(600), Acknowledge: of(700), AgentRestart: of(700), WriteLease: of(2000)}
 }
 
 // settle waits until one server is primary, the other a synchronized secondary, the third connected, and every site's clients

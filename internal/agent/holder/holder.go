@@ -44,7 +44,7 @@ type Options struct {
 	PeerAddress func(server string) string
 	// StateDir keeps the last orders and, for good, what was promised; empty to keep none, which only tests may.
 	StateDir string
-	// Timings of the votes; election.DefaultTimings unless given.
+	// Timings of the votes of groups whose orders have none of their own; election.DefaultTimings unless given.
 	Timings election.Timings
 	// Log receives what changes.
 	Log *slog.Logger
@@ -159,6 +159,14 @@ func (h *Holder) Run(ctx context.Context) error {
 		}
 	})
 	return tasks.Wait()
+}
+
+// timings of a group's votes.
+func (h *Holder) timings(g orders.Group) election.Timings {
+	if g.Timings != nil {
+		return *g.Timings
+	}
+	return h.options.Timings
 }
 
 // follow starts, changes and stops runners so that they match the orders.

@@ -81,7 +81,7 @@ const askTimeout = 5 * time.Second
 func (r *runner) change(g orders.Group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	same := len(g.Voters) == len(r.voters) && len(g.Voters) > 0
+	same := len(g.Voters) == len(r.voters) && len(g.Voters) > 0 && r.h.timings(g) == r.h.timings(r.group)
 	for i := 0; same && i < len(g.Voters); i++ {
 		old, now := r.voters[i].present(), g.Voters[i]
 		same = old.Site == now.Site && old.Server == now.Server && string(old.CA) == string(now.CA) && old.TLSServerName == now.TLSServerName
@@ -128,6 +128,12 @@ func (r *runner) ordered() orders.Group {
 	return g
 }
 
+func (r *runner) timings() election.Timings {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.h.timings(r.group)
+}
+
 func (r *runner) stop() { close(r.ended) }
 
 func (r *runner) current() GroupStatus {
@@ -151,7 +157,7 @@ func (r *runner) run(ctx context.Context) {
 			r.greet(ctx, r.s.keeper.Partners())
 		}
 		r.turn <- struct{}{}
-		wait := time.Until(began.Add(r.h.options.Timings.Renew))
+		wait := time.Until(began.Add(r.timings().Renew))
 		if out.Soon > 0 {
 			wait = min(wait, out.Soon)
 		}
@@ -252,12 +258,12 @@ func (s *stepper) prepare(ctx context.Context) error {
 		for i, v := range voters {
 			list[i] = v
 		}
-		s.ballot, s.keeper = election.NewBallot(list, election.BootClock{}, h.options.Timings.APITimeout), nil
+		s.ballot, s.keeper = election.NewBallot(list, election.BootClock{}, h.timings(group).APITimeout), nil
 	}
 	if s.keeper == nil || s.run != run {
 		s.keeper = election.New(election.Options{
 			Group: group.Name, Self: h.self(run), Ballot: s.ballot, Engine: h.engine, Peers: h.peers, Memory: h.promises(group),
-			Clock: election.BootClock{}, Timings: h.options.Timings, Nonce: rand.Text, Random: mathrand.Float64,
+			Clock: election.BootClock{}, Timings: h.timings(group), Nonce: rand.Text, Random: mathrand.Float64,
 		})
 		s.run = run
 	}
