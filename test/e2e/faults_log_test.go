@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,20 +51,30 @@ func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolum
 	return v
 }
 
-// boundLogVolume puts a file system of its own under a server's log volume, which is else a folder of the host's disk: the
-// pod is frozen while what is there is copied, and started anew on it.
+// boundLogVolume puts a file system of its own under a server's log volume, which is else a folder of the host's disk. The
+// pod is away meanwhile: mounts below a volume that is in use would be undone with that use.
 func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 	t.Helper()
-	server := m.servers[site]
-	v := logVolumeOf(t, m.b.Site(site), server)
-	c := m.container(site, "mssql")
-	m.signal(c, "-STOP")
+	server, at := m.servers[site], m.b.Site(site)
+	v := logVolumeOf(t, at, server)
+	cordon := func(verb string) {
+		if _, _, err := at.Kubectl(context.Background(), verb, v.node); err != nil {
+			t.Fatalf("%s node %s: %v", verb, v.node, err)
+		}
+	}
+	cordon("cordon")
+	t.Cleanup(func() { cordon("uncordon") })
+	old := m.deletePod(site, 0)
+	bed.Wait(t, "the volumes of "+server.Name+" are no longer in use", time.Minute, func(ctx context.Context) (bool, string, error) {
+		mounts, err := exec.CommandContext(ctx, "docker", "exec", v.node, "cat", "/proc/mounts").Output()
+		return err == nil && !strings.Contains(string(mounts), filepath.Base(v.path)), "still mounted", err
+	})
 	m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept", v.path))
 	t.Cleanup(func() { m.b.NodeExec(t, v.node, "umount", "-l", v.path) })
-	old := m.deletePod(site, 0)
+	cordon("uncordon")
 	bed.Wait(t, server.Name+" has started anew", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		pod, err := podOf(ctx, m.b.Site(site), server)
-		if client.IgnoreNotFound(err) != nil || err != nil || pod.UID == old {
+		pod, err := podOf(ctx, at, server)
+		if err != nil || pod.UID == old {
 			return false, "its pod is the old one", client.IgnoreNotFound(err)
 		}
 		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
@@ -85,7 +96,8 @@ func fillLogVolume(volumes map[string]logVolume) func(*matrix, *injected) {
 		t, v := m.groupTest.t, volumes[m.primary]
 		term := m.term(t)
 		began := time.Now()
-		m.b.NodeExec(t, v.node, "sh", "-c", fmt.Sprintf("dd if=/dev/zero of=%[1]s/filler bs=1M; dd if=/dev/zero of=%[1]s/filler bs=4k oflag=append conv=notrunc; true", v.path))
+		// Never more than the volume's size, and nothing at all where it is a folder of the host's disk.
+		m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("mountpoint -q %[1]s; dd if=/dev/zero of=%[1]s/filler bs=4k count=65536 || true", v.path))
 		said := false
 		f.proof = func(ctx context.Context) (string, error) {
 			free, err := m.available(ctx, v)
