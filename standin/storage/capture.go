@@ -13,14 +13,14 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// capture collects a transaction's log records. Between two DDL statements a SQLite session gathers the net changes. A
-// session whose changes were taken (before DDL) is kept disabled until the transaction ends, because a rollback to an
-// earlier savepoint makes it current again.
+// capture collects a transaction's log records. Between two DDL statements a recorder gathers the net changes. One whose
+// changes were taken (before DDL) is kept disabled until the transaction ends, because a rollback to an earlier savepoint
+// makes it current again.
 type capture struct {
-	db       *Database
-	conn     *sqlite.Conn
-	sessions []*sqlite.Session
-	taken    []record
+	db        *Database
+	conn      *sqlite.Conn
+	recorders []*recorder
+	taken     []record
 	// schemaVersion is SQLite's, to detect DDL that went past ExecDDL.
 	schemaVersion int64
 	publishedNew  map[string]bool
@@ -33,8 +33,8 @@ type capture struct {
 }
 
 type captureMark struct {
-	sessions, taken int
-	schemaVersion   int64
+	recorders, taken int
+	schemaVersion    int64
 }
 
 func (c *capture) start() error {
@@ -46,28 +46,29 @@ func (c *capture) start() error {
 		return err
 	}
 	c.schemaVersion = v
-	return c.openSession()
-}
-
-func (c *capture) openSession() error {
-	s, err := c.conn.CreateSession("main")
-	if err != nil {
-		return fmt.Errorf("capture changes: %w", err)
+	if c.db.changes == nil {
+		if c.db.changes, err = newChangeHook(c.conn); err != nil {
+			return err
+		}
 	}
-	c.sessions = append(c.sessions, s)
-	if err := s.Attach(""); err != nil {
-		return fmt.Errorf("capture changes: %w", err)
-	}
+	c.db.changes.begin(v)
+	c.record()
 	return nil
 }
+
+// record begins a recorder.
+func (c *capture) record() { c.recorders = append(c.recorders, c.db.changes.newRecorder()) }
 
 // changesets are buffers that no transaction uses.
 var changesets = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // stop ends the capture; nothing that was taken may be in use any more.
 func (c *capture) stop() {
-	for _, s := range c.sessions {
-		s.Delete()
+	if h := c.db.changes; len(c.recorders) > 0 {
+		h.end()
+		if len(c.recorders) > 1 {
+			h.forget()
+		}
 	}
 	for _, b := range c.buffers {
 		if b.Cap() <= keptBuffer {
@@ -75,22 +76,23 @@ func (c *capture) stop() {
 			changesets.Put(b)
 		}
 	}
-	c.sessions, c.taken, c.buffers = nil, nil, nil
+	c.recorders, c.taken, c.buffers = nil, nil, nil
 }
 
 func (c *capture) mark() captureMark {
-	return captureMark{len(c.sessions), len(c.taken), c.schemaVersion}
+	return captureMark{len(c.recorders), len(c.taken), c.schemaVersion}
 }
 
 func (c *capture) rewind(m captureMark) error {
 	if c.db.opts.Logless {
 		return nil
 	}
-	for _, s := range c.sessions[m.sessions:] {
-		s.Delete()
+	if len(c.recorders) > m.recorders {
+		c.recorders = c.recorders[:m.recorders]
+		c.db.changes.recorders = c.recorders
+		c.db.changes.forget()
 	}
-	c.sessions = c.sessions[:m.sessions]
-	c.sessions[m.sessions-1].Enable()
+	c.recorders[m.recorders-1].enabled = true
 	c.taken = c.taken[:m.taken]
 	v, err := readInt(c.conn, "PRAGMA main.schema_version")
 	c.schemaVersion = v
@@ -108,11 +110,11 @@ func (c *capture) published() map[string]bool {
 	return c.db.published
 }
 
-// take moves the current session's changes into records.
+// take moves the current recorder's changes into records.
 func (c *capture) take() error {
 	buf, _ := changesets.Get().(*bytes.Buffer)
 	c.buffers = append(c.buffers, buf)
-	if err := c.sessions[len(c.sessions)-1].WriteChangeset(buf); err != nil {
+	if err := c.recorders[len(c.recorders)-1].writeChangeset(buf); err != nil {
 		return fmt.Errorf("capture changes: %w", err)
 	}
 	if buf.Len() == 0 {
@@ -173,7 +175,7 @@ func (tx *Tx) ExecDDL(sql string) error {
 		return err
 	}
 	// Redo repeats the text, rows that it moves included.
-	c.sessions[len(c.sessions)-1].Disable()
+	c.recorders[len(c.recorders)-1].enabled = false
 	err = tx.changeSchema(sql, before)
 	if err != nil {
 		return fmt.Errorf("change the schema: %w", errors.Join(err, c.rewind(m)))
@@ -246,7 +248,9 @@ func (tx *Tx) recordDDL(change schemaChange, before, after map[string]schemaObje
 		return err
 	}
 	c.schemaVersion = v
-	return c.openSession()
+	c.db.changes.schemaIs(v)
+	c.record()
+	return nil
 }
 
 // executeScript executes statements one after another and drops their rows.

@@ -123,6 +123,14 @@ func (d *changesetDecoder) row(n int) []any {
 	return row
 }
 
+// raw is the next value as it is encoded.
+func (d *changesetDecoder) raw() []byte {
+	start := d.buf
+	var f [1]field
+	d.fields(f[:])
+	return start[:len(start)-len(d.buf)]
+}
+
 func (d *changesetDecoder) value() any {
 	switch t := d.byte(); t {
 	case 0:

@@ -4,9 +4,9 @@
 // file can always be brought up to date, on this server or on another.
 //
 // Tables: every user table has an INTEGER PRIMARY KEY column (name it as you like, "__rowid" for a hidden one); the
-// T-SQL primary key becomes a unique index, unless it is a single integer column and can be that column. The session
-// extension compares keys by bytes, so a key with a collation must not be a SQLite primary key. No SQLite triggers, no
-// ON DELETE/UPDATE actions executed by SQLite: redo would run them a second time.
+// T-SQL primary key becomes a unique index, unless it is a single integer column and can be that column. Changes are
+// captured by keys that are compared by bytes, so a key with a collation must not be a SQLite primary key. No SQLite
+// triggers, no ON DELETE/UPDATE actions executed by SQLite: redo would run them a second time.
 // Tables whose names begin with "__storage" are this package's.
 package storage
 
@@ -36,6 +36,8 @@ type Database struct {
 	// turn is the right to use writer; waiters are served in order.
 	turn   chan struct{}
 	writer *sqlite.Conn
+	// changes tells of the writer's changes; nil before the first transaction.
+	changes *changeHook
 
 	stateMu sync.Mutex
 	state   state
@@ -190,8 +192,7 @@ func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// initialise makes this package's tables. __storage has no key on purpose: the session extension then leaves it alone,
-// it is this copy's own.
+// initialise makes this package's tables. __storage has no key on purpose: it is not captured then, it is this copy's own.
 func (db *Database) initialise() error {
 	id, err := json.Marshal(db.identity)
 	if err != nil {
@@ -293,7 +294,7 @@ func (db *Database) start() {
 // abandon closes what a failed Create or Open has opened.
 func (db *Database) abandon() {
 	if db.writer != nil {
-		db.writer.Close()
+		db.closeWriter()
 	}
 	db.unwatch()
 	db.log.close()
@@ -310,7 +311,7 @@ func (db *Database) Close() error {
 	db.breakAll(ErrClosed)
 	db.turn <- struct{}{}
 	err := db.checkpointLocked()
-	if e := db.writer.Close(); err == nil && e != nil {
+	if e := db.closeWriter(); err == nil && e != nil {
 		err = fmt.Errorf("close the data file: %w", e)
 	}
 	db.mu.Lock()
@@ -322,6 +323,14 @@ func (db *Database) Close() error {
 	db.unwatch()
 	if e := db.log.close(); err == nil {
 		err = e
+	}
+	return err
+}
+
+func (db *Database) closeWriter() error {
+	err := db.writer.Close()
+	if db.changes != nil {
+		db.changes.close()
 	}
 	return err
 }

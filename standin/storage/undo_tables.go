@@ -14,7 +14,7 @@ import (
 // A statement that alters or drops a table loses what the table was. Where another copy of the database may make this
 // one take the statement back (it is a secondary, or a primary that has some), the table's rows are copied aside first,
 // in the same file, for as long as the log reaches back to the statement. The copies are each server's own: they are
-// not in the log, and have no key, so that the session extension leaves them alone.
+// not in the log, and have no key, so that they are not captured.
 const (
 	undoTablePrefix = "__storage_undo_"
 	undoKeyPrefix   = "undo "
