@@ -140,8 +140,9 @@ func (c *capture) separate() error {
 	if err := c.take(); err != nil {
 		return err
 	}
-	c.sessions[len(c.sessions)-1].Disable()
-	return c.openSession()
+	c.recorders[len(c.recorders)-1].enabled = false
+	c.record()
+	return nil
 }
 
 // records ends the capture.
