@@ -8,7 +8,7 @@ import "github.com/sqlc-dev/teesql/ast"
 // (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, stmt). What does not parse counts as
 // one: executing it says what is wrong.
 func (s *Session) IsQuery(text string) bool {
-	batch, err := s.batches.parse(text, "cursor")
+	batch, err := s.batches.parse(text, "cursor", s.settings.options["QuotedIdentifier"])
 	if err != nil {
 		return true
 	}
