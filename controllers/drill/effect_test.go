@@ -210,23 +210,28 @@ func TestLiteralObjectsEndByThemselves(t *testing.T) {
 	}
 }
 
-// A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for long.
+// A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for long. The
+// kubelet tells of the new container some seconds after it runs.
 func TestFrozenEnginesThatAreKilled(t *testing.T) {
 	for name, c := range map[string]struct {
-		now  *corev1.Pod
-		want metav1.ConditionStatus
+		now, later *corev1.Pod
+		want       metav1.ConditionStatus
 	}{
-		"killed": {runs("engine-2", true), metav1.ConditionTrue},
-		"thawed": {runs("engine", true), metav1.ConditionFalse},
+		"killed":                    {runs("engine-2", true), runs("engine-2", true), metav1.ConditionTrue},
+		"killed, and heard of late": {runs("engine", true), runs("engine-2", true), metav1.ConditionTrue},
+		"thawed":                    {runs("engine", true), runs("engine", true), metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := newStage(t, v1alpha1.DrillFault{Name: "freeze", Kind: v1alpha1.FaultFreeze, Duration: lasting(40 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+			s := newStage(t, v1alpha1.DrillFault{Name: "freeze", Kind: v1alpha1.FaultFreeze, Duration: lasting(60 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
 			s.w.pods["tukpub"] = runs("engine", true)
 			s.at(v1alpha1.FaultActive)
 			g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
 			s.w.pods["tukpub"], s.w.frozen["tukpub"] = c.now, 0
-			g.Expect(s.effect().Status).To(Equal(c.want))
+			g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+			s.w.pods["tukpub"] = c.later
+			s.look(kubeletTells)
+			g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(c.want))
 		})
 	}
 }

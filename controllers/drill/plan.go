@@ -34,6 +34,8 @@ const (
 	maxHistory, maxTimeline = 10, 1000
 	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
 	eventNotRecovered = "NotRecovered"
+	// eventEngineRuns is when the engine in a container that was frozen is first seen to run again.
+	eventEngineRuns = "EngineRuns"
 )
 
 // Plan is what is done next.

@@ -132,7 +132,11 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 		if replaced, _ := p.replaced(f, v1alpha1.FaultContainerKill, struck); replaced == metav1.ConditionTrue {
 			return metav1.ConditionUnknown, "" // its agent has killed the frozen engine, which must not keep votes: what runs is another
 		}
-		return p.stopped(f)
+		status, seen := p.stopped(f)
+		if status == metav1.ConditionFalse && !p.runsLong(f) {
+			return metav1.ConditionUnknown, ""
+		}
+		return status, seen
 	case v1alpha1.FaultCPUStress, v1alpha1.FaultMemoryStress, v1alpha1.FaultClockOffset:
 		if seen := p.figures[f.Name]; len(seen) > 0 {
 			newest := slices.Clone(f.Effect.Figures)
@@ -143,6 +147,21 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 		}
 	}
 	return metav1.ConditionUnknown, ""
+}
+
+// kubeletTells is how long the kubelet may need to tell of a container that was started again: until then an engine that runs may
+// be another one than the one that was frozen.
+const kubeletTells = 15 * time.Second
+
+// runsLong says whether the engine of a frozen container was seen to run that long ago already, and notes when it is seen first.
+func (p *planner) runsLong(f *v1alpha1.FaultStatus) bool {
+	for _, e := range p.s.Timeline {
+		if e.Event == eventEngineRuns && e.Fault == f.Name {
+			return p.now.Sub(e.Time.Time) >= kubeletTells
+		}
+	}
+	p.note(p.now, eventEngineRuns, f.Name, "")
+	return false
 }
 
 // lookedUntil is when the looks at faults were over. A look takes seconds, and longer where nothing answers.
