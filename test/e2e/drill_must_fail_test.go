@@ -118,7 +118,7 @@ func redoDebt(t *testing.T, b *bed.Bed) {
 		}
 	}
 	t.Logf("%d KB were to be redone at most", debt)
-	g.Expect(debt).To(BeNumerically(">", 50_000))
+	g.Expect(debt).To(BeNumerically(">", 20_000))
 	g.Expect(synchronized).To(BeTrue(), "all of it was hardened")
 }
 
