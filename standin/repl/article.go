@@ -57,9 +57,11 @@ type article struct {
 	options     uint64
 	preCreation int64
 	active      bool
-	filter      string
-	table       *engine.Object
-	schema      string
+	// snapshotOnly articles may have no primary key; the log reader does not know them.
+	snapshotOnly bool
+	filter       string
+	table        *engine.Object
+	schema       string
 	// columns are those that are published, keys those of the primary key, in key order.
 	columns, keys []*engine.Column
 }
@@ -67,7 +69,7 @@ type article struct {
 // articles reads the articles of a publication database that satisfy a condition on a.
 func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.Database, where string, args ...any) ([]*article, error) {
 	prefix := bracket(db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT a.* FROM "+prefix+"sysarticles AS a WHERE "+where+" ORDER BY a.artid", args...)
+	r, err := s.Query(ctx, "SELECT a.*, p.repl_freq FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE "+where+" ORDER BY a.artid", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,8 @@ func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.
 	for i := range r.Len() {
 		a := &article{id: r.Int(i, "artid"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
 			destOwner: r.String(i, "dest_owner"), destTable: r.String(i, "dest_table"), insert: r.String(i, "ins_cmd"), update: r.String(i, "upd_cmd"),
-			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0}
+			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0,
+			snapshotOnly: r.Int(i, "repl_freq") == 1}
 		if b := r.Bytes(i, "schema_option"); len(b) == 8 {
 			a.options = binary.BigEndian.Uint64(b)
 		}
@@ -117,6 +120,9 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 		}
 	}
 	pk := o.Table.PrimaryKey()
+	if pk == nil && a.snapshotOnly {
+		return nil
+	}
 	if pk == nil {
 		return raise(14088, 1, o.Name)
 	}
@@ -209,7 +215,7 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	if table == nil {
 		return raise(14027, 1, source)
 	}
-	if table.Table.PrimaryKey() == nil {
+	if table.Table.PrimaryKey() == nil && !pub.snapshotOnly {
 		return raise(14088, 1, twoPart(schema, source))
 	}
 	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
@@ -249,7 +255,10 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 	if err != nil {
 		return err
 	}
-	options := schemaOptions(call)
+	options, err := schemaOptions(call, pub)
+	if err != nil {
+		return err
+	}
 	if err := e.checkTable(ctx, s, p.db, table, options); err != nil {
 		return err
 	}
@@ -305,23 +314,32 @@ func articleCommands(call *engine.ProcCall, suffix string) (c changeCommands, er
 	return c, err
 }
 
-func schemaOptions(call *engine.ProcCall) uint64 {
+// schemaOptions are those of sp_addarticle: 21143 for procedures that nothing would call.
+func schemaOptions(call *engine.ProcCall, pub publication) (uint64, error) {
 	b := call.Bytes("@schema_option")
+	if b == nil && pub.snapshotOnly {
+		return defaultOptions &^ optionProcedures, nil
+	}
 	if b == nil {
-		return defaultOptions
+		return defaultOptions, nil
 	}
 	options := uint64(0)
 	for _, x := range b {
 		options = options<<8 | uint64(x)
 	}
-	return options
+	if pub.snapshotOnly && options&optionProcedures != 0 {
+		return 0, raise(21143, 1)
+	}
+	return options, nil
 }
 
 // insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
 func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *engine.Object, vertical bool) error {
 	keys := map[int32]bool{}
-	for _, k := range table.Table.PrimaryKey().Keys {
-		keys[k.Column] = true
+	if pk := table.Table.PrimaryKey(); pk != nil {
+		for _, k := range pk.Keys {
+			keys[k.Column] = true
+		}
 	}
 	for _, c := range table.Table.Columns {
 		if c.Computed != "" || vertical && !keys[c.ID] {

@@ -71,8 +71,8 @@ func (e *Extension) replDropColumn(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	if column != nil {
-		for _, k := range table.Table.PrimaryKey().Keys {
+	if pk := table.Table.PrimaryKey(); column != nil && pk != nil {
+		for _, k := range pk.Keys {
 			if k.Column == column.ID {
 				return raise(21264, 1, column.Name, table.Name)
 			}

@@ -40,7 +40,7 @@ type logArticles struct {
 }
 
 func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engine.Database) (*logArticles, error) {
-	list, err := e.articles(ctx, s, db, "a.status & 1 = 1")
+	list, err := e.articles(ctx, s, db, "a.status & 1 = 1 AND p.repl_freq = 0")
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,16 @@ func columns(pairs ...any) []tds.Column {
 	return out
 }
 
+// columnAt is the place of a column that is there.
+func columnAt(list []tds.Column, name string) int {
+	for i, c := range list {
+		if c.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
 // nowText is the time for datetime columns, which have no more than milliseconds.
 func nowText() string { return timeText(sqltype.DateTimeType, time.Now().UTC()) }
 

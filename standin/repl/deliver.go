@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -30,7 +31,7 @@ type buffer struct {
 // -SubscriptionStreams).
 func (d *delivery) deliver(ctx context.Context) (int64, error) {
 	streams := d.args.num("-SubscriptionStreams", 1)
-	if streams > 1 && len(d.skip) == 0 {
+	if streams > 1 && len(d.skip) == 0 && d.most() == 0 {
 		n, err := d.deliverInStreams(ctx, streams)
 		if err == nil || ctx.Err() != nil {
 			return n, err
@@ -59,11 +60,18 @@ func (d *delivery) reading(ctx context.Context, from, upto []byte, articles stri
 func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string, position bool) (int64, error) {
 	buffers, stop := d.reading(ctx, from, upto, articles)
 	defer stop()
-	w := &writer{d: d, to: d.subscriber, position: position, before: from}
+	w := &writer{d: d, to: d.subscriber, position: position, before: from, begun: d.delivered.transactions}
 	for b := range buffers {
 		err := b.err
 		if err == nil {
 			err = w.write(ctx, b.commands, b.end)
+		}
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if every := d.args.num("-TransactionsPerHistory", 100); err == nil && every > 0 && w.committedSince > int64(every) {
+			w.committedSince = 0
+			d.noteAside(ctx, runProgress, d.deliveredText(), w.newest)
 		}
 		if err != nil {
 			w.rollback(ctx)
@@ -158,6 +166,16 @@ func (d *delivery) tell(ctx context.Context, p progress) error {
 		return nil
 	}
 	d.seqno = p.newest
-	d.note(ctx, runProgress, fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", d.delivered.transactions, d.delivered.commands))
+	d.note(ctx, runProgress, d.deliveredText())
 	return nil
 }
+
+func (d *delivery) deliveredText() string {
+	return fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", d.delivered.transactions, d.delivered.commands)
+}
+
+// most is how many transactions this run of the agent is to deliver; 0 is no bound.
+func (d *delivery) most() int64 { return int64(d.args.num("-MaxDeliveredTransactions", 0)) }
+
+// enough tells that so many transactions are what this run is to deliver.
+func (d *delivery) enough(n int64) bool { return d.most() > 0 && n >= d.most() }

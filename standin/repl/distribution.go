@@ -44,6 +44,8 @@ type delivery struct {
 	skip    map[int32]bool
 	// ended says that a validation asked the agent to end.
 	ended bool
+	// snapshotOnly says that the publication has no changes between snapshots.
+	snapshotOnly bool
 	// altFolder is where a pull subscription looks for snapshots.
 	altFolder string
 	// scripted are the snapshots whose post-snapshot scripts were looked at.
@@ -95,7 +97,7 @@ func (d *delivery) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if d.ended {
+		if d.ended || d.enough(d.delivered.transactions) {
 			return nil
 		}
 		if delivered {
@@ -177,7 +179,7 @@ func (d *delivery) readState(ctx context.Context) error {
 			return err
 		}
 	}
-	d.articles = nil
+	d.articles, d.snapshotOnly = nil, state.num(0, "publication_type") == 1
 	for i := range state {
 		if state.num(i, "status") == inactive {
 			return raise(21074, 1)
@@ -270,6 +272,9 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 	}
 	if err := d.afterSnapshots(ctx); err != nil {
 		return false, "", err
+	}
+	if d.snapshotOnly {
+		return delivered, waiting, nil
 	}
 	if len(d.last) == 0 {
 		// The first transactions are those after the oldest snapshot; younger ones know where they begin.

@@ -39,6 +39,8 @@ type Extension struct {
 	scans map[int32]*scan
 	// agents are the agents that run here, by what they serve: one of a kind at a time.
 	agents map[string]bool
+	// marked are the open transactions that sp_marksubscriptionvalidation marked.
+	marked map[*engine.Session]*markedTransaction
 	// positions are the subscriptions here that several streams apply to.
 	positions map[string]*watchedPosition
 
@@ -52,7 +54,7 @@ var _ engine.Extension = (*Extension)(nil)
 
 // New makes the extension.
 func New(o Options) *Extension {
-	return &Extension{options: o, readers: map[int32]*engine.Session{}, scans: map[int32]*scan{}, agents: map[string]bool{}, positions: map[string]*watchedPosition{}}
+	return &Extension{options: o, readers: map[int32]*engine.Session{}, scans: map[int32]*scan{}, agents: map[string]bool{}, marked: map[*engine.Session]*markedTransaction{}, positions: map[string]*watchedPosition{}}
 }
 
 // Install registers everything.

@@ -184,7 +184,8 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 // everything since their snapshot.
 func (e *Extension) neededFrom(ctx context.Context, s *engine.Session, database int64) ([]byte, error) {
 	r, err := s.Query(ctx, `SELECT m.agent_id, MIN(m.subscription_seqno) AS seqno, (SELECT MAX(h.xact_seqno) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = m.agent_id) AS delivered
-		FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1 AND m.status = 2 GROUP BY m.agent_id`, database)
+		FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1 AND m.status = 2
+		AND m.publication_id NOT IN (SELECT p.publication_id FROM dbo.MSpublications AS p WHERE p.publication_type = 1) GROUP BY m.agent_id`, database)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error
 		return err
 	}
 	err = d.applyFiles(ctx, a, list)
-	if err == nil && len(d.last) > 0 && string(a.seqno) < string(d.last) {
+	if err == nil && !d.snapshotOnly && len(d.last) > 0 && string(a.seqno) < string(d.last) {
 		_, err = d.apply(ctx, a.seqno, d.last, fmt.Sprintf(",%d,", a.id), false)
 	}
 	if err == nil {
@@ -194,9 +194,10 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 			return err
 		}
 	}
-	perRequest := min(max(maxParameters/len(names), 1), 200)
+	perRequest := min(max(maxParameters/len(names), 1), 200, max(d.args.num("-BcpBatchSize", 100000), 1))
 	var values []any
 	row, size := 0, 0
+	copied, noted, every := 0, 0, d.args.num("-BcpBatchSize", 100000)
 	for len(content) > 0 {
 		before := len(content)
 		for range names {
@@ -212,7 +213,12 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 			if err := d.subscriber.exec(ctx, insertRows(table, names, row), values...); err != nil {
 				return err
 			}
+			copied += row
 			values, row, size = values[:0], 0, 0
+			if every > 0 && copied-noted >= every {
+				noted = copied
+				d.note(ctx, runProgress, fmt.Sprintf("Bulk copied data into table '%s' (%d rows).", a.object, copied))
+			}
 		}
 	}
 	if identity {

@@ -29,12 +29,12 @@ func (d *delivery) keepAlive(ctx context.Context) {
 		if since := d.subscriber.waitingSince(); since.IsZero() || time.Since(since) < interval {
 			continue
 		}
-		d.noteWaiting(ctx)
+		d.noteAside(ctx, runProgress, waitingMessage, nil)
 	}
 }
 
-// noteWaiting writes the line over a connection of its own: the agent's may be in the middle of reading commands.
-func (d *delivery) noteWaiting(ctx context.Context) {
+// noteAside writes a line of history over a connection of its own: the agent's may be in the middle of reading commands.
+func (d *delivery) noteAside(ctx context.Context, status int, comments string, seqno []byte) {
 	t := d.distConn.target
 	t.database = d.distDB
 	c, err := d.e.connect(ctx, t)
@@ -45,6 +45,9 @@ func (d *delivery) noteWaiting(ctx context.Context) {
 		return
 	}
 	defer c.close()
-	aside := &agentRun{e: d.e, args: d.args, name: d.name, history: d.history, agentID: d.agentID, started: d.started, distConn: c}
-	aside.note(ctx, runProgress, waitingMessage)
+	aside := &agentRun{e: d.e, args: d.args, name: d.name, history: d.history, agentID: d.agentID, started: d.started, distConn: c, seqno: seqno}
+	if seqno != nil {
+		aside.delivered = d.delivered
+	}
+	aside.note(ctx, status, comments)
 }

@@ -124,8 +124,12 @@ func (l *logArticles) validationCommand(t *storage.Transaction, m storage.Mark) 
 		return nil, fmt.Errorf("read a validation: %w", err)
 	}
 	publication, ok := l.has(v.Article)
-	if !ok {
+	if !ok || v.Some && len(v.Subscriptions) == 0 {
 		return nil, nil
 	}
-	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandValidate, article: v.Article, publication: publication, command: encodeCommand(v.Text, nil)}}, nil
+	var names []byte
+	for _, n := range v.Subscriptions {
+		names = appendText(names, n)
+	}
+	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandValidate, article: v.Article, publication: publication, command: encodeCommand(v.Text, names)}}, nil
 }

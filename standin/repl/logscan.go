@@ -80,6 +80,7 @@ func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, er
 func (e *Extension) endSession(s *engine.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(e.marked, s)
 	for id, owner := range e.readers {
 		if owner == s {
 			delete(e.readers, id)
@@ -360,6 +361,16 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 	case "DISABLE TRIGGER ALL":
 		return raise(21541, 1)
 	case "TRUNCATE":
+		logged := false
+		err := s.AsSystem(func() error {
+			prefix := bracket(db.Name()) + ".dbo."
+			r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.objid = @p1 AND p.repl_freq = 0", int64(id))
+			logged = r.Int(0, "n") > 0
+			return err
+		})
+		if err != nil || !logged {
+			return err
+		}
 		return raise(4711, 1, o.Name)
 	case "DROP":
 		return raise(3724, 1, "drop", "table", o.Name)

@@ -49,15 +49,17 @@ func serverID(ctx context.Context, s *engine.Session, name string) (int64, error
 type publicationRow struct {
 	id, publisher, database int64
 	immediateSync           bool
+	snapshotOnly            bool
 }
 
 func distributedPublication(ctx context.Context, s *engine.Session, publisher, db, name string) (publicationRow, error) {
-	r, err := s.Query(ctx, `SELECT p.publication_id, p.publisher_id, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
+	r, err := s.Query(ctx, `SELECT p.publication_id, p.publisher_id, p.publication_type, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
 		JOIN dbo.MSpublisher_databases AS d ON d.publisher_id = p.publisher_id AND d.publisher_db = p.publisher_db WHERE v.name = @p1 AND p.publisher_db = @p2 AND p.publication = @p3`, publisher, db, name)
 	if err == nil && r.Len() == 0 {
 		err = raise(20026, 2, name)
 	}
-	return publicationRow{id: r.Int(0, "publication_id"), publisher: r.Int(0, "publisher_id"), database: r.Int(0, "id"), immediateSync: r.Int(0, "immediate_sync") == 1}, err
+	return publicationRow{id: r.Int(0, "publication_id"), publisher: r.Int(0, "publisher_id"), database: r.Int(0, "id"), immediateSync: r.Int(0, "immediate_sync") == 1,
+		snapshotOnly: r.Int(0, "publication_type") == 1}, err
 }
 
 func (e *Extension) addArticleRow(ctx context.Context, call *engine.ProcCall) error {

@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -62,55 +63,6 @@ func (e *Extension) pendingCommands(ctx context.Context, call *engine.ProcCall) 
 // progress, 1 started.
 const monitorStatus = `ISNULL((SELECT TOP (1) h.runstatus FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id ORDER BY h.timestamp DESC), 2)`
 
-func (e *Extension) monitorSubscription(ctx context.Context, call *engine.ProcCall) error {
-	if err := inDistributionDatabase(call, "sp_replmonitorhelpsubscription"); err != nil {
-		return err
-	}
-	if t := call.Value("@publication_type"); t != nil && t != int64(0) {
-		return call.Exec(ctx, "SELECT TOP (0) 0 AS status")
-	}
-	text := `SELECT ` + monitorStatus + ` AS status, 0 AS warning, a.subscriber_name AS subscriber, a.subscriber_db, a.publisher_db, a.publication, 0 AS publication_type, a.subscription_type AS subtype,
-		ISNULL((SELECT TOP (1) h.delivery_latency / 1000 FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id ORDER BY h.timestamp DESC), 0) AS latency,
-		CAST(NULL AS int) AS latencythreshold, CASE WHEN ` + monitorStatus + ` IN (1, 3, 4, 5) THEN 0 ELSE 1 END AS agentnotrunning, CAST(NULL AS int) AS agentnotrunningthreshold,
-		CAST(NULL AS int) AS timetoexpiration, CAST(NULL AS int) AS expirationthreshold,
-		(SELECT MAX(h.time) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id) AS last_distsync, CAST(a.name AS sysname) AS distribution_agentname,
-		CAST(NULL AS sysname) AS mergeagentname, CAST(NULL AS sysname) AS mergesubscriptionfriendlyname, CAST(NULL AS sysname) AS mergeagentlocation, CAST(NULL AS int) AS mergeconnectiontype,
-		CAST(NULL AS int) AS mergePerformance, CAST(NULL AS float) AS mergerunspeed, CAST(NULL AS int) AS mergerunduration, 0 AS monitorranking,
-		a.job_id AS distributionagentjobid, CAST(NULL AS binary(16)) AS mergeagentjobid, a.id AS distributionagentid, a.profile_id AS distributionagentprofileid,
-		CAST(NULL AS int) AS mergeagentid, CAST(NULL AS int) AS mergeagentprofileid
-		FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
-		WHERE v.name LIKE @p1 AND a.publisher_db LIKE @p2 AND a.publication LIKE @p3`
-	r, err := call.Session.Query(ctx, text, pattern(call.String("@publisher")), pattern(call.String("@publisher_db")), pattern(call.String("@publication")))
-	if err != nil {
-		return err
-	}
-	// @mode: 0 all, 1 those with errors, 2 errors and warnings, 3 warnings only, 4 top 25, 5 top 50, 6 in progress, 7 not
-	// in progress (without @mode's ranking by performance, which needs thresholds that are not supported).
-	keep := func(status int64) bool {
-		switch call.Int("@mode") {
-		case 1, 2:
-			return status == runFail
-		case 3:
-			return false
-		case 6:
-			return status == runProgress
-		case 7:
-			return status != runProgress
-		}
-		return true
-	}
-	var out [][]any
-	for i, row := range r.Rows {
-		if keep(r.Int(i, "status")) {
-			out = append(out, row)
-		}
-	}
-	if n := call.Int("@topnum"); n > 0 && int64(len(out)) > n {
-		out = out[:n]
-	}
-	return call.ResultSet(r.Columns, out)
-}
-
 func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCall) error {
 	if err := inDistributionDatabase(call, "sp_replmonitorhelppublication"); err != nil {
 		return err
@@ -118,10 +70,15 @@ func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCal
 	latest := `(SELECT %s(h.delivery_latency) / 1000 FROM dbo.MSdistribution_history AS h JOIN dbo.MSdistribution_agents AS a ON a.id = h.agent_id
 		WHERE a.publisher_id = p.publisher_id AND a.publisher_db = p.publisher_db AND a.publication = p.publication)`
 	agents := ` FROM dbo.MSdistribution_agents AS a WHERE a.publisher_id = p.publisher_id AND a.publisher_db = p.publisher_db AND a.publication = p.publication`
-	return call.Exec(ctx, `SELECT p.publisher_db, p.publication, p.publication_type, ISNULL((SELECT MAX(`+monitorStatus+`)`+agents+`), 2) AS status, 0 AS warning,
+	threshold := `(SELECT %s FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = p.publication_id AND t.isenabled = 1 AND t.metric_id = %d)`
+	list, err := e.monitored(ctx, call)
+	if err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, `SELECT p.publisher_db, p.publication, p.publication_type, ISNULL((SELECT MAX(`+monitorStatus+`)`+agents+`), 2) AS status, 0 AS warning,
 		`+strings.Replace(latest, "%s", "MAX", 1)+` AS worst_latency, `+strings.Replace(latest, "%s", "MIN", 1)+` AS best_latency, `+strings.Replace(latest, "%s", "AVG", 1)+` AS average_latency,
 		(SELECT MAX(h.time) FROM dbo.MSdistribution_history AS h JOIN dbo.MSdistribution_agents AS a ON a.id = h.agent_id WHERE a.publisher_id = p.publisher_id AND a.publisher_db = p.publisher_db AND a.publication = p.publication) AS last_distsync,
-		p.retention, CAST(NULL AS int) AS latencythreshold, CAST(NULL AS int) AS expirationthreshold, CAST(NULL AS int) AS agentnotrunningthreshold,
+		p.retention, `+fmt.Sprintf(threshold, "t.value", latencyMetric)+` AS latencythreshold, `+fmt.Sprintf(threshold, "p.retention * (100 - t.value) / 100", expirationMetric)+` AS expirationthreshold, CAST(NULL AS int) AS agentnotrunningthreshold,
 		(SELECT COUNT(*)`+agents+`) AS subscriptioncount, (SELECT COUNT(*)`+agents+` AND `+monitorStatus+` IN (1, 3, 4)) AS runningdistagentcount,
 		CAST((SELECT TOP (1) g.name FROM dbo.MSsnapshot_agents AS g WHERE g.publisher_id = p.publisher_id AND g.publisher_db = p.publisher_db AND g.publication = p.publication) AS sysname) AS snapshot_agentname,
 		CAST((SELECT TOP (1) g.name FROM dbo.MSlogreader_agents AS g WHERE g.publisher_id = p.publisher_id AND g.publisher_db = p.publisher_db) AS sysname) AS logreader_agentname,
@@ -129,15 +86,37 @@ func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCal
 		CAST(p.retention_period_unit AS int) AS retention_period_unit, v.name AS publisher
 		FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
 		WHERE v.name LIKE @p1 AND p.publisher_db LIKE @p2 AND p.publication LIKE @p3`, pattern(call.String("@publisher")), pattern(call.String("@publisher_db")), pattern(call.String("@publication")))
+	if err != nil {
+		return err
+	}
+	at := columnAt(r.Columns, "warning")
+	for i, row := range r.Rows {
+		row[at] = warningOf(list, func(m monitored) bool {
+			return sameServer(m.publisher, r.String(i, "publisher")) && m.publisherDB == r.String(i, "publisher_db") && m.publication == r.String(i, "publication")
+		})
+	}
+	return call.ResultSet(r.Columns, r.Rows)
 }
 
 func (e *Extension) monitorPublisher(ctx context.Context, call *engine.ProcCall) error {
 	if err := inDistributionDatabase(call, "sp_replmonitorhelppublisher"); err != nil {
 		return err
 	}
-	return call.Exec(ctx, `SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT MAX(`+monitorStatus+`) FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS w ON w.server_id = a.publisher_id WHERE w.name = d.name), 2) AS status,
+	list, err := e.monitored(ctx, call)
+	if err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, `SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT MAX(`+monitorStatus+`) FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS w ON w.server_id = a.publisher_id WHERE w.name = d.name), 2) AS status,
 		0 AS warning, (SELECT COUNT(*) FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = d.name) AS publicationcount
 		FROM msdb.dbo.MSdistpublishers AS d WHERE d.distribution_db = DB_NAME() AND d.name LIKE @p1`, pattern(call.String("@publisher")))
+	if err != nil {
+		return err
+	}
+	at := columnAt(r.Columns, "warning")
+	for i, row := range r.Rows {
+		row[at] = warningOf(list, func(m monitored) bool { return sameServer(m.publisher, r.String(i, "publisher")) })
+	}
+	return call.ResultSet(r.Columns, r.Rows)
 }
 
 func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) error {

@@ -386,6 +386,9 @@ func (e *Extension) scriptProcedures(ctx context.Context, call *engine.ProcCall)
 	if err != nil {
 		return err
 	}
+	if pub.snapshotOnly {
+		return raise(21515, 1, pub.name)
+	}
 	list, err := e.articles(ctx, call.Session, p.db, "a.pubid = @p1", pub.id)
 	if err != nil {
 		return err

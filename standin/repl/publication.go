@@ -173,8 +173,8 @@ func refusePublicationOptions(call *engine.ProcCall) error {
 	default:
 		return raise(21023, 1, "@sync_method = N'"+method+"'")
 	}
-	if strings.EqualFold(call.String("@repl_freq"), "snapshot") {
-		return raise(21023, 1, "@repl_freq = N'snapshot'")
+	if strings.EqualFold(call.String("@repl_freq"), "snapshot") && yes(call, "@allow_initialize_from_backup") {
+		return raise(21023, 1, "@allow_initialize_from_backup = N'true' with @repl_freq = N'snapshot'")
 	}
 	return nil
 }
@@ -214,6 +214,10 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	if strings.EqualFold(call.String("@sync_method"), "concurrent") {
 		method = 3
 	}
+	freq := 0
+	if strings.EqualFold(call.String("@repl_freq"), "snapshot") {
+		freq = 1
+	}
 	status := 0
 	if strings.EqualFold(call.String("@status"), "active") {
 		status = 1
@@ -225,20 +229,55 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
 		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
 		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
-		VALUES (@id, ?, ?, 0, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
-		EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
-		p.server, p.db.Name(), name, p.db.Name(), name, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
-		call.Int("@retention"), method, fromBackup, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+		VALUES (@id, ?, ?, ?, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
+		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
+		p.server, p.db.Name(), name, p.db.Name(), name, freq, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
+		call.Int("@retention"), method, fromBackup, freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
 	if err != nil {
 		return err
 	}
-	return s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
+	err = s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
 		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn, alt_snapshot_folder, pre_snapshot_script, post_snapshot_script)
-		VALUES (@p1, @p2, 0, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
+		VALUES (@p1, @p2, @p17, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
 		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), fromBackup, position[:],
-		places.inDefault, places.compress, orNull(places.alt), orNull(places.pre), orNull(places.post))
+		places.inDefault, places.compress, orNull(places.alt), orNull(places.pre), orNull(places.post), freq)
+	if err != nil {
+		return err
+	}
+	return e.holdAsPublished(ctx, s, p.db, freq == 0)
+}
+
+// holdAsPublished keeps the log for the log reader where there is something for it to read: a database with snapshot
+// publications alone needs none of it. It begins anew with the first transactional publication only (added tells that one
+// was just made): whatever this server holds, transactions of older ones may be on their way.
+func (e *Extension) holdAsPublished(ctx context.Context, s *engine.Session, db *engine.Database, added bool) error {
+	prefix := bracket(db.Name()) + ".dbo."
+	r, err := s.Query(ctx, "SELECT COUNT(*) AS publications, ISNULL(SUM(CAST(repl_freq AS int)), 0) AS snapshots FROM "+prefix+"syspublications")
+	if err != nil {
+		return err
+	}
+	_, held := db.Storage().Holds()[storage.HoldReplication]
+	transactional := r.Int(0, "publications") - r.Int(0, "snapshots")
+	begins := r.Int(0, "publications") == 0 || added && transactional == 1
+	needed := begins || transactional > 0
+	if needed == held || needed && !begins {
+		return nil
+	}
+	var position storage.LSN
+	text := "DELETE FROM " + prefix + "MSreplposition"
+	if needed {
+		position, _ = db.Storage().Applied()
+		text += "; INSERT INTO " + prefix + "MSreplposition VALUES (1, @p1)"
+	}
+	if err := db.Storage().HoldLog(storage.HoldReplication, position); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.scans, db.ID())
+	e.mu.Unlock()
+	return s.Exec(ctx, text, position[:])
 }
 
 func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
@@ -349,7 +388,10 @@ func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p
 			return err
 		}
 	}
-	return s.Exec(ctx, "DELETE FROM dbo.syspublications WHERE pubid = @p1", pub.id)
+	if err := s.Exec(ctx, "DELETE FROM dbo.syspublications WHERE pubid = @p1", pub.id); err != nil {
+		return err
+	}
+	return e.holdAsPublished(ctx, s, p.db, false)
 }
 
 func (e *Extension) removeDBReplication(ctx context.Context, call *engine.ProcCall) error {

@@ -63,6 +63,8 @@ type publication struct {
 	active, immediateSync             bool
 	allowPush, allowPull, independent bool
 	replicateDDL                      bool
+	// snapshotOnly is repl_freq = 'snapshot': subscribers get whole snapshots, and no changes in between.
+	snapshotOnly bool
 	// fromBackup lets subscribers begin with a backup; oldest is the position from which the log reader has the changes.
 	fromBackup bool
 	oldest     []byte
@@ -79,7 +81,7 @@ func findPublication(ctx context.Context, s *engine.Session, name string) (publi
 	}
 	return publication{id: r.Int(0, "pubid"), name: r.String(0, "name"), active: r.Int(0, "status") == 1, immediateSync: r.Int(0, "immediate_sync") == 1,
 		allowPush: r.Int(0, "allow_push") == 1, allowPull: r.Int(0, "allow_pull") == 1, independent: r.Int(0, "independent_agent") == 1,
-		replicateDDL: r.Int(0, "replicate_ddl") == 1, fromBackup: r.Int(0, "allow_initialize_from_backup") == 1, oldest: r.Bytes(0, "min_autonosync_lsn")}, nil
+		snapshotOnly: r.Int(0, "repl_freq") == 1, replicateDDL: r.Int(0, "replicate_ddl") == 1, fromBackup: r.Int(0, "allow_initialize_from_backup") == 1, oldest: r.Bytes(0, "min_autonosync_lsn")}, nil
 }
 
 // published is what most procedures of a publisher begin with: the publication that @publication names, and where its
@@ -116,7 +118,8 @@ func (e *Extension) publishedDatabases() []*engine.Database {
 
 // refreshImages makes the log carry whole rows of the tables of active articles, as long as there are any.
 func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *engine.Database) error {
-	r, err := s.Query(ctx, "SELECT DISTINCT objid FROM "+bracket(db.Name())+".dbo.sysarticles WHERE status & 1 = 1")
+	prefix := bracket(db.Name()) + ".dbo."
+	r, err := s.Query(ctx, "SELECT DISTINCT a.objid FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.status & 1 = 1 AND p.repl_freq = 0")
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,11 @@ func (c *alteration) compare() {
 // refuse refuses changes that the page rules out, and those that would leave an article without what it is made of.
 func (c *alteration) refuse(ctx context.Context) error {
 	before, now := c.Table.Table.PrimaryKey(), c.now.Table.PrimaryKey()
-	if before != nil && (now == nil || now.ID != before.ID || now.Constraint != before.Constraint) {
+	logged := false
+	for _, a := range c.articles {
+		logged = logged || !a.snapshotOnly
+	}
+	if logged && before != nil && (now == nil || now.ID != before.ID || now.Constraint != before.Constraint) {
 		return raise(4929, 1, "table", c.Table.Name)
 	}
 	for _, a := range c.articles {
@@ -159,6 +163,9 @@ func (c *alteration) refuse(ctx context.Context) error {
 }
 
 func (c *alteration) refuseFor(ctx context.Context, a *article) error {
+	if a.snapshotOnly {
+		return c.checkFilter(ctx, a) // the next snapshot has the table as it is
+	}
 	if !c.replicates[a.publication] {
 		for _, column := range append(append([]*engine.Column(nil), c.dropped...), c.altered...) {
 			if a.publishes(column.ID) {
@@ -229,16 +236,19 @@ func (c *alteration) concerns(a *article) bool {
 
 // keep keeps what the article was, and changes its columns.
 func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error) {
-	old, err := json.Marshal(articleDefinition{Columns: columnIDs(a.columns), Table: a.table})
-	if err != nil {
-		return schemaChange{}, err
+	change := schemaChange{Article: a.id}
+	if !a.snapshotOnly {
+		old, err := json.Marshal(articleDefinition{Columns: columnIDs(a.columns), Table: a.table})
+		if err != nil {
+			return change, err
+		}
+		r, err := c.s.Query(ctx, "INSERT INTO "+c.table("MSreplarticleversions")+" (artid, xact_seqno, definition) VALUES (@p1, @p2, @p3); SELECT MAX(id) AS id FROM "+c.table("MSreplarticleversions"),
+			a.id, c.position[:], string(old))
+		if err != nil {
+			return change, err
+		}
+		change.Version = r.Int(0, "id")
 	}
-	r, err := c.s.Query(ctx, "INSERT INTO "+c.table("MSreplarticleversions")+" (artid, xact_seqno, definition) VALUES (@p1, @p2, @p3); SELECT MAX(id) AS id FROM "+c.table("MSreplarticleversions"),
-		a.id, c.position[:], string(old))
-	if err != nil {
-		return schemaChange{}, err
-	}
-	change := schemaChange{Article: a.id, Version: r.Int(0, "id")}
 	for _, column := range c.dropped {
 		if err := c.s.Exec(ctx, "DELETE FROM "+c.table("sysarticlecolumns")+" WHERE artid = @p1 AND colid = @p2", a.id, int64(column.ID)); err != nil {
 			return change, err
@@ -276,6 +286,9 @@ func (c *alteration) remakeView(ctx context.Context, a *article) error {
 
 // mark writes the change for one article, which was before and is now.
 func (c *alteration) mark(tx *storage.Tx, before, now *article, change schemaChange) error {
+	if before.snapshotOnly {
+		return nil
+	}
 	if c.concerns(before) {
 		change.Script = c.Head + now.destination() + c.Tail + "\nGO\n"
 		if now.options&optionProcedures != 0 && len(c.added)+len(c.dropped)+len(c.altered) > 0 {

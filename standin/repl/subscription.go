@@ -117,6 +117,9 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (ki
 		sync = syncAutomatic
 	case "replication support only", "initialize with backup", "initialize from lsn":
 		sync = syncNone
+		if pub.snapshotOnly {
+			return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"' with a snapshot publication")
+		}
 	default:
 		return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"'")
 	}

@@ -31,6 +31,9 @@ func (e *Extension) postToken(ctx context.Context, call *engine.ProcCall) error 
 	if err != nil {
 		return err
 	}
+	if pub.snapshotOnly {
+		return raise(21485, 1)
+	}
 	r, err := e.inDistributionOf(ctx, s, p, `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?);
 		INSERT INTO dbo.MStracer_tokens (publication_id, publisher_commit) VALUES (@pub, GETDATE());
 		SELECT CAST(SCOPE_IDENTITY() AS int) AS id, @pub AS publication`, p.server, p.db.Name(), pub.name)

@@ -25,6 +25,55 @@ type validation struct {
 	Article int64 `json:"article"`
 	// Text is the statement that validates at the subscriber.
 	Text string `json:"text"`
+	// Some says that only the agents of Subscriptions validate: a subscriber's name and a database's, in turn.
+	Some          bool     `json:"some,omitempty"`
+	Subscriptions []string `json:"subscriptions,omitempty"`
+}
+
+// markedTransaction is what sp_marksubscriptionvalidation said of a session's open transaction.
+type markedTransaction struct {
+	descriptor uint64
+	// subscriptions are subscribers and databases, in turn, by pubid.
+	subscriptions map[int64][]string
+}
+
+// markSubscription marks the open transaction: validations in it with @subscription_level = 1 are for the subscriptions
+// that are named so (docs/relational-databases/system-stored-procedures/sp-marksubscriptionvalidation-transact-sql.md).
+func (e *Extension) markSubscription(ctx context.Context, call *engine.ProcCall) error {
+	s, subscriber, database := call.Session, call.String("@subscriber"), call.String("@destination_db")
+	_, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	if !s.InUserTransaction() {
+		return raise(18774, 1, "sp_marksubscriptionvalidation")
+	}
+	r, err := s.Query(ctx, "SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3", pub.id, subscriber, database)
+	if err == nil && r.Len() == 0 {
+		err = raise(14050, 1)
+	}
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.marked[s]
+	if m == nil || m.descriptor != s.InTransaction() {
+		m = &markedTransaction{descriptor: s.InTransaction(), subscriptions: map[int64][]string{}}
+		e.marked[s] = m
+	}
+	m.subscriptions[pub.id] = append(m.subscriptions[pub.id], subscriber, database)
+	return nil
+}
+
+// markedFor are the subscriptions of a publication that the session's open transaction is marked for.
+func (e *Extension) markedFor(s *engine.Session, pub int64) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.marked[s]; m != nil && m.descriptor == s.InTransaction() {
+		return m.subscriptions[pub]
+	}
+	return nil
 }
 
 // The ways of sp_table_validation's @rowcount_only.
@@ -37,6 +86,8 @@ const (
 func (e *Extension) installValidation(r *engine.Registry) {
 	e.procedure(r, "sp_publication_validation", owners, nil, e.validatePublication)
 	e.procedure(r, "sp_article_validation", owners, nil, e.validateArticleCall)
+	e.procedure(r, "sp_marksubscriptionvalidation", owners, []engine.Parameter{{Name: "@publication", Type: sqltype.NVarCharOf(128), Required: true}, {Name: "@subscriber", Type: sqltype.NVarCharOf(128), Required: true},
+		{Name: "@destination_db", Type: sqltype.NVarCharOf(128), Required: true}, {Name: "@publisher", Type: sqltype.NVarCharOf(128)}}, e.markSubscription)
 	e.procedure(r, "sp_table_validation", owners, []engine.Parameter{
 		{Name: "@table", Type: sqltype.NVarCharOf(128), Required: true},
 		{Name: "@expected_rowcount", Type: sqltype.BigIntType, Output: true},
@@ -67,12 +118,15 @@ func (e *Extension) validatePublication(ctx context.Context, call *engine.ProcCa
 	if err != nil {
 		return err
 	}
+	if pub.snapshotOnly {
+		return raise(21484, 1, pub.name)
+	}
 	list, err := e.articles(ctx, call.Session, p.db, "a.pubid = @p1 AND a.status & 1 = 1", pub.id)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		if err := e.validateArticle(ctx, call, p, a); err != nil {
+		if err := e.validateArticle(ctx, call, p, a, validation{}); err != nil {
 			return err
 		}
 	}
@@ -80,12 +134,12 @@ func (e *Extension) validatePublication(ctx context.Context, call *engine.ProcCa
 }
 
 func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCall) error {
-	if call.Bool("@subscription_level") {
-		return raise(21023, 1, "@subscription_level = 1 (all subscriptions are validated together)")
-	}
 	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
+	}
+	if pub.snapshotOnly {
+		return raise(21484, 1, pub.name)
 	}
 	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
 	if err != nil {
@@ -94,12 +148,16 @@ func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCa
 	if !a.active {
 		return raise(20523, 1, a.name)
 	}
-	return e.validateArticle(ctx, call, p, a)
+	v := validation{Some: call.Bool("@subscription_level")}
+	if v.Some {
+		v.Subscriptions = e.markedFor(call.Session, pub.id)
+	}
+	return e.validateArticle(ctx, call, p, a, v)
 }
 
 // validateArticle counts and marks in one transaction, which keeps writers out: the log then has the mark exactly where
 // the counts are true.
-func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article) (err error) {
+func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article, v validation) (err error) {
 	way, method, err := validationOptions(call)
 	if err != nil {
 		return err
@@ -128,7 +186,8 @@ func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, 
 	}
 	text := fmt.Sprintf("EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, @full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
 		lit(a.destTable), rows, sum, way, method, call.Int("@shutdown_agent"), lit(a.destOwner), list)
-	payload, err := json.Marshal(validation{Article: a.id, Text: text})
+	v.Article, v.Text = a.id, text
+	payload, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -205,6 +264,18 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	}
 	call.SetStatus(1)
 	return call.Writer.Message(sqlerr.New(20525, 1, name, rows, wanted, sum, wantedSum))
+}
+
+// concerned tells whether a validation is for this subscription: names is empty, or has subscribers and databases in turn.
+func (d *delivery) concerned(names []any) bool {
+	for i := 0; i+1 < len(names); i += 2 {
+		subscriber, _ := names[i].(string)
+		database, _ := names[i+1].(string)
+		if sameServer(subscriber, d.args.str("-Subscriber")) && strings.EqualFold(database, d.args.str("-SubscriberDB")) {
+			return true
+		}
+	}
+	return len(names) == 0
 }
 
 // validate runs a validation at the subscriber, between what was committed before it at the publisher and what came after.

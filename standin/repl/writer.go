@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,17 +73,26 @@ type writer struct {
 	tokens                 []string
 	// validated is what validations found since the last commit.
 	validated []outcome
+	// begun are the transactions begun, committed those that were committed since the last line of history.
+	begun, committedSince int64
 	progress
 }
+
+// errEnough ends an agent's delivery at -MaxDeliveredTransactions.
+var errEnough = errors.New("as many transactions were delivered as the agent is to deliver")
 
 // write writes commands; end says that there are no more for now: what is open is committed.
 func (w *writer) write(ctx context.Context, commands []pending, end bool) error {
 	var b batch
 	for _, c := range commands {
 		if string(c.seqno) != string(w.last) {
+			if w.position && w.d.enough(w.begun) {
+				return w.stopHere(ctx, &b)
+			}
 			if err := w.next(ctx, &b); err != nil {
 				return err
 			}
+			w.begun++
 			w.last = append([]byte{}, c.seqno...)
 			w.transactions++
 		}
@@ -100,6 +110,19 @@ func (w *writer) write(ctx context.Context, commands []pending, end bool) error 
 	return w.flush(ctx, &b)
 }
 
+// stopHere commits what is begun: the agent has delivered as much as it is to deliver.
+func (w *writer) stopHere(ctx context.Context, b *batch) error {
+	if w.transactions > 0 {
+		if err := w.commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(ctx, b); err != nil {
+		return err
+	}
+	return errEnough
+}
+
 // command writes one command.
 func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 	text, values, err := decodeCommand(c.raw)
@@ -111,6 +134,9 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 		w.tokens = append(w.tokens, text)
 		return nil
 	case commandValidate:
+		if !w.d.concerned(values) {
+			return nil
+		}
 		if err := w.begin(ctx, b); err != nil {
 			return err
 		}
@@ -243,6 +269,7 @@ func (w *writer) committed(c commit) {
 	}
 	w.d.delivered.transactions += c.transactions
 	w.d.delivered.commands += c.commands
+	w.committedSince += c.transactions
 	w.newest = c.last
 	w.progress.tokens, w.judged = append(w.progress.tokens, c.tokens...), append(w.judged, c.judged...)
 }

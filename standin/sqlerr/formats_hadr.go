@@ -32,7 +32,7 @@ var hadrFormats = map[int32]string{
 	19504: "The distributed availability group '%v' cannot fail over with FAILOVER. Use FORCE_FAILOVER_ALLOW_DATA_LOSS, after SET (ROLE = SECONDARY) at the global primary.",
 	19508: "'%v' is not a participant of the distributed availability group '%v'.",
 	19509: "Cannot create or join the distributed availability group '%v': an availability group of that name exists on this server instance.",
-	19511: "The local availability group '%v' has databases: it cannot join the distributed availability group '%v' before they are removed.",
+	19511: "Cannot join the distributed availability group '%v': the local availability group '%v' has databases. Remove them from it first.",
 	19506: "Local availability replica for availability group '%v' has not been granted permission to create databases, but has a SEEDING_MODE of AUTOMATIC. Use ALTER AVAILABILITY GROUP ... GRANT CREATE ANY DATABASE.",
 	35209: "The %v operation failed for availability replica '%v', because the backup priority value is outside the valid range of %v to %v.",
 	35210: "Failed to modify options for availability replica '%v' in availability group '%v': the group has no such replica.",

@@ -145,7 +145,7 @@ func (m *Manager) JoinDistributed(ctx context.Context, name string, spec Distrib
 		return failure(41140, local.Name())
 	}
 	if len(local.Configuration().Databases) > 0 {
-		return failure(19511, local.Name(), name)
+		return failure(19511, name, local.Name())
 	}
 	c, err := m.waitOffer(ctx, name, local.Name())
 	if err != nil {
