@@ -9,7 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -100,6 +102,23 @@ func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
 			g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "effect"), HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Evidence", ContainSubstring(c.says)))))
 		})
 	}
+}
+
+// Whoever reads that a failover was refused reads why.
+func TestWhyAFailoverWasRefused(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "force", Kind: v1alpha1.FaultFailover, To: "quisec", AllowDataLoss: true})
+	f := s.at(v1alpha1.FaultActive)
+	failover := f.Objects[0]
+	site := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"outcome": "Refused", "reason": "SilentReplicas", "message": "dubsec does not answer"}}}
+	site.SetGroupVersionKind(schema.FromAPIVersionAndKind(failover.APIVersion, failover.Kind))
+	site.SetNamespace(failover.Namespace)
+	site.SetName(failover.Name)
+	r := &Reconciler{direct: fake.NewClientBuilder().WithObjects(site).Build()}
+	s.w.objects[keyOf(failover)] = r.object(t.Context(), s.w, failover)
+	e := s.effect()
+	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(e.Seen).To(HaveSuffix("ended as Refused (SilentReplicas: dubsec does not answer)"))
 }
 
 // A clock that was wrong before is no effect: what counts is what the fault changed.

@@ -40,7 +40,7 @@ type seenObject struct {
 	exists   bool
 	injected bool
 	created  time.Time
-	// text is what its controller says of it.
+	// text is what its controller says of it: the last failure of Chaos Mesh's, or how a Failover ended.
 	text string
 	// selected are the pods that Chaos Mesh has selected for it.
 	selected []string
@@ -443,6 +443,11 @@ func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObjec
 		}
 	}
 	s.text, s.selected = chaosMessage(u), selectedPods(u)
+	if s.outcome != "" {
+		reason, _, _ := unstructured.NestedString(u.Object, "status", "reason")
+		message, _, _ := unstructured.NestedString(u.Object, "status", "message")
+		s.text = clip(reason+": "+message, 500)
+	}
 	return s
 }
 

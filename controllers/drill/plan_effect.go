@@ -69,13 +69,13 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 		}
 		return drill.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
 	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
-		switch outcome := p.objects[keyOf(f.Objects[0])].outcome; outcome {
+		switch seen := p.objects[keyOf(f.Objects[0])]; seen.outcome {
 		case "":
 			return metav1.ConditionUnknown, ""
 		case string(v1alpha1.FailoverSucceeded):
 			return metav1.ConditionTrue, "Failover " + f.Objects[0].Name + " has succeeded"
 		default:
-			return metav1.ConditionFalse, "Failover " + f.Objects[0].Name + " ended as " + outcome
+			return metav1.ConditionFalse, fmt.Sprintf("Failover %s ended as %s (%s)", f.Objects[0].Name, seen.outcome, seen.text)
 		}
 	}
 	if text := p.notInjected(f); text != "" {
