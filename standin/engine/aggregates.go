@@ -31,7 +31,10 @@ func registerAggregates(conn *sqlite.Conn, st *connState) error {
 			return err
 		}
 	}
-	return nil
+	return conn.CreateFunction("tsql_percentile", &sqlite.FunctionImpl{
+		NArgs: 5, Deterministic: true, AllowIndirect: true,
+		MakeAggregate: func(sqlite.Context) (sqlite.AggregateFunction, error) { return &percentileAggregate{}, nil },
+	})
 }
 
 // decimalSum is SUM and AVG of stored decimals.

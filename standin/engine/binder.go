@@ -33,6 +33,8 @@ type binder struct {
 	used    map[int32]bool
 	aliases int
 	ctes    []*cte
+	// maxRecursion is MAXRECURSION of the statement, 0 for no limit.
+	maxRecursion int64
 	// recursives are all recursive common table expressions, of views and functions too.
 	recursives []*cte
 	// depth is the nesting of views.
@@ -75,7 +77,7 @@ type need struct {
 }
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
-	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, spaces: map[int32]*schema{}, used: map[int32]bool{}}
+	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*schema{}, used: map[int32]bool{}}
 }
 
 // bindSafely runs f and turns the panics of fail into an error.

@@ -53,7 +53,11 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		b.fail(10753, n.FunctionName.Value)
 	case "grouping", "grouping_id":
 		return b.groupingFunction(sc, name, n.Parameters)
-	case "update", "percentile_cont", "percentile_disc":
+	case "json_object", "json_array":
+		return b.jsonConstructor(sc, n, name)
+	case "percentile_cont", "percentile_disc":
+		return b.percentile(sc, n, name)
+	case "update":
 		b.refuse("The function " + strings.ToUpper(name))
 	}
 	args := []expr{}
@@ -232,26 +236,14 @@ func (b *binder) trim(sc *scope, n *ast.FunctionCall) expr {
 
 // datePartCall binds the functions whose first argument is the name of a part of a date.
 func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpression) expr {
-	want := map[string]int{"dateadd": 3, "datediff": 3, "datediff_big": 3, "datepart": 2, "datename": 2, "datetrunc": 2}[name]
+	want := map[string]int{"dateadd": 3, "datediff": 3, "datediff_big": 3, "datepart": 2, "datename": 2, "datetrunc": 2, "date_bucket": 3}[name]
 	if name == "date_bucket" {
-		b.refuse("The function DATE_BUCKET")
+		return b.dateBucket(sc, params)
 	}
 	if len(params) != want {
 		b.fail(174, name, want)
 	}
-	word := ""
-	switch p := params[0].(type) {
-	case *ast.ColumnReferenceExpression:
-		if parts := identifiers(p.MultiPartIdentifier); len(parts) == 1 {
-			word = lower(parts[0])
-		}
-	case *ast.IdentifierLiteral:
-		word = lower(p.Value)
-	}
-	part, ok := dateParts[word]
-	if !ok {
-		b.fail(1023, 1, name)
-	}
+	part := b.datePart(name, params[0])
 	first := literal(sqltype.VarCharMax, part)
 	args := b.scalars(sc, params[1:])
 	for i := range args {
@@ -290,6 +282,24 @@ func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpress
 		}
 	}
 	return b.goCall(name, append([]expr{first}, args...), t, true)
+}
+
+// datePart is the part of a date that an argument names.
+func (b *binder) datePart(name string, node ast.ScalarExpression) string {
+	word := ""
+	switch p := node.(type) {
+	case *ast.ColumnReferenceExpression:
+		if parts := identifiers(p.MultiPartIdentifier); len(parts) == 1 {
+			word = lower(parts[0])
+		}
+	case *ast.IdentifierLiteral:
+		word = lower(p.Value)
+	}
+	part, ok := dateParts[word]
+	if !ok {
+		b.fail(1023, 1, name)
+	}
+	return part
 }
 
 // now binds the functions that give the time; it is the same for a whole statement.

@@ -207,10 +207,14 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 		if num < 13000 {
 			return sqlerr.New(2732, 1, num)
 		}
-		text = s.userMessage(number)
-		if text == "" {
+		m, err := s.userMessage(num)
+		if err != nil {
+			return err
+		}
+		if m == nil {
 			return sqlerr.New(18054, 1, num)
 		}
+		text = m.text
 	} else {
 		v, err := s.evaluate(ctx, n.FirstParameter, sqltype.NVarCharMax)
 		if err != nil {
@@ -326,9 +330,6 @@ func formatMessage(text string, args []any) (string, *sqlerr.Error) {
 	return sqltype.Cut(out.String(), 2047), nil
 }
 
-// userMessage is a message of sys.messages; user messages are not kept.
-func (s *Session) userMessage(int32) string { return "" }
-
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
 	v, err := s.evaluate(ctx, n.Expression, sqltype.NVarCharMax)
 	if err != nil {
@@ -344,7 +345,15 @@ func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer
 
 func (s *Session) returnStatement(ctx context.Context, n *ast.ReturnStatement, w tds.Writer) error {
 	f := s.frame()
-	if n.Expression != nil {
+	switch {
+	case f.returns != nil && n.Expression == nil, f.table && n.Expression != nil:
+		return sqlerr.New(178, 1)
+	case f.returns != nil:
+		var err error
+		if f.result, err = s.evaluate(ctx, n.Expression, *f.returns); err != nil {
+			return err
+		}
+	case n.Expression != nil:
 		if f.procedure == "" {
 			return sqlerr.New(178, 1)
 		}
@@ -376,6 +385,14 @@ func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *s
 	return t, sqlerr.New(2715, 6, 0, text)
 }
 
+// declaredName is the name of a variable's type.
+func (s *Session) declaredName(node *ast.SqlDataTypeReference) string {
+	if node.SqlDataTypeOption != "" {
+		return node.SqlDataTypeOption
+	}
+	return s.typeNameIn(node).name
+}
+
 func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableStatement, w tds.Writer) error {
 	for _, d := range n.Declarations {
 		name := d.VariableName.Value
@@ -385,6 +402,12 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 		if done, err := s.declareTyped(ctx, name, d); done || err != nil {
 			if err != nil {
 				return err
+			}
+			continue
+		}
+		if d.DataType != nil && strings.EqualFold(s.declaredName(d.DataType), "cursor") {
+			if s.variable(name) == nil {
+				s.declare(name, sqltype.IntType, nil).isCursor = true
 			}
 			continue
 		}
@@ -417,6 +440,9 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 }
 
 func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, w tds.Writer) error {
+	if v := s.variable(n.Variable.Name); v != nil && v.isCursor {
+		return s.setCursor(v, n)
+	}
 	if n.CursorDefinition != nil || n.FunctionCallExists || n.SeparatorType != "" && n.Identifier != nil {
 		return unsupported("SET of a cursor variable or a method")
 	}

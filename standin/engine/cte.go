@@ -4,10 +4,13 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -20,7 +23,11 @@ type cte struct {
 	query     string
 	recursive bool
 	used      bool
-	node      *ast.CommonTableExpression
+	// source is the alias of its last use.
+	source string
+	// level is the column that counts the recursions of a recursive one, if any.
+	level string
+	node  *ast.CommonTableExpression
 }
 
 // with binds the common table expressions of a statement, each seeing those before it.
@@ -85,7 +92,12 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	for i, o := range c.outputs {
 		types[i] = o.expr.typ
 	}
-	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true, types: types})
+	counted := false
+	level := columnName(int32(len(c.outputs) + 1))
+	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true, types: types, hidden: func(*scope, []output) []output {
+		counted = true
+		return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
+	}})
 	b.ctes = b.ctes[:len(b.ctes)-1]
 	if len(step.outputs) != len(anchor.outputs) {
 		b.fail(205)
@@ -95,6 +107,10 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 		columns[i] = columnName(int32(i + 1))
 	}
 	b.recursives = append(b.recursives, c)
+	if counted {
+		c.level = level
+		columns = append(columns, "0")
+	}
 	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " + step.sql
 }
 
@@ -113,6 +129,7 @@ func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
 		alias = c.name
 	}
 	src := &source{alias: alias, sqlite: b.nextAlias()}
+	c.source = src.sqlite
 	for i, o := range c.outputs {
 		src.addColumn(o.name, src.sqlite+"."+columnName(int32(i+1)), o.expr.typ, true, o.expr.collation, nil)
 	}
@@ -131,12 +148,41 @@ func (b *binder) withClause() string {
 		for i := range columns {
 			columns[i] = columnName(int32(i + 1))
 		}
+		if c.level != "" {
+			columns = append(columns, c.level)
+		}
 		parts = append(parts, c.sqlite+"("+strings.Join(columns, ", ")+") AS ("+c.query+")")
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "WITH RECURSIVE " + strings.Join(parts, ", ") + " "
+}
+
+// options notes the query hints of a statement that change its result (docs/t-sql/queries/hints-transact-sql-query.md).
+func (b *binder) options(hints []ast.OptimizerHintBase) {
+	for _, h := range hints {
+		l, ok := h.(*ast.LiteralOptimizerHint)
+		if !ok || !strings.EqualFold(l.HintKind, "MaxRecursion") {
+			continue
+		}
+		if n, ok := l.Value.(*ast.IntegerLiteral); ok {
+			v, err := strconv.ParseInt(n.Value, 10, 64)
+			if err != nil || v > 32767 {
+				b.fail(310, n.Value, 32767)
+			}
+			b.maxRecursion = v
+		}
+	}
+}
+
+// depth computes tsql_depth(level, limit): the next level, or 530 beyond the limit.
+func (st *connState) depth(args []sqlite.Value) (any, *sqlerr.Error) {
+	next, limit := args[0].Int64()+1, args[1].Int64()
+	if limit > 0 && next > limit {
+		return nil, sqlerr.New(530, 1, limit)
+	}
+	return next, nil
 }
 
 // refersTo tells whether a query names a table of that one-part name anywhere in its FROM clauses.

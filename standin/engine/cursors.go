@@ -22,7 +22,12 @@ type cursor struct {
 	variables map[string]*variable
 	scroll    bool
 
-	open    bool
+	// readOnly cursors are no way to change rows.
+	readOnly bool
+	open     bool
+	// tables are the base tables of the query, numbers the row numbers in them of each of its rows.
+	tables  []*source
+	numbers [][]int64
 	columns []tds.Column
 	rows    [][]any
 	// at is the row that was fetched last, from 0; -1 is before the first.
@@ -57,13 +62,17 @@ func installCursors(r *Registry) {
 		if !c.open {
 			return sqlerr.New(16917, 1)
 		}
-		c.open, c.rows = false, nil
+		c.open, c.rows, c.numbers = false, nil, nil
 		return nil
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DeallocateCursorStatement, w tds.Writer) error {
 		c, err := s.namedCursor(n.Cursor)
 		if err != nil {
 			return err
+		}
+		if v := s.cursorVariable(n.Cursor); v != nil {
+			v.cursor = nil
+			return nil
 		}
 		for _, m := range []map[string]*cursor{s.frame().cursors, s.cursors} {
 			if m[lower(c.name)] == c {
@@ -92,29 +101,9 @@ func installCursors(r *Registry) {
 }
 
 func (s *Session) declareCursor(_ context.Context, n *ast.DeclareCursorStatement, _ tds.Writer) error {
-	c := &cursor{name: n.Name.Value, definition: n.CursorDefinition, variables: map[string]*variable{}}
-	if c.definition == nil || c.definition.Select == nil {
-		return sqlerr.New(102, 1, n.Name.Value)
-	}
-	local, forward := false, false
-	for _, o := range c.definition.Options {
-		switch strings.ToUpper(strings.ReplaceAll(o.OptionKind, "_", "")) {
-		case "LOCAL":
-			local = true
-		case "GLOBAL":
-		case "SCROLL", "STATIC", "KEYSET", "DYNAMIC", "INSENSITIVE":
-			c.scroll = true
-		case "FORWARDONLY", "FASTFORWARD":
-			forward = true
-		case "READONLY", "SCROLLLOCKS", "OPTIMISTIC", "TYPEWARNING":
-		default:
-			return unsupported("The option " + strings.ToUpper(o.OptionKind) + " of a cursor")
-		}
-	}
-	c.scroll = c.scroll && !forward
-	for name, v := range s.frame().variables {
-		copied := *v
-		c.variables[name] = &copied
+	c, local, err := s.newCursor(n.Name.Value, n.CursorDefinition)
+	if err != nil {
+		return err
 	}
 	where := &s.cursors
 	if local {
@@ -130,13 +119,104 @@ func (s *Session) declareCursor(_ context.Context, n *ast.DeclareCursorStatement
 	return nil
 }
 
+// setCursor is SET @variable = CURSOR ... FOR ..., = cursor and = @other.
+func (s *Session) setCursor(v *variable, n *ast.SetVariableStatement) error {
+	if n.CursorDefinition != nil {
+		c, _, err := s.newCursor(v.name, n.CursorDefinition)
+		v.cursor = c
+		return err
+	}
+	switch from := n.Expression.(type) {
+	case *ast.VariableReference:
+		other := s.variable(from.Name)
+		if other == nil {
+			return sqlerr.New(137, 1, from.Name)
+		}
+		if !other.isCursor {
+			return sqlerr.New(206, 2, other.typ.Kind, "cursor")
+		}
+		v.cursor = other.cursor
+		return nil
+	case *ast.ColumnReferenceExpression:
+		if parts := identifiers(from.MultiPartIdentifier); len(parts) == 1 {
+			c, err := s.cursorNamed(parts[0], false)
+			v.cursor = c
+			return err
+		}
+	}
+	return sqlerr.New(206, 2, "int", "cursor")
+}
+
+// newCursor makes a cursor of a definition; local tells where it belongs.
+func (s *Session) newCursor(name string, definition *ast.CursorDefinition) (c *cursor, local bool, err error) {
+	c = &cursor{name: name, definition: definition, variables: map[string]*variable{}}
+	if c.definition == nil || c.definition.Select == nil {
+		return nil, false, sqlerr.New(102, 1, name)
+	}
+	forward := false
+	for _, o := range c.definition.Options {
+		switch strings.ToUpper(strings.ReplaceAll(o.OptionKind, "_", "")) {
+		case "LOCAL":
+			local = true
+		case "GLOBAL":
+		case "STATIC", "INSENSITIVE":
+			c.scroll, c.readOnly = true, true
+		case "SCROLL", "KEYSET", "DYNAMIC":
+			c.scroll = true
+		case "FASTFORWARD":
+			forward, c.readOnly = true, true
+		case "FORWARDONLY":
+			forward = true
+		case "READONLY":
+			c.readOnly = true
+		case "SCROLLLOCKS", "OPTIMISTIC", "TYPEWARNING":
+		default:
+			return nil, false, unsupported("The option " + strings.ToUpper(o.OptionKind) + " of a cursor")
+		}
+	}
+	c.scroll = c.scroll && !forward
+	for name, v := range s.frame().variables {
+		copied := *v
+		c.variables[name] = &copied
+	}
+	return c, local, nil
+}
+
 // namedCursor finds a local cursor first, then a global one.
 func (s *Session) namedCursor(id *ast.CursorId) (*cursor, error) {
+	if v := s.cursorVariable(id); v != nil {
+		return v.allocated()
+	}
 	name, err := s.nameOrVariable(id.Name)
 	if err != nil {
 		return nil, err
 	}
-	if !id.IsGlobal {
+	return s.cursorNamed(name, id.IsGlobal)
+}
+
+// cursorVariable is the cursor variable that a statement names; nil when it names none.
+func (s *Session) cursorVariable(id *ast.CursorId) *variable {
+	if id.Name == nil {
+		return nil
+	}
+	if ref, ok := id.Name.ValueExpression.(*ast.VariableReference); ok {
+		if v := s.variable(ref.Name); v != nil && v.isCursor {
+			return v
+		}
+	}
+	return nil
+}
+
+// allocated is the cursor of a cursor variable.
+func (v *variable) allocated() (*cursor, error) {
+	if v.cursor == nil {
+		return nil, sqlerr.New(16950, 2, v.name)
+	}
+	return v.cursor, nil
+}
+
+func (s *Session) cursorNamed(name string, global bool) (*cursor, error) {
+	if !global {
 		if c := s.frame().cursors[lower(name)]; c != nil {
 			return c, nil
 		}
@@ -153,18 +233,13 @@ func (s *Session) openCursor(ctx context.Context, c *cursor) error {
 	s.frames = append(s.frames, &f)
 	settings := s.settings
 	s.settings.rowCount, s.settings.fmtOnly = 0, false
-	w := &collectWriter{}
 	counted := s.rowCount
-	err := s.selectStatement(ctx, c.definition.Select, w)
+	err := s.readCursor(ctx, c)
 	s.frames, s.settings, s.rowCount = s.frames[:len(s.frames)-1], settings, counted
 	if err != nil {
 		return err
 	}
-	result := w.first()
-	if result == nil {
-		return sqlerr.New(102, 1, c.name)
-	}
-	c.open, c.columns, c.rows, c.at = true, result.Columns, result.Rows, -1
+	c.open, c.at = true, -1
 	s.cursorRows = int64(len(c.rows))
 	return nil
 }

@@ -281,7 +281,7 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 	}
 	name := indexStorageName(o.ID, i.ID)
 	err := d.run("CREATE " + unique + "INDEX " + name + " ON " + o.storageName() + " (" + strings.Join(keys, ", ") + ")" + where)
-	if err == nil && i.Unique && len(nulls) > 0 && !i.IgnoreDup {
+	if err == nil && i.Unique && len(nulls) > 0 {
 		cond := "(" + strings.Join(nulls, " OR ") + ")"
 		if filter != "" {
 			cond += " AND " + filter
@@ -415,12 +415,19 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent", "NEW."))
 	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child", "OLD."))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
+	onDelete, err := d.action(k, k.OnDelete, child, hasChild, fail, eq("child", "OLD."), false)
+	if err != nil {
+		return err
+	}
+	onUpdate, err := d.action(k, k.OnUpdate, child, hasChild, fail, eq("child", "OLD."), true)
+	if err != nil {
+		return err
+	}
 	triggers := map[string]string{
 		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.storageName(), orphan, fail),
 		"u": fmt.Sprintf("AFTER UPDATE OF %s ON %s WHEN %s BEGIN %s END", strings.Join(childColumns, ", "), child.storageName(), orphan, fail),
-		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN tsql_active() AND " + d.action(k, k.OnDelete, child, hasChild, fail, eq("child", "OLD."), false),
-		"p": "AFTER UPDATE OF " + strings.Join(parentColumns, ", ") + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " +
-			d.action(k, k.OnUpdate, child, hasChild, fail, eq("child", "OLD."), true),
+		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN tsql_active() AND " + onDelete,
+		"p": "AFTER UPDATE OF " + strings.Join(parentColumns, ", ") + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " + onUpdate,
 	}
 	suffixes := make([]string, 0, len(triggers))
 	for suffix := range triggers {
@@ -436,21 +443,53 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 }
 
 // action is the rest of a trigger on the referenced table.
-func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail, match string, update bool) string {
+func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail, match string, update bool) (string, error) {
 	sets := make([]string, len(k.Columns))
 	for i, c := range k.Columns {
 		sets[i] = columnName(c) + " = NULL"
 		if update && action == "CASCADE" {
 			sets[i] = columnName(c) + " = NEW." + columnName(k.RefColumns[i])
 		}
+		if action == "SET_DEFAULT" {
+			value, err := d.defaultText(child, child.Table.columnByID(c))
+			if err != nil {
+				return "", err
+			}
+			sets[i] = columnName(c) + " = " + value
+		}
 	}
 	switch {
 	case action == "CASCADE" && !update:
-		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.storageName(), match)
-	case action == "CASCADE", action == "SET_NULL":
-		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.storageName(), strings.Join(sets, ", "), match)
+		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.storageName(), match), nil
+	case action == "CASCADE", action == "SET_NULL", action == "SET_DEFAULT":
+		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.storageName(), strings.Join(sets, ", "), match), nil
 	}
-	return hasChild + " BEGIN " + fail + " END"
+	return hasChild + " BEGIN " + fail + " END", nil
+}
+
+// defaultText is a column's default in SQLite's SQL, for a referential action; NULL when it has none.
+func (d *ddl) defaultText(o *Object, c *Column) (string, error) {
+	def := d.sch.objects[c.Default]
+	if def == nil {
+		return "NULL", nil
+	}
+	node := parseExpression(def.Definition)
+	if node == nil {
+		return "", sqlerr.New(4413, 1, def.Name)
+	}
+	b := newBinder(d.ctx, d.s, d.space)
+	b.spaces[d.space] = d.sch
+	text := ""
+	if e := bindSafely(func() {
+		t := writeTarget{object: o, schema: d.sch.schemaName(o), verb: "UPDATE", database: d.db.Name(), db: d.db}
+		text = b.store(b.scalar(&scope{}, node), c, &t)
+	}); e != nil {
+		return "", e
+	}
+	if len(b.params) > 0 {
+		return "", unsupported("SET DEFAULT with a default that is no constant")
+	}
+	return text, nil
 }
 
 func (d *ddl) verifyForeignKey(child, fk *Object) error {

@@ -36,7 +36,7 @@ func installDDL(r *Registry) {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "procedure", kindProcedure)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropFunctionStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "function", kindScalar+kindInline)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "function", kindScalar+kindInline+kindTableFunction)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSynonymStatement, w tds.Writer) error {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "synonym", kindSynonym)
@@ -46,6 +46,7 @@ func installDDL(r *Registry) {
 	})
 	on(r, (*Session).createSchema)
 	on(r, (*Session).dropSchema)
+	on(r, (*Session).transfer)
 	on(r, (*Session).createSynonym)
 	on(r, (*Session).declareTable)
 	installModules(r)
@@ -99,6 +100,13 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 			return err
 		}
 	}
+	if o.Kind == kindView {
+		for _, trigger := range append([]*Object(nil), d.sch.children(o.ID)...) {
+			if err := d.remove(trigger); err != nil {
+				return err
+			}
+		}
+	}
 	if o.Kind == kindSequence {
 		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
 			return err
@@ -108,7 +116,7 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 }
 
 var kindWords = map[string]string{kindTable: "table", kindView: "view", kindProcedure: "procedure", kindScalar: "function",
-	kindInline: "function", kindSynonym: "synonym", kindSequence: "sequence", kindPrimaryKey: "constraint", kindUnique: "constraint",
+	kindInline: "function", kindTableFunction: "function", kindSynonym: "synonym", kindSequence: "sequence", kindPrimaryKey: "constraint", kindUnique: "constraint",
 	kindForeignKey: "constraint", kindCheck: "constraint", kindDefault: "constraint", kindTrigger: "trigger"}
 
 func (d *ddl) dropTable(o *Object) error {

@@ -68,8 +68,10 @@ func referentialAction(text string) (string, error) {
 		return "CASCADE", nil
 	case "setnull":
 		return "SET_NULL", nil
+	case "setdefault":
+		return "SET_DEFAULT", nil
 	}
-	return "", unsupported("The referential action SET DEFAULT")
+	return "", unsupported("The referential action " + text)
 }
 
 func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, o, parent *Object, k *ForeignKey) error {
@@ -149,12 +151,14 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 				}
 			}
 		case *ast.IgnoreDupKeyIndexOption:
-			if strings.EqualFold(o.OptionState, "On") {
-				return unsupported("IGNORE_DUP_KEY = ON")
+			if err := i.ignoreDuplicates(o.OptionState); err != nil {
+				return err
 			}
 		case *ast.IndexStateOption:
-			if strings.EqualFold(o.OptionKind, "IgnoreDupKey") && strings.EqualFold(o.OptionState, "On") {
-				return unsupported("IGNORE_DUP_KEY = ON")
+			if strings.EqualFold(o.OptionKind, "IgnoreDupKey") {
+				if err := i.ignoreDuplicates(o.OptionState); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -73,7 +72,19 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		case *ast.SelectFunctionReturnType:
 			kind = kindInline
 		case *ast.TableValuedFunctionReturnType:
-			return unsupported("A multi-statement table-valued function")
+			kind = kindTableFunction
+		}
+		if kind != kindInline {
+			if err := checkFunction(partsOf(st.Node)); err != nil {
+				return err
+			}
+		}
+	}
+	var table *Table
+	if kind == kindTableFunction {
+		var err error
+		if table, err = s.returnedTable(ctx, returnType(st.Node)); err != nil {
+			return err
 		}
 	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
@@ -88,14 +99,14 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		case old != nil && (mode == createModule || old.Kind != kind):
 			return sqlerr.New(2714, 3, name.name)
 		case old != nil:
-			old.Definition, old.QuotedIdentifier = st.Text, s.settings.options["QuotedIdentifier"]
+			old.Definition, old.QuotedIdentifier, old.Table = st.Text, s.settings.options["QuotedIdentifier"], table
 			return d.modify(old)
 		}
 		if err := d.place(name); err != nil {
 			return err
 		}
 		o := d.newObject(name, kind)
-		o.Definition, o.QuotedIdentifier = st.Text, s.settings.options["QuotedIdentifier"]
+		o.Definition, o.QuotedIdentifier, o.Table = st.Text, s.settings.options["QuotedIdentifier"], table
 		return d.save(o)
 	})
 }
@@ -281,73 +292,12 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	if db := s.inst.DatabaseByID(space); db != nil {
 		s.db = db
 	}
-	v, err := s.functionBody(m, result)
+	f.returns = &result
+	err = s.functionBody(m)
 	s.db, s.line = before, line
 	s.tryDepth--
 	s.popFrame()
-	return v, err
-}
-
-func (s *Session) functionBody(m moduleParts, result sqltype.Type) (any, error) {
-	var out any
-	w := &discardWriter{}
-	var walk func(list []ast.Statement) (bool, error)
-	walk = func(list []ast.Statement) (bool, error) {
-		for _, st := range list {
-			switch n := st.(type) {
-			case *ast.ReturnStatement:
-				v, err := s.evaluate(s.context(), n.Expression, result)
-				out = v
-				return true, err
-			case *ast.BeginEndBlockStatement:
-				if done, err := walk(listOf(n.StatementList)); done || err != nil {
-					return done, err
-				}
-			case *ast.IfStatement:
-				yes, err := s.test(s.context(), n.Predicate)
-				if err != nil {
-					return false, err
-				}
-				branch := n.ElseStatement
-				if yes {
-					branch = n.ThenStatement
-				}
-				if branch == nil {
-					continue
-				}
-				if done, err := walk([]ast.Statement{branch}); done || err != nil {
-					return done, err
-				}
-			case *ast.WhileStatement:
-				for {
-					yes, err := s.test(s.context(), n.Predicate)
-					if err != nil || !yes {
-						if err != nil {
-							return false, err
-						}
-						break
-					}
-					if done, err := walk([]ast.Statement{n.Statement}); done || err != nil {
-						if errors.Is(err, errBreak) {
-							break
-						}
-						if !errors.Is(err, errContinue) {
-							return done, err
-						}
-					}
-				}
-			case *ast.DeclareVariableStatement, *ast.SetVariableStatement, *ast.SelectStatement, *ast.BreakStatement, *ast.ContinueStatement:
-				if err := s.statement(s.context(), st, w); err != nil {
-					return false, err
-				}
-			default:
-				return false, sqlerr.New(443, 1, describe(st))
-			}
-		}
-		return false, nil
-	}
-	_, err := walk(listOf(m.body))
-	return out, err
+	return f.result, err
 }
 
 func parseInt32(s string) int32 {

@@ -38,6 +38,8 @@ type dmlPlan struct {
 	slow *plan
 	// triggers fire after the statement.
 	triggers []*Object
+	// instead tells that the one trigger runs in place of the change.
+	instead bool
 	// selfKeys are the foreign keys of tables to themselves that the statement can violate on its way.
 	selfKeys []*Object
 }
@@ -152,7 +154,12 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 // insertPlan binds INSERT ... VALUES, INSERT ... SELECT and INSERT ... DEFAULT VALUES.
 func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	spec := n.InsertSpecification
+	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
+	if t, space, sch, on := b.replacedBy("INSERT", spec.Target); t != nil {
+		c, r := b.replaced("INSERT", t, space, sch, on, spec.OutputClause != nil || spec.OutputIntoClause != nil)
+		return b.insteadOfInsert(spec, c, r)
+	}
 	space, sch, obj, refs := b.insertTarget(spec)
 	d := b.dmlPlan("INSERT", space, sch, obj)
 	columns := b.insertColumns(refs, obj, d)
@@ -177,14 +184,14 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 		}
 	case *ast.SelectInsertSource:
 		body = b.insertQuery(sch, obj, columns, all, src.Select, d)
-		if top := spec.TopRowFilter; top != nil {
-			if top.Percent || top.WithTies {
-				b.refuse("INSERT TOP ... PERCENT")
-			}
-			body += " LIMIT " + b.topCount(&scope{}, top.Expression, false).sql
-		}
 	default:
 		b.refuse(fmt.Sprintf("INSERT from %T", spec.InsertSource))
+	}
+	if top := spec.TopRowFilter; top != nil {
+		rows := "(" + body + ")"
+		if body = "SELECT * FROM " + rows + " WHERE 1 LIMIT " + b.topCount(&scope{}, top.Expression, top.Percent).sql; top.Percent {
+			body = "SELECT * FROM " + rows + " WHERE 1" + b.percentOf(rows, top)
+		}
 	}
 	if len(names) == 0 {
 		body = "DEFAULT VALUES"
@@ -192,6 +199,9 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	}
 	d.triggers = b.triggersOf(sch, obj, "INSERT")
 	b.noOutputWithTriggers(d, spec.OutputClause)
+	if obj.Table.ignoresDuplicates() && len(names) > 0 {
+		return b.insertFound(spec, sch, obj, d, all, body)
+	}
 	if len(d.triggers) > 0 {
 		return b.insertRowwise(spec, sch, obj, d, head+body)
 	}

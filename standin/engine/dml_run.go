@@ -34,8 +34,8 @@ func installDML(r *Registry) {
 }
 
 func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writer) error {
-	if _, query := n.InsertSpecification.InsertSource.(*ast.SelectInsertSource); n.InsertSpecification.TopRowFilter != nil && !query {
-		return unsupported("INSERT TOP without SELECT")
+	if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); n.InsertSpecification.TopRowFilter != nil && executes {
+		return unsupported("INSERT TOP ... EXECUTE")
 	}
 	if src, ok := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
 		return s.insertExecute(ctx, n, src, w)
@@ -65,6 +65,9 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 	if s.settings.fmtOnly {
 		return w.Done(0)
 	}
+	if p.dml.instead {
+		return s.together(ctx, func() error { return s.changeInstead(ctx, p, w) })
+	}
 	if len(p.dml.triggers) > 0 {
 		return s.changeWithTriggers(ctx, p, w)
 	}
@@ -91,6 +94,12 @@ func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*fou
 	}
 	s.inst.counters.rowsWritten.Add(count)
 	s.rowCount = count
+	if s.duplicatesIgnored {
+		s.duplicatesIgnored = false
+		if err := w.Message(sqlerr.New(3604, 0)); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case p.dml.into != nil:
 		if err := s.outputInto(ctx, p, out); err != nil {

@@ -281,6 +281,12 @@ var operatorNames = map[byte]string{'+': "add", '-': "subtract", '*': "multiply"
 
 // binary binds an arithmetic operator, or + on strings and binaries.
 func (b *binder) binary(kind string, l, r expr) expr {
+	switch kind {
+	case "LeftShift":
+		return b.builtin("left_shift", []expr{l, r})
+	case "RightShift":
+		return b.builtin("right_shift", []expr{l, r})
+	}
 	op, ok := operators[kind]
 	if !ok {
 		b.refuse("The operator " + kind)

@@ -376,6 +376,12 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 			args = args[:2]
 		}
 	}
+	series := key == "sys.generate_series"
+	if series {
+		if len(args) == 3 {
+			key += " step"
+		}
+	}
 	f := b.s.inst.registry.tableFunctions[key]
 	if f == nil {
 		return b.userTableFunction(sc, name, args, alias, names)
@@ -391,14 +397,22 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		src.alias, src.schema = f.Name, f.Schema
 	}
 	var terms []string
+	whole := sqltype.Type{}
 	for i, a := range args {
 		e := expr{sql: "NULL"}
 		if _, isDefault := a.(*ast.DefaultLiteral); !isDefault {
-			e = b.convert(b.scalar(sc, a), f.Parameters[i], sqltype.Implicit, 0, false)
+			e = b.scalar(sc, a)
+			if series {
+				whole = b.seriesType(whole, e, i)
+			}
+			e = b.convert(e, f.Parameters[i], sqltype.Implicit, 0, false)
 		}
 		terms = append(terms, e.sql)
 	}
 	for i, c := range f.Columns {
+		if series && whole.Kind != sqltype.Unknown {
+			c.Type = whole
+		}
 		collation := ""
 		if c.Type.Kind.IsCharacter() {
 			collation = "tsql_ci_as"

@@ -101,8 +101,8 @@ func init() {
 				}
 				return inZone(a[0].(time.Time), zone), nil
 			}},
-		"at_time_zone": {min: 2, max: 2, params: []sqltype.Type{anyType, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			zone, err := zoneOf(a[1].(string))
+		"at_time_zone": {min: 2, max: 2, params: []sqltype.Type{anyType, nmax}, infer: zonedType, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			zone, err := namedZone(a[1].(string))
 			t, ok := a[0].(time.Time)
 			if err != nil || !ok {
 				return nil, sqlerr.New(9820, 1, a[1])

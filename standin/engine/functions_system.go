@@ -505,7 +505,7 @@ func objectProperty(s *Session, a []any) any {
 	case "isscalarfunction":
 		return yes(o.Kind == kindScalar)
 	case "isinlinefunction", "istablefunction":
-		return yes(o.Kind == kindInline)
+		return yes(o.Kind == kindInline || o.Kind == kindTableFunction)
 	case "isconstraint":
 		return yes(o.Parent != 0)
 	case "ismsshipped":

@@ -82,6 +82,9 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 
 // userTableFunction binds an inline table-valued function by expanding its query.
 func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	if space, sch, o := b.resolveWrite(name); o != nil && o.Kind == kindTableFunction {
+		return b.multiStatement(sc, space, sch, o, args, alias, names)
+	}
 	call := b.inlineFunction(name)
 	if call == nil {
 		b.fail(208, name.String())

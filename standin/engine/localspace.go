@@ -150,12 +150,13 @@ func (s *Session) dropLocals(f *frame) {
 
 // closeLocal ends the session's own database.
 func (s *Session) closeLocal() {
-	if s.local.conn == nil {
-		return
+	for _, space := range append(s.functionSpaces, s.local) {
+		if space.conn != nil {
+			s.inst.conns.m.Delete(space.conn)
+			_ = space.conn.Close() // in memory
+		}
 	}
-	s.inst.conns.m.Delete(s.local.conn)
-	_ = s.local.conn.Close() // in memory
-	s.local = localSpace{}
+	s.local, s.functionSpaces = localSpace{}, nil
 }
 
 // foreignUse is a connection to another database that a running statement reads through.

@@ -39,9 +39,7 @@ type mergeBinder struct {
 
 func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *plan {
 	spec := n.MergeSpecification
-	if spec.TopRowFilter != nil {
-		b.refuse("MERGE TOP")
-	}
+	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
 	m := &mergeBinder{binder: b, earlier: map[string][]string{}, actions: map[string]bool{}}
 	target := spec.Target
@@ -56,6 +54,11 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	c.space, c.sch, c.obj, alias = b.writable(target, "MERGE")
 	if spec.TableAlias != nil {
 		alias = spec.TableAlias.Value
+	}
+	for _, o := range c.sch.children(c.obj.ID) {
+		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] != "" {
+			b.refuse("MERGE into a table with INSTEAD OF triggers")
+		}
 	}
 	c.d = b.dmlPlan("MERGE", c.space, c.sch, c.obj)
 	c.sc = &scope{}
@@ -72,6 +75,12 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	}
 	m.bindTriggers(spec, output)
 	m.r = b.newRowwise(c.sch, c.obj)
+	if top := spec.TopRowFilter; top != nil {
+		if top.Percent {
+			b.refuse("MERGE TOP ... PERCENT")
+		}
+		m.r.limit = "SELECT " + b.topCount(&scope{}, top.Expression, false).sql
+	}
 	var cols []tds.Column
 	m.wanted, cols = b.rowOutput(m.r, output, into, c.d, []string{"inserted", "deleted"}, m.others)
 	for _, clause := range spec.ActionClauses {

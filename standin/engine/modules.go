@@ -301,6 +301,9 @@ func identifierSafe(s string) string {
 
 // viewRows evaluates a system view or table function for the session.
 func (s *Session) viewRows(ctx context.Context, key string, raw []any) ([]tds.Column, [][]any, error) {
+	if strings.HasPrefix(key, functionKey) {
+		return s.functionRows(ctx, key, raw)
+	}
 	key, database, named := strings.Cut(key, "@")
 	if named {
 		before := s.viewDB

@@ -83,13 +83,18 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 		}
 	}
 	home := s.db.ID()
-	for range 2 {
+	for range 3 {
 		b := newBinder(ctx, s, home)
 		var p *plan
 		if err := bindSafely(func() { p = f(b) }); err != nil {
 			return nil, err
 		}
 		if p.dml != nil {
+			if b.home != home && len(b.ctes) > 0 {
+				// Common table expressions were bound before the target told where the statement runs.
+				home = b.home
+				continue
+			}
 			home = b.home
 		}
 		if better := b.better(); p.dml == nil && better != home {

@@ -41,6 +41,7 @@ func installProcedures(r *Registry) {
 	installCatalogProcedures(r)
 	installHelp(r)
 	installJSON(r)
+	installMessages(r)
 	installMetadataProcedures(r)
 	installSecurityHelp(r)
 	installServerProcedures(r)

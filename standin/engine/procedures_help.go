@@ -99,7 +99,7 @@ func help(ctx context.Context, c *ProcCall) error {
 			return err
 		}
 		return c.Exec(ctx, constraintText, int64(id))
-	case kindProcedure, kindScalar, kindInline:
+	case kindProcedure, kindScalar, kindInline, kindTableFunction:
 		return c.Exec(ctx, `SELECT name AS Parameter_name, TYPE_NAME(user_type_id) AS Type, max_length AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale, parameter_id AS Param_order,
 			CAST(NULL AS sysname) AS Collation FROM sys.parameters WHERE object_id = @p1 ORDER BY parameter_id`, int64(id))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -39,7 +40,8 @@ type queryOptions struct {
 	assign bool
 	// types are what the outputs are converted to, for the recursive part of a common table expression.
 	types []sqltype.Type
-	// hidden, when set, gives further columns of the query, which its outputs do not name.
+	// hidden, when set, gives further columns of the query, which its outputs do not name. A query that groups rows has
+	// none: it is refused when it has a name.
 	hidden func(sc *scope, outputs []output) []output
 	// name is what the query is known as, for messages.
 	name string
@@ -146,10 +148,12 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	out.limited = p.limit != ""
 	all := out.outputs
 	if o.hidden != nil {
-		if aggregate || p.grouped || p.distinct {
+		switch grouped := aggregate || p.grouped || p.distinct; {
+		case grouped && o.name != "":
 			b.fail(4403, o.name)
+		case !grouped:
+			all = append(append([]output(nil), all...), o.hidden(sc, out.outputs)...)
 		}
-		all = append(append([]output(nil), all...), o.hidden(sc, out.outputs)...)
 	}
 	if q.TopRowFilter != nil && q.TopRowFilter.WithTies {
 		out.oneRow = false
@@ -389,10 +393,10 @@ func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectPar
 	if p.limit != "" {
 		b.fail(10741)
 	}
-	p.offset = b.topCount(sc, q.OffsetClause.OffsetExpression, false).sql
+	p.offset = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.OffsetExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10742, 0).sql
 	p.limit = "-1"
 	if q.OffsetClause.FetchExpression != nil {
-		p.limit = b.topCount(sc, q.OffsetClause.FetchExpression, false).sql
+		p.limit = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.FetchExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10744, 1).sql
 	}
 }
 
@@ -411,7 +415,34 @@ func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) ex
 	if !e.typ.Kind.IsInteger() && !e.typ.Kind.IsExact() || e.typ.Kind.IsExact() && e.typ.Scale > 0 {
 		b.fail(1060)
 	}
-	return b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false)
+	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0)
+}
+
+// rowCount is a number of rows that may not be less than least: SQLite takes a negative one for no limit.
+func (b *binder) rowCount(e expr, number int32, least int64) expr {
+	if n, ok := e.lit.(int64); e.hasLit && ok {
+		if n < least {
+			b.fail(number)
+		}
+		return e
+	}
+	return b.goCall(rowLimit, []expr{e, literal(sqltype.BigIntType, int64(number)), literal(sqltype.BigIntType, least)}, sqltype.BigIntType, true)
+}
+
+// rowLimit is the function that judges a number of rows; no client can name it.
+const rowLimit = "row limit"
+
+func init() {
+	addBuiltins(map[string]*builtinFunction{rowLimit: {min: 3, max: 3, nulls: true, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+		n, ok := a[0].(int64)
+		switch {
+		case !ok:
+			return nil, sqlerr.New(1060, 1)
+		case n < integer(a[2]):
+			return nil, sqlerr.New(int32(integer(a[1])), 1)
+		}
+		return n, nil
+	}}})
 }
 
 func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {

@@ -27,6 +27,8 @@ type rowwise struct {
 	// new values, the old ones, those of the other tables, and the action.
 	output  string
 	sources int
+	// limit, when set, gives the number of rows that are changed at most.
+	limit string
 	// referenced are columns that foreign keys refer to.
 	referenced map[int32]bool
 }
@@ -55,7 +57,7 @@ type foundRow struct {
 	find                     *rowFind
 	number                   int64
 	values, old, source, new []any
-	marked                   bool
+	marked, ignored          bool
 }
 
 // storedColumns are the columns of a table that are not computed.
@@ -121,6 +123,9 @@ func (s *Session) runRowwise(ctx context.Context, p *plan, r *rowwise, conn *sql
 	if err = s.applyRows(p, r, conn, rows); err != nil {
 		return nil, err
 	}
+	if kept := withoutIgnored(rows); len(kept) < len(rows) {
+		rows, s.duplicatesIgnored = kept, true
+	}
 	for _, row := range rows {
 		for i, name := range row.find.variables {
 			v := s.variable(name)
@@ -182,7 +187,16 @@ func (s *Session) findRows(ctx context.Context, p *plan, r *rowwise, conn *sqlit
 			return nil, err
 		}
 	}
-	return all, nil
+	if r.limit == "" {
+		return all, nil
+	}
+	err := s.eachRaw(ctx, p, r.limit, conn, nil, func(stmt *sqlite.Stmt) error {
+		if n := stmt.ColumnInt64(0); n >= 0 && n < int64(len(all)) {
+			all = all[:n]
+		}
+		return nil
+	})
+	return all, err
 }
 
 // eachRaw runs a text of a plan with the plan's parameters and those of row, if any.
@@ -273,11 +287,27 @@ func (s *Session) applyRows(p *plan, r *rowwise, conn *sqlite.Conn, rows []*foun
 		return err
 	}
 	for _, row := range inserts {
-		if err := s.applyRow(p, r, conn, row); err != nil {
+		err := s.applyRow(p, r, conn, row)
+		if err != nil && p.dml.ignored(err) {
+			row.ignored = true
+			continue
+		}
+		if err != nil {
 			return s.rowError(p, r, row, err)
 		}
 	}
 	return nil
+}
+
+// withoutIgnored are the rows that were not left out as duplicates.
+func withoutIgnored(rows []*foundRow) []*foundRow {
+	kept := rows[:0:0]
+	for _, row := range rows {
+		if !row.ignored {
+			kept = append(kept, row)
+		}
+	}
+	return kept
 }
 
 // applyUpdates updates the rows in an order in which no unique key collides on the way. Rows that exchange their keys

@@ -141,3 +141,11 @@ func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *schema, obj *
 	r.add(rowFind{action: "INSERT", direct: true, query: query}, obj)
 	return b.rowwisePlan(r, d, cols)
 }
+
+// insertFound is an INSERT into a table that ignores duplicates: the rows are found first and inserted one by one.
+func (b *binder) insertFound(spec *ast.InsertSpecification, sch *schema, obj *Object, d *dmlPlan, all []*Column, body string) *plan {
+	r := b.newRowwise(sch, obj)
+	_, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, d, []string{"inserted"}, nil)
+	r.add(rowFind{action: "INSERT", set: all, query: b.withClause() + "SELECT 0, * FROM (" + body + ")"}, obj)
+	return b.rowwisePlan(r, d, cols)
+}

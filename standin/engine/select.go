@@ -63,6 +63,7 @@ func (s *Session) shown(n int64) int64 {
 }
 
 func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
+	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
 	q := b.query(&scope{}, n.QueryExpression, queryOptions{assign: true})
 	p := b.plan(q.sql)

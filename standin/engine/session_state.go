@@ -75,7 +75,12 @@ type sessionState struct {
 	// viewDB is the database that a system view is read for, when a three-part name gave one.
 	viewDB          *Database
 	localIdentities *identities
-	identityError   error
+	// functionSpaces are those of functions with table variables, by depth of calls; functionDepth is the depth now.
+	functionSpaces []localSpace
+	functionDepth  int
+	// duplicatesIgnored tells that the running statement has left out rows (IGNORE_DUP_KEY).
+	duplicatesIgnored bool
+	identityError     error
 }
 
 // sessionValue is a value of sp_set_session_context.
@@ -96,6 +101,10 @@ type frame struct {
 	depth     int
 	trancount int
 	trigger   *triggerFrame
+	// returns is the type of the scalar function that runs, result its value; table tells a table-valued function.
+	returns *sqltype.Type
+	result  any
+	table   bool
 	// changed are the rows of the OUTPUT clause of a change that the running INSERT takes.
 	changed *Object
 	// cursors are the local ones.
@@ -110,6 +119,9 @@ type variable struct {
 	// table is set for a table variable, tableType for one of a type of CREATE TYPE, readOnly for a parameter.
 	table, tableType *Object
 	readOnly         bool
+	// isCursor is set for a variable of type cursor, cursor when it has one.
+	isCursor bool
+	cursor   *cursor
 	// bound is the SQL of a parameter of an inline function that is being expanded.
 	bound string
 }

@@ -25,6 +25,7 @@ import (
 //	tsql_raise(number, text...)   raises an error
 //	tsql_identity(table)   the next identity value
 //	tsql_sequence(database, sequence)   the next value of a sequence
+//	tsql_depth(level, limit)   the next level of a recursion
 //	tsql_defer(key)   notes a foreign key that is to be judged when the statement ends
 //
 // and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
@@ -45,6 +46,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_identity", 1, false, st.nextIdentity},
 		{"tsql_sequence", 2, false, st.nextOfSequence},
 		{"tsql_defer", 1, false, st.deferKey},
+		{"tsql_depth", 2, false, st.depth},
 		{"tsql_notnull", 3, false, st.notNull},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},

@@ -29,16 +29,17 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if table.database != "" && !strings.EqualFold(table.database, s.db.Name()) {
 			return sqlerr.New(2108, 1, name.String(), table.String())
 		}
+		instead := strings.EqualFold(m.kind, "InsteadOf")
 		return s.changeSchema(ctx, table, func(d *ddl) error {
-			return d.defineTrigger(name, table, events, mode, st)
+			return d.defineTrigger(name, table, events, instead, mode, st)
 		})
 	}
 }
 
-func (d *ddl) defineTrigger(name, table objectName, events []string, mode moduleMode, st syntax.Statement) error {
-	o, err := d.tableForDDL(table, 8197)
+func (d *ddl) defineTrigger(name, table objectName, events []string, instead bool, mode moduleMode, st syntax.Statement) error {
+	o, err := d.triggered(table, instead)
 	if err != nil {
-		return sqlerr.New(8197, 4, table.String())
+		return err
 	}
 	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.schemaName(o)) {
 		return sqlerr.New(2103, 1, name.String())
@@ -50,6 +51,15 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, mode module
 	case old != nil && (mode == createModule || old.Kind != kindTrigger || old.Parent != o.ID):
 		return sqlerr.New(2714, 2, name.name)
 	}
+	if instead {
+		for _, other := range d.sch.children(o.ID) {
+			for _, event := range events {
+				if other != old && other.Kind == kindTrigger && other.Properties[insteadOf] != "" && strings.Contains(other.Properties[triggerEvents], event) {
+					return sqlerr.New(2111, 1, name.name, table.String(), event)
+				}
+			}
+		}
+	}
 	trigger := old
 	if trigger == nil {
 		trigger = d.newObject(name, kindTrigger)
@@ -58,8 +68,28 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, mode module
 	trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
 	trigger.Definition = st.Text
 	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
+	if instead {
+		trigger.Properties[insteadOf] = "1"
+	}
 	if old != nil {
 		return d.modify(trigger)
 	}
 	return d.save(trigger)
+}
+
+// triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
+func (d *ddl) triggered(name objectName, instead bool) (*Object, error) {
+	schemaName := name.schema
+	if schemaName == "" {
+		schemaName = d.s.defaultSchema(d.space)
+	}
+	if v := d.sch.find(schemaName, name.name); v != nil && v.Kind == kindView && instead {
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(v), Object: v.Name, ObjectID: v.ID}
+		return v, d.s.require(d.ctx, p)
+	}
+	o, err := d.tableForDDL(name, 8197)
+	if err != nil {
+		return nil, sqlerr.New(8197, 4, name.String())
+	}
+	return o, nil
 }

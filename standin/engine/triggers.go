@@ -35,7 +35,7 @@ func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
 		return nil
 	}
 	for _, o := range sch.children(obj.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && strings.Contains(o.Properties[triggerEvents], verb) {
+		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
 			out = append(out, o)
 		}
 	}
@@ -295,8 +295,6 @@ func (m *triggerModule) check() error {
 	switch {
 	case m.table == nil || m.scope != "" && m.scope != "Normal":
 		return unsupported("A DDL or logon trigger")
-	case strings.EqualFold(m.kind, "InsteadOf"):
-		return unsupported("An INSTEAD OF trigger")
 	}
 	for _, o := range m.options {
 		return unsupported(fmt.Sprintf("The trigger option %s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*ast.")))

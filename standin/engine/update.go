@@ -42,13 +42,7 @@ type assigned struct{ variable, sql string }
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
 func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, wanted []string) *change {
-	if where != nil && where.Cursor != nil {
-		b.refuse("WHERE CURRENT OF")
-	}
 	c := &change{sc: &scope{}}
-	if where != nil && where.Cursor != nil {
-		b.refuse("WHERE CURRENT OF")
-	}
 	if from != nil {
 		target = b.aliasedTarget(target, from)
 	}
@@ -82,16 +76,23 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 			c.image = append(c.image, c.src.sqlite+"."+columnName(col.ID))
 		}
 	}
-	if where != nil && where.SearchCondition != nil {
+	if cursor := currentOf(where); cursor != "" {
+		c.where = b.currentRow(c, cursor)
+	} else if where != nil && where.SearchCondition != nil {
 		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
 	}
 	if top != nil {
-		if top.Percent {
-			b.refuse("TOP ... PERCENT in " + verb)
+		if c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, top.Percent).sql; top.Percent {
+			c.limit = b.percentOf(c.from+c.where, top)
 		}
-		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql
 	}
 	return c
+}
+
+// percentOf limits a statement to a percentage of rows, rounded up (docs/t-sql/queries/top-transact-sql.md, PERCENT).
+func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
+	part := b.topCount(&scope{}, top.Expression, true).sql
+	return " LIMIT (SELECT CAST(count(*) * " + part + " / 100 AS INTEGER) + (count(*) * " + part + " / 100 > CAST(count(*) * " + part + " / 100 AS INTEGER)) FROM " + rows + ")"
 }
 
 // onlyTable tells whether a FROM clause has nothing but the statement's target.
@@ -182,13 +183,30 @@ func (c *change) rowQuery(values []string) string {
 // updatePlan binds UPDATE.
 func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	spec := n.UpdateSpecification
+	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
+	target := spec.Target
+	if spec.FromClause != nil {
+		target = b.aliasedTarget(target, spec.FromClause)
+	}
+	if t, space, sch, on := b.replacedBy("UPDATE", target); t != nil {
+		c, r := b.replaced("UPDATE", t, space, sch, on, spec.OutputClause != nil || spec.OutputIntoClause != nil)
+		b.insteadOfRows(c, target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, on)
+		return b.insteadOfUpdate(spec, c, r)
+	}
 	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, setNames(spec.SetClauses))
 	var columns []*Column
 	var values []string
 	var variables []assigned
 	seen := map[int32]bool{}
 	for _, set := range spec.SetClauses {
+		if m, ok := set.(*ast.FunctionCallSetClause); ok {
+			col, value := b.writeMethod(c, m.MutatorFunction)
+			b.updatable(col, col.Name, seen)
+			seen[col.ID] = true
+			columns, values = append(columns, col), append(values, value)
+			continue
+		}
 		a, ok := set.(*ast.AssignmentSetClause)
 		if !ok {
 			b.refuse("SET of a method")
@@ -367,7 +385,18 @@ func namesTable(node ast.ScalarExpression, table string) bool {
 // deletePlan binds DELETE.
 func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	spec := n.DeleteSpecification
+	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
+	target := spec.Target
+	if spec.FromClause != nil {
+		target = b.aliasedTarget(target, spec.FromClause)
+	}
+	if t, space, sch, on := b.replacedBy("DELETE", target); t != nil {
+		c, r := b.replaced("DELETE", t, space, sch, on, spec.OutputClause != nil || spec.OutputIntoClause != nil)
+		b.insteadOfRows(c, target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, on)
+		r.add(rowFind{action: "DELETE", query: b.withClause() + c.rowQuery(c.image)}, c.obj)
+		return b.rowwisePlan(r, c.d, nil)
+	}
 	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, nil)
 	c.d.triggers = b.triggersOf(c.sch, c.obj, "DELETE")
 	b.noOutputWithTriggers(c.d, spec.OutputClause)

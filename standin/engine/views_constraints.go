@@ -77,7 +77,7 @@ func installModuleViews(r *Registry) {
 		var out []record
 		for _, o := range objects {
 			switch o.Kind {
-			case kindView, kindProcedure, kindScalar, kindInline, kindTrigger:
+			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger:
 				out = append(out, record{"object_id": o.ID, "definition": o.Definition, "uses_ansi_nulls": true, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": false,
 					"uses_database_collation": false, "is_recompiled": false, "null_on_null_input": false, "uses_native_compilation": false, "is_inlineable": false})
 			}
@@ -110,7 +110,7 @@ func installModuleViews(r *Registry) {
 			_, objects, err := s.visible(ctx)
 			var out []record
 			for _, o := range objects {
-				if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline {
+				if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline && o.Kind != kindTableFunction {
 					continue
 				}
 				_, node, perr := parseModule(o)

@@ -51,7 +51,7 @@ func installInformationSchema(r *Registry) {
 		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			if o.Table == nil {
+			if o.Kind != kindTable {
 				continue
 			}
 			for i, c := range o.Table.Columns {
@@ -117,7 +117,7 @@ func installInformationSchema(r *Registry) {
 		"ROUTINE_DEFINITION nvarchar(4000), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION"}[o.Kind]
+			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION", kindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
 				out = append(out, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
 					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": sqltype.Cut(o.Definition, 4000), "CREATED": o.Created, "LAST_ALTERED": o.Modified})

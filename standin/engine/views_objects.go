@@ -22,7 +22,8 @@ const objectColumns = "name sysname, object_id int, principal_id int, schema_id 
 
 var kindDescriptions = map[string]string{kindTable: "USER_TABLE", kindView: "VIEW", kindProcedure: "SQL_STORED_PROCEDURE", kindScalar: "SQL_SCALAR_FUNCTION",
 	kindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", kindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", kindUnique: "UNIQUE_CONSTRAINT", kindForeignKey: "FOREIGN_KEY_CONSTRAINT",
-	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER", kindTableType: "TYPE_TABLE"}
+	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER",
+	kindTableType: "TYPE_TABLE", kindTableFunction: "SQL_TABLE_VALUED_FUNCTION"}
 
 // sorted are the objects of a schema in the order of their IDs, types excepted.
 func (s *schema) sorted() []*Object {
@@ -139,7 +140,7 @@ func installObjectViews(r *Registry) {
 		for _, rec := range out {
 			t := sch.objects[rec["object_id"].(int32)]
 			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
-			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, false
+			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[insteadOf] != ""
 		}
 		return out, nil
 	})

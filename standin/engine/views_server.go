@@ -236,23 +236,7 @@ func installServerFunctions(r *Registry) {
 			}
 			return rows, nil
 		}})
-	generate := TableFunction{Schema: "sys", Name: "generate_series", Parameters: []sqltype.Type{bigT, bigT}, Columns: columns("value bigint"),
-		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-			if args[0] == nil || args[1] == nil {
-				return nil, nil
-			}
-			from, to := integer(args[0]), integer(args[1])
-			var rows [][]any
-			step := int64(1)
-			if to < from {
-				step = -1
-			}
-			for v := from; (to-v)*step >= 0; v += step {
-				rows = append(rows, []any{v})
-			}
-			return rows, nil
-		}}
-	r.TableFunction(generate)
+	installSeries(r)
 }
 
 func logStats(db *Database, st *storage.Database) [][]any {

@@ -135,3 +135,30 @@ func ChangeAlias(n *ast.DataModificationTableReference) (string, []string) {
 	parts := strings.Split(n.Alias.Value, columnMark)
 	return parts[0], parts[1:]
 }
+
+// CurrentFunction is the name of the function that Parse makes of WHERE CURRENT OF [GLOBAL] cursor, which teesql reads in
+// DELETE only: [current$](N'cursor') = 1, or N'GLOBAL cursor'.
+const CurrentFunction = "current$"
+
+func currentOf(tokens []token, inside []bool, instead map[int]string) {
+	for i := 1; i+2 < len(tokens); i++ {
+		if inside[i] || !tokens[i-1].is("WHERE") || !tokens[i].is("CURRENT") || !tokens[i+1].is("OF") {
+			continue
+		}
+		at, global := i+2, ""
+		if tokens[at].is("GLOBAL") && isName(tokens[at+1]) {
+			at, global = at+1, "GLOBAL "
+		}
+		if !isName(tokens[at]) && tokens[at].kind != tokenVariable {
+			continue
+		}
+		name := tokens[at].value
+		if tokens[at].kind == tokenVariable {
+			name = tokens[at].text
+		}
+		for j := i; j < at; j++ {
+			instead[j] = ""
+		}
+		instead[at] = "[" + CurrentFunction + "](N" + stringLiteral(global+name) + ") = 1"
+	}
+}

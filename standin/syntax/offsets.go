@@ -72,6 +72,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	aliasBeforeHints(tokens, inside, before, instead)
 	tableOfIndex(tokens, inside, before, instead)
 	columnsOfChange(tokens, inside, instead)
+	currentOf(tokens, inside, instead)
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
 			insert(t.pos, text)
@@ -116,7 +117,7 @@ const UnnamedConstraint = "unnamed$"
 
 // addsUnnamed tells whether token i begins a constraint without a name behind ALTER TABLE name [WITH CHECK] ADD.
 func addsUnnamed(tokens []token, i int) bool {
-	if i < 3 || !tokens[i-1].is("ADD") {
+	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].is("ADD") {
 		return false
 	}
 	switch t, next := tokens[i], tokens[i+1]; {

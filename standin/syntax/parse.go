@@ -29,11 +29,17 @@ func Parse(text string) (*Batch, *sqlerr.Error) { return ParseQuoted(text, true)
 
 // ParseQuoted is Parse with the setting of QUOTED_IDENTIFIER that the batch begins with; a SET QUOTED_IDENTIFIER outside of
 // a module counts from its place on (docs/t-sql/statements/set-quoted-identifier-transact-sql.md).
-func ParseQuoted(text string, quotedIdentifier bool) (*Batch, *sqlerr.Error) {
+func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.Error) {
 	tokens, err := tokenize(text, quotedIdentifier)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			// A defect here refuses the batch and leaves the connection.
+			batch, err = nil, near(tokens, len(tokens)-1)
+		}
+	}()
 	source, nodes, inside, err := replaceOwn(text, tokens)
 	if err != nil {
 		return nil, err
@@ -54,14 +60,19 @@ func ParseQuoted(text string, quotedIdentifier bool) (*Batch, *sqlerr.Error) {
 	implicit := startsWithProcedureName(tokens)
 	source = o.amend(source, tokens, inside, implicit)
 	source, body := o.splitView(source, tokens)
+	source, returned, err := o.splitReturns(source, tokens)
+	if err != nil {
+		return nil, err
+	}
 	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
 		return nil, err
 	}
+	returns(script, returned)
 	if err := joinView(script, body, o, tokens); err != nil {
 		return nil, err
 	}
-	batch := &Batch{Text: text, offsets: o, tokens: tokens}
+	batch = &Batch{Text: text, offsets: o, tokens: tokens}
 	if len(script.Batches) > 1 {
 		return nil, nearWord(tokens, "GO")
 	}

@@ -103,6 +103,10 @@ func (f *finisher) shape(node ast.Statement) {
 		if last := f.lastOf(n); !f.tokens[last].is("ON") && !f.tokens[last].is("OFF") {
 			f.err = near(f.tokens, last+1)
 		}
+	case *ast.AlterTableAddTableElementStatement:
+		if last := f.lastOf(n); f.tokens[last].is("ADD") {
+			f.err = near(f.tokens, last)
+		}
 	case *ast.CreateFunctionStatement:
 		f.function(n, n.ReturnType)
 	case *ast.AlterFunctionStatement:

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// functionBody executes the statements of a function, in whose frame the session is.
+func (s *Session) functionBody(m moduleParts) error {
+	if usesTables(listOf(m.body)) {
+		return s.inFunctionSpace(func() error { return s.functionStatements(m) })
+	}
+	return s.functionStatements(m)
+}
+
+// functionStatements executes a function's statements in the space that the session has; what the session knows of the
+// calling statement stays as it is.
+func (s *Session) functionStatements(m moduleParts) error {
+	rows, last, clock, identity := s.rowCount, s.lastError, s.clockAt, s.lastIdentity
+	defer func() { s.rowCount, s.lastError, s.clockAt, s.lastIdentity = rows, last, clock, identity }()
+	err := landed(s.statements(s.context(), listOf(m.body), &discardWriter{}))
+	if errors.Is(err, errReturn) {
+		return nil
+	}
+	return err
+}
+
+// inFunctionSpace gives a function a space of its own for its table variables: in the caller's a statement is running.
+// The space is kept for the next call at this depth.
+func (s *Session) inFunctionSpace(run func() error) error {
+	local, identities, depth := s.local, s.localIdentities, s.functionDepth
+	if depth < len(s.functionSpaces) {
+		s.local = s.functionSpaces[depth]
+	} else {
+		// Plans are told apart by the version of the space that they were made in.
+		s.local = localSpace{version: int64(depth+1) << 32}
+		s.functionSpaces = append(s.functionSpaces, s.local)
+	}
+	s.localIdentities = nil
+	s.functionDepth++
+	defer func() {
+		s.dropLocals(s.frame())
+		s.functionSpaces[depth] = s.local
+		s.local, s.localIdentities, s.functionDepth = local, identities, depth
+	}()
+	return run()
+}
+
+// usesTables tells whether a function has table variables.
+func usesTables(list []ast.Statement) bool {
+	found := false
+	eachStatement(list, func(st ast.Statement) {
+		if _, table := st.(*ast.DeclareTableVariableStatement); table {
+			found = true
+		}
+		if d, ok := st.(*ast.DeclareVariableStatement); ok {
+			for _, v := range d.Declarations {
+				found = found || v.DataType == nil || v.DataType.SqlDataTypeOption == ""
+			}
+		}
+	})
+	return found
+}
+
+// eachStatement visits statements and those within them.
+func eachStatement(list []ast.Statement, visit func(ast.Statement)) {
+	for _, st := range list {
+		if st == nil {
+			continue
+		}
+		visit(st)
+		switch n := st.(type) {
+		case *ast.BeginEndBlockStatement:
+			eachStatement(listOf(n.StatementList), visit)
+		case *ast.IfStatement:
+			eachStatement([]ast.Statement{n.ThenStatement, n.ElseStatement}, visit)
+		case *ast.WhileStatement:
+			eachStatement([]ast.Statement{n.Statement}, visit)
+		case *ast.TryCatchStatement:
+			eachStatement(listOf(n.TryStatements), visit)
+			eachStatement(listOf(n.CatchStatements), visit)
+		}
+	}
+}
+
+// checkFunction refuses what no function may do: 443, 444 and 455
+// (docs/t-sql/statements/create-function-transact-sql.md, Limitations).
+func checkFunction(m moduleParts) error {
+	list := listOf(m.body)
+	if len(list) == 1 {
+		if block, ok := list[0].(*ast.BeginEndBlockStatement); ok {
+			list = listOf(block.StatementList)
+		}
+	}
+	var err error
+	eachStatement(list, func(st ast.Statement) {
+		if e := checkFunctionStatement(st); e != nil && err == nil {
+			err = e
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return sqlerr.New(455, 2)
+	}
+	if _, ends := list[len(list)-1].(*ast.ReturnStatement); !ends {
+		return sqlerr.New(455, 2)
+	}
+	return nil
+}
+
+func checkFunctionStatement(st ast.Statement) error {
+	variable := func(target ast.TableReference) bool {
+		_, ok := target.(*ast.VariableTableReference)
+		return ok
+	}
+	verb := ""
+	switch n := st.(type) {
+	case *ast.SelectStatement:
+		if n.Into != nil {
+			verb = "SELECT INTO"
+		} else if !assigns(n) {
+			return sqlerr.New(444, 3)
+		}
+	case *ast.InsertStatement:
+		if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); executes {
+			verb = "INSERT EXEC"
+		} else if !variable(n.InsertSpecification.Target) {
+			verb = "INSERT"
+		}
+	case *ast.UpdateStatement:
+		if !variable(n.UpdateSpecification.Target) && n.UpdateSpecification.FromClause == nil {
+			verb = "UPDATE"
+		}
+	case *ast.DeleteStatement:
+		if !variable(n.DeleteSpecification.Target) && n.DeleteSpecification.FromClause == nil {
+			verb = "DELETE"
+		}
+	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement, *ast.ContinueStatement,
+		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement, *ast.LabelStatement,
+		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.FetchCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement,
+		*ast.ExecuteStatement, *ast.MergeStatement:
+	case *ast.TryCatchStatement:
+		verb = "BEGIN TRY"
+	case *ast.PrintStatement:
+		verb = "PRINT"
+	case *ast.RaiseErrorStatement:
+		verb = "RAISERROR"
+	default:
+		verb = strings.ToUpper(describe(st))
+	}
+	if verb != "" {
+		return sqlerr.New(443, 14, verb)
+	}
+	return nil
+}

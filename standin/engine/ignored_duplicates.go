@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// ignoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique indexes.
+func (i *Index) ignoreDuplicates(state string) error {
+	on := strings.EqualFold(state, "On")
+	if on && !i.Unique {
+		return sqlerr.New(1916, 1, "nonunique", "ignore_dup_key")
+	}
+	i.IgnoreDup = on
+	return nil
+}
+
+// ignoresDuplicates tells whether an INSERT leaves out rows whose key is there already instead of failing.
+func (t *Table) ignoresDuplicates() bool {
+	for _, i := range t.Indexes {
+		if i.IgnoreDup && !i.Disabled {
+			return true
+		}
+	}
+	return false
+}
+
+// ignored tells whether what SQLite said about an inserted row is a duplicate in an index that ignores them.
+func (d *dmlPlan) ignored(err error) bool {
+	if !isCollision(err) {
+		return false
+	}
+	i := d.target.failedIndex(err.Error())
+	return i != nil && i.IgnoreDup
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/tds"
+)
+
+// insteadOf is the property of a trigger's object that tells an INSTEAD OF trigger.
+const insteadOf = "insteadOf"
+
+// replacedBy is the INSTEAD OF trigger that a statement runs in place of its change
+// (docs/t-sql/statements/create-trigger-transact-sql.md, INSTEAD OF), with the view or table that it is on; nil when there
+// is none, or it is running already.
+func (b *binder) replacedBy(verb string, target ast.TableReference) (t *Object, space int32, sch *schema, on *Object) {
+	n, ok := target.(*ast.NamedTableReference)
+	if !ok {
+		return nil, 0, nil, nil
+	}
+	name := nameOf(n.SchemaObject)
+	if name.server != "" || name.temporary() || b.s.pseudoTable(name) != nil || name.schema == "" && b.findCTE(name.name) != nil {
+		return nil, 0, nil, nil
+	}
+	space, sch, on = b.resolveWrite(name)
+	if on == nil || on.Kind != kindTable && on.Kind != kindView {
+		return nil, 0, nil, nil
+	}
+	for _, o := range sch.children(on.ID) {
+		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
+			b.volatile = true // whether it runs already is not the plan's to know
+			if b.s.runs(o) {
+				return nil, 0, nil, nil
+			}
+			return o, space, sch, on
+		}
+	}
+	return nil, 0, nil, nil
+}
+
+// runs tells whether a trigger runs, at whatever depth.
+func (s *Session) runs(t *Object) bool {
+	for _, f := range s.frames {
+		if f.trigger != nil && f.objectID == t.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced begins the plan of a change that a trigger replaces. Its object has the columns of the table or view, all of
+// which take NULL: no constraint is judged.
+func (b *binder) replaced(verb string, t *Object, space int32, sch *schema, on *Object, output bool) (*change, *rowwise) {
+	if output {
+		b.refuse("OUTPUT in a statement that an INSTEAD OF trigger replaces")
+	}
+	b.require(verb, space, sch, on)
+	b.home = space
+	pseudo := *on
+	pseudo.Table = &Table{}
+	if on.Kind == kindTable {
+		for _, c := range on.Table.Columns {
+			copied := *c
+			copied.Nullable = true
+			pseudo.Table.Columns = append(pseudo.Table.Columns, &copied)
+		}
+	} else {
+		sc := &scope{}
+		b.view(sc, space, on, "", objectName{name: on.Name})
+		for i, c := range sc.sources[0].columns {
+			col := &Column{ID: int32(i + 1), Name: c.name, Type: c.typ, Nullable: true}
+			if c.column != nil {
+				col.Collation = c.column.Collation
+			}
+			pseudo.Table.Columns = append(pseudo.Table.Columns, col)
+		}
+	}
+	c := &change{space: space, sch: sch, obj: &pseudo, sc: &scope{}}
+	c.d = b.dmlPlan(verb, space, sch, &pseudo)
+	c.d.triggers, c.d.instead = []*Object{t}, true
+	return c, &rowwise{image: storedColumns(&pseudo)}
+}
+
+// insteadOfInsert binds an INSERT whose rows a trigger gets.
+func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *rowwise) *plan {
+	var given []*Column
+	if len(spec.Columns) == 0 {
+		for _, col := range c.obj.Table.Columns {
+			if col.Computed == "" && col.Identity == nil {
+				given = append(given, col)
+			}
+		}
+	}
+	for _, ref := range spec.Columns {
+		parts := identifiers(ref.MultiPartIdentifier)
+		col := c.obj.Table.column(parts[len(parts)-1])
+		if col == nil {
+			b.fail(207, parts[len(parts)-1])
+		}
+		given = append(given, col)
+	}
+	c.d.named = len(spec.Columns) > 0
+	all := append([]*Column(nil), given...)
+	for _, col := range c.obj.Table.Columns {
+		if col.Default != 0 && !hasColumn(given, col) {
+			all = append(all, col)
+		}
+	}
+	body := ""
+	switch src := spec.InsertSource.(type) {
+	case *ast.ValuesInsertSource:
+		rows := src.RowValues
+		if src.IsDefaultValues {
+			given, all, rows = nil, r.image[:1], []*ast.RowValue{{}}
+		}
+		body = b.insertValues(c.sch, c.obj, given, all, rows, c.d)
+	case *ast.SelectInsertSource:
+		body = b.insertQuery(c.sch, c.obj, given, all, src.Select, c.d)
+	default:
+		b.refuse("INSERT ... EXECUTE that an INSTEAD OF trigger replaces")
+	}
+	r.add(rowFind{action: "INSERT", set: all, query: b.withClause() + "SELECT 0, * FROM (" + body + ")"}, c.obj)
+	return b.rowwisePlan(r, c.d, nil)
+}
+
+func hasColumn(list []*Column, c *Column) bool {
+	for _, other := range list {
+		if other.ID == c.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// insteadOfRows binds the rows that an UPDATE or DELETE would change.
+func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, on *Object) {
+	alias := ""
+	if n, ok := target.(*ast.NamedTableReference); ok {
+		alias = aliasOf(n.Alias)
+	}
+	switch {
+	case from != nil:
+		c.from = b.from(c.sc, from.TableReferences)
+		for _, src := range c.sc.sources {
+			if c.src == nil && (strings.EqualFold(src.alias, alias) || alias == "" && strings.EqualFold(src.alias, on.Name)) {
+				c.src = src
+			}
+		}
+		if c.src == nil {
+			b.refuse("UPDATE or DELETE of a view that its FROM clause does not name")
+		}
+	case on.Kind == kindView:
+		c.from = b.view(c.sc, c.space, on, alias, objectName{name: on.Name})
+		c.src = c.sc.sources[0]
+	default:
+		c.from = b.baseTable(c.sc, c.space, c.sch, on, alias, objectName{name: on.Name})
+		c.src = c.sc.sources[0]
+		c.src.schema = c.sch.schemaName(on)
+	}
+	c.rowid = "row_number() OVER ()"
+	for _, col := range storedColumns(c.obj) {
+		for _, sc := range c.src.columns {
+			if strings.EqualFold(sc.name, col.Name) {
+				c.image = append(c.image, sc.sql)
+				break
+			}
+		}
+	}
+	if where != nil && where.SearchCondition != nil {
+		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
+	}
+	if top != nil {
+		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql
+	}
+}
+
+func (b *binder) insteadOfUpdate(spec *ast.UpdateSpecification, c *change, r *rowwise) *plan {
+	var columns []*Column
+	var values []string
+	seen := map[int32]bool{}
+	for _, set := range spec.SetClauses {
+		a, ok := set.(*ast.AssignmentSetClause)
+		if !ok || a.Column == nil || a.Variable != nil {
+			b.refuse("SET of a variable or method in a statement that an INSTEAD OF trigger replaces")
+		}
+		parts := identifiers(a.Column.MultiPartIdentifier)
+		col := c.obj.Table.column(parts[len(parts)-1])
+		b.updatable(col, parts[len(parts)-1], seen)
+		seen[col.ID] = true
+		columns, values = append(columns, col), append(values, b.newValue(c, a, col))
+	}
+	r.add(rowFind{action: "UPDATE", set: columns, query: b.withClause() + c.rowQuery(append(values, c.image...))}, c.obj)
+	return b.rowwisePlan(r, c.d, nil)
+}
+
+// changeInstead finds the rows that a change would make and gives them to its trigger.
+func (s *Session) changeInstead(ctx context.Context, p *plan, w tds.Writer) error {
+	r := p.dml.rows
+	var rows []*foundRow
+	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) (err error) {
+		rows, err = s.findRows(ctx, p, r, conn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.find.action == "DELETE" {
+			continue
+		}
+		row.new = append([]any(nil), row.old...)
+		if row.new == nil {
+			row.new = make([]any, len(r.image))
+		}
+		for i, c := range row.find.set {
+			for at, col := range r.image {
+				if col.ID == c.ID {
+					row.new[at] = row.values[i]
+				}
+			}
+		}
+	}
+	count := int64(len(rows))
+	s.rowCount = count
+	if err := s.fire(ctx, p, p.dml.triggers[0], rows, w); err != nil {
+		return err
+	}
+	s.rowCount = count
+	return w.Done(s.shown(count))
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+// transfer is ALTER SCHEMA ... TRANSFER (docs/t-sql/statements/alter-schema-transact-sql.md).
+func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w tds.Writer) error {
+	name, prefix := nameOf(n.ObjectName), ""
+	switch strings.ToLower(n.ObjectKind) {
+	case "type":
+		prefix = aliasTypePrefix
+	case "", "notspecified", "object":
+	default:
+		return unsupported("ALTER SCHEMA ... TRANSFER of " + n.ObjectKind)
+	}
+	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+		target := d.sch.schemaByName(n.Name.Value)
+		if target == nil {
+			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
+		}
+		if err := s.require(ctx, Permission{Name: "ALTER", Database: d.db, Schema: target.Name}); err != nil {
+			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
+		}
+		from := name.schema
+		if from == "" {
+			from = s.defaultSchema(d.space)
+		}
+		o := d.sch.find(from, prefix+name.name)
+		if o == nil || o.Parent != 0 {
+			return sqlerr.New(15151, 1, "find", "object", name.name)
+		}
+		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: from, Object: o.Name, ObjectID: o.ID}); err != nil {
+			return sqlerr.New(15151, 1, "find", "object", name.name)
+		}
+		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {
+			return err
+		}
+		if o.Schema == target.ID {
+			return nil
+		}
+		if d.sch.byName[objectKey(target.ID, o.Name)] != nil {
+			return sqlerr.New(15530, 1, "object", name.name)
+		}
+		for _, moved := range append(append([]*Object(nil), d.sch.children(o.ID)...), o) {
+			delete(d.sch.byName, objectKey(moved.Schema, moved.Name))
+			moved.Schema = target.ID
+			if err := d.modify(moved); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

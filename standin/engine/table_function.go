@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// functionKey begins the keys of virtual tables that are multi-statement table-valued functions.
+const functionKey = "function:"
+
+// returnedTable has the columns of a multi-statement table-valued function, whose definition is tried out.
+func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType) (*Table, error) {
+	body := ret.(*ast.TableValuedFunctionReturnType).DeclareTableVariableBody
+	if body == nil || body.VariableName == nil || body.Definition == nil {
+		return nil, sqlerr.New(102, 1, "TABLE")
+	}
+	trial, err := s.tableOfDefinition(ctx, "@returns", body.Definition)
+	if err != nil {
+		return nil, err
+	}
+	table := &Table{NextColumn: trial.Table.NextColumn}
+	for _, c := range trial.Table.Columns {
+		copied := *c
+		copied.Default = 0
+		table.Columns = append(table.Columns, &copied)
+	}
+	return table, nil
+}
+
+// multiStatement binds a multi-statement table-valued function: a virtual table whose arguments are the function's.
+func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	b.require("SELECT", space, sch, o)
+	_, node, perr := parseModule(o)
+	if perr != nil {
+		b.failWith(perr)
+	}
+	params := partsOf(node).parameters
+	if len(args) < len(params) {
+		b.fail(313, o.Name)
+	}
+	if len(args) > len(params) {
+		b.fail(8144, o.Name)
+	}
+	terms := make([]string, len(args))
+	for i, a := range args {
+		if _, isDefault := a.(*ast.DefaultLiteral); isDefault {
+			if params[i].Value == nil {
+				b.fail(201, o.Name, params[i].VariableName.Value)
+			}
+			a = params[i].Value
+		}
+		e := b.convert(b.scalar(sc, a), b.dataType(params[i].DataType, false), sqltype.Implicit, 0, false)
+		terms[i] = e.sql
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	if alias == "" {
+		src.alias, src.schema = o.Name, sch.schemaName(o)
+	}
+	columns := make([]tds.Column, len(o.Table.Columns))
+	for i, c := range o.Table.Columns {
+		columns[i] = tds.Column{Name: c.Name, Type: c.Type, Nullable: c.Nullable}
+		name := c.Name
+		if len(names) == len(columns) {
+			name = names[i].Value
+		}
+		src.addColumn(name, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, c.collationKey(), nil)
+	}
+	if len(names) > 0 && len(names) != len(columns) {
+		b.fail(pick(len(names) > len(columns), 8159, 8158), alias)
+	}
+	sc.add(src)
+	key := fmt.Sprintf("%s%d:%d:%x", functionKey, space, o.ID, uint64(sch.version))
+	b.needs = append(b.needs, need{view: key, args: len(args), columns: columns})
+	text := "temp.v_" + identifierSafe(key)
+	if len(terms) > 0 {
+		text += "(" + strings.Join(terms, ", ") + ")"
+	}
+	return text + " AS " + src.sqlite
+}
+
+// functionRows runs a multi-statement table-valued function; raw are its arguments as they are stored.
+func (s *Session) functionRows(ctx context.Context, key string, raw []any) ([]tds.Column, [][]any, error) {
+	parts := strings.Split(strings.TrimPrefix(key, functionKey), ":")
+	space, err := strconv.ParseInt(parts[0], 10, 32)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := strconv.ParseInt(parts[1], 10, 32)
+	if err != nil {
+		return nil, nil, err
+	}
+	sch, err := s.schema(ctx, int32(space))
+	if err != nil {
+		return nil, nil, err
+	}
+	o := sch.objects[int32(id)]
+	if o == nil || o.Kind != kindTableFunction {
+		return nil, nil, sqlerr.New(208, 1, key)
+	}
+	if s.nest >= maxNesting {
+		return nil, nil, sqlerr.New(217, 1, maxNesting)
+	}
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		return nil, nil, perr
+	}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest, table: true}
+	before, line := s.db, s.line
+	if db := s.inst.DatabaseByID(int32(space)); db != nil {
+		s.db = db
+	}
+	s.frames = append(s.frames, f)
+	s.nest++
+	s.tryDepth++
+	columns, rows, err := s.runTableFunction(ctx, partsOf(node), f, raw)
+	s.tryDepth--
+	s.popFrame()
+	s.db, s.line = before, line
+	return columns, rows, err
+}
+
+func (s *Session) runTableFunction(ctx context.Context, m moduleParts, f *frame, raw []any) ([]tds.Column, [][]any, error) {
+	for i, p := range m.parameters {
+		var t sqltype.Type
+		b := newBinder(ctx, s, s.db.ID())
+		if e := bindSafely(func() { t = b.dataType(p.DataType, false) }); e != nil {
+			return nil, nil, e
+		}
+		v, err := sqltype.Decode(t, raw[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, value: v}
+	}
+	body := m.returns.(*ast.TableValuedFunctionReturnType).DeclareTableVariableBody
+	var columns []tds.Column
+	var rows [][]any
+	err := s.inFunctionSpace(func() error {
+		name := body.VariableName.Value
+		o, err := s.tableOfDefinition(ctx, name, body.Definition)
+		if err != nil {
+			return err
+		}
+		s.declare(name, o.Table.Columns[0].Type, nil).table = o
+		if err := s.functionStatements(m); err != nil {
+			return err
+		}
+		columns, rows, err = s.allRows(ctx, name, o)
+		return err
+	})
+	return columns, rows, err
+}
+
+// allRows reads a table variable.
+func (s *Session) allRows(ctx context.Context, name string, o *Object) ([]tds.Column, [][]any, error) {
+	p, err := s.compile(ctx, nil, func(b *binder) *plan {
+		sc := &scope{}
+		from := b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(o), name, objectName{name: name})
+		var list []string
+		var columns []tds.Column
+		for _, c := range sc.sources[0].columns {
+			list = append(list, c.sql)
+			columns = append(columns, tds.Column{Name: c.name, Type: c.typ, Nullable: true})
+		}
+		p := b.plan("SELECT " + strings.Join(list, ", ") + " FROM " + from)
+		p.columns = columns
+		return p
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows [][]any
+	err = s.queryPlan(ctx, p, func(values []any) error {
+		rows = append(rows, append([]any(nil), values...))
+		return nil
+	})
+	return p.columns, rows, err
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+	"unicode/utf16"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// writeValue is the function that column.WRITE (expression, offset, length) becomes; no client can name it.
+const writeValue = "write value"
+
+// writeMethod binds column.WRITE (docs/t-sql/queries/update-transact-sql.md, .WRITE).
+func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*Column, string) {
+	target, ok := call.CallTarget.(*ast.MultiPartIdentifierCallTarget)
+	if !ok || !strings.EqualFold(call.FunctionName.Value, "write") {
+		b.refuse("SET of a method")
+	}
+	parts := identifiers(target.MultiPartIdentifier)
+	col := c.column(parts[len(parts)-1])
+	if col == nil {
+		b.fail(207, parts[len(parts)-1])
+	}
+	if col.Type.Length != sqltype.MaxLength || col.Type.Kind != sqltype.VarChar && col.Type.Kind != sqltype.NVarChar && col.Type.Kind != sqltype.VarBinary {
+		b.fail(258, col.Type.Kind)
+	}
+	if len(call.Parameters) != 3 {
+		b.fail(174, "write", 3)
+	}
+	args := []expr{b.column(&scope{sources: []*source{c.src}}, []string{parts[len(parts)-1]}), b.scalar(c.sc, call.Parameters[0])}
+	args[1] = b.convert(args[1], col.Type, sqltype.Implicit, 0, false)
+	for _, p := range call.Parameters[1:] {
+		args = append(args, b.convert(b.scalar(c.sc, p), sqltype.BigIntType, sqltype.Implicit, 0, false))
+	}
+	return col, b.store(b.goCall(writeValue, args, col.Type, true), col, &c.d.target)
+}
+
+func init() {
+	addBuiltins(map[string]*builtinFunction{writeValue: {min: 4, max: 4, nulls: true, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+		if a[0] == nil {
+			return nil, sqlerr.New(7116, 4, 0) // there is no value to write into
+		}
+		offset, length := int64(-1), int64(-1)
+		if a[2] != nil {
+			if offset = integer(a[2]); offset < 0 {
+				return nil, sqlerr.New(7116, 4, offset)
+			}
+		}
+		if a[3] != nil {
+			if length = integer(a[3]); length < 0 {
+				return nil, sqlerr.New(7135, 4, length)
+			}
+		}
+		if old, binary := a[0].([]byte); binary {
+			piece, _ := a[1].([]byte)
+			out, err := splice(old, piece, a[1] == nil, offset, length)
+			return out, err
+		}
+		piece, _ := a[1].(string)
+		out, err := splice(utf16.Encode([]rune(a[0].(string))), utf16.Encode([]rune(piece)), a[1] == nil, offset, length)
+		if err != nil {
+			return nil, err
+		}
+		return string(utf16.Decode(out)), nil
+	}}})
+}
+
+// splice puts piece in the place of length elements from offset on. A negative offset appends, a negative length reaches to
+// the end; no piece cuts off at offset.
+func splice[T any](old, piece []T, cut bool, offset, length int64) ([]T, *sqlerr.Error) {
+	size := int64(len(old))
+	switch {
+	case offset < 0 && cut:
+		return old, nil
+	case offset < 0:
+		return append(append([]T(nil), old...), piece...), nil
+	case offset > size:
+		return nil, sqlerr.New(7116, 4, offset)
+	case cut:
+		return old[:offset], nil
+	}
+	end := size
+	if length >= 0 {
+		end = min(offset+length, size)
+	}
+	return append(append(append([]T(nil), old[:offset]...), piece...), old[end:]...), nil
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// splitReturns takes the definition of the table that a multi-statement table-valued function returns out of the text for
+// teesql, which reads it in part only. The function is read as one that returns an int, the definition as that of a table
+// variable; everything keeps its place.
+func (o *offsets) splitReturns(source string, batch []token) (string, *ast.DeclareTableVariableBody, *sqlerr.Error) {
+	if !definesModule(batch) {
+		return source, nil, nil
+	}
+	tokens, err := tokenize(source, true)
+	if err != nil {
+		return source, nil, nil // teesql says what is wrong
+	}
+	for i := 0; i+3 < len(tokens); i++ {
+		if tokens[i].is("AS") || tokens[i].is("BEGIN") {
+			if i > 0 && tokens[i-1].kind == tokenVariable {
+				continue // a parameter: @name AS type
+			}
+			break
+		}
+		if !tokens[i].is("RETURNS") || tokens[i+1].kind != tokenVariable || !tokens[i+2].is("TABLE") || !tokens[i+3].is("(") {
+			continue
+		}
+		end := closingParenthesis(tokens, i+3)
+		if end < 0 {
+			return source, nil, nil
+		}
+		from, to := tokens[i+1].pos, tokens[end].end
+		text := blanks(source[:tokens[i].pos]) + "DECLARE" + source[tokens[i].end:to]
+		script, message := teesql(text)
+		if message != "" {
+			return source, nil, nearFailure(text, o, message, batch)
+		}
+		if len(script.Batches) == 1 && len(script.Batches[0].Statements) == 1 {
+			if d, ok := script.Batches[0].Statements[0].(*ast.DeclareTableVariableStatement); ok && d.Body != nil {
+				rest := blanks(source[from:to])
+				return source[:from] + "int" + rest[3:] + source[to:], d.Body, nil
+			}
+		}
+		return source, nil, near(batch, 0)
+	}
+	return source, nil, nil
+}
+
+// blanks is as many code units and lines as s has.
+func blanks(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			out.WriteByte('\n')
+		case r > 0xFFFF:
+			out.WriteString("  ")
+		default:
+			out.WriteByte(' ')
+		}
+	}
+	return out.String()
+}
+
+// returns makes the function of a script one that returns a table.
+func returns(script *ast.Script, body *ast.DeclareTableVariableBody) {
+	if body == nil || len(script.Batches) == 0 || len(script.Batches[0].Statements) == 0 {
+		return
+	}
+	table := &ast.TableValuedFunctionReturnType{DeclareTableVariableBody: body}
+	switch n := script.Batches[0].Statements[0].(type) {
+	case *ast.CreateFunctionStatement:
+		n.ReturnType = table
+	case *ast.AlterFunctionStatement:
+		n.ReturnType = table
+	case *ast.CreateOrAlterFunctionStatement:
+		n.ReturnType = table
+	}
+}
