@@ -28,6 +28,7 @@ type monitored struct {
 }
 
 // monitored are the subscriptions that @publisher, @publisher_db and @publication describe, where the call has these.
+// Their latency is that of the newest delivery; lines of history about anything else say nothing of it.
 func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]monitored, error) {
 	if err := makeTables(ctx, call.Session, call.Database.Name(), distributionTables); err != nil {
 		return nil, err
@@ -40,9 +41,10 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 	}
 	r, err := call.Session.Query(ctx, `SELECT v.name AS publisher, a.publisher_db, a.publication, a.subscriber_name, a.subscriber_db, a.subscription_type, a.name, a.job_id, a.id, a.profile_id,
 		p.publication_type, p.retention, `+monitorStatus+` AS status,
-		(SELECT TOP (1) h.delivery_latency FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id ORDER BY h.timestamp DESC) AS distribution,
+		(SELECT TOP (1) h.delivery_latency FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id AND h.runstatus = 3 AND h.updateable_row = 1 AND h.xact_seqno IS NOT NULL
+			ORDER BY h.timestamp DESC) AS distribution,
 		(SELECT TOP (1) h.delivery_latency FROM dbo.MSlogreader_history AS h JOIN dbo.MSlogreader_agents AS g ON g.id = h.agent_id
-			WHERE g.publisher_id = a.publisher_id AND g.publisher_db = a.publisher_db ORDER BY h.timestamp DESC) AS logreader,
+			WHERE g.publisher_id = a.publisher_id AND g.publisher_db = a.publisher_db AND h.runstatus = 3 ORDER BY h.timestamp DESC) AS logreader,
 		(SELECT MAX(h.time) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id) AS ran,
 		DATEDIFF(hour, (SELECT MAX(h.time) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id), GETDATE()) AS idle,
 		DATEDIFF(hour, `+lastSynchronized+`, GETDATE()) AS behind,
