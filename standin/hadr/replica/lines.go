@@ -4,6 +4,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -16,12 +17,24 @@ import (
 // lineLife is how long a kept connection may be used again; the other side waits a little longer for the next message.
 const lineLife = helloTimeout / 2
 
+const (
+	// linesEvery is how often a replica without a primary greets the others, well within lineLife, and alone is after how long
+	// without a word of a primary it does.
+	linesEvery = lineLife * 4 / 5
+	alone      = 2 * maxHeartbeat
+	// greetTimeout bounds one greeting.
+	greetTimeout = 2 * time.Second
+)
+
 // lines are connections on which other replicas were asked for their promises. The next question goes over the same one,
 // and so do the regular messages when this replica becomes primary: over a slow link, a new connection for each would take
-// three round trips of the time in which nobody serves.
+// three round trips of the time in which nobody serves. A replica that has not heard of a primary for a while makes them before
+// anybody promotes it.
 type lines struct {
 	mu   sync.Mutex
 	kept map[uuid.UUID]line
+	// silent are the replicas that did not answer when they were asked last.
+	silent map[uuid.UUID]bool
 }
 
 type line struct {
@@ -58,6 +71,28 @@ func (l *lines) take(replica uuid.UUID) *endpoint.Conn {
 	return k.conn
 }
 
+// heard notes whether a replica answered.
+func (l *lines) heard(replica uuid.UUID, answered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silent == nil {
+		l.silent = map[uuid.UUID]bool{}
+	}
+	l.silent[replica] = !answered
+}
+
+// silentOnly tells whether all of the replicas were silent before.
+func (l *lines) silentOnly(replicas map[uuid.UUID]bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range replicas {
+		if !l.silent[id] {
+			return false
+		}
+	}
+	return true
+}
+
 // drop closes all.
 func (l *lines) drop() {
 	l.mu.Lock()
@@ -65,7 +100,7 @@ func (l *lines) drop() {
 	for _, k := range l.kept {
 		k.conn.Close()
 	}
-	l.kept = nil
+	l.kept, l.silent = nil, nil
 }
 
 // dropLines closes the kept connections unless this replica is becoming primary and uses them.
@@ -82,6 +117,12 @@ func (g *Group) dropLines() {
 func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest) (p group.Promise, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	defer func() {
+		// That nobody waited for an answer says nothing of the replica.
+		if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+			g.lines.heard(r.ID, err == nil)
+		}
+	}()
 	if conn := g.lines.take(r.ID); conn != nil {
 		if p, err := askOver(ctx, conn, req); err == nil {
 			g.lines.keep(r.ID, conn)
@@ -99,6 +140,60 @@ func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest
 	}
 	g.lines.keep(r.ID, conn)
 	return p, nil
+}
+
+// keepLines has connections ready at replicas that have no primary.
+func (m *Manager) keepLines() {
+	tick := time.NewTicker(linesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, g := range m.Groups() {
+			switch leading, isAlone := g.company(); {
+			case isAlone:
+				m.wait.Go(g.greet)
+			case !leading:
+				g.lines.drop()
+			}
+		}
+	}
+}
+
+// company tells whether this replica is primary, or becoming it or never can, and else whether no primary has been heard of for
+// a while.
+func (g *Group) company() (leading, isAlone bool) {
+	if g.distributed() {
+		return true, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lead != nil || g.stopped || g.st.Accepted == nil {
+		return true, false
+	}
+	if self := g.st.Accepted.Replica(g.self); self == nil || !self.Data() {
+		return true, false
+	}
+	return false, time.Since(g.contact.at) > alone
+}
+
+// greet asks the others what they know, which changes nothing.
+func (g *Group) greet() {
+	ctx, cancel := context.WithTimeout(g.m.ctx, greetTimeout)
+	defer cancel()
+	g.mu.Lock()
+	c, self := g.st.Accepted, g.self
+	g.mu.Unlock()
+	var all sync.WaitGroup
+	for i := range c.Replicas {
+		if r := c.Replicas[i]; r.ID != self {
+			all.Go(func() { _, _ = g.askOne(ctx, &r, prepareRequest{Read: true}) })
+		}
+	}
+	all.Wait()
 }
 
 func askOver(ctx context.Context, conn *endpoint.Conn, req prepareRequest) (p group.Promise, err error) {

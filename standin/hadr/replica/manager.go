@@ -70,6 +70,7 @@ func Open(ctx context.Context, host Host, folder string) (*Manager, error) {
 		}
 	}
 	m.wait.Go(m.keepDistributed)
+	m.wait.Go(m.keepLines)
 	return m, nil
 }
 

@@ -31,12 +31,12 @@ func (g *Group) Failover(ctx context.Context) error {
 	defer cancel()
 	defer g.dropLines()
 	// First only ask: a refused failover must not disturb a primary that is well.
-	answers := g.ask(ctx, prepareRequest{Read: true})
+	answers := g.ask(ctx, prepareRequest{Read: true}, false)
 	if _, err := g.decide(answers, true); err != nil {
 		return err
 	}
 	epoch := g.nextEpoch(answers)
-	promises, err := g.prepare(ctx, epoch)
+	promises, err := g.prepare(ctx, epoch, false)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (g *Group) nextEpoch(answers []group.Promise) uint32 {
 }
 
 // prepare promises the epoch to this replica itself, which ends every older stream of log, and asks the others.
-func (g *Group) prepare(ctx context.Context, epoch uint32) ([]group.Promise, error) {
+func (g *Group) prepare(ctx context.Context, epoch uint32, patient bool) ([]group.Promise, error) {
 	own, err := g.promise(prepareRequest{Epoch: epoch})
 	if err != nil {
 		return nil, err
@@ -128,13 +128,13 @@ func (g *Group) prepare(ctx context.Context, epoch uint32) ([]group.Promise, err
 	if !own.Granted {
 		return nil, failure(41181, g.Name())
 	}
-	return append(g.ask(ctx, prepareRequest{Epoch: epoch}), own), nil
+	return append(g.ask(ctx, prepareRequest{Epoch: epoch}, patient), own), nil
 }
 
 // ask asks all other replicas at once, with Read this one too. It returns the answers that came once all did, or once a
-// majority did and stragglers had askGrace more: a replica behind a cut network must not take the time that the failover
-// has.
-func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
+// majority did and stragglers had askGrace more - none, unless it is to be patient, where only those are left that were silent
+// before: a replica behind a cut network must not take the time that the failover has.
+func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []group.Promise {
 	g.mu.Lock()
 	c, self := g.st.Accepted, g.self
 	g.mu.Unlock()
@@ -146,35 +146,44 @@ func (g *Group) ask(ctx context.Context, req prepareRequest) []group.Promise {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan *group.Promise, len(c.Replicas))
-	waiting := 0
+	type answer struct {
+		from    uuid.UUID
+		promise group.Promise
+		err     error
+	}
+	answers := make(chan answer, len(c.Replicas))
+	waiting := map[uuid.UUID]bool{}
 	for i := range c.Replicas {
 		r := c.Replicas[i]
 		if r.ID == self {
 			continue
 		}
-		waiting++
+		waiting[r.ID] = true
 		go func() {
 			p, err := g.askOne(ctx, &r, req)
 			if err != nil {
 				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
-				answers <- nil
-				return
 			}
-			answers <- &p
+			answers <- answer{r.ID, p, err}
 		}()
 	}
 	answered := map[uuid.UUID]bool{self: true}
 	var grace <-chan time.Time
-	for ; waiting > 0; waiting-- {
+	for len(waiting) > 0 {
 		select {
-		case p := <-answers:
-			if p == nil {
+		case a := <-answers:
+			delete(waiting, a.from)
+			if a.err == nil {
+				out = append(out, a.promise)
+				answered[a.promise.From] = true
+			}
+			if !group.Majority(c.Voters(), func(id uuid.UUID) bool { return answered[id] }) {
 				continue
 			}
-			out = append(out, *p)
-			answered[p.From] = true
-			if grace == nil && group.Majority(c.Voters(), func(id uuid.UUID) bool { return answered[id] }) {
+			if !patient && g.lines.silentOnly(waiting) {
+				return out
+			}
+			if grace == nil {
 				timer := time.NewTimer(askGrace)
 				defer timer.Stop()
 				grace = timer.C
@@ -295,9 +304,10 @@ func (g *Group) Force(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	defer g.dropLines()
-	answers := g.ask(ctx, prepareRequest{Read: true})
+	// Who does not answer has no vote afterwards.
+	answers := g.ask(ctx, prepareRequest{Read: true}, true)
 	epoch := g.nextEpoch(answers)
-	promises, err := g.prepare(ctx, epoch)
+	promises, err := g.prepare(ctx, epoch, true)
 	if err != nil {
 		return err
 	}

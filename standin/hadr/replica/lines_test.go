@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/operator/standin/hadr/replica"
+)
+
+// mute takes connections at an address and never says anything. It counts them.
+func mute(t *testing.T, address string) *atomic.Int32 {
+	t.Helper()
+	var l net.Listener
+	NewWithT(t).Eventually(func() (err error) { l, err = net.Listen("tcp", address); return err }, "30s").Should(Succeed())
+	var taken atomic.Int32
+	var mu sync.Mutex
+	var open []net.Conn
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			taken.Add(1)
+			mu.Lock()
+			open = append(open, conn)
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	})
+	return &taken
+}
+
+// A replica that has lost its primary has connections to the others ready, and knows who is silent: its promotion opens no
+// other to those that answer, and does not wait for the one that is gone.
+func TestAPromotionAfterALossIsReadyBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	address := c.servers[0].m.Address()
+	c.servers[0].stop()
+	taken := mute(t, address)
+	const graces = 600 * time.Millisecond
+	took := time.Hour
+	for attempt := 0; attempt < 5 && took >= graces; attempt++ {
+		if attempt > 0 {
+			// The machine was busy. The last primary may be promoted anew.
+			g.Expect(c.group(1).Offline(t.Context())).To(Succeed())
+		}
+		greeted := taken.Load() + 2
+		g.Eventually(taken.Load, "60s").Should(BeNumerically(">=", greeted), "the one that is gone is greeted again and again")
+		elsewhere := func() int32 { return c.servers[1].dialled.Load() - taken.Load() }
+		before := elsewhere()
+		g.Expect(c.group(1).SetLease(replica.BootTime(), lease)).To(Succeed())
+		began := time.Now()
+		g.Expect(c.group(1).Failover(t.Context())).To(Succeed())
+		took = time.Since(began)
+		g.Eventually(c.role(1), "60s").Should(Equal(replica.Primary))
+		g.Eventually(elsewhere, "10s", "1ms").Should(Equal(before), "the connection to the third is used again")
+	}
+	g.Expect(took).To(BeNumerically("<", graces))
+}
