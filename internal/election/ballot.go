@@ -36,11 +36,14 @@ type Ballot struct {
 	// silent are the voters that have let a whole API time-out pass without an answer; rounds counts the patient ones.
 	silent []bool
 	rounds int
+	// hurrying is how many wait for the end of a round; hurried is closed while any does.
+	hurrying int
+	hurried  chan struct{}
 }
 
 // NewBallot makes the ballot of a group with an odd number of voters.
 func NewBallot(voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
-	b := &Ballot{voters: voters, clock: clock, apiTimeout: apiTimeout,
+	b := &Ballot{voters: voters, clock: clock, apiTimeout: apiTimeout, hurried: make(chan struct{}),
 		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), silent: make([]bool, len(voters))}
 	for i := range b.votes {
 		b.votes[i].err = errors.New("not read yet")
@@ -58,15 +61,15 @@ const (
 	// Patient waits for every voter up to the API time-out: no vote falls behind. For one that has let a whole time-out
 	// pass before it waits only in every probeEvery-th round.
 	Patient Pace = false
-	// Quick goes on shortly after a majority has answered: an election under way must not wait for a voter that is cut off.
+	// Quick goes on shortly after a majority has answered, and at once where only voters are left that have let a whole API
+	// time-out pass before: an election under way must not wait for a voter that is cut off.
 	Quick Pace = true
 )
 
 const (
 	// quickGrace is what the remaining voters get once a majority has answered, at the pace Quick or when all of them are
-	// silent ones; silentGrace is for both.
-	quickGrace  = 200 * time.Millisecond
-	silentGrace = 50 * time.Millisecond
+	// silent ones.
+	quickGrace = 200 * time.Millisecond
 	// probeEvery is how many patient rounds there are to one that waits for silent voters, too. It is well below the rounds
 	// in which a vote expires: one that only was slow once falls behind for no longer than that.
 	probeEvery = 4
@@ -77,7 +80,7 @@ const (
 func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) int {
 	ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
 	defer cancel()
-	silent, probe := b.begin(pace)
+	silent, probe, hurried := b.begin(pace)
 	type answer struct {
 		voter   int
 		counted bool
@@ -86,24 +89,29 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 	for i, v := range b.voters {
 		go func() { answers <- answer{i, call(ctx, i, v)} }()
 	}
-	count, waiting := 0, map[int]bool{}
+	count, hurry, waiting := 0, false, map[int]bool{}
 	for i := range b.voters {
 		waiting[i] = true
 	}
-	for range b.voters {
-		a := <-answers
-		delete(waiting, a.voter)
-		b.heard(a.voter, ctx.Err())
-		if a.counted {
-			count++
+	for len(waiting) > 0 {
+		select {
+		case <-hurried:
+			hurry, hurried = true, nil
+		case a := <-answers:
+			delete(waiting, a.voter)
+			b.heard(a.voter, ctx.Err())
+			if a.counted {
+				count++
+			}
 		}
-		if count < b.Majority() || probe {
+		if count < b.Majority() {
 			continue
 		}
 		onlySilent := !slices.ContainsFunc(slices.Collect(maps.Keys(waiting)), func(i int) bool { return !silent[i] })
 		switch {
-		case onlySilent && pace == Quick:
-			defer time.AfterFunc(silentGrace, cancel).Stop()
+		case hurry, onlySilent && pace == Quick:
+			cancel()
+		case probe:
 		case onlySilent || pace == Quick:
 			defer time.AfterFunc(quickGrace, cancel).Stop()
 		}
@@ -111,15 +119,40 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 	return count
 }
 
-// begin says which voters are silent, and whether this round waits for them all the same.
-func (b *Ballot) begin(pace Pace) (silent []bool, probe bool) {
+// begin says which voters are silent, whether this round waits for them all the same, and what is closed when somebody waits
+// for its end.
+func (b *Ballot) begin(pace Pace) (silent []bool, probe bool, hurried <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if pace == Patient {
 		b.rounds++
 		probe = b.rounds%probeEvery == 0
 	}
-	return slices.Clone(b.silent), probe
+	return slices.Clone(b.silent), probe, b.hurried
+}
+
+// Hurry lets the round under way, and those that begin before the returned function is called, end as soon as a majority has
+// answered: somebody waits for this agent. It may be called while others use the ballot.
+func (b *Ballot) Hurry() (done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hurrying++; b.hurrying == 1 {
+		close(b.hurried)
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.hurrying--; b.hurrying == 0 {
+			b.hurried = make(chan struct{})
+		}
+	}
+}
+
+// allHeard says whether no voter is silent.
+func (b *Ballot) allHeard() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !slices.Contains(b.silent, true)
 }
 
 // heard notes how a voter's call ended: before the round was over, with its time-out, or because nobody waited for it.

@@ -5,6 +5,7 @@ package election_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -84,4 +85,30 @@ func TestASilentVoterThatIsNeededIsWaitedFor(t *testing.T) {
 	}
 	g.Expect(one.over).To(HaveEach(context.DeadlineExceeded))
 	g.Expect(two.over).To(HaveEach(context.DeadlineExceeded))
+}
+
+// Somebody who waits for the agent waits no longer than a majority of the voters takes.
+func TestARoundEndsForOneWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		gone := &lone{name: "c", away: true}
+		b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, bubbleClock{}, time.Second)
+		read := func() time.Duration {
+			began := time.Now()
+			_, ok := b.Read(t.Context(), election.Patient)
+			g.Expect(ok).To(BeTrue())
+			return time.Since(began)
+		}
+		var first, second func()
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			first, second = b.Hurry(), b.Hurry()
+		}()
+		g.Expect(read()).To(Equal(300*time.Millisecond), "the round under way ends")
+		first()
+		g.Expect(read()).To(BeZero(), "another one is waiting still")
+		second()
+		g.Expect(read()).To(Equal(time.Second), "nobody waits, and the voter was not known to be silent")
+		g.Expect(gone.over).To(Equal([]error{context.Canceled, context.Canceled, context.DeadlineExceeded}))
+	})
 }

@@ -23,12 +23,14 @@ type claim struct {
 	request *Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
 	force bool
+	// gone is the former holder whose votes have expired, empty when it has released them: its report is not waited for.
+	gone string
 }
 
 // standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it, claims
 // what may be claimed, or follows.
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
-	leading, ok := k.ballot.Read(ctx, k.readingPace())
+	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
 		return Outcome{Err: seenErr}
 	}
@@ -68,11 +70,24 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	return k.rejoin.step(ctx, k, leading, seen)
 }
 
-// readingPace is Quick where waiting for a voter that has fallen silent would delay a claim: shortly before the votes expire,
-// and while rivals are let go first.
+// readVotes reads the votes, unless this is the step in which they were expected to have expired, or rivals to have had their
+// time: then what was read just before that is as good, because a claim replaces each vote only in the version in which it was
+// seen unchanged, and reading once more would be a round trip in which nobody serves.
+func (k *Keeper) readVotes(ctx context.Context) (leading Record, ok bool) {
+	late := k.clock.Now() - k.requests.expected
+	expected := k.requests.expected > 0 && late >= 0 && late < quickGrace
+	k.requests.expected = 0
+	if expected {
+		return k.ballot.Leading()
+	}
+	return k.ballot.Read(ctx, k.readingPace())
+}
+
+// readingPace is Quick where waiting for a voter that has fallen silent would delay a claim: from shortly before the votes
+// expire on, and while rivals are let go first.
 func (k *Keeper) readingPace() Pace {
 	left := k.timings.SuspectAfter() - k.ballot.UnchangedFor()
-	if k.requests.eligible > 0 || left > 0 && left < k.timings.APITimeout {
+	if k.requests.eligible > 0 || left < k.timings.APITimeout && left > -k.timings.APITimeout {
 		return Quick
 	}
 	return Patient
@@ -132,12 +147,7 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	v := judge(s, k.timings)
 	if !v.claim {
 		k.requests.eligible = 0
-		out := Outcome{Action: v.wait}
-		// The next step comes when the votes have expired, not at the next renewal after that.
-		if left := k.timings.SuspectAfter() - s.unchanged; v.wait != "" && left > 0 && left < k.timings.Renew {
-			out.Soon = left
-		}
-		return out, false
+		return Outcome{Action: v.wait, Soon: k.awaitExpiry(ctx, s, v)}, false
 	}
 	k.chronicle.suspect(k.clock.Wall())
 	if now < k.retryAt {
@@ -145,13 +155,33 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	}
 	if k.requests.eligible == 0 {
 		k.requests.eligible = now
-		k.requests.delay = k.headStart(ctx, leading, s.request)
+		if k.requests.delayOf != leading.Term || s.request != nil {
+			k.requests.delay = k.headStart(ctx, leading, s.request)
+		}
+		k.requests.delayOf = 0
 	}
 	if wait := k.requests.eligible + k.requests.delay - now; wait > 0 {
+		k.requests.expect(now, wait, k.timings)
 		return Outcome{Soon: wait}, true
 	}
 	k.requests.eligible = 0
 	return k.claimNext(ctx, leading, v.cause, s.request), true
+}
+
+// awaitExpiry is after what time the next step comes when the votes have all but expired, 0 for the usual one: it is to come
+// when they have, not at the next renewal after that, and finds out nothing then that can be known before.
+func (k *Keeper) awaitExpiry(ctx context.Context, s standing, v verdict) time.Duration {
+	left := k.timings.SuspectAfter() - s.unchanged
+	switch {
+	case v.wait == "" || left <= 0 || left >= 5*k.timings.Renew/4:
+		return 0
+	case left >= k.timings.Renew:
+		// The usual step would come so late that it would read the votes while they expire.
+		return left / 2
+	}
+	k.requests.delay, k.requests.delayOf = k.headStart(ctx, s.leading, s.request), s.leading.Term
+	k.requests.expect(k.clock.Now(), left, k.timings)
+	return left
 }
 
 // has says whether a server has the log of a forced failover.
@@ -159,7 +189,7 @@ func has(f *Fork, server string, followed int64) bool {
 	return strings.EqualFold(f.Server, server) || followed >= f.Term
 }
 
-// headStart is how long this server lets its rivals go first.
+// headStart is how long this server lets its rivals go first: other synchronous replicas than the holder that is gone.
 func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request) time.Duration {
 	if request != nil || leading.Holder.Server == k.self.Server {
 		return 0
@@ -168,8 +198,14 @@ func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request
 	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
 	defer cancel()
 	r, err := k.report(ctx)
-	if err != nil || !r.ready() {
-		delay += 2 * k.timings.Renew
+	rival := func(p Replica) bool {
+		return p.Mode == ModeSynchronous && !strings.EqualFold(p.Server, k.self.Server) && !strings.EqualFold(p.Server, leading.Holder.Server)
+	}
+	switch {
+	case err != nil || !r.ready():
+		return delay + 2*k.timings.Renew
+	case !slices.ContainsFunc(r.Replicas, rival):
+		return 0
 	}
 	return delay
 }
@@ -216,6 +252,10 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	}
 	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
 	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
+	gone := ""
+	if !k.ballot.Released() {
+		gone = leading.Holder.Server
+	}
 	granted := k.ask(ctx, term, leading, request)
 	if granted < k.ballot.Majority() {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
@@ -224,7 +264,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
 	}
 	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
-	k.claim = claim{at: now, request: request}
+	k.claim = claim{at: now, request: request, gone: gone}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
 }

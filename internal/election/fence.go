@@ -152,7 +152,7 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 }
 
 // gatherReports fences this replica and all others that answer. Those that do not are left out; once enough have
-// reported the rest gets a short grace, unless all are wanted.
+// reported the rest gets a short grace, and the former holder whose votes have expired none, unless all are wanted.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
 	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
 	bounded, done := context.WithTimeout(ctx, fenceTimeout)
@@ -164,29 +164,37 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 	// The others get the whole time, however long this replica took.
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
-	reports := []Report{own}
-	answers := make(chan *Report, len(own.Replicas))
-	waiting := 0
+	type answer struct {
+		server string
+		report Report
+		err    error
+	}
+	reports, answers := []Report{own}, make(chan answer, len(own.Replicas))
+	waiting := map[string]bool{}
 	for _, replica := range own.Replicas {
 		if strings.EqualFold(replica.Server, k.self.Server) {
 			continue
 		}
-		waiting++
+		waiting[replica.Server] = true
 		go func() {
 			r, err := k.peers.Fence(ctx, replica.Server, request)
-			if err != nil {
-				answers <- nil
-				return
-			}
-			answers <- &r
+			answers <- answer{replica.Server, r, err}
 		}()
 	}
 	hurried := false
-	for ; waiting > 0; waiting-- {
-		if r := <-answers; r != nil {
-			reports = append(reports, *r)
+	for len(waiting) > 0 {
+		a := <-answers
+		delete(waiting, a.server)
+		if a.err == nil {
+			reports = append(reports, a.report)
 		}
-		if !all && !hurried && decide(k.self.Server, reports).quorate() {
+		if all || !decide(k.self.Server, reports).quorate() {
+			continue
+		}
+		switch {
+		case len(waiting) == 1 && waiting[k.claim.gone]:
+			cancel()
+		case !hurried:
 			hurried = true
 			timer := time.AfterFunc(fenceGrace, cancel)
 			defer timer.Stop()

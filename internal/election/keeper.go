@@ -69,8 +69,10 @@ type Keeper struct {
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
 
-	// announce says that the partners are to be woken once the votes say that this run is primary.
+	// announce says that the partners are to be woken once the votes say that this run is primary; voted is what the last
+	// round said that a majority granted.
 	announce bool
+	voted    State
 	// partners are the servers of the group's other replicas as last seen, for Wake.
 	partners []string
 
@@ -109,12 +111,27 @@ type Outcome struct {
 	Quarantined bool
 	// Soon asks for the next step after this time, instead of at the next renewal; 0 for no hurry.
 	Soon time.Duration
+	// Look is how long after the beginning of this step the next one finds out most about the holder's renewals, 0 for no
+	// preference.
+	Look time.Duration
 	// Err is what went wrong, nil when nothing did.
 	Err error
 }
 
 // soon is the pause before the next step of an election under way.
 const soon = 10 * time.Millisecond
+
+// Pause is how long to wait before the next step after one that took some time.
+func (o Outcome) Pause(took, renew time.Duration) time.Duration {
+	wait := renew - took
+	if o.Look > 0 {
+		wait = min(wait, max(o.Look-took, lookAgain))
+	}
+	if o.Soon > 0 {
+		wait = min(wait, o.Soon)
+	}
+	return max(wait, time.Millisecond)
+}
 
 // Step does what is due now. It is called every Timings.Renew and returns within about Timings.Acknowledge, unless the
 // engine has to be taken OFFLINE or an election is under way.
@@ -128,6 +145,7 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 	}
 	if err == nil && out.Soon == 0 {
 		out = k.answerRequests(ctx, seen, out)
+		out.Look = k.nextLook()
 	}
 	out.Term, out.State = k.term, k.state
 	if err == nil && seen.Exists {
@@ -169,18 +187,49 @@ func (k *Keeper) remember(r Remembered) error {
 	return nil
 }
 
+const (
+	// lookAhead is by how much sooner than Renew after a look that found new votes the next one comes. So it moves towards the
+	// moment of the holder's renewals, until it comes before one; then the next comes lookAgain after it.
+	lookAhead = 30 * time.Millisecond
+	lookAgain = 50 * time.Millisecond
+)
+
+// nextLook is when a server that stands by looks at the votes again, from the beginning of its step, 0 for after Renew. A vote
+// ages from when it was first seen: looks that come up to Renew after each renewal would let the votes of a lost holder expire
+// that much later. Rounds that wait for a silent voter keep their own time.
+func (k *Keeper) nextLook() time.Duration {
+	leading, ok := k.ballot.Leading()
+	if k.term > 0 || !ok || leading.State != StateHeld || !k.ballot.allHeard() {
+		return 0
+	}
+	switch age := k.ballot.UnchangedFor(); {
+	case age < k.timings.Renew/2:
+		return k.timings.Renew - lookAhead
+	case age < k.timings.Renew*3/2:
+		return lookAgain
+	}
+	return 0
+}
+
 // hold renews the votes of this run's term and, with a majority, the engine's lease.
 func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outcome {
 	start := k.clock.Now()
-	pace := Patient
+	if k.justClaimed(start) && seenErr == nil && seen.Exists && seen.Role != RolePrimary {
+		return k.promote(ctx, k.renewed)
+	}
+	pace, state := Patient, k.state
 	if k.state == StateClaimed {
 		pace = Quick
+		if seenErr == nil && seen.Exists && seen.Role == RolePrimary && k.claim.issued {
+			// FAILOVER has done what it was to do: the votes may say so at once, and the listener follow them.
+			state = StateHeld
+		}
 	}
-	granted := k.cast(ctx, pace, k.term, k.state)
+	granted := k.cast(ctx, pace, k.term, state)
 	if granted < k.ballot.Majority() {
 		return k.withoutMajority(ctx, seen, seenErr, granted)
 	}
-	k.renewed = start
+	k.renewed, k.voted = start, state
 	if seenErr != nil {
 		return k.engineSilent(start, seenErr)
 	}
@@ -205,6 +254,11 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 		k.release(ctx)
 		return Outcome{Action: "released", Err: fmt.Errorf("server %s held term %d of group %s but its replica is %s", k.self.Server, held, k.group, seen.Role)}
 	}
+}
+
+// justClaimed says whether a majority has granted this run's claim so lately that fencing needs no other round of votes.
+func (k *Keeper) justClaimed(now time.Duration) bool {
+	return k.state == StateClaimed && k.agreed && !k.claim.fenced && k.renewed == k.claim.at && now < k.renewed+k.timings.APITimeout
 }
 
 // leadingOf is the record of the term that this run holds.
@@ -307,19 +361,24 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	}); err != nil {
 		return k.engineSilent(start, fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err))
 	}
+	var out Outcome
 	if k.state == StateClaimed {
 		k.state = StateHeld
 		k.claim, k.failures, k.announce = claim{}, 0, true
 		k.chronicle.promoted(k)
-		return Outcome{Action: "became holder", Soon: soon}
+		out = Outcome{Action: "became holder", Soon: soon}
 	}
+	if k.voted != StateHeld {
+		return out
+	}
+	k.chronicle.follow(ctx, k)
+	out.Err = k.meetPartners(ctx)
 	if k.announce {
 		// The votes say Held since this round: the others may follow.
 		k.announce = false
 		k.wakePartners(ctx)
 	}
-	k.chronicle.follow(ctx, k)
-	return Outcome{Err: k.meetPartners(ctx)}
+	return out
 }
 
 // meetPartners finds out once who the other replicas' servers are.

@@ -16,11 +16,23 @@ type requests struct {
 	answer *Answer
 	// pause to be written with the next swap: "true", "false" or nothing.
 	pause string
-	// eligible is since when this server may claim, and delay how long it lets rivals go first.
+	// eligible is since when this server may claim, and delay how long it lets rivals go first. delayOf is the term for which
+	// delay was found before its votes expired, 0 for none.
 	eligible, delay time.Duration
+	delayOf         int64
+	// expected is when the next step comes that needs no reading of the votes, 0 for none.
+	expected time.Duration
 	// first is when the open request was first seen by this run.
 	first time.Duration
 	id    string
+}
+
+// expect notes when the next step comes by which the votes that were just read need not be read again. Until then they must not
+// be out of sight: see outOfSight.
+func (q *requests) expect(now, wait time.Duration, t Timings) {
+	if wait <= t.APITimeout {
+		q.expected = now + wait
+	}
 }
 
 // settle keeps an answer for the next swap.

@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"geosql.dev/operator/internal/election"
@@ -28,6 +29,8 @@ type runner struct {
 	// turn has a token while nobody uses the stepper.
 	turn chan struct{}
 	s    *stepper
+	// ballot is the stepper's, for those who wait for their turn; nil before there is one.
+	ballot atomic.Pointer[election.Ballot]
 
 	// greeted is when the partners' sidecars were last greeted, greeting has a token while nobody does so.
 	greeted  time.Time
@@ -62,6 +65,9 @@ func (r *runner) wakeUp() {
 func (r *runner) ask(ctx context.Context, f func(context.Context, *election.Keeper) (election.Report, error)) (election.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	if b := r.ballot.Load(); b != nil {
+		defer b.Hurry()()
+	}
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
@@ -157,11 +163,7 @@ func (r *runner) run(ctx context.Context) {
 			r.greet(ctx, r.s.keeper.Partners())
 		}
 		r.turn <- struct{}{}
-		wait := time.Until(began.Add(r.timings().Renew))
-		if out.Soon > 0 {
-			wait = min(wait, out.Soon)
-		}
-		if !r.pause(ctx, max(wait, time.Millisecond), held) {
+		if !r.pause(ctx, out.Pause(time.Since(began), r.timings().Renew), held) {
 			return
 		}
 	}
@@ -259,6 +261,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 			list[i] = v
 		}
 		s.ballot, s.keeper = election.NewBallot(list, election.BootClock{}, h.timings(group).APITimeout), nil
+		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
 		s.keeper = election.New(election.Options{

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// wan is the round trip between the two sites that are left when the primary's is lost.
+const wan = 150 * time.Millisecond
+
+// landscape is three sites with a voter and a server each: the first is lost, the second has the other replica with data, the
+// third a configuration-only one. Its time is that of the test's bubble, so nothing takes time but what is said here.
+type landscape struct {
+	mu    sync.Mutex
+	votes [3]*leaseStore
+	// lost is set when the first site is: what is sent there is not answered any more.
+	lost bool
+	// held is when the voters that are left first said that the second server is primary.
+	held time.Time
+	// round trips from the second site.
+	far [3]time.Duration
+}
+
+// site is a voter as the second site's agent reaches it.
+type site struct {
+	l *landscape
+	i int
+}
+
+func (s site) Name() string { return s.l.votes[s.i].name }
+
+// travel takes the time of a round trip; a lost site takes as long as anybody waits.
+func (l *landscape) travel(ctx context.Context, i int) error {
+	l.mu.Lock()
+	lost := l.lost && i == 0
+	l.mu.Unlock()
+	if lost {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return bubbleClock{}.Sleep(ctx, l.far[i])
+}
+
+func (s site) Read(ctx context.Context) (election.Record, string, error) {
+	if err := s.l.travel(ctx, s.i); err != nil {
+		return election.Record{}, "", err
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	v := s.l.votes[s.i]
+	return v.record, fmt.Sprint(v.version), nil
+}
+
+func (s site) Swap(ctx context.Context, version string, r election.Record) (string, error) {
+	if err := s.l.travel(ctx, s.i); err != nil {
+		return "", err
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	v := s.l.votes[s.i]
+	if version != fmt.Sprint(v.version) {
+		return "", election.ErrConflict
+	}
+	v.record, v.version = r, v.version+1
+	if one, other := s.l.votes[1].record, s.l.votes[2].record; s.l.held.IsZero() && r.Holder.Server == names[1] &&
+		one.State == election.StateHeld && other.State == election.StateHeld && one.Holder.SameRun(other.Holder) {
+		s.l.held = time.Now()
+	}
+	return fmt.Sprint(v.version), nil
+}
+
+// renew is what the primary does each R.
+func (l *landscape) renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range l.votes {
+		v.record = election.Record{Term: 1, State: election.StateHeld, InitialPrimary: names[0],
+			Holder: election.Holder{Server: names[0], PodUID: "pod", Engine: "run", Nonce: fmt.Sprint(v.version)}}
+		v.version++
+	}
+}
+
+// Fence, Report and Wake are the agents of the other two servers.
+func (l *landscape) Fence(ctx context.Context, server string, _ election.FenceRequest) (election.Report, error) {
+	i := map[string]int{names[0]: 0, names[2]: 2}[server]
+	if err := l.travel(ctx, i); err != nil {
+		return election.Report{}, err
+	}
+	return election.Report{Server: server, Role: election.RoleResolving, Inspection: threeReplicas(server)}, nil
+}
+
+func (l *landscape) Report(ctx context.Context, server, _ string) (election.Report, error) {
+	return l.Fence(ctx, server, election.FenceRequest{})
+}
+
+func (l *landscape) Wake(ctx context.Context, server, _ string) error {
+	_, err := l.Fence(ctx, server, election.FenceRequest{})
+	return err
+}
+
+func threeReplicas(self string) election.Inspection {
+	return election.Inspection{Sequence: 1 << 32, Names: []string{"Content"},
+		Replicas: []election.Replica{{Server: names[0], Mode: election.ModeSynchronous}, {Server: names[1], Mode: election.ModeSynchronous},
+			{Server: names[2], Mode: election.ModeConfigurationOnly}},
+		Databases: []election.DatabaseState{{Server: self, Name: "Content", Local: true, State: "SYNCHRONIZED", HardenedLSN: "1", Ready: true}}}
+}
+
+// instant is an engine whose statements take no time but one round trip, in which the configuration of a new primary is
+// committed.
+type instant struct {
+	role election.Role
+	at   time.Time
+}
+
+func (e *instant) Observe(context.Context, string) (election.Observation, error) {
+	if e.role == election.RoleResolving && time.Since(e.at) >= wan {
+		e.role = election.RolePrimary
+	}
+	return election.Observation{Exists: true, Role: e.role, Mode: election.ModeSynchronous, Connected: true, Primary: names[0]}, nil
+}
+
+func (e *instant) Inspect(context.Context, string) (election.Inspection, error) {
+	return threeReplicas(names[1]), nil
+}
+
+func (e *instant) RenewLease(context.Context, string, time.Duration, time.Duration) error { return nil }
+
+func (e *instant) Failover(context.Context, string, time.Duration, time.Duration) error {
+	e.role, e.at = election.RoleResolving, time.Now()
+	return nil
+}
+
+func (e *instant) Force(context.Context, string, time.Duration, time.Duration) error { return nil }
+func (e *instant) Offline(context.Context, string) error                             { return nil }
+func (e *instant) BecomeSecondary(context.Context, string, time.Duration) error      { return nil }
+func (e *instant) Resume(context.Context, string, []string) error                    { return nil }
+func (e *instant) Reseed(context.Context, string, []string) error                    { return nil }
+func (e *instant) EndSessions(context.Context, string, time.Duration) error          { return nil }
+func (e *instant) Kill() error                                                       { return nil }
+
+// bubbleClock is the time of the test's bubble.
+type bubbleClock struct{}
+
+var bubbleStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (bubbleClock) Now() time.Duration { return time.Since(bubbleStart) }
+func (bubbleClock) Wall() time.Time    { return time.Now() }
+func (bubbleClock) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// replaced loses the primary's site at a moment between two renewals, and returns how long after that the votes of the
+// others say that the second server is primary; the second agent's steps begin at another moment between renewals.
+func replaced(t *testing.T, lostAt, stepsAt time.Duration) time.Duration {
+	t.Helper()
+	timings := election.DefaultTimings()
+	l := &landscape{far: [3]time.Duration{4 * time.Millisecond, time.Millisecond, wan}}
+	var voters []election.Voter
+	for i := range l.votes {
+		l.votes[i] = &leaseStore{name: fmt.Sprint("site", i)}
+		voters = append(voters, site{l, i})
+	}
+	engine, nonces := &instant{role: election.RoleSecondary}, 0
+	k := election.New(election.Options{
+		Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
+		Ballot: election.NewBallot(voters, bubbleClock{}, timings.APITimeout), Engine: engine, Peers: l, Memory: &onDisk{}, Clock: bubbleClock{},
+		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(nonces) }, Random: rand.New(rand.NewPCG(1, 2)).Float64,
+	})
+	var lost time.Time
+	go func() {
+		for range 60 {
+			l.renew()
+			time.Sleep(timings.Renew)
+		}
+		l.renew()
+		time.Sleep(lostAt)
+		l.mu.Lock()
+		l.lost, lost = true, time.Now()
+		l.mu.Unlock()
+	}()
+	time.Sleep(stepsAt)
+	for {
+		began := time.Now()
+		out := k.Step(t.Context())
+		l.mu.Lock()
+		held := l.held
+		l.mu.Unlock()
+		if !held.IsZero() {
+			return held.Sub(lost)
+		}
+		if time.Since(bubbleStart) > 2*time.Minute {
+			t.Fatalf("nobody became primary: %+v", out)
+		}
+		time.Sleep(out.Pause(time.Since(began), timings.Renew))
+	}
+}
+
+// onDisk is a memory.
+type onDisk struct{ election.Remembered }
+
+func (d *onDisk) Load() (election.Remembered, error) { return d.Remembered, nil }
+func (d *onDisk) Save(r election.Remembered) error   { d.Remembered = r; return nil }
+
+// With a lost site the others have a primary D(1+e) and six round trips between them after the last renewal - it is seen, the
+// votes are claimed, the other replica is fenced, the votes are renewed, the engine commits, the votes say Held - beside the time
+// until a renewal is looked at. Neither the lost voter nor the lost replica is waited for, and nothing is asked twice.
+func TestALostSiteCostsRoundTripsAndNoWaiting(t *testing.T) {
+	timings := election.DefaultTimings()
+	const bound = 6*wan + 250*time.Millisecond
+	for _, lostAt := range []time.Duration{10 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
+		for _, stepsAt := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond, 950 * time.Millisecond} {
+			t.Run(fmt.Sprintf("lost %s after a renewal, steps begin %s after one", lostAt, stepsAt), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					took := replaced(t, lostAt, stepsAt) + lostAt - timings.SuspectAfter()
+					t.Logf("Held %s after D(1+e) from the last renewal, %.1f round trips", took.Round(time.Millisecond), float64(took)/float64(wan))
+					if took > bound {
+						t.Errorf("more than %s", bound)
+					}
+				})
+			})
+		}
+	}
+}
