@@ -57,23 +57,32 @@ func (p Place) Status() v1alpha1.DrillArrival {
 	return s
 }
 
-// arrivals judges the worst of all places.
+// arrivals judges the worst of all places; of several with the same verdict the one where rows came latest is shown.
 func arrivals(name string, part float64, goal time.Duration, places []Place) v1alpha1.ObjectiveResult {
 	worst := result(name, "at most "+goal.String())
-	judged := false
+	judged, latest := false, time.Duration(0)
 	for _, p := range places {
 		if p.Figures != nil && p.Figures.Due == 0 {
 			continue // all rows were written there, as at a secondary that was primary all the time
 		}
 		one := p.arrival(worst, part, goal)
-		if !judged || severity(one.Verdict) > severity(worst.Verdict) {
-			worst, judged = one, true
+		took := p.latest(part)
+		if more := severity(one.Verdict) - severity(worst.Verdict); !judged || more > 0 || more == 0 && took > latest {
+			worst, judged, latest = one, true, took
 		}
 	}
 	if !judged {
 		worst.Verdict, worst.Evidence = v1alpha1.VerdictInconclusive, "no place was looked at where acknowledged rows had to arrive"
 	}
 	return worst
+}
+
+// latest is what a part of the rows needed at least; 0 without figures.
+func (p Place) latest(part float64) time.Duration {
+	if p.Figures == nil || p.Figures.Due < dueAtLeast {
+		return 0
+	}
+	return p.Figures.Floor(part)
 }
 
 func severity(v v1alpha1.DrillVerdict) int {

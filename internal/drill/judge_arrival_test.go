@@ -31,7 +31,7 @@ func TestArrivals(t *testing.T) {
 		want  v1alpha1.DrillVerdict
 		says  string
 	}{
-		"in time":                  {drill.Place{Figures: seen(100, 300*time.Millisecond, 0, 50*time.Millisecond)}, v1alpha1.VerdictPassed, "100 of 100"},
+		"in time":                  {drill.Place{Figures: seen(100, 300*time.Millisecond, 0, 50*time.Millisecond)}, v1alpha1.VerdictPassed, "300ms dubsub: 100 of 100"},
 		"late":                     {drill.Place{Figures: seen(100, 2*time.Second, 0, 50*time.Millisecond)}, v1alpha1.VerdictFailed, "2s"},
 		"within the uncertainty":   {drill.Place{Figures: seen(100, 980*time.Millisecond, 0, 50*time.Millisecond)}, v1alpha1.VerdictInconclusive, "lies within"},
 		"clocks were not compared": {drill.Place{Figures: &history.ArrivalFigures{Due: 100, Seen: 100, Times: make([]time.Duration, 100)}}, v1alpha1.VerdictInconclusive, "never compared"},
@@ -45,11 +45,8 @@ func TestArrivals(t *testing.T) {
 			g := NewWithT(t)
 			c.place.Server, c.place.Kind = "dubsub", drill.PlaceSubscriber
 			m := good()
-			// A place to which nothing had to come, and one that is well, do not hide another.
+			// A place to which nothing had to come, and one where rows came sooner, do not hide another.
 			m.Places = []drill.Place{{Server: "tukpub", Figures: &history.ArrivalFigures{}}, {Server: "quisec", Figures: seen(100, time.Millisecond, 0, 0)}, c.place}
-			if c.want == v1alpha1.VerdictPassed {
-				m.Places = m.Places[2:]
-			}
 			j := drill.Judge(v1alpha1.DrillSpec{Objectives: v1alpha1.DrillObjectives{ArrivalP99: &metav1.Duration{Duration: goal}}}, nil, m)
 			i := slices.IndexFunc(j.Objectives, func(o v1alpha1.ObjectiveResult) bool { return o.Name == "arrivalP99" })
 			g.Expect(i).To(BeNumerically(">=", 0))
