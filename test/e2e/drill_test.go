@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -108,8 +109,9 @@ func objective(s v1alpha1.DrillStatus, name string) v1alpha1.ObjectiveResult {
 
 func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary} }
 
-// A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one whose fault is
-// not applied is inconclusive; one that is deleted in the middle leaves nothing behind, and the operator may end meanwhile.
+// A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is deleted in
+// the middle leaves nothing behind, and the operator may end meanwhile. Where all drills are asked for, one whose fault is not
+// applied is inconclusive: that takes Chaos Mesh's daemons away from every other test for minutes.
 func TestDrill(t *testing.T) {
 	t.Parallel() // it has servers of its own; that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
@@ -130,7 +132,9 @@ func TestDrill(t *testing.T) {
 
 	t.Run("lose the primary's pod", func(t *testing.T) { dt.losePod(t) })
 	t.Run("must fail and must not pass", func(t *testing.T) { dt.slowLink(t) })
-	t.Run("fault that is not applied", func(t *testing.T) { dt.notApplied(t) })
+	if os.Getenv(exampleDrills) != "" {
+		t.Run("fault that is not applied", func(t *testing.T) { dt.notApplied(t) })
+	}
 	t.Run("deleted in the middle", func(t *testing.T) { dt.deleted(t) })
 }
 
