@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/checkout"
 )
@@ -49,25 +49,25 @@ var labelValues = regexp.MustCompile(`^label_values\((.*), ([a-z]+)\)$`)
 
 // Variables are the dashboard's variables: the series that they take a label of, and the label.
 func Variables(t testing.TB) map[string][2]string {
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	variables := map[string][2]string{}
 	for _, x := range dashboard(t)["templating"].(map[string]any)["list"].([]any) {
 		one := x.(map[string]any)
 		if one["type"] == "query" {
 			parts := labelValues.FindStringSubmatch(one["definition"].(string))
-			g.Expect(parts).To(HaveLen(3))
+			g.Expect(parts).To(gomega.HaveLen(3))
 			variables[one["name"].(string)] = [2]string{concrete.Replace(parts[1]), parts[2]}
 		}
 	}
-	g.Expect(variables).NotTo(BeEmpty())
+	g.Expect(variables).NotTo(gomega.BeEmpty())
 	return variables
 }
 
 func dashboard(t testing.TB) map[string]any {
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(checkout.Root(), "charts", "geosql-operator", "dashboards", "geosql.json"))
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	var d map[string]any
-	g.Expect(json.Unmarshal(text, &d)).To(Succeed())
+	g.Expect(json.Unmarshal(text, &d)).To(gomega.Succeed())
 	return d
 }

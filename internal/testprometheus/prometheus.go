@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/internal/checkout"
@@ -56,7 +56,7 @@ type Prometheus struct{ url string }
 // evaluations of the rules.
 func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Prometheus {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	program := Program(t, "prometheus")
 	type object = map[string]any
 	config, err := yaml.Marshal(object{
@@ -64,21 +64,21 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 		"rule_files":     []string{filepath.Join(checkout.Root(), "charts", "geosql-operator", "rules", "*.yaml")},
 		"scrape_configs": jobs,
 	})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	folder := t.TempDir()
 	file := filepath.Join(folder, "prometheus.yaml")
-	g.Expect(os.WriteFile(file, config, 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file, config, 0o600)).To(gomega.Succeed())
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	address := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	g.Expect(free.Close()).To(gomega.Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(ctx, program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 20 * time.Second
 	log := &strings.Builder{}
 	command.Stderr = log
-	g.Expect(command.Start()).To(Succeed())
+	g.Expect(command.Start()).To(gomega.Succeed())
 	t.Cleanup(func() {
 		cancel()
 		_ = command.Wait()
@@ -87,7 +87,7 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 		}
 	})
 	p := &Prometheus{url: "http://" + address}
-	g.Eventually(func() error { _, err := p.ask("/-/ready", nil); return err }, patience, 100*time.Millisecond).Should(Succeed())
+	g.Eventually(func() error { _, err := p.ask("/-/ready", nil); return err }, patience, 100*time.Millisecond).Should(gomega.Succeed())
 	return p
 }
 
