@@ -294,7 +294,7 @@ func (db *Database) start() {
 // abandon closes what a failed Create or Open has opened.
 func (db *Database) abandon() {
 	if db.writer != nil {
-		db.closeWriter()
+		_ = db.closeWriter() // the error that led here is the one that tells
 	}
 	db.unwatch()
 	db.log.close()
