@@ -467,31 +467,6 @@ func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail
 	return hasChild + " BEGIN " + fail + " END", nil
 }
 
-// defaultText is a column's default in SQLite's SQL, for a referential action; NULL when it has none.
-func (d *ddl) defaultText(o *Object, c *Column) (string, error) {
-	def := d.sch.objects[c.Default]
-	if def == nil {
-		return "NULL", nil
-	}
-	node := parseExpression(def.Definition)
-	if node == nil {
-		return "", sqlerr.New(4413, 1, def.Name)
-	}
-	b := newBinder(d.ctx, d.s, d.space)
-	b.spaces[d.space] = d.sch
-	text := ""
-	if e := bindSafely(func() {
-		t := writeTarget{object: o, schema: d.sch.schemaName(o), verb: "UPDATE", database: d.db.Name(), db: d.db}
-		text = b.store(b.scalar(&scope{}, node), c, &t)
-	}); e != nil {
-		return "", e
-	}
-	if len(b.params) > 0 {
-		return "", unsupported("SET DEFAULT with a default that is no constant")
-	}
-	return text, nil
-}
-
 func (d *ddl) verifyForeignKey(child, fk *Object) error {
 	return d.verify(orphans(fk.ForeignKey, child, d.sch.objects[fk.ForeignKey.Referenced]), "ALTER TABLE", child, fk)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -416,33 +415,6 @@ func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) ex
 		b.fail(1060)
 	}
 	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0)
-}
-
-// rowCount is a number of rows that may not be less than least: SQLite takes a negative one for no limit.
-func (b *binder) rowCount(e expr, number int32, least int64) expr {
-	if n, ok := e.lit.(int64); e.hasLit && ok {
-		if n < least {
-			b.fail(number)
-		}
-		return e
-	}
-	return b.goCall(rowLimit, []expr{e, literal(sqltype.BigIntType, int64(number)), literal(sqltype.BigIntType, least)}, sqltype.BigIntType, true)
-}
-
-// rowLimit is the function that judges a number of rows; no client can name it.
-const rowLimit = "row limit"
-
-func init() {
-	addBuiltins(map[string]*builtinFunction{rowLimit: {min: 3, max: 3, nulls: true, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-		n, ok := a[0].(int64)
-		switch {
-		case !ok:
-			return nil, sqlerr.New(1060, 1)
-		case n < integer(a[2]):
-			return nil, sqlerr.New(int32(integer(a[1])), 1)
-		}
-		return n, nil
-	}}})
 }
 
 func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {
