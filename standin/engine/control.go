@@ -81,6 +81,7 @@ func installControl(r *Registry) {
 		return &jump{label: n.LabelName.Value, line: syntax.Line(n)}
 	})
 	installCursors(r)
+	installFileFunctions(r)
 	on(r, func(*Session, context.Context, *ast.LabelStatement, tds.Writer) error { return nil })
 	on(r, (*Session).waitFor)
 	on(r, (*Session).use)

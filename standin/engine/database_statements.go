@@ -400,6 +400,8 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 		return s.traceFlags(ctx, n)
 	case "tracestatus":
 		return s.traceStatus(ctx, n, w)
+	case "useroptions":
+		return s.userOptions(n, w)
 	case "free", "":
 		return sqlerr.New(2526, 3)
 	}

@@ -67,8 +67,8 @@ func installGlobals(r *Registry) {
 // optionBits is @@OPTIONS (docs/database-engine/configure-windows/configure-the-user-options-server-configuration-option.md).
 func (s *Session) optionBits() int64 {
 	bits := int64(0)
-	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64, "QuotedIdentifier": 256,
-		"AnsiNullDfltOn": 1024, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192} {
+	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64, "ArithIgnore": 128, "QuotedIdentifier": 256,
+		"AnsiNullDfltOn": 1024, "AnsiNullDfltOff": 2048, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192} {
 		if s.settings.options[name] {
 			bits |= bit
 		}

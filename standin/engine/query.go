@@ -544,6 +544,9 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		}
 		var parts []string
 		for _, el := range q.OrderByClause.OrderByElements {
+			if i := qualifiedPosition(q, el.Expression, len(out.outputs)); i > 0 {
+				el.Expression = &ast.IntegerLiteral{Value: strconv.Itoa(i)}
+			}
 			e, position := b.orderElement(&scope{}, el.Expression, out.outputs)
 			if position == 0 {
 				b.fail(104)

@@ -105,6 +105,12 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 			return err
 		}
 	}
+	if keepsConstraintFromBeing(e.Number) && definesTable(node) {
+		s.lastError = numberNoConstraint
+		if err := w.Message(&sqlerr.Error{Number: numberNoConstraint, Class: 16, Message: "Could not create constraint or index. See previous errors.", Line: e.Line, Procedure: e.Procedure}); err != nil {
+			return err
+		}
+	}
 	if err := w.Done(-1); err != nil {
 		return err
 	}
@@ -124,6 +130,25 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 func aboutArguments(n int32) bool {
 	switch n {
 	case 201, 8144, 8145, 8146, 8162, 8114:
+		return true
+	}
+	return false
+}
+
+// numberNoConstraint follows the error that says why a constraint cannot be made.
+const numberNoConstraint = 1750
+
+func keepsConstraintFromBeing(n int32) bool {
+	switch n {
+	case 1767, 1769, 1776, 1778, 1785, 8111:
+		return true
+	}
+	return false
+}
+
+func definesTable(node ast.Statement) bool {
+	switch node.(type) {
+	case *ast.CreateTableStatement, *ast.AlterTableAddTableElementStatement:
 		return true
 	}
 	return false

@@ -25,6 +25,15 @@ var absentViews = map[string]string{
 	"credentials":                                 "credential_id int, name sysname, credential_identity nvarchar(4000), create_date datetime, modify_date datetime, target_type nvarchar(100), target_id int",
 	"database_audit_specifications":               "database_specification_id int, name sysname, create_date datetime, modify_date datetime, audit_guid uniqueidentifier, is_state_enabled bit",
 	"database_scoped_credentials":                 "credential_id int, name sysname, principal_id int, credential_identity nvarchar(4000), create_date datetime, modify_date datetime",
+	"crypt_properties":                            "class tinyint, class_desc nvarchar(60), major_id int, thumbprint varbinary(32), crypt_type char(4), crypt_type_desc nvarchar(60), crypt_property varbinary(max)",
+	"destination_data_spaces":                     "partition_scheme_id int, destination_id int, data_space_id int",
+	"event_notifications":                         "name sysname, object_id int, parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, create_date datetime, modify_date datetime, service_name nvarchar(256), broker_instance nvarchar(128), creator_sid varbinary(85), principal_id int",
+	"routes":                                      "name sysname, route_id int, principal_id int, remote_service_name nvarchar(256), broker_instance nvarchar(128), lifetime datetime, address nvarchar(256), mirror_address nvarchar(256)",
+	"sensitivity_classifications":                 "class int, class_desc varchar(16), major_id int, minor_id int, label sysname, label_id sysname, information_type sysname, information_type_id sysname, rank int, rank_desc varchar(16)",
+	"service_queues":                              "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, max_readers smallint, activation_procedure nvarchar(776), is_activation_enabled bit, is_receive_enabled bit, is_enqueue_enabled bit",
+	"services":                                    "name sysname, service_id int, principal_id int, service_queue_id int",
+	"dm_db_uncontained_entities":                  "class int, class_desc nvarchar(60), major_id int, statement_line_number int, statement_offset_begin int, statement_offset_end int, statement_type nvarchar(512), feature_name nvarchar(256), feature_type_name nvarchar(256)",
+	"dm_io_pending_io_requests":                   "io_completion_request_address varbinary(8), io_type nvarchar(60), io_pending int, io_pending_ms_ticks bigint, scheduler_address varbinary(8), io_handle varbinary(8), io_offset bigint",
 	"external_data_sources":                       "data_source_id int, name sysname, location nvarchar(4000), type_desc nvarchar(255), type tinyint, credential_id int",
 	"external_file_formats":                       "file_format_id int, name sysname, format_type nvarchar(100)",
 	"external_tables":                             "name sysname, object_id int, schema_id int, data_source_id int, file_format_id int, location nvarchar(4000)",
@@ -98,6 +107,10 @@ func installAbsentViews(r *Registry) {
 	r.textView("sys", "sysconfigures", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
 	r.textView("sys", "syscurconfigs", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value_in_use AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
 	r.textView("sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", "SELECT object_id, index_id, key_ordinal, column_id FROM sys.index_columns WHERE is_included_column = 0")
+	r.textView("sys", "xml_schema_collections", "xml_collection_id int, schema_id int, principal_id int, name sysname, create_date datetime, modify_date datetime",
+		"SELECT 1, 4, CAST(NULL AS int), CAST(N'sys' AS sysname), create_date, create_date FROM sys.databases WHERE database_id = 1")
+	r.textView("sys", "syslanguages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
+		"SELECT langid, dateformat, datefirst, upgrade, name, alias, months, shortmonths, days, lcid, msglangid FROM sys.languages")
 	r.textView("sys", "system_columns", columnColumns, "SELECT * FROM sys.all_columns WHERE object_id < 0")
 	r.textView("sys", "all_parameters", "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, is_output bit, has_default_value bit, default_value sql_variant",
 		"SELECT object_id, name, parameter_id, system_type_id, user_type_id, max_length, precision, scale, is_output, has_default_value, CAST(NULL AS sql_variant) FROM sys.parameters")

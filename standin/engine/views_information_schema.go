@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -100,7 +101,7 @@ func installInformationSchema(r *Registry) {
 				continue
 			}
 			rec := record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.schemaName(o), "CONSTRAINT_NAME": o.Name, "UNIQUE_CONSTRAINT_CATALOG": catalog, "MATCH_OPTION": "SIMPLE",
-				"UPDATE_RULE": o.ForeignKey.OnUpdate, "DELETE_RULE": o.ForeignKey.OnDelete}
+				"UPDATE_RULE": strings.ReplaceAll(o.ForeignKey.OnUpdate, "_", " "), "DELETE_RULE": strings.ReplaceAll(o.ForeignKey.OnDelete, "_", " ")}
 			if ref := sch.objects[o.ForeignKey.Referenced]; ref != nil {
 				rec["UNIQUE_CONSTRAINT_SCHEMA"] = sch.schemaName(ref)
 				for _, i := range ref.Table.Indexes {

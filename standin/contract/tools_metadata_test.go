@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"errors"
+	"testing"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
+)
+
+// TestToolsMetadata has the catalogue queries of object mappers and management tools in their shapes: SQLAlchemy's foreign keys, Entity
+// Framework's scaffolding, SQL Server Management Objects' columns and files
+// (docs/relational-databases/system-catalog-views/catalog-views-transact-sql.md,
+// docs/relational-databases/system-information-schema-views/system-information-schema-views-transact-sql.md).
+func TestToolsMetadata(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE parent (id int NOT NULL CONSTRAINT pk_p PRIMARY KEY, name nvarchar(20) NULL CONSTRAINT df_name DEFAULT N'x')", "ok"},
+		{"CREATE TABLE child (id int IDENTITY(5, 2) CONSTRAINT pk_c PRIMARY KEY, parent int NULL CONSTRAINT fk_c REFERENCES parent ON DELETE CASCADE, twice AS id * 2)", "ok"},
+		{`WITH fk AS (
+SELECT r.CONSTRAINT_SCHEMA, r.CONSTRAINT_NAME, k.ORDINAL_POSITION, k.COLUMN_NAME AS constrained, r.UNIQUE_CONSTRAINT_NAME, r.UPDATE_RULE, r.DELETE_RULE
+FROM INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS r JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE k ON k.TABLE_SCHEMA = r.CONSTRAINT_SCHEMA AND k.CONSTRAINT_NAME = r.CONSTRAINT_NAME
+WHERE k.TABLE_NAME = 'child' AND k.TABLE_SCHEMA = 'dbo'),
+keys AS (SELECT CONSTRAINT_NAME, ORDINAL_POSITION, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE),
+indexes AS (SELECT i.name AS index_name, ic.key_ordinal AS ordinal_position, o.name AS table_name, c.name AS column_name FROM sys.indexes i JOIN sys.objects o ON o.object_id = i.object_id
+JOIN sys.index_columns ic ON ic.object_id = o.object_id AND ic.index_id = i.index_id JOIN sys.columns c ON c.object_id = i.object_id AND c.column_id = ic.column_id)
+SELECT fk.CONSTRAINT_NAME, fk.ORDINAL_POSITION, fk.constrained, keys.TABLE_NAME, keys.COLUMN_NAME, fk.UPDATE_RULE, fk.DELETE_RULE
+FROM fk JOIN keys ON keys.CONSTRAINT_NAME = fk.UNIQUE_CONSTRAINT_NAME AND keys.ORDINAL_POSITION = fk.ORDINAL_POSITION
+UNION
+SELECT fk.CONSTRAINT_NAME, fk.ORDINAL_POSITION, fk.constrained, indexes.table_name, indexes.column_name, fk.UPDATE_RULE, fk.DELETE_RULE
+FROM fk JOIN indexes ON indexes.index_name = fk.UNIQUE_CONSTRAINT_NAME AND indexes.ordinal_position = fk.ORDINAL_POSITION
+ORDER BY fk.CONSTRAINT_NAME, fk.ORDINAL_POSITION`, "fk_c 1 parent parent id NO ACTION CASCADE"},
+		{"SELECT t.id FROM parent t UNION SELECT c.id FROM child c ORDER BY t.id", ""},
+		{"SELECT t.id FROM parent t UNION SELECT c.id FROM child c ORDER BY c.id", "!4104/16/1"},
+		{`SELECT i.COLUMN_NAME, k.definition, CAST(n.seed_value AS numeric), CAST(n.increment_value AS numeric) FROM INFORMATION_SCHEMA.COLUMNS i
+LEFT JOIN sys.computed_columns k ON k.object_id = OBJECT_ID(i.TABLE_SCHEMA + N'.' + i.TABLE_NAME) AND k.name = (i.COLUMN_NAME COLLATE DATABASE_DEFAULT)
+LEFT JOIN sys.identity_columns n ON n.object_id = OBJECT_ID(i.TABLE_SCHEMA + N'.' + i.TABLE_NAME) AND n.name = (i.COLUMN_NAME COLLATE DATABASE_DEFAULT)
+WHERE i.TABLE_NAME = N'child' ORDER BY i.ORDINAL_POSITION`, "id NULL 5 2; parent NULL NULL NULL; twice (id * 2) NULL NULL"},
+		{`SELECT c.name, dc.definition, CAST(e.value AS nvarchar(max)) FROM (SELECT v.name, v.object_id, v.schema_id FROM sys.views v UNION ALL SELECT t.name, t.object_id, t.schema_id FROM sys.tables t) o
+JOIN sys.columns c ON c.object_id = o.object_id LEFT JOIN sys.extended_properties e ON e.major_id = o.object_id AND e.minor_id = c.column_id AND e.class = 1 AND e.name = 'MS_Description'
+LEFT JOIN sys.default_constraints dc ON dc.parent_object_id = c.object_id AND dc.parent_column_id = c.column_id WHERE o.name = 'parent' ORDER BY c.column_id`, "id NULL NULL; name (N'x') NULL"},
+		{`SELECT c.name, CAST(ISNULL(k.index_column_id, 0) AS bit), u.name, ISNULL(x.name, N'') FROM sys.tables t JOIN sys.all_columns c ON c.object_id = t.object_id
+LEFT JOIN sys.indexes i ON i.object_id = c.object_id AND 1 = i.is_primary_key LEFT JOIN sys.index_columns k ON k.index_id = i.index_id AND k.column_id = c.column_id AND k.object_id = c.object_id
+LEFT JOIN sys.types u ON u.user_type_id = c.user_type_id LEFT JOIN sys.xml_schema_collections x ON x.xml_collection_id = c.xml_collection_id
+WHERE t.name = 'parent' AND SCHEMA_NAME(t.schema_id) = 'dbo' ORDER BY c.column_id`, "id true int ; name false nvarchar "},
+		{"SELECT IIF(FILEPROPERTY(name, 'SpaceUsed') BETWEEN 1 AND size, 'some', 'none'), FILEPROPERTY(name, 'IsLogFile'), FILEPROPERTY('nothing', 'SpaceUsed') FROM sys.database_files WHERE type = 0", "some 0 NULL"},
+		{"SELECT CURRENT_TIMEZONE(), CURRENT_TIMEZONE_ID()", "(UTC) Coordinated Universal Time UTC"},
+		{"SELECT langid, name, alias, lcid, datefirst, dateformat FROM sys.syslanguages WHERE langid = 0", "0 us_english English 1033 7 mdy"},
+		{"SET ARITHIGNORE ON; DECLARE @o int = @@OPTIONS; SET ARITHIGNORE OFF; SELECT 128 & @o", "128"},
+		{"SELECT COUNT(*) FROM sys.services UNION ALL SELECT COUNT(*) FROM sys.service_queues UNION ALL SELECT COUNT(*) FROM sys.routes UNION ALL SELECT COUNT(*) FROM sys.event_notifications UNION ALL SELECT COUNT(*) FROM sys.sensitivity_classifications UNION ALL SELECT COUNT(*) FROM sys.destination_data_spaces", "0; 0; 0; 0; 0; 0"},
+	})
+}
+
+// TestUserOptions: docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md and dbcc-opentran-transact-sql.md.
+func TestUserOptions(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"SET TRANSACTION ISOLATION LEVEL SNAPSHOT; SET LOCK_TIMEOUT 500; SET ARITHABORT ON; SET XACT_ABORT ON", "ok"},
+		{"DBCC USEROPTIONS", "textsize 2147483647; language us_english; dateformat mdy; datefirst 7; lock_timeout 500; quoted_identifier SET; arithabort SET; ansi_null_dflt_on SET; xact_abort SET; ansi_warnings SET; ansi_padding SET; ansi_nulls SET; concat_null_yields_null SET; isolation level snapshot"},
+		{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCK_TIMEOUT -1; SET XACT_ABORT OFF", "ok"},
+		{"DBCC USEROPTIONS(1)", "!2583/16"},
+		{"CREATE TABLE bad (id int NULL PRIMARY KEY)", "!8111/16/1/1"},
+	})
+	_, err := tryQuery(db, "CREATE TABLE bad (id int NULL PRIMARY KEY)")
+	g := NewWithT(t)
+	var e mssql.Error
+	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+	g.Expect(e.All).To(HaveExactElements(HaveField("Number", int32(8111)), HaveField("Number", int32(1750))))
+}
