@@ -153,6 +153,8 @@ type Left struct {
 	Job  *mssql.Job
 	// Login tells that the former agents' login is there.
 	Login bool
+	// Sessions of that login.
+	Sessions []int
 }
 
 // original is the server under whose name the former publisher was known.

@@ -275,5 +275,8 @@ func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o 
 	}
 	if o.Left.Err == nil && d.FormerLogin != "" {
 		o.Left.Login, o.Left.Err = engines.HasLogin(ctx, to, d.FormerLogin)
+		if o.Left.Err == nil && o.Left.Login {
+			o.Left.Sessions, o.Left.Err = engines.LoginSessions(ctx, to, d.FormerLogin)
+		}
 	}
 }

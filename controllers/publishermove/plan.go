@@ -194,7 +194,7 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 	to, database := d.Move.Spec.To, d.targetDatabase()
 	if o.Left.Login {
 		// Before anything else there: a former distributor that returns has its agents.
-		p.Execute(to, replication.Master, tsql.DropLogin(d.FormerLogin))
+		p.EndLogin(to, d.FormerLogin, o.Left.Sessions)
 	}
 	if to != d.FromSystem.Server || !o.Old.Asked {
 		p.RemoveJob(to, job(d, original, to, database), o.Left.Job)

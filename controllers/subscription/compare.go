@@ -89,7 +89,10 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 	}
 	if d.FormerLogin != "" {
 		var err error
-		if o.FormerLogin, err = engines.HasLogin(ctx, d.Subscriber, d.FormerLogin); err != nil {
+		if o.FormerLogin, err = engines.HasLogin(ctx, d.Subscriber, d.FormerLogin); err == nil && o.FormerLogin {
+			o.FormerSessions, err = engines.LoginSessions(ctx, d.Subscriber, d.FormerLogin)
+		}
+		if err != nil {
 			o.JobsErr = err
 		}
 	}
@@ -119,7 +122,7 @@ func (f Former) job(d Desired) string {
 // that comes back with its distributor, could deliver what that still has: its login goes first.
 func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 	if o.FormerLogin {
-		p.Execute(d.Subscriber, replication.Master, tsql.DropLogin(d.FormerLogin))
+		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
 	}
 	for _, f := range o.Former {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {

@@ -112,6 +112,8 @@ type Observed struct {
 	Former []Former
 	// FormerLogin tells that the former agents' login is there.
 	FormerLogin bool
+	// FormerSessions are that login's sessions.
+	FormerSessions []int
 	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed.
 	Comparison    *replication.Comparison
 	ComparisonErr error

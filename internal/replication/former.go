@@ -74,3 +74,26 @@ func (e Engines) HasLogin(ctx context.Context, server v1alpha1.ServerName, login
 	})
 	return has, err
 }
+
+// LoginSessions are the sessions of a login on a server. Those of a site that was cut off stay until the network's own
+// time-outs end them.
+func (e Engines) LoginSessions(ctx context.Context, server v1alpha1.ServerName, login string) ([]int, error) {
+	var sessions []int
+	err := e.Read(ctx, server, Master, func(ctx context.Context, db *mssql.DB) error {
+		return db.Query(ctx, tsql.LoginSessions(login), func(r mssql.Row) error {
+			var id int
+			err := r.Scan(&id)
+			sessions = append(sessions, id)
+			return err
+		})
+	})
+	return sessions, err
+}
+
+// EndLogin ends a login's sessions and drops it. One that has come anew meanwhile keeps the login until the next look.
+func (p *Plan) EndLogin(server v1alpha1.ServerName, login string, sessions []int) {
+	for _, id := range sessions {
+		p.Execute(server, Master, tsql.KillSession(id))
+	}
+	p.Execute(server, Master, tsql.DropLogin(login))
+}

@@ -42,6 +42,14 @@ func DropLogin(name string) Statement {
 		done("drop login " + name)
 }
 
+// LoginSessions reads the numbers of a login's sessions: while it has any it is not dropped (15434).
+// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+func LoginSessions(name string) Statement {
+	return new(builder).
+		sql("SELECT CAST(s.session_id AS int)\nFROM sys.dm_exec_sessions AS s\nWHERE s.is_user_process = 1 AND s.login_name = @login").
+		arg("login", name).done("read the sessions of login " + name)
+}
+
 // ServerPermission is a permission on the server as GRANT names it
 // (docs/t-sql/statements/grant-server-permissions-transact-sql.md).
 type ServerPermission string

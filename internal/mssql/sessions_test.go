@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// A login that is logged in is not dropped (15434); once its sessions, which an engine tells by its name, are ended, it is.
+func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
+	g := NewWithT(t)
+	e := testengine.Start(t, "web", "tukpub")
+	master := open(t, e)
+	login := credentials.RoleOperator.Login()
+	g.Expect(master.Exec(t.Context(), tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login), Password: string(e.Access.Passwords[credentials.RoleOperator.Key()])}))).To(Succeed())
+	held, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleOperator))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(held.Ping(t.Context())).To(Succeed())
+	g.Expect(master.Exec(t.Context(), tsql.DropLogin(login))).To(MatchError(ContainSubstring("15434")))
+	var sessions []int
+	g.Expect(master.Query(t.Context(), tsql.LoginSessions(login), func(r mssql.Row) error {
+		var id int
+		err := r.Scan(&id)
+		sessions = append(sessions, id)
+		return err
+	})).To(Succeed())
+	g.Expect(sessions).NotTo(BeEmpty())
+	for _, id := range sessions {
+		g.Expect(master.Exec(t.Context(), tsql.KillSession(id))).To(Succeed())
+	}
+	g.Expect(master.Exec(t.Context(), tsql.DropLogin(login))).To(Succeed())
+}
