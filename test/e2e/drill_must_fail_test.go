@@ -210,6 +210,9 @@ func withoutFence(t *testing.T, b *bed.Bed) {
 	g.Expect(objective(s, "evidence").Evidence).To(ContainSubstring("both say PRIMARY"))
 	g.Expect(s.Counts.Lost).To(BeNumerically(">", 0))
 	dt.report(t, d)
+	// A person decides which of the two goes on: what the drill made there cannot be taken away while nobody knows.
+	former := open(t, connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)), gt.servers["tukwila"], credentials.RoleSA, "master")
+	g.Expect(former.Exec(t.Context(), tsql.Statement{Text: "ALTER AVAILABILITY GROUP [" + gt.group.Name + "] OFFLINE"})).To(Succeed())
 }
 
 // forceByHand is what an administrator types at a secondary.
