@@ -44,10 +44,20 @@ type world struct {
 	accounts map[v1alpha1.SiteName]voterAccess
 }
 
+// awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted asks
+// every engine that there is: servers that are deleted with it are not ready, and wait for the group themselves.
+func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) string {
+	ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
+	if group.Status.GroupID != "" || !group.DeletionTimestamp.IsZero() || isTrue(ready) {
+		return ""
+	}
+	return reasonOf(ready)
+}
+
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
+		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
 		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
@@ -63,8 +73,9 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 		default:
 			w.desired.Sites[name] = server.Spec.Site
 			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil && slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
-			if ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady); group.Status.GroupID == "" && !isTrue(ready) {
-				w.observed.NotReady[name] = reasonOf(ready)
+			w.desired.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
+			if reason := awaited(group, &server); reason != "" {
+				w.observed.NotReady[name] = reason
 			}
 		}
 	}

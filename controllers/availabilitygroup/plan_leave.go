@@ -71,8 +71,9 @@ func planDelete(d Desired, o Observed) Plan {
 	for _, s := range servers {
 		i, ok := o.Instances[s]
 		switch {
-		case ok && i.Err != nil && never:
-			// Its engine may never have started: there is nothing to drop on it, only to forget.
+		case ok && i.Err != nil && (never || d.Group.Status.GroupID == "" && d.NeverAnswered[s]):
+			// Its engine may never have started: there is nothing to drop on it, only to forget. A group is made only once all
+			// engines have answered; a server that is deleted with the group and never did would wait for it for ever.
 		case dropped[s] || !ok || errors.Is(i.Err, sites.ErrSiteLost):
 			continue
 		case i.Err != nil:

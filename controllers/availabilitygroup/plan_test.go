@@ -287,6 +287,16 @@ func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 		}, false},
 		"a voter does not answer":   {func(e *environ) { e.cut["dublin"] = true }, false},
 		"the group was seen before": {func(e *environ) { e.d.Group.Status.GroupID = "6a8b" }, false},
+		"no votes, and the servers stay": {func(e *environ) {
+			e.d.Group.Spec.ClusterType = v1alpha1.ClusterNone
+		}, false},
+		"no votes, and the servers go, too": {func(e *environ) {
+			e.d.Group.Spec.ClusterType, e.d.NeverAnswered = v1alpha1.ClusterNone, every(e.d.servers())
+		}, true},
+		"the group was seen before, and the servers go, too": {func(e *environ) {
+			e.d.Group.Spec.ClusterType, e.d.NeverAnswered = v1alpha1.ClusterNone, every(e.d.servers())
+			e.d.Group.Status.GroupID = "6a8b"
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -310,6 +320,29 @@ func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 			}
 		})
 	}
+}
+
+func every(servers []v1alpha1.ServerName) map[v1alpha1.ServerName]bool {
+	all := map[v1alpha1.ServerName]bool{}
+	for _, s := range servers {
+		all[s] = true
+	}
+	return all
+}
+
+// A group waits for servers that are not ready only as long as it is to be made.
+func TestWhichServersAreWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	group, server := three(), &v1alpha1.SQLServer{}
+	g.Expect(awaited(group, server)).NotTo(BeEmpty())
+	going := group.DeepCopy()
+	going.DeletionTimestamp = &metav1.Time{Time: begin}
+	g.Expect(awaited(going, server)).To(BeEmpty(), "a group that goes asks engines that are there")
+	made := group.DeepCopy()
+	made.Status.GroupID = "6a8b"
+	g.Expect(awaited(made, server)).To(BeEmpty())
+	server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	g.Expect(awaited(group, server)).To(BeEmpty())
 }
 
 // The number of secondaries that a commit needs is raised before a replica becomes synchronous.
