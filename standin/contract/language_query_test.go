@@ -103,3 +103,26 @@ func TestCollate(t *testing.T) {
 		{"SELECT w COLLATE Latin1_General_CS_AS AS k, COUNT(*) FROM word GROUP BY w COLLATE Latin1_General_CS_AS ORDER BY w COLLATE Latin1_General_CS_AS DESC", "B 1; b 1; A 1; a 1"},
 	})
 }
+
+// TestVariablesBeforeOperators: a select list that begins with a variable is no assignment
+// (docs/t-sql/language-elements/modulo-transact-sql.md, bitwise-and-transact-sql.md).
+func TestVariablesBeforeOperators(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"DECLARE @i int = 7; SELECT @i % 4, @i & 3, @i | 8, @i ^ 2", "3 3 15 5"},
+		{"DECLARE @i int = 7; SELECT DISTINCT @i % 4 FROM sys.databases", "3"},
+		{"DECLARE @i int = 7; SELECT TOP (1) @i % 4 FROM sys.databases", "3"},
+		{"DECLARE @i int = 7; SELECT TOP 1 @i % 4 FROM sys.databases", "3"},
+		{"SELECT @@OPTIONS / 128 % 2, @@TRANCOUNT & 1", "0 0"},
+		{"DECLARE @i int = 7; SELECT @i %= 4; SELECT @i", "3"},
+		{"DECLARE @i int = 7, @j int; SELECT @j = @i % 4; SET @j ^= 1; IF @j % 2 = 0 SELECT @j", "2"},
+		{"DECLARE @i int = 7; IF (@i) % 4 = 3 AND (@i & 3) = 3 SELECT 1", "1"},
+		{"DECLARE @i int = 7; SET @i %= 4; SET @i &= 2; SET @i |= 5; SELECT @i", "7"},
+		{"SELECT name FROM sys.databases WHERE (database_id + 1) * 2 = 4 AND ((database_id) % 2 = 1 OR NOT (database_id - 1) + 1 > 0)", "master"},
+		{"SELECT CASE WHEN (1 + 2) % 2 = 1 THEN 'odd' END, IIF((1 + 2) / 2 = 1, 'y', 'n'), CASE WHEN (1 + 2) IN (3, 4) AND (1 + 2) BETWEEN 1 AND 5 AND ('a' + 'b') LIKE 'a%' AND (NULL) IS NULL THEN 'all' END", "odd y all"},
+		{"CREATE TABLE even (n int CHECK ((n + 2) % 2 = 0), CONSTRAINT c CHECK (((n) + 1) * 2 > 0))", "ok"},
+		{"INSERT even VALUES (3)", "!547/16"},
+		{"INSERT even VALUES (4); SELECT a.n FROM even AS a JOIN even AS b ON (a.n + 1) - 1 = b.n WHERE (a.n = 4) AND (a.n) IS NOT NULL", "4"},
+	})
+}

@@ -337,8 +337,11 @@ func (b *binder) assigned(sc *scope, n *ast.SelectSetVariable) expr {
 // compoundOperator is the operator of +=, -= and so on; empty for =.
 func compoundOperator(kind string) string {
 	op := strings.TrimSuffix(kind, "Equals")
-	if op == "" || op == kind {
+	switch op {
+	case kind:
 		return ""
+	case "Mod":
+		return "Modulo"
 	}
 	return op
 }

@@ -6,8 +6,8 @@ import "strings"
 
 // CollateFunction is the name of the function that Parse puts around operands that teesql does not read as they are
 // written. With a second argument, a name "COLLATE x", it stands for a COLLATE clause, which teesql knows in select
-// lists only: X COLLATE name becomes [collate$](X,[COLLATE name]). With one it is its argument: a subquery that begins a
-// condition and is not compared with a comparison operator.
+// lists only: X COLLATE name becomes [collate$](X,[COLLATE name]). With one it is its argument: an expression in parentheses,
+// or a subquery, that begins a condition and is not compared with a comparison operator.
 const CollateFunction = "collate$"
 
 // characterTypes are names before COLLATE in a column's definition.
@@ -30,17 +30,18 @@ func wrapCollations(tokens []token, inside []bool, before, after map[int]string)
 	}
 }
 
-// wrapSubqueries notes the same for subqueries that begin a condition and are followed by anything but a comparison.
-func wrapSubqueries(tokens []token, inside []bool, before, after map[int]string) {
+// wrapParentheses notes the same for subqueries, and expressions in parentheses, that begin a condition and are followed by
+// anything but a comparison: teesql takes what (a + b) % 2 = 1 begins with for a condition in parentheses.
+func wrapParentheses(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("(") || !tokens[i+1].is("SELECT") || !beginsCondition(tokens[i-1]) {
+		if inside[i] || !tokens[i].is("(") || !conditionAt(tokens, i) {
 			continue
 		}
 		end := closingParenthesis(tokens, i)
 		if end < 0 || end+1 >= len(tokens) {
 			continue
 		}
-		for _, word := range []string{"LIKE", "IN", "IS", "BETWEEN", "NOT", "+", "-", "*", "/", "%", "&", "|", "^"} {
+		for _, word := range []string{"LIKE", "IN", "IS", "BETWEEN", "NOT", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"} {
 			if tokens[end+1].is(word) {
 				before[i] = "[" + CollateFunction + "](" + before[i]
 				after[end] += ")"
@@ -69,6 +70,47 @@ func wrapQuantifiers(tokens []token, inside []bool, before, after map[int]string
 		after[i] += "$]("
 		after[end] += ")"
 	}
+}
+
+// wrapVariables puts variables that begin a column and are followed by an operator in parentheses: teesql looks for an
+// assignment there, and knows few operators while it does. SELECT @i % 2 becomes SELECT (@i) % 2.
+func wrapVariables(tokens []token, inside []bool, before, after map[int]string) {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] || tokens[i].kind != tokenVariable || !beginsColumn(tokens, i) {
+			continue
+		}
+		switch tokens[i+1].text {
+		case "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>":
+			before[i] += "("
+			after[i] = ")" + after[i]
+		}
+	}
+}
+
+// beginsColumn tells whether token i may begin a column of a select list. What follows a comma elsewhere is told so, too.
+func beginsColumn(tokens []token, i int) bool {
+	p := tokens[i-1]
+	for _, word := range []string{"SELECT", "DISTINCT", "ALL", ",", "PERCENT", "TIES"} {
+		if p.is(word) {
+			return true
+		}
+	}
+	if p.is(")") {
+		open := openingParenthesis(tokens, i-1)
+		return open > 0 && tokens[open-1].is("TOP")
+	}
+	return p.kind == tokenInteger && i > 1 && tokens[i-2].is("TOP")
+}
+
+// conditionAt tells whether a condition begins at token i, within parentheses, too.
+func conditionAt(tokens []token, i int) bool {
+	for i > 0 && tokens[i-1].is("(") {
+		i--
+		if i > 0 && (tokens[i-1].is("IIF") || tokens[i-1].is("CHECK")) {
+			return true
+		}
+	}
+	return i > 0 && beginsCondition(tokens[i-1])
 }
 
 func beginsCondition(t token) bool {

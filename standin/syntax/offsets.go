@@ -66,8 +66,9 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	insert := func(pos int, text string) { replace(pos, pos, text) }
 	before, closing := map[int]string{}, map[int]string{}
 	wrapCollations(tokens, inside, before, closing)
-	wrapSubqueries(tokens, inside, before, closing)
+	wrapParentheses(tokens, inside, before, closing)
 	wrapQuantifiers(tokens, inside, before, closing)
+	wrapVariables(tokens, inside, before, closing)
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)
 	tableOfIndex(tokens, inside, before, instead)
