@@ -121,6 +121,7 @@ func TestVariablesBeforeOperators(t *testing.T) {
 		{"DECLARE @i int = 7; SET @i %= 4; SET @i &= 2; SET @i |= 5; SELECT @i", "7"},
 		{"SELECT name FROM sys.databases WHERE (database_id + 1) * 2 = 4 AND ((database_id) % 2 = 1 OR NOT (database_id - 1) + 1 > 0)", "master"},
 		{"SELECT CASE WHEN (1 + 2) % 2 = 1 THEN 'odd' END, IIF((1 + 2) / 2 = 1, 'y', 'n'), CASE WHEN (1 + 2) IN (3, 4) AND (1 + 2) BETWEEN 1 AND 5 AND ('a' + 'b') LIKE 'a%' AND (NULL) IS NULL THEN 'all' END", "odd y all"},
+		{"SELECT 'y' WHERE ((1 = 1)) AND (((2)) = 2) AND ((1 + 2) * 2) > 5 AND ((SELECT 3)) <> 4", "y"},
 		{"CREATE TABLE even (n int CHECK ((n + 2) % 2 = 0), CONSTRAINT c CHECK (((n) + 1) * 2 > 0))", "ok"},
 		{"INSERT even VALUES (3)", "!547/16"},
 		{"INSERT even VALUES (4); SELECT a.n FROM even AS a JOIN even AS b ON (a.n + 1) - 1 = b.n WHERE (a.n = 4) AND (a.n) IS NOT NULL", "4"},

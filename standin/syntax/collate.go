@@ -41,12 +41,11 @@ func wrapParentheses(tokens []token, inside []bool, before, after map[int]string
 		if end < 0 || end+1 >= len(tokens) {
 			continue
 		}
-		for _, word := range []string{"LIKE", "IN", "IS", "BETWEEN", "NOT", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"} {
-			if tokens[end+1].is(word) {
-				before[i] = "[" + CollateFunction + "](" + before[i]
-				after[end] += ")"
-				break
-			}
+		goesOn := tokens[end+1].isOneOf("LIKE", "IN", "IS", "BETWEEN", "NOT", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")
+		// Of ((a)) = 1 teesql takes the outer parentheses for a condition's, too.
+		if goesOn || tokens[i+1].is("(") && tokens[end+1].isOneOf("=", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>") {
+			before[i] = "[" + CollateFunction + "](" + before[i]
+			after[end] += ")"
 		}
 	}
 }
@@ -90,10 +89,8 @@ func wrapVariables(tokens []token, inside []bool, before, after map[int]string) 
 // beginsColumn tells whether token i may begin a column of a select list. What follows a comma elsewhere is told so, too.
 func beginsColumn(tokens []token, i int) bool {
 	p := tokens[i-1]
-	for _, word := range []string{"SELECT", "DISTINCT", "ALL", ",", "PERCENT", "TIES"} {
-		if p.is(word) {
-			return true
-		}
+	if p.isOneOf("SELECT", "DISTINCT", "ALL", ",", "PERCENT", "TIES") {
+		return true
 	}
 	if p.is(")") {
 		open := openingParenthesis(tokens, i-1)

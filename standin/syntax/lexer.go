@@ -3,6 +3,7 @@
 package syntax
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,6 +39,8 @@ type token struct {
 func (t token) is(word string) bool {
 	return (t.kind == tokenWord || t.kind == tokenPunct) && strings.EqualFold(t.text, word)
 }
+
+func (t token) isOneOf(words ...string) bool { return slices.ContainsFunc(words, t.is) }
 
 type lexer struct {
 	text string
