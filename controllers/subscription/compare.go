@@ -184,14 +184,10 @@ const addsSubscription = "EXEC sys.sp_addsubscription "
 func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.SubscriptionInitialization {
 	have := d.Subscription.Status.Initialization.DeepCopy()
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	registers := slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
-		execute, ok := s.(replication.Execute)
-		return ok && strings.HasPrefix(execute.Statement.Text, addsSubscription)
-	})
 	switch {
-	case registers:
+	case registers(p):
 		return begun(d, o, now)
-	case len(o.registrations(d)) > 0 && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original)):
+	case unreported(d, o):
 		return found(d, o, now)
 	case have == nil || o.Comparison == nil || !validating(d, o):
 		return have
@@ -201,6 +197,19 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 		have.Differs, have.DiffersSince = limit(o.Comparison.Difference), &now
 	}
 	return have
+}
+
+func registers(p replication.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
+		execute, ok := s.(replication.Execute)
+		return ok && strings.HasPrefix(execute.Statement.Text, addsSubscription)
+	})
+}
+
+// unreported tells that there is a registration that the status, as far as it was read, does not tell of.
+func unreported(d Desired, o Observed) bool {
+	have := d.Subscription.Status.Initialization
+	return len(o.registrations(d)) > 0 && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
 }
 
 // found is how a subscription was registered whose registration was carried out and not reported.

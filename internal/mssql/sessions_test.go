@@ -35,5 +35,6 @@ func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 	for _, id := range sessions {
 		g.Expect(master.Exec(t.Context(), tsql.KillSession(id))).To(Succeed())
 	}
-	g.Expect(master.Exec(t.Context(), tsql.DropLogin(login))).To(Succeed())
+	// KILL does not wait for the session's end.
+	g.Eventually(func() error { return master.Exec(t.Context(), tsql.DropLogin(login)) }, "30s", "50ms").Should(Succeed())
 }

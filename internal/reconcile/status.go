@@ -39,6 +39,9 @@ type Reporter struct {
 	// Own are the types of the conditions that belong to Owner where other controllers write conditions of the same
 	// object too; all belong to it unless given.
 	Own []string
+	// Lock refuses, with a conflict, to write over an object newer than the one that was read: for what is concluded from a
+	// status that lacks something.
+	Lock bool
 }
 
 // Report applies the status if it differs from the one that was read, and records events of what changed. before and
@@ -57,6 +60,9 @@ func (r Reporter) Report(ctx context.Context, obj client.Object, before, after a
 	u.SetNamespace(obj.GetNamespace())
 	u.SetName(obj.GetName())
 	u.SetUID(obj.GetUID())
+	if r.Lock {
+		u.SetResourceVersion(obj.GetResourceVersion())
+	}
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	err = r.Hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), r.Owner, client.ForceOwnership)
