@@ -18,8 +18,9 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replic
 	status := describe(d, o)
 	status.Initialization = initialization(d, o, p)
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
+	// How the subscription was registered is known now or never; all else is found again.
 	reporter := r.reporter
-	reporter.Lock = unreported(d, o) && !registers(p)
+	reporter.Lock = !registers(p)
 	return reporter.Report(ctx, d.Subscription, &d.Subscription.Status, &status, changes)
 }
 

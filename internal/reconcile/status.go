@@ -39,8 +39,8 @@ type Reporter struct {
 	// Own are the types of the conditions that belong to Owner where other controllers write conditions of the same
 	// object too; all belong to it unless given.
 	Own []string
-	// Lock refuses, with a conflict, to write over an object newer than the one that was read: for what is concluded from a
-	// status that lacks something.
+	// Lock refuses, with a conflict, to write over an object newer than the one that was read: for a status that remembers
+	// what cannot be observed again, and that a read from before would take back.
 	Lock bool
 }
 
