@@ -32,7 +32,9 @@ func TestMetrics(t *testing.T) {
 	testprometheus.Program(t, "prometheus")
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	gt := declareGroup(t, b, "e2emet", v1alpha1.ConfigurationOnly, nil)
+	gt := declareGroup(t, b, "e2emet", v1alpha1.ConfigurationOnly, func(ag *v1alpha1.AvailabilityGroup) {
+		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(60), RTO: seconds(60), RedoCatchUp: seconds(300)}
+	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	p := testprometheus.Start(t, 2*time.Second, managerJob(t, b), gt.agentsJob())
 
