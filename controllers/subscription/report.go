@@ -6,6 +6,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -13,15 +14,24 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
+// initializationOwner owns how a subscription was registered. That is known when it is done, and never again: it is written
+// on its own, and only when it changes, so that nobody who has read the status from before takes it back.
+const initializationOwner = client.FieldOwner("geosql-operator-initialization")
+
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+	before := d.Subscription.Status.DeepCopy()
+	own := r.reporter
+	own.Owner, own.Lock = initializationOwner, !registers(p)
+	err := own.Report(ctx, d.Subscription, &v1alpha1.SubscriptionStatus{Initialization: before.Initialization},
+		&v1alpha1.SubscriptionStatus{Initialization: initialization(d, o, p)}, nil)
+	if err != nil {
+		return err
+	}
 	status := describe(d, o)
-	status.Initialization = initialization(d, o, p)
+	status.Initialization, before.Initialization = nil, nil
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
-	// How the subscription was registered is known now or never; all else is found again.
-	reporter := r.reporter
-	reporter.Lock = !registers(p)
-	return reporter.Report(ctx, d.Subscription, &d.Subscription.Status, &status, changes)
+	return r.reporter.Report(ctx, d.Subscription, before, &status, changes)
 }
 
 // describe makes the status of what was observed.
