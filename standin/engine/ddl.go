@@ -30,6 +30,14 @@ type ddl struct {
 	tx   *storage.Tx
 }
 
+// schemaNamed is the schema of a name, the user's default one unless the name says which.
+func (d *ddl) schemaNamed(name objectName) string {
+	if name.schema != "" {
+		return name.schema
+	}
+	return d.s.defaultSchema(d.space)
+}
+
 // changeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
 func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *ddl) error) error {
 	if s.doomed {

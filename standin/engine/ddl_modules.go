@@ -88,11 +88,7 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		}
 	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = s.defaultSchema(d.space)
-		}
-		old := d.sch.find(schemaName, name.name)
+		old := d.sch.find(d.schemaNamed(name), name.name)
 		switch {
 		case old == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -184,6 +180,15 @@ type moduleParts struct {
 	parameters []*ast.ProcedureParameter
 	body       *ast.StatementList
 	returns    ast.FunctionReturnType
+}
+
+// takesParameters says whether an object is a procedure or a function.
+func (o *Object) takesParameters() bool {
+	switch o.Kind {
+	case kindProcedure, kindScalar, kindInline, kindTableFunction:
+		return true
+	}
+	return false
 }
 
 func partsOf(node ast.Statement) moduleParts {

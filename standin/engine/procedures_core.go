@@ -195,11 +195,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 		parent = objectName{name: name.schema, schema: name.database, database: name.server}
 	}
 	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
-		schemaName := parent.schema
-		if schemaName == "" {
-			schemaName = s.defaultSchema(d.space)
-		}
-		o := d.sch.find(schemaName, parent.name)
+		o := d.sch.find(d.schemaNamed(parent), parent.name)
 		if o == nil {
 			return sqlerr.New(15225, 1, old, d.db.Name(), kind)
 		}

@@ -89,11 +89,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = s.defaultSchema(d.space)
-		}
-		o := d.sch.find(schemaName, name.name)
+		o := d.sch.find(d.schemaNamed(name), name.name)
 		if o == nil || o.Kind != kindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
 		}

@@ -117,10 +117,7 @@ func (o *Object) typeName() string { return strings.TrimPrefix(o.Name, aliasType
 func (s *Session) dropType(ctx context.Context, n *ast.DropTypeStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = s.defaultSchema(d.space)
-		}
+		schemaName := d.schemaNamed(name)
 		o := d.sch.find(schemaName, aliasTypePrefix+name.name)
 		if o == nil {
 			if n.IsIfExists {
@@ -149,7 +146,7 @@ func (s *schema) usesType(t *Object) *Object {
 				}
 			}
 		}
-		if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline && o.Kind != kindTableFunction {
+		if !o.takesParameters() {
 			continue
 		}
 		_, node, err := parseModule(o)

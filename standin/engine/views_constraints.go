@@ -110,7 +110,7 @@ func installModuleViews(r *Registry) {
 			_, objects, err := s.visible(ctx)
 			var out []record
 			for _, o := range objects {
-				if o.Kind != kindProcedure && o.Kind != kindScalar && o.Kind != kindInline && o.Kind != kindTableFunction {
+				if !o.takesParameters() {
 					continue
 				}
 				_, node, perr := parseModule(o)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -67,7 +68,7 @@ func (r *recorder) table(name string) *recordedTable {
 		r.tables = append(r.tables, t)
 		name = shape.name
 	} else {
-		name = string(append([]byte(nil), name...))
+		name = strings.Clone(name)
 	}
 	r.byName[name] = t
 	return t

@@ -3,8 +3,6 @@
 package syntax
 
 import (
-	"strings"
-
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -36,36 +34,20 @@ func (o *offsets) splitReturns(source string, batch []token) (string, *ast.Decla
 			return source, nil, nil
 		}
 		from, to := tokens[i+1].pos, tokens[end].end
-		text := blanks(source[:tokens[i].pos]) + "DECLARE" + source[tokens[i].end:to]
+		text := blank(source[:tokens[i].pos]) + "DECLARE" + source[tokens[i].end:to]
 		script, message := teesql(text)
 		if message != "" {
 			return source, nil, nearFailure(text, o, message, batch)
 		}
 		if len(script.Batches) == 1 && len(script.Batches[0].Statements) == 1 {
 			if d, ok := script.Batches[0].Statements[0].(*ast.DeclareTableVariableStatement); ok && d.Body != nil {
-				rest := blanks(source[from:to])
+				rest := blank(source[from:to])
 				return source[:from] + "int" + rest[3:] + source[to:], d.Body, nil
 			}
 		}
 		return source, nil, near(batch, 0)
 	}
 	return source, nil, nil
-}
-
-// blanks is as many code units and lines as s has.
-func blanks(s string) string {
-	var out strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n':
-			out.WriteByte('\n')
-		case r > 0xFFFF:
-			out.WriteString("  ")
-		default:
-			out.WriteByte(' ')
-		}
-	}
-	return out.String()
 }
 
 // returns makes the function of a script one that returns a table.
