@@ -117,7 +117,7 @@ func endSessions(t *testing.T, sa *mssql.DB, login string) {
 	t.Helper()
 	g := NewWithT(t)
 	var sessions []int
-	g.Expect(sa.Query(t.Context(), tsql.Statement{Text: "SELECT session_id FROM sys.dm_exec_sessions WHERE login_name = N'" + login + "'"},
+	g.Expect(sa.Query(t.Context(), tsql.LoginSessions(login),
 		func(r mssql.Row) error {
 			var id int
 			err := r.Scan(&id)
@@ -127,6 +127,6 @@ func endSessions(t *testing.T, sa *mssql.DB, login string) {
 	g.Expect(sessions).NotTo(BeEmpty())
 	for _, id := range sessions {
 		// One that has ended by itself meanwhile is no failure.
-		_ = sa.Exec(t.Context(), tsql.Statement{Text: fmt.Sprintf("KILL %d", id)})
+		_ = sa.Exec(t.Context(), tsql.KillSession(id))
 	}
 }
