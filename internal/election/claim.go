@@ -48,7 +48,7 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	switch {
 	case leading.Term == 0:
 		return k.firstTerm(ctx, leading, seen)
-	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists:
+	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(ctx, leading)
 	case leading.Holder.SameRun(k.self) && !bound && (primary || !seen.Exists) && leading.State != StateReleased:
 		// Only the agent was restarted: the engine goes on in the term that it was given.
@@ -290,7 +290,8 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 }
 
 // takeOver goes on with a claim that another server made for this run, or that this run's agent made before it was
-// restarted. Everything after the claim is done anew.
+// restarted. Everything after the claim is done anew. A majority must have that claim: one without may get no vote more, as
+// renewing replaces no other claim's, and is made anew in a term of its own.
 func (k *Keeper) takeOver(ctx context.Context, leading Record) Outcome {
 	now := k.clock.Now()
 	k.term, k.state, k.renewed = leading.Term, StateClaimed, now

@@ -457,3 +457,23 @@ func TestAClaimOfOneVoterIsNotGoneOnWith(t *testing.T) {
 	}
 	g.Expect(w.primary()).To(Equal(h))
 }
+
+// A claim that no majority has, and can have only by votes that are another claim's, is not renewed for ever: the votes are
+// asked for in a new term. One voter is lost here, and with each of the others a claim of its own was left.
+func TestAClaimWithoutAMajorityIsMadeAnew(t *testing.T) {
+	w, g := held(t)
+	claimant := w.servers[0]
+	former := claimant.run.self
+	claimant.crash()
+	for _, s := range w.servers {
+		s.run.role, s.run.follows = election.RoleResolving, ""
+	}
+	w.voters[0].absent = true
+	for i, of := range map[int]election.Record{1: {Term: 6, Holder: claimant.run.self}, 2: {Term: 3, Holder: former}} {
+		v := w.voters[i]
+		v.record.Term, v.record.State, v.record.Holder, v.version = of.Term, election.StateClaimed, of.Holder, v.version+1
+	}
+	w.live(30)
+	g.Expect(w.primary()).NotTo(BeNil(), w.picture())
+	g.Expect(w.voters[2].record).To(And(HaveField("State", election.StateHeld), HaveField("Term", BeNumerically(">", 6))))
+}
