@@ -331,8 +331,8 @@ func storedAlike(from, to sqltype.Type) bool {
 	return false
 }
 
-// unify converts expressions to one type (comparison, CASE, UNION, IN).
-func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
+// commonType is the one type that all of the expressions convert to: int when all are NULL without a type.
+func commonType(list []expr) sqltype.Type {
 	t := sqltype.Type{}
 	for _, e := range list {
 		if !e.null {
@@ -340,8 +340,14 @@ func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
 		}
 	}
 	if t.Kind == sqltype.Unknown {
-		t = sqltype.IntType
+		return sqltype.IntType
 	}
+	return t
+}
+
+// unify converts expressions to one type (comparison, CASE, UNION, IN).
+func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
+	t := commonType(list)
 	out := make([]expr, len(list))
 	for i, e := range list {
 		if e.typ.Kind.IsCharacter() && t.Kind.IsCharacter() && !e.null || comparedAlike(e.typ, t) && !e.null {

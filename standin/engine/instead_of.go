@@ -137,6 +137,18 @@ func hasColumn(list []*Column, c *Column) bool {
 	return false
 }
 
+// replacedRows begins an UPDATE or DELETE that an INSTEAD OF trigger replaces with the rows that it names; nil when none does.
+func (b *binder) replacedRows(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, output bool) (*change, *rowwise) {
+	target = b.aliasedTarget(target, from)
+	t, space, sch, on := b.replacedBy(verb, target)
+	if t == nil {
+		return nil, nil
+	}
+	c, r := b.replaced(verb, t, space, sch, on, output)
+	b.insteadOfRows(c, target, from, where, top, on)
+	return c, r
+}
+
 // insteadOfRows binds the rows that an UPDATE or DELETE would change.
 func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, on *Object) {
 	alias := ""

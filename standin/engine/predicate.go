@@ -306,15 +306,7 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 
 // unifyResults converts expressions to one type so that their stored forms are that type's.
 func (b *binder) unifyResults(list ...expr) ([]expr, sqltype.Type) {
-	t := sqltype.Type{}
-	for _, e := range list {
-		if !e.null {
-			t = sqltype.Union(t, e.typ)
-		}
-	}
-	if t.Kind == sqltype.Unknown {
-		t = sqltype.IntType
-	}
+	t := commonType(list)
 	out := make([]expr, len(list))
 	for i, e := range list {
 		out[i] = b.convert(e, t, sqltype.Implicit, 0, false)

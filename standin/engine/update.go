@@ -43,9 +43,7 @@ type assigned struct{ variable, sql string }
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
 func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, wanted []string) *change {
 	c := &change{sc: &scope{}}
-	if from != nil {
-		target = b.aliasedTarget(target, from)
-	}
+	target = b.aliasedTarget(target, from)
 	t := b.changeThrough(verb, target)
 	var alias string
 	if t == nil {
@@ -115,7 +113,7 @@ func setNames(clauses []ast.SetClause) []string {
 // aliasedTarget finds the table of FROM whose alias the statement names as its target.
 func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) ast.TableReference {
 	n, ok := target.(*ast.NamedTableReference)
-	if !ok {
+	if !ok || from == nil {
 		return target
 	}
 	name := nameOf(n.SchemaObject)
@@ -185,13 +183,8 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	spec := n.UpdateSpecification
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
-	target := spec.Target
-	if spec.FromClause != nil {
-		target = b.aliasedTarget(target, spec.FromClause)
-	}
-	if t, space, sch, on := b.replacedBy("UPDATE", target); t != nil {
-		c, r := b.replaced("UPDATE", t, space, sch, on, spec.OutputClause != nil || spec.OutputIntoClause != nil)
-		b.insteadOfRows(c, target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, on)
+	output := spec.OutputClause != nil || spec.OutputIntoClause != nil
+	if c, r := b.replacedRows("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, output); r != nil {
 		return b.insteadOfUpdate(spec, c, r)
 	}
 	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, setNames(spec.SetClauses))
@@ -387,20 +380,15 @@ func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	spec := n.DeleteSpecification
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
-	target := spec.Target
-	if spec.FromClause != nil {
-		target = b.aliasedTarget(target, spec.FromClause)
-	}
-	if t, space, sch, on := b.replacedBy("DELETE", target); t != nil {
-		c, r := b.replaced("DELETE", t, space, sch, on, spec.OutputClause != nil || spec.OutputIntoClause != nil)
-		b.insteadOfRows(c, target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, on)
+	output := spec.OutputClause != nil || spec.OutputIntoClause != nil
+	if c, r := b.replacedRows("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, output); r != nil {
 		r.add(rowFind{action: "DELETE", query: b.withClause() + c.rowQuery(c.image)}, c.obj)
 		return b.rowwisePlan(r, c.d, nil)
 	}
 	c := b.changeTarget("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, nil)
 	c.d.triggers = b.triggersOf(c.sch, c.obj, "DELETE")
 	b.noOutputWithTriggers(c.d, spec.OutputClause)
-	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)
+	others := len(c.sc.sources) > 1 && output
 	if len(c.d.triggers) > 0 || others {
 		return b.deleteRowwise(spec, c)
 	}

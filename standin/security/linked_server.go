@@ -233,19 +233,28 @@ func (e *Extension) dropServer(ctx context.Context, call *engine.ProcCall) error
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return remove(tx, tableServers, srv.ID) })
 }
 
+// localLogin is the number of the login that @locallogin names, 0 for all logins that have no mapping of their own (NULL).
+func (e *Extension) localLogin(ctx context.Context, call *engine.ProcCall) (int32, error) {
+	name := call.String("@locallogin")
+	if name == "" {
+		return 0, nil
+	}
+	catalog, err := e.server(ctx, call.Session)
+	if err != nil {
+		return 0, err
+	}
+	l := catalog.login(name)
+	if l == nil {
+		return 0, failure(15007, 1, name)
+	}
+	return l.ID, nil
+}
+
 // addLinkedLogin is sp_addlinkedsrvlogin.
 func (e *Extension) addLinkedLogin(ctx context.Context, call *engine.ProcCall) error {
-	local := int32(0)
-	if name := call.String("@locallogin"); name != "" {
-		catalog, err := e.server(ctx, call.Session)
-		if err != nil {
-			return err
-		}
-		l := catalog.login(name)
-		if l == nil {
-			return failure(15007, 1, name)
-		}
-		local = l.ID
+	local, err := e.localLogin(ctx, call)
+	if err != nil {
+		return err
 	}
 	mapping := linkedLogin{Local: local, UseSelf: !strings.EqualFold(strings.TrimSpace(call.String("@useself")), "false"),
 		Modified: e.now().UTC()}

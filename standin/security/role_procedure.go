@@ -39,17 +39,9 @@ func (e *Extension) installRoleProcedures(r *engine.Registry) {
 
 // dropLinkedLogin is sp_droplinkedsrvlogin; @locallogin NULL drops the mapping of all logins that have no other.
 func (e *Extension) dropLinkedLogin(ctx context.Context, call *engine.ProcCall) error {
-	local := int32(0)
-	if name := call.String("@locallogin"); name != "" {
-		catalog, err := e.server(ctx, call.Session)
-		if err != nil {
-			return err
-		}
-		l := catalog.login(name)
-		if l == nil {
-			return failure(15007, 1, name)
-		}
-		local = l.ID
+	local, err := e.localLogin(ctx, call)
+	if err != nil {
+		return err
 	}
 	return e.changing(ctx, call.Session, call.String("@rmtsrvname"), "ALTER ANY LOGIN", func(s *server) error {
 		if !s.dropLogin(local) {
