@@ -82,7 +82,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	r := &Reconciler{sites: o.Sites, connector: o.Connector, image: o.Image, hub: local.GetClient(), direct: direct, now: time.Now,
 		pods: o.Pods, samples: map[types.UID]*runSamples{}, clean: map[types.UID]string{},
-		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("drill"), Owner: statusOwner}}
+		// A run's status remembers what was done and seen when, which nothing tells again.
+		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("drill"), Owner: statusOwner, Lock: true}}
 	if r.pods == nil {
 		r.pods = podExec{}
 	}

@@ -46,6 +46,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "publishermove"),
 	}
+	// The status is the record of the move: what was estimated, approved and left behind.
+	r.reporter.Lock = true
 	return replication.Kind[*v1alpha1.PublisherMove, Desired, Observed]{
 		Name: "PublisherMove", Controller: "publishermove",
 		New:     func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
