@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# What takes longest begins first. Tests of processes wait more than they compute: more packages at once than there are
+# processors.
+LONGEST := ./controllers/subscription ./standin/contract ./controllers/drill ./internal/agent/holder ./test/interrupted ./internal/sites
+
 .PHONY: test
 test: ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
 	@hack/debian tsql:freetds-bin
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
-	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test ./...
+	@eval "$$(hack/bed/env)" && standin=$$(hack/standin) && \
+	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -p 3 $(LONGEST) ./...
 
 .PHONY: monitoring
 monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part of `make test`).

@@ -27,8 +27,14 @@ const password = "Pr0cess-Under-Test"
 // Within bounds what takes a second on an idle machine.
 const Within = 2 * time.Minute
 
-// build builds the stand-in into a folder and returns the binary's path.
+// binaryVariable names an environment variable with the path of the stand-in's binary.
+const binaryVariable = "GEOSQL_STANDIN"
+
+// build builds the stand-in into a folder, unless the environment names one (hack/standin), and returns the binary's path.
 func build(folder string) (string, error) {
+	if binary := os.Getenv(binaryVariable); binary != "" {
+		return binary, nil
+	}
 	binary := filepath.Join(folder, "sqlservr")
 	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/operator/cmd/standin").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
@@ -36,7 +42,7 @@ func build(folder string) (string, error) {
 	return binary, nil
 }
 
-// Main builds the stand-in, says where it is, and runs a package's tests: the exit code of TestMain.
+// Main builds the stand-in, or takes the one that the environment names, says where it is, and runs a package's tests: the exit code of TestMain.
 func Main(m *testing.M, binary *string) int {
 	folder, err := os.MkdirTemp("", "process")
 	if err != nil {
@@ -65,6 +71,8 @@ type Server struct {
 func New(t testing.TB, binary string) *Server {
 	t.Helper()
 	s := &Server{Root: filepath.Join(t.TempDir(), "root"), binary: binary}
+	// Go's test cache asks again for variables that tests have asked for, not for those that TestMain has.
+	_ = os.Getenv(binaryVariable)
 	gomega.NewWithT(t).Expect(os.MkdirAll(s.Root, 0o755)).To(gomega.Succeed())
 	t.Cleanup(func() {
 		if s.cmd != nil {
