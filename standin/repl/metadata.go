@@ -187,19 +187,25 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 			return err
 		}
 		row.status, row.snapshot = activated, true
-	} else if p.immediateSync {
-		r, err := s.Query(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2", -p.id, row.article)
-		if err != nil {
-			return err
-		}
-		if r.Len() > 0 {
-			row.status, row.seqno, row.snapshot = activated, r.Bytes(0, "subscription_seqno"), true
-		}
 	}
 	if err := e.writeSubscription(ctx, s, row); err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT CAST(@p1 AS int) AS status, CAST(@p2 AS int) AS agent_id", row.status, agent)
+	if err := takeSnapshot(ctx, s, p, agent, row.article, []byte{0}); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(status AS int) AS status, agent_id FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent, row.article)
+}
+
+// takeSnapshot makes a subscription that waits for a snapshot active with the one that is there, unless it is the one
+// that it had. A snapshot that is finished at the same moment finds the subscription waiting and does so itself, or was
+// finished before this statement, which then sees it: to look first and write what was seen would miss one in between,
+// and the subscription would wait for the next.
+func takeSnapshot(ctx context.Context, s *engine.Session, p publicationRow, agent, article int64, had []byte) error {
+	return s.Exec(ctx, `UPDATE dbo.MSsubscriptions SET status = 2, snapshot_seqno_flag = 1, subscription_seqno = (SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v
+			WHERE v.agent_id = @p1 AND v.article_id = @p3 AND v.status = 2)
+		WHERE agent_id = @p2 AND article_id = @p3 AND status = 1 AND sync_type = 1 AND EXISTS (SELECT 1 FROM dbo.MSsubscriptions AS v
+			WHERE v.agent_id = @p1 AND v.article_id = @p3 AND v.status = 2 AND v.subscription_seqno <> @p4)`, -p.id, agent, article, had)
 }
 
 // addInlineScript stores the script of a subscription that has its rows already, as a snapshot without files.
@@ -303,20 +309,21 @@ func (e *Extension) reinitSubscriptionRow(ctx context.Context, call *engine.Proc
 			return err
 		}
 	}
-	// A snapshot that is there already, and was not applied by this subscription, serves.
-	r, err := s.Query(ctx, `SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p2 AND m.article_id = v.article_id
-		WHERE v.agent_id = @p1 AND v.article_id = @p3 AND v.status = 2 AND v.subscription_seqno <> m.subscription_seqno`, -p.id, agent, call.Int("@article_id"))
+	had, err := s.Query(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id"))
 	if err != nil {
 		return err
 	}
-	status, seqno := subscribed, []byte{0}
-	if r.Len() > 0 {
-		status, seqno = activated, r.Bytes(0, "subscription_seqno")
+	if had.Len() == 0 {
+		return call.Exec(ctx, "SELECT 1 AS status") // a distributor that was lost does not know it
 	}
-	if err := s.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = @p3, subscription_seqno = @p4, snapshot_seqno_flag = @p5 WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id"), status, seqno, status == activated); err != nil {
+	if err := s.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = 1, subscription_seqno = 0x00, snapshot_seqno_flag = 0 WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id")); err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT CAST(@p1 AS int) AS status", status)
+	// A snapshot that is there already, and was not applied by this subscription, serves.
+	if err := takeSnapshot(ctx, s, p, agent, call.Int("@article_id"), had.Bytes(0, "subscription_seqno")); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(status AS int) AS status FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent, call.Int("@article_id"))
 }
 
 // pattern is a name for LIKE: empty, NULL and 'all' mean every one.

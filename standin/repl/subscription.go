@@ -178,10 +178,21 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	if err != nil {
 		return err
 	}
-	return s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
+	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
 		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, 0, 0, @p8, @p2)`,
 		a.id, subscriber, database, r.Int(0, "status"), sync, s.OriginalLogin().Name, kind, sync-1)
+	if err != nil || r.Int(0, "status") != subscribed {
+		return err
+	}
+	// A snapshot that was finished meanwhile did not find the row here.
+	if r, err = e.inDistributionOf(ctx, s, p, "SELECT status FROM dbo.MSsubscriptions WHERE agent_id = ? AND article_id = ?", r.Int(0, "agent_id"), a.id); err != nil {
+		return err
+	}
+	if r.Len() == 0 || r.Int(0, "status") != activated {
+		return nil
+	}
+	return s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1", a.id, subscriber, database)
 }
 
 func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall) error {
@@ -282,12 +293,20 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 		}
 	}
 	for i := range r.Len() {
+		// First here: a snapshot that is finished before the distributor has answered finds the subscription waiting.
+		row := []any{r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")}
+		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 1 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", row...); err != nil {
+			return err
+		}
 		done, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSreinit_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?, @invalidate = ?",
 			p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), call.Int("@invalidate_snapshot"))
 		if err != nil {
 			return err
 		}
-		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = @p4 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), done.Int(0, "status")); err != nil {
+		if done.Int(0, "status") != activated {
+			continue
+		}
+		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", row...); err != nil {
 			return err
 		}
 	}
