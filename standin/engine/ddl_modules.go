@@ -87,6 +87,21 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 			return err
 		}
 	}
+	define := func() error { return s.placeModule(ctx, name, kind, mode, st, table) }
+	if mode != createModule {
+		a, err := s.moduleAlteration(ctx, name, st)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			return s.inst.registry.alterModule(ctx, s, *a, define)
+		}
+	}
+	return define()
+}
+
+// placeModule makes or changes a module's object.
+func (s *Session) placeModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement, table *Table) error {
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		old := d.sch.find(d.schemaNamed(name), name.name)
 		switch {

@@ -37,6 +37,7 @@ type Registry struct {
 	access         []func(context.Context, *Session, *Database) error
 	objectHooks    []ObjectFunc
 	alterTable     AlterTableFunc
+	alterModule    AlterModuleFunc
 	principals     func(context.Context, *Session, *Database, string) (int32, bool)
 	alterations    map[reflect.Type]AlterFunc
 	authenticator  Authenticator

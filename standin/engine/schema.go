@@ -48,6 +48,8 @@ type Object struct {
 	SystemNamed bool `json:"systemNamed,omitempty"`
 	// Shipped is sys.objects.is_ms_shipped.
 	Shipped bool `json:"shipped,omitempty"`
+	// SchemaPublished is sys.objects.is_schema_published: the definition of a view, procedure or function is an article.
+	SchemaPublished bool `json:"schemaPublished,omitempty"`
 
 	Table *Table `json:"table,omitempty"`
 	// Definition is the text of a module, check or default.

@@ -47,6 +47,8 @@ const (
 type article struct {
 	id          int64
 	publication int64
+	// kind is sysarticles.type. A definition has no columns; its table is the view, procedure or function.
+	kind        int64
 	name        string
 	object      int32
 	destOwner   string
@@ -84,7 +86,7 @@ func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.
 	}
 	var out []*article
 	for i := range r.Len() {
-		a := &article{id: r.Int(i, "artid"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
+		a := &article{id: r.Int(i, "artid"), kind: r.Int(i, "type"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
 			destOwner: r.String(i, "dest_owner"), destTable: r.String(i, "dest_table"), insert: r.String(i, "ins_cmd"), update: r.String(i, "upd_cmd"),
 			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0,
 			snapshotOnly: r.Int(i, "repl_freq") == 1}
@@ -104,7 +106,7 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 	if err != nil {
 		return err
 	}
-	if o == nil || o.Table == nil {
+	if o == nil || o.Table == nil && !a.isModule() {
 		return raise(14027, 1, a.name)
 	}
 	a.table = o
@@ -113,6 +115,9 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 	}
 	if a.destOwner == "" {
 		a.destOwner = a.schema
+	}
+	if a.isModule() {
+		return nil
 	}
 	for _, id := range columns {
 		if c := o.Table.ColumnByID(id); c != nil {
@@ -191,7 +196,9 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	if name == "" || strings.EqualFold(name, "all") {
 		return raise(14032, 1, "@article")
 	}
-	if kind := call.String("@type"); !strings.EqualFold(kind, "logbased") {
+	kind := strings.ToLower(strings.TrimSpace(call.String("@type")))
+	module, isModule := moduleKinds[kind]
+	if kind != "logbased" && !isModule {
 		return raise(21023, 1, "@type = N'"+kind+"'")
 	}
 	for _, parameter := range []string{"@filter", "@sync_object", "@creation_script"} {
@@ -207,12 +214,20 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	} else if len(list) > 0 {
 		return raise(14030, 1, name, pub.name)
 	}
+	if isModule {
+		return e.addModule(ctx, call, p, pub, module)
+	}
 	schema, source := sourceName(call)
 	table, err := s.Table(ctx, p.db, schema, source)
 	if err != nil {
 		return err
 	}
 	if table == nil {
+		if o, err := s.ObjectNamed(ctx, p.db, schema, source); err != nil {
+			return err
+		} else if o != nil {
+			return raise(14028, 1)
+		}
 		return raise(14027, 1, source)
 	}
 	if table.Table.PrimaryKey() == nil && !pub.snapshotOnly {

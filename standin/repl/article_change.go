@@ -16,6 +16,9 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
+	if err := a.tablesOnly(); err != nil {
+		return err
+	}
 	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 		return err
 	}
@@ -68,6 +71,9 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 		if !ok {
 			return raise(14061, 1)
 		}
+		if a.isModule() && n > 1 {
+			return raise(21223, 1)
+		}
 		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 			return err
 		}
@@ -81,13 +87,20 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 			}
 			options = options<<4 | uint64(d)
 		}
-		if err := e.checkTable(ctx, s, p.db, a.table, options); err != nil {
+		if a.isModule() {
+			if _, err := a.kindOfModule().schemaOptions(binary.BigEndian.AppendUint64(nil, options)); err != nil {
+				return err
+			}
+		} else if err := e.checkTable(ctx, s, p.db, a.table, options); err != nil {
 			return err
 		}
 		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 			return err
 		}
 		return s.Exec(ctx, "UPDATE dbo.sysarticles SET schema_option = @p2 WHERE artid = @p1", a.id, binary.BigEndian.AppendUint64(nil, options))
+	}
+	if a.isModule() {
+		return raise(21224, 1, property)
 	}
 	return raise(21023, 1, "@property = N'"+property+"'")
 }

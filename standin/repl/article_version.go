@@ -35,6 +35,8 @@ type articleVersion struct {
 // logArticles are the articles of a publication database for reading its log.
 type logArticles struct {
 	byTable map[string][]filtered
+	// modules are the publications of the articles that are definitions, by article.
+	modules map[int64]int64
 	// versions are the former ones of articles, oldest first.
 	versions map[int64][]articleVersion
 }
@@ -44,9 +46,13 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 	if err != nil {
 		return nil, err
 	}
-	l := &logArticles{byTable: map[string][]filtered{}, versions: map[int64][]articleVersion{}}
+	l := &logArticles{byTable: map[string][]filtered{}, modules: map[int64]int64{}, versions: map[int64][]articleVersion{}}
 	byID := map[int64]*article{}
 	for _, a := range list {
+		if a.isModule() {
+			l.modules[a.id] = a.publication
+			continue
+		}
 		byID[a.id] = a
 		l.byTable[a.table.StorageName()] = append(l.byTable[a.table.StorageName()], filtered{a, newFilter(s, a)})
 	}
@@ -124,5 +130,6 @@ func (l *logArticles) has(id int64) (publication int64, ok bool) {
 			}
 		}
 	}
-	return 0, false
+	publication, ok = l.modules[id]
+	return publication, ok
 }

@@ -256,14 +256,16 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 	if err := d.readPosition(ctx); err != nil {
 		return false, "", err
 	}
-	for i := range d.articles {
-		a := &d.articles[i]
+	for _, a := range d.articles {
 		if a.status == subscribed {
 			waiting = a.name
 		}
-		if a.status != activated || d.applied[a.id] {
-			continue
-		}
+	}
+	missing, err := d.toApply(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	for _, a := range missing {
 		if err := d.applyNewest(ctx, a); err != nil {
 			return false, "", err
 		}

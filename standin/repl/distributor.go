@@ -209,7 +209,7 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 			return err
 		}
 	}
-	if err := makeTables(ctx, s, name, distributionTables); err != nil {
+	if err := makeDistributionTables(ctx, s, name); err != nil {
 		return err
 	}
 	if err := e.inst.Database(name).Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = true }); err != nil {

@@ -66,6 +66,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.OnDatabase(e.databaseEvent)
 	r.OnObject(e.objectEvent)
 	r.OnAlterTable(e.alterPublished)
+	r.OnAlterModule(e.alterModule)
 	e.installDistributor(r)
 	e.installPublications(r)
 	e.installArticles(r)

@@ -111,6 +111,9 @@ func (e *Extension) articleOf(ctx context.Context, call *engine.ProcCall) (publi
 		return p, pub, nil, err
 	}
 	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
+	if err == nil {
+		err = a.tablesOnly()
+	}
 	return p, pub, a, err
 }
 

@@ -138,7 +138,7 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 		t := lit(time.Now().UTC().Add(-time.Duration(hours) * time.Hour))
 		return t[1 : len(t)-1]
 	}
-	if err := makeTables(ctx, s, call.Database.Name(), distributionTables); err != nil {
+	if err := makeDistributionTables(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
 	young, old := ago(r.Int(0, "min_distretention")), ago(r.Int(0, "max_distretention"))

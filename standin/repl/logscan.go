@@ -352,8 +352,14 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		return nil
 	}
 	o, err := s.Object(ctx, db, id)
-	if err != nil || o == nil || o.Table == nil || !o.Table.Replicated {
+	if err != nil || o == nil {
 		return err
+	}
+	if o.SchemaPublished {
+		return moduleEvent(o, word)
+	}
+	if o.Table == nil || !o.Table.Replicated {
+		return nil
 	}
 	switch word {
 	case "ALTER", "REBUILD", "TRIGGER":

@@ -75,7 +75,7 @@ func (e *Extension) ensurePublisherDatabase(ctx context.Context, s *engine.Sessi
 
 // enablePublishing makes the publication tables and keeps the log from here on for the log reader.
 func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
-	if err := makeTables(ctx, s, db.Name(), publicationTables); err != nil {
+	if err := makePublicationTables(ctx, s, db.Name()); err != nil {
 		return err
 	}
 	position := db.Storage().AppliedEnd()
@@ -103,7 +103,7 @@ func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db
 		if err := e.unmarkArticles(ctx, s, db); err != nil {
 			return err
 		}
-		if err := dropTables(ctx, s, db.Name(), publicationTables); err != nil {
+		if err := dropPublicationTables(ctx, s, db.Name()); err != nil {
 			return err
 		}
 		if err := s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(nil) }); err != nil {

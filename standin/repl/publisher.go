@@ -119,7 +119,7 @@ func (e *Extension) publishedDatabases() []*engine.Database {
 // refreshImages makes the log carry whole rows of the tables of active articles, as long as there are any.
 func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	prefix := bracket(db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT DISTINCT a.objid FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.status & 1 = 1 AND p.repl_freq = 0")
+	r, err := s.Query(ctx, "SELECT DISTINCT a.objid FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.status & 1 = 1 AND a.type & 1 = 1 AND p.repl_freq = 0")
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,13 @@ func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *en
 	return s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(tables) })
 }
 
-// setReplicated sets sys.tables.is_replicated.
+// setReplicated sets sys.tables.is_replicated of a table, sys.objects.is_schema_published of another object.
 func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, on bool) error {
 	return s.ChangeObject(ctx, db, object, func(o *engine.Object) {
-		if o.Table != nil {
+		if o.Kind == "U" {
 			o.Table.Replicated = on
+		} else {
+			o.SchemaPublished = on
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (c *alteration) after(ctx context.Context) error {
 	if err := c.refuse(ctx); err != nil {
 		return err
 	}
-	if err := makeTables(ctx, c.s, c.Database.Name(), publicationTables); err != nil {
+	if err := makePublicationTables(ctx, c.s, c.Database.Name()); err != nil {
 		return err
 	}
 	changes := make([]schemaChange, len(c.articles))
@@ -281,7 +281,7 @@ func (c *alteration) remakeView(ctx context.Context, a *article) error {
 		return err
 	}
 	text := "ALTER VIEW " + twoPart(schema, o.Name) + " AS " + a.selection()
-	return c.s.Exec(ctx, "EXEC ("+lit("USE "+bracket(c.Database.Name())+"; EXEC ("+lit(text)+")")+")")
+	return inDatabase(ctx, c.s, c.Database.Name(), text)
 }
 
 // mark writes the change for one article, which was before and is now.

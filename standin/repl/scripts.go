@@ -27,11 +27,13 @@ func typeName(c *engine.Column) string {
 
 func (e *Extension) scripts(ctx context.Context, s *engine.Session, db *engine.Database, a *article) (tableScripts, error) {
 	var out tableScripts
+	if a.isModule() {
+		text, err := a.definition()
+		return tableScripts{table: text}, err
+	}
 	var b strings.Builder
 	if a.options&optionScript != 0 {
-		if !strings.EqualFold(a.destOwner, "dbo") {
-			fmt.Fprintf(&b, "IF SCHEMA_ID(%s) IS NULL EXEC (%s)\nGO\n", lit(a.destOwner), lit("CREATE SCHEMA "+bracket(a.destOwner)))
-		}
+		b.WriteString(a.createSchema())
 		switch a.preCreation {
 		case 1:
 			fmt.Fprintf(&b, "DROP TABLE IF EXISTS %s\nGO\n", a.destination())
@@ -170,6 +172,9 @@ func (a *article) index(i *engine.Index) string {
 
 // procedures are the custom procedures that commands call (schema_option 0x02).
 func (a *article) procedures() string {
+	if a.isModule() {
+		return ""
+	}
 	var b strings.Builder
 	declare := func(columns []*engine.Column, prefix string, from int) []string {
 		out := make([]string, len(columns))

@@ -22,6 +22,7 @@ func (e *Extension) installSnapshot(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.snapshotAgentState)
 	e.procedure(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
 	e.procedure(r, "sp_MSskip_to_snapshot", agentLogins, []engine.Parameter{number("@agent_id"), number("@article_id")}, e.skipToSnapshot)
+	e.procedure(r, "sp_MSget_snapshot_order", agentLogins, []engine.Parameter{number("@agent_id")}, e.snapshotOrder)
 	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
 	e.procedure(r, "sp_MSreplraiserror", anyone, []engine.Parameter{number("@errorid"), text("@param1"), text("@param2")}, func(_ context.Context, call *engine.ProcCall) error {
 		kind, table := call.String("@param1"), call.String("@param2")
@@ -78,12 +79,15 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	if err := emit(partPosition, 0, position[:]); err != nil {
 		return err
 	}
-	for _, a := range list {
+	for _, a := range inNeed(list, scripts) {
 		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
 			continue
 		}
 		if err := emit(partScript, a.id, []byte(scripts[a.id].table)); err != nil {
 			return err
+		}
+		if a.isModule() {
+			continue
 		}
 		if err := streamRows(ctx, reader, a, newFilter(s, a), func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
 			return err

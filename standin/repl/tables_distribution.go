@@ -96,12 +96,66 @@ var distributionTables = []table{
 	{"MSsubscriber_info", `publisher sysname NOT NULL, subscriber sysname NOT NULL, type tinyint NOT NULL, login sysname NULL, password nvarchar(524) NULL,
 		description nvarchar(255) NULL, security_mode int NOT NULL, CONSTRAINT PK_MSsubscriber_info PRIMARY KEY (publisher, subscriber)`},
 	{"MSpublication_access", `publication_id int NOT NULL, login sysname NOT NULL, CONSTRAINT PK_MSpublication_access PRIMARY KEY (publication_id, login)`},
+	// The next four have no rows here: nothing waits for backups of the distribution database, snapshots are not processed
+	// concurrently, nothing is peer-to-peer, and Replication Monitor's procedures read the history itself.
+	{"MSrepl_backup_lsns", `publisher_database_id int NOT NULL PRIMARY KEY, valid_xact_id varbinary(16) NULL, valid_xact_seqno varbinary(16) NULL, next_xact_id varbinary(16) NULL,
+		nextx_xact_seqno varbinary(16) NULL`},
+	{"MSsync_states", `publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL PRIMARY KEY`},
+	{"MScached_peer_lsns", `agent_id int NOT NULL, originator sysname NOT NULL, originator_db sysname NOT NULL, originator_publication_id int NOT NULL, originator_db_version int NOT NULL,
+		originator_lsn varbinary(16) NULL`},
+	{"MSreplication_monitordata", `lastrefresh datetime NULL, computetime int NULL, publication_id int NULL, publisher sysname NULL, publisher_srvid int NULL, publisher_db sysname NULL,
+		publication sysname NULL, publication_type int NULL, agent_type int NULL, agent_id int NULL, agent_name sysname NULL, job_id uniqueidentifier NULL, status int NULL,
+		isagentrunningnow bit NULL, warning int NULL, last_distsync datetime NULL, agentstoptime datetime NULL, distdb sysname NULL, retention int NULL, time_stamp datetime NULL,
+		worst_latency int NULL, best_latency int NULL, avg_latency int NULL, cur_latency int NULL, worst_runspeedPerf int NULL, best_runspeedPerf int NULL,
+		average_runspeedPerf int NULL, mergePerformance int NULL, mergelatestsessionrunduration int NULL, mergelatestsessionrunspeed float NULL,
+		mergelatestsessionconnectiontype int NULL, retention_period_unit tinyint NULL`},
 	// MSrepl_cleaned is this program's own: the newest transaction of each publication database that was cleaned up.
 	{"MSrepl_cleaned", `publisher_database_id int NOT NULL PRIMARY KEY, xact_seqno varbinary(16) NOT NULL`},
 	{"MSpublicationthresholds", `publication_id int NOT NULL, metric_id int NOT NULL, value int NULL, shouldalert bit NOT NULL, isenabled bit NOT NULL,
 		CONSTRAINT PK_MSpublicationthresholds PRIMARY KEY (publication_id, metric_id)`},
 	{"MSredirected_publishers", `original_publisher sysname NOT NULL, publisher_db sysname NOT NULL, redirected_publisher sysname NOT NULL,
 		CONSTRAINT PK_MSredirected_publishers PRIMARY KEY (original_publisher, publisher_db)`},
+}
+
+// view is a view of dbo over the tables of its database.
+type view struct{ name, query string }
+
+// distributionViews lie in a distribution database.
+var distributionViews = []view{
+	{"MSdistribution_status", `SELECT m.article_id, m.agent_id,
+		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 1 ELSE 0 END) AS int) AS UndelivCmdsInDistDB,
+		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 0 ELSE 1 END) AS int) AS DelivCmdsInDistDB
+		FROM dbo.MSsubscriptions AS m JOIN dbo.MSrepl_commands AS c ON c.publisher_database_id = m.publisher_database_id AND c.article_id = m.article_id
+		LEFT JOIN (SELECT agent_id, MAX(xact_seqno) AS delivered FROM dbo.MSdistribution_history GROUP BY agent_id) AS h ON h.agent_id = m.agent_id
+		WHERE m.status = 2 AND c.partial_command = 0 AND c.xact_seqno >= m.subscription_seqno GROUP BY m.article_id, m.agent_id`},
+}
+
+// makeDistributionTables makes the tables and views that a distribution database lacks.
+func makeDistributionTables(ctx context.Context, s *engine.Session, database string) error {
+	if err := makeTables(ctx, s, database, distributionTables); err != nil {
+		return err
+	}
+	return makeViews(ctx, s, database, distributionViews)
+}
+
+// makeViews makes the views that a database lacks and marks them as SQL Server's own.
+func makeViews(ctx context.Context, s *engine.Session, database string, views []view) error {
+	for _, v := range views {
+		there, err := exists(ctx, s, bracket(database)+".dbo."+v.name)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		if err := inDatabase(ctx, s, database, "CREATE VIEW dbo."+v.name+" AS "+strings.ReplaceAll(v.query, "\n\t\t", " ")); err != nil {
+			return err
+		}
+		if err := markShipped(ctx, s, s.Instance().Database(database), v.name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeTables makes the tables that a database lacks and marks them as SQL Server's own.
@@ -126,9 +180,9 @@ func makeTables(ctx context.Context, s *engine.Session, database string, tables 
 	return nil
 }
 
-// markShipped sets is_ms_shipped of a table of dbo.
+// markShipped sets is_ms_shipped of a table or view of dbo.
 func markShipped(ctx context.Context, s *engine.Session, db *engine.Database, name string) error {
-	o, err := s.Table(ctx, db, "dbo", name)
+	o, err := s.ObjectNamed(ctx, db, "dbo", name)
 	if err != nil || o == nil {
 		return err
 	}

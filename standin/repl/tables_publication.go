@@ -2,6 +2,12 @@
 
 package repl
 
+import (
+	"context"
+
+	"geosql.dev/operator/standin/engine"
+)
+
 // publicationTables lie in a database that is published.
 var publicationTables = []table{
 	{"syspublications", `description nvarchar(255) NULL, name sysname NOT NULL UNIQUE, pubid int IDENTITY(1,1) NOT NULL PRIMARY KEY, repl_freq tinyint NOT NULL,
@@ -58,4 +64,37 @@ var subscriptionTables = []table{
 	{"MSreplication_objects", `publisher sysname NULL, publisher_db sysname NULL, publication sysname NULL, object_name sysname NOT NULL, object_type char(2) NOT NULL, article sysname NULL`},
 	{"MSsnapshotdeliveryprogress", `session_token nvarchar(260) NOT NULL, progress_token_hash int NOT NULL, progress_token nvarchar(500) NOT NULL,
 		progress_timestamp datetime NULL, CONSTRAINT PK_MSsnapshotdeliveryprogress PRIMARY KEY (session_token, progress_token)`},
+}
+
+// publicationViews lie in a database that is published, over its tables. The documents place sysextendedarticlesview in
+// the distribution database, where the tables of which it is made do not lie.
+var publicationViews = []view{
+	{"sysschemaarticles", `SELECT artid, creation_script, description, dest_table AS dest_object, name, objid, pubid, pre_creation_cmd, CAST(status AS int) AS status, type,
+		schema_option, dest_owner FROM dbo.sysarticles WHERE type & 1 = 0`},
+	{"sysextendedarticlesview", `SELECT artid, creation_script, del_cmd, description, dest_table, filter, filter_clause, ins_cmd, name, objid, pubid, pre_creation_cmd,
+		CAST(status AS int) AS status, sync_objid, type, upd_cmd, schema_option, dest_owner, ins_scripting_proc, del_scripting_proc, upd_scripting_proc, custom_script,
+		fire_triggers_on_snapshot FROM dbo.sysarticles`},
+}
+
+// makePublicationTables makes the tables and views that a publication database lacks.
+func makePublicationTables(ctx context.Context, s *engine.Session, database string) error {
+	if err := makeTables(ctx, s, database, publicationTables); err != nil {
+		return err
+	}
+	return makeViews(ctx, s, database, publicationViews)
+}
+
+// dropPublicationTables drops what makePublicationTables made.
+func dropPublicationTables(ctx context.Context, s *engine.Session, database string) error {
+	for _, v := range publicationViews {
+		if err := inDatabase(ctx, s, database, "DROP VIEW IF EXISTS dbo."+v.name); err != nil {
+			return err
+		}
+	}
+	return dropTables(ctx, s, database, publicationTables)
+}
+
+// inDatabase runs a statement that has to be alone in its batch in a database.
+func inDatabase(ctx context.Context, s *engine.Session, database, statement string) error {
+	return s.Exec(ctx, "EXEC ("+lit("USE "+bracket(database)+"; EXEC ("+lit(statement)+")")+")")
 }

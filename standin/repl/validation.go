@@ -121,7 +121,7 @@ func (e *Extension) validatePublication(ctx context.Context, call *engine.ProcCa
 	if pub.snapshotOnly {
 		return raise(21484, 1, pub.name)
 	}
-	list, err := e.articles(ctx, call.Session, p.db, "a.pubid = @p1 AND a.status & 1 = 1", pub.id)
+	list, err := e.articles(ctx, call.Session, p.db, "a.pubid = @p1 AND a.status & 1 = 1 AND a.type & 1 = 1", pub.id)
 	if err != nil {
 		return err
 	}
@@ -143,6 +143,9 @@ func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCa
 	}
 	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
 	if err != nil {
+		return err
+	}
+	if err := a.tablesOnly(); err != nil {
 		return err
 	}
 	if !a.active {

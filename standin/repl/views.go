@@ -50,7 +50,7 @@ func (e *Extension) cachedArticles(ctx context.Context, s *engine.Session, info 
 		var found *engine.Result
 		err := s.AsSystem(func() (err error) {
 			found, err = s.Query(ctx, "SELECT artid, objid, pubid, status, type, dest_table, dest_owner, ins_cmd, del_cmd, upd_cmd, (SELECT COUNT(*) FROM "+bracket(db.Name())+
-				".sys.columns AS c WHERE c.object_id = a.objid) AS numcol FROM "+bracket(db.Name())+".dbo.sysarticles AS a WHERE status & 1 = 1")
+				".sys.columns AS c WHERE c.object_id = a.objid) AS numcol FROM "+bracket(db.Name())+".dbo.sysarticles AS a WHERE status & 1 = 1 AND type & 1 = 1")
 			return err
 		})
 		if err != nil {
