@@ -10,8 +10,8 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/history
 
-.PHONY: soak soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed soak-faults
-soak: soak-properties soak-interruptions soak-moves soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-moves soak-replication soak-crash soak-speed soak-bed soak-faults
+soak: soak-properties soak-interruptions soak-moves soak-replication soak-crash soak-speed soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
@@ -52,6 +52,15 @@ SOAK_CRASHES ?= 500
 soak-crash: ## Kill the engine and cut its power SOAK_CRASHES times each.
 	@echo "soak: $(SOAK_CRASHES) crashes of each kind, about 20 minutes"
 	@GEOSQL_CRASH_ROUNDS=$(SOAK_CRASHES) hack/gotest soak-crash -count 1 -timeout 90m ./test/crash
+
+# Kills, and transactions that there are at least, of each of the three tests of replication in their long form.
+SOAK_REPLICATION_KILLS        ?= 120
+SOAK_REPLICATION_TRANSACTIONS ?= 10000
+
+soak-replication: ## Kill publisher, distributor, subscriber and agents SOAK_REPLICATION_KILLS times in each of three tests while they deliver.
+	@echo "soak: replication, 3 times $(SOAK_REPLICATION_KILLS) kills and $(SOAK_REPLICATION_TRANSACTIONS) transactions, about 20 minutes"
+	@GEOSQL_REPLICATION_ROUNDS=$(SOAK_REPLICATION_KILLS) GEOSQL_TRANSACTIONS=$(SOAK_REPLICATION_TRANSACTIONS) hack/gotest soak-replication -count 1 -timeout 90m \
+	  -run 'TestTransactionsArrive' ./standin/contract
 
 soak-speed: ## Measure the stand-in beside its baselines, and redo against log generation for 5 minutes.
 	@echo "soak: speed, about 15 minutes; docs/engine.md says what the figures mean"

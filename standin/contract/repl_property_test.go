@@ -50,21 +50,25 @@ END`)
 }
 
 // ledgerFault is one row that says what is wrong at the subscriber at one moment, all zeros when nothing is. The counter
-// is updated before the rows of its transaction are inserted.
+// is updated before the rows of its transaction are inserted. Rows and their order are looked at from transaction @p1 on,
+// their number in the whole.
 const ledgerFault = `SELECT
-	(SELECT COUNT(*) FROM (SELECT tx FROM dbo.ledger GROUP BY tx HAVING COUNT(*) <> 3) AS parts) AS torn,
+	(SELECT COUNT(*) FROM (SELECT tx FROM dbo.ledger WHERE id >= 3 * @p1 GROUP BY tx HAVING COUNT(*) <> 3) AS parts) AS torn,
 	(SELECT COUNT(*) FROM dbo.ledger) - 3 * (SELECT n FROM dbo.counter) AS lost,
 	(SELECT COUNT(*) FROM dbo.applied) - 4 * (SELECT n FROM dbo.counter) AS again,
-	(SELECT COUNT(*) FROM dbo.applied AS a JOIN dbo.applied AS b ON b.seq = a.seq + 1 WHERE b.tx < a.tx) AS disordered`
+	(SELECT COUNT(*) FROM (SELECT tx, LAG(tx) OVER (ORDER BY seq) AS before FROM dbo.applied WHERE seq > 4 * @p1) AS steps WHERE tx < before) AS disordered`
 
-// write makes transactions from n on at the publisher until stop says so. It returns the last one that is there: one
+// lookBack is how many transactions are looked at again each time.
+const lookBack = 300
+
+// writeLedger makes transactions from n on at the publisher until stop says so. It returns the last one that is there: one
 // whose answer was lost counts when the counter says so.
 func (r *replication) writeLedger(n int, stop func(n int) bool, db *sql.DB) (int, error) {
 	const text = `SET XACT_ABORT ON; DECLARE @n int = @p1 + 1; WHILE @n <= @p1 + @p2 BEGIN
 		BEGIN TRANSACTION; UPDATE dbo.counter SET n = @n WHERE id = 1;
 		INSERT INTO dbo.ledger VALUES (@n * 3, @n, REPLICATE('a', @n % 200)), (@n * 3 + 1, @n, 'b'), (@n * 3 + 2, @n, 'c'); COMMIT TRANSACTION;
 		SET @n = @n + 1 END`
-	// Slow enough for the looks at the whole ledger to keep up with it.
+	// Slow enough for the looks at the ledger to keep up with it.
 	pace := time.NewTicker(10 * time.Millisecond)
 	defer pace.Stop()
 	for !stop(n) {
@@ -110,9 +114,90 @@ func roundsOr(variable string, otherwise int) int {
 	return otherwise
 }
 
+// ledger is a replication of the ledger while it is written.
+type ledger struct {
+	*replication
+	random *rand.Rand
+	// least is how many transactions there have to be in the end.
+	least    int64
+	reached  int64
+	finished chan struct{}
+	written  chan int
+}
+
+// newLedger subscribes to the ledger, with more parameters of the agent, and begins to write.
+func newLedger(t *testing.T, parameters string) *ledger {
+	t.Helper()
+	seed := roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
+	t.Logf("GEOSQL_SEED=%d", seed)
+	l := &ledger{replication: newReplication(t), random: rand.New(rand.NewPCG(uint64(seed), 1)), least: int64(roundsOr("GEOSQL_TRANSACTIONS", 1000)),
+		finished: make(chan struct{}), written: make(chan int, 1)}
+	l.distribute(t)
+	l.publishWith(t, "@immediate_sync = N'true'")
+	l.ledgerTable(t)
+	l.newSnapshot(t)
+	l.pullWith(t, parameters)
+	l.same(t, "dbo.counter", "*", "id")
+	l.noteWhatIsApplied(t)
+	go func() {
+		n, err := l.writeLedger(0, func(int) bool {
+			select {
+			case <-l.finished:
+				return true
+			default:
+				return false
+			}
+		}, l.source)
+		if err != nil {
+			t.Error(err)
+		}
+		l.written <- n
+	}()
+	return l
+}
+
+// look fails when the subscriber, if it answers, shows what a reader must never see. It tells how far it is.
+func (l *ledger) look(t *testing.T, from int64) int64 {
+	t.Helper()
+	rows, _ := tryQuery(l.target, ledgerFault, max(from, 0))
+	for _, row := range rows {
+		NewWithT(t).Expect(fmt.Sprint(row)).To(Equal("[0 0 0 0]"), "torn, lost, again, disordered")
+	}
+	n, _ := scalar(l.target, `SELECT n FROM dbo.counter`).(int64)
+	return n
+}
+
+// deliver waits until what was killed before is overcome, and then for any moment after that.
+func (l *ledger) deliver(t *testing.T, round int) {
+	t.Helper()
+	NewWithT(t).Eventually(func() int64 { return l.look(t, l.reached-lookBack) }).WithTimeout(deliverWithin).WithPolling(time.Millisecond).Should(BeNumerically(">", l.reached), "round %d", round)
+	until := time.Now().Add(time.Duration(l.random.IntN(400)) * time.Millisecond)
+	for ahead := true; ahead; ahead = time.Now().Before(until) {
+		l.reached = max(l.reached, l.look(t, l.reached-lookBack))
+	}
+}
+
+// end writes on until there are as many transactions as there have to be, and compares the whole.
+func (l *ledger) end(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for round := 0; l.reached < l.least; round++ {
+		l.deliver(t, round)
+	}
+	close(l.finished)
+	last := 0
+	g.Eventually(l.written, deliverWithin).Should(Receive(&last))
+	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).WithTimeout(2 * deliverWithin).Should(BeEquivalentTo(last))
+	l.look(t, 0)
+	l.same(t, "dbo.ledger", "*", "id")
+	t.Logf("%d transactions", last)
+	g.Expect(int64(last)).To(BeNumerically(">=", l.least))
+}
+
 // Publisher, distributor, subscriber and agents are killed at random moments while transactions are written: they
 // arrive whole, in the order of their commits, and once, as anybody sees who looks at the subscriber at any moment.
-// GEOSQL_ROUNDS and GEOSQL_SEED change how many kills there are and which.
+// GEOSQL_REPLICATION_ROUNDS and GEOSQL_SEED change how many kills there are and which, GEOSQL_TRANSACTIONS how many
+// transactions there are at least.
 func TestTransactionsArriveWholeInOrderOnce(t *testing.T) {
 	t.Parallel()
 	arriveWholeInOrderOnce(t, 14, "")
@@ -126,73 +211,25 @@ func TestTransactionsArriveWholeInOrderOnceInStreams(t *testing.T) {
 
 func arriveWholeInOrderOnce(t *testing.T, kills int, parameters string) {
 	g := NewWithT(t)
-	rounds, seed := roundsOr("GEOSQL_ROUNDS", kills), roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
-	t.Logf("GEOSQL_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(uint64(seed), 1))
-	r := newReplication(t)
-	r.distribute(t)
-	r.publishWith(t, "@immediate_sync = N'true'")
-	r.ledgerTable(t)
-	r.newSnapshot(t)
-	r.pullWith(t, parameters)
-	r.same(t, "dbo.counter", "*", "id")
-	r.noteWhatIsApplied(t)
-
-	finished := make(chan struct{})
-	written := make(chan int, 1)
-	go func() {
-		n, err := r.writeLedger(0, func(int) bool {
-			select {
-			case <-finished:
-				return true
-			default:
-				return false
-			}
-		}, r.source)
-		if err != nil {
-			t.Error(err)
-		}
-		written <- n
-	}()
-	look := func() {
-		t.Helper()
-		for _, row := range func() [][]any { rows, _ := tryQuery(r.target, ledgerFault); return rows }() {
-			g.Expect(fmt.Sprint(row)).To(Equal("[0 0 0 0]"), "torn, lost, again, disordered")
-		}
-	}
+	l := newLedger(t, parameters)
 	moves := []struct {
 		name string
 		do   func()
 	}{
-		{"kill the subscriber", func() { r.sub.kill(); g.Expect(r.sub.launch()).To(Succeed()) }},
-		{"kill the distributor", func() { r.dist.kill(); g.Expect(r.dist.launch()).To(Succeed()) }},
-		{"kill the publisher", func() { r.pub.kill(); g.Expect(r.pub.launch()).To(Succeed()) }},
-		{"kill the distribution agent's sessions at the subscriber", func() { killAgents(r.subDB, "Replication Distribution") }},
-		{"kill the distribution agent's sessions at the distributor", func() { killAgents(r.distDB, "Replication Distribution") }},
-		{"kill the log reader's sessions at the distributor", func() { killAgents(r.distDB, "Replication Log Reader") }},
-		{"kill the log reader's sessions at the publisher", func() { killAgents(r.pubDB, "Replication Log Reader") }},
-		{"stop the distribution agent", func() { _, _ = r.subDB.Exec(`EXEC msdb.dbo.sp_stop_job @job_name = N'distribution'`) }},
+		{"kill the subscriber", func() { l.sub.kill(); g.Expect(l.sub.launch()).To(Succeed()) }},
+		{"kill the distributor", func() { l.dist.kill(); g.Expect(l.dist.launch()).To(Succeed()) }},
+		{"kill the publisher", func() { l.pub.kill(); g.Expect(l.pub.launch()).To(Succeed()) }},
+		{"kill the distribution agent's sessions at the subscriber", func() { killAgents(l.subDB, "Replication Distribution") }},
+		{"kill the distribution agent's sessions at the distributor", func() { killAgents(l.distDB, "Replication Distribution") }},
+		{"kill the log reader's sessions at the distributor", func() { killAgents(l.distDB, "Replication Log Reader") }},
+		{"kill the log reader's sessions at the publisher", func() { killAgents(l.pubDB, "Replication Log Reader") }},
+		{"stop the distribution agent", func() { _, _ = l.subDB.Exec(`EXEC msdb.dbo.sp_stop_job @job_name = N'distribution'`) }},
 	}
-	arrived := func() int64 { n, _ := scalar(r.target, `SELECT n FROM dbo.counter`).(int64); return n }
-	reached := int64(0)
-	for round := range rounds {
-		// The next fault comes at any moment after the one before was overcome.
-		g.Eventually(func() int64 { look(); return arrived() }).WithTimeout(deliverWithin).WithPolling(time.Millisecond).Should(BeNumerically(">", reached), "round %d", round)
-		until := time.Now().Add(time.Duration(random.IntN(400)) * time.Millisecond)
-		for time.Now().Before(until) {
-			look()
-		}
-		reached = max(reached, arrived())
-		move := moves[random.IntN(len(moves))]
-		t.Logf("round %d: %s at transaction %v", round, move.name, reached)
+	for round := range roundsOr("GEOSQL_REPLICATION_ROUNDS", kills) {
+		l.deliver(t, round)
+		move := moves[l.random.IntN(len(moves))]
+		t.Logf("round %d: %s at transaction %d", round, move.name, l.reached)
 		move.do()
 	}
-	close(finished)
-	last := 0
-	g.Eventually(written, deliverWithin).Should(Receive(&last))
-	g.Eventually(func() any { look(); return scalar(r.target, `SELECT n FROM dbo.counter`) }).WithTimeout(2 * deliverWithin).Should(BeEquivalentTo(last))
-	look()
-	r.same(t, "dbo.ledger", "*", "id")
-	t.Logf("%d transactions, %d kills", last, rounds)
-	g.Expect(last).To(BeNumerically(">", 20*rounds))
+	l.end(t)
 }
