@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,31 +32,33 @@ var faultKinds = []fault{
 	{name: "engine killed", short: true, goal: proven, inject: killPrimaryEngine},
 	{name: "pod deleted", short: true, goal: proven, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
 	{name: "pod ended in order", inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 30) }},
-	{name: "engine frozen", hold: 25 * time.Second, lasting: true, inject: freezePrimaryEngine},
+	{name: "engine frozen", hold: 25 * time.Second, inject: freezePrimaryEngine},
 	{name: "agent frozen", hold: 25 * time.Second, inject: freezePrimaryAgent},
 	{name: "site cut from all", short: true, goal: expired, hold: 25 * time.Second, inject: cutPrimaryFromAll},
 	{name: "site cut from one", hold: 25 * time.Second, inject: cutPrimaryFromOther},
 	{name: "site cut one way", goal: expired, hold: 25 * time.Second, inject: cutPrimaryOneWay},
 	{name: "hub cut off", hold: 15 * time.Second, lasting: true, inject: cutHub},
-	{name: "operator gone", short: true, hold: 25 * time.Second, inject: killEngineWithoutOperator},
+	{name: "operator gone", short: true, hold: 25 * time.Second, ended: true, inject: killEngineWithoutOperator},
 	{name: "link slow", short: true, hold: 15 * time.Second, lasting: true, inject: slowLink},
 	{name: "secondary killed", inject: killSecondary},
-	{name: "secondary frozen", hold: 20 * time.Second, lasting: true, inject: freezeSecondary},
+	{name: "secondary frozen", hold: 20 * time.Second, inject: freezeSecondary},
 	{name: "switchover", inject: switchOver},
 	{name: "all engines killed", inject: killAllEngines},
 	{name: "all pods deleted", inject: deleteAllPods},
-	{name: "two at once", hold: 25 * time.Second, inject: killEngineAndCutHub},
+	{name: "two at once", hold: 25 * time.Second, ended: true, inject: killEngineAndCutHub},
 	{name: "primary returns", hold: 40 * time.Second, inject: returnDuringElection},
 	{name: "node killed", goal: expired, hold: 30 * time.Second, inject: killPrimaryNode},
 	{name: "node paused", hold: 20 * time.Second, lasting: true, inject: pausePrimaryNode},
 }
 
 // Goals of the time that clients go without an acknowledgement: where the end of the primary's engine is proven, and where its
-// votes must expire first (D and three seconds).
-var (
-	proven  = 5 * time.Second
-	expired = election.DefaultTimings().Expiry + 3*time.Second
+// votes must expire first (D and afterExpiry; with the default D here).
+const (
+	proven      = 5 * time.Second
+	afterExpiry = 3 * time.Second
 )
+
+var expired = election.DefaultTimings().Expiry + afterExpiry
 
 // container is a running container of a pod.
 type container struct{ node, id, pid string }
@@ -231,12 +234,21 @@ func (m *matrix) cut(f *injected, site string, oneWay bool, others ...string) {
 	}
 	m.b.Wan(m.groupTest.t, arguments...)
 	f.proof = func(ctx context.Context) (string, error) {
+		var all errgroup.Group
 		for _, other := range others {
-			if took, err := m.connects(ctx, site, other); err == nil {
-				return "", fmt.Errorf("the API server of %s answers %s after %s", other, site, took)
-			} else if !errors.Is(err, errNoConnection) {
-				return "", err
-			}
+			all.Go(func() error {
+				took, err := m.connects(ctx, site, other)
+				if err == nil {
+					return fmt.Errorf("the API server of %s answers %s after %s", other, site, took)
+				}
+				if !errors.Is(err, errNoConnection) {
+					return err
+				}
+				return nil
+			})
+		}
+		if err := all.Wait(); err != nil {
+			return "", err
 		}
 		return site + " reaches no API server of " + strings.Join(others, ", "), nil
 	}

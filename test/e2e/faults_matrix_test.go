@@ -22,6 +22,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/test/e2e/bed"
@@ -35,7 +36,7 @@ const (
 	soakGoals   = "GEOSQL_SOAK_GOALS"
 	soakMinutes = "GEOSQL_SOAK_MINUTES"
 	faultNames  = "GEOSQL_FAULTS"
-	// shortTimings, where it is not empty, gives the matrix's group votes that expire soon.
+	// shortTimings names timings of the matrix's group (soonExpired) in place of the default ones.
 	shortTimings  = "GEOSQL_SHORT_TIMINGS"
 	resultsFolder = "GEOSQL_TEST_RESULTS"
 	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served.
@@ -54,6 +55,9 @@ type fault struct {
 	hold time.Duration
 	// lasting faults are taken back after hold, not before.
 	lasting bool
+	// ended says that once it has taken effect the former primary acknowledges nothing more; else that is so when its votes
+	// have expired.
+	ended bool
 	// goal is how long a client may go without an acknowledgement; 0: there is none.
 	goal   time.Duration
 	inject func(m *matrix, f *injected)
@@ -62,6 +66,8 @@ type fault struct {
 // injected is one fault while it lasts.
 type injected struct {
 	history.Fault
+	// seen is when it was seen to have taken effect.
+	seen history.Instant
 	// proof looks whether it has taken effect and says how that was seen; empty: not yet.
 	proof func(ctx context.Context) (string, error)
 	// heal takes it back; nil where there is nothing to take back. It may be called twice.
@@ -78,6 +84,9 @@ type matrix struct {
 	shells     map[string]*bed.Shell
 	connectors map[string]*mssql.Connector
 	faults     []history.Fault
+	// terms that began because of faults, expiry of the group's votes.
+	terms  []faultTerm
+	expiry time.Duration
 	// site of the primary when the group was last seen synchronized.
 	primary string
 }
@@ -86,16 +95,17 @@ type matrix struct {
 // Unless it is nil, prepare is called with the servers before there is a group.
 func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)) *matrix {
 	t.Helper()
-	m := &matrix{shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}}
+	timings := soonExpired(t)
+	m := &matrix{shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}, expiry: election.DefaultTimings().Expiry}
+	if timings != nil {
+		m.expiry = timings.VoteExpiry.Duration
+	}
 	m.groupTest = declareServers(t, b, name)
 	if prepare != nil {
 		prepare(m.groupTest)
 	}
 	m.declare(name, v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) {
-		g.Spec.Replicas[0].Readable = true
-		if os.Getenv(shortTimings) != "" {
-			g.Spec.Timings = soonExpired()
-		}
+		g.Spec.Replicas[0].Readable, g.Spec.Timings = true, timings
 	})
 	m.groupTest.wait("the group is synchronized", 1, 5*time.Minute)
 	for _, site := range b.Sites {
@@ -108,13 +118,24 @@ func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)
 	return m
 }
 
-// soonExpired are timings with which votes expire after 4.3 seconds, the least that admission takes with an API time-out that
-// three sites which are 150 ms apart can meet.
-func soonExpired() *v1alpha1.GroupTimings {
+// soonExpired are the timings that are asked for: "short", the least that leave the API time-out some room at three sites
+// that are 150 ms apart, or "least", the least that admission takes; nil for the default ones.
+func soonExpired(t *testing.T) *v1alpha1.GroupTimings {
+	t.Helper()
 	of := func(milliseconds int) *metav1.Duration {
 		return &metav1.Duration{Duration: time.Duration(milliseconds) * time.Millisecond}
 	}
-	return &v1alpha1.GroupTimings{VoteExpiry: of(4300), RenewInterval: of(500), APITimeout: of(600), Acknowledge: of(700), AgentRestart: of(700), WriteLease: of(2000)}
+	switch name := os.Getenv(shortTimings); name {
+	case "":
+		return nil
+	case "short":
+		return &v1alpha1.GroupTimings{VoteExpiry: of(4300), RenewInterval: of(500), APITimeout: of(600), Acknowledge: of(700), AgentRestart: of(700), WriteLease: of(2000)}
+	case "least":
+		return &v1alpha1.GroupTimings{VoteExpiry: of(2900), RenewInterval: of(250), APITimeout: of(250), Acknowledge: of(300), AgentRestart: of(250), WriteLease: of(1000)}
+	default:
+		t.Fatalf("%s=%q: allowed are short and least", shortTimings, name)
+		return nil
+	}
 }
 
 // settle waits until one server is primary, the other a synchronized secondary, the third connected, and every site's clients
@@ -194,7 +215,9 @@ func (m *matrix) run(t *testing.T, f fault) {
 	t.Helper()
 	i := &injected{Fault: history.Fault{Name: f.name, Target: string(m.server(m.primary)), Injected: history.Now()}}
 	if os.Getenv(soakGoals) != "" {
-		i.RTO = f.goal
+		if i.RTO = f.goal; f.goal == expired {
+			i.RTO = m.expiry + afterExpiry
+		}
 	}
 	healed := false
 	heal := func() {
@@ -207,7 +230,7 @@ func (m *matrix) run(t *testing.T, f fault) {
 	f.inject(m, i)
 	bed.Wait(t, "fault "+f.name+" on "+i.Target+" is seen to have taken effect", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		proof, err := i.proof(ctx)
-		i.Proof = proof
+		i.Proof, i.seen = proof, history.Now()
 		return proof != "", "not yet", err
 	})
 	t.Logf("fault %s on %s: %s", f.name, i.Target, i.Proof)
@@ -221,23 +244,13 @@ func (m *matrix) run(t *testing.T, f fault) {
 	i.Settled = m.settle(t, ended)
 	m.faults = append(m.faults, i.Fault)
 	m.keepFaults(t)
-	m.explainTerms(t, time.Unix(0, i.Injected.Wall))
+	m.explainTerms(t, f.name, time.Unix(0, i.Injected.Wall))
 	t.Logf("fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s", f.name, i.Target,
 		time.Duration(ended.Monotonic-i.Injected.Monotonic).Seconds(), time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(), m.primary)
 }
 
-// explainTerms logs what the elections since a moment did when, in seconds after it.
-func (m *matrix) explainTerms(t *testing.T, since time.Time) {
-	t.Helper()
-	for _, l := range m.timelines() {
-		if l.Suspected != nil && l.Suspected.After(since) {
-			t.Log(explain(l, since))
-		}
-	}
-}
-
 // hold waits until the fault may be taken back: when its time is over, when it says so itself, or when clients that it does
-// not isolate have been served for three seconds.
+// not isolate are served again.
 func (m *matrix) hold(t *testing.T, f fault, i *injected) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), f.hold)
@@ -253,25 +266,27 @@ func (m *matrix) hold(t *testing.T, f fault, i *injected) {
 		if i.healWhen != nil && i.healWhen(ctx) {
 			return
 		}
-		if !f.lasting && i.healWhen == nil && m.served(ctx, i) {
+		if !f.lasting && i.healWhen == nil && m.served(ctx, f, i) {
 			return
 		}
 	}
 }
 
-// served tells whether clients of every site that is not isolated were acknowledged what they sent three seconds ago, after
-// having been away.
-func (m *matrix) served(ctx context.Context, i *injected) bool {
-	now := history.Now()
-	since := history.Instant{Monotonic: now.Monotonic - int64(time.Second)}
-	if since.Monotonic < i.Injected.Monotonic+int64(11*time.Second) {
+// served tells whether clients of every site that is not isolated were acknowledged what they sent a second ago or later, and
+// after the time in which the former primary could have acknowledged it.
+func (m *matrix) served(ctx context.Context, f fault, i *injected) bool {
+	since, former := history.Now().Monotonic-int64(time.Second), i.Injected.Monotonic+int64(m.expiry)
+	if f.ended {
+		former = i.seen.Monotonic
+	}
+	if since < former {
 		return false
 	}
 	for _, site := range m.b.Sites {
 		if slices.Contains(i.Isolated, site.Name) {
 			continue
 		}
-		if ok, _, err := m.acknowledgedSince(ctx, site.Name, since); err != nil || !ok {
+		if ok, _, err := m.acknowledgedSince(ctx, site.Name, history.Instant{Monotonic: since}); err != nil || !ok {
 			return false
 		}
 	}
@@ -292,6 +307,7 @@ func (m *matrix) judge(t *testing.T) history.Verdict {
 	for _, o := range verdict.Overlaps {
 		fmt.Fprintln(&text, o.Message)
 	}
+	writeTerms(&text, m.terms)
 	t.Logf("\n%s", text.String())
 	m.keepFaults(t)
 	whole, err := json.MarshalIndent(verdict, "", "  ")
