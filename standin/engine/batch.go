@@ -98,9 +98,9 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 	case err == nil, errors.Is(err, errAbort), errors.Is(err, errReturn):
 		return nil
 	case errors.Is(err, errBreak):
-		return w.Message(sqlerr.New(135, 1))
+		return w.Message(sqlerr.New(135, 1).At(s.line))
 	case errors.Is(err, errContinue):
-		return w.Message(sqlerr.New(136, 1))
+		return w.Message(sqlerr.New(136, 1).At(s.line))
 	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
 		return nil
 	}

@@ -479,7 +479,7 @@ func (s *Session) waitFor(ctx context.Context, n *syntax.WaitFor, w tds.Writer) 
 	}
 	t, e := sqltype.ParseTime(text, sqltype.VarCharMax, sqltype.DateTimeType, 0)
 	if e != nil {
-		return sqlerr.New(148, 1, text, "WAITFOR")
+		return sqlerr.New(148, 1, text)
 	}
 	clock := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
 	if !n.Time {

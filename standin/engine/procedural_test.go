@@ -242,3 +242,18 @@ func TestMessagesAndResultOrder(t *testing.T) {
 	g.Expect(e.Class).To(Equal(uint8(14)))
 	g.Expect(c.one("SELECT COUNT(*) FROM t")).To(Equal(int64(2)), "a violated constraint ends its statement only")
 }
+
+func TestWhatIsSaidOfMisplacedStatements(t *testing.T) {
+	c := newServer(t).conn("master")
+	for _, e := range []struct{ text, message string }{
+		{"PRINT 'a'\nWAITFOR DELAY 'a while'", "Incorrect time syntax in time string 'a while' used with WAITFOR."},
+		{"PRINT 'a'\nBREAK", "Cannot use a BREAK statement outside the scope of a WHILE statement."},
+		{"PRINT 'a'\nCONTINUE", "Cannot use a CONTINUE statement outside the scope of a WHILE statement."},
+	} {
+		_, err := c.ExecContext(context.Background(), e.text)
+		var got mssql.Error
+		if !errors.As(err, &got) || got.Message != e.message || got.LineNo != 2 {
+			t.Errorf("%s\nwant %q at line 2, got line %d: %v", e.text, e.message, got.LineNo, err)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 			batch, err = nil, near(tokens, len(tokens)-1)
 		}
 	}()
-	source, nodes, inside, err := replaceOwn(text, tokens)
+	source, nodes, inside, err := replaceOwn(withoutNested(text, tokens), tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,9 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 		return nil, err
 	}
 	if err := misshapen(tokens, inside); err != nil {
+		return nil, err
+	}
+	if err := malformed(tokens, inside); err != nil {
 		return nil, err
 	}
 	if err := unknownOptions(tokens, inside); err != nil {
@@ -173,6 +176,9 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 		n = last // the text ended; shorter ones say the same where they end
 	}
 	if !notACondition(message) {
+		if n+1 < last && n < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
+			n++
+		}
 		return near(tokens, n)
 	}
 	at := tokens[n]
@@ -185,9 +191,20 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 	return sqlerr.New(4145, 1, at.text).At(at.line)
 }
 
+// missesNext tells whether a text that teesql refuses with a message goes on with something else: then it is the token after
+// it that may not be there.
+func missesNext(text, message string) bool {
+	for _, more := range []string{" x", " (", " ON", " JOIN", " COLUMN", " AS", " RETURNS int"} {
+		if _, m := teesql(text + more); m != message {
+			return true
+		}
+	}
+	return false
+}
+
 // danglers are words that something must follow.
 var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT INSERT " +
-	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH")
+	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH OPEN CLOSE DEALLOCATE FETCH")
 
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
 // Tokens inside of this package's statements have been judged.

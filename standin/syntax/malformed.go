@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// cursorOptions are the words between CURSOR and FOR (docs/t-sql/language-elements/declare-cursor-transact-sql.md).
+var cursorOptions = wordSet("LOCAL GLOBAL FORWARD_ONLY SCROLL STATIC KEYSET DYNAMIC FAST_FORWARD READ_ONLY SCROLL_LOCKS OPTIMISTIC TYPE_WARNING")
+
+// setOptions are those that SET turns ON and OFF (docs/t-sql/statements/set-statements-transact-sql.md).
+var setOptions = wordSet(`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANSI_NULLS ANSI_PADDING ANSI_WARNINGS ARITHABORT ARITHIGNORE
+	CONCAT_NULL_YIELDS_NULL CURSOR_CLOSE_ON_COMMIT DISABLE_DEF_CNST_CHK FIPS_FLAGGER FMTONLY FORCEPLAN IDENTITY_INSERT IMPLICIT_TRANSACTIONS
+	NO_BROWSETABLE NOCOUNT NOEXEC NUMERIC_ROUNDABORT OFFSETS PARSEONLY QUOTED_IDENTIFIER REMOTE_PROC_TRANSACTIONS RESULT_SET_CACHING
+	SHOWPLAN_ALL SHOWPLAN_TEXT SHOWPLAN_XML STATISTICS TEXTSIZE XACT_ABORT`)
+
+// malformed refuses statements whose first words say what is wrong with them and which teesql lets pass, reads as something
+// else or never comes to an end with.
+func malformed(tokens []token, inside []bool) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		if inside[i] || tokens[i].kind != tokenWord {
+			continue
+		}
+		var err *sqlerr.Error
+		switch next := tokens[i+1]; upper(tokens[i].text) {
+		case "DECLARE":
+			err = badCursor(tokens, i+1)
+		case "SET":
+			// SET NULL ON and SET DEFAULT ON are those of foreign keys.
+			state := tokens[min(i+2, len(tokens)-1)]
+			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && (state.is("ON") || state.is("OFF")) {
+				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
+			}
+		case "TOP":
+			if next.kind == tokenWord {
+				err = near(tokens, i+1)
+			}
+		case "INTO":
+			if next.is("VALUES") || next.is("FROM") || next.is("SELECT") || next.is("SET") {
+				err = near(tokens, i+1)
+			}
+		case "INNER":
+			if !next.is("JOIN") && !next.is("LOOP") && !next.is("HASH") && !next.is("MERGE") && !next.is("REMOTE") {
+				err = near(tokens, i+1)
+			}
+		case "CREATE", "ALTER":
+			err = badDefinition(tokens, i+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
+// where the query follows without FOR.
+func badCursor(tokens []token, at int) *sqlerr.Error {
+	if !isName(tokens[at]) {
+		return nil
+	}
+	declared := false
+	for i := at + 1; i < len(tokens); i++ {
+		switch t := tokens[i]; {
+		case t.is("CURSOR") && !declared:
+			declared = true
+		case t.is("FOR") && declared:
+			return nil
+		case t.kind == tokenWord && !isReserved(t.text) && !cursorOptions[upper(t.text)] && !t.is("INSENSITIVE"):
+			return sqlerr.New(155, 2, t.text, "CURSOR").At(t.line)
+		case t.kind != tokenWord || isReserved(t.text):
+			return near(tokens, i)
+		}
+	}
+	return nil
+}
+
+// badDefinition judges CREATE and ALTER from the word after them on.
+func badDefinition(tokens []token, at int) *sqlerr.Error {
+	for tokens[at].is("UNIQUE") || tokens[at].is("CLUSTERED") || tokens[at].is("NONCLUSTERED") {
+		at++
+	}
+	next := tokens[at+min(1, len(tokens)-1-at)]
+	switch t := tokens[at]; {
+	case t.is("TYPE"), t.is("SEQUENCE"), t.is("SYNONYM"), t.is("SCHEMA"):
+		if next.kind == tokenEnd || next.is(";") {
+			return near(tokens, at)
+		}
+		if t.is("SEQUENCE") {
+			return badSequence(tokens, at)
+		}
+	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && isProcedure(tokens[at+2]):
+		return withoutAs(tokens, at+3)
+	case isProcedure(t):
+		return withoutAs(tokens, at+1)
+	case t.is("INDEX") && isName(next):
+		if on := tokens[min(at+2, len(tokens)-1)]; tokens[at-1].is("ALTER") || on.is("ON") || on.kind == tokenEnd {
+			return nil
+		}
+		return near(tokens, at+2)
+	}
+	return nil
+}
+
+func isProcedure(t token) bool { return t.is("PROCEDURE") || t.is("PROC") }
+
+// badSequence finds START without WITH and INCREMENT without BY (docs/t-sql/statements/create-sequence-transact-sql.md, Syntax).
+func badSequence(tokens []token, at int) *sqlerr.Error {
+	for i := at + 2; i+1 < len(tokens) && !tokens[i].is(";"); i++ {
+		t, next := tokens[i], tokens[i+1]
+		if t.is("START") && !next.is("WITH") || t.is("INCREMENT") && !next.is("BY") {
+			if next.kind == tokenEnd {
+				return near(tokens, i)
+			}
+			return near(tokens, i+1)
+		}
+		if t.kind == tokenWord && isReserved(t.text) && !t.is("AS") && !t.is("WITH") && !t.is("BY") {
+			return nil // the next statement
+		}
+	}
+	return nil
+}
+
+// withoutAs finds the statement that begins a procedure's body where AS has to be, from the procedure's name on.
+func withoutAs(tokens []token, at int) *sqlerr.Error {
+	for i := at; i < len(tokens); i++ {
+		t := tokens[i]
+		if t.is("AS") && tokens[i-1].kind != tokenVariable && !tokens[i-1].is("EXECUTE") && !tokens[i-1].is("EXEC") {
+			return nil
+		}
+		if t.kind != tokenWord {
+			continue
+		}
+		for _, word := range strings.Fields("SELECT INSERT UPDATE DELETE MERGE BEGIN IF WHILE DECLARE SET PRINT RETURN TRUNCATE") {
+			if t.is(word) {
+				return near(tokens, i)
+			}
+		}
+	}
+	return nil
+}
+
+// withoutNested is a batch whose comments have none within them, of the same length: SQL Server's comments nest
+// (docs/t-sql/language-elements/slash-star-comment-transact-sql.md), teesql's do not.
+func withoutNested(text string, tokens []token) string {
+	if strings.Count(text, "/*") < 2 {
+		return text
+	}
+	out := []byte(text)
+	from := 0
+	for _, t := range tokens {
+		blankNested(out[from:t.pos])
+		from = t.end
+	}
+	return string(out)
+}
+
+// blankNested blanks the marks of comments within comments in what is between two tokens.
+func blankNested(gap []byte) {
+	depth := 0
+	for i := 0; i+1 < len(gap); i++ {
+		switch mark := string(gap[i : i+2]); {
+		case mark == "--" && depth == 0:
+			for i < len(gap) && gap[i] != '\n' {
+				i++
+			}
+		case mark == "/*", mark == "*/" && depth > 0:
+			if mark == "*/" {
+				depth--
+			}
+			if depth > 0 {
+				gap[i], gap[i+1] = ' ', ' '
+			}
+			if mark == "/*" {
+				depth++
+			}
+			i++
+		}
+	}
+}
