@@ -33,6 +33,8 @@ type binder struct {
 	used    map[int32]bool
 	aliases int
 	ctes    []*cte
+	// target is the reference of the FROM clause that is bound that rows are changed through, nil for none.
+	target *joinedTarget
 	// maxRecursion is MAXRECURSION of the statement, 0 for no limit.
 	maxRecursion int64
 	// recursives are all recursive common table expressions, of views and functions too.

@@ -225,7 +225,7 @@ func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *schema, *O
 		names = append(names, parts[len(parts)-1])
 	}
 	c := &change{sc: &scope{}}
-	b.bindThrough(c, t, "INSERT", "", names)
+	c.from = b.bindThrough(c, c.sc, t, "INSERT", "", names)
 	if len(names) == 0 {
 		for _, col := range c.src.columns {
 			names = append(names, col.name)

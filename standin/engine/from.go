@@ -31,6 +31,10 @@ func (b *binder) from(sc *scope, refs []ast.TableReference) string {
 
 // table binds one table reference and returns its SQL.
 func (b *binder) table(sc *scope, ref ast.TableReference) string {
+	if t := b.target; t != nil && t.ref == ref {
+		b.target = nil
+		return t.bind(sc)
+	}
 	switch n := ref.(type) {
 	case *ast.NamedTableReference:
 		return b.namedTable(sc, n)

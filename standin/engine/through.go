@@ -12,7 +12,11 @@ import (
 // through is a view or common table expression that a statement changes rows through: its query, with the number and
 // the stored columns of its base table's rows besides its own columns.
 type through struct {
-	name    string
+	name string
+	// cte tells a common table expression from a view.
+	cte bool
+	// located tells that space is the table's.
+	located bool
 	query   ast.QueryExpression
 	names   []*ast.Identifier
 	space   int32
@@ -31,7 +35,7 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 			if c.recursive {
 				b.fail(4403, name.name)
 			}
-			return &through{name: c.name, query: c.node.QueryExpression, names: c.node.Columns, space: b.s.db.ID(), prepare: func() func() { return func() {} }}
+			return &through{name: c.name, cte: true, query: c.node.QueryExpression, names: c.node.Columns, space: b.s.db.ID(), prepare: func() func() { return func() {} }}
 		}
 	}
 	if name.server != "" || b.s.pseudoTable(name) != nil {
@@ -107,9 +111,29 @@ func (t *through) columnName(i int, o output) string {
 	return o.name
 }
 
-// bindThrough makes c a change of the base table of a view or common table expression. wanted are the columns that the
-// statement sets.
-func (b *binder) bindThrough(c *change, t *through, verb, alias string, wanted []string) {
+// locate finds the space of the table behind a common table expression, which can be that of a temporary table or a table
+// variable: the whole statement is bound for it.
+func (b *binder) locate(t *through, wanted []string) {
+	if !t.cte || t.located {
+		return
+	}
+	t.located = true
+	b.query(&scope{}, t.query, queryOptions{name: t.name, hidden: func(sc *scope, outputs []output) []output {
+		t.space = t.base(b, sc, outputs, wanted).space
+		return nil
+	}})
+}
+
+// joinedTarget is the reference of a FROM clause that is a view or common table expression to change rows through.
+type joinedTarget struct {
+	ref  ast.TableReference
+	bind func(sc *scope) string
+}
+
+// bindThrough makes c a change of the base table of a view or common table expression, which becomes a source of sc. wanted
+// are the columns that the statement sets. It returns the source's SQL.
+func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias string, wanted []string) string {
+	b.locate(t, wanted)
 	leave := t.prepare()
 	var base *source
 	b.home = t.space
@@ -138,8 +162,8 @@ func (b *binder) bindThrough(c *change, t *through, verb, alias string, wanted [
 		b.fail(4405, t.name)
 	}
 	c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
-	c.from = b.derived(c.sc, q, alias, t.names, "")
-	c.src = c.sc.sources[len(c.sc.sources)-1]
+	from := b.derived(sc, q, alias, t.names, "")
+	c.src = sc.sources[len(sc.sources)-1]
 	c.src.object = c.obj
 	c.columns = map[string]*Column{}
 	for i, o := range q.outputs {
@@ -151,4 +175,5 @@ func (b *binder) bindThrough(c *change, t *through, verb, alias string, wanted [
 	for i := range storedColumns(c.obj) {
 		c.image = append(c.image, fmt.Sprintf("%s.c%d", c.src.sqlite, width+2+i))
 	}
+	return from
 }

@@ -52,21 +52,14 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 	}
 	switch {
 	case t != nil:
-		if from != nil && !onlyTable(from, target) {
-			b.refuse(verb + " through a view or common table expression that is joined")
-		}
-		if n, ok := target.(*ast.NamedTableReference); ok {
-			alias = aliasOf(n.Alias)
-		}
-		b.bindThrough(c, t, verb, alias, wanted)
+		b.throughFrom(c, t, verb, target, from, wanted)
 	case from != nil:
 		c.from = b.from(c.sc, from.TableReferences)
-		c.src = b.targetSource(c.sc, target, c.obj, alias)
+		if c.src = targetSource(c.sc, c.obj, alias); c.src == nil {
+			c.from += ", " + b.loneTarget(c, alias)
+		}
 	default:
-		name := objectName{name: c.obj.Name}
-		c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, alias, name)
-		c.src = c.sc.sources[0]
-		c.src.schema = c.sch.schemaName(c.obj)
+		c.from = b.loneTarget(c, alias)
 	}
 	if !c.through {
 		c.rowid = c.src.sqlite + ".rowid"
@@ -93,9 +86,40 @@ func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
 	return " LIMIT (SELECT CAST(count(*) * " + part + " / 100 AS INTEGER) + (count(*) * " + part + " / 100 > CAST(count(*) * " + part + " / 100 AS INTEGER)) FROM " + rows + ")"
 }
 
-// onlyTable tells whether a FROM clause has nothing but the statement's target.
-func onlyTable(from *ast.FromClause, target ast.TableReference) bool {
-	return len(from.TableReferences) == 1 && from.TableReferences[0] == target
+// loneTarget binds a target that the FROM clause does not have: every row of it goes with every row of FROM.
+func (b *binder) loneTarget(c *change, alias string) string {
+	from := b.baseTable(c.sc, c.space, c.sch, c.obj, alias, objectName{name: c.obj.Name})
+	c.src = c.sc.sources[len(c.sc.sources)-1]
+	c.src.schema = c.sch.schemaName(c.obj)
+	return from
+}
+
+// throughFrom binds the FROM clause of a change through a view or common table expression. A target that the clause does
+// not have is joined with all of its rows (docs/t-sql/queries/update-transact-sql.md, common table expressions as targets).
+func (b *binder) throughFrom(c *change, t *through, verb string, target ast.TableReference, from *ast.FromClause, wanted []string) {
+	alias := ""
+	if n, ok := target.(*ast.NamedTableReference); ok {
+		alias = aliasOf(n.Alias)
+	}
+	if from == nil {
+		c.from = b.bindThrough(c, c.sc, t, verb, alias, wanted)
+		return
+	}
+	ref := namedTarget(target, from, !t.cte)
+	if ref == nil && !t.cte {
+		b.refuse(verb + " of a view that its FROM clause does not name")
+	}
+	if n, ok := ref.(*ast.NamedTableReference); ok {
+		alias = aliasOf(n.Alias)
+	}
+	b.locate(t, wanted)
+	b.home = t.space
+	b.target = &joinedTarget{ref: ref, bind: func(sc *scope) string { return b.bindThrough(c, sc, t, verb, alias, wanted) }}
+	c.from = b.from(c.sc, from.TableReferences)
+	b.target = nil
+	if c.src == nil {
+		c.from += ", " + b.bindThrough(c, c.sc, t, verb, alias, wanted)
+	}
 }
 
 // setNames are the columns that SET clauses name.
@@ -110,6 +134,30 @@ func setNames(clauses []ast.SetClause) []string {
 	return out
 }
 
+// joined are the tables of a FROM clause, those within joins too.
+func joined(from *ast.FromClause) []ast.TableReference {
+	var out []ast.TableReference
+	var walk func(r ast.TableReference)
+	walk = func(r ast.TableReference) {
+		switch t := r.(type) {
+		case *ast.QualifiedJoin:
+			walk(t.FirstTableReference)
+			walk(t.SecondTableReference)
+		case *ast.UnqualifiedJoin:
+			walk(t.FirstTableReference)
+			walk(t.SecondTableReference)
+		case *ast.JoinParenthesisTableReference:
+			walk(t.Join)
+		default:
+			out = append(out, r)
+		}
+	}
+	for _, r := range from.TableReferences {
+		walk(r)
+	}
+	return out
+}
+
 // aliasedTarget finds the table of FROM whose alias the statement names as its target.
 func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) ast.TableReference {
 	n, ok := target.(*ast.NamedTableReference)
@@ -120,39 +168,43 @@ func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) 
 	if name.schema != "" {
 		return target
 	}
-	var found ast.TableReference
-	var walk func(r ast.TableReference)
-	walk = func(r ast.TableReference) {
+	for _, r := range joined(from) {
+		var alias *ast.Identifier
 		switch t := r.(type) {
 		case *ast.NamedTableReference:
-			if t.Alias != nil && strings.EqualFold(t.Alias.Value, name.name) {
-				found = t
-			}
+			alias = t.Alias
 		case *ast.VariableTableReference:
-			if t.Alias != nil && strings.EqualFold(t.Alias.Value, name.name) {
-				found = t
-			}
-		case *ast.QualifiedJoin:
-			walk(t.FirstTableReference)
-			walk(t.SecondTableReference)
-		case *ast.UnqualifiedJoin:
-			walk(t.FirstTableReference)
-			walk(t.SecondTableReference)
-		case *ast.JoinParenthesisTableReference:
-			walk(t.Join)
+			alias = t.Alias
 		}
-	}
-	for _, r := range from.TableReferences {
-		walk(r)
-	}
-	if found != nil {
-		return found
+		if alias != nil && strings.EqualFold(alias.Value, name.name) {
+			return r
+		}
 	}
 	return target
 }
 
-// targetSource is the source of FROM that is the target.
-func (b *binder) targetSource(sc *scope, target ast.TableReference, obj *Object, alias string) *source {
+// namedTarget finds the view of FROM that the statement names as its target by the view's own name, and a common table
+// expression where it has no alias; nil when FROM has it under another name or not at all.
+func namedTarget(target ast.TableReference, from *ast.FromClause, view bool) ast.TableReference {
+	n, ok := target.(*ast.NamedTableReference)
+	if !ok {
+		return nil
+	}
+	name := nameOf(n.SchemaObject)
+	for _, r := range joined(from) {
+		t, ok := r.(*ast.NamedTableReference)
+		if r == target {
+			return r
+		}
+		if ok && (view || t.Alias == nil) && strings.EqualFold(nameOf(t.SchemaObject).name, name.name) {
+			return r
+		}
+	}
+	return nil
+}
+
+// targetSource is the source of FROM that is the target, nil when FROM does not have it.
+func targetSource(sc *scope, obj *Object, alias string) *source {
 	for _, src := range sc.sources {
 		if src.object == obj && (alias == "" || strings.EqualFold(src.alias, alias)) {
 			return src
@@ -163,7 +215,6 @@ func (b *binder) targetSource(sc *scope, target ast.TableReference, obj *Object,
 			return src
 		}
 	}
-	b.refuse("UPDATE or DELETE of a table that its FROM clause does not name")
 	return nil
 }
 
