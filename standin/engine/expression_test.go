@@ -33,6 +33,8 @@ func TestExpressions(t *testing.T) {
 		{"DB_NAME()", "master"}, {"DB_ID('msdb')", "4"}, {"SUSER_SNAME()", "sa"}, {"@@SERVERNAME", "TESTSERVER"}, {"SERVERPROPERTY('ProductMajorVersion')", "16"}, {"@@TRANCOUNT", "0"}, {"APP_NAME()", "go-mssqldb"},
 		{"(SELECT COUNT(*) FROM (VALUES (1),(NULL)) x(a) WHERE a IS NULL)", "1"}, {"(SELECT AVG(v) FROM (VALUES (1),(2)) x(v))", "1"}, {"(SELECT SUM(v) FROM (VALUES (1.5),(2.25)) x(v))", "3.75"},
 		{"CAST(CAST('10:11:12.5' AS time(1)) AS varchar(20))", "10:11:12.5"}, {"CAST(CAST('2024-01-01T00:00:00+02:00' AS datetimeoffset) AS varchar(40))", "2024-01-01 00:00:00.0000000 +02:00"},
+		{"(SELECT TOP 1 v AS 'the value' FROM (VALUES (1), (3), (2)) x(v) ORDER BY 'the value' DESC)", "3"}, {"ABS(CAST(-32768 AS smallint))", "32768"},
+		{"CAST(CAST('2024-05-06 12:30:15. 25 +02:00' AS time(2)) AS varchar(20))", "12:30:15.25"}, {"CAST(CAST('2024-05-06 12:30:15.  5' AS datetime2(1)) AS varchar(30))", "2024-05-06 12:30:15.5"},
 		{"CAST(CAST(1 AS decimal(10,4)) / 3 AS varchar(30))", "0.333333"}, {"REPLACE(CONVERT(varchar(50), CAST(1234567.891 AS money), 1), ',', '_')", "1_234_567.89"},
 	} {
 		rows := c.rows("SELECT " + e.text)
@@ -71,6 +73,8 @@ func TestErrorsOfExpressions(t *testing.T) {
 		{137, "SELECT @nosuch"}, {102, "SELECT * FRM x"}, {2812, "EXEC nosuch"}, {4104, "SELECT x.a FROM sys.databases d"}, {209, "SELECT name FROM sys.databases a, sys.databases b"}, {512, "SELECT (SELECT 1 UNION SELECT 2)"},
 		{8120, "SELECT name, COUNT(*) FROM sys.databases"}, {402, "SELECT 'a' - GETDATE() % 2"}, {529, "SELECT CAST(CAST(1 AS float) AS date)"}, {911, "USE nosuch"}, {205, "SELECT 1 UNION SELECT 1, 2"},
 		{8115, "SELECT CAST(1234.5 AS decimal(3,1))"}, {243, "SELECT CAST(1 AS nosuch)"}, {8145, "EXEC sp_who @nosuch = 1"}, {201, "EXEC sp_set_session_context"}, {40517, "SELECT * FROM sys.databases FOR XML EXPLICIT"},
+		{8115, "DECLARE @i int = -2147483648; SELECT ABS(@i)"}, {8115, "SELECT ABS(CAST(-9223372036854775808 AS bigint))"}, {8115, "SELECT EXP(1000)"}, {3623, "SELECT SQRT(-1)"},
+		{408, "SELECT name AS 'the name' FROM sys.databases ORDER BY 'another'"}, {241, "SELECT CAST('2024-05-06 12:30:15. 25' AS datetime)"},
 	} {
 		c.fails(e.number, e.text)
 	}

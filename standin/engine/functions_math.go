@@ -25,11 +25,7 @@ import (
 func init() {
 	float := func(f func(float64) float64) *builtinFunction {
 		return &builtinFunction{min: 1, max: 1, params: []sqltype.Type{floatT}, typ: floatT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-			v := f(a[0].(float64))
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, sqlerr.New(3623, 1)
-			}
-			return v, nil
+			return finite(f(a[0].(float64)))
 		}}
 	}
 	exact := func(onInt func(int64) int64, onDecimal func(decimal.Decimal) decimal.Decimal, onFloat func(float64) float64) *builtinFunction {
@@ -51,7 +47,7 @@ func init() {
 	}
 	same := func(n int64) int64 { return n }
 	addBuiltins(map[string]*builtinFunction{
-		"abs":     exact(abs64, decimal.Decimal.Abs, math.Abs),
+		"abs":     absolute(exact(abs64, decimal.Decimal.Abs, math.Abs)),
 		"floor":   wholeNumber(exact(same, decimal.Decimal.Floor, math.Floor)),
 		"ceiling": wholeNumber(exact(same, decimal.Decimal.Ceil, math.Ceil)),
 		"sign": exact(func(n int64) int64 { return int64(decimal.NewFromInt(n).Sign()) },
@@ -199,14 +195,39 @@ func compareRaw(a, b any) int {
 	return 0
 }
 
+// absolute refuses the least number of an integer type, whose absolute value the type does not have
+// (docs/t-sql/functions/abs-transact-sql.md).
+func absolute(f *builtinFunction) *builtinFunction {
+	run := f.run
+	f.run = func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		v, err := run(e, a)
+		if n, ok := v.(int64); ok && (n < 0 || !fitsInteger(e.result.Kind, n)) {
+			return nil, sqlerr.New(8115, 2, "expression", e.result.Kind)
+		}
+		return v, err
+	}
+	return f
+}
+
+// finite is a result of floating point, or the error in place of one that is none or too large.
+func finite(v float64) (any, *sqlerr.Error) {
+	switch {
+	case math.IsNaN(v):
+		return nil, sqlerr.New(3623, 1)
+	case math.IsInf(v, 0):
+		return nil, sqlerr.New(8115, 2, "expression", "float")
+	}
+	return v, nil
+}
+
 func power(e *evaluation, a []any) (any, *sqlerr.Error) {
 	f, err := sqltype.Convert(a[0], e.types[0], floatT, 0, sqltype.Explicit)
 	if err != nil {
 		return nil, err
 	}
 	v := math.Pow(f.(float64), a[1].(float64))
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil, sqlerr.New(3623, 1)
+	if _, err := finite(v); err != nil {
+		return nil, err
 	}
 	if e.result.Kind.IsInteger() {
 		v = math.Trunc(v)

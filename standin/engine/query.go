@@ -478,6 +478,13 @@ func (b *binder) orderElement(sc *scope, node ast.ScalarExpression, outputs []ou
 			b.fail(108, n.Value)
 		}
 		return outputs[i-1].expr, i
+	case *ast.StringLiteral:
+		// An alias may be written as it was given, in quotes (docs/t-sql/language-elements/add-transact-sql.md, example A).
+		for i, o := range outputs {
+			if strings.EqualFold(o.name, n.Value) {
+				return o.expr, i + 1
+			}
+		}
 	case *ast.ColumnReferenceExpression:
 		parts := identifiers(n.MultiPartIdentifier)
 		if len(parts) == 1 {

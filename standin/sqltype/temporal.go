@@ -40,7 +40,11 @@ func toTemporal(v any, from, to Type, style int) (any, *sqlerr.Error) {
 		if err != nil {
 			return nil, err
 		}
-		t = parsed
+		if t = parsed; to.Kind != DateTimeOffset {
+			// The other types take the clock as it is written (docs/t-sql/data-types/time-transact-sql.md, Examples).
+			_, offset := t.Zone()
+			t = t.UTC().Add(time.Duration(offset) * time.Second)
+		}
 	case bool, int64, float64, decimal.Decimal:
 		f, err := toFloat(v, from, FloatType)
 		if err != nil {
@@ -205,7 +209,7 @@ func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 	if to.Kind == SmallDateTime {
 		bad = sqlerr.New(295, 3)
 	}
-	p := timeParser{rest: strings.TrimSpace(s), style: style, year: 1900, month: 1, day: 1, zone: time.UTC}
+	p := timeParser{rest: strings.TrimSpace(s), style: style, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
 	if p.rest != "" && !p.parse() {
 		return time.Time{}, bad
 	}
@@ -226,6 +230,8 @@ type timeParser struct {
 	hour, minute, second int
 	nanos                int
 	zone                 *time.Location
+	// spaced types take blanks after the point of the seconds (docs/t-sql/data-types/time-transact-sql.md, Examples).
+	spaced bool
 }
 
 func (p *timeParser) outOfRange() bool {
@@ -412,6 +418,9 @@ func (p *timeParser) fraction() bool {
 	}
 	colon := p.rest[0] == ':'
 	p.rest = p.rest[1:]
+	if p.spaced && !colon {
+		p.rest = strings.TrimLeft(p.rest, " ")
+	}
 	f, ok := p.digits()
 	if !ok || len(f) > 9 {
 		return false
