@@ -4,19 +4,12 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/sqlc-dev/teesql/ast"
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
-
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -233,104 +226,6 @@ func (inst *Instance) checkPaths(files []File) error {
 		}
 	}
 	return nil
-}
-
-// checkDatabase is DBCC CHECKDB and other commands that have nothing to do here but to look.
-func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	if strings.EqualFold(n.Command, "checkdb") || strings.EqualFold(n.Command, "checktable") {
-		conn, release, err := s.readConn(ctx, s.db)
-		if err != nil {
-			return err
-		}
-		defer release()
-		bad := ""
-		err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			if text := stmt.ColumnText(0); text != "ok" {
-				bad = text
-			}
-			return nil
-		}})
-		if err != nil {
-			return err
-		}
-		if bad != "" {
-			return sqlerr.New(8946, 12, bad)
-		}
-	}
-	return w.Message(&sqlerr.Error{Number: 2528, State: 1, Message: "DBCC execution completed. If DBCC printed error messages, contact your system administrator."})
-}
-
-// checkIdent is DBCC CHECKIDENT ('table' [, NORESEED | RESEED [, value]]).
-func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	if len(n.Literals) == 0 {
-		return sqlerr.New(2583, 3)
-	}
-	text, err := s.dbccWord(ctx, n.Literals[0])
-	if err != nil {
-		return err
-	}
-	name := splitName(text)
-	b := newBinder(ctx, s, s.db.ID())
-	var space int32
-	var sch *schema
-	var o *Object
-	if e := bindSafely(func() {
-		space, sch, o = b.resolveWrite(name)
-		if o == nil || o.Kind != kindTable {
-			b.fail(2501, name.String())
-		}
-		if o.Table.identityColumn() == nil {
-			b.fail(7997, o.Name)
-		}
-	}); e != nil {
-		return e
-	}
-	reseed, value := true, int64(0)
-	given := len(n.Literals) > 2
-	if len(n.Literals) > 1 {
-		word, err := s.dbccWord(ctx, n.Literals[1])
-		if err != nil {
-			return err
-		}
-		reseed = !strings.EqualFold(word, "NORESEED")
-	}
-	if given {
-		if value, err = s.evaluateInt(ctx, n.Literals[2].Value); err != nil {
-			return err
-		}
-	}
-	d := b.dmlPlan("UPDATE", space, sch, o)
-	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
-		c, err := s.identityCounter(&d.target, conn)
-		if err != nil {
-			return err
-		}
-		before := c.last
-		message := fmt.Sprintf("Checking identity information: current identity value '%d'.", before)
-		if given && reseed {
-			if !c.used {
-				value -= c.increment
-			}
-			if err := s.setIdentity(&d.target, conn, value); err != nil {
-				return err
-			}
-		}
-		return w.Message(&sqlerr.Error{Number: 7998, State: 1, Message: message})
-	})
-}
-
-func (s *Session) dbccWord(ctx context.Context, l *ast.DbccNamedLiteral) (string, error) {
-	switch v := l.Value.(type) {
-	case nil:
-		return l.Name, nil
-	case *ast.IdentifierLiteral:
-		return v.Value, nil
-	case *ast.ColumnReferenceExpression:
-		return strings.Join(identifiers(v.MultiPartIdentifier), "."), nil
-	}
-	v, err := s.evaluate(ctx, l.Value, sqltype.NVarCharMax)
-	text, _ := v.(string)
-	return text, err
 }
 
 // TraceFlag tells whether a trace flag is on.

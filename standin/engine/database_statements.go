@@ -389,25 +389,6 @@ func (s *Session) shutdown(ctx context.Context, n *syntax.Shutdown, w tds.Writer
 	return nil
 }
 
-// dbcc executes the few DBCC commands that mean something here.
-func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	switch strings.ToLower(n.Command) {
-	case "checkident":
-		return s.checkIdent(ctx, n, w)
-	case "checkdb", "checktable", "checkalloc", "checkcatalog", "freeproccache", "dropcleanbuffers", "freesystemcache", "updateusage", "cleantable":
-		return s.checkDatabase(ctx, n, w)
-	case "traceon", "traceoff":
-		return s.traceFlags(ctx, n)
-	case "tracestatus":
-		return s.traceStatus(ctx, n, w)
-	case "useroptions":
-		return s.userOptions(n, w)
-	case "free", "":
-		return sqlerr.New(2526, 3)
-	}
-	return unsupported("DBCC " + strings.ToUpper(n.Command))
-}
-
 // waitUnused waits a short time for sessions that were told to leave a database.
 func (s *Session) waitUnused(ctx context.Context, db *Database, d time.Duration) bool {
 	deadline := time.NewTimer(d)

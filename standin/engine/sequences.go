@@ -75,6 +75,9 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if start != nil {
 		q.Start = *start
 	}
+	if err := q.check(name.name, q.Start); err != nil {
+		return err
+	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		if err := d.place(name); err != nil {
 			return err
@@ -83,6 +86,20 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 		o.Sequence = q
 		return d.save(o)
 	})
+}
+
+// check judges what a sequence is to be and the value that it is to go on from
+// (docs/t-sql/statements/create-sequence-transact-sql.md, Arguments).
+func (q *Sequence) check(name string, start int64) error {
+	switch {
+	case q.Increment == 0:
+		return sqlerr.New(11700, 1, name)
+	case q.Min >= q.Max:
+		return sqlerr.New(11705, 1, name)
+	case start < q.Min || start > q.Max:
+		return sqlerr.New(11703, 1, name)
+	}
+	return nil
 }
 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
@@ -104,14 +121,12 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 				return err
 			}
 		}
-		if q.Increment == 0 {
-			return sqlerr.New(11700, 1, o.Name)
+		start := q.Min
+		if restart != nil {
+			start = *restart
 		}
-		if q.Min >= q.Max {
-			return sqlerr.New(11705, 1, o.Name)
-		}
-		if restart != nil && (*restart < q.Min || *restart > q.Max) {
-			return sqlerr.New(11703, 1, o.Name)
+		if err := q.check(o.Name, start); err != nil {
+			return err
 		}
 		o.Sequence = &q
 		if restart != nil {

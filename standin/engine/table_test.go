@@ -3,6 +3,9 @@
 package engine_test
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -192,4 +195,37 @@ func TestTemporaryTables(t *testing.T) {
 	s.conn("d").fails(208, "SELECT * FROM #t")
 	c.exec("DROP TABLE #t")
 	c.fails(208, "SELECT * FROM #t")
+}
+
+// TestConsoleCommandsThatLookAround: what DBCC shows of logs and sessions (docs/t-sql/database-console-commands).
+func TestConsoleCommandsThatLookAround(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	c := s.conn("master")
+	c.exec("CREATE DATABASE Ledger")
+	logs := c.rows("DBCC SQLPERF(LOGSPACE) WITH NO_INFOMSGS")
+	names := []string{}
+	for _, row := range logs {
+		parts := strings.Split(row, "|")
+		g.Expect(parts).To(HaveLen(4))
+		size, err := strconv.ParseFloat(parts[1], 64)
+		g.Expect(err).NotTo(HaveOccurred())
+		used, err := strconv.ParseFloat(parts[2], 64)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(size > 0).To(Equal(parts[0] != "tempdb"), row) // which keeps no log
+		g.Expect(used).To(And(BeNumerically(">=", 0), BeNumerically("<=", 100)), row)
+		g.Expect(parts[3]).To(Equal("0"))
+		names = append(names, parts[0])
+	}
+	g.Expect(names).To(ContainElements("master", "tempdb", "model", "msdb", "Ledger"))
+
+	other := s.conn("master")
+	spid := fmt.Sprint(other.one("SELECT @@SPID"))
+	g.Expect(c.rows("DBCC INPUTBUFFER(" + spid + ")")).To(Equal([]string{"Language Event|0|SELECT @@SPID"}))
+	c.fails(7955, "DBCC INPUTBUFFER(32000)")
+	c.fails(2583, "DBCC INPUTBUFFER")
+
+	c.fails(11700, "CREATE SEQUENCE dbo.Still INCREMENT BY 0")
+	c.fails(11705, "CREATE SEQUENCE dbo.Narrow MINVALUE 5 MAXVALUE 5")
+	c.fails(11703, "CREATE SEQUENCE dbo.Early START WITH 1 MINVALUE 2")
 }

@@ -50,5 +50,5 @@ func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	if err := writeResult(w, []tds.Column{name, value}, rows); err != nil {
 		return err
 	}
-	return w.Message(&sqlerr.Error{Number: 2528, State: 1, Message: "DBCC execution completed. If DBCC printed error messages, contact your system administrator."})
+	return dbccDone(n, w)
 }

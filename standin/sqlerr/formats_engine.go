@@ -85,6 +85,7 @@ var engineFormats = map[int32]string{
 	10709: "The number of columns for each row in a table value constructor must be the same.",
 	10735: "Incorrect WHERE clause for filtered index: %v.",
 	10741: "A TOP can not be used in the same query or sub-query as a OFFSET.",
+	7955:  "Invalid SPID %v specified.",
 	11702: "The sequence object '%v' must be of data type int, bigint, smallint or tinyint.",
 	11728: "The sequence object '%v' has reached its minimum or maximum value. Restart the sequence object to allow new values to be generated.",
 	15048: "Valid values of the database compatibility level are %v.",
@@ -106,7 +107,7 @@ func init() {
 	maps.Copy(formats, engineFormats)
 	for page, numbers := range map[string][]int32{
 		eventsPage(0, 999): {408, 447}, eventsPage(2000, 2999): {2583}, eventsPage(4000, 4999): {4511, 4701, 4712},
-		eventsPage(5000, 5999): {5170, 5172, 5308}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7997},
+		eventsPage(5000, 5999): {5170, 5172, 5308}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7955, 7997},
 		eventsPage(8000, 8999): {8946}, eventsPage(10000, 10999): {10704, 10709, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
 	} {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// dbcc executes the few DBCC commands that mean something here.
+func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	switch strings.ToLower(n.Command) {
+	case "checkident":
+		return s.checkIdent(ctx, n, w)
+	case "checkdb", "checktable", "checkalloc", "checkcatalog", "freeproccache", "dropcleanbuffers", "freesystemcache", "updateusage", "cleantable":
+		return s.checkDatabase(ctx, n, w)
+	case "traceon", "traceoff":
+		return s.traceFlags(ctx, n)
+	case "tracestatus":
+		return s.traceStatus(ctx, n, w)
+	case "useroptions":
+		return s.userOptions(n, w)
+	case "sqlperf":
+		return s.logSpace(ctx, n, w)
+	case "inputbuffer":
+		return s.inputBuffer(ctx, n, w)
+	case "free", "":
+		return sqlerr.New(2526, 3)
+	}
+	return unsupported("DBCC " + strings.ToUpper(n.Command))
+}
+
+// dbccDone is what DBCC commands say last, unless WITH NO_INFOMSGS keeps them from it.
+func dbccDone(n *ast.DbccStatement, w tds.Writer) error {
+	for _, o := range n.Options {
+		if o.OptionKind == "NoInfoMessages" {
+			return nil
+		}
+	}
+	return w.Message(&sqlerr.Error{Number: 2528, State: 1, Message: "DBCC execution completed. If DBCC printed error messages, contact your system administrator."})
+}
+
+// logSpace is DBCC SQLPERF (LOGSPACE): size in MB and use in percent of every database's log
+// (docs/t-sql/database-console-commands/dbcc-sqlperf-transact-sql.md).
+func (s *Session) logSpace(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) != 1 {
+		return unsupported("DBCC SQLPERF that clears statistics")
+	}
+	word, err := s.dbccWord(ctx, n.Literals[0])
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(word, "LOGSPACE") {
+		return unsupported("DBCC SQLPERF (" + word + ")")
+	}
+	if err := s.require(ctx, Permission{Name: "VIEW SERVER STATE"}); err != nil {
+		return err
+	}
+	var rows [][]any
+	for _, db := range s.inst.Databases() {
+		st := db.Storage()
+		if st == nil {
+			continue
+		}
+		size, used := st.Log().Size(), int64(st.Log().Bytes(st.Log().End())-st.Log().Bytes(st.Log().Oldest()))
+		percent := float64(0)
+		if size > 0 {
+			percent = float64(used) * 100 / float64(size)
+		}
+		rows = append(rows, []any{db.Name(), float64(size) / (1 << 20), percent, int64(0)})
+	}
+	real := sqltype.Type{Kind: sqltype.Real}
+	cols := []tds.Column{col("Database Name", sqltype.Sysname), col("Log Size (MB)", real), col("Log Space Used (%)", real), col("Status", sqltype.IntType)}
+	if err := writeResult(w, cols, rows); err != nil {
+		return err
+	}
+	return dbccDone(n, w)
+}
+
+// inputBuffer is DBCC INPUTBUFFER (session): the text that a session sent last
+// (docs/t-sql/database-console-commands/dbcc-inputbuffer-transact-sql.md).
+func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) == 0 {
+		return sqlerr.New(2583, 3)
+	}
+	spid, err := s.evaluateInt(ctx, n.Literals[0].Value)
+	if err != nil {
+		return err
+	}
+	if spid != int64(s.spid) {
+		if err := s.require(ctx, Permission{Name: "VIEW SERVER STATE"}); err != nil {
+			return err
+		}
+	}
+	for _, other := range s.inst.Sessions() {
+		if int64(other.spid) != spid {
+			continue
+		}
+		row := []any{"No Event", int64(0), nil}
+		if text := other.snapshot().text; text != "" {
+			row = []any{"Language Event", int64(0), sqltype.Cut(text, 4000)}
+		}
+		cols := []tds.Column{col("EventType", sqltype.NVarCharOf(30)), col("Parameters", sqltype.SmallIntType), col("EventInfo", sqltype.NVarCharOf(4000))}
+		if err := writeResult(w, cols, [][]any{row}); err != nil {
+			return err
+		}
+		return dbccDone(n, w)
+	}
+	return sqlerr.New(7955, 2, spid)
+}
+
+// checkDatabase is DBCC CHECKDB and other commands that have nothing to do here but to look.
+func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if strings.EqualFold(n.Command, "checkdb") || strings.EqualFold(n.Command, "checktable") {
+		conn, release, err := s.readConn(ctx, s.db)
+		if err != nil {
+			return err
+		}
+		defer release()
+		bad := ""
+		err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			if text := stmt.ColumnText(0); text != "ok" {
+				bad = text
+			}
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+		if bad != "" {
+			return sqlerr.New(8946, 12, bad)
+		}
+	}
+	return dbccDone(n, w)
+}
+
+// checkIdent is DBCC CHECKIDENT ('table' [, NORESEED | RESEED [, value]]).
+func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) == 0 {
+		return sqlerr.New(2583, 3)
+	}
+	text, err := s.dbccWord(ctx, n.Literals[0])
+	if err != nil {
+		return err
+	}
+	name := splitName(text)
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var sch *schema
+	var o *Object
+	if e := bindSafely(func() {
+		space, sch, o = b.resolveWrite(name)
+		if o == nil || o.Kind != kindTable {
+			b.fail(2501, name.String())
+		}
+		if o.Table.identityColumn() == nil {
+			b.fail(7997, o.Name)
+		}
+	}); e != nil {
+		return e
+	}
+	reseed, value := true, int64(0)
+	given := len(n.Literals) > 2
+	if len(n.Literals) > 1 {
+		word, err := s.dbccWord(ctx, n.Literals[1])
+		if err != nil {
+			return err
+		}
+		reseed = !strings.EqualFold(word, "NORESEED")
+	}
+	if given {
+		if value, err = s.evaluateInt(ctx, n.Literals[2].Value); err != nil {
+			return err
+		}
+	}
+	d := b.dmlPlan("UPDATE", space, sch, o)
+	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
+		c, err := s.identityCounter(&d.target, conn)
+		if err != nil {
+			return err
+		}
+		before := c.last
+		message := fmt.Sprintf("Checking identity information: current identity value '%d'.", before)
+		if given && reseed {
+			if !c.used {
+				value -= c.increment
+			}
+			if err := s.setIdentity(&d.target, conn, value); err != nil {
+				return err
+			}
+		}
+		return w.Message(&sqlerr.Error{Number: 7998, State: 1, Message: message})
+	})
+}
+
+func (s *Session) dbccWord(ctx context.Context, l *ast.DbccNamedLiteral) (string, error) {
+	switch v := l.Value.(type) {
+	case nil:
+		return l.Name, nil
+	case *ast.IdentifierLiteral:
+		return v.Value, nil
+	case *ast.ColumnReferenceExpression:
+		return strings.Join(identifiers(v.MultiPartIdentifier), "."), nil
+	}
+	v, err := s.evaluate(ctx, l.Value, sqltype.NVarCharMax)
+	text, _ := v.(string)
+	return text, err
+}
