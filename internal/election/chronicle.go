@@ -115,6 +115,11 @@ func (c *chronicle) promoted(k *Keeper) {
 	}
 }
 
+// ledBy says whether the request led to the term of the line, in which this run became primary.
+func (c *chronicle) ledBy(r *Request) bool {
+	return c.line != nil && c.line.Promoted != nil && c.line.RequestID == r.ID
+}
+
 // recorded says whether a majority of the voters has what was written so far.
 func (c *chronicle) recorded() bool { return !c.due }
 

@@ -359,6 +359,26 @@ func TestAFencedHolderIsNotWaitedFor(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(w.servers[2]))
 }
 
+// Whoever asked is told that the promotion was done though the only voter with the request is silent when it is.
+func TestAFailoverIsAnsweredThoughItsVoterWasSilent(t *testing.T) {
+	w, g := held(t)
+	for _, s := range w.servers {
+		s.run.keeper.SetPolicy(false, true)
+	}
+	w.servers[0].isolate(true)
+	w.live(15)
+	g.Expect(w.primary()).To(BeNil())
+	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], Failover: "content-2"})
+	w.servers[1].run.lag = 200 * time.Millisecond
+	w.meanwhile = func() { w.servers[1].cut[1] = true }
+	w.live(5)
+	g.Expect(w.servers[1].cut[1]).To(BeTrue(), "the statement was on its way")
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	w.servers[1].cut[1] = false
+	w.live(5)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+}
+
 // A replica that was not synchronized is forced: its cost is on record, the old primary is quarantined with what it alone
 // has, and comes back when a person says so.
 func TestForcedFailover(t *testing.T) {

@@ -127,6 +127,9 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	meant := strings.EqualFold(r.To, k.self.Server)
 	answer, accepted := told.answers[r.ID]
 	switch {
+	case holds && k.chronicle.ledBy(r):
+		// The voter with the request may have been silent when this replica became primary.
+		k.requests.settle(k, r, OutcomeDone, ReasonPromoted, k.self.Server+" is primary")
 	case accepted && holds && age > abandoned:
 		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
 	case accepted:
