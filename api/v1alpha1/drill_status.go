@@ -61,8 +61,9 @@ type ObjectiveResult struct {
 type DrillEvent struct {
 	// time by the clock of the operator, or of the agent that noted it.
 	Time metav1.MicroTime `json:"time"`
-	// event: Started, BaselineMeasured, Injected, EffectSeen, Removed, Suspected, Claimed, Fenced, Promoted, FirstWrite,
-	// AllSynchronized, Synchronized, Aborted, TimeLimit, Recovered, Judged.
+	// event: Started, BaselineMeasured, Injected, EffectSeen, EffectEnded, DaemonGone, DaemonBack, EngineRuns, Removed,
+	// Suspected, Claimed, Fenced, Promoted, FirstWrite, AllSynchronized, Synchronized, Aborted, TimeLimit, Recovered,
+	// NotRecovered, Judged.
 	Event string `json:"event"`
 	// fault that it belongs to, as in status.faults.
 	// +optional
@@ -503,9 +504,9 @@ type DrillStatus struct {
 	// archive of histories and samples.
 	// +optional
 	Archive *DrillArchive `json:"archive,omitempty"`
-	// plan of a dry run.
+	// plan of a dry run: every object that it would create, as far as there is room; message says how many there are.
 	// +optional
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=256
 	Plan []PlannedObject `json:"plan,omitempty"`
 	// former runs of this drill, newest first.
 	// +optional

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +88,8 @@ type world struct {
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
 	figures map[string][]v1alpha1.EffectFigure
 	machine drill.Machine
+	// daemons of Chaos Mesh, by the sites of faults that last, as far as they could be looked at.
+	daemons map[v1alpha1.SiteName]daemons
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
@@ -173,6 +174,7 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	r.observeClients(ctx, w)
 	r.observeReaders(ctx, w)
 	r.observeObjects(ctx, w)
+	r.observeDaemons(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)
 		r.ask(ctx, w)
@@ -449,36 +451,6 @@ func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObjec
 		s.text = clip(reason+": "+message, 500)
 	}
 	return s
-}
-
-// selectedPods are the pods to which Chaos Mesh does an object. It writes namespace/pod, or namespace/pod/container.
-func selectedPods(u *unstructured.Unstructured) []string {
-	records, _, _ := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
-	var list []string
-	for _, record := range records {
-		m, _ := record.(map[string]any)
-		id, _ := m["id"].(string)
-		if parts := strings.Split(id, "/"); len(parts) > 1 {
-			list = append(list, parts[1])
-		}
-	}
-	return list
-}
-
-// chaosMessage is the last failure that Chaos Mesh notes of an object.
-func chaosMessage(u *unstructured.Unstructured) string {
-	records, _, _ := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
-	text := ""
-	for _, record := range records {
-		m, _ := record.(map[string]any)
-		events, _, _ := unstructured.NestedSlice(m, "events")
-		for _, e := range events {
-			if event, _ := e.(map[string]any); event["type"] == "Failed" {
-				text, _ = event["message"].(string)
-			}
-		}
-	}
-	return text[:min(len(text), 500)]
 }
 
 // unusable says why a site cannot be used.

@@ -213,6 +213,7 @@ func (p *planner) holdFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 			one.Message = clip(seen.err.Error(), 512)
 		}
 	}
+	p.noteDaemons(f)
 	p.look(f, o)
 	since := p.now.Sub(f.Injected.Time)
 	switch {

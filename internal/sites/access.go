@@ -19,18 +19,26 @@ const (
 	HubRole = "geosql-operator-secrets"
 )
 
+// Where Chaos Mesh's chart puts its daemons by default.
+const (
+	ChaosNamespace = "chaos-mesh"
+	ChaosDaemons   = "chaos-daemon"
+)
+
 var (
 	read   = []string{"get", "list", "watch"}
 	manage = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 )
 
-// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, and whether a
-// namespace exists.
+// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, whether a namespace
+// exists, and how many of Chaos Mesh's daemons are ready.
 func ClusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes", "persistentvolumes"}, Verbs: read},
 		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csistoragecapacities"}, Verbs: read},
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+		// A fault whose daemon is started again while it lasts may have ended.
+		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, ResourceNames: []string{ChaosDaemons}, Verbs: []string{"get"}},
 	}
 }
 

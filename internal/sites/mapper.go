@@ -57,6 +57,7 @@ func siteResources() []siteResource {
 		{chaos.WithKind("StressChaos"), "stresschaos", false},
 		{chaos.WithKind("TimeChaos"), "timechaos", false},
 		{apps.WithKind("StatefulSet"), "statefulsets", false},
+		{apps.WithKind("DaemonSet"), "daemonsets", false},
 		{core.WithKind("Service"), "services", false},
 		{core.WithKind("PersistentVolumeClaim"), "persistentvolumeclaims", false},
 		{core.WithKind("Pod"), "pods", false},
