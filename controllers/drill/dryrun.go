@@ -5,6 +5,7 @@ package drill
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/drill"
 )
 
-// maxPlanned bounds the objects that a dry run shows.
-const maxPlanned = 64
+// maxPlanned and maxPlannedBytes bound the objects that a dry run shows, so that the status can be kept.
+const maxPlanned, maxPlannedBytes = 256, 768 << 10
 
 // dryRun shows what would be created, as roles and addresses are now.
 func (p *planner) dryRun() {
@@ -26,19 +27,23 @@ func (p *planner) dryRun() {
 		p.s.Group = t.group.Name
 	}
 	list := drill.ClientSites(d.Spec, t.sites())
-	p.show("", "", nil, login(d, p.s, t))
+	var count shown
+	password := secret(d, p.s, "REDACTED")
+	password.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	p.show(&count, "", "", nil, password)
+	p.show(&count, "", "", nil, login(d, p.s, t))
 	for _, site := range list {
 		pod := clientPod(d, p.s, t, site, p.image)
 		pod.SetGroupVersionKind(podKind)
-		p.show("", string(site), nil, pod)
+		p.show(&count, "", string(site), nil, pod)
 	}
 	for _, one := range t.readAt(d) {
 		if one.kind == drill.PlaceSubscriber {
-			p.show("", "", nil, readersLogin(d, p.s, one))
+			p.show(&count, "", "", nil, readersLogin(d, p.s, one))
 		}
 		pod := readerPod(d, p.s, t, one, p.image)
 		pod.SetGroupVersionKind(podKind)
-		p.show("", string(t.site(one.server)), nil, pod)
+		p.show(&count, "", string(t.site(one.server)), nil, pod)
 	}
 	var open []string
 	for _, o := range drill.Expand(d.Spec.Faults) {
@@ -48,21 +53,24 @@ func (p *planner) dryRun() {
 			continue
 		}
 		for _, object := range r.Objects {
-			p.show(o.Name, string(object.Site), &metav1.Duration{Duration: o.At}, object)
+			p.show(&count, o.Name, string(object.Site), &metav1.Duration{Duration: o.At}, object)
 		}
 	}
-	message := fmt.Sprintf("%d objects would be created", len(p.s.Plan))
+	message := fmt.Sprintf("%d objects would be created", count.all)
+	if count.all > len(p.s.Plan) {
+		message += fmt.Sprintf(", of which the first %d are shown", len(p.s.Plan))
+	}
 	for _, text := range open {
 		message += "; fault " + text
 	}
 	p.complete("", conditions.ReasonDryRun, message)
 }
 
-// show adds an object to the plan.
-func (p *planner) show(fault, site string, when *metav1.Duration, object client.Object) {
-	if len(p.s.Plan) == maxPlanned {
-		return
-	}
+// shown counts the objects of a dry run, and the bytes of those that are in the status.
+type shown struct{ all, bytes int }
+
+// show adds an object to the plan, while there is room.
+func (p *planner) show(count *shown, fault, site string, when *metav1.Duration, object client.Object) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		// The types are of JSON's making.
@@ -73,5 +81,11 @@ func (p *planner) show(fault, site string, when *metav1.Duration, object client.
 	if err != nil {
 		panic("write an object as YAML: " + err.Error())
 	}
-	p.s.Plan = append(p.s.Plan, v1alpha1.PlannedObject{Fault: fault, Site: site, At: when, Manifest: clip(string(manifest), 16384)})
+	text := clip(string(manifest), 16384)
+	count.all++
+	if len(p.s.Plan) < count.all-1 || len(p.s.Plan) == maxPlanned || count.bytes+len(text) > maxPlannedBytes {
+		return
+	}
+	count.bytes += len(text)
+	p.s.Plan = append(p.s.Plan, v1alpha1.PlannedObject{Fault: fault, Site: site, At: when, Manifest: text})
 }

@@ -306,7 +306,24 @@ func TestDryRunShowsEverything(t *testing.T) {
 		kinds = append(kinds, o.Fault+"@"+o.Site)
 		g.Expect(o.Manifest).To(ContainSubstring("kind:"))
 	}
-	g.Expect(kinds).To(Equal([]string{"@", "@tukwila", "@quincy", "cut@tukwila", "cut@quincy", "kill@tukwila"}))
+	g.Expect(kinds).To(Equal([]string{"@", "@", "@tukwila", "@quincy", "cut@tukwila", "cut@quincy", "kill@tukwila"}))
+	g.Expect(s.d.Status.Message).To(Equal("7 objects would be created"))
+	g.Expect(s.d.Status.Plan[0].Manifest).To(And(ContainSubstring("kind: Secret"), ContainSubstring("password: REDACTED")))
+}
+
+// A dry run that has more to show than a status can keep says how much there is.
+func TestDryRunSaysWhatItDoesNotShow(t *testing.T) {
+	g := NewWithT(t)
+	often := cut()
+	often.Every, often.Times = lasting(time.Minute), 100
+	again := often
+	again.Name = "again"
+	s := newStage(t, often, again)
+	s.d.Spec.DryRun = true
+	s.look(time.Second)
+	s.look(time.Second)
+	g.Expect(s.d.Status.Message).To(Equal("404 objects would be created, of which the first 256 are shown"))
+	g.Expect(s.d.Status.Plan).To(HaveLen(256))
 }
 
 // A run that is over does not begin again until runID changes; then the former one is kept in short.
