@@ -47,6 +47,7 @@ LEFT JOIN sys.indexes i ON i.object_id = c.object_id AND 1 = i.is_primary_key LE
 LEFT JOIN sys.types u ON u.user_type_id = c.user_type_id LEFT JOIN sys.xml_schema_collections x ON x.xml_collection_id = c.xml_collection_id
 WHERE t.name = 'parent' AND SCHEMA_NAME(t.schema_id) = 'dbo' ORDER BY c.column_id`, "id true int ; name false nvarchar "},
 		{"SELECT IIF(FILEPROPERTY(name, 'SpaceUsed') BETWEEN 1 AND size, 'some', 'none'), FILEPROPERTY(name, 'IsLogFile'), FILEPROPERTY('nothing', 'SpaceUsed') FROM sys.database_files WHERE type = 0", "some 0 NULL"},
+		{"SELECT IIF(@@VERSION LIKE 'Microsoft % - ' + CAST(SERVERPROPERTY('ProductVersion') AS varchar(20)) + ' (X64)%', 1, 0)", "1"},
 		{"SELECT CURRENT_TIMEZONE(), CURRENT_TIMEZONE_ID()", "(UTC) Coordinated Universal Time UTC"},
 		{"SELECT langid, name, alias, lcid, datefirst, dateformat FROM sys.syslanguages WHERE langid = 0", "0 us_english English 1033 7 mdy"},
 		{"SET ARITHIGNORE ON; DECLARE @o int = @@OPTIONS; SET ARITHIGNORE OFF; SELECT 128 & @o", "128"},
@@ -70,4 +71,44 @@ func TestUserOptions(t *testing.T) {
 	var e mssql.Error
 	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
 	g.Expect(e.All).To(HaveExactElements(HaveField("Number", int32(8111)), HaveField("Number", int32(1750))))
+}
+
+// TestColumnsAreNamedAsWritten: a result's column has the letters of the statement, not of the table: object mappers look up results by
+// the names that they asked for.
+func TestColumnsAreNamedAsWritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{{"CREATE TABLE named (Id int NOT NULL, [Two words] int)", "ok"}, {"CREATE VIEW shown AS SELECT ID, [two WORDS] FROM named", "ok"},
+		{"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('shown') ORDER BY column_id", "ID; two WORDS"}})
+	for text, want := range map[string][]string{
+		"SELECT \"NAME\", d.COLLATION_name FROM sys.databases d": {"NAME", "COLLATION_name"},
+		"SELECT * FROM named":                                       {"Id", "Two words"},
+		"SELECT iD, n.[two words] FROM named n":                     {"iD", "two words"},
+		"SELECT x.ID FROM (SELECT id FROM named) x ORDER BY X.id":   {"ID"},
+		"INSERT named OUTPUT INSERTED.ID VALUES (1, 2)":             {"ID"},
+		"WITH c AS (SELECT ID FROM named) SELECT * FROM c":          {"ID"},
+		"SELECT ID + 0, MAX(ID) AS id FROM named GROUP BY named.id": {"", "id"},
+	} {
+		rows, err := db.QueryContext(t.Context(), text)
+		g.Expect(err).NotTo(HaveOccurred(), text)
+		g.Expect(rows.Columns()).To(Equal(want), text)
+		g.Expect(rows.Close()).To(Succeed())
+	}
+}
+
+// TestNamesAsArguments: an argument of EXECUTE may be a name without quotation marks; delimiters are not part of the value
+// (docs/t-sql/language-elements/execute-transact-sql.md).
+func TestNamesAsArguments(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE PROCEDURE echoes @a nvarchar(50), @b nvarchar(50) = N'-' AS SELECT @a, @b", "ok"},
+		{"EXEC echoes [dbo], \"a \"\"b\"", "dbo a \"b"},
+		{"EXEC echoes plain, [x]]y]", "plain x]y"},
+		{"EXEC echoes @b = [dbo], @a = 1", "1 dbo"},
+		{"CREATE TABLE customer (id int)", "ok"},
+		{"EXECUTE sp_addextendedproperty 'MS_Description', N'of the shop', 'schema', [dbo], 'table', customer, 'column', [id]", "ok"},
+		{"SELECT name, CAST(value AS nvarchar(20)), minor_id FROM sys.extended_properties WHERE major_id = OBJECT_ID('customer')", "MS_Description of the shop 1"},
+	})
 }

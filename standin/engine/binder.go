@@ -245,7 +245,11 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 		b.failWith(err)
 	}
 	if e.hasLit && !try {
-		v, err := sqltype.Convert(e.lit, e.typ, to, style, mode)
+		folded := style
+		if style == 0 {
+			folded = b.s.dateStyle()
+		}
+		v, err := sqltype.Convert(e.lit, e.typ, to, folded, mode)
 		if err == nil {
 			out := literal(to, v)
 			out.name = e.name

@@ -215,7 +215,11 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	if err != nil {
 		return nil, internalError(err)
 	}
-	out, e := sqltype.Convert(v, from, to, 0, sqltype.Assign)
+	style := 0
+	if st.session != nil {
+		style = st.session.dateStyle()
+	}
+	out, e := sqltype.Convert(v, from, to, style, sqltype.Assign)
 	if e != nil {
 		if c != nil {
 			return nil, truncation(e, st.session.target, c, v)

@@ -134,7 +134,7 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 		b.failWith(err)
 	}
 	if e.hasLit {
-		v, err := sqltype.Convert(e.lit, e.typ, c.Type, 0, sqltype.Assign)
+		v, err := sqltype.Convert(e.lit, e.typ, c.Type, b.s.dateStyle(), sqltype.Assign)
 		if err != nil {
 			panic(bindError{truncation(err, t, c, e.lit)})
 		}

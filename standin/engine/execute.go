@@ -142,7 +142,8 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 				a.output = x
 			}
 		case *ast.IdentifierLiteral:
-			a.value, a.typ = v.Value, sqltype.NVarCharOf(max(1, len(v.Value)))
+			text := undelimited(v.Value)
+			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
 		case *ast.ColumnReferenceExpression:
 			parts := identifiers(v.MultiPartIdentifier)
 			text := strings.Join(parts, ".")
@@ -370,7 +371,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	}
 	for a, v := range bound {
 		if args[a].output != nil {
-			out, e := sqltype.Convert(v.value, v.typ, args[a].output.typ, 0, sqltype.Implicit)
+			out, e := sqltype.Convert(v.value, v.typ, args[a].output.typ, s.dateStyle(), sqltype.Implicit)
 			if e != nil {
 				return 0, e
 			}
@@ -461,7 +462,7 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 		if args[a].table != nil || args[a].rows != nil {
 			return nil, sqlerr.New(206, 2, "table", t.Kind)
 		}
-		value, e := sqltype.Convert(args[a].value, args[a].typ, t, 0, sqltype.Implicit)
+		value, e := sqltype.Convert(args[a].value, args[a].typ, t, s.dateStyle(), sqltype.Implicit)
 		if e != nil {
 			if e.Number == 245 || e.Number == 8169 || e.Number == 241 {
 				return nil, sqlerr.New(8114, 1, args[a].typ.Kind, t.Kind)
@@ -477,7 +478,7 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 
 func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
 	if id, ok := node.(*ast.IdentifierLiteral); ok {
-		v, e := sqltype.Convert(id.Value, sqltype.NVarCharMax, t, 0, sqltype.Implicit)
+		v, e := sqltype.Convert(undelimited(id.Value), sqltype.NVarCharMax, t, s.dateStyle(), sqltype.Implicit)
 		if e != nil {
 			return nil, e
 		}

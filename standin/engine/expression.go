@@ -176,7 +176,11 @@ func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) ex
 	if n.ColumnType != "Regular" && n.ColumnType != "" {
 		return b.pseudoColumn(sc, n)
 	}
-	e := b.absentColumn(b.column(sc, identifiers(n.MultiPartIdentifier)))
+	parts := identifiers(n.MultiPartIdentifier)
+	e := b.absentColumn(b.column(sc, parts))
+	if written := parts[len(parts)-1]; strings.EqualFold(written, e.name) {
+		e.name = written // results name a column as the statement does, whatever the table says
+	}
 	if n.Collation != nil {
 		return b.collateClause(e, n.Collation.Value)
 	}

@@ -27,7 +27,7 @@ func init() {
 	dt := []sqltype.Type{sqltype.DateTime2Type}
 	part := func(name string) *builtinFunction {
 		return &builtinFunction{min: 1, max: 1, params: dt, typ: intT, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-			return datePart(name, a[0].(time.Time)), nil
+			return datePart(name, a[0].(time.Time), 7), nil
 		}}
 	}
 	addBuiltins(map[string]*builtinFunction{
@@ -43,10 +43,10 @@ func init() {
 		"datediff_big": {min: 3, max: 3, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time)), nil
 		}},
-		"datepart": {min: 2, max: 2, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-			return datePart(a[0].(string), a[1].(time.Time)), nil
+		"datepart": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return datePart(a[0].(string), a[1].(time.Time), e.dates().first), nil
 		}},
-		"datename": {min: 2, max: 2, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+		"datename": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			t := a[1].(time.Time)
 			switch a[0].(string) {
 			case "month":
@@ -56,10 +56,10 @@ func init() {
 			case "tzoffset":
 				return t.Format("-07:00"), nil
 			}
-			return strconv.FormatInt(datePart(a[0].(string), t), 10), nil
+			return strconv.FormatInt(datePart(a[0].(string), t, e.dates().first), 10), nil
 		}},
 		"datetrunc": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			return truncateTime(a[0].(string), a[1].(time.Time)), nil
+			return truncateTime(a[0].(string), a[1].(time.Time), e.dates().first), nil
 		}},
 		"eomonth": {min: 1, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, intT}, typ: sqltype.Type{Kind: sqltype.Date}, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
@@ -69,12 +69,12 @@ func init() {
 				}
 				return time.Date(t.Year(), t.Month()+time.Month(add)+1, 0, 0, 0, 0, 0, time.UTC), nil
 			}},
-		"isdate": {min: 1, max: 1, params: []sqltype.Type{nmax}, typ: intT, nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+		"isdate": {min: 1, max: 1, params: []sqltype.Type{nmax}, typ: intT, nulls: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			s, ok := a[0].(string)
 			if !ok || strings.TrimSpace(s) == "" {
 				return int64(0), nil
 			}
-			if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, 0, sqltype.Explicit); err != nil {
+			if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, e.dates().order.Style(), sqltype.Explicit); err != nil {
 				return int64(0), nil
 			}
 			return int64(1), nil
@@ -140,7 +140,8 @@ func datetimeSum(e *evaluation, a []any, sign int64) (any, *sqlerr.Error) {
 	return e.fit(sqltype.FromTicks(n), sqltype.DateTimeType)
 }
 
-func datePart(part string, t time.Time) int64 {
+// datePart is a part of a date; first is the day that a week begins with, 1 for Monday to 7 for Sunday.
+func datePart(part string, t time.Time, first int64) int64 {
 	switch part {
 	case "year":
 		return int64(t.Year())
@@ -153,10 +154,10 @@ func datePart(part string, t time.Time) int64 {
 	case "day":
 		return int64(t.Day())
 	case "week":
-		first := time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-		return int64(t.YearDay()+int(first.Weekday())-1)/7 + 1
+		january := time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+		return (int64(t.YearDay())+daysIntoWeek(january, first)-1)/7 + 1
 	case "weekday":
-		return int64(t.Weekday()) + 1
+		return daysIntoWeek(t, first) + 1
 	case "hour":
 		return int64(t.Hour())
 	case "minute":
@@ -226,7 +227,7 @@ func dateDiff(part string, from, to time.Time) int64 {
 	case "year":
 		return int64(to.Year() - from.Year())
 	case "quarter":
-		return int64(to.Year()-from.Year())*4 + datePart("quarter", to) - datePart("quarter", from)
+		return int64(to.Year()-from.Year())*4 + datePart("quarter", to, 7) - datePart("quarter", from, 7)
 	case "month":
 		return int64(to.Year()-from.Year())*12 + int64(to.Month()-from.Month())
 	case "day", "dayofyear", "weekday":
@@ -248,7 +249,7 @@ func dateDiff(part string, from, to time.Time) int64 {
 
 func floorTicks(t time.Time, unit int64) int64 { return sqltype.Ticks(t) / unit }
 
-func truncateTime(part string, t time.Time) time.Time {
+func truncateTime(part string, t time.Time, first int64) time.Time {
 	y, m, d := t.Date()
 	switch part {
 	case "year":
@@ -258,7 +259,7 @@ func truncateTime(part string, t time.Time) time.Time {
 	case "month":
 		d = 1
 	case "week":
-		d -= int(t.Weekday())
+		d -= int(daysIntoWeek(t, first))
 	case "iso_week":
 		d -= (int(t.Weekday()) + 6) % 7
 	case "hour":

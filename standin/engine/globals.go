@@ -21,9 +21,10 @@ type counters struct {
 // productVersion is SERVERPROPERTY('ProductVersion').
 const productVersion = "16.0.4000.0"
 
-// versionText is @@VERSION. It does not pretend to be Microsoft's.
+// versionText is @@VERSION. Object mappers read the version after "Microsoft ... - ", so it begins as SQL Server's does; it
+// does not pretend to be Microsoft's.
 func versionText(inst *Instance) string {
-	return fmt.Sprintf("geosql stand-in 16.0.4000.0 (not Microsoft SQL Server) - %s, %s/%s\n\t%s", productVersion, runtime.GOOS, runtime.GOARCH, inst.config.Edition)
+	return fmt.Sprintf("Microsoft SQL Server dialect of the geosql stand-in (not Microsoft SQL Server) - %s (X64)\n\t%s on %s/%s", productVersion, inst.config.Edition, runtime.GOOS, runtime.GOARCH)
 }
 
 func installGlobals(r *Registry) {
@@ -43,7 +44,7 @@ func installGlobals(r *Registry) {
 	global("@@identity", sqltype.DecimalOf(38, 0), func(s *Session) any { return decimalOf(s.lastIdentity) })
 	global("@@lock_timeout", sqltype.IntType, func(s *Session) any { return s.settings.lockTimeout })
 	global("@@options", sqltype.IntType, func(s *Session) any { return s.optionBits() })
-	global("@@datefirst", sqltype.TinyIntType, func(s *Session) any { return s.settings.dateFirst })
+	global("@@datefirst", sqltype.TinyIntType, func(s *Session) any { return s.settings.dates.first })
 	global("@@language", sqltype.Sysname, func(s *Session) any { return s.settings.language })
 	global("@@langid", sqltype.SmallIntType, func(s *Session) any { return int64(0) })
 	global("@@textsize", sqltype.IntType, func(s *Session) any { return s.settings.textSize })

@@ -141,7 +141,7 @@ func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, 
 			continue
 		}
 		if types[i].Type != c.Type {
-			out, e := sqltype.Convert(v, types[i].Type, c.Type, 0, sqltype.Assign)
+			out, e := sqltype.Convert(v, types[i].Type, c.Type, s.dateStyle(), sqltype.Assign)
 			if e != nil {
 				return truncation(e, &p.dml.target, c, v)
 			}

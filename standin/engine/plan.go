@@ -65,7 +65,7 @@ func (b *binder) better() int32 {
 
 // compile binds with f, at the best place; f is called again when another place is better.
 func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *plan) (*plan, error) {
-	k := planKey{node: key, db: s.db.ID()}
+	k := planKey{node: key, db: s.db.ID(), dates: s.settings.dates}
 	if key != nil {
 		if p := s.plans.get(k); p != nil {
 			current, err := s.current(ctx, p)
@@ -187,7 +187,7 @@ func (s *Session) paramValue(p *param) (any, error) {
 		if p.column != nil {
 			mode = sqltype.Assign
 		}
-		out, e := sqltype.Convert(v, p.typ, p.to, 0, mode)
+		out, e := sqltype.Convert(v, p.typ, p.to, s.dateStyle(), mode)
 		if e != nil {
 			if p.column != nil {
 				return nil, s.storeError(e, p.column, v)
@@ -314,7 +314,7 @@ func (s *Session) evaluateKeyed(ctx context.Context, key ast.Node, node ast.Scal
 		if v == nil || v.table != nil {
 			return nil, sqlerr.New(137, 2, n.Name)
 		}
-		out, e := sqltype.Convert(v.value, v.typ, t, 0, sqltype.Implicit)
+		out, e := sqltype.Convert(v.value, v.typ, t, s.dateStyle(), sqltype.Implicit)
 		if e != nil {
 			copied := *e
 			return nil, &copied

@@ -27,8 +27,7 @@ type settings struct {
 	rowCount     int64
 	textSize     int64
 	language     string
-	dateFormat   string
-	dateFirst    int64
+	dates        dateSettings
 	deadlock     int64
 	contextInfo  []byte
 	options      map[string]bool
@@ -37,7 +36,7 @@ type settings struct {
 }
 
 func defaultSettings() settings {
-	return settings{lockTimeout: -1, isolation: 2, textSize: -1, language: "us_english", dateFormat: "mdy", dateFirst: 7,
+	return settings{lockTimeout: -1, isolation: 2, textSize: -1, language: "us_english", dates: dateSettings{first: 7},
 		options: map[string]bool{"AnsiNulls": true, "AnsiPadding": true, "AnsiWarnings": true, "ArithAbort": true,
 			"ConcatNullYieldsNull": true, "QuotedIdentifier": true, "AnsiNullDfltOn": true}}
 }
@@ -414,8 +413,9 @@ type planCache struct {
 }
 
 type planKey struct {
-	node ast.Node
-	db   int32
+	node  ast.Node
+	db    int32
+	dates dateSettings
 }
 
 const maxPlans = 400

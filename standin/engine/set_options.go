@@ -132,10 +132,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand) erro
 		if v < 1 || v > 7 {
 			return sqlerr.New(2742, 1, v)
 		}
-		if v != 7 {
-			return unsupported("SET DATEFIRST other than 7")
-		}
-		s.settings.dateFirst = v
+		s.settings.dates.first = v
 		return nil
 	case "Language":
 		v, err := word()
@@ -151,13 +148,12 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand) erro
 		if err != nil {
 			return err
 		}
-		switch strings.ToLower(v) {
-		case "mdy":
-			return nil
-		case "dmy", "ymd", "ydm", "myd", "dym":
-			return unsupported("SET DATEFORMAT " + v)
+		order, ok := sqltype.ParseDateOrder(v)
+		if !ok {
+			return sqlerr.New(2741, 1, v)
 		}
-		return sqlerr.New(2741, 1, v)
+		s.settings.dates.order = order
+		return nil
 	case "DeadlockPriority":
 		v, err := word()
 		switch strings.ToLower(v) {

@@ -25,8 +25,8 @@ func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	if size < 0 {
 		size = 2147483647
 	}
-	rows := [][]any{{"textsize", strconv.FormatInt(size, 10)}, {"language", s.settings.language}, {"dateformat", s.settings.dateFormat},
-		{"datefirst", strconv.FormatInt(s.settings.dateFirst, 10)}, {"lock_timeout", strconv.FormatInt(s.settings.lockTimeout, 10)}}
+	rows := [][]any{{"textsize", strconv.FormatInt(size, 10)}, {"language", s.settings.language}, {"dateformat", s.settings.dates.order.String()},
+		{"datefirst", strconv.FormatInt(s.settings.dates.first, 10)}, {"lock_timeout", strconv.FormatInt(s.settings.lockTimeout, 10)}}
 	add := func(on bool, name string) {
 		if on {
 			rows = append(rows, []any{name, "SET"})

@@ -32,7 +32,7 @@ const (
 // ErrTruncated is what Convert returns in mode Assign for a value that is too long; the caller knows table and column.
 var ErrTruncated = sqlerr.New(8152, 1)
 
-// Convert converts a value of type from to type to. style is CONVERT's style, 0 when none is given.
+// Convert converts a value of type from to type to. style is CONVERT's style, DateOrder.Style when none is given.
 // Errors: 206, 257, 529 for types that don't convert; 241, 242, 245, 248, 220, 244, 281, 8114, 8115, 8152, 8169 for values.
 func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	if v == nil {
@@ -49,6 +49,9 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	}
 	if err := Convertible(from, to, mode); err != nil {
 		return nil, err
+	}
+	if style < 0 && !(from.Kind.IsCharacter() && to.Kind.IsTemporal()) {
+		style = 0
 	}
 	switch {
 	case to.Kind == SQLVariant:

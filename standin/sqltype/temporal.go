@@ -202,14 +202,14 @@ func formatClock(t time.Time, from Type, layout string) string {
 var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8,
 	"sep": 9, "oct": 10, "nov": 11, "dec": 12}
 
-// ParseTime reads a date, a time or both: ISO 8601 forms, yyyymmdd, mm/dd/yyyy (style 103 to 105: dd/mm/yyyy), names of
-// months, times with AM and PM, offsets. Error 241 when it is none, 242 when out of range.
+// ParseTime reads a date, a time or both: ISO 8601 forms, yyyymmdd, mm/dd/yyyy (style 103 to 105: dd/mm/yyyy; DateOrder.Style: as that
+// says), names of months, times with AM and PM, offsets. Error 241 when it is none, 242 when out of range.
 func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 	bad := sqlerr.New(241, 1)
 	if to.Kind == SmallDateTime {
 		bad = sqlerr.New(295, 3)
 	}
-	p := timeParser{rest: strings.TrimSpace(s), style: style, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
+	p := timeParser{rest: strings.TrimSpace(s), style: style, to: to.Kind, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
 	if p.rest != "" && !p.parse() {
 		return time.Time{}, bad
 	}
@@ -225,6 +225,7 @@ func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 type timeParser struct {
 	rest                 string
 	style                int
+	to                   Kind
 	year, day            int
 	month                time.Month
 	hour, minute, second int
@@ -316,21 +317,6 @@ func (p *timeParser) compact(d string) bool {
 		p.year = number(d)
 	default:
 		return false
-	}
-	return true
-}
-
-func (p *timeParser) order(a, b, c string) bool {
-	dayFirst := p.style == 103 || p.style == 104 || p.style == 105 || p.style == 3 || p.style == 4 || p.style == 5
-	switch {
-	case len(a) == 4:
-		p.year, p.month, p.day = number(a), time.Month(number(b)), number(c)
-	case p.style == 2 || p.style == 11:
-		p.year, p.month, p.day = century(a), time.Month(number(b)), number(c)
-	case dayFirst:
-		p.day, p.month, p.year = number(a), time.Month(number(b)), century(c)
-	default:
-		p.month, p.day, p.year = time.Month(number(a)), number(b), century(c)
 	}
 	return true
 }
