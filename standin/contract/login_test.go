@@ -3,8 +3,11 @@
 package contract_test
 
 import (
+	"database/sql"
+	"errors"
 	"testing"
 
+	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 )
 
@@ -55,4 +58,39 @@ func TestALoginMayDoOnlyWhatItWasGranted(t *testing.T) {
 	limited.Close()
 	mustExec(t, db, "DROP USER ["+name+"]")
 	mustExec(t, admin, "DROP LOGIN ["+name+"]")
+}
+
+// TestPasswordChangedAtLogin: a login that has to change its password is refused until it brings a new one
+// ([MS-TDS] 2.2.6.4, fChangePassword; docs/t-sql/statements/create-login-transact-sql.md, MUST_CHANGE).
+func TestPasswordChangedAtLogin(t *testing.T) {
+	g := NewWithT(t)
+	admin := shared.open(t, "")
+	name := uniqueName("login")
+	mustExec(t, admin, "CREATE LOGIN ["+name+"] WITH PASSWORD = N'F1rst-Secret' MUST_CHANGE, CHECK_EXPIRATION = ON, CHECK_POLICY = ON")
+	t.Cleanup(func() { _, _ = admin.Exec("DROP LOGIN [" + name + "]") })
+	ping := func(password, changed string) error {
+		options := map[string]string{}
+		if changed != "" {
+			options["change password"] = changed
+		}
+		db, err := sql.Open("sqlserver", shared.dsn(name, password, "", options))
+		g.Expect(err).NotTo(HaveOccurred())
+		defer db.Close()
+		return db.Ping()
+	}
+	number := func(err error) int32 {
+		t.Helper()
+		var e mssql.Error
+		g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+		return e.All[0].Number
+	}
+	g.Expect(number(ping("F1rst-Secret", ""))).To(Equal(int32(18488)))
+	g.Expect(number(ping("Wr0ng-Secret", "Sec0nd-Secret"))).To(Equal(int32(18456)))
+	g.Expect(number(ping("F1rst-Secret", "Sh0rt-1"))).To(Equal(int32(18464)))
+	g.Expect(number(ping("F1rst-Secret", "onlylowercase"))).To(Equal(int32(18466)))
+	g.Expect(ping("F1rst-Secret", "Sec0nd-Secret")).To(Succeed())
+	g.Expect(number(ping("F1rst-Secret", ""))).To(Equal(int32(18456)))
+	g.Expect(ping("Sec0nd-Secret", "")).To(Succeed())
+	g.Expect(ping("Sec0nd-Secret", "Th1rd-Secret")).To(Succeed(), "of its own will")
+	g.Expect(ping("Th1rd-Secret", "")).To(Succeed())
 }

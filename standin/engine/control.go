@@ -118,7 +118,10 @@ func (s *Session) while(ctx context.Context, n *ast.WhileStatement, w tds.Writer
 			return errCancelled
 		}
 		yes, err := s.test(ctx, n.Predicate)
-		if err != nil || !yes {
+		if err != nil {
+			return err
+		}
+		if err := s.doneUncounted(w); err != nil || !yes {
 			return err
 		}
 		err = s.statement(ctx, n.Statement, w)

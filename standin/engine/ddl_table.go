@@ -175,6 +175,28 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	return o, nil
 }
 
+// defaultDefinition is a default as the catalogue shows it: in one pair of parentheses, a number in two, the name of a function without
+// arguments in small letters.
+func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
+	for {
+		inner, ok := node.(*ast.ParenthesisExpression)
+		if !ok {
+			break
+		}
+		node = inner.Expression
+	}
+	text := b.text(node)
+	switch x := node.(type) {
+	case *ast.IntegerLiteral, *ast.NumericLiteral:
+		text = "(" + text + ")"
+	case *ast.FunctionCall:
+		if x.CallTarget == nil && len(x.Parameters) == 0 {
+			text = strings.ToLower(text)
+		}
+	}
+	return "(" + text + ")"
+}
+
 func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column) error {
 	switch {
 	case c.Default != 0:
@@ -188,7 +210,7 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column)
 	if err != nil {
 		return err
 	}
-	o.Definition = "(" + b.text(n.Expression) + ")"
+	o.Definition = b.defaultDefinition(n.Expression)
 	o.Column = c.ID
 	if e := bindSafely(func() {
 		bind := newBinder(b.d.ctx, b.d.s, b.d.space)

@@ -181,6 +181,23 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 	return sqlitex.Execute(conn, "INSERT INTO __properties (class, major, minor, name, value) VALUES (?, ?, ?, ?, ?)", &sqlitex.ExecOptions{Args: []any{class, major, minor, name, raw}})
 }
 
+// renamedKind is what sp_rename renames when no type is given: an object, else a column or an index (or the constraint that it
+// belongs to) of the table that the name's part before the last dot is.
+func renamedKind(ctx context.Context, s *Session, text string, name objectName) (string, error) {
+	table := quoteName(name.schema)
+	for _, part := range []string{name.database, name.server} {
+		if part != "" {
+			table = quoteName(part) + "." + table
+		}
+	}
+	found, err := s.Query(ctx, `SELECT CASE WHEN OBJECT_ID(@p1) IS NOT NULL THEN '' WHEN COL_LENGTH(@p2, @p3) IS NOT NULL THEN 'COLUMN'
+		WHEN INDEXPROPERTY(OBJECT_ID(@p2), @p3, 'IndexID') IS NOT NULL THEN 'INDEX' ELSE '' END AS kind`, text, table, name.name)
+	if err != nil {
+		return "", err
+	}
+	return found.String(0, "kind"), nil
+}
+
 // rename is sp_rename for objects, columns and indexes.
 func rename(ctx context.Context, c *ProcCall) error {
 	s := c.Session
@@ -189,6 +206,12 @@ func rename(ctx context.Context, c *ProcCall) error {
 	name := splitName(old)
 	if newName == "" {
 		return sqlerr.New(15223, 1, "@newname")
+	}
+	if kind == "" && name.schema != "" {
+		var err error
+		if kind, err = renamedKind(ctx, s, old, name); err != nil {
+			return err
+		}
 	}
 	parent := name
 	if kind == "COLUMN" || kind == "INDEX" {

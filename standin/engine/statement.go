@@ -49,12 +49,36 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		if !keepsError(node) {
 			s.lastError = 0
 		}
+		if tellsItsEnd(node) {
+			return s.doneUncounted(w)
+		}
 		return nil
 	}
 	if isControl(err) || s.broken.err() != nil {
 		return err
 	}
 	return s.failed(ctx, node, err, w)
+}
+
+// tellsItsEnd are statements without rows whose end clients are told, so that a message or a step of a cursor is a result of its own
+// ([MS-TDS] 2.2.7.6).
+func tellsItsEnd(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *ast.PrintStatement, *ast.RaiseErrorStatement, *ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
+		return true
+	case *ast.FetchCursorStatement:
+		return len(n.IntoVariables) > 0
+	}
+	return false
+}
+
+// doneUncounted ends a statement that counts no rows; NOCOUNT keeps that back within procedures
+// (docs/t-sql/statements/set-nocount-transact-sql.md).
+func (s *Session) doneUncounted(w tds.Writer) error {
+	if f := s.frame(); s.settings.noCount && f != nil && f.procedure != "" {
+		return nil
+	}
+	return w.Done(-1)
 }
 
 func isControl(err error) bool {

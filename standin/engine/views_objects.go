@@ -198,6 +198,7 @@ func installObjectViews(r *Registry) {
 		}
 		return list, err
 	})
+	r.recordView("", "sys", "allocation_units", "allocation_unit_id bigint, type tinyint, type_desc nvarchar(60), container_id bigint, data_space_id int, total_pages bigint, used_pages bigint, data_pages bigint", allocationUnits)
 	r.recordView("", "sys", "sysobjects", "name sysname, id int, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, parent_obj int, crdate datetime, category int, type char(2)",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			out, err := all()(ctx, s)
@@ -286,6 +287,17 @@ func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record
 }
 
 // partitionRecords counts the rows of every table; each index of a table has as many.
+// allocationUnits are one of rows for each partition, with the pages of sys.dm_db_partition_stats.
+func allocationUnits(ctx context.Context, s *Session) ([]record, error) {
+	list, err := partitionRecords(ctx, s)
+	out := make([]record, 0, len(list))
+	for _, p := range list {
+		out = append(out, record{"allocation_unit_id": p["hobt_id"].(int64) | 1<<56, "type": 1, "type_desc": "IN_ROW_DATA", "container_id": p["hobt_id"], "data_space_id": 1,
+			"total_pages": int64(1), "used_pages": int64(1), "data_pages": int64(1)})
+	}
+	return out, err
+}
+
 func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 	_, list, err := s.visible(ctx)
 	if err != nil {

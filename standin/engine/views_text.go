@@ -33,8 +33,9 @@ func installTextViews(r *Registry) {
 	r.textView("INFORMATION_SCHEMA", "CHECK_CONSTRAINTS", "CONSTRAINT_CATALOG "+name+", CONSTRAINT_SCHEMA "+name+", CONSTRAINT_NAME sysname, CHECK_CLAUSE nvarchar(4000)",
 		"SELECT DB_NAME(), SCHEMA_NAME(schema_id), name, CAST(definition AS nvarchar(4000)) FROM sys.check_constraints")
 	constraints := `(SELECT k.object_id, k.name, k.schema_id, k.parent_object_id, ic.column_id FROM sys.key_constraints k JOIN sys.index_columns ic ON ic.object_id = k.parent_object_id AND ic.index_id = k.unique_index_id
-		UNION ALL SELECT f.object_id, f.name, f.schema_id, f.referenced_object_id, c.referenced_column_id FROM sys.foreign_keys f JOIN sys.foreign_key_columns c ON c.constraint_object_id = f.object_id
-		UNION ALL SELECT object_id, name, schema_id, parent_object_id, parent_column_id FROM sys.check_constraints)`
+		UNION ALL SELECT f.object_id, f.name, f.schema_id, f.parent_object_id, c.parent_column_id FROM sys.foreign_keys f JOIN sys.foreign_key_columns c ON c.constraint_object_id = f.object_id
+		UNION ALL SELECT k.object_id, k.name, k.schema_id, k.parent_object_id, c.column_id FROM sys.check_constraints k JOIN sys.columns c ON c.object_id = k.parent_object_id
+			AND (c.column_id = k.parent_column_id OR k.parent_column_id = 0 AND k.definition LIKE '%[^a-z0-9_@#$]' + REPLACE(REPLACE(c.name, '[', '[[]'), '_', '[_]') + '[^a-z0-9_@#$]%'))`
 	r.textView("INFORMATION_SCHEMA", "CONSTRAINT_COLUMN_USAGE", "TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, COLUMN_NAME sysname, CONSTRAINT_CATALOG "+name+", CONSTRAINT_SCHEMA "+name+", CONSTRAINT_NAME sysname",
 		"SELECT DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, COL_NAME(x.parent_object_id, x.column_id), DB_NAME(), SCHEMA_NAME(x.schema_id), x.name FROM "+constraints+" x JOIN sys.objects t ON t.object_id = x.parent_object_id WHERE x.column_id > 0")
 	r.textView("INFORMATION_SCHEMA", "CONSTRAINT_TABLE_USAGE", "TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, CONSTRAINT_CATALOG "+name+", CONSTRAINT_SCHEMA "+name+", CONSTRAINT_NAME sysname",

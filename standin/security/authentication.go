@@ -4,11 +4,14 @@ package security
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -44,14 +47,43 @@ func (e *Extension) Authenticate(ctx context.Context, req tds.LoginRequest) (eng
 		e.logFailure(req, stateDisabled, "The account is disabled.")
 		return engine.Login{}, failure(18470, 1, req.User, clientSuffix(req.Remote))
 	}
-	if l.MustChange {
+	if l.MustChange && req.NewPassword == nil {
 		e.logFailure(req, 18, "The password of the account must be changed.")
 		return engine.Login{}, failure(18488, 1, req.User, clientSuffix(req.Remote))
 	}
 	if !catalog.allowed(l.ID, securable{class: classServer}, "CONNECT SQL") {
 		return e.refuseLogin(req, stateNoAccess, "Login-based server access validation failed: no CONNECT SQL permission.")
 	}
+	if req.NewPassword != nil {
+		if err := e.changePassword(ctx, req, *l); err != nil {
+			return engine.Login{}, err
+		}
+	}
 	return catalog.asLogin(l), nil
+}
+
+// changePassword sets the password that a login of its own right asks for while it logs in. Errors: 18464 and 18466 where
+// the policy refuses it (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
+func (e *Extension) changePassword(ctx context.Context, req tds.LoginRequest, l login) error {
+	err := e.applyPassword(&l, syntax.LoginOptions{Password: req.NewPassword})
+	if refused := (*sqlerr.Error)(nil); errors.As(err, &refused) {
+		number := int32(18466)
+		if refused.Number == 15116 {
+			number = 18464
+		}
+		e.logFailure(req, 1, "Password change failed: "+refused.Message)
+		return failure(number, 1, req.User, clientSuffix(req.Remote))
+	}
+	if err != nil {
+		return err
+	}
+	l.Modified = e.now().UTC()
+	s, err := e.inst.Session(ctx, engine.SystemLogin, "master", "password change")
+	if err != nil {
+		return fmt.Errorf("change the password of %s: %w", req.User, err)
+	}
+	defer s.Close()
+	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &l) })
 }
 
 var decoyHash = hashPassword("decoy")

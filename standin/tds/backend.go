@@ -29,6 +29,8 @@ type Backend interface {
 
 // LoginRequest is what LOGIN7 says ([MS-TDS] 2.2.6.4).
 type LoginRequest struct {
+	// NewPassword is to replace Password, nil when it is not to change ([MS-TDS] 2.2.6.4, fChangePassword).
+	NewPassword                                                    *string
 	User, Password, HostName, AppName, Library, Database, Language string
 	ReadOnlyIntent                                                 bool
 	PacketSize                                                     int

@@ -39,6 +39,9 @@ func (c *conn) bulkLoad(r *request, w *response) error {
 	d := &decoder{limit: c.srv.cfg.MaxRequest, more: func() ([]byte, error) {
 		select {
 		case b, ok := <-r.stream:
+			if !ok && r.ctx.Err() != nil {
+				return nil, r.ctx.Err() // the client gave the load up: this is not its end
+			}
 			if !ok {
 				return nil, io.EOF
 			}

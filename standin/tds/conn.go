@@ -284,9 +284,6 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	case l.integrated || federated:
 		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1,
 			Message: "Login failed. Only SQL Server authentication is supported; the login cannot use a Windows or directory identity. " + c.clientAddress()}
-	case l.newPassword != "":
-		return nil, &sqlerr.Error{Number: 18466, Class: 14, State: 1,
-			Message: "Login failed for user '" + l.user + "'. A password cannot be changed while logging in; use ALTER LOGIN."}
 	case l.attach != "":
 		return nil, &sqlerr.Error{Number: 15350, Class: 16, State: 1,
 			Message: "An attempt to attach a database file while logging in failed; this is not supported."}
@@ -296,11 +293,15 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 		return nil, &sqlerr.Error{Number: 17809, Class: 20, State: 1,
 			Message: fmt.Sprintf("The server has reached its limit of %d user connections. %s", c.srv.cfg.MaxConnections, c.clientAddress())}
 	}
-	session, err := c.srv.cfg.Backend.Login(ctx, LoginRequest{
+	request := LoginRequest{
 		User: l.user, Password: l.password, HostName: l.host, AppName: l.app, Library: l.library, Database: l.database,
 		Language: l.language, ReadOnlyIntent: l.readOnly, PacketSize: l.packetSize, Remote: c.nc.RemoteAddr(),
 		Local: c.nc.LocalAddr(), Encrypted: c.encrypted,
-	})
+	}
+	if l.changes {
+		request.NewPassword = &l.newPassword
+	}
+	session, err := c.srv.cfg.Backend.Login(ctx, request)
 	if err != nil {
 		c.srv.connected.Add(-1)
 	}

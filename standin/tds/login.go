@@ -32,8 +32,10 @@ type login struct {
 	attach, newPassword string
 	readOnly   bool
 	integrated bool
-	extended   bool
-	features   map[byte][]byte
+	// changes tells that newPassword is to be the login's password from now on (fChangePassword).
+	changes  bool
+	extended bool
+	features map[byte][]byte
 }
 
 // loginFixed is the length of LOGIN7's fixed part for TDS 7.2 and later.
@@ -50,6 +52,7 @@ func parseLogin(b []byte) (*login, error) {
 	l.packetSize = clampPacketSize(binary.LittleEndian.Uint32(b[8:]))
 	option2, option3, typeFlags := b[25], b[27], b[26]
 	l.integrated = option2&0x80 != 0
+	l.changes = option3&0x01 != 0
 	l.extended = option3&0x10 != 0
 	l.readOnly = typeFlags&0x20 != 0
 	fields := []struct {

@@ -86,6 +86,7 @@ type echoSession struct {
 	cancelled   atomic.Int32
 	closed      atomic.Bool
 	executed    atomic.Int32
+	loads       atomic.Int32 // bulk loads that came to their end
 }
 
 func (s *echoSession) Database() string      { return s.database }
@@ -247,6 +248,7 @@ func (s *echoSession) BulkInsert(_ context.Context, text string, cols []tds.Colu
 	for {
 		row, err := next()
 		if errors.Is(err, io.EOF) {
+			s.loads.Add(1)
 			return int64(len(s.rows)), nil
 		}
 		if err != nil {

@@ -127,7 +127,8 @@ func (s *server) prepareEnvironment(t *testing.T, dir string) []string {
 	freetds, err := filepath.Glob("/usr/lib/*/odbc/libtdsodbc.so")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(freetds).To(HaveLen(1))
-	odbc := fmt.Sprintf("[msodbcsql]\nDriver=%s\n[FreeTDS]\nDriver=%s\n", msodbc[0], freetds[0])
+	// mssql-django knows Microsoft's driver by the name that its own installation gives it.
+	odbc := fmt.Sprintf("[msodbcsql]\nDriver=%[1]s\n[ODBC Driver 18 for SQL Server]\nDriver=%[1]s\n[FreeTDS]\nDriver=%[2]s\n", msodbc[0], freetds[0])
 	g.Expect(os.WriteFile(filepath.Join(s.work, "odbcinst.ini"), []byte(odbc), 0o600)).To(Succeed())
 	store := filepath.Join(s.work, "trust.p12")
 	out, err := exec.Command("keytool", "-importcert", "-noprompt", "-file", s.ca, "-keystore", store, "-storepass", "changeit", "-storetype", "PKCS12").CombinedOutput()
