@@ -37,8 +37,11 @@ func defines(text string) map[string]int {
 func TestModelHasTheStatesOfAVote(t *testing.T) {
 	g := NewWithT(t)
 	numbers := defines(read(t, "election.pml"))
+	ofVoters := defines(read(t, "voters.pml"))
 	for _, state := range []election.State{election.StateReleased, election.StateClaimed, election.StateHeld} {
-		g.Expect(numbers).To(HaveKey(strings.ToUpper(string(state))))
+		name := strings.ToUpper(string(state))
+		g.Expect(numbers).To(HaveKey(name))
+		g.Expect(ofVoters).To(HaveKeyWithValue(name, numbers[name]))
 	}
 	for _, role := range []election.Role{election.RolePrimary, election.RoleSecondary, election.RoleResolving} {
 		g.Expect(numbers).To(HaveKey(string(role)))
@@ -81,7 +84,7 @@ func TestModelHasTheTimings(t *testing.T) {
 func TestEveryMutationIsChecked(t *testing.T) {
 	g := NewWithT(t)
 	known := map[string]bool{}
-	for _, file := range []string{"election.pml", "membership.pml", "settle.pml"} {
+	for _, file := range []string{"election.pml", "membership.pml", "settle.pml", "voters.pml"} {
 		for _, m := range regexp.MustCompile(`(?m)^#ifn?def (MUT_[A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			known[m[1]] = true
 		}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A change of voters. Every vote carries a configuration: which sites vote, or, while the voters change, which did and which
+ * will (joint), with a stamp, the term of the holder that made it and a number. Configurations of one stamp are one.
+ *
+ *   - Whoever reads a vote adopts its configuration if that is newer. No swap makes a vote's configuration older.
+ *   - A round of votes in which that happens counts for nothing: what was granted before may be another's by now.
+ *   - A joint configuration is relied on with a majority of both sets.
+ *   - Only a holder makes configurations: from a simple one the joint one with the set that it is told; from a joint one of
+ *     its own term, once a majority of both sets has this very configuration with its vote in one round, the simple one of
+ *     the new set; from a joint one of another term the same with a stamp of its own first. It remembers it durably before
+ *     it writes it anywhere.
+ *
+ * One writable: no two servers have a lease that runs. Replicas and their log are not here: what keeps acknowledged writes
+ * does not ask who votes (election.pml, without clocks). Votes are read and swapped one by one, a round may end after any of
+ * them, and agents are restarted at any time. Two servers are told different sets, as by orders of different age.
+ */
+#ifndef SERVERS
+#define SERVERS 2
+#endif
+#ifndef LEASE
+#define LEASE 1 /* X + W, from the start of a round */
+#endif
+#ifndef D
+#define D 1
+#endif
+#ifndef X
+#define X 0
+#endif
+#ifndef MAXTERM
+#define MAXTERM 3
+#endif
+#ifndef CHANGES
+#define CHANGES 4 /* configurations that are made */
+#endif
+#ifndef RESTARTS
+#define RESTARTS 1
+#endif
+#ifndef RECREATED
+#define RECREATED 0
+#endif
+#ifndef BEGIN
+#define BEGIN 7 /* voters 0, 1 and 2 */
+#endif
+#ifndef WANT0
+#define WANT0 8
+#endif
+#ifndef WANT1
+#define WANT1 16
+#endif
+#ifndef VOTERS
+#define VOTERS 5
+#endif
+
+#define B(v)       (1 << (v))
+#define HAS(m, v)  (((m) >> (v)) & 1)
+#define COUNT(m)   (((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + (((m) >> 3) & 1) + (((m) >> 4) & 1))
+#define MAJORITY(have, set) (COUNT((have) & (set)) * 2 > COUNT(set))
+#define NONE 3
+
+/* State of a vote, as in election.pml. */
+#define RELEASED 1
+#define CLAIMED  2
+#define HELD     3
+/* What an agent does. */
+#define IDLE  0
+#define CLAIM 1
+#define HOLD  2
+
+/* The votes; age as in election.pml. stamp is 4 * term + number; next is 0 in a simple configuration. */
+byte vterm[VOTERS]; byte vholder[VOTERS]; byte vstate[VOTERS]; byte age[VOTERS];
+byte vstamp[VOTERS]; byte vold[VOTERS]; byte vnew[VOTERS];
+/* The agents: got are the votes of this round, wrote those with the present configuration, rage is the round's age; done says
+ * that a round had a quorum since the configuration changed, comm that all of it wrote the configuration. mine is the newest
+ * configuration that was made here, on disk. */
+byte phase[SERVERS]; byte ct[SERVERS]; byte got[SERVERS]; byte wrote[SERVERS]; byte rage[SERVERS]; byte lease[SERVERS];
+byte stamp[SERVERS]; byte old[SERVERS]; byte next[SERVERS]; bit agreed[SERVERS]; bit done[SERVERS]; bit comm[SERVERS];
+byte mstamp[SERVERS]; byte mold[SERVERS]; byte mnew[SERVERS];
+
+byte changes = CHANGES; byte restarts = RESTARTS; byte recreated = RECREATED;
+
+inline check_one_writable() { assert(!(lease[0] > 0 && lease[1] > 0)) }
+
+#define MEMBER(s, v)  HAS(old[s] | next[s], v)
+#define QUORUM(s, m)  (MAJORITY(m, old[s]) && (next[s] == 0 || MAJORITY(m, next[s])))
+#define TERM_OF(x)    ((x) / 4)
+/* Orders of different age; the first server gets the newer ones with a restart. */
+#define WANT(s)       ((s) == 0 && restarts == RESTARTS -> WANT0 : WANT1)
+
+#ifdef MUT_ROUND_GOES_ON /* what was granted before counts by the newer configuration */
+#define ENDS_ROUND(s) wrote[s] = 0
+#else
+#define ENDS_ROUND(s) got[s] = 0; wrote[s] = 0; rage[s] = 0
+#endif
+inline adopt(s, v) {
+#ifdef MUT_IGNORES_NEWER
+	skip
+#else
+	if :: vstamp[v] > stamp[s] -> stamp[s] = vstamp[v]; old[s] = vold[v]; next[s] = vnew[v]; done[s] = 0; comm[s] = 0; ENDS_ROUND(s) :: else fi
+#endif
+}
+
+#ifdef MUT_LOWERS
+#define WRITES_CONFIGURATION(s, v) (true)
+#define ADOPTS(s, v) skip
+#else
+#define WRITES_CONFIGURATION(s, v) (stamp[s] > vstamp[v])
+#define ADOPTS(s, v) adopt(s, v)
+#endif
+inline put(s, v, st) {
+	ADOPTS(s, v);
+	vterm[v] = ct[s]; vholder[v] = s; vstate[v] = st; age[v] = 0;
+	if :: WRITES_CONFIGURATION(s, v) -> vstamp[v] = stamp[s]; vold[v] = old[s]; vnew[v] = next[s] :: else fi;
+	got[s] = got[s] | B(v); wrote[s] = wrote[s] | B(v)
+}
+
+inline begin(s) { got[s] = 0; wrote[s] = 0; rage[s] = 0 }
+inline forget(s) { phase[s] = IDLE; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s) }
+
+/* made(s) comes after the configuration of s was changed. */
+inline made(s) {
+	changes--; done[s] = 0; comm[s] = 0; begin(s);
+#ifndef MUT_FORGETS_MADE
+	mstamp[s] = stamp[s]; mold[s] = old[s]; mnew[s] = next[s]
+#else
+	skip
+#endif
+}
+/* The next number of the holder's own term. */
+#define NEXT(s)   (TERM_OF(stamp[s]) == ct[s] -> stamp[s] + 1 : ct[s] * 4 + 1)
+#define ROOM(s)   (changes > 0 && (TERM_OF(stamp[s]) != ct[s] || stamp[s] % 4 < 3))
+
+/* The word of any vote that a run has released its term; its votes elsewhere are over, too. */
+#define SAID(v, u) (vstate[u] == RELEASED && vterm[u] == vterm[v] && vholder[u] == vholder[v])
+#define OVER(s, v) (vstate[v] == RELEASED || age[v] >= D || (vholder[v] == s && lease[s] == 0) \
+	|| SAID(v, 0) || SAID(v, 1) || SAID(v, 2) || SAID(v, VOTERS - 2) || SAID(v, VOTERS - 1))
+#define OWN(s, v)  (vholder[v] == s && vterm[v] == ct[s] && vstate[v] != RELEASED)
+
+/* The manager may have looked long ago: the Lease goes only if it is as it was then. */
+#ifdef MUT_REMOVES_UNSEEN
+#define UNCHANGED(v) (true)
+#else
+#define UNCHANGED(v) (vstamp[v] <= stamp[0])
+#endif
+#ifdef MUT_FRESH_RECREATED
+#define AS_OF(v) vstamp[v] = 0; vold[v] = BEGIN; vnew[v] = 0
+#else
+#define AS_OF(v) vstamp[v] = stamp[0]; vold[v] = old[0]; vnew[v] = next[0]
+#endif
+
+#define WITH_VOTER(s, v) \
+	:: d_step { /* a claim is granted by v */ \
+		phase[s] == CLAIM && !agreed[s] && MEMBER(s, v) && !HAS(got[s], v) && vterm[v] < ct[s] && OVER(s, v) -> put(s, v, CLAIMED) } \
+	:: d_step { /* a round of the holder, or of the candidate that goes on */ \
+		(phase[s] == HOLD || agreed[s]) && MEMBER(s, v) && !HAS(got[s], v) && rage[s] <= X \
+		&& (OWN(s, v) || (agreed[s] && vterm[v] < ct[s]) || (agreed[s] && phase[s] == HOLD && vterm[v] == ct[s] && vstate[v] == CLAIMED)) -> \
+		put(s, v, (phase[s] == HOLD -> HELD : CLAIMED)) } \
+	:: d_step { /* reads, and learns of a configuration */ MEMBER(s, v) && vstamp[v] > stamp[s] -> adopt(s, v) } \
+	:: d_step { /* OFFLINE has reached RESOLVING, and the term is given up */ \
+		phase[s] == IDLE && lease[s] == 0 && OWN(s, v) && MEMBER(s, v) -> vstate[v] = RELEASED; age[v] = 0 } \
+	:: d_step { /* the manager takes away the Lease of a voter that votes no more, and makes it anew when it is to vote again */ \
+		s == 0 && recreated > 0 && next[0] == 0 && done[0] && !MEMBER(0, v) && vstate[v] != RELEASED && UNCHANGED(v) -> \
+		recreated--; vterm[v] = 0; vholder[v] = NONE; vstate[v] = RELEASED; age[v] = 0; AS_OF(v) }
+
+#ifdef MUT_NEW_ALONE /* the new voters are enough */
+#define COMMITTED(s, m) (next[s] == 0 || MAJORITY(m, next[s]))
+#define RELIES(s, m) COMMITTED(s, m)
+#else
+#define COMMITTED(s, m) QUORUM(s, m)
+#define RELIES(s, m) QUORUM(s, m)
+#endif
+#ifdef MUT_TAKES_OVER_UNSTAMPED /* a joint configuration that another term made is gone on from as it is */
+#define STAMPED(s) (true)
+#else
+#define STAMPED(s) (TERM_OF(stamp[s]) == ct[s])
+#endif
+#ifdef MUT_NO_JOINT
+#define FIRST_STEP(s) old[s] = WANT(s)
+#else
+#define FIRST_STEP(s) next[s] = WANT(s)
+#endif
+#ifdef MUT_BEFORE_OLD /* the new set is relied on once the new voters know */
+#define MAYFINISH(s) (MAJORITY(wrote[s], next[s]))
+#else
+#define MAYFINISH(s) (comm[s])
+#endif
+
+proctype server(byte s) {
+	do
+	:: d_step { phase[s] == IDLE && lease[s] == 0 && ct[s] < MAXTERM -> forget(s); ct[s]++; phase[s] = CLAIM }
+	:: d_step { phase[s] == IDLE && lease[s] == 0 && ct[s] + 1 < MAXTERM -> forget(s); ct[s] = ct[s] + 2; phase[s] = CLAIM }
+	:: d_step { /* claimed */ phase[s] == CLAIM && !agreed[s] && QUORUM(s, got[s]) -> agreed[s] = 1; begin(s) }
+	:: d_step { /* the lease is renewed by the round, or FAILOVER carried out */
+		(phase[s] == HOLD || agreed[s]) && RELIES(s, got[s]) && rage[s] <= X ->
+		lease[s] = LEASE - rage[s]; check_one_writable(); phase[s] = HOLD; agreed[s] = 1;
+		done[s] = 1; if :: COMMITTED(s, wrote[s]) -> comm[s] = 1 :: else fi; begin(s) }
+	:: d_step { /* a round comes to nothing */ phase[s] != IDLE && (got[s] || rage[s]) && (phase[s] == HOLD || agreed[s]) -> begin(s) }
+	:: d_step { /* it gives up, or loses its lease and its term with it */ phase[s] != IDLE -> lease[s] = 0; forget(s) }
+	:: d_step { phase[s] == HOLD && done[s] && next[s] == 0 && old[s] != WANT(s) && ROOM(s) -> stamp[s] = NEXT(s); FIRST_STEP(s); made(s) }
+	:: d_step { phase[s] == HOLD && done[s] && next[s] != 0 && !STAMPED(s) && ROOM(s) -> stamp[s] = NEXT(s); made(s) }
+	:: d_step { phase[s] == HOLD && next[s] != 0 && STAMPED(s) && MAYFINISH(s) && ROOM(s) -> stamp[s] = NEXT(s); old[s] = next[s]; next[s] = 0; made(s) }
+	:: d_step { /* the agent is restarted: it knows the configuration that the group began with, or the newest of its own */
+		restarts > 0 -> restarts--; if :: phase[s] == HOLD -> skip :: else -> phase[s] = IDLE fi;
+		agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s); stamp[s] = mstamp[s]; old[s] = mold[s]; next[s] = mnew[s] }
+	WITH_VOTER(s, 0)
+	WITH_VOTER(s, 1)
+	WITH_VOTER(s, 2)
+#if VOTERS > 3
+	WITH_VOTER(s, 3)
+#endif
+#if VOTERS > 4
+	WITH_VOTER(s, 4)
+#endif
+	od
+}
+
+#define PASS_VOTE(v) if :: age[v] < D && vstate[v] != RELEASED -> age[v]++ :: else fi
+#define PASS(s) if :: lease[s] > 0 -> lease[s]-- :: else fi; if :: (got[s] || rage[s]) && rage[s] <= X -> rage[s]++ :: else fi
+
+proctype world() {
+	do
+	:: d_step { true -> PASS_VOTE(0); PASS_VOTE(1); PASS_VOTE(2);
+#if VOTERS > 3
+		PASS_VOTE(3);
+#endif
+#if VOTERS > 4
+		PASS_VOTE(4);
+#endif
+		PASS(0); PASS(1) }
+	od
+}
+
+init {
+	d_step {
+		byte i;
+		for (i : 0 .. VOTERS - 1) {
+			vold[i] = BEGIN;
+			if :: HAS(BEGIN, i) -> vterm[i] = 1; vholder[i] = 0; vstate[i] = HELD :: else -> vholder[i] = NONE; vstate[i] = RELEASED fi
+		}
+		for (i : 0 .. SERVERS - 1) { old[i] = BEGIN; mold[i] = BEGIN; ct[i] = 1 }
+		lease[0] = LEASE; phase[0] = HOLD; agreed[0] = 1; done[0] = 1; i = 0
+	}
+	atomic { run world(); run server(0); run server(1) }
+}
