@@ -77,7 +77,9 @@ func (db *Database) Checkpoint(ctx context.Context) error {
 // checkpointLocked runs in the writer's turn.
 func (db *Database) checkpointLocked() error {
 	applied, _ := db.Applied()
-	db.writer.SetInterrupt(nil)
+	if db.interrupts != nil {
+		db.interrupts.settle()
+	}
 	db.writer.SetBusyTimeout(0)
 	defer db.writer.SetBlockOnBusy()
 	var frames, moved int64

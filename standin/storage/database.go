@@ -38,6 +38,8 @@ type Database struct {
 	writer *sqlite.Conn
 	// changes tells of the writer's changes; nil before the first transaction.
 	changes *changeHook
+	// interrupts breaks off the writer's statements; nil before the first transaction.
+	interrupts *interruption
 
 	stateMu sync.Mutex
 	state   state
@@ -56,7 +58,7 @@ type Database struct {
 	published              map[string]bool
 	current                *Tx
 	readers                map[*Reader]struct{}
-	idle                   []*sqlite.Conn
+	idle                   []*interruption
 	closed                 error
 
 	redo       *redoLoop
@@ -315,8 +317,8 @@ func (db *Database) Close() error {
 		err = fmt.Errorf("close the data file: %w", e)
 	}
 	db.mu.Lock()
-	for _, c := range db.idle {
-		c.Close()
+	for _, i := range db.idle {
+		i.conn.Close()
 	}
 	db.idle = nil
 	db.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/storage"
@@ -153,4 +154,48 @@ func TestACommitWhoseHardeningFailsHasAnUnknownOutcome(t *testing.T) {
 	var err error
 	g.Eventually(done).Should(Receive(&err))
 	g.Expect(errors.Is(err, storage.ErrOutcomeUnknown)).To(BeTrue(), "%v", err)
+}
+
+// forever counts until it is interrupted.
+const forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"
+
+// TestAnEndedStatementLeavesTheConnectionToTheNext ends statements of a transaction and of a reader, one of them within
+// another, and goes on.
+func TestAnEndedStatementLeavesTheConnectionToTheNext(t *testing.T) {
+	g := NewWithT(t)
+	db := create(t, storage.Options{})
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+	tx, err := db.Begin(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	defer tx.Rollback()
+	outer, err := tx.Use(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	inner, err := tx.Use(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sqlite.ErrCode(sqlitex.ExecuteTransient(tx.Conn(), forever, nil))).To(Equal(sqlite.ResultInterrupt))
+	inner()
+	g.Expect(sqlitex.ExecuteTransient(tx.Conn(), "INSERT INTO t VALUES (1)", nil)).To(Succeed())
+	late, err := tx.Use(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sqlite.ErrCode(sqlitex.ExecuteTransient(tx.Conn(), "INSERT INTO t VALUES (2)", nil))).To(Equal(sqlite.ResultInterrupt), "the context has ended before")
+	late()
+	outer()
+	_, err = tx.Commit(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	for range 2 {
+		r, err := db.Reader(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		leave, err := r.Use(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sqlite.ErrCode(sqlitex.ExecuteTransient(r.Conn(), forever, nil))).To(Equal(sqlite.ResultInterrupt))
+		leave()
+		r.Release()
+		cancel()
+	}
+	g.Expect(dump(db)).To(ContainElement("t|1"))
+	g.Expect(dump(db)).NotTo(ContainElement("t|2"))
 }

@@ -97,18 +97,6 @@ func (db *Database) breakAll(reason error) {
 	}
 }
 
-// interruptAll breaks the uses off without waiting: readers hold nothing that others need.
-func (u *usage) interruptAll(reason error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.broken == nil {
-		u.broken = reason
-	}
-	for _, cancel := range u.cancels {
-		cancel(reason)
-	}
-}
-
 // BeginFork begins a recovery fork in a new virtual log file: what this primary writes from here on is told apart from
 // what any other copy may have written after the same position.
 func (db *Database) BeginFork(ctx context.Context) (Fork, error) {

@@ -31,18 +31,19 @@ func (db *Database) Reader(ctx context.Context) (*Reader, error) {
 		return nil, err
 	}
 	db.mu.Lock()
-	var conn *sqlite.Conn
+	var kept *interruption
 	if n := len(db.idle); n > 0 {
-		conn, db.idle = db.idle[n-1], db.idle[:n-1]
+		kept, db.idle = db.idle[n-1], db.idle[:n-1]
 	}
 	db.mu.Unlock()
-	if conn == nil {
-		var err error
-		if conn, err = db.connect(sqlite.OpenReadOnly); err != nil {
+	if kept == nil {
+		conn, err := db.connect(sqlite.OpenReadOnly)
+		if err != nil {
 			return nil, err
 		}
+		kept = newInterruption(conn)
 	}
-	r := &Reader{usage: newUsage(conn), db: db, conn: conn}
+	r := &Reader{usage: newUsage(kept), db: db, conn: kept.conn}
 	db.mu.Lock()
 	db.readers[r] = struct{}{}
 	db.mu.Unlock()
@@ -60,7 +61,7 @@ func (r *Reader) begin(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	if err := sqlitex.ExecuteTransient(r.conn, "BEGIN", nil); err != nil {
+	if err := exec(r.conn, "BEGIN"); err != nil {
 		return fmt.Errorf("begin to read: %w", err)
 	}
 	lsn, _, err := readApplied(r.conn)
@@ -105,7 +106,7 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = sqlitex.ExecuteTransient(r.conn, "COMMIT", nil)
+	err = exec(r.conn, "COMMIT")
 	leave()
 	if err != nil {
 		return fmt.Errorf("end a read: %w", err)
@@ -172,10 +173,10 @@ func (r *Reader) Release() {
 
 // end runs once, when no statement is in progress any more.
 func (r *Reader) end() {
-	r.conn.SetInterrupt(nil)
+	r.settle()
 	ok := true
 	if !r.conn.AutocommitEnabled() {
-		ok = sqlitex.ExecuteTransient(r.conn, "ROLLBACK", nil) == nil
+		ok = exec(r.conn, "ROLLBACK") == nil
 	}
 	for _, name := range r.attached {
 		ok = ok && sqlitex.ExecuteTransient(r.conn, "DETACH DATABASE "+quote(name), nil) == nil
@@ -184,7 +185,7 @@ func (r *Reader) end() {
 	delete(r.db.readers, r)
 	ok = ok && r.db.closed == nil && len(r.db.idle) < maxIdleReaders
 	if ok {
-		r.db.idle = append(r.db.idle, r.conn)
+		r.db.idle = append(r.db.idle, r.interrupts)
 	}
 	r.db.mu.Unlock()
 	if !ok {

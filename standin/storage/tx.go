@@ -53,7 +53,10 @@ func (db *Database) Begin(ctx context.Context) (*Tx, error) {
 		<-db.turn
 		return nil, err
 	}
-	tx := &Tx{usage: newUsage(db.writer), db: db, conn: db.writer, id: transactionIDs.Add(1)}
+	if db.interrupts == nil {
+		db.interrupts = newInterruption(db.writer)
+	}
+	tx := &Tx{usage: newUsage(db.interrupts), db: db, conn: db.writer, id: transactionIDs.Add(1)}
 	tx.capture = capture{db: db, conn: db.writer}
 	err := exec(db.writer, "BEGIN IMMEDIATE")
 	if err == nil {
@@ -232,7 +235,7 @@ func (tx *Tx) abort(reason error) {
 // finish leaves the connection as the next transaction needs it, and gives up the turn.
 func (tx *Tx) finish() {
 	tx.done.Store(true)
-	tx.conn.SetInterrupt(nil)
+	tx.settle()
 	tx.capture.stop()
 	if !tx.conn.AutocommitEnabled() {
 		// Fails only when SQLite has rolled back by itself.
