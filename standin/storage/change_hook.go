@@ -38,10 +38,11 @@ type tableShape struct {
 	columns []shapedColumn
 	// total counts generated columns, too.
 	total int
-	// rowid says that the key is a single integer, SQLite's rowid.
+	// rowid says that the key is a single integer, SQLite's rowid; keyAt is where it is among the columns.
 	rowid bool
-	// query reads the row with a key.
-	query string
+	keyAt int
+	// query reads the row with a key; runQuery, where the key is the rowid, those with keys from one to another.
+	query, runQuery string
 }
 
 // shapedColumn is a column that is stored.
@@ -196,14 +197,19 @@ func readShape(conn *sqlite.Conn, name string) (*tableShape, error) {
 		if c.key > 0 {
 			keys++
 			conditions = append(conditions, quote(c.name)+" = ?")
-			s.rowid = keys == 1 && stmt.ColumnBool(4)
+			s.rowid, s.keyAt = keys == 1 && stmt.ColumnBool(4), len(s.columns)
 		}
 		s.columns = append(s.columns, c)
 	}
 	if keys == 0 {
 		return nil, nil
 	}
-	s.query = "SELECT " + strings.Join(names, ", ") + " FROM main." + quote(name) + " WHERE " + strings.Join(conditions, " AND ")
+	rows := "SELECT " + strings.Join(names, ", ") + " FROM main." + quote(name) + " WHERE "
+	s.query = rows + strings.Join(conditions, " AND ")
+	if s.rowid {
+		key := quote(s.columns[s.keyAt].name)
+		s.runQuery = rows + key + " BETWEEN ? AND ? ORDER BY " + key
+	}
 	return s, nil
 }
 

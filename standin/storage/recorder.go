@@ -4,8 +4,10 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"modernc.org/libc"
@@ -31,8 +33,11 @@ type recorder struct {
 type recordedTable struct {
 	*tableShape
 	changes []recordedRow
+	// byRowid is made when rows do not come in the order of their numbers any more: until then changes is in that order.
 	byRowid map[int64]bool
 	byKey   map[string]bool
+	// now is where the row as it is comes.
+	now []byte
 }
 
 // recordedRow is a row that was changed.
@@ -64,7 +69,7 @@ func (r *recorder) table(name string) *recordedTable {
 	}
 	var t *recordedTable
 	if shape != nil {
-		t = &recordedTable{tableShape: shape, byRowid: map[int64]bool{}, byKey: map[string]bool{}}
+		t = &recordedTable{tableShape: shape}
 		r.tables = append(r.tables, t)
 		name = shape.name
 	} else {
@@ -82,13 +87,16 @@ func (r *recorder) change(tls *libc.TLS, t *recordedTable, inserted bool, rowid 
 	}
 	row := recordedRow{inserted: inserted, rowid: rowid}
 	if t.rowid {
-		if t.byRowid[rowid] {
+		if t.knows(rowid) {
 			return
 		}
 	} else {
 		key, null := r.key(tls, t, inserted)
 		if r.err != nil || null || t.byKey[string(key)] {
 			return
+		}
+		if t.byKey == nil {
+			t.byKey = map[string]bool{}
 		}
 		t.byKey[string(key)] = true
 		row.old = key
@@ -99,10 +107,31 @@ func (r *recorder) change(tls *libc.TLS, t *recordedTable, inserted bool, rowid 
 			row.old = r.append(tls, row.old, c.index, false)
 		}
 	}
-	if t.rowid {
-		t.byRowid[rowid] = true
+	t.add(row)
+}
+
+// knows tells whether a row was changed before.
+func (t *recordedTable) knows(rowid int64) bool {
+	if t.byRowid != nil {
+		return t.byRowid[rowid]
 	}
+	_, found := slices.BinarySearchFunc(t.changes, rowid, func(c recordedRow, rowid int64) int { return cmp.Compare(c.rowid, rowid) })
+	return found
+}
+
+func (t *recordedTable) add(row recordedRow) {
+	n := len(t.changes)
 	t.changes = append(t.changes, row)
+	switch {
+	case !t.rowid:
+	case t.byRowid != nil:
+		t.byRowid[row.rowid] = true
+	case n > 0 && row.rowid < t.changes[n-1].rowid:
+		t.byRowid = make(map[int64]bool, 2*len(t.changes))
+		for _, c := range t.changes {
+			t.byRowid[c.rowid] = true
+		}
+	}
 }
 
 // key is the row's primary key; null when there is a NULL in it.
@@ -156,43 +185,87 @@ func (r *recorder) writeChangeset(out *bytes.Buffer) error {
 	return err
 }
 
+// appendChanges reads the rows that were changed and adds what became of them.
 func (t *recordedTable) appendChanges(conn *sqlite.Conn, buf []byte) ([]byte, error) {
-	stmt, err := conn.Prepare(t.query)
+	single, err := conn.Prepare(t.query)
+	if err != nil {
+		return buf, err
+	}
+	defer single.Reset()
+	for rest := t.changes; len(rest) > 0 && err == nil; {
+		n := 1
+		if t.rowid {
+			n = consecutive(rest)
+		}
+		if n > 1 {
+			buf, err = t.appendRun(conn, buf, rest[:n])
+		} else {
+			buf, err = t.appendSingle(single, buf, &rest[0])
+		}
+		rest = rest[n:]
+	}
+	return buf, err
+}
+
+// consecutive is how many of the first changes are of rows whose numbers follow one another.
+func consecutive(changes []recordedRow) int {
+	n := 1
+	for n < len(changes) && changes[n].rowid > changes[n-1].rowid && changes[n].rowid-1 == changes[n-1].rowid {
+		n++
+	}
+	return n
+}
+
+// appendRun adds changes of consecutive rows, which are read together.
+func (t *recordedTable) appendRun(conn *sqlite.Conn, buf []byte, run []recordedRow) ([]byte, error) {
+	stmt, err := conn.Prepare(t.runQuery)
 	if err != nil {
 		return buf, err
 	}
 	defer stmt.Reset()
-	var now []byte
-	for i := range t.changes {
-		c := &t.changes[i]
-		if err := t.bindKey(stmt, c); err != nil {
-			return buf, err
+	stmt.BindInt64(1, run[0].rowid)
+	stmt.BindInt64(2, run[len(run)-1].rowid)
+	more, err := stmt.Step()
+	for i := 0; i < len(run) && err == nil; i++ {
+		exists := more && stmt.ColumnInt64(t.keyAt) == run[i].rowid
+		if buf, err = t.appendChange(buf, &run[i], stmt, exists); err == nil && exists {
+			more, err = stmt.Step()
 		}
-		exists, err := stmt.Step()
-		if err != nil {
-			return buf, err
+	}
+	return buf, err
+}
+
+func (t *recordedTable) appendSingle(stmt *sqlite.Stmt, buf []byte, c *recordedRow) ([]byte, error) {
+	if err := t.bindKey(stmt, c); err != nil {
+		return buf, err
+	}
+	exists, err := stmt.Step()
+	if err != nil {
+		return buf, err
+	}
+	buf, err = t.appendChange(buf, c, stmt, exists)
+	if e := stmt.Reset(); err == nil {
+		err = e
+	}
+	return buf, err
+}
+
+// appendChange adds what became of a row, which stmt is at when it exists.
+func (t *recordedTable) appendChange(buf []byte, c *recordedRow, stmt *sqlite.Stmt, exists bool) ([]byte, error) {
+	switch {
+	case exists && c.inserted:
+		buf = append(buf, byte(OpInsert), 0)
+		for i := range t.columns {
+			buf = appendColumn(buf, stmt, i)
 		}
-		switch {
-		case exists && c.inserted:
-			buf = append(buf, byte(OpInsert), 0)
-			for j := range t.columns {
-				buf = appendColumn(buf, stmt, j)
-			}
-		case exists:
-			now = now[:0]
-			for j := range t.columns {
-				now = appendColumn(now, stmt, j)
-			}
-			buf, err = t.appendUpdate(buf, c.old, now)
-		case !c.inserted:
-			buf = append(append(buf, byte(OpDelete), 0), c.old...)
+	case exists:
+		t.now = t.now[:0]
+		for i := range t.columns {
+			t.now = appendColumn(t.now, stmt, i)
 		}
-		if e := stmt.Reset(); err == nil {
-			err = e
-		}
-		if err != nil {
-			return buf, err
-		}
+		return t.appendUpdate(buf, c.old, t.now)
+	case !c.inserted:
+		buf = append(append(buf, byte(OpDelete), 0), c.old...)
 	}
 	return buf, nil
 }

@@ -218,6 +218,25 @@ func TestRecordsWhatSessionsDo(t *testing.T) {
 	})
 }
 
+// TestRecordsTheLastAndTheFirstNumber inserts rows with the greatest number and the least one, which do not follow one another.
+func TestRecordsTheLastAndTheFirstNumber(t *testing.T) {
+	g := NewWithT(t)
+	db := create(t, storage.Options{})
+	_, err := write(db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+	g.Expect(err).NotTo(HaveOccurred())
+	from, _ := db.Applied()
+	_, err = write(db, "INSERT INTO t VALUES (9223372036854775806), (9223372036854775807)", "INSERT INTO t VALUES (-9223372036854775808), (-9223372036854775807)")
+	g.Expect(err).NotTo(HaveOccurred())
+	var changes []storage.TableChange
+	for one, err := range db.Log().ReadCommitted(t.Context(), from, db.AppliedEnd()) {
+		g.Expect(err).NotTo(HaveOccurred())
+		changes = append(changes, one.Changes...)
+	}
+	g.Expect(described(changes)).To(Equal([]string{
+		"t 18 +0:-9223372036854775807", "t 18 +0:-9223372036854775808", "t 18 +0:9223372036854775806", "t 18 +0:9223372036854775807",
+	}))
+}
+
 // TestRecordsWithTheSchemaAsItIs changes a table's columns, takes that back, and changes them in another way: SQLite counts
 // both as the same version of the schema.
 func TestRecordsWithTheSchemaAsItIs(t *testing.T) {

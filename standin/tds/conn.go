@@ -37,6 +37,8 @@ type conn struct {
 	descriptor uint64
 	prepared   map[int32]prepared
 	nextHandle int32
+	// parameters is how many the last call had: the next one is likely to have as many.
+	parameters int
 	// cursors are open server cursors by their handles, which begin apart from those of prepared statements.
 	cursors    map[int32]*serverCursor
 	nextCursor int32

@@ -47,7 +47,7 @@ func FuzzParameters(f *testing.F) {
 		for more := true; more; {
 			var call Call
 			var err error
-			call, more, err = readCall(d)
+			call, more, err = readCall(d, 0)
 			if err != nil {
 				break
 			}

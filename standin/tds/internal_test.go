@@ -215,7 +215,7 @@ func FuzzCall(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := &decoder{buf: b}
 		for {
-			call, more, err := readCall(d)
+			call, more, err := readCall(d, 0)
 			if err != nil {
 				return
 			}

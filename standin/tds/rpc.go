@@ -40,10 +40,11 @@ const maxParameters = 2100
 // calls serves the remote procedure calls of one message in order; the rest is not executed after a broken one.
 func (c *conn) calls(r *request, d *decoder, w *response) error {
 	for {
-		call, more, err := readCall(d)
+		call, more, err := readCall(d, c.parameters)
 		if err != nil {
 			return err
 		}
+		c.parameters = len(call.Params)
 		w.inCall, w.call = true, &call
 		err = c.call(r, call, w)
 		var told *sqlerr.Error
@@ -68,8 +69,9 @@ func (r *response) endIfCall() {
 	}
 }
 
-// readCall reads one call; more is set when another follows.
-func readCall(d *decoder) (call Call, more bool, err error) {
+// readCall reads one call, for whose parameters it makes room for as many as expected; more is set when another follows.
+func readCall(d *decoder, expected int) (call Call, more bool, err error) {
+	call.Params = make([]Param, 0, expected)
 	if n := d.u16(); n == 0xFFFF {
 		id := d.u16()
 		if call.Name = procedures[id]; call.Name == "" && d.err == nil {
