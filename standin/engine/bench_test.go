@@ -3,10 +3,17 @@
 package engine_test
 
 import (
+	"context"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // BenchmarkInsert inserts 1 KB rows: one by one in transactions of 100, and as a bulk load.
@@ -63,4 +70,56 @@ func BenchmarkInsert(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	})
+}
+
+// steadyDisk is a disk whose every sync takes as long, whatever else the machine's own disk has to do.
+type steadyDisk struct {
+	takes time.Duration
+	syncs atomic.Int64
+}
+
+func (d *steadyDisk) Created(string)              {}
+func (d *steadyDisk) Wrote(string, int64, []byte) {}
+func (d *steadyDisk) Truncated(string, int64)     {}
+func (d *steadyDisk) Removed(string)              {}
+func (d *steadyDisk) Renamed(string, string)      {}
+
+func (d *steadyDisk) Sync(_ string, sync func() error) error {
+	d.syncs.Add(1)
+	time.Sleep(d.takes)
+	return sync()
+}
+
+// BenchmarkSmallTransactionsSteadyDisk commits small durable transactions over 64 connections, on a disk that does 5,000 syncs in a
+// second at most; set TMPDIR to a file system in memory. Clients and server are one process.
+func BenchmarkSmallTransactionsSteadyDisk(b *testing.B) {
+	d := &steadyDisk{takes: time.Second / 5000}
+	defer disk.Watch(os.TempDir(), d)()
+	s := newServer(b)
+	s.conn("master").exec("CREATE DATABASE d")
+	db := s.open("d")
+	db.SetMaxOpenConns(64)
+	db.SetMaxIdleConns(64)
+	if _, err := db.Exec("CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(20) NOT NULL)"); err != nil {
+		b.Fatal(err)
+	}
+	var next atomic.Int64
+	var work sync.WaitGroup
+	before := d.syncs.Load()
+	b.ResetTimer()
+	for range 64 {
+		work.Go(func() {
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				if _, err := db.ExecContext(context.Background(), "INSERT INTO t VALUES (@p1, @p2)", n, "small"); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	syncs := float64(d.syncs.Load() - before)
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+	b.ReportMetric(syncs/b.Elapsed().Seconds(), "syncs/s")
+	b.ReportMetric(float64(b.N)/syncs, "commits/sync")
 }
