@@ -71,4 +71,13 @@ func TestCataloguedReplicationTablesAreThere(t *testing.T) {
 		}
 	}
 	g.Expect(walked).To(BeNumerically(">", 500))
+
+	// What pages ask besides (docs/relational-databases/replication/administration/distributor-and-publisher-information-script.md,
+	// docs/relational-databases/replication/agents/use-alerts-for-replication-agent-events.md and
+	// docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md).
+	info := query(t, r.source, `EXEC sp_helpsubscriberinfo`)
+	g.Expect(info).To(HaveLen(1))
+	g.Expect(info[0][:4]).To(Equal([]any{"PUB", "SUB", int64(0), nil}))
+	g.Expect(query(t, r.pubDB, `DECLARE @installed int; EXEC @installed = sys.sp_MS_replication_installed; SELECT @installed`)).To(Equal([][]any{{int64(1)}}))
+	g.Expect(query(t, r.distDB, `SELECT publisher, publisher_db, publication, publication_type, subscriber, subscriber_db, article, alert_error_code, alert_error_text FROM msdb..sysreplicationalerts WHERE status = 0`)).To(BeEmpty())
 }

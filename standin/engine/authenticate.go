@@ -12,7 +12,18 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
+// AgentAccount is who the server's own replication agents are where their command lines ask for Windows authentication at
+// their own distributor, as the jobs do that the documented procedures make: SQL Server Agent runs within the server, and
+// needs no domain for that (docs/linux/sql-server-linux-replication-tutorial-tsql.md). A login of this name is somebody else: the password tells.
+const AgentAccount = "SQLSERVERAGENT"
+
+// AgentPassword is the password of AgentAccount: another one in each process, and never told to anybody.
+func (inst *Instance) AgentPassword() string { return inst.agentPassword() }
+
 func (inst *Instance) authenticate(ctx context.Context, req tds.LoginRequest) (Login, error) {
+	if req.User == AgentAccount && subtle.ConstantTimeCompare([]byte(req.Password), []byte(inst.agentPassword())) == 1 {
+		return SystemLogin, nil
+	}
 	if a := inst.registry.authenticator; a != nil {
 		return a.Authenticate(ctx, req)
 	}

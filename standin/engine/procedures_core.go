@@ -129,7 +129,9 @@ func extendedProperty(verb string) func(context.Context, *ProcCall) error {
 		class, major, minor := int64(0), int64(0), int64(0)
 		if level := strings.ToUpper(c.String("@level0type")); level != "" {
 			n := sch.schemaByName(c.String("@level0name"))
-			if level != "SCHEMA" || n == nil {
+			// USER in the place of SCHEMA is the older form for what a schema has
+			// (docs/relational-databases/system-stored-procedures/sp-addextendedproperty-transact-sql.md, "Remarks").
+			if n == nil || level != "SCHEMA" && (level != "USER" || c.String("@level1type") == "") {
 				return sqlerr.New(15135, 8, c.String("@level0name"))
 			}
 			class, major = 3, int64(n.ID)

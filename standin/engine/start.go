@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,8 @@ type Instance struct {
 	shutdown sync.Once
 	// traceFlags are those that are on, once one was changed.
 	traceFlags map[int]bool
+	// agentPassword is the password of AgentAccount.
+	agentPassword func() string
 	// inUse are the configuration options' values that were set.
 	inUse map[int64]int64
 }
@@ -64,7 +67,7 @@ func New(ctx context.Context, config Config) (*Instance, error) {
 	if config.Edition == "" {
 		config.Edition = "Developer Edition (64-bit)"
 	}
-	inst := &Instance{config: config, started: time.Now(), log: config.Log, databases: map[int32]*Database{},
+	inst := &Instance{config: config, started: time.Now(), log: config.Log, agentPassword: sync.OnceValue(rand.Text), databases: map[int32]*Database{},
 		sessions: map[int]*Session{}, nextSPID: firstUserSPID}
 	if inst.log == nil {
 		inst.log = slog.New(slog.NewTextHandler(io.Discard, nil))

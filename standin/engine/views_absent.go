@@ -33,6 +33,8 @@ var absentViews = map[string]string{
 	"service_queues":                              "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, max_readers smallint, activation_procedure nvarchar(776), is_activation_enabled bit, is_receive_enabled bit, is_enqueue_enabled bit",
 	"services":                                    "name sysname, service_id int, principal_id int, service_queue_id int",
 	"dm_db_uncontained_entities":                  "class int, class_desc nvarchar(60), major_id int, statement_line_number int, statement_offset_begin int, statement_offset_end int, statement_type nvarchar(512), feature_name nvarchar(256), feature_type_name nvarchar(256)",
+	"dm_hadr_cluster_networks":                    "member_name nvarchar(128), network_subnet_ip nvarchar(48), network_subnet_ipv4_mask nvarchar(45), network_subnet_prefix_length int, is_public bit, is_ipv4 bit",
+	"dm_os_ring_buffers":                          "ring_buffer_address varbinary(8), ring_buffer_type nvarchar(60), timestamp bigint, record nvarchar(3072)",
 	"dm_io_pending_io_requests":                   "io_completion_request_address varbinary(8), io_type nvarchar(60), io_pending int, io_pending_ms_ticks bigint, scheduler_address varbinary(8), io_handle varbinary(8), io_offset bigint",
 	"external_data_sources":                       "data_source_id int, name sysname, location nvarchar(4000), type_desc nvarchar(255), type tinyint, credential_id int",
 	"external_file_formats":                       "file_format_id int, name sysname, format_type nvarchar(100)",

@@ -203,18 +203,7 @@ func installServerFunctions(r *Registry) {
 			}
 			return nil, nil
 		}})
-	r.TableFunction(TableFunction{Schema: "sys", Name: "fn_listextendedproperty", Parameters: []sqltype.Type{sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname},
-		Columns: columns("objtype sysname, objname sysname, name sysname, value sql_variant"), Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-			list, err := propertyRecords(ctx, s)
-			var rows [][]any
-			for _, rec := range list {
-				if name, ok := args[0].(string); ok && !strings.EqualFold(name, rec["name"].(string)) || rec["class"] != int64(0) {
-					continue
-				}
-				rows = append(rows, []any{nil, nil, rec["name"], rec["value"]})
-			}
-			return rows, err
-		}})
+	installExtendedProperties(r)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, sqltype.NVarCharOf(1), sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			rows, err := s.inst.registry.tableFunctions["sys.string_split"].Rows(ctx, s, args[:2])

@@ -63,8 +63,12 @@ type target struct {
 	application  string
 }
 
-// connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain.
+// connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain, unless it is that
+// of an agent at its own distributor.
 func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
+	if t.windows && t.role == "Distributor" && sameServer(t.server, e.serverName()) {
+		t.windows, t.login, t.password = false, engine.AgentAccount, e.inst.AgentPassword()
+	}
 	if t.windows {
 		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1, Message: fmt.Sprintf("Login failed. The login is from an untrusted domain and cannot be used with Integrated authentication. "+
 			"(The agent connects to the %s '%s' with -%sSecurityMode 1; give 0 with -%sLogin and -%sPassword.)", t.role, t.server, t.role, t.role, t.role)}

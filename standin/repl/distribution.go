@@ -78,6 +78,9 @@ func (d *delivery) run(ctx context.Context) error {
 		return err
 	}
 	d.note(ctx, runStart, "Starting agent.")
+	if err := d.storedSubscriberLogin(ctx); err != nil {
+		return err
+	}
 	var err error
 	if d.subscriber, err = d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))); err != nil {
 		return err
@@ -145,6 +148,24 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 		return err
 	}
 	d.args.values["-distributorsecuritymode"], d.args.values["-distributorlogin"], d.args.values["-distributorpassword"] = "0", r.String(0, "distributor_login"), password
+	return nil
+}
+
+// storedSubscriberLogin uses the login that sp_addpushsubscription_agent stored, when the command line of a push
+// subscription's agent has none. Only the distributor itself can read its password.
+func (d *delivery) storedSubscriberLogin(ctx context.Context) error {
+	if d.kind != pushType || d.args.given("-SubscriberLogin") || d.args.str("-SubscriberSecurityMode") != "0" {
+		return nil
+	}
+	stored, err := d.distConn.query(ctx, "SELECT subscriber_login, subscriber_password FROM dbo.MSdistribution_agents WHERE id = @p1", d.agentID)
+	if err != nil || stored.str(0, "subscriber_login") == "" {
+		return err
+	}
+	password, err := d.e.key.unseal(stored.str(0, "subscriber_password"))
+	if err != nil {
+		return err
+	}
+	d.args.values["-subscriberlogin"], d.args.values["-subscriberpassword"] = stored.str(0, "subscriber_login"), password
 	return nil
 }
 

@@ -85,6 +85,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installProfiles(r)
 	e.installSnapshot(r)
 	e.installViews(r)
+	e.installOther(r)
 	return nil
 }
 

@@ -15,6 +15,10 @@ type table struct{ name, columns string }
 
 // distributorTables lie in msdb of a distributor. The last one tells that it is one: it is made last and dropped first.
 var distributorTables = []table{
+	// sysreplicationalerts has no rows: no alerts are raised.
+	{"sysreplicationalerts", `alert_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, status int NOT NULL, agent_type int NULL, agent_id int NULL, error_id int NULL, alert_error_code int NULL,
+		time datetime NOT NULL, publisher sysname NULL, publisher_db sysname NULL, publication sysname NULL, publication_type int NULL, subscriber sysname NULL, subscriber_db sysname NULL,
+		article sysname NULL, destination_object sysname NULL, source_object sysname NULL, alert_error_text nvarchar(max) NULL`},
 	{"MSdistributiondbs", `name sysname NOT NULL PRIMARY KEY, min_distretention int NOT NULL, max_distretention int NOT NULL, history_retention int NOT NULL`},
 	{"MSdistpublishers", `name sysname NOT NULL PRIMARY KEY, distribution_db sysname NOT NULL, working_directory nvarchar(255) NOT NULL,
 		security_mode int NOT NULL, login sysname NOT NULL, password nvarchar(524) NULL, active bit NOT NULL, trusted bit NOT NULL,

@@ -258,11 +258,41 @@ func (e *Extension) subsystemRun(ctx context.Context, x *execution, st step) (st
 		err := fmt.Errorf("the subsystem %s is not supported", st.subsystem)
 		return err.Error(), err
 	}
+	if err := e.mayRun(ctx, x, st); err != nil {
+		return err.Error(), err
+	}
 	message, err := run(ctx, Step{JobID: x.job, JobName: x.name, StepID: st.id, Command: st.command, Database: st.db})
 	if err != nil {
 		return strings.TrimSpace(message+" "+err.Error()) + "  The step failed.", err
 	}
 	return strings.TrimSpace(message) + "  The step succeeded.", nil
+}
+
+// mayRun refuses a step of another subsystem than TSQL in a job whose owner is no sysadmin: it would act as the server, and
+// there are no proxies.
+func (e *Extension) mayRun(ctx context.Context, x *execution, st step) error {
+	s, err := e.inst.Session(ctx, engine.SystemLogin, "msdb", "SQLAgent - Step History Logger")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, sysadmin, err := jobOwner(ctx, s, x)
+	if err == nil && !sysadmin {
+		err = fmt.Errorf("the owner of job '%s' is no member of sysadmin: its steps of the subsystem %s need a proxy account, and proxies are not supported", x.name, st.subsystem)
+	}
+	return err
+}
+
+// jobOwner is the login that owns a job.
+func jobOwner(ctx context.Context, s *engine.Session, x *execution) (name string, sysadmin bool, err error) {
+	r, err := s.Query(ctx, "SELECT SUSER_SNAME(owner_sid) AS owner, IS_SRVROLEMEMBER('sysadmin', SUSER_SNAME(owner_sid)) AS admin FROM msdb.dbo.sysjobs WHERE job_id = @p1", x.job)
+	if err != nil {
+		return "", false, err
+	}
+	if name = r.String(0, "owner"); name == "" {
+		return "", false, errors.New("the job's owner is no login any more; give the job another one with sp_update_job @owner_login_name")
+	}
+	return name, r.Int(0, "admin") == 1, nil
 }
 
 // runTSQL runs a T-SQL step as the job's owner; a sysadmin's job runs as the agent.
@@ -275,16 +305,12 @@ func (e *Extension) runTSQL(ctx context.Context, x *execution, st step) error {
 		return err
 	}
 	defer s.Close()
-	r, err := s.Query(ctx, "SELECT SUSER_SNAME(owner_sid) AS owner, IS_SRVROLEMEMBER('sysadmin', SUSER_SNAME(owner_sid)) AS admin FROM msdb.dbo.sysjobs WHERE job_id = @p1", x.job)
+	owner, sysadmin, err := jobOwner(ctx, s, x)
 	if err != nil {
 		return err
 	}
-	owner := r.String(0, "owner")
-	if owner == "" {
-		return errors.New("the job's owner is no login any more; give the job another one with sp_update_job @owner_login_name")
-	}
 	text := st.command
-	if r.Int(0, "admin") != 1 {
+	if !sysadmin {
 		if err := s.Exec(ctx, "EXECUTE AS LOGIN = N'"+strings.ReplaceAll(owner, "'", "''")+"'"); err != nil {
 			return err
 		}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// propertyKinds are the objects of fn_listextendedproperty's types of level 1.
+var propertyKinds = map[string]string{"TABLE": " U ", "VIEW": " V ", "PROCEDURE": " P ", "FUNCTION": " FN IF TF ", "SYNONYM": " SN ", "SEQUENCE": " SO "}
+
+// propertyLevels are the levels of fn_listextendedproperty: a type that is nil ends them, a name that is nil stands for
+// every one (docs/relational-databases/system-functions/sys-fn-listextendedproperty-transact-sql.md).
+type propertyLevels struct{ kinds, names [3]any }
+
+func installExtendedProperties(r *Registry) {
+	r.TableFunction(TableFunction{Schema: "sys", Name: "fn_listextendedproperty", Parameters: []sqltype.Type{sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname},
+		Columns: columns("objtype sysname, objname sysname, name sysname, value sql_variant"), Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
+			sch, err := s.schema(ctx, s.viewDatabase().ID())
+			if err != nil {
+				return nil, err
+			}
+			levels := propertyLevels{[3]any{args[1], args[3], args[5]}, [3]any{args[2], args[4], args[6]}}
+			list, err := propertyRecords(ctx, s)
+			var rows [][]any
+			for _, rec := range list {
+				if !anyOr(args[0], rec["name"].(string)) {
+					continue
+				}
+				if kind, name, ok := levels.of(sch, rec["class"].(int64), rec["major_id"].(int64), rec["minor_id"].(int64)); ok {
+					rows = append(rows, []any{kind, name, rec["name"], rec["value"]})
+				}
+			}
+			return rows, err
+		}})
+}
+
+// anyOr tells whether a name is the one that is asked for; nil asks for every one.
+func anyOr(asked any, name string) bool {
+	text, ok := asked.(string)
+	return !ok || strings.EqualFold(text, name)
+}
+
+// of tells whether what has a property is what the levels name: its type, nil for the database, and its name.
+func (l propertyLevels) of(sch *schema, class, major, minor int64) (kind, name any, ok bool) {
+	kinds := [3]string{}
+	depth := 0
+	for ; depth < 3 && l.kinds[depth] != nil; depth++ {
+		kinds[depth], _ = l.kinds[depth].(string)
+		kinds[depth] = strings.ToUpper(kinds[depth])
+	}
+	if depth == 0 {
+		return nil, nil, class == 0
+	}
+	if kinds[0] != "SCHEMA" && (kinds[0] != "USER" || depth == 1) {
+		return nil, nil, false
+	}
+	if depth == 1 {
+		for _, n := range sch.schemas {
+			if class == 3 && int64(n.ID) == major && anyOr(l.names[0], n.Name) {
+				return kinds[0], n.Name, true
+			}
+		}
+		return nil, nil, false
+	}
+	o := sch.objects[int32(major)]
+	if class != 1 || o == nil || !anyOr(l.names[0], sch.schemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
+		return nil, nil, false
+	}
+	if depth == 2 {
+		return kinds[1], o.Name, minor == 0
+	}
+	if kinds[2] != "COLUMN" || o.Table == nil {
+		return nil, nil, false
+	}
+	column := o.Table.columnByID(int32(minor))
+	if column == nil || !anyOr(l.names[2], column.Name) {
+		return nil, nil, false
+	}
+	return kinds[2], column.Name, true
+}
