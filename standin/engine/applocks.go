@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,31 @@ func releaseAppLock(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(1223, 1, c.String("@DbPrincipal"), c.String("@Resource"))
 	}
 	return nil
+}
+
+// appLockGrantable is APPLOCK_TEST: 1 where the session would get the lock at once, 0 where it would not, NULL for a mode
+// that there is not (docs/t-sql/functions/applock-test-transact-sql.md).
+func (s *Session) appLockGrantable(resource, mode string) any {
+	conflicts, known := "", false
+	for m, c := range lockConflicts {
+		if strings.EqualFold(m, mode) {
+			conflicts, known = c, true
+		}
+	}
+	if !known {
+		return nil
+	}
+	l := &s.inst.applocks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lock := l.locks[lockKey(s, resource)]; lock != nil {
+		for other, h := range lock.holders {
+			if other != s && slices.Contains(strings.Fields(conflicts), h.mode) {
+				return int64(0)
+			}
+		}
+	}
+	return int64(1)
 }
 
 func (s *Session) appLockMode(resource string) any {

@@ -13,7 +13,12 @@ type evaluation struct {
 	state   *connState
 	types   []sqltype.Type
 	result  sqltype.Type
+	// collation is that of the arguments: functions that look for text compare by it.
+	collation string
 }
+
+// defaultCollationKey is the key of the instance's collation.
+const defaultCollationKey = "tsql_ci_as"
 
 // builtinFunction is a function of T-SQL that is evaluated in Go.
 type builtinFunction struct {

@@ -70,6 +70,13 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		}
 		args = append(args, b.scalar(sc, p))
 	}
+	switch name {
+	case "year", "month", "day":
+		if len(args) == 1 && args[0].typ.Kind.IsNumeric() && !args[0].null {
+			// Days from 1900 on (docs/t-sql/functions/month-transact-sql.md, Return Value).
+			args[0] = b.convert(args[0], sqltype.DateTimeType, sqltype.Implicit, 0, false)
+		}
+	}
 	if name == "json_modify" && len(args) == 3 && args[2].json {
 		name = "json_modify_raw"
 	}
@@ -186,7 +193,11 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 	if pure {
 		f = "tsql_pure"
 	}
-	out.sql = f + "('" + strings.ReplaceAll(makeSignature(name, types, t), "'", "''") + "'"
+	signature := makeSignature(name, types, t)
+	if c := commonCollation(args); c != "" && c != defaultCollationKey {
+		signature += ";" + c
+	}
+	out.sql = f + "('" + strings.ReplaceAll(signature, "'", "''") + "'"
 	if len(parts) > 0 {
 		out.sql += "," + strings.Join(parts, ",")
 	}
@@ -198,6 +209,21 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 		}
 	}
 	return merge(out, args...)
+}
+
+// commonCollation is the collation of a function's arguments: that of a COLLATE clause, else that of a column.
+func commonCollation(args []expr) string {
+	found := ""
+	for _, a := range args {
+		switch {
+		case a.collation == "" || !a.typ.Kind.IsCharacter():
+		case a.explicit:
+			return a.collation
+		case a.implicit && found == "":
+			found = a.collation
+		}
+	}
+	return found
 }
 
 func (b *binder) isNull(args []expr) expr {

@@ -35,6 +35,10 @@ func TestExpressions(t *testing.T) {
 		{"CAST(CAST('10:11:12.5' AS time(1)) AS varchar(20))", "10:11:12.5"}, {"CAST(CAST('2024-01-01T00:00:00+02:00' AS datetimeoffset) AS varchar(40))", "2024-01-01 00:00:00.0000000 +02:00"},
 		{"(SELECT TOP 1 v AS 'the value' FROM (VALUES (1), (3), (2)) x(v) ORDER BY 'the value' DESC)", "3"}, {"ABS(CAST(-32768 AS smallint))", "32768"},
 		{"CAST(CAST('2024-05-06 12:30:15. 25 +02:00' AS time(2)) AS varchar(20))", "12:30:15.25"}, {"CAST(CAST('2024-05-06 12:30:15.  5' AS datetime2(1)) AS varchar(30))", "2024-05-06 12:30:15.5"},
+		{"CHARINDEX('B', 'abcB' COLLATE Latin1_General_CS_AS)", "4"}, {"CHARINDEX('B' COLLATE Latin1_General_BIN2, 'abc')", "0"}, {"PATINDEX('%B%', 'abcB' COLLATE Latin1_General_BIN2)", "4"},
+		{"REPLACE('aAa' COLLATE Latin1_General_BIN2, 'a', '-')", "-A-"}, {"YEAR(0)", "1900"}, {"MONTH(59.5)", "3"}, {"DAY('2024-05-06 23:00 +05:00')", "6"},
+		{"CAST(DATETIMEOFFSETFROMPARTS(2024, 2, 29, 13, 14, 15, 5, -5, -30, 1) AS varchar(40))", "2024-02-29 13:14:15.5000000 -05:30"},
+		{"CAST(CAST(CAST(-12.34 AS decimal(6,2)) AS varbinary(20)) AS decimal(8,3))", "-12.340"},
 		{"CAST(CAST(1 AS decimal(10,4)) / 3 AS varchar(30))", "0.333333"}, {"REPLACE(CONVERT(varchar(50), CAST(1234567.891 AS money), 1), ',', '_')", "1_234_567.89"},
 	} {
 		rows := c.rows("SELECT " + e.text)
@@ -74,6 +78,7 @@ func TestErrorsOfExpressions(t *testing.T) {
 		{8120, "SELECT name, COUNT(*) FROM sys.databases"}, {402, "SELECT 'a' - GETDATE() % 2"}, {529, "SELECT CAST(CAST(1 AS float) AS date)"}, {911, "USE nosuch"}, {205, "SELECT 1 UNION SELECT 1, 2"},
 		{8115, "SELECT CAST(1234.5 AS decimal(3,1))"}, {243, "SELECT CAST(1 AS nosuch)"}, {8145, "EXEC sp_who @nosuch = 1"}, {201, "EXEC sp_set_session_context"}, {40517, "SELECT * FROM sys.databases FOR XML EXPLICIT"},
 		{8115, "DECLARE @i int = -2147483648; SELECT ABS(@i)"}, {8115, "SELECT ABS(CAST(-9223372036854775808 AS bigint))"}, {8115, "SELECT EXP(1000)"}, {3623, "SELECT SQRT(-1)"},
+		{289, "SELECT DATETIMEOFFSETFROMPARTS(2024, 1, 1, 0, 0, 0, 0, 15, 0, 0)"}, {289, "SELECT DATETIMEOFFSETFROMPARTS(2024, 1, 1, 0, 0, 0, 0, 1, -30, 0)"},
 		{408, "SELECT name AS 'the name' FROM sys.databases ORDER BY 'another'"}, {241, "SELECT CAST('2024-05-06 12:30:15. 25' AS datetime)"},
 	} {
 		c.fails(e.number, e.text)

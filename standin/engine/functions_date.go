@@ -85,6 +85,7 @@ func init() {
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime") }},
 		"datetime2fromparts": {min: 8, max: 8, params: []sqltype.Type{intT}, typ: sqltype.DateTime2Type, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime2") }},
+		"datetimeoffsetfromparts": {min: 10, max: 10, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true, run: offsetFromParts},
 		"switchoffset": {min: 2, max: 2, params: []sqltype.Type{{Kind: sqltype.DateTimeOffset, Scale: 7}, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 				zone, err := zoneOf(a[1].(string))
@@ -274,6 +275,23 @@ func truncateTime(part string, t time.Time, first int64) time.Time {
 		return t.Truncate(time.Microsecond)
 	}
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}
+
+// offsetFromParts is DATETIMEOFFSETFROMPARTS: date, time, fraction, hours and minutes of the offset, digits of the fraction
+// (docs/t-sql/functions/datetimeoffsetfromparts-transact-sql.md).
+func offsetFromParts(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	hours, minutes := integer(a[7]), integer(a[8])
+	opposed := hours < 0 && minutes > 0 || hours > 0 && minutes < 0
+	offset := hours*60 + minutes
+	if opposed || minutes < -59 || minutes > 59 || offset < -14*60 || offset > 14*60 {
+		return nil, sqlerr.New(289, 1, "datetimeoffset")
+	}
+	parts := append(append([]any{}, a[:7]...), a[9])
+	t, err := fromParts(parts, "datetime2")
+	if err != nil {
+		return nil, sqlerr.New(289, 1, "datetimeoffset")
+	}
+	return inZone(t.(time.Time), time.FixedZone("", int(offset)*60)), nil
 }
 
 func fromParts(a []any, name string) (any, *sqlerr.Error) {

@@ -68,7 +68,7 @@ func init() {
 		"charindex": {min: 2, max: 3, params: []sqltype.Type{anyType, anyType, bigT}, typ: intT, pure: true, run: charIndex},
 		"patindex":  {min: 2, max: 2, params: []sqltype.Type{nmax, nmax}, typ: intT, pure: true, run: patIndex},
 		"replace": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, widened, func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			return replaceFold(text(a[0], e.types[0]), text(a[1], nmax), text(a[2], nmax)), nil
+			return replaceAll(text(a[0], e.types[0]), text(a[1], nmax), text(a[2], nmax), e.collation), nil
 		}),
 		"translate": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, characterLike, func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			from, to := []rune(text(a[1], nmax)), []rune(text(a[2], nmax))
@@ -248,7 +248,7 @@ func charIndex(e *evaluation, a []any) (any, *sqlerr.Error) {
 	for i := start; i+len(find) <= len(in); i++ {
 		same := true
 		for j := range find {
-			if !sameRune(in[i+j], find[j], "tsql_ci_as") {
+			if !sameRune(in[i+j], find[j], e.collation) {
 				same = false
 				break
 			}
@@ -260,12 +260,12 @@ func charIndex(e *evaluation, a []any) (any, *sqlerr.Error) {
 	return int64(0), nil
 }
 
-func patIndex(_ *evaluation, a []any) (any, *sqlerr.Error) {
+func patIndex(e *evaluation, a []any) (any, *sqlerr.Error) {
 	pattern, in := a[0].(string), []rune(a[1].(string))
 	anchored := !strings.HasPrefix(pattern, "%")
 	p := []rune(strings.TrimPrefix(pattern, "%"))
 	for i := 0; i <= len(in); i++ {
-		if likeRunes(in[i:], p, 0, "tsql_ci_as") {
+		if likeRunes(in[i:], p, 0, e.collation) {
 			return int64(i + 1), nil
 		}
 		if anchored {
@@ -273,6 +273,32 @@ func patIndex(_ *evaluation, a []any) (any, *sqlerr.Error) {
 		}
 	}
 	return int64(0), nil
+}
+
+// replaceAll replaces what equals old by a collation.
+func replaceAll(s, old, with, collation string) string {
+	if collation == defaultCollationKey {
+		return replaceFold(s, old, with)
+	}
+	in, find := []rune(s), []rune(old)
+	if len(find) == 0 {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(in); {
+		same := i+len(find) <= len(in)
+		for j := 0; same && j < len(find); j++ {
+			same = sameRune(in[i+j], find[j], collation)
+		}
+		if same {
+			out.WriteString(with)
+			i += len(find)
+			continue
+		}
+		out.WriteRune(in[i])
+		i++
+	}
+	return out.String()
 }
 
 func replaceFold(s, old, with string) string {

@@ -303,6 +303,9 @@ func init() {
 		"applock_mode": {min: 3, max: 3, params: name, typ: sqltype.NVarCharOf(32), run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return e.session.appLockMode(a[1].(string)), nil
 		}},
+		"applock_test": {min: 4, max: 4, params: name, typ: intT, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			return e.session.appLockGrantable(a[1].(string), a[2].(string)), nil
+		}},
 	})
 }
 

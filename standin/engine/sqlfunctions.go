@@ -77,6 +77,8 @@ type signature struct {
 	name   string
 	types  []sqltype.Type
 	result sqltype.Type
+	// collation is the key of the arguments' collation.
+	collation string
 }
 
 var signatures sync.Map
@@ -109,7 +111,10 @@ func parseSignature(s string) *signature {
 		}
 	}
 	n, _ := strconv.ParseInt(parts[2], 10, 64)
-	sig.result = sqltype.Unpack(n)
+	sig.result, sig.collation = sqltype.Unpack(n), defaultCollationKey
+	if len(parts) > 3 {
+		sig.collation = parts[3]
+	}
 	signatures.Store(s, sig)
 	return sig
 }
@@ -126,7 +131,7 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 		values[i] = v
 	}
 	if f := builtins[sig.name]; f != nil && st.inst.registry.functions[sig.name] == nil {
-		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result}, values)
+		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result, collation: sig.collation}, values)
 		if e != nil {
 			return nil, e
 		}

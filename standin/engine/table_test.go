@@ -229,3 +229,16 @@ func TestConsoleCommandsThatLookAround(t *testing.T) {
 	c.fails(11705, "CREATE SEQUENCE dbo.Narrow MINVALUE 5 MAXVALUE 5")
 	c.fails(11703, "CREATE SEQUENCE dbo.Early START WITH 1 MINVALUE 2")
 }
+
+// TestWhetherAnApplicationLockIsFree asks for locks that it holds itself, and for those of another session.
+func TestWhetherAnApplicationLockIsFree(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	c, other := s.conn("master"), s.conn("master")
+	c.exec("EXEC sp_getapplock 'Form', 'Shared', 'Session'")
+	for mode, free := range map[string]any{"Shared": int64(1), "INTENTSHARED": int64(1), "Exclusive": int64(0), "IntentExclusive": int64(0)} {
+		g.Expect(other.one("SELECT APPLOCK_TEST('public', 'Form', @p1, 'Session')", mode)).To(Equal(free), mode)
+	}
+	g.Expect(c.one("SELECT APPLOCK_TEST('public', 'Form', 'Exclusive', 'Session')")).To(Equal(int64(1)))
+	g.Expect(other.one("SELECT APPLOCK_TEST('public', 'Another', 'Exclusive', 'Session')")).To(Equal(int64(1)))
+}

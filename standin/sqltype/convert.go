@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -305,6 +306,10 @@ func toDecimal(v any, from, to Type) (any, *sqlerr.Error) {
 		}
 		d = parsed
 	case []byte:
+		if to.Kind == Decimal && isDecimalBytes(x) {
+			d = decimalOfBytes(x)
+			break
+		}
 		n := new(big.Int).SetBytes(x)
 		d = decimal.NewFromBigInt(n, 0)
 		if to.Kind == Money || to.Kind == SmallMoney {
@@ -488,6 +493,22 @@ func integerBytes(v any, from Type) []byte {
 		out[size-1-i] = byte(n >> (8 * i))
 	}
 	return out
+}
+
+// isDecimalBytes tells whether bytes are those of decimalAsBinary.
+func isDecimalBytes(b []byte) bool {
+	return len(b) > 4 && len(b)%4 == 0 && b[0] >= 1 && b[0] <= 38 && b[1] <= b[0] && b[2] == 0 && b[3] <= 1
+}
+
+// decimalOfBytes takes back decimalAsBinary (docs/t-sql/functions/cast-and-convert-transact-sql.md, binary data).
+func decimalOfBytes(b []byte) decimal.Decimal {
+	digits := slices.Clone(b[4:])
+	slices.Reverse(digits)
+	d := decimal.NewFromBigInt(new(big.Int).SetBytes(digits), -int32(b[1]))
+	if b[3] == 0 {
+		d = d.Neg()
+	}
+	return d
 }
 
 func decimalAsBinary(d decimal.Decimal, from Type) []byte {
