@@ -19,7 +19,7 @@ const lineLife = helloTimeout / 2
 
 const (
 	// linesEvery is how often a replica without a primary greets the others, well within lineLife, and alone is after how long
-	// without a word of a primary it does.
+	// without a word of a primary it does; where the primary's connection has ended it does at once.
 	linesEvery = lineLife * 4 / 5
 	alone      = 2 * maxHeartbeat
 	// greetTimeout bounds one greeting.
@@ -28,8 +28,8 @@ const (
 
 // lines are connections on which other replicas were asked for their promises. The next question goes over the same one,
 // and so do the regular messages when this replica becomes primary: over a slow link, a new connection for each would take
-// three round trips of the time in which nobody serves. A replica that has not heard of a primary for a while makes them before
-// anybody promotes it.
+// three round trips of the time in which nobody serves. A replica that has lost its primary, or has not heard of one for a
+// while, makes them before anybody promotes it.
 type lines struct {
 	mu   sync.Mutex
 	kept map[uuid.UUID]line
@@ -151,6 +151,7 @@ func (m *Manager) keepLines() {
 		case <-m.ctx.Done():
 			return
 		case <-tick.C:
+		case <-m.lost:
 		}
 		for _, g := range m.Groups() {
 			switch leading, isAlone := g.company(); {

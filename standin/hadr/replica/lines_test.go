@@ -4,6 +4,7 @@ package replica_test
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,4 +76,23 @@ func TestAPromotionAfterALossIsReadyBefore(t *testing.T) {
 		g.Eventually(elsewhere, "10s", "1ms").Should(Equal(before), "the connection to the third is used again")
 	}
 	g.Expect(took).To(BeNumerically("<", graces))
+}
+
+// A primary ends its connections: the others are greeted at once, not when it is their turn, because the next promotion may come
+// within a second.
+func TestWhatIsLostIsNoticedAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var took []time.Duration
+	for range 3 {
+		// Connections that were made before would be used again: each time other servers.
+		c := newCluster(t, group.ConfigurationOnly, nil)
+		c.synchronized(0, 1)
+		before, began := c.servers[1].dialled.Load(), time.Now()
+		g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
+		g.Eventually(c.servers[1].dialled.Load, "60s", "1ms").Should(BeNumerically(">", before))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	g.Expect(took[1]).To(BeNumerically("<", time.Second), "most of %v", took)
 }

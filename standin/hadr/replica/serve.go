@@ -169,12 +169,17 @@ func (g *Group) followsLocked(primary uuid.UUID) bool {
 	return g.role == Secondary && (g.st.Following == uuid.Nil || g.st.Following == primary)
 }
 
-// lostContact notes the end of a primary's control connection.
+// lostContact notes the end of a primary's control connection. The primary counts as silent until it says something again.
 func (g *Group) lostContact(from uuid.UUID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.contact.primary == from {
 		g.contact.at = time.Time{}
+		g.lines.heard(from, false)
+		select {
+		case g.m.lost <- struct{}{}:
+		default:
+		}
 	}
 	g.broadcastLocked()
 }
