@@ -46,9 +46,9 @@ func newJoinCommand() *cobra.Command {
 		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
 		Short: "Make a cluster a site of the hub, or renew its credentials",
 		Long: `Makes, at the member, an account with exactly the rights that the manager needs in the given namespaces (and to read
-nodes, volumes and storage classes), and, in the hub, a Site with that account's credentials. Everything is applied, so
-it can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
-said again is kept.`,
+nodes, volumes and storage classes, and whether Chaos Mesh's daemons are ready), and, in the hub, a Site with that
+account's credentials. Everything is applied, so it can be run again: to renew the credentials before they end, to add a
+namespace, or after an interruption. What is not said again is kept.`,
 		Example: `  kubectl geosql site join dublin --hub --namespaces web
   kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
     --storage-class all=fast --storage-class backup=capacity --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
