@@ -48,15 +48,16 @@ func orderOf(style int) DateOrder {
 func (p *timeParser) order(a, b, c string) bool {
 	order := orderOf(p.style).String()
 	modern := p.to == Date || p.to == DateTime2 || p.to == DateTimeOffset
-	if len(a) == 4 {
+	switch {
+	case len(a) == 4:
 		rest := strings.Replace(order, "y", "", 1)
 		if modern || strings.HasPrefix(p.rest, "T") {
 			rest = "md"
 		}
 		order = "y" + rest
-	} else if modern && order == "ydm" {
+	case modern && order == "ydm":
 		return false
-	} else if len(c) == 4 {
+	case len(c) == 4:
 		order = strings.Replace(order, "y", "", 1) + "y"
 	}
 	for i, part := range []string{a, b, c} {
