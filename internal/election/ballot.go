@@ -67,9 +67,12 @@ const (
 )
 
 const (
-	// quickGrace is what the remaining voters get once a majority has answered, at the pace Quick or when all of them are
-	// silent ones.
+	// quickGrace is what silent voters get in a patient round once a majority has answered.
 	quickGrace = 200 * time.Millisecond
+	// majorityGrace is what the remaining voters get at the pace Quick: enough for one as near as those of the majority, less
+	// than a far one takes, for which each of an election's five rounds would wait. Its vote falls behind until the next
+	// patient round.
+	majorityGrace = 30 * time.Millisecond
 	// probeEvery is how many patient rounds there are to one that waits for silent voters, too. It is well below the rounds
 	// in which a vote expires: one that only was slow once falls behind for no longer than that.
 	probeEvery = 4
@@ -111,8 +114,9 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 		switch {
 		case hurry, onlySilent && pace == Quick:
 			cancel()
-		case probe:
-		case onlySilent || pace == Quick:
+		case pace == Quick:
+			defer time.AfterFunc(majorityGrace, cancel).Stop()
+		case onlySilent && !probe:
 			defer time.AfterFunc(quickGrace, cancel).Stop()
 		}
 	}

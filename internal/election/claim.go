@@ -23,8 +23,10 @@ type claim struct {
 	request *Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
 	force bool
-	// gone is the former holder whose votes have expired, empty when it has released them: its report is not waited for.
-	gone string
+	// former is the holder of the term before, empty when it is not known; expired says that its votes have, and that it has
+	// not released them. Then its report is not waited for, else not by one that may be promoted.
+	former  string
+	expired bool
 }
 
 // standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it, claims
@@ -252,10 +254,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	}
 	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
 	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
-	gone := ""
-	if !k.ballot.Released() {
-		gone = leading.Holder.Server
-	}
+	expired := !k.ballot.Released()
 	granted := k.ask(ctx, term, leading, request)
 	if granted < k.ballot.Majority() {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
@@ -264,7 +263,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
 	}
 	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
-	k.claim = claim{at: now, request: request, gone: gone}
+	k.claim = claim{at: now, request: request, former: leading.Holder.Server, expired: expired}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
 }

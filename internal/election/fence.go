@@ -152,7 +152,9 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 }
 
 // gatherReports fences this replica and all others that answer. Those that do not are left out; once enough have
-// reported the rest gets a short grace, and the former holder whose votes have expired none, unless all are wanted.
+// reported the rest gets a short grace, unless all are wanted. The former holder gets none when its votes have expired or
+// this replica is the best to be promoted without it: what was acknowledged this one has then, and the former holder's engine,
+// if not its pod, has ended or is RESOLVING.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
 	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
 	bounded, done := context.WithTimeout(ctx, fenceTimeout)
@@ -188,11 +190,12 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 		if a.err == nil {
 			reports = append(reports, a.report)
 		}
-		if all || !decide(k.self.Server, reports).quorate() {
+		d := decide(k.self.Server, k.eligible(reports))
+		if all || !d.quorate() {
 			continue
 		}
 		switch {
-		case len(waiting) == 1 && waiting[k.claim.gone]:
+		case len(waiting) == 1 && waiting[k.claim.former] && (k.claim.expired || d.eligible && d.best == k.self.Server && own.ready()):
 			cancel()
 		case !hurried:
 			hurried = true

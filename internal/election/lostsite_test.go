@@ -22,9 +22,9 @@ const wan = 150 * time.Millisecond
 type landscape struct {
 	mu    sync.Mutex
 	votes [3]*leaseStore
-	// lost is set when the first site is: what is sent there is not answered any more.
-	lost bool
-	// held is when the voters that are left first said that the second server is primary.
+	// lost is set when the first site is: what is sent there is not answered any more; gone when its server's pod alone is.
+	lost, gone bool
+	// held is when a majority of the voters first said that the second server is primary.
 	held time.Time
 	// round trips from the second site.
 	far [3]time.Duration
@@ -71,19 +71,27 @@ func (s site) Swap(ctx context.Context, version string, r election.Record) (stri
 		return "", election.ErrConflict
 	}
 	v.record, v.version = r, v.version+1
-	if one, other := s.l.votes[1].record, s.l.votes[2].record; s.l.held.IsZero() && r.Holder.Server == names[1] &&
-		one.State == election.StateHeld && other.State == election.StateHeld && one.Holder.SameRun(other.Holder) {
+	held := 0
+	for _, v := range s.l.votes {
+		if v.record.State == election.StateHeld && v.record.Holder.Server == names[1] {
+			held++
+		}
+	}
+	if held >= 2 && s.l.held.IsZero() {
 		s.l.held = time.Now()
 	}
 	return fmt.Sprint(v.version), nil
 }
 
 // renew is what the primary does each R.
-func (l *landscape) renew() {
+func (l *landscape) renew() { l.vote(election.StateHeld) }
+
+// vote lets all votes say something of the primary.
+func (l *landscape) vote(state election.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, v := range l.votes {
-		v.record = election.Record{Term: 1, State: election.StateHeld, InitialPrimary: names[0],
+		v.record = election.Record{Term: 1, State: state, InitialPrimary: names[0],
 			Holder: election.Holder{Server: names[0], PodUID: "pod", Engine: "run", Nonce: fmt.Sprint(v.version)}}
 		v.version++
 	}
@@ -92,6 +100,13 @@ func (l *landscape) renew() {
 // Fence, Report and Wake are the agents of the other two servers.
 func (l *landscape) Fence(ctx context.Context, server string, _ election.FenceRequest) (election.Report, error) {
 	i := map[string]int{names[0]: 0, names[2]: 2}[server]
+	l.mu.Lock()
+	gone := l.gone && i == 0
+	l.mu.Unlock()
+	if gone {
+		<-ctx.Done()
+		return election.Report{}, ctx.Err()
+	}
 	if err := l.travel(ctx, i); err != nil {
 		return election.Report{}, err
 	}
@@ -163,11 +178,8 @@ func (bubbleClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// replaced loses the primary's site at a moment between two renewals, and returns how long after that the votes of the
-// others say that the second server is primary; the second agent's steps begin at another moment between renewals.
-func replaced(t *testing.T, lostAt, stepsAt time.Duration) time.Duration {
-	t.Helper()
-	timings := election.DefaultTimings()
+// newLandscape has the second server's keeper.
+func newLandscape(timings election.Timings) (*landscape, *election.Ballot, *election.Keeper) {
 	l := &landscape{far: [3]time.Duration{4 * time.Millisecond, time.Millisecond, wan}}
 	var voters []election.Voter
 	for i := range l.votes {
@@ -175,11 +187,20 @@ func replaced(t *testing.T, lostAt, stepsAt time.Duration) time.Duration {
 		voters = append(voters, site{l, i})
 	}
 	engine, nonces := &instant{role: election.RoleSecondary}, 0
-	k := election.New(election.Options{
+	ballot := election.NewBallot(voters, bubbleClock{}, timings.APITimeout)
+	return l, ballot, election.New(election.Options{
 		Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
-		Ballot: election.NewBallot(voters, bubbleClock{}, timings.APITimeout), Engine: engine, Peers: l, Memory: &onDisk{}, Clock: bubbleClock{},
+		Ballot: ballot, Engine: engine, Peers: l, Memory: &onDisk{}, Clock: bubbleClock{},
 		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(nonces) }, Random: rand.New(rand.NewPCG(1, 2)).Float64,
 	})
+}
+
+// replaced loses the primary's site at a moment between two renewals, and returns how long after that the votes of the
+// others say that the second server is primary; the second agent's steps begin at another moment between renewals.
+func replaced(t *testing.T, lostAt, stepsAt time.Duration) time.Duration {
+	t.Helper()
+	timings := election.DefaultTimings()
+	l, _, k := newLandscape(timings)
 	var lost time.Time
 	go func() {
 		for range 60 {
@@ -234,4 +255,32 @@ func TestALostSiteCostsRoundTripsAndNoWaiting(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The primary's pod is gone, its term was released before that. The others have a primary after two round trips between them -
+// the other replica is fenced, the engine commits - and a few shorter ones: neither an agent that is no more is waited for, nor
+// a far voter that nobody needs.
+func TestAPodThatIsGoneIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timings := election.DefaultTimings()
+		l, ballot, k := newLandscape(timings)
+		l.renew()
+		k.Step(t.Context())
+		l.vote(election.StateReleased)
+		l.gone = true
+		began := time.Now()
+		// The former holder's agent woke this one.
+		defer ballot.Hurry()()
+		for l.held.IsZero() {
+			time.Sleep(k.Step(t.Context()).Soon)
+			if time.Since(began) > 10*time.Second {
+				t.Fatal("nobody became primary")
+			}
+		}
+		took := l.held.Sub(began)
+		t.Logf("Held after %s, %.1f round trips", took, float64(took)/float64(wan))
+		if bound := 2*wan + 200*time.Millisecond; took > bound {
+			t.Errorf("more than %s", bound)
+		}
+	})
 }

@@ -29,6 +29,8 @@ type runner struct {
 	// turn has a token while nobody uses the stepper.
 	turn chan struct{}
 	s    *stepper
+	// woken says that another agent has asked for the next step.
+	woken bool
 	// ballot is the stepper's, for those who wait for their turn; nil before there is one.
 	ballot atomic.Pointer[election.Ballot]
 
@@ -154,7 +156,9 @@ func (r *runner) run(ctx context.Context) {
 	for {
 		<-r.turn
 		began := time.Now()
+		done := r.hurry()
 		out := r.s.step(context.WithoutCancel(ctx))
+		done()
 		held := ""
 		if r.s.keeper != nil {
 			if out.Term > 0 {
@@ -167,6 +171,16 @@ func (r *runner) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// hurry lets a step that another agent has asked for go on with a majority of the voters: it has news for this one.
+func (r *runner) hurry() (done func()) {
+	b := r.ballot.Load()
+	if !r.woken || b == nil {
+		return func() {}
+	}
+	r.woken = false
+	return b.Hurry()
 }
 
 // greeter can keep connections to other sidecars open.
@@ -215,6 +229,7 @@ func (r *runner) pause(ctx context.Context, wait time.Duration, held string) boo
 		case <-timer.C:
 			return true
 		case <-r.wake:
+			r.woken = true
 			return true
 		case <-poll.C:
 			if held == "" {
