@@ -22,7 +22,8 @@ monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part
 certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
 	@hack/certify "$(SERVER)"
 
-# Tests that share the bed wait more than they compute: more of them run at once than there are processors.
+# Tests that share the bed wait more than they compute: more of them run at once than there are processors. Which may, and
+# when, is in test/e2e/bed/turns.go.
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@hack/tool prometheus

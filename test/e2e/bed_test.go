@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -24,6 +25,9 @@ import (
 
 	"geosql.dev/operator/test/e2e/bed"
 )
+
+// The tests take turns on the bed.
+func TestMain(m *testing.M) { os.Exit(bed.Main(m)) }
 
 // The round-trip times that hack/bed/wan reset asks for, in milliseconds.
 var defaultMatrix = map[[2]string]float64{

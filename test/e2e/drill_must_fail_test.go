@@ -41,15 +41,15 @@ func TestDrillsThatMustFail(t *testing.T) {
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.NeedChaosMesh(t)
 	t.Run("redo debt", func(t *testing.T) {
-		t.Parallel()
+		bed.Beside(t, 600)
 		redoDebt(t, b)
 	})
 	t.Run("forced with loss", func(t *testing.T) {
-		t.Parallel()
+		bed.Beside(t, 600)
 		forcedWithLoss(t, b)
 	})
 	t.Run("without a fence", func(t *testing.T) {
-		t.Parallel()
+		bed.Beside(t, 600)
 		withoutFence(t, b)
 	})
 }

@@ -110,7 +110,7 @@ func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1a
 // A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is deleted in
 // the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
-	t.Parallel() // it has servers of its own; that the operator ends meanwhile must hold up nobody
+	bed.Beside(t, 460) // that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.NeedChaosMesh(t)

@@ -171,7 +171,7 @@ func TestFullLogVolume(t *testing.T) {
 			waitForServer(t, b, gt.servers[site], 4*time.Minute)
 			volumes[site] = at.boundLogVolume(t, site)
 		}
-	})
+	}, nil)
 	full := fault{name: "log volume full", hold: 20 * time.Second, lasting: true, inject: fillLogVolume(volumes)}
 	m.runAll(t, []fault{full, {name: "switchover", inject: switchOver}, full}, time.Now().Add(20*time.Minute))
 }

@@ -92,8 +92,8 @@ type matrix struct {
 }
 
 // startMatrix declares a group of two replicas with data and a third that votes, and starts its clients.
-// Unless it is nil, prepare is called with the servers before there is a group.
-func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)) *matrix {
+// Unless they are nil, prepare is called with the servers before there is a group, and synchronized before there are clients.
+func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest), synchronized func()) *matrix {
 	t.Helper()
 	timings := soonExpired(t)
 	m := &matrix{shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}, expiry: election.DefaultTimings().Expiry}
@@ -108,6 +108,10 @@ func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)
 		g.Spec.Replicas[0].Readable, g.Spec.Timings = true, timings
 	})
 	m.groupTest.wait("the group is synchronized", 1, 5*time.Minute)
+	if synchronized != nil {
+		synchronized()
+		m.groupTest.wait("the group is still synchronized", 1, 2*time.Minute)
+	}
 	for _, site := range b.Sites {
 		m.shells[site.Name] = shellAt(t, site, namespace)
 		m.connectors[site.Name] = connectorFrom(t, b, m.shells[site.Name])
@@ -381,11 +385,13 @@ func number(t *testing.T, variable string, otherwise int) int {
 // there twice, both copies are equal, no two servers acknowledged in overlapping terms, registers are linearizable, and every
 // fault was seen to take effect and was got over.
 func TestFaultMatrix(t *testing.T) {
+	turn := bed.Disturbs(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
 	faults, until := plan(t)
-	m := startMatrix(t, b, "e2efault", nil)
+	m := startMatrix(t, b, "e2efault", nil, turn.Alone)
 	m.runAll(t, faults, until)
+	turn.Over()
 }
 
 // runAll does the faults and judges. What was gathered until a fault was not got over is worth a verdict, too.

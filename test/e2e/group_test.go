@@ -270,6 +270,7 @@ func (gt *groupTest) signalEngine(site, signal string) {
 // A group over three sites serves through its listener; its primary comes back by itself, with every acknowledged row,
 // after its pod was deleted, after its engine was killed, and after it was cut off, when it has stopped acknowledging.
 func TestGroupOverThreeSites(t *testing.T) {
+	turn := bed.Disturbs(t)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
@@ -310,7 +311,11 @@ func TestGroupOverThreeSites(t *testing.T) {
 	t.Logf("engine frozen: the group is synchronized again %.1f s later", time.Since(frozen).Seconds())
 	w.more(t, time.Minute)
 
+	turn.Alone()
+	gt.backAt("tukwila")
+	w.more(t, time.Minute)
 	gt.cutOff(w)
+	turn.Over()
 	w.end()
 	w.verify(t, client)
 	quincy := connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace))
@@ -377,7 +382,7 @@ func waitForReadyStatus(gt *groupTest, want metav1.ConditionStatus) {
 
 // Three synchronous replicas need one of two secondaries for each commit: losing one stops nothing, and it catches up.
 func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 160)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	gt := declareGroup(t, b, "e2ethree", v1alpha1.SynchronousCommit, nil)
@@ -408,7 +413,7 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 // Engines that are killed while the group is being created and while it is being seeded end up in the same group. The
 // database has data of somebody else's making, which the group may adopt, and a narrow link makes the seeding slow.
 func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 210)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)

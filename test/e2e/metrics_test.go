@@ -28,7 +28,7 @@ import (
 // they tell, and every query of the dashboard that is about groups and agents has an answer. Nothing alerts while the group is
 // well; a copy whose data movement a person suspends does, until it is resumed.
 func TestMetrics(t *testing.T) {
-	t.Parallel() // it has servers of its own
+	bed.Beside(t, 240)
 	testprometheus.Program(t, "prometheus")
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})

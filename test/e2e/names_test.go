@@ -24,6 +24,7 @@ import (
 // While the hub is cut off from everybody, its API server and its manager with it, a pod that restarts with another address
 // is reachable under its name at the other site again within the bound: the sites keep their names themselves.
 func TestNamesWithoutTheHub(t *testing.T) {
+	turn := bed.Disturbs(t)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
@@ -54,6 +55,10 @@ func TestNamesWithoutTheHub(t *testing.T) {
 	connector := connectorFrom(t, b, shellAt(t, quincy, namespace))
 	g.Expect(open(t, connector, server, credentials.RoleAgent, "master").Ping(t.Context())).To(Succeed())
 
+	turn.Alone()
+	waitForSite(t, b, "tukwila", answering, time.Minute)
+	waitForSite(t, b, "quincy", answering, time.Minute)
+	waitForServer(t, b, server, time.Minute)
 	for _, site := range []string{"tukwila", "quincy"} {
 		b.Wan(t, "cut", site, "dublin")
 	}
@@ -77,5 +82,6 @@ func TestNamesWithoutTheHub(t *testing.T) {
 	}
 	waitForSite(t, b, "tukwila", answering, time.Minute)
 	waitForSite(t, b, "quincy", answering, time.Minute)
+	turn.Over()
 	waitForServer(t, b, server, time.Minute)
 }

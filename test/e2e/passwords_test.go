@@ -24,7 +24,7 @@ import (
 // Passwords that are changed in the Secrets, sa's and the sidecar's at the site, the operator's in the hub, reach the
 // engine; the pod is neither restarted nor unready, also not when the sidecar must log in anew.
 func TestPasswordsAreChanged(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 110)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	quincy := b.Site("quincy")

@@ -37,7 +37,7 @@ func fresh(name string) metav1.ObjectMeta {
 // Servers and replication are deleted with everything kept, and declared again: the engines start on their volumes with
 // their passwords, and replication goes on from where it was, without another snapshot.
 func TestReplicationOnRetainedVolumes(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 360)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	servers := []*v1alpha1.SQLServer{

@@ -112,7 +112,7 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 // mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution agent;
 // a table without a primary key holds nothing up, and a database that holds other data is left alone.
 func TestReplicationOverTheWAN(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 420)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	publisher := declareServer(t, b, "e2erpub", "tukwila", nil)

@@ -24,7 +24,7 @@ import (
 // A startup option that changes on all servers of a group reaches them one at a time, the secondaries first, and never
 // are two of them down; the primary hands over before its own pod is replaced, and clients of the listener go on.
 func TestRollingChangeOfAGroup(t *testing.T) {
-	t.Parallel() // it has servers of its own, and leaves the WAN and the operator as they are
+	bed.Beside(t, 220)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	gt := declareGroup(t, b, "e2eroll", v1alpha1.ConfigurationOnly, nil)

@@ -192,7 +192,7 @@ func write(t *testing.T, q mssql.Querier, text string) {
 
 // Volumes that no node can serve together are said before anything is claimed.
 func TestServerThatNoNodeCanServe(t *testing.T) {
-	t.Parallel()
+	bed.Beside(t, 20)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	server := declareServer(t, b, "e2etorn", "tukwila", func(s *v1alpha1.SQLServerSpec) {
@@ -209,7 +209,7 @@ func TestServerThatNoNodeCanServe(t *testing.T) {
 }
 
 func TestServerOfAClassThatDoesNotExist(t *testing.T) {
-	t.Parallel()
+	bed.Beside(t, 20)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	server := declareServer(t, b, "e2equick", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Storage.Log.StorageClassName = ptr.To("quick") })
@@ -219,7 +219,7 @@ func TestServerOfAClassThatDoesNotExist(t *testing.T) {
 }
 
 func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
-	t.Parallel()
+	bed.Beside(t, 80)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	right := b.Image(t, "STANDIN_IMAGE")

@@ -89,6 +89,7 @@ func TestSitesAnswer(t *testing.T) {
 // While one site is cut off from the hub, the names of the others go on following their pods, the manager takes new
 // credentials of another site without a restart, and when the cut heals the site answers again.
 func TestSitesSurviveACut(t *testing.T) {
+	turn := bed.Disturbs(t)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
@@ -101,8 +102,11 @@ func TestSitesSurviveACut(t *testing.T) {
 		}
 		return c.Status == metav1.ConditionTrue, c.Message, nil
 	})
+	turn.Alone()
+	for _, s := range b.Sites {
+		waitForSite(t, b, s.Name, answering, time.Minute)
+	}
 	manager := managerPod(t, b)
-
 	b.Wan(t, "cut", "tukwila", "dublin")
 	began := time.Now()
 	waitForSite(t, b, "tukwila", unreachable, time.Minute)
@@ -132,6 +136,7 @@ func TestSitesSurviveACut(t *testing.T) {
 	waitForSite(t, b, "tukwila", answering, time.Minute)
 	t.Logf("the site answered %.1f s after the cut was healed", time.Since(began).Seconds())
 	g.Expect(managerPod(t, b)).To(Equal(manager), "the manager was not restarted")
+	turn.Over()
 }
 
 // managerPod identifies the manager's container and its restarts.

@@ -40,6 +40,17 @@ func (gt *groupTest) primaryAt(site string) {
 	})
 }
 
+// backAt makes the server of a site primary again, should another one be.
+func (gt *groupTest) backAt(site string) {
+	gt.t.Helper()
+	gt.wait("the group is still synchronized", 1, 2*time.Minute)
+	if gt.group.Status.Primary != credentials.HostName(gt.server(site)) {
+		_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server(site)), "--wait")
+		NewWithT(gt.t).Expect(err).NotTo(HaveOccurred())
+	}
+	gt.primaryAt(site)
+}
+
 // failovers are the group's Failovers in the hub.
 func (gt *groupTest) failovers(ctx context.Context) []v1alpha1.Failover {
 	gt.t.Helper()
