@@ -30,7 +30,8 @@ func TestJobRunsItsSteps(t *testing.T) {
 	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
 	g.Expect(value(t, db, `SELECT run_status FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(BeEquivalentTo(0))
 	g.Expect(value(t, db, `SELECT [message] FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(ContainSubstring("no luck"))
-	g.Expect(value(t, db, `SELECT last_run_outcome FROM msdb.dbo.sysjobservers`)).To(BeEquivalentTo(1))
+	g.Eventually(func() any { return value(t, db, `SELECT last_run_outcome FROM msdb.dbo.sysjobservers`) }).WithTimeout(10*time.Second).
+		Should(BeEquivalentTo(1), "it is written after the history")
 
 	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_job @job_name = N'nightly'`).Number).To(BeEquivalentTo(14261))
 	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_jobstep @job_name = N'nightly', @step_name = N's', @subsystem = N'CMDEXEC', @command = N'ls'`).Number).To(BeEquivalentTo(14266), "not supported, so refused")
@@ -59,4 +60,26 @@ func TestJobSchedulesAndStop(t *testing.T) {
 	g.Eventually(func() any {
 		return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 3`)
 	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+}
+
+// A replication agent's step acts as the server, so it does not run in the job of a login that is no sysadmin, whatever its
+// command line says; the same step does in a sysadmin's job.
+func TestAnAgentsStepRunsForSysadminsOnly(t *testing.T) {
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
+	db := i.open(t, "msdb")
+	mustExec(t, db, `CREATE LOGIN clerk WITH PASSWORD = N'Str0ng-Passw0rd'`)
+	mustExec(t, db, `EXEC sp_add_job @job_name = N'reads', @owner_login_name = N'clerk'`)
+	mustExec(t, db, `EXEC sp_add_jobstep @job_name = N'reads', @step_name = N'run', @subsystem = N'LogReader', @command = N'-Publisher [x] -PublisherDB [y] -Distributor [z] -DistributorSecurityMode 1'`)
+	mustExec(t, db, `EXEC sp_add_jobserver @job_name = N'reads'`)
+	outcome := func(runs int) string {
+		mustExec(t, db, `EXEC sp_start_job @job_name = N'reads'`)
+		g.Eventually(func() any {
+			return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 0`)
+		}).WithTimeout(30 * time.Second).Should(BeEquivalentTo(runs))
+		return value(t, db, `SELECT TOP (1) [message] FROM sysjobhistory WHERE step_id = 1 ORDER BY instance_id DESC`).(string)
+	}
+	g.Expect(outcome(1)).To(ContainSubstring("the owner of job 'reads' is no member of sysadmin"))
+	mustExec(t, db, `EXEC sp_update_job @job_name = N'reads', @owner_login_name = N'sa'`)
+	g.Expect(outcome(2)).NotTo(ContainSubstring("sysadmin"))
 }
