@@ -159,6 +159,32 @@ func (m *matrix) deletePod(site string, grace int64) types.UID {
 	return pod.UID
 }
 
+// deletePods deletes the pods of sites. A pod that is no more is no proof: its API server forgets one that has no time to end in at
+// once, and the kubelet ends its processes after that.
+func (m *matrix) deletePods(grace int64, sites ...string) (proof func(context.Context) (string, error)) {
+	m.groupTest.t.Helper()
+	old := map[string]types.UID{}
+	var engines []container
+	for _, site := range sites {
+		engines = append(engines, m.container(site, "mssql"))
+	}
+	for _, site := range sites {
+		old[site] = m.deletePod(site, grace)
+	}
+	replaced, ended := m.replaced(old), m.ended(engines...)
+	return func(ctx context.Context) (string, error) {
+		pods, err := replaced(ctx)
+		if pods == "" || err != nil {
+			return "", err
+		}
+		processes, err := ended(ctx)
+		if processes == "" || err != nil {
+			return "", err
+		}
+		return pods + ", " + processes, nil
+	}
+}
+
 // replaced is the proof that pods, by site, are other ones than they were.
 func (m *matrix) replaced(pods map[string]types.UID) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
@@ -172,17 +198,15 @@ func (m *matrix) replaced(pods map[string]types.UID) func(context.Context) (stri
 	}
 }
 
-func deletePrimaryPod(m *matrix, f *injected, grace int64) {
-	f.proof = m.replaced(map[string]types.UID{m.primary: m.deletePod(m.primary, grace)})
-}
+func deletePrimaryPod(m *matrix, f *injected, grace int64) { f.proof = m.deletePods(grace, m.primary) }
 
 func deleteAllPods(m *matrix, f *injected) {
 	f.Target = "all servers"
-	pods := map[string]types.UID{}
+	var all []string
 	for _, site := range m.b.Sites {
-		pods[site.Name] = m.deletePod(site.Name, 0)
+		all = append(all, site.Name)
 	}
-	f.proof = m.replaced(pods)
+	f.proof = m.deletePods(0, all...)
 }
 
 func freezePrimaryEngine(m *matrix, f *injected) { m.freeze(f, "mssql") }
