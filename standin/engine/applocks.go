@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,12 +15,7 @@ import (
 // -999 bad arguments.
 func getAppLock(ctx context.Context, c *ProcCall) error {
 	s := c.Session
-	mode := ""
-	for m := range lockConflicts {
-		if strings.EqualFold(m, c.String("@LockMode")) {
-			mode = m
-		}
-	}
+	mode := lockMode(c.String("@LockMode"))
 	owner := strings.ToLower(c.String("@LockOwner"))
 	if owner == "" {
 		owner = "transaction"
@@ -46,6 +40,16 @@ func getAppLock(ctx context.Context, c *ProcCall) error {
 		c.SetStatus(1)
 	}
 	return nil
+}
+
+// lockMode is the mode of a name, empty when there is none of it.
+func lockMode(name string) string {
+	for mode := range lockConflicts {
+		if strings.EqualFold(mode, name) {
+			return mode
+		}
+	}
+	return ""
 }
 
 func lockKey(s *Session, resource string) string { return itoa(s.db.ID()) + "/" + resource }
@@ -89,10 +93,8 @@ func (l *appLocks) try(s *Session, key, mode string, transaction bool) (<-chan s
 		lock = &appLock{holders: map[*Session]*appHold{}, changed: make(chan struct{})}
 		l.locks[key] = lock
 	}
-	for other, h := range lock.holders {
-		if other != s && strings.Contains(" "+lockConflicts[mode]+" ", " "+h.mode+" ") {
-			return lock.changed, false
-		}
+	if !lock.grants(s, mode) {
+		return lock.changed, false
 	}
 	h := lock.holders[s]
 	if h == nil {
@@ -104,6 +106,16 @@ func (l *appLocks) try(s *Session, key, mode string, transaction bool) (<-chan s
 	}
 	h.count++
 	return nil, true
+}
+
+// grants tells whether no other session holds the lock in a mode that conflicts.
+func (lock *appLock) grants(s *Session, mode string) bool {
+	for other, h := range lock.holders {
+		if other != s && strings.Contains(" "+lockConflicts[mode]+" ", " "+h.mode+" ") {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *appLocks) release(s *Session, key string, all bool) bool {
@@ -155,24 +167,14 @@ func releaseAppLock(ctx context.Context, c *ProcCall) error {
 // appLockGrantable is APPLOCK_TEST: 1 where the session would get the lock at once, 0 where it would not, NULL for a mode
 // that there is not (docs/t-sql/functions/applock-test-transact-sql.md).
 func (s *Session) appLockGrantable(resource, mode string) any {
-	conflicts, known := "", false
-	for m, c := range lockConflicts {
-		if strings.EqualFold(m, mode) {
-			conflicts, known = c, true
-		}
-	}
-	if !known {
+	if mode = lockMode(mode); mode == "" {
 		return nil
 	}
 	l := &s.inst.applocks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lock := l.locks[lockKey(s, resource)]; lock != nil {
-		for other, h := range lock.holders {
-			if other != s && slices.Contains(strings.Fields(conflicts), h.mode) {
-				return int64(0)
-			}
-		}
+	if lock := l.locks[lockKey(s, resource)]; lock != nil && !lock.grants(s, mode) {
+		return int64(0)
 	}
 	return int64(1)
 }

@@ -271,7 +271,7 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 			given[at] = true
 			continue
 		}
-		value, e := sqltype.Convert(p.Value, p.Type, values[at].typ, s.dateStyle(), sqltype.Implicit)
+		value, e := s.convert(p.Value, p.Type, values[at].typ, sqltype.Implicit)
 		if e != nil {
 			return e
 		}

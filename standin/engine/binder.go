@@ -245,11 +245,7 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 		b.failWith(err)
 	}
 	if e.hasLit && !try {
-		folded := style
-		if style == 0 {
-			folded = b.s.dateStyle()
-		}
-		v, err := sqltype.Convert(e.lit, e.typ, to, folded, mode)
+		v, err := sqltype.Convert(e.lit, e.typ, to, b.s.style(style), mode)
 		if err == nil {
 			out := literal(to, v)
 			out.name = e.name

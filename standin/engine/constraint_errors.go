@@ -215,11 +215,7 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	if err != nil {
 		return nil, internalError(err)
 	}
-	style := 0
-	if st.session != nil {
-		style = st.session.dateStyle()
-	}
-	out, e := sqltype.Convert(v, from, to, style, sqltype.Assign)
+	out, e := st.session.convert(v, from, to, sqltype.Assign)
 	if e != nil {
 		if c != nil {
 			return nil, truncation(e, st.session.target, c, v)

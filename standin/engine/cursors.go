@@ -283,7 +283,7 @@ func (s *Session) fetch(ctx context.Context, n *ast.FetchCursorStatement, w tds.
 		if v == nil {
 			return sqlerr.New(137, 1, ref.Name)
 		}
-		value, e := sqltype.Convert(c.rows[c.at][i], c.columns[i].Type, v.typ, s.dateStyle(), sqltype.Implicit)
+		value, e := s.convert(c.rows[c.at][i], c.columns[i].Type, v.typ, sqltype.Implicit)
 		if e != nil {
 			copied := *e
 			return &copied

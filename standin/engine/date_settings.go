@@ -5,6 +5,7 @@ package engine
 import (
 	"time"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -15,15 +16,28 @@ type dateSettings struct {
 	first int64
 }
 
-// dateStyle is the style of the session's conversions that give none.
-func (s *Session) dateStyle() int { return s.settings.dates.order.Style() }
+// defaultDates are those of a new session.
+var defaultDates = dateSettings{first: 7}
 
-// dates are those of the session, or the defaults where storage repeats logged changes.
-func (e *evaluation) dates() dateSettings {
-	if e.session == nil {
-		return defaultSettings().dates
+// dates are the session's, or the defaults where there is none: storage repeats logged changes.
+func (s *Session) dates() dateSettings {
+	if s == nil {
+		return defaultDates
 	}
-	return e.session.settings.dates
+	return s.settings.dates
+}
+
+// style is a conversion's own style, or what the session's dates stand for where it gives none.
+func (s *Session) style(given int) int {
+	if given != 0 {
+		return given
+	}
+	return s.dates().order.Style()
+}
+
+// convert converts a value without a style, as the session reads dates.
+func (s *Session) convert(v any, from, to sqltype.Type, mode sqltype.Mode) (any, *sqlerr.Error) {
+	return sqltype.Convert(v, from, to, s.style(0), mode)
 }
 
 // daysIntoWeek are the days since the begin of t's week.

@@ -158,10 +158,7 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	var sch *schema
 	var o *Object
 	if e := bindSafely(func() {
-		space, sch, o = b.resolveWrite(name)
-		if o == nil || o.Kind != kindTable {
-			b.fail(2501, name.String())
-		}
+		space, sch, o = b.tableToWrite(name, 2501)
 		if o.Table.identityColumn() == nil {
 			b.fail(7997, o.Name)
 		}

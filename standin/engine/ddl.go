@@ -30,13 +30,16 @@ type ddl struct {
 	tx   *storage.Tx
 }
 
-// schemaNamed is the schema of a name, the user's default one unless the name says which.
-func (d *ddl) schemaNamed(name objectName) string {
+// schemaNamed is the schema of a name in a space, the user's default one unless the name says which.
+func (s *Session) schemaNamed(space int32, name objectName) string {
 	if name.schema != "" {
 		return name.schema
 	}
-	return d.s.defaultSchema(d.space)
+	return s.defaultSchema(space)
 }
+
+// schemaNamed is that of a name in the space that is changed.
+func (d *ddl) schemaNamed(name objectName) string { return d.s.schemaNamed(d.space, name) }
 
 // changeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
 func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *ddl) error) error {
@@ -105,11 +108,7 @@ func (d *ddl) newObject(name objectName, kind string) *Object {
 	now := time.Now().UTC()
 	o := &Object{ID: d.nextID(), Name: name.name, Kind: kind, Created: now, Modified: now, Schema: 1, Properties: map[string]string{}}
 	if d.space != tempSpace {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = d.s.defaultSchema(d.space)
-		}
-		if n := d.sch.schemaByName(schemaName); n != nil {
+		if n := d.sch.schemaByName(d.schemaNamed(name)); n != nil {
 			o.Schema = n.ID
 		}
 	}
@@ -138,10 +137,7 @@ func (d *ddl) place(name objectName) error {
 		}
 		return nil
 	}
-	schemaName := name.schema
-	if schemaName == "" {
-		schemaName = d.s.defaultSchema(d.space)
-	}
+	schemaName := d.schemaNamed(name)
 	n := d.sch.schemaByName(schemaName)
 	if n == nil {
 		return sqlerr.New(2760, 1, schemaName)

@@ -71,11 +71,7 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	if d.space == tempSpace {
 		o = d.sch.byName[objectKey(1, name.name)]
 	} else {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = d.s.defaultSchema(d.space)
-		}
-		o = d.sch.find(schemaName, name.name)
+		o = d.sch.find(d.schemaNamed(name), name.name)
 	}
 	if o == nil {
 		if ifExists {
@@ -154,10 +150,7 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	var sch *schema
 	var o *Object
 	if e := bindSafely(func() {
-		space, sch, o = b.resolveWrite(name)
-		if o == nil || o.Kind != kindTable {
-			b.fail(4701, name.String())
-		}
+		space, sch, o = b.tableToWrite(name, 4701)
 		b.require("ALTER", space, sch, o)
 		for _, fk := range sch.objects {
 			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID && !fk.Disabled {

@@ -29,11 +29,7 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 	}
 	parent := b.o
 	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.schemaName(b.o)))) {
-		schemaName := ref.schema
-		if schemaName == "" {
-			schemaName = b.d.s.defaultSchema(b.d.space)
-		}
-		parent = b.d.sch.find(schemaName, ref.name)
+		parent = b.d.sch.find(b.d.schemaNamed(ref), ref.name)
 	}
 	if parent == nil || parent.Kind != kindTable {
 		return sqlerr.New(1767, 0, o.Name, ref.String())
@@ -171,11 +167,7 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
 	if d.space == tempSpace {
 		o = d.sch.byName[objectKey(1, name.name)]
 	} else {
-		schemaName := name.schema
-		if schemaName == "" {
-			schemaName = d.s.defaultSchema(d.space)
-		}
-		o = d.sch.find(schemaName, name.name)
+		o = d.sch.find(d.schemaNamed(name), name.name)
 	}
 	if o == nil || o.Kind != kindTable {
 		switch number {

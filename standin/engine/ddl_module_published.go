@@ -35,26 +35,15 @@ func (s *Session) moduleAlteration(ctx context.Context, name objectName, st synt
 	if s.inst.registry.alterModule == nil || name.temporary() || s.db == nil {
 		return nil, nil
 	}
-	sch, err := s.schema(ctx, s.db.ID())
-	if err != nil {
+	o, err := s.ObjectNamed(ctx, s.db, s.schemaNamed(s.db.ID(), name), name.name)
+	if err != nil || o == nil || !o.SchemaPublished {
 		return nil, err
 	}
-	schemaName := name.schema
-	if schemaName == "" {
-		schemaName = s.defaultSchema(s.db.ID())
-	}
-	o := sch.find(schemaName, name.name)
-	if o == nil || !o.SchemaPublished {
-		return nil, nil
-	}
-	a, f, ok := &ModuleAlteration{Database: s.db, Module: o}, s.frame(), false
-	if f != nil && f.batch != nil {
-		a.Head, a.Tail, ok = f.batch.Around(st.Node, moduleName(st.Node))
-	}
+	head, tail, ok := s.textAround(st.Node, moduleName(st.Node))
 	if !ok {
 		return nil, errors.New("the text of an ALTER of a published view, procedure or function is not known")
 	}
-	return a, nil
+	return &ModuleAlteration{Database: s.db, Module: o, Head: head, Tail: tail}, nil
 }
 
 // moduleName is where a statement that defines a view, procedure or function has its name.
@@ -94,13 +83,4 @@ func (o *Object) CreateAs(name string) (string, error) {
 		return "", fmt.Errorf("the definition of %s does not tell where its name stands", o.Name)
 	}
 	return definingWords.ReplaceAllString(head, "CREATE") + name + tail, nil
-}
-
-// ObjectNamed finds a user object of db by schema and name; nil when there is none.
-func (s *Session) ObjectNamed(ctx context.Context, db *Database, schemaName, name string) (*Object, error) {
-	sch, err := s.schema(ctx, db.ID())
-	if err != nil {
-		return nil, err
-	}
-	return sch.find(schemaName, name), nil
 }

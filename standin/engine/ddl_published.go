@@ -51,27 +51,24 @@ func (s *Session) alteration(ctx context.Context, node ast.Statement, name objec
 	if db == nil {
 		return nil, nil
 	}
-	sch, err := s.schema(ctx, db.ID())
-	if err != nil {
+	o, err := s.ObjectNamed(ctx, db, s.schemaNamed(db.ID(), name), name.name)
+	if err != nil || o == nil || o.Table == nil || !o.Table.Replicated {
 		return nil, err
 	}
-	schemaName := name.schema
-	if schemaName == "" {
-		schemaName = s.defaultSchema(db.ID())
-	}
-	o := sch.find(schemaName, name.name)
-	if o == nil || o.Table == nil || !o.Table.Replicated {
-		return nil, nil
-	}
-	a := &TableAlteration{Database: db, Table: o}
-	f, ok := s.frame(), false
-	if f != nil && f.batch != nil {
-		a.Head, a.Tail, ok = f.batch.Around(node, n)
-	}
+	head, tail, ok := s.textAround(node, n)
 	if !ok {
 		return nil, errors.New("the text of ALTER TABLE on a published table is not known")
 	}
-	return a, nil
+	return &TableAlteration{Database: db, Table: o, Head: head, Tail: tail}, nil
+}
+
+// textAround is the text of a statement of the running batch before and after a name.
+func (s *Session) textAround(node ast.Statement, name *ast.SchemaObjectName) (head, tail string, ok bool) {
+	f := s.frame()
+	if f == nil || f.batch == nil {
+		return "", "", false
+	}
+	return f.batch.Around(node, name)
 }
 
 // atomicSavepoint is what Atomically goes back to within a user transaction.

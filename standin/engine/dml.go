@@ -98,6 +98,15 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 	return space, sch, obj, alias
 }
 
+// tableToWrite is resolveWrite of a table; missing is the error of a name that is none's.
+func (b *binder) tableToWrite(name objectName, missing int32) (int32, *schema, *Object) {
+	space, sch, o := b.resolveWrite(name)
+	if o == nil || o.Kind != kindTable {
+		b.fail(missing, name.String())
+	}
+	return space, sch, o
+}
+
 // resolveWrite follows synonyms.
 func (b *binder) resolveWrite(name objectName) (int32, *schema, *Object) {
 	for range 8 {
@@ -134,7 +143,7 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 		b.failWith(err)
 	}
 	if e.hasLit {
-		v, err := sqltype.Convert(e.lit, e.typ, c.Type, b.s.dateStyle(), sqltype.Assign)
+		v, err := b.s.convert(e.lit, e.typ, c.Type, sqltype.Assign)
 		if err != nil {
 			panic(bindError{truncation(err, t, c, e.lit)})
 		}

@@ -145,7 +145,7 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 			return nil
 		}
 		v := s.variable(a.variable)
-		converted, e := sqltype.Convert(value, t, v.typ, s.dateStyle(), sqltype.Implicit)
+		converted, e := s.convert(value, t, v.typ, sqltype.Implicit)
 		if e != nil {
 			return e
 		}

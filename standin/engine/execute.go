@@ -371,7 +371,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	}
 	for a, v := range bound {
 		if args[a].output != nil {
-			out, e := sqltype.Convert(v.value, v.typ, args[a].output.typ, s.dateStyle(), sqltype.Implicit)
+			out, e := s.convert(v.value, v.typ, args[a].output.typ, sqltype.Implicit)
 			if e != nil {
 				return 0, e
 			}
@@ -462,7 +462,7 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 		if args[a].table != nil || args[a].rows != nil {
 			return nil, sqlerr.New(206, 2, "table", t.Kind)
 		}
-		value, e := sqltype.Convert(args[a].value, args[a].typ, t, s.dateStyle(), sqltype.Implicit)
+		value, e := s.convert(args[a].value, args[a].typ, t, sqltype.Implicit)
 		if e != nil {
 			if e.Number == 245 || e.Number == 8169 || e.Number == 241 {
 				return nil, sqlerr.New(8114, 1, args[a].typ.Kind, t.Kind)
@@ -478,7 +478,7 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 
 func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
 	if id, ok := node.(*ast.IdentifierLiteral); ok {
-		v, e := sqltype.Convert(undelimited(id.Value), sqltype.NVarCharMax, t, s.dateStyle(), sqltype.Implicit)
+		v, e := s.convert(undelimited(id.Value), sqltype.NVarCharMax, t, sqltype.Implicit)
 		if e != nil {
 			return nil, e
 		}

@@ -44,7 +44,7 @@ func init() {
 			return dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time)), nil
 		}},
 		"datepart": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			return datePart(a[0].(string), a[1].(time.Time), e.dates().first), nil
+			return datePart(a[0].(string), a[1].(time.Time), e.session.dates().first), nil
 		}},
 		"datename": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			t := a[1].(time.Time)
@@ -56,10 +56,10 @@ func init() {
 			case "tzoffset":
 				return t.Format("-07:00"), nil
 			}
-			return strconv.FormatInt(datePart(a[0].(string), t, e.dates().first), 10), nil
+			return strconv.FormatInt(datePart(a[0].(string), t, e.session.dates().first), 10), nil
 		}},
 		"datetrunc": {min: 2, max: 2, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			return truncateTime(a[0].(string), a[1].(time.Time), e.dates().first), nil
+			return truncateTime(a[0].(string), a[1].(time.Time), e.session.dates().first), nil
 		}},
 		"eomonth": {min: 1, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, intT}, typ: sqltype.Type{Kind: sqltype.Date}, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
@@ -74,7 +74,7 @@ func init() {
 			if !ok || strings.TrimSpace(s) == "" {
 				return int64(0), nil
 			}
-			if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, e.dates().order.Style(), sqltype.Explicit); err != nil {
+			if _, err := e.session.convert(s, nmax, sqltype.DateTimeType, sqltype.Explicit); err != nil {
 				return int64(0), nil
 			}
 			return int64(1), nil

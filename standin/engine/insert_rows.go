@@ -141,7 +141,7 @@ func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, 
 			continue
 		}
 		if types[i].Type != c.Type {
-			out, e := sqltype.Convert(v, types[i].Type, c.Type, s.dateStyle(), sqltype.Assign)
+			out, e := s.convert(v, types[i].Type, c.Type, sqltype.Assign)
 			if e != nil {
 				return truncation(e, &p.dml.target, c, v)
 			}
@@ -202,10 +202,7 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 		var obj *Object
 		columns := make([]*Column, len(cols))
 		if e := bindSafely(func() {
-			space, sch, obj = b.resolveWrite(name)
-			if obj == nil || obj.Kind != kindTable {
-				b.fail(208, name.String())
-			}
+			space, sch, obj = b.tableToWrite(name, 208)
 			b.require("INSERT", space, sch, obj)
 			for i, c := range cols {
 				if columns[i] = obj.Table.column(c.Name); columns[i] == nil {

@@ -187,7 +187,7 @@ func (s *Session) paramValue(p *param) (any, error) {
 		if p.column != nil {
 			mode = sqltype.Assign
 		}
-		out, e := sqltype.Convert(v, p.typ, p.to, s.dateStyle(), mode)
+		out, e := s.convert(v, p.typ, p.to, mode)
 		if e != nil {
 			if p.column != nil {
 				return nil, s.storeError(e, p.column, v)
@@ -314,7 +314,7 @@ func (s *Session) evaluateKeyed(ctx context.Context, key ast.Node, node ast.Scal
 		if v == nil || v.table != nil {
 			return nil, sqlerr.New(137, 2, n.Name)
 		}
-		out, e := sqltype.Convert(v.value, v.typ, t, s.dateStyle(), sqltype.Implicit)
+		out, e := s.convert(v.value, v.typ, t, sqltype.Implicit)
 		if e != nil {
 			copied := *e
 			return nil, &copied

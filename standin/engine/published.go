@@ -14,15 +14,20 @@ import (
 
 // Table finds a user table of db by schema and name; nil when there is none.
 func (s *Session) Table(ctx context.Context, db *Database, schemaName, name string) (*Object, error) {
+	o, err := s.ObjectNamed(ctx, db, schemaName, name)
+	if err != nil || o == nil || o.Table == nil || o.Kind != kindTable {
+		return nil, err
+	}
+	return o, nil
+}
+
+// ObjectNamed finds a user object of db by schema and name; nil when there is none.
+func (s *Session) ObjectNamed(ctx context.Context, db *Database, schemaName, name string) (*Object, error) {
 	sch, err := s.schema(ctx, db.ID())
 	if err != nil {
 		return nil, err
 	}
-	o := sch.find(schemaName, name)
-	if o == nil || o.Table == nil || o.Kind != kindTable {
-		return nil, nil
-	}
-	return o, nil
+	return sch.find(schemaName, name), nil
 }
 
 // Object finds an object of db by its object_id; nil when there is none.

@@ -158,7 +158,7 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 	if param.Type.Kind == sqltype.SQLVariant || from.Kind == sqltype.SQLVariant {
 		mode = sqltype.Explicit
 	}
-	v, e := sqltype.Convert(a.value, from, param.Type, c.Session.dateStyle(), mode)
+	v, e := c.Session.convert(a.value, from, param.Type, mode)
 	if e != nil {
 		return sqlerr.New(8114, 1, from.Kind, param.Type.Kind)
 	}

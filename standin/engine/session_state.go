@@ -36,7 +36,7 @@ type settings struct {
 }
 
 func defaultSettings() settings {
-	return settings{lockTimeout: -1, isolation: 2, textSize: -1, language: "us_english", dates: dateSettings{first: 7},
+	return settings{lockTimeout: -1, isolation: 2, textSize: -1, language: "us_english", dates: defaultDates,
 		options: map[string]bool{"AnsiNulls": true, "AnsiPadding": true, "AnsiWarnings": true, "ArithAbort": true,
 			"ConcatNullYieldsNull": true, "QuotedIdentifier": true, "AnsiNullDfltOn": true}}
 }

@@ -184,10 +184,7 @@ func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInser
 	var sch *schema
 	var o *Object
 	if e := bindSafely(func() {
-		space, sch, o = b.resolveWrite(name)
-		if o == nil || o.Kind != kindTable {
-			b.fail(1088, name.String())
-		}
+		space, sch, o = b.tableToWrite(name, 1088)
 		if o.Table.identityColumn() == nil {
 			b.fail(8106, name.String())
 		}

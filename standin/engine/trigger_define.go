@@ -79,11 +79,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead boo
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
 func (d *ddl) triggered(name objectName, instead bool) (*Object, error) {
-	schemaName := name.schema
-	if schemaName == "" {
-		schemaName = d.s.defaultSchema(d.space)
-	}
-	if v := d.sch.find(schemaName, name.name); v != nil && v.Kind == kindView && instead {
+	if v := d.sch.find(d.schemaNamed(name), name.name); v != nil && v.Kind == kindView && instead {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(v), Object: v.Name, ObjectID: v.ID}
 		return v, d.s.require(d.ctx, p)
 	}

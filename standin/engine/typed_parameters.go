@@ -36,7 +36,7 @@ func (s *Session) userTyped(ctx context.Context, declared []declaredParameter, p
 			if p == nil {
 				continue
 			}
-			value, e := sqltype.Convert(p.Value, p.Type, v.typ, s.dateStyle(), sqltype.Implicit)
+			value, e := s.convert(p.Value, p.Type, v.typ, sqltype.Implicit)
 			if e != nil {
 				return done, e
 			}

@@ -286,7 +286,6 @@ func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record
 	return out, nil
 }
 
-// partitionRecords counts the rows of every table; each index of a table has as many.
 // allocationUnits are one of rows for each partition, with the pages of sys.dm_db_partition_stats.
 func allocationUnits(ctx context.Context, s *Session) ([]record, error) {
 	list, err := partitionRecords(ctx, s)
@@ -298,6 +297,7 @@ func allocationUnits(ctx context.Context, s *Session) ([]record, error) {
 	return out, err
 }
 
+// partitionRecords counts the rows of every table; each index of a table has as many.
 func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 	_, list, err := s.visible(ctx)
 	if err != nil {

@@ -176,7 +176,7 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 		n = last // the text ended; shorter ones say the same where they end
 	}
 	if !notACondition(message) {
-		if n+1 < last && n < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
+		if n+1 < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
 			n++
 		}
 		return near(tokens, n)
