@@ -238,7 +238,9 @@ func (m *matrix) run(t *testing.T, f fault) {
 		return proof != "", "not yet", err
 	})
 	t.Logf("fault %s on %s: %s", f.name, i.Target, i.Proof)
-	ended := i.Injected
+	// What was sent between the injection and the effect may be the former primary's last acknowledgement: it does not show that
+	// the fault was got over.
+	ended := i.seen
 	if i.heal != nil {
 		m.hold(t, f, i)
 		heal()
