@@ -155,7 +155,7 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 		}
 		a.Histories[c.Site], j.fetched[c.Site] = out, ""
 	}
-	if len(missing) > 0 && r.now().Sub(lastMoment(w)) < judgeWithin {
+	if len(missing) > 0 && r.now().Before(w.gatherUntil()) {
 		return a, fmt.Errorf("fetch the histories of %s", strings.Join(missing, "; "))
 	}
 	for _, name := range w.target.data {
@@ -163,18 +163,18 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 			continue
 		}
 		replica, err := r.rows(ctx, w, name)
-		if err != nil && r.now().Sub(lastMoment(w)) < judgeWithin {
+		if err != nil && r.now().Before(w.gatherUntil()) {
 			return a, fmt.Errorf("read the rows of %s: %w", name, err)
 		}
 		if err == nil {
 			a.Replicas = append(a.Replicas, replica)
 		}
 	}
-	if text := different(a.Replicas); text != "" && w.redoes() && r.now().Sub(lastMoment(w)) < judgeWithin {
+	if text := different(a.Replicas); text != "" && w.redoes() && r.now().Before(w.gatherUntil()) {
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
-	return a, r.collectArrivals(ctx, w, &a, r.now().Sub(lastMoment(w)) >= judgeWithin)
+	return a, r.collectArrivals(ctx, w, &a, !r.now().Before(w.gatherUntil()))
 }
 
 // redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A primary takes
@@ -220,6 +220,14 @@ func lastMoment(w *world) time.Time {
 		}
 	}
 	return last
+}
+
+// gatherUntil is when what is still missing of a run is lost.
+func (w *world) gatherUntil() time.Time {
+	if w.next.AbortReason != "" {
+		return lastMoment(w).Add(endedWithin)
+	}
+	return lastMoment(w).Add(judgeWithin)
 }
 
 // canBeRead says whether a server must have all rows and can be asked for them: the primary, every server that says that it

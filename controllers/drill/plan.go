@@ -22,6 +22,9 @@ const (
 	prepareWithin = 5 * time.Minute
 	// judgeWithin is how long histories are asked for before they are lost.
 	judgeWithin = 4 * time.Minute
+	// endedWithin is how long the target of a run that was ended early may need to be well again, and how long its histories are
+	// asked for: it is no pass, whatever comes of it.
+	endedWithin = time.Minute
 	// keepWithin is how long a verdict may need after the recovery before the run ends without one.
 	keepWithin = 20 * time.Minute
 	// settledFor is how long after the last fault clients work on at least, so that there is an acknowledgement behind it.
@@ -278,6 +281,9 @@ func (p *planner) recovering() {
 		well, text = p.servedSince(p.s.Ended.Time)
 	}
 	limit := drill.Recovery(p.drill.Spec)
+	if p.s.AbortReason != "" {
+		limit = min(limit, endedWithin)
+	}
 	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
 		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+drill.StillThere(p.s.Faults[i])
 	}
@@ -398,7 +404,10 @@ func (p *planner) abort(event, why string) {
 			f.State = v1alpha1.FaultRemoving
 		}
 	}
-	p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
+	if p.s.Phase != v1alpha1.DrillRecovering {
+		// One that was recovering has waited already; its last fault ended when it did.
+		p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
+	}
 	if p.s.Started == nil {
 		// Nothing was done that could be judged.
 		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, why)

@@ -263,6 +263,48 @@ func TestEndedEarly(t *testing.T) {
 	}
 }
 
+// A run that was ended early is no pass, and is not waited for as one that may be: a server that is silent holds it up no longer
+// than its faults need to be taken back, also when it is the recovery that was too long.
+func TestEndedEarlyWithASilentServer(t *testing.T) {
+	for name, end := range map[string]func(*stage){
+		"while a fault lasts": func(s *stage) { s.d.Spec.Abort = true },
+		"in the recovery": func(s *stage) {
+			s.until(v1alpha1.DrillRecovering)
+			s.look(50 * time.Second)
+			s.now = s.d.Status.Accepted.Add(31 * time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, cut())
+			s.d.Spec.Recovery = &metav1.Duration{Duration: time.Hour}
+			s.until(v1alpha1.DrillRunning)
+			for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+				s.look(time.Second)
+			}
+			s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+			end(s)
+			s.look(time.Second)
+			g.Expect(s.d.Status.AbortReason).NotTo(BeEmpty())
+			ended := s.now
+			s.until(v1alpha1.DrillJudging)
+			g.Expect(s.now.Sub(ended)).To(BeNumerically("<=", 62*time.Second))
+			g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
+			g.Expect(s.d.Status.Timeline).To(ContainElement(HaveField("Event", eventNotRecovered)))
+		})
+	}
+}
+
+// What cannot be gathered of a run that was ended early is not asked for as long as what may make a pass.
+func TestEndedEarlyIsGatheredSoon(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.until(v1alpha1.DrillJudging)
+	g.Expect(s.w.gatherUntil()).To(Equal(lastMoment(s.w).Add(judgeWithin)))
+	s.w.next.AbortReason = "a person asked for it"
+	g.Expect(s.w.gatherUntil()).To(Equal(lastMoment(s.w).Add(endedWithin)))
+}
+
 // A drill waits for what it needs, and says for what.
 func TestWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
