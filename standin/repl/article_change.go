@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -67,31 +68,25 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 	case "description":
 		return s.Exec(ctx, "UPDATE dbo.sysarticles SET description = @p2 WHERE artid = @p1", a.id, value)
 	case "pre_creation_cmd":
-		n, ok := preCreation[strings.ToLower(value)]
-		if !ok {
-			return raise(14061, 1)
-		}
-		if a.isModule() && n > 1 {
-			return raise(21223, 1)
+		n, err := a.preCreationOf(value)
+		if err != nil {
+			return err
 		}
 		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 			return err
 		}
 		return s.Exec(ctx, "UPDATE dbo.sysarticles SET pre_creation_cmd = @p2 WHERE artid = @p1", a.id, n)
 	case "schema_option":
-		var options uint64
-		for _, c := range strings.TrimPrefix(strings.ToLower(value), "0x") {
-			d := strings.IndexRune("0123456789abcdef", c)
-			if d < 0 {
-				return raise(20014, 1)
-			}
-			options = options<<4 | uint64(d)
+		options, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(value), "0x"), 16, 64)
+		if err != nil {
+			return raise(20014, 1)
 		}
 		if a.isModule() {
-			if _, err := a.kindOfModule().schemaOptions(binary.BigEndian.AppendUint64(nil, options)); err != nil {
-				return err
-			}
-		} else if err := e.checkTable(ctx, s, p.db, a.table, options); err != nil {
+			err = a.kindOfModule().checkOptions(options)
+		} else {
+			err = e.checkTable(ctx, s, p.db, pub, a.table, options)
+		}
+		if err != nil {
 			return err
 		}
 		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {

@@ -4,7 +4,6 @@ package repl
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -68,18 +67,9 @@ func (a *article) tablesOnly() error {
 	return nil
 }
 
-// addModule is sp_addarticle of a view, procedure or function.
-func (e *Extension) addModule(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, k moduleKind) error {
-	s := call.Session
-	schema, source := sourceName(call)
-	o, err := s.ObjectNamed(ctx, p.db, schema, source)
-	if err != nil {
-		return err
-	}
-	if o == nil {
-		return raise(14027, 1, source)
-	}
-	if !strings.Contains(k.objects, " "+o.Kind+" ") {
+// ofModule fills in what only the article of a view, procedure or function has.
+func (a *article) ofModule(call *engine.ProcCall, k moduleKind) (err error) {
+	if !strings.Contains(k.objects, " "+a.table.Kind+" ") {
 		return raise(k.wrong, 1)
 	}
 	for _, parameter := range []string{"@filter_clause", "@ins_cmd", "@upd_cmd", "@del_cmd"} {
@@ -90,82 +80,21 @@ func (e *Extension) addModule(ctx context.Context, call *engine.ProcCall, p publ
 	if yes(call, "@vertical_partition") {
 		return raise(21224, 1, "vertical_partition")
 	}
-	options, err := k.schemaOptions(call.Bytes("@schema_option"))
-	if err != nil {
-		return err
+	var given bool
+	if a.options, given = schemaOption(call.Bytes("@schema_option")); !given {
+		a.options = optionScript
 	}
-	pre, err := modulePreCreation(call.String("@pre_creation_cmd"))
-	if err != nil {
-		return err
-	}
-	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
-		return err
-	}
-	return e.insertModule(ctx, call, p, pub, &article{kind: k.kind, table: o, schema: schema, options: options, preCreation: pre})
+	return k.checkOptions(a.options)
 }
 
-// schemaOptions are those of sp_addarticle and sp_changearticle for a definition: 21218, 21222, 21229.
-func (k moduleKind) schemaOptions(b []byte) (uint64, error) {
-	if b == nil {
-		return optionScript, nil
-	}
-	options := uint64(0)
-	for _, x := range b {
-		options = options<<8 | uint64(x)
-	}
+// checkOptions checks the schema options of a definition: 21218, 21222, 21229.
+func (k moduleKind) checkOptions(options uint64) error {
 	if options == 0 {
-		return 0, raise(21218, 1)
+		return raise(21218, 1)
 	}
 	if options&^k.options != 0 {
-		return 0, raise(k.invalid, 1)
+		return raise(k.invalid, 1)
 	}
-	return options, nil
-}
-
-// modulePreCreation is 21223 for what can be done to tables only.
-func modulePreCreation(name string) (int64, error) {
-	n, ok := preCreation[strings.ToLower(strings.TrimSpace(name))]
-	if !ok {
-		return 0, raise(14061, 1)
-	}
-	if n > 1 {
-		return 0, raise(21223, 1)
-	}
-	return int64(n), nil
-}
-
-// insertModule makes the article here and at the distributor.
-func (e *Extension) insertModule(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
-	s, name := call.Session, call.String("@article")
-	dest, owner := call.String("@destination_table"), call.String("@destination_owner")
-	if dest == "" {
-		dest = a.table.Name
-	}
-	if owner == "" {
-		owner = a.schema
-	}
-	active := int64(0)
-	if pub.immediateSync || pub.fromBackup {
-		active = 1
-	}
-	if err := makePublicationTables(ctx, s, p.db.Name()); err != nil {
-		return err
-	}
-	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (description, dest_table, filter, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, schema_option, dest_owner, fire_triggers_on_snapshot)
-		VALUES (@p1, @p2, 0, @p3, @p4, @p5, @p6, @p7, @p4, @p8, @p9, @p10, 0); SELECT artid FROM dbo.sysarticles WHERE pubid = @p5 AND name = @p3`,
-		call.Value("@description"), dest, name, int64(a.table.ID), pub.id, a.preCreation, call.Int("@status")&^1|active, a.kind, binary.BigEndian.AppendUint64(nil, a.options), owner)
-	if err != nil {
-		return err
-	}
-	id := r.Int(0, "artid")
-	if err := e.setReplicated(ctx, s, p.db, a.table.ID, true); err != nil {
-		return err
-	}
-	if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_article @publisher = ?, @publisher_db = ?, @publication = ?, @article = ?, @article_id = ?,
-		@destination_object = ?, @source_owner = ?, @source_object = ?, @destination_owner = ?`, p.server, p.db.Name(), pub.name, name, id, dest, a.schema, a.table.Name, owner); err != nil {
-		return err
-	}
-	call.SetOutput("@artid", id)
 	return nil
 }
 

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"encoding/binary"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// sourceName is the schema and name of the table that sp_addarticle publishes.
+func sourceName(call *engine.ProcCall) (schema, name string) {
+	name = call.String("@source_object")
+	if name == "" {
+		name = call.String("@source_table")
+	}
+	if name == "" {
+		name = call.String("@article")
+	}
+	schema = call.String("@source_owner")
+	if left, right, found := strings.Cut(name, "."); found && schema == "" {
+		schema, name = left, right
+	}
+	trim := func(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]") }
+	if schema == "" {
+		schema = "dbo"
+	}
+	return trim(schema), trim(name)
+}
+
+// command checks @ins_cmd, @upd_cmd or @del_cmd and fills in the default.
+func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...string) (string, error) {
+	given := strings.TrimSpace(call.String(parameter))
+	if !call.Given(parameter) || given == "" || strings.EqualFold(given, "NULL") {
+		return otherwise, nil
+	}
+	if strings.EqualFold(given, "SQL") || strings.EqualFold(given, "NONE") {
+		return strings.ToUpper(given), nil
+	}
+	word, rest, _ := strings.Cut(given, " ")
+	for _, v := range verbs {
+		if strings.EqualFold(word, v) && strings.TrimSpace(rest) != "" {
+			return strings.ToUpper(word) + " " + strings.TrimSpace(rest), nil
+		}
+	}
+	return "", raise(21023, 1, parameter+" = N'"+given+"'")
+}
+
+func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@article")
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	if name == "" || strings.EqualFold(name, "all") {
+		return raise(14032, 1, "@article")
+	}
+	module, isModule := moduleKinds[strings.ToLower(strings.TrimSpace(call.String("@type")))]
+	if err := refuseArticleOptions(call, isModule); err != nil {
+		return err
+	}
+	if list, err := e.articles(ctx, s, p.db, "a.pubid = @p1 AND a.name = @p2", pub.id, name); err != nil {
+		return err
+	} else if len(list) > 0 {
+		return raise(14030, 1, name, pub.name)
+	}
+	schema, source := sourceName(call)
+	o, err := s.ObjectNamed(ctx, p.db, schema, source)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		return raise(14027, 1, source)
+	}
+	a := &article{kind: tableArticle, publication: pub.id, name: name, table: o, schema: schema, destOwner: call.String("@destination_owner"), destTable: call.String("@destination_table")}
+	if a.destTable == "" {
+		a.destTable = o.Name
+	}
+	if a.destOwner == "" {
+		a.destOwner = schema
+	}
+	if isModule {
+		a.kind = module.kind
+		err = a.ofModule(call, module)
+	} else {
+		err = e.ofTable(ctx, call, p, pub, a)
+	}
+	if err != nil {
+		return err
+	}
+	if a.preCreation, err = a.preCreationOf(call.String("@pre_creation_cmd")); err != nil {
+		return err
+	}
+	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
+		return err
+	}
+	return e.insertArticle(ctx, call, p, pub, a)
+}
+
+// refuseArticleOptions refuses what this server does not do.
+func refuseArticleOptions(call *engine.ProcCall, isModule bool) error {
+	if kind := strings.ToLower(strings.TrimSpace(call.String("@type"))); kind != "logbased" && !isModule {
+		return raise(21023, 1, "@type = N'"+kind+"'")
+	}
+	for _, parameter := range []string{"@filter", "@sync_object", "@creation_script"} {
+		if call.String(parameter) != "" {
+			return raise(21023, 1, parameter)
+		}
+	}
+	if option := call.String("@identityrangemanagementoption"); strings.EqualFold(option, "auto") || yes(call, "@auto_identity_range") {
+		return raise(21023, 1, "Automatic identity range management")
+	}
+	return nil
+}
+
+// ofTable fills in what only a table's article has.
+func (e *Extension) ofTable(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) (err error) {
+	if a.table.Kind != "U" {
+		return raise(14028, 1)
+	}
+	if a.table.Table.PrimaryKey() == nil && !pub.snapshotOnly {
+		return raise(14088, 1, twoPart(a.schema, a.table.Name))
+	}
+	if err := a.setCommands(call); err != nil {
+		return err
+	}
+	var given bool
+	if a.options, given = schemaOption(call.Bytes("@schema_option")); !given {
+		a.options = defaultOptions
+		if pub.snapshotOnly {
+			a.options &^= optionProcedures
+		}
+	}
+	if err := e.checkTable(ctx, call.Session, p.db, pub, a.table, a.options); err != nil {
+		return err
+	}
+	a.filter = strings.TrimSpace(call.String("@filter_clause"))
+	return checkFilter(ctx, call.Session, a, a.filter)
+}
+
+// setCommands takes the commands that carry the article's changes (ins_cmd, upd_cmd, del_cmd).
+func (a *article) setCommands(call *engine.ProcCall) (err error) {
+	suffix := a.destOwner + a.destTable
+	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL"); err != nil {
+		return err
+	}
+	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL"); err != nil {
+		return err
+	}
+	a.delete, err = command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL")
+	return err
+}
+
+// schemaOption is @schema_option as a number; given is false for NULL.
+func schemaOption(b []byte) (options uint64, given bool) {
+	for _, x := range b {
+		options = options<<8 | uint64(x)
+	}
+	return options, b != nil
+}
+
+var preCreation = map[string]int64{"none": 0, "drop": 1, "delete": 2, "truncate": 3}
+
+// preCreationOf reads @pre_creation_cmd: 14061, and 21223 for what can be done to tables only.
+func (a *article) preCreationOf(name string) (int64, error) {
+	n, ok := preCreation[strings.ToLower(strings.TrimSpace(name))]
+	if !ok {
+		return 0, raise(14061, 1)
+	}
+	if a.isModule() && n > 1 {
+		return 0, raise(21223, 1)
+	}
+	return n, nil
+}
+
+// insertArticle makes the article here and at the distributor.
+func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
+	s, object := call.Session, a.table
+	if a.isModule() {
+		// A database that an older program published lacks the views over its articles.
+		if err := makePublicationTables(ctx, s, p.db.Name()); err != nil {
+			return err
+		}
+	}
+	active := int64(0)
+	if pub.immediateSync || pub.fromBackup {
+		active = 1
+	}
+	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
+		schema_option, dest_owner, fire_triggers_on_snapshot, filter_clause) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, @p14, @p10, @p11, @p12, 0, @p13);
+		SELECT artid FROM dbo.sysarticles WHERE pubid = @p7 AND name = @p5`,
+		orNull(a.delete), call.Value("@description"), a.destTable, orNull(a.insert), a.name, int64(object.ID), pub.id, a.preCreation, call.Int("@status")&^1|active, orNull(a.update),
+		binary.BigEndian.AppendUint64(nil, a.options), a.destOwner, orNull(a.filter), a.kind)
+	if err != nil {
+		return err
+	}
+	a.id = r.Int(0, "artid")
+	if !a.isModule() {
+		if err := insertArticleColumns(ctx, s, a.id, object, yes(call, "@vertical_partition")); err != nil {
+			return err
+		}
+	}
+	if err := e.setReplicated(ctx, s, p.db, object.ID, true); err != nil {
+		return err
+	}
+	if !a.isModule() {
+		if err := e.refreshImages(ctx, s, p.db); err != nil {
+			return err
+		}
+		if err := backupsFrom(ctx, s, p, pub); err != nil {
+			return err
+		}
+	}
+	if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_article @publisher = ?, @publisher_db = ?, @publication = ?, @article = ?, @article_id = ?,
+		@destination_object = ?, @source_owner = ?, @source_object = ?, @destination_owner = ?`, p.server, p.db.Name(), pub.name, a.name, a.id, a.destTable, a.schema, object.Name, a.destOwner); err != nil {
+		return err
+	}
+	call.SetOutput("@artid", a.id)
+	return nil
+}
+
+// insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
+func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *engine.Object, vertical bool) error {
+	keys := map[int32]bool{}
+	if pk := table.Table.PrimaryKey(); pk != nil {
+		for _, k := range pk.Keys {
+			keys[k.Column] = true
+		}
+	}
+	for _, c := range table.Table.Columns {
+		if c.Computed != "" || vertical && !keys[c.ID] {
+			continue
+		}
+		err := s.Exec(ctx, "INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, @p3, @p4)", article, int64(c.ID), c.Type.Kind == sqltype.XML, c.Type.Length == sqltype.MaxLength)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTable refuses tables with what cannot be replicated here, and schema options that they cannot have: 21143 for
+// procedures that nothing would call.
+func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, table *engine.Object, options uint64) error {
+	if pub.snapshotOnly && options&optionProcedures != 0 {
+		return raise(21143, 1)
+	}
+	for _, c := range table.Table.Columns {
+		if c.Type.Kind == sqltype.SQLVariant {
+			return raise(21023, 1, "A sql_variant column (["+c.Name+"])")
+		}
+	}
+	if options&optionForeignKeys == 0 {
+		return nil
+	}
+	constraints, err := s.Constraints(ctx, db, table)
+	if err != nil {
+		return err
+	}
+	for _, c := range constraints {
+		if c.Kind == "F" {
+			return raise(21023, 1, "The schema option 0x200 (foreign keys)")
+		}
+	}
+	return nil
+}
