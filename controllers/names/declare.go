@@ -164,7 +164,11 @@ func namedGroup(g *v1alpha1.AvailabilityGroup) orders.NamedGroup {
 		n.Voters = append(n.Voters, voter.Site)
 	}
 	for _, r := range g.Spec.Replicas {
-		if r.Readable && r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		n.Servers = append(n.Servers, string(r.Server))
+		if r.Readable {
 			n.Readable = append(n.Readable, string(r.Server))
 		}
 	}

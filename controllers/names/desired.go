@@ -63,6 +63,8 @@ type name struct {
 	// endpoints when there is no selector. keep says that they are not known now: those that are published stay.
 	endpoints []endpoint
 	keep      bool
+	// living are the addresses to which what keep leaves may lead; nil when those of some servers are not known.
+	living []string
 }
 
 func ownLabels(namespace, label, owner string) map[string]string {
@@ -122,17 +124,21 @@ func (n *name) makeSlices() []*discoveryv1.EndpointSlice {
 		if i == 0 && len(g.endpoints) == 0 && len(groups) > 1 {
 			continue
 		}
-		labels := maps.Clone(n.labels)
-		labels[discoveryv1.LabelServiceName] = n.service
-		labels[discoveryv1.LabelManagedBy] = sliceManager
-		slicesMade = append(slicesMade, &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Namespace: n.namespace, Name: sliceName(n.service, i), Labels: labels},
-			AddressType: addressType(n.endpoints),
-			Endpoints:   g.endpoints,
-			Ports:       g.ports,
-		})
+		slicesMade = append(slicesMade, n.makeSlice(sliceName(n.service, i), addressType(n.endpoints), g.endpoints, g.ports))
 	}
 	return slicesMade
+}
+
+func (n *name) makeSlice(sliceName string, family discoveryv1.AddressType, endpoints []discoveryv1.Endpoint, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+	labels := maps.Clone(n.labels)
+	labels[discoveryv1.LabelServiceName] = n.service
+	labels[discoveryv1.LabelManagedBy] = sliceManager
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: n.namespace, Name: sliceName, Labels: labels},
+		AddressType: family,
+		Endpoints:   endpoints,
+		Ports:       ports,
+	}
 }
 
 func (n *name) slicePorts(targets map[string]int32) []discoveryv1.EndpointPort {

@@ -17,6 +17,8 @@ type groupView struct {
 	// primary and readable are servers; primary is nil when nobody is known to be it.
 	primary  *serverView
 	readable []*serverView
+	// servers are all that may stand behind the listener; none when that is not known.
+	servers []*serverView
 	// links are the declared round-trip times between sites, in both directions.
 	links map[link]time.Duration
 }
@@ -75,6 +77,23 @@ func (g *groupView) nearest(at v1alpha1.SiteName, servers []*serverView) []*serv
 	return best
 }
 
+// living are the addresses at which the servers are reached from a site; nil when it is not known of all of them.
+func (g *groupView) living(at v1alpha1.SiteName) []string {
+	var living []string
+	for _, s := range g.servers {
+		if !s.known {
+			return nil
+		}
+		if living == nil {
+			living = []string{}
+		}
+		if e, ok := s.reach(at); ok {
+			living = append(living, e.address)
+		}
+	}
+	return living
+}
+
 // listenerName of a group and the name for readers.
 func listenerName(g *v1alpha1.AvailabilityGroup) string {
 	if g.Spec.Listener != nil && g.Spec.Listener.Name != "" {
@@ -121,13 +140,14 @@ func isServer(status string, server v1alpha1.ServerName) bool {
 // groupNames are a group's names at one site: the listener leads to the primary, and its read-only sister to the
 // nearest of the readable secondaries that have an address: a reader does not cross a WAN for what its own site has. While
 // nobody is known to be primary the listener keeps its last address: a wrong guess costs a
-// refused login, an empty Service costs clients that would have been served.
+// refused login, an empty Service costs clients that would have been served. An address of a pod that is no more is not kept:
+// nobody answers there, and connections are better refused than left hanging.
 func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
 	ports := []port{{"tds", g.listener.Port, PortTDS}}
 	write := name{namespace: g.namespace, service: g.listener.Name, ports: ports, labels: labels}
 	if g.primary == nil || !g.primary.known {
-		write.keep = true
+		write.keep, write.living = true, g.living(at)
 	} else if e, ok := g.primary.reach(at); ok {
 		write.endpoints = []endpoint{e}
 	}

@@ -132,7 +132,7 @@ func planSlices(n *name, at published) []step {
 		have[at.slices[i].Name] = &at.slices[i]
 	}
 	if n.selector == nil && n.keep {
-		return nil
+		return planKept(n, at)
 	}
 	for _, want := range n.makeSlices() {
 		wanted[want.Name] = true
@@ -150,6 +150,24 @@ func planSlices(n *name, at published) []step {
 	for i := range at.slices {
 		if !wanted[at.slices[i].Name] {
 			steps = append(steps, step{deleteObject, &at.slices[i], "the slice is not needed"})
+		}
+	}
+	return steps
+}
+
+// planKept takes out of what is published the addresses that are known to be nobody's.
+func planKept(n *name, at published) []step {
+	if n.living == nil {
+		return nil
+	}
+	var steps []step
+	for i := range at.slices {
+		old := &at.slices[i]
+		left := slices.DeleteFunc(slices.Clone(old.Endpoints), func(e discoveryv1.Endpoint) bool {
+			return !slices.ContainsFunc(e.Addresses, func(address string) bool { return slices.Contains(n.living, address) })
+		})
+		if len(left) < len(old.Endpoints) {
+			steps = append(steps, step{applyObject, n.makeSlice(old.Name, old.AddressType, left, old.Ports), "the published address is that of a pod that is no more"})
 		}
 	}
 	return steps

@@ -157,6 +157,49 @@ func TestPlanOfAListener(t *testing.T) {
 	g.Expect(has.leads("renamed")).To(Equal([]string{"10.102.0.5:1433"}))
 }
 
+// While nobody is known to be primary, the listener keeps its last address unless that is of a pod that is no more: what is sent
+// there may vanish without a word, and a connection that hangs outlives the election.
+func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
+	silent := view("tukwila", "")
+	silent.known = false
+	behindNodes := view("tukwila", "10.101.0.7")
+	behindNodes.exposure, behindNodes.nodeAddress = v1alpha1.ExposureNodePort, "10.100.0.12"
+	behindNodes.nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022, "agent": 31443}
+	for _, c := range []struct {
+		name    string
+		before  *serverView
+		servers []*serverView
+		leads   []string
+	}{
+		{"the pod is there", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), view("quincy", "10.102.0.5")}, []string{"10.101.0.7:1433"}},
+		{"the pod is another one's that will be primary", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.101.0.7")}, []string{"10.101.0.7:1433"}},
+		{"the pod is no more: connections are refused at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.102.0.5")}, nil},
+		{"the pod has another address", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.8"), view("quincy", "10.102.0.5")}, nil},
+		{"its site does not answer", view("tukwila", "10.101.0.7"), []*serverView{silent, view("quincy", "10.102.0.5")}, []string{"10.101.0.7:1433"}},
+		{"no server is known", view("tukwila", "10.101.0.7"), nil, []string{"10.101.0.7:1433"}},
+		{"by a node's port", behindNodes, []*serverView{behindNodes}, []string{"10.100.0.12:31433"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			labels := ownLabels("web", v1alpha1.LabelGroup, "content")
+			group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433}, primary: c.before}
+			has := cluster{}
+			steps, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
+			has.carryOut(steps, len(steps))
+			group.primary, group.servers = nil, c.servers
+			steps, _ = plan("dublin", groupNames(group, "dublin"), labels, has)
+			has.carryOut(steps, len(steps))
+			g.Expect(has.leads("content")).To(Equal(c.leads))
+			again, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
+			g.Expect(again).To(BeEmpty(), "a second plan finds nothing to do")
+			group.primary = view("quincy", "10.102.0.5")
+			steps, _ = plan("dublin", groupNames(group, "dublin"), labels, has)
+			has.carryOut(steps, len(steps))
+			g.Expect(has.leads("content")).To(Equal([]string{"10.102.0.5:1433"}))
+		})
+	}
+}
+
 // Whatever happened before and wherever the operator died, the next plan ends in the same state, and a plan that was
 // carried out leaves nothing to do.
 func TestPlanConverges(t *testing.T) {

@@ -105,11 +105,12 @@ func (k *keeper) Reconcile(ctx context.Context, request mcreconcile.Request) (ct
 		return ctrl.Result{}, err
 	}
 	var errs []error
-	for _, server := range told.Servers {
-		errs = append(errs, k.keepServer(ctx, own, namespace, server))
-	}
+	// Listeners first: for them clients wait.
 	for _, group := range told.Groups {
 		errs = append(errs, k.keepGroup(ctx, own, namespace, group, told))
+	}
+	for _, server := range told.Servers {
+		errs = append(errs, k.keepServer(ctx, own, namespace, server))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
@@ -146,6 +147,18 @@ func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace str
 	if primary != "" {
 		if view.primary, err = find(primary); err != nil {
 			return err
+		}
+	}
+	for _, server := range group.Servers {
+		if view.primary != nil {
+			break
+		}
+		s, err := find(server)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			view.servers = append(view.servers, s)
 		}
 	}
 	for _, server := range readers {

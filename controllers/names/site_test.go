@@ -134,6 +134,13 @@ func place(t *testing.T, at *testenv.APIServer, server, address string) {
 	g.Expect(at.Client.Status().Update(t.Context(), pod)).To(Succeed())
 }
 
+// remove takes the server's pod away at once.
+func remove(t *testing.T, at *testenv.APIServer, server string) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0"}}
+	NewWithT(t).Expect(at.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
+}
+
 // leads is where a name leads at a site.
 func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
 	return func() string {
@@ -169,6 +176,16 @@ func vote(t *testing.T, at *testenv.APIServer, group, holder string, term int64)
 		return
 	}
 	g.Expect(at.Client.Create(t.Context(), lease)).To(Succeed())
+}
+
+// release gives a group's vote at a voter back as an agent does that was primary.
+func release(t *testing.T, at *testenv.APIServer, group string) {
+	t.Helper()
+	g := NewWithT(t)
+	var lease coordinationv1.Lease
+	g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: election.LeaseName(group)}, &lease)).To(Succeed())
+	lease.Annotations["geosql.dev/vote-state"] = string(election.StateReleased)
+	g.Expect(at.Client.Update(t.Context(), &lease)).To(Succeed())
 }
 
 // A site keeps the names of servers and listeners itself: what there is the hub has told it, where it is the other sites
@@ -233,6 +250,21 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		vote(t, a.quincy, "content", "quisec-0", 4)
 		g.Eventually(leads(t, a.quincy, "content"), bound, often).Should(Equal("10.102.0.9"))
 		g.Eventually(leads(t, a.quincy, "content-ro"), bound, often).Should(Equal("10.101.1.2"), "the former primary is read")
+	})
+
+	t.Run("between two primaries the listener leads to no pod that is gone", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+			release(t, at, "content")
+		}
+		g.Consistently(leads(t, a.quincy, "content"), time.Second, often).Should(Equal("10.102.0.9"), "a pod that is there")
+		remove(t, a.quincy, "quisec")
+		g.Eventually(leads(t, a.quincy, "content"), bound, often).Should(BeEmpty())
+		place(t, a.quincy, "quisec", "10.102.0.9")
+		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+			vote(t, at, "content", "quisec-0", 5)
+		}
+		g.Eventually(leads(t, a.quincy, "content"), bound, often).Should(Equal("10.102.0.9"))
 	})
 
 	t.Run("a site that is silent keeps its last address until it answers", func(t *testing.T) {

@@ -129,5 +129,17 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 			view.readable = append(view.readable, s)
 		}
 	}
+	for _, replica := range group.Spec.Replicas {
+		if view.primary != nil || replica.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		s, err := find(replica.Server)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			view.servers = append(view.servers, s)
+		}
+	}
 	return view, nil
 }

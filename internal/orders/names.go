@@ -61,6 +61,8 @@ type NamedGroup struct {
 	Port     int32  `json:"port"`
 	// Voters are the sites whose Leases say who is primary; none for a group that nothing fences.
 	Voters []string `json:"voters,omitempty"`
+	// Servers are those that hold its databases; none when the hub is of a release that does not say so.
+	Servers []string `json:"servers,omitempty"`
 	// Readable are the servers that may be read as secondaries, by the spec.
 	Readable []string `json:"readable,omitempty"`
 	// Primary and Readers are the servers that the hub last knew as primary and as readable secondaries.
