@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +26,8 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// logVolume is the folder of a server's log volume in its node.
-type logVolume struct{ node, path string }
+// logVolume is the folder of a server's log volume in its node; name is that of the PersistentVolume.
+type logVolume struct{ name, node, path string }
 
 // logVolumeOf finds the folder behind a server's claim for its log.
 func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolume {
@@ -40,7 +39,7 @@ func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolum
 	g.Expect(s.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, &volume)).To(Succeed())
 	pod, err := podOf(t.Context(), s, server)
 	g.Expect(err).NotTo(HaveOccurred())
-	v := logVolume{node: pod.Spec.NodeName}
+	v := logVolume{name: volume.Name, node: pod.Spec.NodeName}
 	switch source := volume.Spec.PersistentVolumeSource; {
 	case source.HostPath != nil:
 		v.path = source.HostPath.Path
@@ -64,10 +63,13 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 	}
 	cordon("cordon")
 	t.Cleanup(func() { cordon("uncordon") })
+	if used, err := m.inUse(t.Context(), v); err != nil || !used {
+		t.Fatalf("volume %s of a running pod is not seen in use in node %s: %v", v.name, v.node, err)
+	}
 	old := m.deletePod(site, 0)
 	bed.Wait(t, "the volumes of "+server.Name+" are no longer in use", time.Minute, func(ctx context.Context) (bool, string, error) {
-		mounts, err := exec.CommandContext(ctx, "docker", "exec", v.node, "cat", "/proc/mounts").Output()
-		return err == nil && !strings.Contains(string(mounts), filepath.Base(v.path)), "still mounted", err
+		used, err := m.inUse(ctx, v)
+		return err == nil && !used, "still mounted", err
 	})
 	m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept", v.path))
 	t.Cleanup(func() { m.b.NodeExec(t, v.node, "umount", "-l", v.path) })
@@ -82,6 +84,12 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 	})
 	waitForServer(t, m.b, server, 2*time.Minute)
 	return v
+}
+
+// inUse tells whether the kubelet has the volume mounted for a pod: below its own folder, under the volume's name.
+func (m *matrix) inUse(ctx context.Context, v logVolume) (bool, error) {
+	mounts, err := exec.CommandContext(ctx, "docker", "exec", v.node, "cat", "/proc/mounts").Output()
+	return strings.Contains(string(mounts), "/"+v.name+" "), err
 }
 
 // available is the number of free blocks of the volume.
