@@ -84,11 +84,19 @@ func installCursors(r *Registry) {
 	addBuiltins(map[string]*builtinFunction{"cursor_status": systemFunction(2, 2, sqltype.SmallIntType, []sqltype.Type{nmax, nmax}, func(s *Session, a []any) any {
 		scope, _ := a[0].(string)
 		name, _ := a[1].(string)
-		m := s.cursors
-		if strings.EqualFold(scope, "local") && s.frame() != nil {
-			m = s.frame().cursors
+		c := s.cursors[lower(name)]
+		switch v := s.variable(name); {
+		case strings.EqualFold(scope, "local") && s.frame() != nil:
+			c = s.frame().cursors[lower(name)]
+		case strings.EqualFold(scope, "variable"):
+			if v == nil || !v.isCursor {
+				return int64(-3)
+			}
+			if c = v.cursor; c == nil {
+				return int64(-2)
+			}
 		}
-		switch c := m[lower(name)]; {
+		switch {
 		case c == nil:
 			return int64(-3)
 		case !c.open:
@@ -145,6 +153,34 @@ func (s *Session) setCursor(v *variable, n *ast.SetVariableStatement) error {
 		}
 	}
 	return sqlerr.New(206, 2, "int", "cursor")
+}
+
+// isCursorType tells whether a declaration has the type cursor.
+func isCursorType(node ast.DataTypeReference) bool {
+	n, ok := node.(*ast.SqlDataTypeReference)
+	return ok && n != nil && (strings.EqualFold(n.SqlDataTypeOption, "cursor") || n.Name != nil && strings.EqualFold(nameOf(n.Name).name, "cursor"))
+}
+
+// checkCursorParameters refuses parameters of type cursor that are not VARYING OUTPUT
+// (docs/t-sql/statements/create-procedure-transact-sql.md, VARYING).
+func checkCursorParameters(params []*ast.ProcedureParameter) error {
+	for _, p := range params {
+		if isCursorType(p.DataType) && (!p.IsVarying || !strings.EqualFold(p.Modifier, "Output")) {
+			return sqlerr.New(102, 1, p.VariableName.Value)
+		}
+	}
+	return nil
+}
+
+// cursorArgument is a procedure's parameter of type cursor: its caller's variable gets the cursor when the procedure ends.
+func cursorArgument(name string, a *argument) (*variable, error) {
+	switch {
+	case a.output == nil || !a.output.isCursor:
+		return nil, sqlerr.New(206, 2, a.typ.Kind, "cursor")
+	case a.output.cursor != nil:
+		return nil, sqlerr.New(16951, 1, a.output.name)
+	}
+	return &variable{name: name, typ: a.output.typ, isCursor: true}, nil
 }
 
 // newCursor makes a cursor of a definition; local tells where it belongs.

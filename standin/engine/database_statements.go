@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlc-dev/teesql/ast"
-
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -31,7 +29,6 @@ func installServerStatements(r *Registry) {
 	on(r, func(s *Session, ctx context.Context, n *syntax.Reconfigure, w tds.Writer) error {
 		return s.reconfigure(ctx)
 	})
-	on(r, func(*Session, context.Context, *ast.UpdateStatisticsStatement, tds.Writer) error { return nil })
 	on(r, (*Session).dbcc)
 }
 

@@ -14,6 +14,8 @@ type dateSettings struct {
 	order sqltype.DateOrder
 	// first is the day that a week begins with, 1 for Monday to 7 for Sunday.
 	first int64
+	// language is the langid of SET LANGUAGE.
+	language int16
 }
 
 // defaultDates are those of a new session.

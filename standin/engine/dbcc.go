@@ -185,18 +185,46 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 		if err != nil {
 			return err
 		}
-		before := c.last
-		message := fmt.Sprintf("Checking identity information: current identity value '%d'.", before)
-		if given && reseed {
+		now := "NULL"
+		if c.used {
+			now = fmt.Sprint(c.last)
+		}
+		message := fmt.Sprintf("Checking identity information: current identity value '%s'.", now)
+		switch {
+		case given && reseed:
 			if !c.used {
 				value -= c.increment
 			}
-			if err := s.setIdentity(&d.target, conn, value); err != nil {
-				return err
-			}
+			err = s.setIdentity(&d.target, conn, value)
+		default:
+			message, err = s.compareIdentity(&d.target, conn, c, now, reseed)
 		}
-		return w.Message(&sqlerr.Error{Number: 7998, State: 1, Message: message})
+		if err != nil {
+			return err
+		}
+		if err := w.Message(&sqlerr.Error{Number: 7998, State: 1, Message: message}); err != nil {
+			return err
+		}
+		return dbccDone(n, w)
 	})
+}
+
+// compareIdentity tells the identity's current value beside the column's outermost one, which it is set to when it lies
+// behind and correct is true (docs/t-sql/database-console-commands/dbcc-checkident-transact-sql.md).
+func (s *Session) compareIdentity(t *writeTarget, conn *sqlite.Conn, c *identityCounter, now string, correct bool) (string, error) {
+	column := "NULL"
+	found, outermost, err := c.outermost(t, conn)
+	if err != nil {
+		return "", err
+	}
+	if found {
+		column = fmt.Sprint(outermost)
+	}
+	behind := c.increment > 0 && c.last < outermost || c.increment < 0 && c.last > outermost
+	if found && correct && behind {
+		err = s.setIdentity(t, conn, outermost)
+	}
+	return sqlerr.Text(7998, now, column), err
 }
 
 func (s *Session) dbccWord(ctx context.Context, l *ast.DbccNamedLiteral) (string, error) {

@@ -231,6 +231,11 @@ func (b *tableBuilder) dependents(c *Column, next Column) error {
 	if next.Type == c.Type && sameCollation {
 		return nil
 	}
+	if !widened {
+		if err := b.o.Table.statisticsOn(c); err != nil {
+			return err
+		}
+	}
 	for _, child := range b.d.sch.children(b.o.ID) {
 		if child.Kind == kindDefault && child.Column == c.ID && !widened {
 			return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
@@ -310,6 +315,9 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 				return sqlerr.New(5074, 1, "index", i.Name, "column", name)
 			}
 		}
+	}
+	if err := o.Table.statisticsOn(c); err != nil {
+		return err
 	}
 	for _, child := range d.sch.children(o.ID) {
 		used := child.Column == c.ID && child.Kind != kindPrimaryKey && child.Kind != kindUnique

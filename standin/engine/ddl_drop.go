@@ -53,6 +53,8 @@ func installDDL(r *Registry) {
 	installTriggers(r)
 	installSequences(r)
 	installTypes(r)
+	installStatistics(r)
+	installBulkFiles(r)
 }
 
 // drop is DROP TABLE, DROP VIEW and their kin.

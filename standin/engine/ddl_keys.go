@@ -142,8 +142,8 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 			}
 		case *ast.IndexExpressionOption:
 			if strings.EqualFold(o.OptionKind, "FillFactor") {
-				if l, ok := o.Expression.(*ast.IntegerLiteral); ok {
-					i.FillFactor, _ = strconv.Atoi(l.Value)
+				if err := i.setFillFactor(o.Expression); err != nil {
+					return err
 				}
 			}
 		case *ast.IgnoreDupKeyIndexOption:
@@ -158,6 +158,20 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 			}
 		}
 	}
+	return nil
+}
+
+// setFillFactor is FILLFACTOR = percent (129 outside of 1 to 100; docs/t-sql/statements/create-index-transact-sql.md).
+func (i *Index) setFillFactor(percent ast.ScalarExpression) error {
+	l, ok := percent.(*ast.IntegerLiteral)
+	if !ok {
+		return sqlerr.New(102, 1, "FILLFACTOR")
+	}
+	n, err := strconv.Atoi(l.Value)
+	if err != nil || n < 1 || n > 100 {
+		return sqlerr.New(129, 1, l.Value)
+	}
+	i.FillFactor = n
 	return nil
 }
 

@@ -53,13 +53,17 @@ func installModules(r *Registry) {
 // defineModule keeps a module's text.
 func (s *Session) defineModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement) error {
 	permission := map[string]string{kindView: "CREATE VIEW", kindProcedure: "CREATE PROCEDURE", kindScalar: "CREATE FUNCTION"}[kind]
-	if err := s.requireDDL(ctx, name, permission); err != nil {
+	if name.temporary() {
+		if err := temporaryModule(name, kind); err != nil {
+			return err
+		}
+	} else if err := s.requireDDL(ctx, name, permission); err != nil {
 		return err
 	}
-	if name.temporary() {
-		return unsupported("A temporary procedure")
-	}
 	if err := s.checkTableParameters(ctx, partsOf(st.Node).parameters); err != nil {
+		return err
+	}
+	if err := checkCursorParameters(partsOf(st.Node).parameters); err != nil {
 		return err
 	}
 	if kind == kindView {
@@ -100,6 +104,18 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	return define()
 }
 
+// temporaryModule refuses modules that cannot be temporary
+// (docs/t-sql/statements/create-procedure-transact-sql.md, procedure_name: procedures can).
+func temporaryModule(name objectName, kind string) error {
+	switch kind {
+	case kindView:
+		return sqlerr.New(4103, 1, name.name)
+	case kindScalar:
+		return sqlerr.New(1074, 1)
+	}
+	return nil
+}
+
 // placeModule makes or changes a module's object.
 func (s *Session) placeModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement, table *Table) error {
 	return s.changeSchema(ctx, name, func(d *ddl) error {
@@ -110,8 +126,9 @@ func (s *Session) placeModule(ctx context.Context, name objectName, kind string,
 		case old != nil && (mode == createModule || old.Kind != kind):
 			return sqlerr.New(2714, 3, name.name)
 		case old != nil:
-			old.Definition, old.QuotedIdentifier, old.Table = st.Text, s.settings.options["QuotedIdentifier"], table
-			return d.modify(old)
+			changed := *old
+			changed.Definition, changed.QuotedIdentifier, changed.Table = st.Text, s.settings.options["QuotedIdentifier"], table
+			return d.modify(&changed)
 		}
 		if err := d.place(name); err != nil {
 			return err

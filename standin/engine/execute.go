@@ -370,6 +370,10 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 		return 0, err
 	}
 	for a, v := range bound {
+		if v.isCursor {
+			args[a].output.cursor = v.cursor
+			continue
+		}
 		if args[a].output != nil {
 			out, e := s.convert(v.value, v.typ, args[a].output.typ, sqltype.Implicit)
 			if e != nil {
@@ -419,6 +423,18 @@ func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.
 		given[at] = i
 	}
 	for i, p := range params {
+		if isCursorType(p.DataType) {
+			at, ok := given[i]
+			if !ok {
+				return nil, sqlerr.New(201, 4, proc, p.VariableName.Value)
+			}
+			v, err := cursorArgument(p.VariableName.Value, &args[at])
+			if err != nil {
+				return nil, err
+			}
+			f.variables[lower(v.name)], bound[at] = v, v
+			continue
+		}
 		if table := s.tableType(ctx, s.typeNameIn(p.DataType)); table != nil {
 			var a *argument
 			if at, ok := given[i]; ok {

@@ -70,6 +70,10 @@ func (b *binder) scalar(sc *scope, node ast.ScalarExpression) expr {
 		return b.cast(sc, n.Parameter, n.DataType, nil, true, n.Collation)
 	case *ast.TryConvertCall:
 		return b.cast(sc, n.Parameter, n.DataType, n.Style, true, n.Collation)
+	case *ast.ParseCall:
+		return b.parseCall(sc, n.StringValue, n.DataType, n.Culture, 0)
+	case *ast.TryParseCall:
+		return b.parseCall(sc, n.StringValue, n.DataType, n.Culture, 1)
 	case *ast.FunctionCall:
 		return b.functionCall(sc, n)
 	case *ast.LeftFunctionCall:

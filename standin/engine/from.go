@@ -69,6 +69,8 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 		return b.unpivot(sc, n)
 	case *ast.DataModificationTableReference:
 		return b.changedRows(sc, n)
+	case *ast.BulkOpenRowset:
+		return b.bulkRowset(sc, n)
 	case *ast.OpenQueryTableReference:
 		return b.openQuery(sc, n)
 	}
@@ -206,10 +208,16 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 // namedTable binds a table, view, synonym or common table expression by its name.
 func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
 	name := nameOf(n.SchemaObject)
-	if n.TableSampleClause != nil || n.TemporalClause != nil {
-		b.refuse("TABLESAMPLE and FOR SYSTEM_TIME")
+	if n.TemporalClause != nil {
+		b.refuse("FOR SYSTEM_TIME")
 	}
 	b.hints(n.TableHints)
+	if n.TableSampleClause != nil {
+		if name.server != "" || name.schema == "" && name.database == "" && b.findCTE(name.name) != nil {
+			b.fail(494)
+		}
+		return b.sampled(sc, n.TableSampleClause, b.tableByName(sc, name, aliasOf(n.Alias)))
+	}
 	if name.server != "" {
 		return b.remoteTable(sc, name, aliasOf(n.Alias))
 	}

@@ -146,8 +146,6 @@ func init() {
 			}
 			return s.original.DefaultDatabase
 		}),
-		// Statistics are SQLite's, which has no date of theirs.
-		"stats_date": systemFunction(2, 2, sqltype.DateTimeType, number, func(*Session, []any) any { return nil }),
 		"type_name": systemFunction(1, 1, sqltype.Sysname, number, func(s *Session, a []any) any {
 			for _, i := range sqltype.Infos {
 				if a[0] != nil && i.UserTypeID == integer(a[0]) {

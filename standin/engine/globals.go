@@ -46,7 +46,7 @@ func installGlobals(r *Registry) {
 	global("@@options", sqltype.IntType, func(s *Session) any { return s.optionBits() })
 	global("@@datefirst", sqltype.TinyIntType, func(s *Session) any { return s.settings.dates.first })
 	global("@@language", sqltype.Sysname, func(s *Session) any { return s.settings.language })
-	global("@@langid", sqltype.SmallIntType, func(s *Session) any { return int64(0) })
+	global("@@langid", sqltype.SmallIntType, func(s *Session) any { return int64(s.dates().language) })
 	global("@@textsize", sqltype.IntType, func(s *Session) any { return s.settings.textSize })
 	global("@@max_connections", sqltype.IntType, func(s *Session) any { return int64(32767) })
 	global("@@max_precision", sqltype.TinyIntType, func(s *Session) any { return int64(38) })

@@ -88,18 +88,26 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 
 // reachTable moves the counter to the outermost value that the table has.
 func (c *identityCounter) reachTable(t *writeTarget, conn *sqlite.Conn) error {
+	found, outermost, err := c.outermost(t, conn)
+	if found {
+		c.reach(outermost)
+	}
+	return err
+}
+
+// outermost is the table's greatest value of the identity column, or its least one where values descend.
+func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bool, value int64, err error) {
 	extreme := "max"
 	if c.increment < 0 {
 		extreme = "min"
 	}
 	col := t.object.Table.identityColumn()
-	return sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
+	err = sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			if stmt.ColumnType(0) == sqlite.TypeInteger {
-				c.reach(stmt.ColumnInt64(0))
-			}
+			found, value = stmt.ColumnType(0) == sqlite.TypeInteger, stmt.ColumnInt64(0)
 			return nil
 		}})
+	return found, value, err
 }
 
 // reach moves the counter to a value that is in use.

@@ -18,6 +18,8 @@ type localSpace struct {
 	next    int32
 	inTx    bool
 	version int64
+	// before are the metadata when the transaction began.
+	before *schema
 	// done is what interrupts the connection.
 	done <-chan struct{}
 }
@@ -66,14 +68,14 @@ func (l *localSpace) run(sql string) error {
 
 func (l *localSpace) begin() {
 	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
-		l.inTx = true
+		l.inTx, l.before = true, l.schema
 	}
 }
 
 func (l *localSpace) commit() {
 	if l.inTx {
 		_ = l.run("COMMIT") // in memory; it fails only when SQLite has rolled back by itself
-		l.inTx = false
+		l.inTx, l.before = false, nil
 	}
 }
 
@@ -84,6 +86,7 @@ func (l *localSpace) rollback() {
 	}
 	_ = l.run("ROLLBACK")
 	l.inTx = false
+	l.restoreProcedures()
 	for _, o := range l.schema.objects {
 		if o.Kind != kindTable && o.Kind != kindTableType {
 			continue
@@ -95,6 +98,28 @@ func (l *localSpace) rollback() {
 			l.forget(o)
 		}
 	}
+}
+
+// restoreProcedures brings temporary procedures back to what they were when the transaction began.
+func (l *localSpace) restoreProcedures() {
+	before := l.before
+	l.before = nil
+	if before == nil {
+		return
+	}
+	next := l.copySchema()
+	for _, o := range l.schema.objects {
+		if o.Kind == kindProcedure {
+			delete(next.objects, o.ID)
+			delete(next.byName, objectKey(o.Schema, o.Name))
+		}
+	}
+	for _, o := range before.objects {
+		if o.Kind == kindProcedure {
+			next.add(o)
+		}
+	}
+	l.schema = next
 }
 
 func (l *localSpace) forget(o *Object) {

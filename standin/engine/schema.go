@@ -71,6 +71,8 @@ type Object struct {
 type Table struct {
 	Columns []*Column `json:"columns"`
 	Indexes []*Index  `json:"indexes,omitempty"`
+	// Statistics are those of CREATE STATISTICS.
+	Statistics []*Statistic `json:"statistics,omitempty"`
 	// NextColumn and NextIndex are the next free column_id and nonclustered index_id.
 	NextColumn int32 `json:"nextColumn"`
 	NextIndex  int32 `json:"nextIndex"`
@@ -125,6 +127,9 @@ type Index struct {
 	Disabled    bool `json:"disabled,omitempty"`
 	FillFactor  int  `json:"fillFactor,omitempty"`
 	IgnoreDup   bool `json:"ignoreDup,omitempty"`
+	// NoRecompute and StatsUpdated are those of the index's statistics, as UPDATE STATISTICS left them.
+	NoRecompute  bool       `json:"noRecompute,omitempty"`
+	StatsUpdated *time.Time `json:"statsUpdated,omitempty"`
 }
 
 // Key is one column of an index.

@@ -98,14 +98,14 @@ func (s *Session) setCommands(ctx context.Context, n *ast.SetCommandStatement, w
 		if !ok {
 			continue // FIPS_FLAGGER has no effect
 		}
-		if err := s.setCommand(ctx, g); err != nil {
+		if err := s.setCommand(ctx, g, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand) error {
+func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w tds.Writer) error {
 	word := func() (string, error) {
 		switch p := g.Parameter.(type) {
 		case *ast.IdentifierLiteral:
@@ -139,10 +139,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand) erro
 		if err != nil {
 			return err
 		}
-		if !strings.EqualFold(v, "us_english") && !strings.EqualFold(v, "english") {
-			return sqlerr.New(2740, 1, v)
-		}
-		return nil
+		return s.setLanguage(v, w)
 	case "DateFormat":
 		v, err := word()
 		if err != nil {

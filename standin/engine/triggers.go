@@ -281,7 +281,7 @@ func (m *triggerModule) events() ([]string, error) {
 			}
 			out = append(out, word)
 		default:
-			return nil, unsupported("A trigger for " + word)
+			return nil, sqlerr.New(1084, 1, word)
 		}
 	}
 	if len(out) == 0 {

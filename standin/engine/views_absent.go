@@ -108,7 +108,6 @@ func installAbsentViews(r *Registry) {
 	r.textView("sys", "sysmembers", "memberuid smallint, groupuid smallint", "SELECT CAST(member_principal_id AS smallint), CAST(role_principal_id AS smallint) FROM sys.database_role_members WHERE member_principal_id < 32768 AND role_principal_id < 32768")
 	r.textView("sys", "sysconfigures", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
 	r.textView("sys", "syscurconfigs", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value_in_use AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
-	r.textView("sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", "SELECT object_id, index_id, key_ordinal, column_id FROM sys.index_columns WHERE is_included_column = 0")
 	r.textView("sys", "xml_schema_collections", "xml_collection_id int, schema_id int, principal_id int, name sysname, create_date datetime, modify_date datetime",
 		"SELECT 1, 4, CAST(NULL AS int), CAST(N'sys' AS sysname), create_date, create_date FROM sys.databases WHERE database_id = 1")
 	r.textView("sys", "syslanguages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",

@@ -58,18 +58,8 @@ func installColumnViews(r *Registry) {
 		"allow_page_locks bit, has_filter bit, filter_definition nvarchar(max), compression_delay int, suppress_dup_key_messages bit, auto_created bit, optimize_for_sequential_key bit", indexRecords)
 	r.recordView("", "sys", "index_columns", "object_id int, index_id int, index_column_id int, column_id int, key_ordinal tinyint, partition_ordinal tinyint, is_descending_key bit, "+
 		"is_included_column bit, column_store_order_ordinal tinyint", indexColumnRecords)
-	r.recordView("", "sys", "stats", "object_id int, name sysname, stats_id int, auto_created bit, user_created bit, no_recompute bit, has_filter bit, filter_definition nvarchar(max)",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			list, err := indexRecords(ctx, s)
-			var out []record
-			for _, rec := range list {
-				if rec["index_id"] != int32(0) {
-					rec["stats_id"], rec["auto_created"], rec["user_created"], rec["no_recompute"] = rec["index_id"], false, false, false
-					out = append(out, rec)
-				}
-			}
-			return out, err
-		})
+	r.recordView("", "sys", "stats", statisticsColumns, statisticsRecords)
+	r.recordView("", "sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", statisticsColumnRecords)
 }
 
 func userTypeID(c *Column) int64 {

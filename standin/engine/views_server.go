@@ -64,9 +64,7 @@ func installServerViews(r *Registry) {
 			"log_space_in_bytes_since_last_backup": since}}, nil
 	})
 	r.recordView("", "sys", "languages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			return []record{{"langid": 0, "dateformat": "mdy", "datefirst": 7, "upgrade": 0, "name": "us_english", "alias": "English", "lcid": 1033, "msglangid": 1033}}, nil
-		})
+		languageRecords)
 	installServerFunctions(r)
 }
 

@@ -139,7 +139,7 @@ func sessionRecords(ctx context.Context, s *Session) ([]record, error) {
 			// Only the session itself may read what its statements change.
 			rec["transaction_isolation_level"], rec["lock_timeout"], rec["deadlock_priority"] = int64(s.settings.isolation), s.settings.lockTimeout, s.settings.deadlock
 			rec["row_count"], rec["prev_error"], rec["text_size"], rec["login_name"], rec["open_transaction_count"] = s.rowCount, s.lastError, s.settings.textSize, s.login.Name, s.count
-			rec["date_format"], rec["date_first"] = s.settings.dates.order.String(), s.settings.dates.first
+			rec["language"], rec["date_format"], rec["date_first"] = s.settings.language, s.settings.dates.order.String(), s.settings.dates.first
 			if s.settings.contextInfo != nil {
 				rec["context_info"] = s.settings.contextInfo
 			}

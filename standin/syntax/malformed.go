@@ -48,6 +48,10 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			}
 		case "CREATE", "ALTER":
 			err = badDefinition(tokens, i+1)
+		case "UPDATE":
+			if next.is("STATISTICS") {
+				err = badStatistics(tokens, i+1)
+			}
 		}
 		if err != nil {
 			return err
@@ -94,6 +98,8 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		}
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && isProcedure(tokens[at+2]):
 		return withoutAs(tokens, at+3)
+	case t.is("STATISTICS") && tokens[at-1].is("CREATE"):
+		return badStatistics(tokens, at)
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
 	case t.is("INDEX") && isName(next):

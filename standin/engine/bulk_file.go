@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// bulkOptions are those of BULK INSERT ... WITH (docs/t-sql/statements/bulk-insert-transact-sql.md).
+type bulkOptions struct {
+	format                              dataFormat
+	firstRow, lastRow, batch, maxErrors int64
+	keepIdentity, keepNulls             bool
+}
+
+// openDataFile opens a data file for somebody who may load data in bulk. A relative path begins in the folder of the databases.
+func (s *Session) openDataFile(ctx context.Context, path string) (*os.File, error) {
+	if err := s.require(ctx, Permission{Name: "ADMINISTER BULK OPERATIONS"}); err != nil {
+		return nil, sqlerr.New(4834, 1)
+	}
+	at := path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(s.inst.config.DataDir, at)
+	}
+	f, err := os.Open(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, sqlerr.New(4860, 1, path)
+	case err != nil:
+		return nil, sqlerr.New(4861, 1, path, err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // read only
+		return nil, sqlerr.New(4861, 1, path, "5(it is no file)")
+	}
+	return f, nil
+}
+
+// bulkInsertStatement is BULK INSERT.
+func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStatement, w tds.Writer) error {
+	o, err := s.bulkOptions(ctx, n.Options)
+	if err != nil {
+		return err
+	}
+	name := nameOf(n.To)
+	b := newBinder(ctx, s, s.db.ID())
+	var space int32
+	var sch *schema
+	var obj *Object
+	if e := bindSafely(func() {
+		space, sch, obj = b.tableToWrite(name, 208)
+		b.require("INSERT", space, sch, obj)
+	}); e != nil {
+		return e
+	}
+	f, err := s.openDataFile(ctx, dataFileName(n.From))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	load := &bulkLoad{s: s, ctx: ctx, w: w, options: o, file: newDataFile(f, o.format)}
+	load.choose(sch, obj)
+	total := int64(0)
+	for !load.ended {
+		load.left = o.batch
+		count, err := s.insertFrom(ctx, space, obj, load.columns, load.types, load.row, o.keepIdentity)
+		if err != nil {
+			return err
+		}
+		total += count
+	}
+	s.rowCount = total
+	return w.Done(s.shown(total))
+}
+
+// dataFileName is the name of BULK INSERT's file, which is no variable.
+func dataFileName(n *ast.IdentifierOrValueExpression) string {
+	switch {
+	case n.Identifier != nil:
+		return n.Identifier.Value
+	case n.ValueExpression != nil:
+		if lit, ok := n.ValueExpression.(*ast.StringLiteral); ok {
+			return lit.Value
+		}
+	}
+	return n.Value
+}
+
+// bulkOptions reads WITH ( ... ).
+func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOption) (bulkOptions, error) {
+	o := bulkOptions{format: dataFormat{field: "\t", row: "\n"}, firstRow: 1, maxErrors: 10}
+	fieldGiven := false
+	for _, opt := range options {
+		switch n := opt.(type) {
+		case *ast.BulkInsertOptionBase:
+			switch n.OptionKind {
+			case "KeepIdentity":
+				o.keepIdentity = true
+			case "KeepNulls":
+				o.keepNulls = true
+			case "TabLock", "CheckConstraints":
+			default:
+				return o, refusedBulkOption(n.OptionKind)
+			}
+		case *ast.LiteralBulkInsertOption:
+			fieldGiven = fieldGiven || n.OptionKind == "FieldTerminator"
+			if err := s.bulkOption(ctx, &o, n); err != nil {
+				return o, err
+			}
+		case *ast.OrderBulkInsertOption:
+			// A promise about the file's order, which nothing here gains from.
+		}
+	}
+	if o.format.csv && !fieldGiven {
+		o.format.field = ","
+	}
+	return o, nil
+}
+
+// bulkOptionNames are the words of options that are refused, by what the parser calls them.
+var bulkOptionNames = map[string]string{"FireTriggers": "FIRE_TRIGGERS", "FormatFile": "FORMATFILE", "ErrorFile": "ERRORFILE", "DataFileFormat": "FORMAT",
+	"DataFileType": "DATAFILETYPE", "CodePage": "CODEPAGE", "EscapeChar": "ESCAPECHAR"}
+
+// knownBulkOptions are the others of the page, which have no meaning here.
+var knownBulkOptions = map[string]bool{"DATA_SOURCE": true, "ERRORFILE_DATA_SOURCE": true, "FORMATFILE_DATA_SOURCE": true}
+
+func refusedBulkOption(kind string) error {
+	if word := bulkOptionNames[kind]; word != "" {
+		kind = word
+	} else if !knownBulkOptions[kind] {
+		return sqlerr.New(155, 1, kind, "BULK INSERT")
+	}
+	return unsupported("BULK INSERT WITH " + kind)
+}
+
+// bulkOption reads an option with a value.
+func (s *Session) bulkOption(ctx context.Context, o *bulkOptions, n *ast.LiteralBulkInsertOption) error {
+	number := map[string]*int64{"FirstRow": &o.firstRow, "LastRow": &o.lastRow, "BatchSize": &o.batch, "MaxErrors": &o.maxErrors}[n.OptionKind]
+	if number != nil {
+		v, err := s.evaluateInt(ctx, n.Value)
+		*number = v
+		return err
+	}
+	v, err := s.evaluate(ctx, n.Value, sqltype.NVarCharMax)
+	if err != nil {
+		return err
+	}
+	text, _ := v.(string)
+	known := true
+	switch n.OptionKind {
+	case "FieldTerminator":
+		o.format.field, o.format.exactField = terminator(text)
+	case "RowTerminator":
+		o.format.row, o.format.exactRow = terminator(text)
+	case "FieldQuote":
+		o.format.quote = text
+	case "DataFileFormat":
+		known = strings.EqualFold(text, "CSV")
+		o.format.csv = true
+	case "DataFileType":
+		o.format.wide = strings.EqualFold(text, "widechar")
+		known = o.format.wide || strings.EqualFold(text, "char")
+	case "CodePage":
+		o.format.utf8 = text == "65001"
+		known = o.format.utf8 || strings.EqualFold(text, "ACP") || strings.EqualFold(text, "RAW") || text == "1252"
+	case "RowsPerBatch", "KilobytesPerBatch", "ROWS_PER_BATCH", "KILOBYTES_PER_BATCH":
+	default:
+		return refusedBulkOption(n.OptionKind)
+	}
+	if !known {
+		return unsupported("BULK INSERT WITH " + bulkOptionNames[n.OptionKind] + " = '" + text + "'")
+	}
+	return nil
+}
+
+// bulkLoad turns the records of a data file into rows of a table.
+type bulkLoad struct {
+	s       *Session
+	ctx     context.Context
+	w       tds.Writer
+	options bulkOptions
+	file    *dataFile
+	// fields are the table's columns in the order of a record's fields, columns those that are stored.
+	fields, columns []*Column
+	types           []tds.Column
+	// defaults are the expressions of the stored columns' defaults, nil for none.
+	defaults []ast.ScalarExpression
+	record   int64
+	failures int64
+	// left is how many rows the batch still takes, 0 for all; ended tells that the file has no more.
+	left  int64
+	ended bool
+}
+
+// choose tells which fields are stored where: those of computed columns are not in the file, those of identity columns are
+// stored with KEEPIDENTITY only.
+func (l *bulkLoad) choose(sch *schema, obj *Object) {
+	for _, c := range obj.Table.Columns {
+		if c.Computed != "" {
+			continue
+		}
+		l.fields = append(l.fields, c)
+		if c.Identity != nil && !l.options.keepIdentity || c.Type.Kind == sqltype.RowVersion {
+			continue
+		}
+		var given ast.ScalarExpression
+		if o := sch.objects[c.Default]; o != nil && !l.options.keepNulls {
+			given = parseExpression(o.Definition)
+		}
+		l.columns, l.types, l.defaults = append(l.columns, c), append(l.types, tds.Column{Name: c.Name, Type: c.Type}), append(l.defaults, given)
+	}
+}
+
+// row is the rowSource of a batch.
+func (l *bulkLoad) row() ([]any, error) {
+	if l.options.batch > 0 {
+		if l.left == 0 {
+			return nil, io.EOF
+		}
+		l.left--
+	}
+	for {
+		if l.options.lastRow > 0 && l.record >= l.options.lastRow {
+			l.ended = true
+			return nil, io.EOF
+		}
+		record, err := l.file.next(len(l.fields))
+		if errors.Is(err, io.EOF) {
+			l.ended = true
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.record++
+		if l.record < l.options.firstRow {
+			continue
+		}
+		row, failed, err := l.values(record)
+		if err != nil || failed == nil {
+			return row, err
+		}
+		if err := l.note(failed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// note reports a record that cannot be stored and is left out, as long as MAXERRORS allows it.
+func (l *bulkLoad) note(failed *sqlerr.Error) error {
+	if l.s.tryDepth > 0 {
+		return failed
+	}
+	if err := l.w.Message(failed.At(l.s.line)); err != nil {
+		return err
+	}
+	if l.failures++; l.failures > l.options.maxErrors {
+		return sqlerr.New(4865, 1, l.options.maxErrors)
+	}
+	return nil
+}
+
+// values are a record's values for the stored columns; failed says why there are none.
+func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err error) {
+	at := 0
+	for i, c := range l.fields {
+		if at >= len(l.columns) || l.columns[at] != c {
+			continue
+		}
+		var v any
+		switch text := record[i]; {
+		case text != "":
+			var e *sqlerr.Error
+			if v, e = l.s.convert(text, sqltype.NVarCharMax, c.Type, sqltype.Assign); e != nil {
+				if e.Number == sqltype.ErrTruncated.Number {
+					return nil, sqlerr.New(4863, 1, l.record, i+1, c.Name), nil
+				}
+				return nil, sqlerr.New(4864, 1, l.record, i+1, c.Name), nil
+			}
+		case l.defaults[at] != nil:
+			if v, err = l.s.evaluate(l.ctx, l.defaults[at], c.Type); err != nil {
+				return nil, nil, err
+			}
+		}
+		if v == nil && !c.Nullable {
+			return nil, sqlerr.New(4869, 1, l.record, i+1, c.Name), nil
+		}
+		row = append(row, v)
+		at++
+	}
+	return row, nil, nil
+}

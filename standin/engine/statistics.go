@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// Statistic is a statistics object of CREATE STATISTICS: its definition, and when it was brought up to date last. What it would
+// tell the optimiser is SQLite's matter.
+type Statistic struct {
+	// ID is its stats_id, which it shares the numbers of index_id for.
+	ID          int32     `json:"id"`
+	Name        string    `json:"name"`
+	Columns     []int32   `json:"columns"`
+	Filter      string    `json:"filter,omitempty"`
+	NoRecompute bool      `json:"noRecompute,omitempty"`
+	AutoDrop    bool      `json:"autoDrop,omitempty"`
+	Updated     time.Time `json:"updated"`
+}
+
+// installStatistics registers the statements of docs/t-sql/statements/create-statistics-transact-sql.md,
+// update-statistics-transact-sql.md and drop-statistics-transact-sql.md.
+func installStatistics(r *Registry) {
+	on(r, (*Session).createStatistics)
+	on(r, (*Session).updateStatistics)
+	on(r, (*Session).dropStatistics)
+	addBuiltins(map[string]*builtinFunction{"stats_date": systemFunction(2, 2, sqltype.DateTimeType, []sqltype.Type{intT, intT}, func(s *Session, a []any) any {
+		o := s.objectByID(a[0])
+		if o == nil || o.Table == nil {
+			return nil
+		}
+		for _, st := range o.Table.Statistics {
+			if int64(st.ID) == integer(a[1]) {
+				return st.Updated
+			}
+		}
+		for _, i := range o.Table.Indexes {
+			if int64(i.ID) == integer(a[1]) && i.StatsUpdated != nil {
+				return *i.StatsUpdated
+			}
+		}
+		return nil
+	})})
+}
+
+// refusedStatisticsOption names an option of WITH that has no meaning here; empty when there is none.
+func refusedStatisticsOption(options []ast.StatisticsOption) string {
+	for _, opt := range options {
+		switch o := opt.(type) {
+		case *ast.LiteralStatisticsOption:
+			switch o.OptionKind {
+			case "StatsStream":
+				return "STATS_STREAM"
+			case "RowCount":
+				return "ROWCOUNT"
+			case "PageCount":
+				return "PAGECOUNT"
+			}
+		case *ast.OnOffStatisticsOption:
+			if o.OptionKind == "Incremental" && o.OptionState == "On" {
+				return "INCREMENTAL"
+			}
+		case *ast.ResampleStatisticsOption:
+			if len(o.Partitions) > 0 {
+				return "RESAMPLE ON PARTITIONS"
+			}
+		}
+	}
+	return ""
+}
+
+// simpleStatisticsOption tells whether WITH has an option of one word.
+func simpleStatisticsOption(options []ast.StatisticsOption, kind string) bool {
+	return slices.ContainsFunc(options, func(opt ast.StatisticsOption) bool {
+		o, ok := opt.(*ast.SimpleStatisticsOption)
+		return ok && o.OptionKind == kind
+	})
+}
+
+func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsStatement, _ tds.Writer) error {
+	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
+		return unsupported("CREATE STATISTICS WITH " + word)
+	}
+	name := nameOf(n.OnName)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 1088)
+		if err != nil {
+			return err
+		}
+		if o.Table.hasStatistics(n.Name.Value) {
+			return sqlerr.New(1927, 1, name.String(), n.Name.Value)
+		}
+		st := &Statistic{Name: n.Name.Value, Updated: time.Now().UTC(), NoRecompute: simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")}
+		for _, opt := range n.StatisticsOptions {
+			if on, ok := opt.(*ast.OnOffStatisticsOption); ok && on.OptionKind == "AutoDrop" {
+				st.AutoDrop = on.OptionState == "On"
+			}
+		}
+		for _, ref := range n.Columns {
+			parts := identifiers(ref.MultiPartIdentifier)
+			c := o.Table.column(parts[len(parts)-1])
+			if c == nil {
+				return sqlerr.New(1911, 1, parts[len(parts)-1])
+			}
+			if slices.Contains(st.Columns, c.ID) {
+				return sqlerr.New(1909, 2, "statistics", c.Name)
+			}
+			st.Columns = append(st.Columns, c.ID)
+		}
+		if n.FilterPredicate != nil {
+			b := &tableBuilder{d: d, o: o}
+			st.Filter = "(" + b.text(n.FilterPredicate) + ")"
+			if _, err := d.filter(o, st.Filter); err != nil {
+				return err
+			}
+		}
+		st.ID = o.Table.NextIndex
+		o.Table.NextIndex++
+		o.Table.Statistics = append(o.Table.Statistics, st)
+		return d.save(o)
+	})
+}
+
+// hasStatistics tells whether statistics, those of indexes among them, have a name already.
+func (t *Table) hasStatistics(name string) bool {
+	return slices.ContainsFunc(t.Indexes, func(i *Index) bool { return strings.EqualFold(i.Name, name) }) ||
+		slices.ContainsFunc(t.Statistics, func(st *Statistic) bool { return strings.EqualFold(st.Name, name) })
+}
+
+func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsStatement, _ tds.Writer) error {
+	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
+		return unsupported("UPDATE STATISTICS WITH " + word)
+	}
+	name := nameOf(n.SchemaObjectName)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 2706)
+		if err != nil {
+			return err
+		}
+		wanted := map[string]bool{}
+		for _, id := range n.SubElements {
+			if !o.Table.hasStatistics(id.Value) {
+				return sqlerr.New(2767, 1, id.Value)
+			}
+			wanted[lower(id.Value)] = true
+		}
+		now := time.Now().UTC()
+		noRecompute := simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")
+		if !simpleStatisticsOption(n.StatisticsOptions, "Index") {
+			for _, st := range o.Table.Statistics {
+				if len(wanted) == 0 || wanted[lower(st.Name)] {
+					st.Updated, st.NoRecompute = now, noRecompute
+				}
+			}
+		}
+		if !simpleStatisticsOption(n.StatisticsOptions, "Columns") {
+			for _, i := range o.Table.Indexes {
+				if len(wanted) == 0 || wanted[lower(i.Name)] {
+					i.StatsUpdated, i.NoRecompute = &now, noRecompute
+				}
+			}
+		}
+		return d.save(o)
+	})
+}
+
+// dropStatistics is DROP STATISTICS table.name, which names the table in front of the statistics.
+func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsStatement, _ tds.Writer) error {
+	for _, object := range n.Objects {
+		full := nameOf(object)
+		table, name := objectName{database: full.server, schema: full.database, name: full.schema}, full.name
+		missing := sqlerr.New(3701, 6, "drop", "statistics", full.String())
+		if table.name == "" {
+			return missing
+		}
+		err := s.changeSchema(ctx, table, func(d *ddl) error {
+			o, err := d.tableForDDL(table, 4902)
+			if err != nil {
+				return missing
+			}
+			at := slices.IndexFunc(o.Table.Statistics, func(st *Statistic) bool { return strings.EqualFold(st.Name, name) })
+			switch {
+			case at >= 0:
+				o.Table.Statistics = slices.Delete(slices.Clone(o.Table.Statistics), at, at+1)
+				return d.save(o)
+			case o.Table.hasStatistics(name):
+				return sqlerr.New(3739, 1, "DROP", full.String())
+			}
+			return missing
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statisticsOn refuses a change of a column that statistics of CREATE STATISTICS are of
+// (docs/t-sql/statements/alter-table-transact-sql.md, ALTER COLUMN and DROP COLUMN).
+func (t *Table) statisticsOn(c *Column) error {
+	for _, st := range t.Statistics {
+		if slices.Contains(st.Columns, c.ID) {
+			return sqlerr.New(5074, 1, "statistics", st.Name, "column", c.Name)
+		}
+	}
+	return nil
+}
+
+// statisticsColumns are those of sys.stats (docs/relational-databases/system-catalog-views/sys-stats-transact-sql.md).
+const statisticsColumns = "object_id int, name sysname, stats_id int, auto_created bit, user_created bit, no_recompute bit, has_filter bit, filter_definition nvarchar(max), " +
+	"is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int, stats_generation_method_desc varchar(80), auto_drop bit"
+
+// statisticsRecords are the statistics of all indexes and those of CREATE STATISTICS.
+func statisticsRecords(ctx context.Context, s *Session) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	add := func(o *Object, id int32, name, filter string, more record) {
+		rec := record{"object_id": o.ID, "name": name, "stats_id": id, "auto_created": false, "has_filter": filter != "", "is_temporary": false,
+			"is_incremental": false, "has_persisted_sample": false, "stats_generation_method": 0, "stats_generation_method_desc": "Sort based statistics", "auto_drop": false}
+		if filter != "" {
+			rec["filter_definition"] = filter
+		}
+		for k, v := range more {
+			rec[k] = v
+		}
+		out = append(out, rec)
+	}
+	for _, o := range list {
+		if o.Kind != kindTable {
+			continue
+		}
+		for _, i := range o.Table.Indexes {
+			add(o, i.ID, i.Name, i.Filter, record{"user_created": false, "no_recompute": i.NoRecompute})
+		}
+		for _, st := range o.Table.Statistics {
+			add(o, st.ID, st.Name, st.Filter, record{"user_created": true, "no_recompute": st.NoRecompute, "auto_drop": st.AutoDrop})
+		}
+	}
+	return out, nil
+}
+
+// statisticsColumnRecords are the rows of sys.stats_columns.
+func statisticsColumnRecords(ctx context.Context, s *Session) ([]record, error) {
+	_, list, err := s.visible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	add := func(o *Object, id int32, n int, column int32) {
+		out = append(out, record{"object_id": o.ID, "stats_id": id, "stats_column_id": n + 1, "column_id": column})
+	}
+	for _, o := range list {
+		if o.Kind != kindTable {
+			continue
+		}
+		for _, i := range o.Table.Indexes {
+			for n, k := range i.Keys {
+				add(o, i.ID, n, k.Column)
+			}
+		}
+		for _, st := range o.Table.Statistics {
+			for n, c := range st.Columns {
+				add(o, st.ID, n, c)
+			}
+		}
+	}
+	return out, nil
+}
