@@ -192,8 +192,8 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the snapshot agent of %s is being set up", d.name())
 }
 
-// planSnapshot makes a snapshot when the newest one lacks an article. A snapshot agent that failed is started again after
-// a while.
+// planSnapshot makes a snapshot when the newest one lacks an article. A snapshot agent that has just ended is started again
+// after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	if !d.snapshots() || o.snapshotThere() || len(have.Articles) == 0 || o.SnapshotJob == nil {
@@ -202,7 +202,7 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	if o.SnapshotJob.Running {
 		return true
 	}
-	if at := o.At.Snapshot; at.Status == failed && o.Now.Sub(at.Time) < snapshotPause {
+	if o.snapshotRests() {
 		return true
 	}
 	p.Execute(o.primary(d), d.database(), tsql.StartPublicationSnapshot(d.name()), alreadyRunning)

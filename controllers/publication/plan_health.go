@@ -16,8 +16,10 @@ import (
 
 const (
 	failed = mssql.RunFailed
-	// snapshotPause is how long a snapshot agent that failed is left alone.
+	// snapshotPause is how long a snapshot agent that failed is left alone, and wholePause one that succeeded: a snapshot
+	// after which the publisher still lacks one must not be followed by another and another, each of which reads every table.
 	snapshotPause = 30 * time.Second
+	wholePause    = 10 * time.Second
 	// alreadyRunning is what a job that runs is refused to be started with.
 	alreadyRunning = 22022
 )
@@ -26,6 +28,14 @@ const (
 // dies after the publisher was told and before its own history was written knows of none.
 func (o Observed) snapshotThere() bool {
 	return o.Database.Publication.SnapshotReady && o.At.LastSnapshot != ""
+}
+
+// snapshotRests tells that a snapshot agent ended so short a time ago that it is not started again yet. The time is the
+// distributor's: one in the future says that clocks differ, and nothing else.
+func (o Observed) snapshotRests() bool {
+	pause := map[mssql.RunStatus]time.Duration{failed: snapshotPause, mssql.RunSucceeded: wholePause}[o.At.Snapshot.Status]
+	since := o.Now.Sub(o.At.Snapshot.Time)
+	return since >= 0 && since < pause
 }
 
 // planHealth says what is so when nothing is left to do.
@@ -50,6 +60,8 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			len(states[statePublished]), len(d.Publication.Spec.Articles))))
 	case !ready && at != nil && at.Status == failed && o.SnapshotJob != nil && !o.SnapshotJob.Running:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
+	case !ready && at != nil && at.Status == mssql.RunSucceeded && o.SnapshotJob != nil && !o.SnapshotJob.Running:
+		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the newest snapshot does not have every article: another is made soon"))
 	case !ready:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
 	}

@@ -241,6 +241,28 @@ func TestSnapshotThatFailed(t *testing.T) {
 	g.Expect(done).To(HaveLen(1))
 }
 
+// A snapshot after which the publisher still has none is not made again and again: each reads every table.
+func TestSnapshotThatDoesNotHelp(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.SnapshotReady = false
+	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, start.Add(-time.Second)
+	p, done := w.settle(t, all)
+	g.Expect(done).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotRunning))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("another is made soon"))
+
+	w.o.At.Snapshot.Time = start.Add(time.Hour)
+	_, done = w.settle(t, all)
+	g.Expect(done).To(HaveLen(1), "a distributor's clock that is ahead does not hold it up")
+
+	w.o.Database.Publication.SnapshotReady = false
+	w.o.At.Snapshot.Time, w.o.Now = start.Add(-time.Second), start.Add(time.Minute)
+	_, done = w.settle(t, all)
+	g.Expect(done).To(HaveLen(1))
+}
+
 // The distributor died after the publisher had been told of the snapshot and before its history said so.
 func TestSnapshotThatTheDistributorDoesNotKnow(t *testing.T) {
 	g := NewWithT(t)

@@ -12,15 +12,15 @@ import (
 )
 
 func (e *Extension) installArticles(r *engine.Registry) {
-	e.procedure(r, "sp_addarticle", owners, nil, e.addArticle)
-	e.procedure(r, "sp_droparticle", owners, nil, e.dropArticle)
-	e.procedure(r, "sp_articlecolumn", owners, nil, e.articleColumn)
-	e.procedure(r, "sp_articleview", owners, nil, e.articleView)
-	e.procedure(r, "sp_articlefilter", owners, nil, e.articleFilter)
-	e.procedure(r, "sp_changearticle", owners, nil, e.changeArticle)
-	e.procedure(r, "sp_repladdcolumn", owners, replColumnParameters(engine.Parameter{Name: "@typetext", Type: sqltype.NVarCharOf(3000), Required: true},
+	e.change(r, "sp_addarticle", owners, nil, e.addArticle)
+	e.change(r, "sp_droparticle", owners, nil, e.dropArticle)
+	e.change(r, "sp_articlecolumn", owners, nil, e.articleColumn)
+	e.change(r, "sp_articleview", owners, nil, e.articleView)
+	e.change(r, "sp_articlefilter", owners, nil, e.articleFilter)
+	e.change(r, "sp_changearticle", owners, nil, e.changeArticle)
+	e.change(r, "sp_repladdcolumn", owners, replColumnParameters(engine.Parameter{Name: "@typetext", Type: sqltype.NVarCharOf(3000), Required: true},
 		engine.Parameter{Name: "@publication_to_add", Type: sqltype.NVarCharMax, Default: "all"}), e.replAddColumn)
-	e.procedure(r, "sp_repldropcolumn", owners, replColumnParameters(), e.replDropColumn)
+	e.change(r, "sp_repldropcolumn", owners, replColumnParameters(), e.replDropColumn)
 	e.procedure(r, "sp_helparticle", owners, nil, e.helpArticle)
 	e.procedure(r, "sp_helparticlecolumns", owners, nil, e.helpArticleColumns)
 }

@@ -20,20 +20,20 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	}
 	job := []engine.Parameter{number("@mode"), text("@login"), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"),
 		number("@freq_subday_interval"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}
-	e.procedure(r, "sp_MSadd_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@article"),
+	e.change(r, "sp_MSadd_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@article"),
 		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
-	e.procedure(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
-	e.procedure(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.dropPublicationRow)
-	e.procedure(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
-	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
-	e.procedure(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
-	e.procedure(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
+	e.change(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
+	e.change(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.dropPublicationRow)
+	e.change(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
+	e.change(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
+	e.change(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
+	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
 	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
-	e.procedure(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
+	e.change(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
 	e.procedure(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
-	e.procedure(r, "sp_MSadd_snapshot_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, job...), e.addSnapshotRow)
+	e.change(r, "sp_MSadd_snapshot_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, job...), e.addSnapshotRow)
 	e.procedure(r, "sp_MSstart_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.startSnapshot)
-	e.procedure(r, "sp_MSadd_push_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, job...), e.addPushRow)
+	e.change(r, "sp_MSadd_push_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, job...), e.addPushRow)
 }
 
 // serverID is a server's id in sys.servers: 14080 when there is none.

@@ -26,7 +26,7 @@ func (e *Extension) installProperties(r *engine.Registry) {
 	e.procedure(r, "sp_changereplicationserverpasswords", sysadmins, nil, e.changeServerPasswords)
 	e.procedure(r, "sp_changedistributor_property", sysadmins, nil, e.changeDistributorProperty)
 	e.procedure(r, "sp_changesubstatus", owners, nil, e.changeSubscriptionStatus)
-	e.procedure(r, "sp_MSupdate_subscription", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id"), text("@subscriber"),
+	e.change(r, "sp_MSupdate_subscription", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id"), text("@subscriber"),
 		text("@subscriber_db"), number("@status"), binary1("@seqno")}, e.updateSubscriptionRow)
 	e.procedure(r, "sp_reinitpullsubscription", owners, nil, e.reinitPullSubscription)
 	e.procedure(r, "sp_setsubscriptionxactseqno", owners, nil, e.setSubscriptionSeqno)

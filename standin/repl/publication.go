@@ -13,9 +13,9 @@ import (
 func (e *Extension) installPublications(r *engine.Registry) {
 	e.procedure(r, "sp_replicationdboption", sysadmins, nil, e.replicationDBOption)
 	e.procedure(r, "sp_helpreplicationdboption", anyone, nil, e.helpReplicationDBOption)
-	e.procedure(r, "sp_addpublication", owners, nil, e.addPublication)
-	e.procedure(r, "sp_changepublication", owners, nil, e.changePublication)
-	e.procedure(r, "sp_droppublication", owners, nil, e.dropPublication)
+	e.change(r, "sp_addpublication", owners, nil, e.addPublication)
+	e.change(r, "sp_changepublication", owners, nil, e.changePublication)
+	e.change(r, "sp_droppublication", owners, nil, e.dropPublication)
 	e.procedure(r, "sp_helppublication", owners, nil, e.helpPublication)
 	e.procedure(r, "sp_removedbreplication", sysadmins, nil, e.removeDBReplication)
 	e.procedure(r, "sp_grant_publication_access", owners, nil, e.grantPublicationAccess)

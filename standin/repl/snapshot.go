@@ -20,7 +20,7 @@ import (
 func (e *Extension) installSnapshot(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_snapshot", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.getSnapshot)
 	e.procedure(r, "sp_MSget_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.snapshotAgentState)
-	e.procedure(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
+	e.change(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
 	e.procedure(r, "sp_MSskip_to_snapshot", agentLogins, []engine.Parameter{number("@agent_id"), number("@article_id")}, e.skipToSnapshot)
 	e.procedure(r, "sp_MSget_snapshot_order", agentLogins, []engine.Parameter{number("@agent_id")}, e.snapshotOrder)
 	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
@@ -225,7 +225,7 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 
 // addSnapshot stores a finished snapshot's commands and makes the subscriptions that waited for it active, at once.
 // @commands has a line "article type command" for each file.
-func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err error) {
+func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	if err != nil {
@@ -233,14 +233,6 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err
 	}
 	// Publications of one database may have a snapshot of the same commit in the same second.
 	seqno := append(call.Bytes("@xact_seqno"), byte(p.id))
-	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
-		}
-	}()
 	if err := s.Exec(ctx, "INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())", p.database, seqno); err != nil {
 		return err
 	}
@@ -278,7 +270,7 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) (err
 			return err
 		}
 	}
-	return s.Exec(ctx, "COMMIT TRANSACTION")
+	return nil
 }
 
 // skipToSnapshot moves an article's subscription to the newest finished snapshot, which the virtual subscription has,

@@ -16,7 +16,7 @@ import (
 // The distribution database as agents use it.
 func (e *Extension) installCommands(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_last_transaction", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db")}, e.lastTransaction)
-	e.procedure(r, "sp_MSadd_replcmds27hp", distributionOwners, []engine.Parameter{number("@publisher_database_id"), binary1("@data")}, e.addCommands)
+	e.change(r, "sp_MSadd_replcmds27hp", distributionOwners, []engine.Parameter{number("@publisher_database_id"), binary1("@data")}, e.addCommands)
 	e.procedure(r, "sp_MSget_agent_state", agentLogins, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, e.agentState)
 	e.procedure(r, "sp_MSget_repl_commands", agentLogins, []engine.Parameter{number("@agent_id"), binary1("@last_xact_seqno"), binary1("@upto"), text("@articles")}, e.getCommands)
 	e.procedure(r, "sp_MSget_snapshot_commands", agentLogins, []engine.Parameter{number("@publisher_database_id"), binary1("@xact_seqno"), number("@article_id")}, e.snapshotCommands)
@@ -132,16 +132,8 @@ func (n *inserter) flush(ctx context.Context, s *engine.Session) error {
 
 // addCommands stores transactions of the log reader: all of them or none. What is there already is passed over, so
 // that a log reader that was interrupted can send it again.
-func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) (err error) {
+func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Int("@publisher_database_id")
-	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
-		}
-	}()
 	// Transactions of the log reader have 10 bytes; those of snapshots are longer and say nothing about the log reader.
 	r, err := s.Query(ctx, "SELECT TOP (1) xact_seqno AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10 ORDER BY xact_seqno DESC", db)
 	if err != nil {
@@ -185,10 +177,7 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) (err
 	if err := transactions.flush(ctx, s); err != nil {
 		return err
 	}
-	if err := commands.flush(ctx, s); err != nil {
-		return err
-	}
-	return s.Exec(ctx, "COMMIT TRANSACTION")
+	return commands.flush(ctx, s)
 }
 
 // agentState is what a distribution agent has to know: a row for each article of its subscription.

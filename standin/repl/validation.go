@@ -160,44 +160,37 @@ func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCa
 
 // validateArticle counts and marks in one transaction, which keeps writers out: the log then has the mark exactly where
 // the counts are true.
-func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article, v validation) (err error) {
+func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article, v validation) error {
 	way, method, err := validationOptions(call)
 	if err != nil {
 		return err
 	}
 	s := call.Session
-	if err := s.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = s.Exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION") // the first error is the one to tell
-		}
-	}()
 	columns := a.names(a.columns)
-	// The lock is taken before the rows are read.
-	if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
-		return err
-	}
-	rows, sum, err := count(ctx, s, bracket(p.db.Name())+"."+twoPart(a.schema, a.table.Name), columns, a.filter, way)
+	var rows, sum int64
+	err = whole(ctx, s, func() error {
+		// The lock is taken before the rows are read.
+		if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
+			return err
+		}
+		rows, sum, err = count(ctx, s, bracket(p.db.Name())+"."+twoPart(a.schema, a.table.Name), columns, a.filter, way)
+		if err != nil {
+			return err
+		}
+		list := "NULL"
+		if len(a.columns) < len(a.table.Table.Columns) {
+			list = lit(columns)
+		}
+		text := fmt.Sprintf("EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, @full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
+			lit(a.destTable), rows, sum, way, method, call.Int("@shutdown_agent"), lit(a.destOwner), list)
+		v.Article, v.Text = a.id, text
+		payload, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		return s.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(validationMark, payload); return nil })
+	})
 	if err != nil {
-		return err
-	}
-	list := "NULL"
-	if len(a.columns) < len(a.table.Table.Columns) {
-		list = lit(columns)
-	}
-	text := fmt.Sprintf("EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, @full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
-		lit(a.destTable), rows, sum, way, method, call.Int("@shutdown_agent"), lit(a.destOwner), list)
-	v.Article, v.Text = a.id, text
-	payload, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := s.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(validationMark, payload); return nil }); err != nil {
-		return err
-	}
-	if err := s.Exec(ctx, "COMMIT TRANSACTION"); err != nil {
 		return err
 	}
 	return call.Writer.Message(sqlerr.New(20579, 1, rows, sum, bracket(a.table.Name)))
