@@ -68,8 +68,8 @@ type serverCursor struct {
 	held        int
 }
 
-// rowStatus is the hidden last column of a cursor's rows; fetchSucceeded its value.
-var rowStatus = Column{Name: "rowstat", Type: intType, Hidden: true}
+// rowStatus is the hidden last column of a cursor's rows, which some clients leave out by its name; fetchSucceeded its value.
+var rowStatus = Column{Name: "ROWSTAT", Type: intType, Hidden: true}
 
 const fetchSucceeded = int64(1)
 
