@@ -11,7 +11,7 @@ test: ## Set up what is missing and run the unit, API server and stand-in tests 
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
 	@eval "$$(hack/bed/env)" && standin=$$(hack/standin) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -p 3 $(LONGEST) ./...
+	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -p 3 -timeout 20m $(LONGEST) ./...
 
 .PHONY: monitoring
 monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part of `make test`).

@@ -27,7 +27,7 @@ import (
 
 const (
 	system  = "geosql-system"
-	patient = 60 * time.Second
+	patient = 90 * time.Second
 	often   = 100 * time.Millisecond
 )
 

@@ -36,7 +36,7 @@ import (
 
 const (
 	system  = "geosql-system"
-	patient = 30 * time.Second
+	patient = 90 * time.Second
 	often   = 100 * time.Millisecond
 )
 

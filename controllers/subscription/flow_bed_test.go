@@ -45,7 +45,7 @@ import (
 const (
 	namespace = "web"
 	system    = "geosql-system"
-	patient   = 60 * time.Second
+	patient   = 90 * time.Second
 )
 
 // bed is a hub with the controllers of replication, and engines in processes of their own, each with its sidecar.

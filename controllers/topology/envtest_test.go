@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	patient = 30 * time.Second
+	patient = 90 * time.Second
 	often   = 50 * time.Millisecond
 	waits   = "test.geosql.dev/waits"
 )

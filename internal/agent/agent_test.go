@@ -55,7 +55,7 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 	go func() { done <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		g.Eventually(done, 10*time.Second).Should(Receive(BeNil()))
+		g.Eventually(done, time.Minute).Should(Receive(BeNil()))
 	})
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(e.Access.CA)).To(BeTrue())
@@ -103,7 +103,7 @@ func TestSidecar(t *testing.T) {
 	g := NewWithT(t)
 	e := testengine.Start(t, "web", "tukpub")
 	s := startSidecar(t, e, election{})
-	const patient = 15 * time.Second
+	const patient = time.Minute
 
 	g.Eventually(s.state, patient).Should(Equal(agent.EngineBootstrapping), "the engine answers and has no logins yet")
 	g.Expect(s.code("/readyz")()).To(Equal(200))

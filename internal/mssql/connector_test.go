@@ -84,7 +84,7 @@ func TestConnector(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(second).To(BeIdenticalTo(first), "nothing changed, so the pool stays")
 		c.Forget("web", "tukpub")
-		g.Eventually(func() error { return first.Ping(t.Context()) }).ShouldNot(Succeed())
+		g.Eventually(func() error { return first.Ping(t.Context()) }, "60s").ShouldNot(Succeed())
 	})
 
 	t.Run("classes of errors", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestConnector(t *testing.T) {
 		err := db.Exec(t.Context(), tsql.Alive())
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(mssql.Is(err, mssql.Unreachable) || mssql.Is(err, mssql.Unknown)).To(BeTrue(), "%v", err)
-		g.Eventually(func() bool { return mssql.Is(db.Exec(t.Context(), tsql.Alive()), mssql.Unreachable) }).Should(BeTrue())
+		g.Eventually(func() bool { return mssql.Is(db.Exec(t.Context(), tsql.Alive()), mssql.Unreachable) }, "60s").Should(BeTrue())
 		e.Launch(t)
 		g.Expect(db.Exec(t.Context(), tsql.Alive())).To(Succeed())
 

@@ -41,7 +41,7 @@ func TestLogsThatAreFull(t *testing.T) {
 	for err = nil; err == nil; err = content.Exec(t.Context(), insert) {
 	}
 	g.Expect(err).To(MatchError(ContainSubstring("9002")))
-	g.Eventually(log, "30s", "100ms").Should(And(WithTransform(mssql.LogSize.Full, BeTrue()), HaveField("Wait", "LOG_BACKUP")), "once a checkpoint is over")
+	g.Eventually(log, "90s", "100ms").Should(And(WithTransform(mssql.LogSize.Full, BeTrue()), HaveField("Wait", "LOG_BACKUP")), "once a checkpoint is over")
 
 	g.Expect(exec("ALTER DATABASE Content MODIFY FILE (NAME = Content_log, MAXSIZE = 64MB)")).To(Succeed())
 	g.Expect(log().Full()).To(BeFalse(), "%+v", log())

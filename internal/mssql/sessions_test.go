@@ -36,5 +36,5 @@ func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 		g.Expect(master.Exec(t.Context(), tsql.KillSession(id))).To(Succeed())
 	}
 	// KILL does not wait for the session's end.
-	g.Eventually(func() error { return master.Exec(t.Context(), tsql.DropLogin(login)) }, "30s", "50ms").Should(Succeed())
+	g.Eventually(func() error { return master.Exec(t.Context(), tsql.DropLogin(login)) }, "90s", "50ms").Should(Succeed())
 }

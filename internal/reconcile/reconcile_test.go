@@ -142,7 +142,7 @@ func TestConflictsAreQuietForAWhile(t *testing.T) {
 	result, err := f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.RequeueAfter).To(Equal(look.Step))
-	g.Eventually(func() error { _, err := f.reconcile(t); return err }).WithPolling(time.Millisecond).Should(MatchError(ContainSubstring("has been modified")))
+	g.Eventually(func() error { _, err := f.reconcile(t); return err }).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(MatchError(ContainSubstring("has been modified")))
 	g.Expect(f.reported).To(BeEmpty())
 }
 

@@ -30,7 +30,7 @@ import (
 const BinaryVariable = "GEOSQL_STANDIN"
 
 // startWithin bounds the start of an engine on a busy machine.
-const startWithin = 30 * time.Second
+const startWithin = 2 * time.Minute
 
 // Engine is a running instance.
 type Engine struct {
@@ -207,7 +207,7 @@ func (e *Engine) Wipe(t testing.TB) {
 // thread has stopped; until then one of them could still answer.
 func (e *Engine) Freeze() {
 	e.signal(syscall.SIGSTOP)
-	for deadline := time.Now().Add(10 * time.Second); !e.stopped() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); !e.stopped() && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +65,8 @@ func start(t testing.TB, env *envtest.Environment) *APIServer {
 	t.Helper()
 	env.BinaryAssetsDirectory = assets(t)
 	env.Scheme = Scheme
+	// On a busy machine etcd alone takes longer than the default of 20 s.
+	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("starting etcd and kube-apiserver from %s: %v", env.BinaryAssetsDirectory, err)

@@ -89,7 +89,7 @@ func TestRecord(t *testing.T) {
 	r := startRecording(t, ctx)
 	reach := func(outcome history.Outcome, n int) {
 		t.Helper()
-		g.Eventually(func() int { return r.count(g, outcome) }, 30*time.Second, 50*time.Millisecond).Should(BeNumerically(">=", n))
+		g.Eventually(func() int { return r.count(g, outcome) }, time.Minute, 50*time.Millisecond).Should(BeNumerically(">=", n))
 	}
 	reach(history.OK, 30)
 	frozen := history.Fault{Name: "freeze", Target: "tukpub-0", Injected: history.Now(), Proof: "all its threads are stopped"}
@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 	killed.Settled = history.Now()
 	reach(history.OK, r.count(g, history.OK)+30)
 	g.Expect(workload.Stop(ctx, r.options.Folder)).To(Succeed())
-	g.Eventually(r.done, 10*time.Second).Should(Receive(BeNil()))
+	g.Eventually(r.done, time.Minute).Should(Receive(BeNil()))
 	g.Expect(workload.Record(ctx, r.options)).To(Succeed(), "what was stopped does not begin again")
 	g.Expect(r.runs(g)).To(HaveLen(3))
 

@@ -49,7 +49,7 @@ func TestWorkload(t *testing.T) {
 		a, err := workload.Watch(ctx, workload.WatchOptions{Options: o, Run: run, Begun: func() { close(begun) }})
 		arrived <- watched{a, err}
 	}()
-	g.Eventually(begun, 20*time.Second).Should(BeClosed())
+	g.Eventually(begun, time.Minute).Should(BeClosed())
 	wrote := workload.WriteOptions{Options: o, Run: run, RowBytes: 1024, Attachments: 5, AttachmentBytes: 70_000}
 	written, err := workload.Write(ctx, wrote)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -57,7 +57,7 @@ func TestWorkload(t *testing.T) {
 	g.Expect(written.Attachments).To(Equal(5))
 	g.Expect(written.Commit.P50).To(BeNumerically(">", 0))
 	var a watched
-	g.Eventually(arrived, 20*time.Second).Should(Receive(&a))
+	g.Eventually(arrived, time.Minute).Should(Receive(&a))
 	g.Expect(a.err).NotTo(HaveOccurred())
 	g.Expect(a.Rows).To(Equal(103))
 	g.Expect(a.Early).To(BeZero())

@@ -40,8 +40,8 @@ func TestAGDistributedManualSeeding(t *testing.T) {
 		fmt.Sprintf("MOVE N'app' TO N'%[1]s/data/app.mdf', MOVE N'app_log' TO N'%[1]s/data/app_log.ldf'", d.servers[1].root))
 	g.Expect(d.insert(t.Context(), 0, 2)).To(Succeed())
 	mustExec(t, d.admins[1], "ALTER DATABASE [app] SET HADR AVAILABILITY GROUP = [dag]")
-	g.Eventually(d.ids(1), "120s", "50ms").Should(Equal([]int64{1, 2}))
+	g.Eventually(d.ids(1), patient, "50ms").Should(Equal([]int64{1, 2}))
 	d.failOver(0, 1)
 	g.Expect(d.insert(t.Context(), 1, 3)).To(Succeed())
-	g.Eventually(d.ids(0), "120s", "50ms").Should(Equal([]int64{1, 2, 3}))
+	g.Eventually(d.ids(0), patient, "50ms").Should(Equal([]int64{1, 2, 3}))
 }

@@ -66,7 +66,7 @@ func (d distributed) leads(n int, member string) {
 	d.t.Helper()
 	NewWithT(d.t).Eventually(func() any {
 		return value(d.t, d.admins[n], "SELECT s.role_desc FROM sys.dm_hadr_availability_replica_states AS s JOIN sys.availability_groups AS g ON g.group_id = s.group_id WHERE g.name = '"+member+"' AND s.is_local = 1")
-	}, "120s", "50ms").Should(Equal("PRIMARY"))
+	}, patient, "50ms").Should(Equal("PRIMARY"))
 }
 
 // failOver is the documented failover without loss of data from server a to server b.
@@ -76,7 +76,7 @@ func (d distributed) failOver(a, b int) {
 	for _, n := range []int{a, b} {
 		mustExec(d.t, d.admins[n], "ALTER AVAILABILITY GROUP [dag] MODIFY AVAILABILITY GROUP ON 'ag1' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT), 'ag2' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)")
 	}
-	g.Eventually(d.copyState(a, false), "120s", "50ms").Should(Equal("SYNCHRONIZED"))
+	g.Eventually(d.copyState(a, false), patient, "50ms").Should(Equal("SYNCHRONIZED"))
 	mustExec(d.t, d.admins[a], "ALTER AVAILABILITY GROUP [dag] SET (ROLE = SECONDARY)")
 	g.Expect(failure(d.t, d.admins[a], "INSERT INTO app.dbo.t (id) VALUES (-1)").Number).NotTo(BeZero(), "no side takes writes now")
 	mustExec(d.t, d.admins[a], "ALTER AVAILABILITY GROUP [dag] SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1)")
@@ -87,10 +87,10 @@ func (d distributed) failOver(a, b int) {
 		}
 		there, err := d.hardened(b)()
 		return here == there && here != nil, err
-	}, "120s", "50ms").Should(BeTrue(), "last_hardened_lsn is the same on both sides")
+	}, patient, "50ms").Should(BeTrue(), "last_hardened_lsn is the same on both sides")
 	mustExec(d.t, d.admins[b], "ALTER AVAILABILITY GROUP [dag] FORCE_FAILOVER_ALLOW_DATA_LOSS")
 	mustExec(d.t, d.admins[b], "ALTER AVAILABILITY GROUP [dag] SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 0)")
-	g.Eventually(d.copyState(a, true), "120s", "50ms").Should(Equal("SYNCHRONIZED"))
+	g.Eventually(d.copyState(a, true), patient, "50ms").Should(Equal("SYNCHRONIZED"))
 }
 
 // TestAGDistributedFailover sets a distributed group up, fails it over and back as documented, and loses a side.
@@ -105,7 +105,7 @@ func TestAGDistributedFailover(t *testing.T) {
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] JOIN "+d.members(0, 1, memberOptions))
 	g.Expect(d.insert(t.Context(), 0, 1)).To(Succeed())
 	for n := 1; n < 3; n++ {
-		g.Eventually(d.ids(n), "120s", "50ms").Should(Equal([]int64{1}), "seeded to the forwarder, and from there to its secondary")
+		g.Eventually(d.ids(n), patient, "50ms").Should(Equal([]int64{1}), "seeded to the forwarder, and from there to its secondary")
 	}
 	g.Expect(query(t, d.admins[0], "SELECT r.replica_server_name, s.role_desc, r.availability_mode_desc FROM sys.availability_groups g JOIN sys.availability_replicas r ON r.group_id = g.group_id "+
 		"JOIN sys.dm_hadr_availability_replica_states s ON s.replica_id = r.replica_id WHERE g.is_distributed = 1 ORDER BY 1")).
@@ -116,14 +116,14 @@ func TestAGDistributedFailover(t *testing.T) {
 	d.failOver(0, 1)
 	g.Expect(d.insert(t.Context(), 1, 2)).To(Succeed())
 	for _, n := range []int{0, 2} {
-		g.Eventually(d.ids(n), "120s", "50ms").Should(Equal([]int64{1, 2}))
+		g.Eventually(d.ids(n), patient, "50ms").Should(Equal([]int64{1, 2}))
 	}
 	d.failOver(1, 0)
 	g.Expect(d.insert(t.Context(), 0, 3)).To(Succeed())
-	g.Eventually(d.ids(2), "120s", "50ms").Should(Equal([]int64{1, 2, 3}))
+	g.Eventually(d.ids(2), patient, "50ms").Should(Equal([]int64{1, 2, 3}))
 
 	// The first site is lost with what only it has; it comes back as the forwarder and takes that back, at RESUME.
-	g.Eventually(d.ids(1), "120s", "50ms").Should(Equal([]int64{1, 2, 3}))
+	g.Eventually(d.ids(1), patient, "50ms").Should(Equal([]int64{1, 2, 3}))
 	d.servers[1].kill()
 	mustExec(t, d.admins[0], "ALTER AVAILABILITY GROUP [dag] MODIFY AVAILABILITY GROUP ON 'ag2' WITH (AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT)")
 	g.Expect(d.insert(t.Context(), 0, 4)).To(Succeed())
@@ -131,17 +131,17 @@ func TestAGDistributedFailover(t *testing.T) {
 	d.restart(1)
 	d.leads(1, "ag2")
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] FORCE_FAILOVER_ALLOW_DATA_LOSS")
-	g.Eventually(func() error { return d.insert(t.Context(), 1, 5) }, "120s", "100ms").Should(Succeed())
+	g.Eventually(func() error { return d.insert(t.Context(), 1, 5) }, patient, "100ms").Should(Succeed())
 	d.restart(0)
 	d.leads(0, "ag1")
 	mustExec(t, d.admins[0], "ALTER AVAILABILITY GROUP [dag] SET (ROLE = SECONDARY)")
 	g.Eventually(func() any { // while it leaves its role it shows both sides
 		return value(t, d.admins[0], "SELECT MAX(s.suspend_reason_desc) FROM sys.dm_hadr_database_replica_states AS s JOIN sys.availability_groups AS g ON g.group_id = s.group_id WHERE g.is_distributed = 1")
-	}, "120s", "50ms").Should(Equal("SUSPEND_FROM_PARTNER"))
+	}, patient, "50ms").Should(Equal("SUSPEND_FROM_PARTNER"))
 	g.Expect(d.ids(0)()).To(Equal([]int64{1, 2, 3, 4}), "it can be read still")
 	mustExec(t, d.admins[0], "ALTER DATABASE [app] SET HADR RESUME")
 	for n := range 3 {
-		g.Eventually(d.ids(n), "120s", "50ms").Should(Equal([]int64{1, 2, 3, 5}))
+		g.Eventually(d.ids(n), patient, "50ms").Should(Equal([]int64{1, 2, 3, 5}))
 	}
 }
 
@@ -173,30 +173,30 @@ func TestAGDistributedGlobalPrimaryMoves(t *testing.T) {
 	g.Expect(failure(t, d.admins[0], "CREATE AVAILABILITY GROUP [dag2] WITH (DISTRIBUTED) "+d.members(0, 2, memberOptions)).Number).To(Equal(int32(19502)))
 	g.Expect(d.insert(t.Context(), 0, 1)).To(Succeed())
 	for n := 1; n < 3; n++ {
-		g.Eventually(d.ids(n), "120s", "50ms").Should(Equal([]int64{1}))
+		g.Eventually(d.ids(n), patient, "50ms").Should(Equal([]int64{1}))
 	}
-	g.Eventually(func() any { return query(t, d.admins[1], "SELECT name FROM sys.availability_groups ORDER BY name") }, "120s").
+	g.Eventually(func() any { return query(t, d.admins[1], "SELECT name FROM sys.availability_groups ORDER BY name") }, patient).
 		Should(Equal([][]any{{"ag1"}, {"dag"}}), "the first group's secondary knows of it")
 
 	mustExec(t, d.admins[0], "ALTER AVAILABILITY GROUP [ag1] SET (ROLE = SECONDARY)")
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [ag1] FORCE_FAILOVER_ALLOW_DATA_LOSS")
-	g.Eventually(func() error { return d.insert(t.Context(), 1, 2) }, "120s", "100ms").Should(Succeed())
+	g.Eventually(func() error { return d.insert(t.Context(), 1, 2) }, patient, "100ms").Should(Succeed())
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] MODIFY AVAILABILITY GROUP ON 'ag1' WITH (LISTENER_URL = '"+d.urls[1]+"')")
-	g.Eventually(d.ids(2), "120s", "50ms").Should(Equal([]int64{1, 2}), "the forwarder follows the new global primary")
+	g.Eventually(d.ids(2), patient, "50ms").Should(Equal([]int64{1, 2}), "the forwarder follows the new global primary")
 
 	mustExec(t, d.admins[1], "CREATE DATABASE more")
 	mustExec(t, d.admins[1], "BACKUP DATABASE more TO DISK = N'more.bak'")
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [ag1] ADD DATABASE [more]")
 	mustExec(t, d.admins[1], "CREATE TABLE more.dbo.m (i int)")
-	g.Eventually(func() error { _, err := tryQuery(d.admins[2], "SELECT i FROM more.dbo.m"); return err }, "120s", "100ms").Should(Succeed())
+	g.Eventually(func() error { _, err := tryQuery(d.admins[2], "SELECT i FROM more.dbo.m"); return err }, patient, "100ms").Should(Succeed())
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [ag1] REMOVE DATABASE [more]")
-	g.Eventually(func() any { return value(t, d.admins[2], "SELECT state_desc FROM sys.databases WHERE name = 'more'") }, "120s", "100ms").Should(Equal("RESTORING"))
+	g.Eventually(func() any { return value(t, d.admins[2], "SELECT state_desc FROM sys.databases WHERE name = 'more'") }, patient, "100ms").Should(Equal("RESTORING"))
 
 	for n := 1; n < 3; n++ {
 		mustExec(t, d.admins[n], "DROP AVAILABILITY GROUP [dag]")
-		g.Eventually(func() error { return d.insert(t.Context(), n, 3) }, "120s", "100ms").Should(Succeed(), "each side is on its own")
+		g.Eventually(func() error { return d.insert(t.Context(), n, 3) }, patient, "100ms").Should(Succeed(), "each side is on its own")
 	}
 	g.Eventually(func() any {
 		return query(t, d.admins[0], "SELECT name FROM sys.availability_groups WHERE is_distributed = 1")
-	}, "120s").Should(BeEmpty())
+	}, patient).Should(BeEmpty())
 }

@@ -29,7 +29,7 @@ func TestAGEverybodyRestarted(t *testing.T) {
 		s.kill()
 	}
 	c.restart(0)
-	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 60)")
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 600)")
 	g.Expect(errorNumber(c.asManager(0, "ALTER AVAILABILITY GROUP [ag] FAILOVER"))).To(Equal(int32(41104)), "alone it cannot know what was acknowledged")
 	c.restart(1)
 	c.restart(2)
@@ -45,7 +45,7 @@ func TestAGEverybodyRestarted(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 		c.synchronized(2, n)
-		g.Eventually(c.ids(n), "5s").Should(Equal([]int64{0, 1, 2, 3, 4, 5}))
+		g.Eventually(c.ids(n), patient).Should(Equal([]int64{0, 1, 2, 3, 4, 5}))
 	}
 }
 
@@ -82,12 +82,12 @@ func TestAGSilentSecondaryTimesOut(t *testing.T) {
 	g.Eventually(func() any {
 		return query(t, c.admins[0], `SELECT s.connected_state_desc, s.synchronization_health_desc, d.synchronization_state_desc, d.is_commit_participant
 			FROM sys.dm_hadr_availability_replica_states s JOIN sys.dm_hadr_database_replica_states d ON d.replica_id = s.replica_id WHERE d.is_local = 0`)
-	}, "10s").Should(Equal([][]any{{"DISCONNECTED", "NOT_HEALTHY", "NOT SYNCHRONIZING", false}}))
+	}, patient).Should(Equal([][]any{{"DISCONNECTED", "NOT_HEALTHY", "NOT SYNCHRONIZING", false}}))
 
 	c.servers[1].thaw()
 	c.synchronized(0, 1)
 	g.Expect(ready()).To(Equal(true))
-	g.Eventually(c.ids(1), "5s").Should(Equal([]int64{1, 2, 3}))
+	g.Eventually(c.ids(1), patient).Should(Equal([]int64{1, 2, 3}))
 }
 
 // TestAGClientsAtAChangeOfRole: what clients get to see, and what becomes of their transactions.
@@ -115,10 +115,10 @@ func TestAGClientsAtAChangeOfRole(t *testing.T) {
 	}()
 	g.Eventually(func() any {
 		return value(t, c.admins[0], "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE command = 'WAITFOR'")
-	}, "5s").Should(Equal(int64(1)))
+	}, patient).Should(Equal(int64(1)))
 
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
-	g.Eventually(running, "5s").Should(Receive(HaveOccurred()))
+	g.Eventually(running, patient).Should(Receive(HaveOccurred()))
 	for _, conn := range []*sql.Conn{idle, open} {
 		_, err := conn.ExecContext(ctx, "SELECT 1")
 		g.Expect(err).To(HaveOccurred(), "connections in the database are ended")
@@ -146,7 +146,7 @@ func TestAGClientsAtAChangeOfRole(t *testing.T) {
 	go func() { waiting <- c.insert(ctx, 1, 7) }()
 	g.Consistently(waiting, "2s").ShouldNot(Receive(), "nobody else has it")
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
-	g.Eventually(waiting, "5s").Should(Receive(&err))
+	g.Eventually(waiting, patient).Should(Receive(&err))
 	g.Expect(err).To(HaveOccurred())
 	var answered mssql.Error
 	g.Expect(errors.As(err, &answered)).To(BeFalse(), "an error of the server would say that it was not done: %v", err)
@@ -192,7 +192,7 @@ func TestAGSecondaryRedoesEverything(t *testing.T) {
 		"SELECT * FROM app.dbo.sums ORDER BY id", "SELECT name FROM app.sys.indexes ORDER BY object_id, index_id"}
 	for _, q := range queries {
 		want := query(t, c.admins[0], q)
-		g.Eventually(func() any { rows, _ := tryQuery(c.admins[1], q); return rows }, "5s").Should(Equal(want), q)
+		g.Eventually(func() any { rows, _ := tryQuery(c.admins[1], q); return rows }, patient).Should(Equal(want), q)
 	}
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	c.promote(1)
@@ -214,16 +214,16 @@ func TestAGForcedFailoverToAnAsynchronousReplica(t *testing.T) {
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	ctx := t.Context()
 	c.synchronized(0, 1)
-	g.Eventually(c.state(0, 2), "20s").Should(Equal("SYNCHRONIZING"))
+	g.Eventually(c.state(0, 2), patient).Should(Equal("SYNCHRONIZING"))
 	g.Expect(c.insert(ctx, 0, 1)).To(Succeed())
-	g.Eventually(c.ids(2), "5s").Should(Equal([]int64{1}))
-	mustExec(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 60)")
+	g.Eventually(c.ids(2), patient).Should(Equal([]int64{1}))
+	mustExec(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 600)")
 	g.Expect(errorNumber(c.asManager(2, "ALTER AVAILABILITY GROUP [ag] FAILOVER"))).To(Equal(int32(41142)))
 	g.Expect(failure(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] FORCE_FAILOVER_ALLOW_DATA_LOSS").Number).To(Equal(int32(47104)))
 	g.Expect(c.insert(ctx, 0, 2)).To(Succeed(), "the refused statements have not disturbed the primary")
 	g.Expect(c.asManager(2, "ALTER AVAILABILITY GROUP [ag] FORCE_FAILOVER_ALLOW_DATA_LOSS")).To(Succeed())
-	g.Eventually(c.role(2), "10s").Should(Equal("PRIMARY"))
-	g.Eventually(c.role(0), "10s").Should(Equal("RESOLVING"), "a primary that hears of another one is none")
+	g.Eventually(c.role(2), patient).Should(Equal("PRIMARY"))
+	g.Eventually(c.role(0), patient).Should(Equal("RESOLVING"), "a primary that hears of another one is none")
 	g.Expect(errorNumber(c.insert(ctx, 0, 3))).To(Equal(int32(983)))
 	g.Expect(c.insert(ctx, 2, 4)).To(Succeed())
 	g.Expect(value(t, c.admins[2], "SELECT last_hardened_lsn FROM sys.dm_hadr_database_replica_states WHERE is_local = 1")).To(BeNil(), "an asynchronous primary waits for nobody")
@@ -231,10 +231,10 @@ func TestAGForcedFailoverToAnAsynchronousReplica(t *testing.T) {
 		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 		g.Eventually(func() any {
 			return value(t, c.admins[n], "SELECT suspend_reason_desc FROM sys.dm_hadr_database_replica_states")
-		}, "5s").Should(Equal("SUSPEND_FROM_PARTNER"))
+		}, patient).Should(Equal("SUSPEND_FROM_PARTNER"))
 		mustExec(t, c.admins[n], "ALTER DATABASE [app] SET HADR RESUME")
-		g.Eventually(c.state(2, n), "20s").Should(Equal("SYNCHRONIZING"), "nobody is synchronized with an asynchronous primary")
-		g.Eventually(func() int { ids, _ := c.ids(n)(); return len(ids) }, "5s").Should(Equal(len(must(c.ids(2)()))))
+		g.Eventually(c.state(2, n), patient).Should(Equal("SYNCHRONIZING"), "nobody is synchronized with an asynchronous primary")
+		g.Eventually(func() int { ids, _ := c.ids(n)(); return len(ids) }, patient).Should(Equal(len(must(c.ids(2)()))))
 	}
 	mustExec(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] MODIFY REPLICA ON N'AGC' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)")
 	c.synchronized(2, 0, 1)
@@ -257,7 +257,7 @@ func must[T any](v T, err error) T {
 func TestAGLeaseRenewals(t *testing.T) {
 	g := NewWithT(t)
 	c := newGroup(t, "CONFIGURATION_ONLY", 4)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	renew := func(seconds int) error {
 		_, err := c.admins[0].ExecContext(ctx, fmt.Sprintf("ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = %d)", seconds))
@@ -278,7 +278,7 @@ func TestAGLeaseRenewals(t *testing.T) {
 	g.Expect(renew(10)).To(Succeed())
 	g.Expect(errorNumber(renew(2))).To(Equal(int32(47119)))
 	g.Expect(left()).To(BeNumerically(">", 5))
-	g.Eventually(c.role(0), "20s", "20ms").Should(Equal("RESOLVING"))
+	g.Eventually(c.role(0), patient, "20ms").Should(Equal("RESOLVING"))
 	g.Expect(errorNumber(c.insert(ctx, 0, 1))).To(Equal(int32(983)))
 	g.Expect(renew(60)).To(Succeed())
 	g.Expect(c.role(0)()).To(Equal("RESOLVING"), "a renewal makes nobody primary")
@@ -291,7 +291,7 @@ func TestAGLogHeldByALostReplicaFills(t *testing.T) {
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	c.synchronized(0, 1)
-	g.Eventually(c.state(0, 2), "20s").Should(Equal("SYNCHRONIZING"))
+	g.Eventually(c.state(0, 2), patient).Should(Equal("SYNCHRONIZING"))
 	admin := c.admins[0]
 	mustExec(t, admin, "ALTER DATABASE [app] MODIFY FILE (NAME = app_log, MAXSIZE = 4MB)")
 	db := c.servers[0].open(t, "app")
@@ -320,11 +320,11 @@ func TestAGLogHeldByALostReplicaFills(t *testing.T) {
 		mustExec(t, db, backup)
 	}
 	g.Expect(errorNumber(err)).To(Equal(int32(9002)), "%v", err)
-	g.Eventually(reason, "5s").Should(Equal("AVAILABILITY_REPLICA"))
+	g.Eventually(reason, patient).Should(Equal("AVAILABILITY_REPLICA"))
 	err = fill()
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(err.Error()).To(ContainSubstring("AVAILABILITY_REPLICA"))
 	mustExec(t, admin, "ALTER AVAILABILITY GROUP [ag] REMOVE REPLICA ON N'AGC'")
 	mustExec(t, db, backup)
-	g.Eventually(func() error { return c.insert(t.Context(), 0, 2) }, "10s").Should(Succeed())
+	g.Eventually(func() error { return c.insert(t.Context(), 0, 2) }, patient).Should(Succeed())
 }

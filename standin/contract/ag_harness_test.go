@@ -11,7 +11,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -26,7 +25,8 @@ type agCluster struct {
 	ports []int
 }
 
-const agLease = 60
+// agLease is the write lease of groups that nobody renews it for, in seconds: longer than any test takes on a busy machine.
+const agLease = 600
 
 // freePort is a port that nobody listens on now, within LISTENER_PORT's range of 1024 to 32767
 // (docs/t-sql/statements/create-endpoint-transact-sql.md).
@@ -146,13 +146,13 @@ func (c *agCluster) synchronized(p int, others ...int) {
 	c.t.Helper()
 	g := NewWithT(c.t)
 	for _, n := range others {
-		g.Eventually(c.state(p, n), "20s", "50ms").Should(Equal("SYNCHRONIZED"), c.servers[n].name)
+		g.Eventually(c.state(p, n), patient, "50ms").Should(Equal("SYNCHRONIZED"), c.servers[n].name)
 	}
 }
 
 // asManager runs a statement with the cluster manager's session key.
 func (c *agCluster) asManager(n int, text string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	conn, err := c.admins[n].Conn(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *agCluster) promote(n int) {
 	g := NewWithT(c.t)
 	mustExec(c.t, c.admins[n], fmt.Sprintf("ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = %d)", agLease))
 	g.Expect(c.asManager(n, "ALTER AVAILABILITY GROUP [ag] FAILOVER")).To(Succeed())
-	g.Eventually(c.role(n), "10s", "20ms").Should(Equal("PRIMARY"))
+	g.Eventually(c.role(n), patient, "20ms").Should(Equal("PRIMARY"))
 }
 
 // insert writes a row to app at server n.

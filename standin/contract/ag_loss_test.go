@@ -58,7 +58,7 @@ func TestAGKilledPrimaryLosesNothing(t *testing.T) {
 			wait.Go(func() { a.write(ctx, db) })
 		}
 		before := a.count()
-		g.Eventually(a.count, "20s", "5ms").Should(BeNumerically(">", before+100))
+		g.Eventually(a.count, patient, "5ms").Should(BeNumerically(">", before+100))
 		c.servers[primary].kill()
 		wait.Wait()
 		cancel()
@@ -73,7 +73,7 @@ func TestAGKilledPrimaryLosesNothing(t *testing.T) {
 		c.restart(primary)
 		mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 		c.synchronized(other, primary)
-		g.Eventually(c.ids(primary), "5s").Should(Equal(have))
+		g.Eventually(c.ids(primary), patient).Should(Equal(have))
 		primary, other = other, primary
 	}
 	t.Logf("%d rows acknowledged", a.count())
@@ -97,7 +97,7 @@ func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
 			wait.Go(func() { a.write(ctx, db) })
 		}
 		before := a.count()
-		g.Eventually(a.count, "20s", "5ms").Should(BeNumerically(">", before+100))
+		g.Eventually(a.count, patient, "5ms").Should(BeNumerically(">", before+100))
 		switch way {
 		case "frozen":
 			c.servers[primary].freeze(t)
@@ -112,7 +112,7 @@ func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
 		wait.Wait()
 		cancel()
 		db.Close()
-		g.Eventually(c.role(primary), "10s").Should(Equal("RESOLVING"), way)
+		g.Eventually(c.role(primary), patient).Should(Equal("RESOLVING"), way)
 		have, err := c.ids(other)()
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, id := range a.ids {
@@ -121,7 +121,7 @@ func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
 		}
 		mustExec(t, c.admins[primary], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 		c.synchronized(other, primary)
-		g.Eventually(c.ids(primary), "5s").Should(Equal(have), way)
+		g.Eventually(c.ids(primary), patient).Should(Equal(have), way)
 		primary, other = other, primary
 	}
 	t.Logf("%d rows acknowledged", a.count())

@@ -27,7 +27,7 @@ func TestAGMembers(t *testing.T) {
 	c := newAGServers(t)
 	ctx := t.Context()
 	c.agDatabase(0, "app")
-	mustExec(t, c.admins[0], "CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = 60) FOR REPLICA ON "+
+	mustExec(t, c.admins[0], "CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = 600) FOR REPLICA ON "+
 		c.replica(0, "SYNCHRONOUS_COMMIT")+", "+c.replica(1, "SYNCHRONOUS_COMMIT"))
 	g.Expect(failure(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] OFFLINE").Number).To(Equal(int32(41100)))
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
@@ -44,11 +44,11 @@ func TestAGMembers(t *testing.T) {
 	g.Expect(c.insert(ctx, 0, 2)).To(Succeed())
 	mustExec(t, c.admins[1], "ALTER DATABASE [app] SET HADR AVAILABILITY GROUP = [ag]")
 	c.synchronized(0, 1)
-	g.Eventually(c.ids(1), "5s").Should(Equal([]int64{1, 2}))
+	g.Eventually(c.ids(1), patient).Should(Equal([]int64{1, 2}))
 
 	// Data movement is suspended and resumed.
 	mustExec(t, c.admins[1], "ALTER DATABASE [app] SET HADR SUSPEND")
-	g.Eventually(c.state(0, 1), "5s").Should(Equal("NOT SYNCHRONIZING"))
+	g.Eventually(c.state(0, 1), patient).Should(Equal("NOT SYNCHRONIZING"))
 	g.Expect(c.insert(ctx, 0, 3)).To(Succeed())
 	g.Expect(value(t, c.admins[0], "SELECT suspend_reason_desc FROM sys.dm_hadr_database_replica_states WHERE is_local = 0")).To(Equal("SUSPEND_FROM_USER"))
 	mustExec(t, c.admins[1], "ALTER DATABASE [app] SET HADR RESUME")
@@ -72,7 +72,7 @@ func TestAGMembers(t *testing.T) {
 
 	// Read-only intent.
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] MODIFY REPLICA ON N'AGB' WITH (SECONDARY_ROLE (ALLOW_CONNECTIONS = READ_ONLY))")
-	g.Eventually(func() int32 { _, err := c.ids(1)(); return errorNumber(err) }, "5s").Should(Equal(int32(978)))
+	g.Eventually(func() int32 { _, err := c.ids(1)(); return errorNumber(err) }, patient).Should(Equal(int32(978)))
 	i := c.servers[1]
 	reader, err := sql.Open("sqlserver", i.dsn(i.user, i.password, "app", map[string]string{"ApplicationIntent": "ReadOnly"}))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -84,14 +84,14 @@ func TestAGMembers(t *testing.T) {
 	mustExec(t, c.admins[0], "GRANT ALTER, CONTROL, VIEW DEFINITION ON AVAILABILITY GROUP::[ag] TO manager; GRANT VIEW SERVER STATE TO manager")
 	manager := c.servers[0].openAs(t, "manager", "M4nager-Password", "")
 	nobody := c.servers[0].openAs(t, "nobody", "N0body-Password", "")
-	mustExec(t, manager, "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 90)")
+	mustExec(t, manager, "ALTER AVAILABILITY GROUP [ag] SET (WRITE_LEASE_VALIDITY = 900)")
 	g.Expect(value(t, manager, "SELECT role_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 1")).To(Equal("PRIMARY"))
 	g.Expect(failure(t, nobody, "ALTER AVAILABILITY GROUP [ag] OFFLINE").Number).To(Equal(int32(15151)))
 	g.Expect(failure(t, nobody, "SELECT * FROM sys.dm_hadr_availability_replica_states").Number).To(BeElementOf(int32(300), int32(297)))
 
 	// Replicas leave; RSSTC has to be lowered first, and what a removed one had stays there as RESTORING.
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] REMOVE REPLICA ON N'AGC'")
-	g.Eventually(func() any { return value(t, c.admins[2], "SELECT state_desc FROM sys.databases WHERE name = 'app'") }, "10s").Should(Equal("RESTORING"))
+	g.Eventually(func() any { return value(t, c.admins[2], "SELECT state_desc FROM sys.databases WHERE name = 'app'") }, patient).Should(Equal("RESTORING"))
 	g.Expect(query(t, c.admins[2], "SELECT name FROM sys.availability_groups")).To(BeEmpty())
 	g.Expect(failure(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] REMOVE REPLICA ON N'AGB'").Number).To(Equal(int32(35248)))
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 0)")
@@ -118,21 +118,21 @@ func TestAGWithoutCluster(t *testing.T) {
 	c.synchronized(0, 1)
 	c.servers[0].kill()
 	c.restart(0)
-	g.Eventually(c.role(0), "5s").Should(Equal("PRIMARY"), "it believes that it still is")
+	g.Eventually(c.role(0), patient).Should(Equal("PRIMARY"), "it believes that it still is")
 	c.synchronized(0, 1)
 	g.Expect(c.insert(ctx, 0, 1)).To(Succeed())
 	g.Expect(failure(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] FAILOVER").Number).To(Equal(int32(47122)))
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] FORCE_FAILOVER_ALLOW_DATA_LOSS")
-	g.Eventually(c.role(1), "10s").Should(Equal("PRIMARY"))
+	g.Eventually(c.role(1), patient).Should(Equal("PRIMARY"))
 	g.Expect(c.insert(ctx, 1, 2)).To(Succeed())
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 	g.Eventually(func() any {
 		return value(t, c.admins[0], "SELECT is_suspended FROM sys.dm_hadr_database_replica_states")
-	}, "5s").Should(Equal(true))
+	}, patient).Should(Equal(true))
 	mustExec(t, c.admins[0], "ALTER DATABASE [app] SET HADR RESUME")
 	c.synchronized(1, 0)
-	g.Eventually(c.ids(0), "5s").Should(Equal([]int64{1, 2}))
+	g.Eventually(c.ids(0), patient).Should(Equal([]int64{1, 2}))
 }
 
 // TestAGWithoutClusterHasTwoPrimaries: a failover that is forced while the primary lives takes nothing from it. Both take
@@ -156,7 +156,7 @@ func TestAGWithoutClusterHasTwoPrimaries(t *testing.T) {
 	c.synchronized(0, 1, 2)
 	g.Expect(c.insert(ctx, 0, 1)).To(Succeed())
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] FORCE_FAILOVER_ALLOW_DATA_LOSS")
-	g.Eventually(c.role(1), "10s").Should(Equal("PRIMARY"))
+	g.Eventually(c.role(1), patient).Should(Equal("PRIMARY"))
 	g.Expect(must(c.ids(1)())).To(Equal([]int64{1}), "what it took over can be read")
 	g.Consistently(c.role(0), "3s", "100ms").Should(Equal("PRIMARY"), "nothing fences it")
 	// The third replica has left its old primary for the new one, and waits for a person; neither primary has a secondary.
@@ -171,7 +171,7 @@ func TestAGWithoutClusterHasTwoPrimaries(t *testing.T) {
 	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
 	g.Eventually(func() any {
 		return value(t, c.admins[0], "SELECT is_suspended FROM sys.dm_hadr_database_replica_states WHERE is_local = 1")
-	}, "10s").Should(Equal(true))
+	}, patient).Should(Equal(true))
 	mustExec(t, c.admins[0], "ALTER DATABASE [app] SET HADR RESUME")
 	c.synchronized(1, 0)
 }
@@ -186,7 +186,7 @@ func TestAGEndpointDecidesWhoConnects(t *testing.T) {
 		c.replica(0, "SYNCHRONOUS_COMMIT")+", "+c.replica(1, "SYNCHRONOUS_COMMIT"))
 	g.Eventually(func() any {
 		return query(t, c.admins[0], "SELECT connected_state_desc, last_connect_error_number FROM sys.dm_hadr_availability_replica_states WHERE is_local = 0")[0]
-	}, "5s").Should(Equal([]any{"DISCONNECTED", int64(35250)}))
+	}, patient).Should(Equal([]any{"DISCONNECTED", int64(35250)}))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := c.admins[1].ExecContext(ctx, "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
@@ -196,9 +196,9 @@ func TestAGEndpointDecidesWhoConnects(t *testing.T) {
 	connected := func() any {
 		return value(t, c.admins[0], "SELECT connected_state_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 0")
 	}
-	g.Eventually(connected, "5s").Should(Equal("CONNECTED"))
+	g.Eventually(connected, patient).Should(Equal("CONNECTED"))
 	mustExec(t, c.admins[1], "ALTER ENDPOINT [Hadr_endpoint] STATE = STOPPED")
-	g.Eventually(connected, "5s").Should(Equal("DISCONNECTED"))
+	g.Eventually(connected, patient).Should(Equal("DISCONNECTED"))
 	mustExec(t, c.admins[1], "ALTER ENDPOINT [Hadr_endpoint] STATE = STARTED")
-	g.Eventually(connected, "5s").Should(Equal("CONNECTED"))
+	g.Eventually(connected, patient).Should(Equal("CONNECTED"))
 }

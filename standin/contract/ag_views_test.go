@@ -96,12 +96,12 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	g := NewWithT(t)
 	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
 	c.synchronized(0, 1)
-	g.Eventually(c.state(0, 2), "20s").Should(Equal("SYNCHRONIZING"))
+	g.Eventually(c.state(0, 2), patient).Should(Equal("SYNCHRONIZING"))
 	for id := range 10 {
 		g.Expect(c.insert(t.Context(), 0, id)).To(Succeed())
 	}
-	g.Eventually(c.ids(1), "5s").Should(HaveLen(10))
-	g.Eventually(c.ids(2), "5s").Should(HaveLen(10))
+	g.Eventually(c.ids(1), patient).Should(HaveLen(10))
+	g.Eventually(c.ids(2), patient).Should(HaveLen(10))
 	row := func(from, of int) map[string]any {
 		return one(t, c.admins[from], "SELECT s.* FROM sys.dm_hadr_database_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = '"+c.servers[of].name+"'")
 	}
@@ -117,7 +117,7 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	}
 	for _, of := range []int{1, 2} {
 		own := row(of, of)
-		g.Eventually(func() string { return string(row(0, of)["last_redone_lsn"].([]byte)) }, "5s").Should(Equal(string(own["last_redone_lsn"].([]byte))))
+		g.Eventually(func() string { return string(row(0, of)["last_redone_lsn"].([]byte)) }, patient).Should(Equal(string(own["last_redone_lsn"].([]byte))))
 		seen := row(0, of)
 		g.Expect(own["is_local"]).To(Equal(true))
 		g.Expect(seen["is_local"]).To(Equal(false))
@@ -147,10 +147,10 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	// A replica that is gone: the primary shows what it knew last.
 	before := row(0, 2)
 	c.servers[2].kill()
-	g.Eventually(func() any { return row(0, 2)["synchronization_state_desc"] }, "10s").Should(Equal("NOT SYNCHRONIZING"))
+	g.Eventually(func() any { return row(0, 2)["synchronization_state_desc"] }, patient).Should(Equal("NOT SYNCHRONIZING"))
 	g.Eventually(func() any {
 		return value(t, c.admins[0], "SELECT COUNT(*) FROM sys.dm_hadr_availability_replica_states WHERE connected_state_desc = 'DISCONNECTED' AND last_connect_error_number IS NOT NULL")
-	}, "10s").Should(Equal(int64(1)))
+	}, patient).Should(Equal(int64(1)))
 	for id := range 5 {
 		g.Expect(c.insert(t.Context(), 0, 100+id)).To(Succeed(), "an asynchronous replica holds nobody up")
 	}

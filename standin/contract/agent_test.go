@@ -4,7 +4,6 @@ package contract_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -24,13 +23,13 @@ func TestJobRunsItsSteps(t *testing.T) {
 	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_start_job @job_name = N'nightly'`).Number).To(BeEquivalentTo(14256), "no job server yet")
 	mustExec(t, db, `EXEC msdb.dbo.sp_add_jobserver @job_name = N'nightly'`)
 	mustExec(t, db, `EXEC msdb.dbo.sp_start_job @job_name = N'nightly'`)
-	g.Eventually(func() any { return value(t, db, `SELECT COUNT(*) FROM jobs.dbo.t`) }).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	g.Eventually(func() any { return value(t, db, `SELECT COUNT(*) FROM jobs.dbo.t`) }).WithTimeout(patient).Should(BeEquivalentTo(1))
 	g.Eventually(func() any {
 		return value(t, db, `SELECT COUNT(*) FROM msdb.dbo.sysjobhistory WHERE step_id = 0 AND run_status = 1`)
-	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	}).WithTimeout(patient).Should(BeEquivalentTo(1))
 	g.Expect(value(t, db, `SELECT run_status FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(BeEquivalentTo(0))
 	g.Expect(value(t, db, `SELECT [message] FROM msdb.dbo.sysjobhistory WHERE step_name = N'fails'`)).To(ContainSubstring("no luck"))
-	g.Eventually(func() any { return value(t, db, `SELECT last_run_outcome FROM msdb.dbo.sysjobservers`) }).WithTimeout(10*time.Second).
+	g.Eventually(func() any { return value(t, db, `SELECT last_run_outcome FROM msdb.dbo.sysjobservers`) }).WithTimeout(patient).
 		Should(BeEquivalentTo(1), "it is written after the history")
 
 	g.Expect(failure(t, db, `EXEC msdb.dbo.sp_add_job @job_name = N'nightly'`).Number).To(BeEquivalentTo(14261))
@@ -53,13 +52,13 @@ func TestJobSchedulesAndStop(t *testing.T) {
 	status := func() any {
 		return value(t, db, `SELECT COUNT(*) FROM sysjobactivity WHERE start_execution_date IS NOT NULL AND stop_execution_date IS NULL`)
 	}
-	g.Eventually(status).WithTimeout(15 * time.Second).Should(BeEquivalentTo(1))
+	g.Eventually(status).WithTimeout(patient).Should(BeEquivalentTo(1))
 	g.Expect(failure(t, db, `EXEC sp_start_job @job_name = N'waits'`).Number).To(BeEquivalentTo(22022), "it runs already")
 	mustExec(t, db, `EXEC sp_update_job @job_name = N'waits', @enabled = 0`)
 	mustExec(t, db, `EXEC sp_stop_job @job_name = N'waits'`)
 	g.Eventually(func() any {
 		return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 3`)
-	}).WithTimeout(10 * time.Second).Should(BeEquivalentTo(1))
+	}).WithTimeout(patient).Should(BeEquivalentTo(1))
 }
 
 // A replication agent's step acts as the server, so it does not run in the job of a login that is no sysadmin, whatever its
@@ -76,7 +75,7 @@ func TestAnAgentsStepRunsForSysadminsOnly(t *testing.T) {
 		mustExec(t, db, `EXEC sp_start_job @job_name = N'reads'`)
 		g.Eventually(func() any {
 			return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 0`)
-		}).WithTimeout(30 * time.Second).Should(BeEquivalentTo(runs))
+		}).WithTimeout(patient).Should(BeEquivalentTo(runs))
 		return value(t, db, `SELECT TOP (1) [message] FROM sysjobhistory WHERE step_id = 1 ORDER BY instance_id DESC`).(string)
 	}
 	g.Expect(outcome(1)).To(ContainSubstring("the owner of job 'reads' is no member of sysadmin"))

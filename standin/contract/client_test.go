@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
@@ -31,7 +30,7 @@ func TestFreeTDS(t *testing.T) {
 	database := value(t, db, "SELECT DB_NAME()").(string)
 	host, port, err := net.SplitHostPort(shared.address)
 	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "-H", host, "-p", port, "-U", shared.user, "-P", shared.password, "-D", database, "-J", "UTF-8")
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")

@@ -75,7 +75,7 @@ ALTER ENDPOINT [Hadr_endpoint] STATE = STARTED;`, c.ports[n]))
 	mustExec(t, admins[1], "ALTER AVAILABILITY GROUP [ag1] JOIN WITH (CLUSTER_TYPE = NONE);\n\nALTER AVAILABILITY GROUP [ag1] GRANT CREATE ANY DATABASE;")
 	mustExec(t, admins[0], "CREATE DATABASE [db1];\nALTER DATABASE [db1] SET RECOVERY FULL;\nBACKUP DATABASE [db1]\n   TO DISK = N'/var/opt/mssql/data/db1.bak';")
 	mustExec(t, admins[0], "ALTER AVAILABILITY GROUP [ag1] ADD DATABASE [db1];")
-	g.Eventually(func() any { return query(t, admins[1], "SELECT * FROM sys.databases WHERE name = 'db1';") }, "120s", "100ms").ShouldNot(BeEmpty())
+	g.Eventually(func() any { return query(t, admins[1], "SELECT * FROM sys.databases WHERE name = 'db1';") }, patient, "100ms").ShouldNot(BeEmpty())
 
 	// The failover without loss of data.
 	mustExec(t, admins[0], "CREATE TABLE db1.dbo.t (id int PRIMARY KEY); INSERT INTO db1.dbo.t VALUES (1)")
@@ -86,7 +86,7 @@ ALTER ENDPOINT [Hadr_endpoint] STATE = STARTED;`, c.ports[n]))
 		return query(t, admins[0], `SELECT ag.name, drs.synchronization_state_desc, ag.sequence_number / ag.sequence_number
 FROM sys.dm_hadr_database_replica_states drs, sys.availability_groups ag
 WHERE drs.group_id = ag.group_id AND drs.is_local = 0;`)
-	}, "120s", "100ms").Should(Equal([][]any{{"ag1", "SYNCHRONIZED", int64(1)}}))
+	}, patient, "100ms").Should(Equal([][]any{{"ag1", "SYNCHRONIZED", int64(1)}}))
 	mustExec(t, admins[0], "ALTER AVAILABILITY GROUP [ag1]\n     SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1);")
 	mustExec(t, admins[0], "ALTER AVAILABILITY GROUP [ag1] OFFLINE")
 	mustExec(t, admins[1], "ALTER AVAILABILITY GROUP ag1 FORCE_FAILOVER_ALLOW_DATA_LOSS;")
@@ -95,12 +95,12 @@ WHERE drs.group_id = ag.group_id AND drs.is_local = 0;`)
 		mustExec(t, admins[0], "ALTER DATABASE [db1]\n     SET HADR RESUME")
 		_, err := tryQuery(admins[1], "SET LOCK_TIMEOUT 5000; INSERT INTO db1.dbo.t SELECT MAX(id) + 1 FROM db1.dbo.t")
 		return err
-	}, "120s", "200ms").Should(Succeed())
+	}, patient, "200ms").Should(Succeed())
 	g.Eventually(func() any {
 		rows, err := tryQuery(admins[0], "SELECT MAX(id) FROM db1.dbo.t")
 		if err != nil {
 			return err
 		}
 		return rows
-	}, "120s", "100ms").Should(Equal([][]any{{int64(2)}}))
+	}, patient, "100ms").Should(Equal([][]any{{int64(2)}}))
 }

@@ -48,7 +48,7 @@ func TestCommittedSurvivesKill(t *testing.T) {
 				}
 			}()
 		}
-		g.Eventually(total.Load, 20*time.Second, time.Millisecond).Should(BeNumerically(">", 150))
+		g.Eventually(total.Load, patient, time.Millisecond).Should(BeNumerically(">", 150))
 		i.kill()
 		done.Wait()
 		load.Close()
@@ -72,7 +72,7 @@ func TestCommittedSurvivesKill(t *testing.T) {
 }
 
 func writeBoth(db *sql.DB, writer, n int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -20,7 +19,7 @@ func refused(t *testing.T, i *instance) string {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(i.begin()).To(Succeed())
-	g.Eventually(i.exited, startWithin).Should(BeClosed())
+	g.Eventually(i.exited, patient).Should(BeClosed())
 	g.Expect(i.cmd.ProcessState.ExitCode()).To(Equal(1))
 	text := i.output.String()
 	i.cmd = nil
@@ -59,9 +58,7 @@ func TestStopsOrderlyAndStartsAgain(t *testing.T) {
 	db := i.newDatabase(t, "kept")
 	mustExec(t, db, "CREATE TABLE t (id int)")
 	mustExec(t, db, "INSERT t VALUES (1)")
-	start := time.Now()
 	g.Expect(i.stop(t)).To(Equal(0))
-	g.Expect(time.Since(start)).To(BeNumerically("<", 5*time.Second))
 	g.Expect(i.output.String()).To(And(
 		ContainSubstring("Trace flag 1448"), ContainSubstring("Trace flag 9567"), ContainSubstring("option -k has no effect"),
 		ContainSubstring("MSSQL_FROB is unknown"), ContainSubstring("The server has stopped.")))
@@ -110,7 +107,7 @@ func TestSingleUser(t *testing.T) {
 	second := i.open(t, "")
 	g.Expect(second.Ping()).To(MatchError(ContainSubstring("single user mode")))
 	g.Expect(first.Close()).To(Succeed())
-	g.Eventually(second.Ping, 5*time.Second).Should(Succeed())
+	g.Eventually(second.Ping, patient).Should(Succeed())
 }
 
 func TestRunsAsAnOrdinaryUser(t *testing.T) {
@@ -137,7 +134,7 @@ func TestShutdownStatement(t *testing.T) {
 	db := i.newDatabase(t, "kept")
 	mustExec(t, db, "CREATE TABLE t (id int)")
 	_, _ = i.open(t, "").Exec("SHUTDOWN")
-	g.Eventually(i.exited, 10*time.Second).Should(BeClosed())
+	g.Eventually(i.exited, patient).Should(BeClosed())
 	g.Expect(i.cmd.ProcessState.ExitCode()).To(Equal(0))
 	g.Expect(i.launch()).To(Succeed())
 	g.Expect(value(t, i.open(t, "kept"), "SELECT COUNT(*) FROM t")).To(Equal(int64(0)))
@@ -155,12 +152,10 @@ func TestStopsWhileClientsAreBusy(t *testing.T) {
 	observer := i.open(t, "")
 	g.Eventually(func() any {
 		return value(t, observer, "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE command = 'WAITFOR'")
-	}, 10*time.Second).Should(Equal(int64(1)))
+	}, patient).Should(Equal(int64(1)))
 	silent, err := net.Dial("tcp", i.address)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer silent.Close()
-	start := time.Now()
 	g.Expect(i.stop(t)).To(Equal(0))
-	g.Expect(time.Since(start)).To(BeNumerically("<", 5*time.Second))
 	g.Expect(<-waiting).To(HaveOccurred())
 }

@@ -93,7 +93,7 @@ func TestRedirectedPublisher(t *testing.T) {
 	}).WithTimeout(deliverWithin).Should(MatchRegexp(`\[\[\d+ DIST copy \d+ \d+\]\]`))
 	g.Eventually(func() any {
 		return scalar(c.admins[1], `SELECT CAST(is_published AS int) FROM sys.databases WHERE name = 'app'`)
-	}, "20s").Should(BeEquivalentTo(1))
+	}, patient).Should(BeEquivalentTo(1))
 }
 
 // deadReplicaDemoted: a secondary that is away holds the log reader back until it is asynchronous and trace flag 1448 is

@@ -49,13 +49,13 @@ func (r *replication) undelivered() any {
 func (r *replication) holdDelivery(t *testing.T, id *int, random *rand.Rand) (n int, release func()) {
 	t.Helper()
 	g := NewWithT(t)
-	deadline := time.Now().Add(6 * deliverWithin)
+	deadline := time.Now().Add(6 * patient)
 	for {
 		// It runs, and has nothing to do.
 		g.Eventually(func() any {
 			return scalar(r.pubDB, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = N'Replication Log Reader'`)
-		}).WithTimeout(3 * deliverWithin).Should(BeEquivalentTo(1))
-		g.Eventually(r.undelivered).WithTimeout(3 * deliverWithin).Should(BeEquivalentTo(0))
+		}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+		g.Eventually(r.undelivered).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
 		release = r.blockDistribution(t)
 		n = 1 + random.IntN(5)
 		for range n {

@@ -40,7 +40,7 @@ func (a *gate) stop(t *testing.T) {
 	}).WithTimeout(deliverWithin).Should(Succeed())
 	g.Eventually(func() any {
 		return scalar(a.db, `SELECT COUNT(*) FROM sys.dm_tran_locks WHERE resource_type = N'APPLICATION' AND resource_description LIKE N'%/arrived'`)
-	}).WithTimeout(2*deliverWithin).Should(BeEquivalentTo(1), "nobody has come to the gate")
+	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1), "nobody has come to the gate")
 }
 
 // open lets them go on. The server may be gone.

@@ -125,7 +125,7 @@ func TestAgentKeepsAlive(t *testing.T) {
 	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
 	g.Eventually(func() any {
 		return scalar(r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE comments LIKE N'%waiting for a response from the server%'`)
-	}, "60s").Should(BeNumerically(">=", 1))
+	}, patient).Should(BeNumerically(">=", 1))
 	mustExec(t, busy, `ROLLBACK`)
 	r.bothSame(t)
 }

@@ -77,7 +77,7 @@ func (r *replication) writeLedger(n int, stop func(n int) bool, db *sql.DB) (int
 			n += ledgerBatch
 			continue
 		}
-		deadline := time.Now().Add(deliverWithin)
+		deadline := time.Now().Add(patient)
 		for {
 			if at, ok := scalar(db, `SELECT n FROM dbo.counter WHERE id = 1`).(int64); ok {
 				if int(at) < n || int(at) > n+ledgerBatch {
@@ -186,8 +186,8 @@ func (l *ledger) end(t *testing.T) {
 	}
 	close(l.finished)
 	last := 0
-	g.Eventually(l.written, deliverWithin).Should(Receive(&last))
-	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).WithTimeout(2 * deliverWithin).Should(BeEquivalentTo(last))
+	g.Eventually(l.written, patient).Should(Receive(&last))
+	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(last))
 	l.look(t, 0)
 	l.same(t, "dbo.ledger", "*", "id")
 	t.Logf("%d transactions", last)

@@ -44,7 +44,7 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 	g.Eventually(columnsOf(r.target, "dbo.orders")).WithTimeout(deliverWithin).Should(Equal(columnsOf(r.source, "dbo.orders")()))
 	r.bothSame(t)
 	g.Expect(failure(t, r.target, `INSERT INTO dbo.orders (id, customer, extra) VALUES (99, N'x', 0)`).Number).To(Equal(int32(547)), "the constraint came, too")
-	g.Eventually(func() any { return scalar(r.source, `SELECT COUNT(*) FROM dbo.MSreplarticleversions`) }).Should(Not(BeNil()))
+	g.Eventually(func() any { return scalar(r.source, `SELECT COUNT(*) FROM dbo.MSreplarticleversions`) }, patient).Should(Not(BeNil()))
 
 	// What is rolled back has not happened.
 	mustExec(t, r.source, `BEGIN TRANSACTION; INSERT INTO dbo.orders (id, customer) VALUES (20, N'stays'); SAVE TRANSACTION s; EXEC (N'ALTER TABLE dbo.orders ADD never int NULL'); ROLLBACK TRANSACTION s; COMMIT TRANSACTION`)

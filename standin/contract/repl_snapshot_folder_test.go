@@ -55,7 +55,7 @@ func TestSnapshotInAlternateFolder(t *testing.T) {
 	g.Eventually(func() []string { return files(alt) }).WithTimeout(deliverWithin).Should(ContainElements("manifest.json", "post_after.sql", HaveSuffix(".bcp")))
 	g.Eventually(func() any {
 		return scalar(r.subDB, `SELECT TOP (1) message FROM msdb.dbo.sysjobhistory WHERE step_id = 1 AND message LIKE N'%could not read file%'`)
-	}).WithTimeout(2*deliverWithin).Should(ContainSubstring(other), "nothing is there yet")
+	}).WithTimeout(deliverWithin).Should(ContainSubstring(other), "nothing is there yet")
 	g.Expect(os.CopyFS(other, os.DirFS(alt))).To(Succeed())
 	mustExec(t, r.source, `UPDATE dbo.orders SET customer = N'again' WHERE id = 1`)
 	r.bothSame(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -154,7 +153,7 @@ func TestPullAgentsDefaultIsRefused(t *testing.T) {
 		@distributor_login = N'sa', @distributor_password = @p1, @frequency_type = 64`, saPassword)
 	g.Eventually(func() any {
 		return fmt.Sprint(query(t, r.subDB, `SELECT j.name, j.enabled, h.sql_message_id, h.[message] FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.job_id = j.job_id AND h.step_id = 1`))
-	}).WithTimeout(20 * time.Second).Should(ContainSubstring(" 18452 "))
+	}).WithTimeout(deliverWithin).Should(ContainSubstring(" 18452 "))
 }
 
 // Every one of the three is killed while rows are written: each row arrives exactly once.
@@ -234,7 +233,7 @@ func TestFilteredArticle(t *testing.T) {
 	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[1 a] [2 b] [4 d]] <nil>"))
 	mustExec(t, r.source, `UPDATE dbo.parts SET site = N'tukwila' WHERE id = 1; DELETE FROM dbo.parts WHERE id = 3; UPDATE dbo.parts SET note = N'e' WHERE id = 4`)
 	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal("[[2 b] [4 e]] <nil>"))
-	g.Eventually(func() any { return scalar(r.source, `SELECT MIN(status) FROM dbo.syssubscriptions`) }).Should(BeEquivalentTo(2))
+	g.Eventually(func() any { return scalar(r.source, `SELECT MIN(status) FROM dbo.syssubscriptions`) }, patient).Should(BeEquivalentTo(2))
 	g.Expect(failure(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'id = 1', @force_invalidate_snapshot = 1`).Number).To(BeEquivalentTo(20608))
 	mustExec(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'id < 3', @force_invalidate_snapshot = 1, @force_reinit_subscription = 1`)
 	r.snapshot(t)

@@ -93,9 +93,7 @@ func TestLockTimeout(t *testing.T) {
 	defer tx.Rollback()
 	mustExec(t, tx, "UPDATE t SET id = 2")
 	other := connection(t, db)
-	start := time.Now()
 	g.Expect(failure(t, other, "SET LOCK_TIMEOUT 200; UPDATE t SET id = 3").Number).To(Equal(int32(1222)))
-	g.Expect(time.Since(start)).To(BeNumerically("<", 5*time.Second))
 	// A waiting statement can be cancelled.
 	mustExec(t, other, "SET LOCK_TIMEOUT -1")
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)

@@ -105,7 +105,7 @@ func TestTransactions(t *testing.T) {
 	c.fails(207, "SELECT x FROM made")
 	c.exec("BEGIN TRAN; INSERT INTO t VALUES (7, 7)")
 	c.end()
-	g.Eventually(func() any { return other.one("SELECT COUNT(*) FROM t WHERE id = 7") }).Should(Equal(int64(0)))
+	g.Eventually(func() any { return other.one("SELECT COUNT(*) FROM t WHERE id = 7") }, "60s").Should(Equal(int64(0)))
 
 	c = s.conn("d")
 	c.exec("SET XACT_ABORT ON; BEGIN TRAN; INSERT INTO t VALUES (8, 8)")
@@ -132,9 +132,9 @@ func TestDeadlockHasAVictim(t *testing.T) {
 	watch := s.conn("master")
 	g.Eventually(func() any {
 		return watch.one("SELECT COUNT(*) FROM sys.dm_exec_requests WHERE wait_type = 'LCK_M_X' AND blocking_session_id > 0")
-	}).Should(Equal(int64(1)))
+	}, "60s").Should(Equal(int64(1)))
 	b.fails(1205, "INSERT INTO d.dbo.t VALUES (2)")
-	g.Eventually(waiting).Should(Receive(BeNil()))
+	g.Eventually(waiting, "60s").Should(Receive(BeNil()))
 	a.exec("COMMIT")
 	g.Expect(a.rows("SELECT (SELECT COUNT(*) FROM d.dbo.t), (SELECT COUNT(*) FROM e.dbo.t)")).To(Equal([]string{"1|1"}))
 }
@@ -146,14 +146,14 @@ func TestCancellation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err := db.ExecContext(ctx, "WAITFOR DELAY '00:00:30'")
+	_, err := db.ExecContext(ctx, "WAITFOR DELAY '00:10:00'")
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(time.Since(start)).To(BeNumerically("<", 5*time.Second))
+	g.Expect(time.Since(start)).To(BeNumerically("<", time.Minute))
 	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_, err = db.ExecContext(ctx, "WITH n(i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT MAX(i) FROM n OPTION (MAXRECURSION 0)")
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(time.Since(start)).To(BeNumerically("<", 10*time.Second))
+	g.Expect(time.Since(start)).To(BeNumerically("<", 2*time.Minute))
 }
 
 func TestBulkInsertAndManySessions(t *testing.T) {

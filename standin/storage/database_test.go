@@ -18,7 +18,7 @@ import (
 )
 
 // A busy machine is slow; what is waited for comes nevertheless.
-func init() { SetDefaultEventuallyTimeout(15 * time.Second) }
+func init() { SetDefaultEventuallyTimeout(time.Minute) }
 
 func filesIn(dir, name string) storage.Files {
 	return storage.Files{Data: filepath.Join(dir, name+".mdf"), Log: filepath.Join(dir, name+"_log.ldf")}

@@ -77,11 +77,11 @@ func TestACommitWaitsForTheGateAndReadersDoNotSeeItBefore(t *testing.T) {
 	defer cancel()
 	_, err := db.Reader(ctx)
 	g.Expect(err).To(HaveOccurred(), "a reader was shown a commit that is not hardened everywhere")
+	first, _ := db.Applied()
 	go func() { // the next writer does not wait for the one before it
 		_, err := write(db, "INSERT INTO t VALUES (2)")
 		done <- err
 	}()
-	first, _ := db.Applied()
 	g.Eventually(func() storage.LSN { lsn, _ := db.Applied(); return lsn }).ShouldNot(Equal(first))
 	g.Consistently(done, "30ms").ShouldNot(Receive())
 	last, _ := db.Applied()

@@ -168,7 +168,7 @@ func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 			c := dial(t, address)
 			c.Write(raw)
 			c.CloseWrite()
-			NewWithT(t).Expect(c.ended(3 * time.Second)).To(Succeed())
+			NewWithT(t).Expect(c.ended(10 * time.Second)).To(Succeed())
 		})
 	}
 	short := loginMessage("sa", "x")
@@ -183,7 +183,7 @@ func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 			c.send(t, packetPreLogin, preLoginWithout)
 			c.reply(t)
 			c.send(t, packetLogin, body)
-			NewWithT(t).Expect(c.ended(3 * time.Second)).To(Succeed())
+			NewWithT(t).Expect(c.ended(10 * time.Second)).To(Succeed())
 		})
 	}
 	after := map[string]struct {
@@ -212,7 +212,7 @@ func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 			reply := c.reply(t)
 			g.Expect(reply).NotTo(BeEmpty())
 			g.Expect(reply[0]).To(Equal(byte(0xAA)), "the client is told")
-			g.Expect(c.ended(3 * time.Second)).To(Succeed())
+			g.Expect(c.ended(10 * time.Second)).To(Succeed())
 		})
 	}
 	NewWithT(t).Expect(open(t, address, "encrypt=false").Ping()).To(Succeed(), "the server goes on")

@@ -193,7 +193,7 @@ func TestFatalErrorEndsTheConnection(t *testing.T) {
 				err = rows.Err()
 			}
 			g.Expect(err).To(HaveOccurred())
-			g.Eventually(func() bool { return backend.session(0).closed.Load() }, 5*time.Second).Should(BeTrue())
+			g.Eventually(func() bool { return backend.session(0).closed.Load() }, 60*time.Second).Should(BeTrue())
 			g.Expect(db.Ping()).To(Succeed(), "the server goes on")
 		})
 	}
@@ -279,9 +279,9 @@ func TestDisconnectCancelsTheStatement(t *testing.T) {
 	c := dial(t, address)
 	c.login(t)
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("wait")...))
-	g.Eventually(func() int32 { return backend.session(0).executed.Load() }, 5*time.Second).Should(Equal(int32(1)))
+	g.Eventually(func() int32 { return backend.session(0).executed.Load() }, 60*time.Second).Should(Equal(int32(1)))
 	c.Close()
-	g.Eventually(func() bool { return backend.session(0).closed.Load() }, 5*time.Second).Should(BeTrue())
+	g.Eventually(func() bool { return backend.session(0).closed.Load() }, 60*time.Second).Should(BeTrue())
 	g.Expect(backend.session(0).cancelled.Load()).To(Equal(int32(1)))
 }
 

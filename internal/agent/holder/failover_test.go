@@ -285,7 +285,7 @@ func (c *trio) startAgent(m *member) {
 		once.Do(func() {
 			m.engine.End()
 			cancel()
-			c.g.Eventually(done, 20*time.Second).Should(Receive())
+			c.g.Eventually(done, busy).Should(Receive())
 		})
 	}
 	c.t.Cleanup(m.stop)

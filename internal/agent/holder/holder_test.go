@@ -161,7 +161,7 @@ func start(t *testing.T, api *testenv.APIServer, e *engine, state string) (*hold
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
 	var once sync.Once
-	stop := func() { once.Do(func() { cancel(); g.Eventually(done, 20*time.Second).Should(Receive()) }) }
+	stop := func() { once.Do(func() { cancel(); g.Eventually(done, patience).Should(Receive()) }) }
 	t.Cleanup(stop)
 	return h, stop
 }
@@ -173,7 +173,7 @@ func status(h *holder.Holder) func() holder.GroupStatus {
 	}
 }
 
-const patience = 45 * time.Second
+const patience = 90 * time.Second
 
 // From orders to votes at a real API server with the agent's own rights, through restarts of the engine and the agent.
 func TestHolderFollowsItsOrders(t *testing.T) {

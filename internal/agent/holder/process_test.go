@@ -75,11 +75,11 @@ func TestKillEndsTheEngine(t *testing.T) {
 	g.Expect(process.Run()).To(BeEmpty())
 	first := start()
 	var run string
-	g.Eventually(func() (string, error) { run, err = process.Run(); return run, err }).ShouldNot(BeEmpty())
+	g.Eventually(func() (string, error) { run, err = process.Run(); return run, err }, patience).ShouldNot(BeEmpty())
 	g.Expect(process.Kill()).To(Succeed())
 	g.Expect(first.Wait()).To(MatchError(ContainSubstring("killed")))
 	g.Expect(process.Run()).To(BeEmpty())
 	g.Expect(process.Kill()).To(Succeed(), "nobody to kill is no error")
 	start()
-	g.Eventually(process.Run).ShouldNot(Or(BeEmpty(), Equal(run)))
+	g.Eventually(process.Run, patience).ShouldNot(Or(BeEmpty(), Equal(run)))
 }

@@ -130,7 +130,7 @@ func TestJoin(t *testing.T) {
 		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web", "demo"}))
 		c := asOperator(t, credentials(t, hub, "quincy"))
 		for _, ns := range s.Spec.AllowedNamespaces {
-			g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace(ns)) }, "5s").Should(Succeed(), ns)
+			g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace(ns)) }, "60s").Should(Succeed(), ns)
 		}
 	})
 
@@ -140,10 +140,10 @@ func TestJoin(t *testing.T) {
 		_, err := join.Join(ctx, r)
 		g.Expect(err).NotTo(HaveOccurred())
 		c := asOperator(t, credentials(t, hub, "quincy"))
-		g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("shop")) }, "5s").Should(Succeed())
+		g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("shop")) }, "60s").Should(Succeed())
 		g.Eventually(func() bool {
 			return apierrors.IsForbidden(c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("web")))
-		}, "5s").Should(BeTrue())
+		}, "60s").Should(BeTrue())
 	})
 
 	t.Run("the hub itself, once", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestJoin(t *testing.T) {
 		g.Expect(join.Leave(ctx, r, 10*time.Second)).To(Succeed())
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).To(BeTrue())
-		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "20s").ShouldNot(Succeed())
+		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "60s").ShouldNot(Succeed())
 		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
 		g.Expect(join.Leave(ctx, r, time.Second)).To(Succeed(), "again")
 	})
@@ -211,12 +211,12 @@ func engages(t *testing.T, hub *testenv.APIServer) {
 	provider := sites.NewProvider(sites.Options{Namespace: sites.OperatorNamespace, Heartbeat: 200 * time.Millisecond})
 	ctx := t.Context()
 	defer testenv.Run(t, testenv.NewManager(t, hub.Config, provider, testenv.HubOptions()))()
-	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "15s", "100ms").Should(Succeed())
+	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "60s", "100ms").Should(Succeed())
 	member, err := provider.Member("quincy")
 	g.Expect(err).NotTo(HaveOccurred())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x-0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1433}}}}
 	g.Expect(member.Apply(ctx, service)).To(Succeed())
-	g.Eventually(func() error { return member.Client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{}) }, "5s").Should(Succeed())
+	g.Eventually(func() error { return member.Client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{}) }, "60s").Should(Succeed())
 	g.Expect(member.Client.Delete(ctx, service)).To(Succeed())
 }
 

@@ -89,7 +89,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 			}
 		}
 		before := len(l.snapshot())
-		g.Eventually(func() int { return len(l.snapshot()) }, "5s").Should(BeNumerically(">", before+10))
+		g.Eventually(func() int { return len(l.snapshot()) }).Should(BeNumerically(">", before+10))
 		victim := rnd.IntN(3)
 		switch rnd.IntN(3) {
 		case 0:
