@@ -3,6 +3,8 @@
 package drill_test
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -283,4 +285,13 @@ func TestClientSites(t *testing.T) {
 	g.Expect(drill.Remaining(s.Faults, s.Workload.Sites)).To(Equal([]v1alpha1.SiteName{"quincy"}))
 	s.Workload.Sites = nil
 	g.Expect(drill.ClientSites(s, servers[:1])).To(Equal(servers[:1]), "somebody must work")
+}
+
+// The image of the operator holds its program alone: without their data in it every schedule names a time zone that nobody knows,
+// the one that is meant when none is given, too.
+func TestTimeZonesAreInTheProgram(t *testing.T) {
+	g := NewWithT(t)
+	out, err := exec.Command("go", "list", "-deps", "geosql.dev/operator/cmd/geosql").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Fields(string(out))).To(ContainElement("time/tzdata"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // the operator's image has no time zone data
 
 	"github.com/robfig/cron/v3"
 )
