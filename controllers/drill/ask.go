@@ -72,9 +72,9 @@ func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.Server
 	return replicaState{group: g, err: err}
 }
 
-// sample is what is seen of a server now: what it says itself, and what the primary has yet to send to it. That is in the
-// primary's rows of the others alone (sys.dm_hadr_database_replica_states, log_send_queue_size), and counts though the
-// server itself is silent.
+// sample is what is seen of a server now: what it says itself, what the primary has yet to send to it, and what the primary knows
+// it has yet to redo. Both are in the primary's rows of the others (sys.dm_hadr_database_replica_states, log_send_queue_size and
+// redo_queue_size), and count though the server itself is silent: one that has much to redo may be.
 func (w *world) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSample {
 	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(w.target.site(name))}
 	for _, other := range w.replicas {
@@ -84,6 +84,7 @@ func (w *world) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSa
 		for _, state := range other.group.States {
 			if !state.Local && sameServer(name, state.Server) {
 				one.SendQueueKB = greater(one.SendQueueKB, state.SendQueueKB)
+				one.RedoQueueKB = greater(one.RedoQueueKB, state.RedoQueueKB)
 			}
 		}
 	}

@@ -238,6 +238,13 @@ func TestEndedEarly(t *testing.T) {
 			*states = append(*states, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", SendQueueKB: &queue})
 			s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
 		},
+		"by what a silent one has to redo": func(s *stage) {
+			limit, queue := int64(100), int64(101)
+			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{RedoQueueKB: &limit}
+			states := &s.w.replicas["tukpub"].group.States
+			*states = append(*states, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", RedoQueueKB: &queue})
+			s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+		},
 		"by its queues": func(s *stage) {
 			limit, queue := int64(100), int64(101)
 			s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{RedoQueueKB: &limit}
