@@ -106,20 +106,28 @@ func runWithTopology(t *testing.T, b *bed.Bed, name, topology string) (*v1alpha1
 	return d, kept
 }
 
-// redoDebt runs the example, and looks what held the secondary up: it had hardened all, and redone far less.
+// redoDebt runs the example, and looks what held the secondary up: it had hardened all, and not redone it. Having so little of a
+// processor, it may not answer for itself; the primary knows.
 func redoDebt(t *testing.T, b *bed.Bed) {
 	g := NewWithT(t)
 	d, kept := runWithTopology(t, b, "redo-debt", "debt")
 	g.Expect(d.Status.Counts.Lost).To(BeZero())
-	debt, synchronized := int64(0), false
+	debt, state := int64(0), ""
 	for _, s := range kept.Samples.Replicas {
-		if s.Server == "debqui" && s.Role == "SECONDARY" && s.RedoQueueKB != nil && *s.RedoQueueKB > debt {
-			debt, synchronized = *s.RedoQueueKB, s.Synchronization == "SYNCHRONIZED"
+		if s.Server != "debqui" || s.At.After(d.Status.Faults[0].Injected.Time) {
+			continue
+		}
+		if s.Synchronization != "" {
+			state = s.Synchronization
+		}
+		if s.RedoQueueKB != nil {
+			debt = max(debt, *s.RedoQueueKB)
 		}
 	}
 	t.Logf("%d KB were to be redone at most", debt)
-	g.Expect(debt).To(BeNumerically(">", 20_000))
-	g.Expect(synchronized).To(BeTrue(), "all of it was hardened")
+	g.Expect(debt).To(BeNumerically(">", 1_000))
+	g.Expect(state).To(Equal("SYNCHRONIZED"), "all of it was hardened")
+	g.Expect(d.Status.Timeline).To(ContainElement(And(HaveField("Event", "Promoted"), HaveField("Message", ContainSubstring("to debqui-0")))), "it took over")
 }
 
 // forcedWithLoss runs the example, and counts the rows that are lost a second time, from the histories and from what the new

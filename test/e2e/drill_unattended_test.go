@@ -127,7 +127,7 @@ func chaosObject(o v1alpha1.FaultObject) *unstructured.Unstructured {
 // has when they went and came back.
 func (dt drillTest) startedAgain(t *testing.T) {
 	g := NewWithT(t)
-	d := dt.underWay(t, "e2e-daemons", 50)
+	d := dt.underWay(t, "e2e-daemons", 75)
 	for _, site := range dt.b.Sites {
 		_, _, err := site.Kubectl(t.Context(), "delete", "pod", "-n", "chaos-mesh", "-l", "app.kubernetes.io/component=chaos-daemon", "--grace-period=1", "--wait=false")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -177,7 +177,8 @@ func (dt drillTest) notApplied(t *testing.T) {
 			return false, d.Status.Message, err
 		}
 		f := d.Status.Faults[0]
-		return f.State == v1alpha1.FaultRemoving && f.Effect.Status == metav1.ConditionFalse, string(f.State) + ": " + f.Effect.Seen, err
+		over := f.State == v1alpha1.FaultRemoving || f.State == v1alpha1.FaultRemoved
+		return over && f.Effect.Status == metav1.ConditionFalse, string(f.State) + ": " + f.Effect.Seen, err
 	})
 	restore()
 	s := dt.verdict(t, d)
