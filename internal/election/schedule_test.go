@@ -217,7 +217,7 @@ func TestBrokenOnPurpose(t *testing.T) {
 		from uint64
 	}{
 		"votes that expire before the lease":   {timings: short},
-		"a renewal without its deadline guard": {timings: usual, breaks: breaks{ignoreGuard: true}, from: 1395},
+		"a renewal without its deadline guard": {timings: usual, breaks: breaks{ignoreGuard: true}, from: 2150},
 		"a report before the fence":            {timings: usual, breaks: breaks{reportBeforeFence: true, endless: true}, from: 2705},
 		"sequence numbers ignored":             {timings: usual, breaks: breaks{ignoreSequence: true}},
 		"FORCE instead of FAILOVER":            {timings: usual, breaks: breaks{force: true}},
