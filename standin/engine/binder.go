@@ -111,8 +111,7 @@ func (b *binder) refuse(what string) {
 
 // unsupported is error 40510's kin for T-SQL that SQL Server has and the stand-in has not.
 func unsupported(what string) *sqlerr.Error {
-	return &sqlerr.Error{Number: 40517, Class: 16, State: 1,
-		Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
+	return sqlerr.Unsupported(what)
 }
 
 // expr is a bound scalar expression.

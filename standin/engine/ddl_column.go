@@ -123,9 +123,6 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 	if !k.IsInteger() && !(k == sqltype.Decimal && c.Type.Scale == 0) {
 		return sqlerr.New(2749, 2, c.Name)
 	}
-	if k == sqltype.Decimal {
-		return unsupported("An identity column of type decimal")
-	}
 	for _, other := range b.o.Table.Columns {
 		if other.Identity != nil {
 			return sqlerr.New(2744, 2, b.o.Name)

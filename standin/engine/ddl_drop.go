@@ -23,6 +23,7 @@ func installDDL(r *Registry) {
 	on(r, (*Session).alterTableDrop)
 	on(r, (*Session).alterConstraints)
 	on(r, (*Session).rebuild)
+	on(r, (*Session).setTableOptions)
 	on(r, (*Session).createIndexStatement)
 	on(r, (*Session).dropIndexStatement)
 	on(r, (*Session).alterIndex)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -42,6 +43,9 @@ func (s *Session) moduleAlteration(ctx context.Context, name objectName, st synt
 	head, tail, ok := s.textAround(st.Node, moduleName(st.Node))
 	if !ok {
 		return nil, errors.New("the text of an ALTER of a published view, procedure or function is not known")
+	}
+	if st.Terminated {
+		tail += ";"
 	}
 	return &ModuleAlteration{Database: s.db, Module: o, Head: head, Tail: tail}, nil
 }
@@ -81,6 +85,9 @@ func (o *Object) CreateAs(name string) (string, error) {
 	head, tail, ok := batch.Around(node, named)
 	if !ok {
 		return "", fmt.Errorf("the definition of %s does not tell where its name stands", o.Name)
+	}
+	if strings.HasSuffix(o.Definition, ";") {
+		tail += ";"
 	}
 	return definingWords.ReplaceAllString(head, "CREATE") + name + tail, nil
 }

@@ -63,6 +63,9 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if err := s.checkTableParameters(ctx, partsOf(st.Node).parameters); err != nil {
 		return err
 	}
+	if external(st.Node) {
+		return unsupported("A module of an assembly (EXTERNAL NAME)")
+	}
 	if err := checkCursorParameters(partsOf(st.Node).parameters); err != nil {
 		return err
 	}
@@ -104,6 +107,17 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	return define()
 }
 
+// external tells whether a module's body is in an assembly.
+func external(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *ast.CreateFunctionStatement:
+		return n.MethodSpecifier != nil
+	case *ast.CreateProcedureStatement:
+		return n.MethodSpecifier != nil
+	}
+	return false
+}
+
 // temporaryModule refuses modules that cannot be temporary
 // (docs/t-sql/statements/create-procedure-transact-sql.md, procedure_name: procedures can).
 func temporaryModule(name objectName, kind string) error {
@@ -127,14 +141,14 @@ func (s *Session) placeModule(ctx context.Context, name objectName, kind string,
 			return sqlerr.New(2714, 3, name.name)
 		case old != nil:
 			changed := *old
-			changed.Definition, changed.QuotedIdentifier, changed.Table = st.Text, s.settings.options["QuotedIdentifier"], table
+			changed.Definition, changed.QuotedIdentifier, changed.Table = st.Definition(), s.settings.options["QuotedIdentifier"], table
 			return d.modify(&changed)
 		}
 		if err := d.place(name); err != nil {
 			return err
 		}
 		o := d.newObject(name, kind)
-		o.Definition, o.QuotedIdentifier, o.Table = st.Text, s.settings.options["QuotedIdentifier"], table
+		o.Definition, o.QuotedIdentifier, o.Table = st.Definition(), s.settings.options["QuotedIdentifier"], table
 		return d.save(o)
 	})
 }

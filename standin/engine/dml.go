@@ -330,11 +330,11 @@ func (b *binder) allColumns(obj *Object, given []*Column, d *dmlPlan) []*Column 
 func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perRow bool, row int) string {
 	switch {
 	case c.Identity != nil && perRow:
-		return fmt.Sprintf("tsql_identity(%d)", obj.ID)
+		return b.convert(expr{sql: fmt.Sprintf("tsql_identity(%d)", obj.ID), typ: sqltype.BigIntType}, identityType(c), sqltype.Explicit, 0, false).sql
 	case c.Identity != nil:
 		target := d.target
-		return b.parameter(fmt.Sprintf("=identity %d", row), param{typ: sqltype.BigIntType, value: func(s *Session) any {
-			return s.takeIdentity(&target)
+		return b.parameter(fmt.Sprintf("=identity %d", row), param{typ: identityType(c), value: func(s *Session) any {
+			return countedValue(identityType(c), s.takeIdentity(&target))
 		}}).sql
 	case c.Type.Kind == sqltype.RowVersion:
 		return fmt.Sprintf("tsql_rowversion(%d)", d.space)

@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -105,7 +106,12 @@ func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bo
 	err = sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			found, value = stmt.ColumnType(0) == sqlite.TypeInteger, stmt.ColumnInt64(0)
-			return nil
+			if stmt.ColumnType(0) != sqlite.TypeBlob {
+				return nil
+			}
+			d, err := sqltype.DecodeDecimal(storage.ColumnValue(stmt, 0).([]byte))
+			found, value = err == nil, d.IntPart()
+			return err
 		}})
 	return found, value, err
 }
@@ -143,6 +149,9 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 	col := t.object.Table.identityColumn()
 	if col.Type.Kind.IsInteger() && !fitsInteger(col.Type.Kind, n) {
 		return 0, sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
+	}
+	if lo, hi := wholeBounds(col.Type); n < lo || n > hi {
+		return 0, sqlerr.New(8115, 1, "IDENTITY", numericWord(col.Type))
 	}
 	c.last, c.used = n, true
 	s.lastIdentity = n

@@ -81,6 +81,8 @@ type Table struct {
 	// Compression is sys.partitions.data_compression of the heap: 0 none, 1 row, 2 page.
 	Compression int  `json:"compression,omitempty"`
 	Replicated  bool `json:"replicated,omitempty"`
+	// LockEscalation is sys.tables.lock_escalation: 0 table, 1 disabled, 2 automatic.
+	LockEscalation int `json:"lockEscalation,omitempty"`
 }
 
 // Column is a column of a table.

@@ -33,7 +33,7 @@ func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
 			s.identityError = err
 			return nil
 		}
-		return v
+		return countedValue(o.Sequence.Type, v)
 	})
 	e.param = 0 // a parameter that is converted is taken once more
 	return e
@@ -58,7 +58,7 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	if err != nil {
 		return nil, asError(err)
 	}
-	return v, nil
+	return encodeResult(o.Sequence.Type, countedValue(o.Sequence.Type, v))
 }
 
 func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {

@@ -32,7 +32,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 			if e != nil {
 				return e
 			}
-			if !t.Kind.IsInteger() {
+			if !t.Kind.IsInteger() && (t.Kind != sqltype.Decimal || t.Scale != 0) {
 				return sqlerr.New(11702, 2, name.name)
 			}
 			q.Type = t
@@ -61,7 +61,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 			}
 		}
 	}
-	q.Min, q.Max = integerBounds(q.Type.Kind)
+	q.Min, q.Max = wholeBounds(q.Type)
 	if lo != nil {
 		q.Min = *lo
 	}
@@ -139,7 +139,7 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 }
 
 func (s *Session) alterSequenceOption(ctx context.Context, q *Sequence, opt any, restart **int64) error {
-	lo, hi := integerBounds(q.Type.Kind)
+	lo, hi := wholeBounds(q.Type)
 	switch o := opt.(type) {
 	case *ast.ScalarExpressionSequenceOption:
 		num := q.Start

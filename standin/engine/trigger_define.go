@@ -66,7 +66,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead boo
 		trigger.Schema, trigger.Parent = o.Schema, o.ID
 	}
 	trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
-	trigger.Definition = st.Text
+	trigger.Definition = st.Definition()
 	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
 	if instead {
 		trigger.Properties[insteadOf] = "1"

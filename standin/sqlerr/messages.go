@@ -16,6 +16,11 @@ func New(number int32, state uint8, args ...any) *Error {
 	return &Error{Number: number, Class: Severity(number), State: state, Message: Text(number, args...)}
 }
 
+// Unsupported is error 40517, for T-SQL that SQL Server has and the stand-in has not.
+func Unsupported(what string) *Error {
+	return &Error{Number: 40517, Class: 16, State: 1, Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
+}
+
 // At sets the line and returns the same error.
 func (e *Error) At(line int32) *Error {
 	if e != nil {

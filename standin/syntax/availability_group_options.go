@@ -162,10 +162,19 @@ func (p *parser) routingURL() string {
 func (p *parser) routingSet() []string {
 	var set []string
 	if p.is("(") {
-		p.list(func() { set = append(set, p.stringLiteral()) })
+		p.list(func() { set = append(set, p.routingServer()) })
 		return set
 	}
-	return []string{p.stringLiteral()}
+	return []string{p.routingServer()}
+}
+
+// routingServer is a server of a routing list: a string, or a name as in the last example of
+// docs/t-sql/statements/create-availability-group-transact-sql.md.
+func (p *parser) routingServer() string {
+	if p.peek().kind == tokenString {
+		return p.stringLiteral()
+	}
+	return p.name()
 }
 
 // distributedMembers parses the two members of a distributed group; complete demands the options that CREATE and JOIN do.

@@ -154,7 +154,10 @@ func (p *parser) databaseAction() any {
 			p.at--
 			p.accept("FILEGROUP")
 			if t := p.peek(); t.kind != tokenQuoted || !equalFold(t.value, "PRIMARY") {
-				p.refuse()
+				if !isName(t) {
+					p.refuse()
+				}
+				p.unsupported(otherFileGroup)
 			}
 			p.next()
 		}
@@ -163,6 +166,8 @@ func (p *parser) databaseAction() any {
 		return DBRemoveFile{p.fileName()}
 	case p.accept("COLLATE"):
 		return DBCollate{p.name()}
+	case p.is("ADD", "FILEGROUP"), p.is("MODIFY", "FILEGROUP"), p.is("REMOVE", "FILEGROUP"):
+		p.unsupported(otherFileGroup)
 	}
 	p.refuse()
 	return nil
@@ -196,10 +201,15 @@ func (p *parser) databaseSet() any {
 func (p *parser) fileSpecs() []FileSpec {
 	all := []FileSpec{p.fileSpec()}
 	for p.accept(",") {
+		if p.is("FILEGROUP") {
+			p.unsupported(otherFileGroup)
+		}
 		all = append(all, p.fileSpec())
 	}
 	return all
 }
+
+const otherFileGroup = "A file group other than PRIMARY"
 
 // fileName parses a logical file name: a name or a string.
 func (p *parser) fileName() string {

@@ -28,6 +28,11 @@ var wordOptions = map[string][]string{
 	"DELAYED_DURABILITY": {"DISABLED", "ALLOWED", "FORCED"},
 }
 
+// refusedOptions are the others of the page: what they are about does not exist here.
+var refusedOptions = wordSet(`AUTOMATIC_TUNING CHANGE_TRACKING CONTAINMENT DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE FILESTREAM LEDGER
+	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TEMPORAL_HISTORY_RETENTION TRANSFORM_NOISE_WORDS
+	TWO_DIGIT_YEAR_CUTOFF WITNESS`)
+
 func (p *parser) databaseOptions() []DatabaseOption {
 	var all []DatabaseOption
 	seen := map[string]bool{}
@@ -50,6 +55,9 @@ func (p *parser) databaseOption() DatabaseOption {
 	for _, name := range onOffOptions {
 		if p.accept(name) {
 			p.accept("=")
+			if name == "QUERY_STORE" && (p.is("(") || p.is("CLEAR") || p.is("ON", "(")) {
+				p.unsupported("QUERY_STORE with options")
+			}
 			return DatabaseOption{name, p.oneOf("ON", "OFF")}
 		}
 	}
@@ -68,6 +76,9 @@ func (p *parser) databaseOption() DatabaseOption {
 			n *= 60
 		}
 		return DatabaseOption{"TARGET_RECOVERY_TIME", strconv.FormatInt(n, 10)}
+	}
+	if refusedOptions[upper(p.peek().text)] {
+		p.unsupported("The database option " + upper(p.peek().text))
 	}
 	p.unknownOption("ALTER DATABASE SET")
 	return DatabaseOption{}

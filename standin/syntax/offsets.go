@@ -74,6 +74,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	tableOfIndex(tokens, inside, before, instead)
 	columnsOfChange(tokens, inside, instead)
 	currentOf(tokens, inside, instead)
+	statisticsValues(tokens, inside, instead)
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
 			insert(t.pos, text)

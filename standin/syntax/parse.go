@@ -103,7 +103,7 @@ func (b *Batch) Statement(node ast.Statement) Statement { return b.statement(nod
 func (b *Batch) statement(node ast.Statement) Statement {
 	s := Statement{Node: node, Line: Line(node)}
 	if f := fragment(node); f != nil && f.HasSpan() {
-		s.Text = strings.TrimRight(b.offsets.slice(f.StartOffset, f.EndOffset()), "; \t\r\n")
+		s.Text, s.Terminated = withoutTerminator(b.offsets.slice(f.StartOffset, f.EndOffset()))
 	}
 	return s
 }
@@ -123,7 +123,14 @@ func (b *Batch) Around(node, part any) (before, after string, ok bool) {
 	if n == nil || p == nil || !n.HasSpan() || !p.HasSpan() || p.StartOffset < n.StartOffset || p.EndOffset() > n.EndOffset() {
 		return "", "", false
 	}
-	return b.offsets.slice(n.StartOffset, p.StartOffset), strings.TrimRight(b.offsets.slice(p.EndOffset(), n.EndOffset()), "; \t\r\n"), true
+	after, _ = withoutTerminator(b.offsets.slice(p.EndOffset(), n.EndOffset()))
+	return b.offsets.slice(n.StartOffset, p.StartOffset), after, true
+}
+
+// withoutTerminator is a statement's text without the semicolons and blanks at its end.
+func withoutTerminator(text string) (trimmed string, terminated bool) {
+	trimmed = strings.TrimRight(text, "; \t\r\n")
+	return trimmed, strings.Contains(text[len(trimmed):], ";")
 }
 
 // Line is the line of its batch where a node begins, from 1; 0 for a node without a position.

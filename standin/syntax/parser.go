@@ -80,6 +80,11 @@ func (p *parser) refuseWith(number int32, args ...any) {
 	panic(refusal{sqlerr.New(number, 1, args...).At(p.peek().line)})
 }
 
+// unsupported leaves with 40517 for what the documents have and the stand-in has not.
+func (p *parser) unsupported(what string) {
+	panic(refusal{sqlerr.Unsupported(what).At(p.peek().line)})
+}
+
 // unknownOption leaves with 155: the current word is not a known option of that kind.
 func (p *parser) unknownOption(kind string) {
 	if p.peek().kind != tokenWord || isReserved(p.peek().text) {

@@ -11,16 +11,22 @@ var plainNames = map[string][]string{
 	"LOGIN": {"CREATE", "ALTER", "DROP"}, "PASSWORD": nil, "MATCH": nil, "TIME": nil,
 }
 
+// aliasNames are more such words, which teesql does not take for the name of a column in SELECT name = expression.
+var aliasNames = wordSet("CALLER CATCH COOKIE DELAY DIALOG ENCRYPTION GET JOB LANGUAGE MASTER QUERY SEND STATS SUBSCRIPTION TRY")
+
 // isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
 func isPlainName(tokens []token, i int) bool {
 	word := strings.ToUpper(tokens[i].text)
-	before, ok := plainNames[word]
-	if !ok {
-		return false
-	}
 	var last token
 	if i > 0 {
 		last = tokens[i-1]
+	}
+	if aliasNames[word] {
+		return tokens[i+1].is("=") && (last.is("SELECT") || last.is(","))
+	}
+	before, ok := plainNames[word]
+	if !ok {
+		return false
 	}
 	for _, b := range before {
 		if last.is(b) {

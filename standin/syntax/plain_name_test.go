@@ -19,6 +19,10 @@ func TestWordsThatAreNotReservedAreNames(t *testing.T) {
 			NewWithT(t).Expect(err).To(BeNil(), text)
 		}
 	}
+	for _, word := range []string{"query", "language", "stats", "job"} {
+		_, err := syntax.Parse("SELECT " + word + " = a.text, b, " + word + " = 1 FROM x AS a")
+		NewWithT(t).Expect(err).To(BeNil(), word)
+	}
 	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date", "SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK"} {
 		_, err := syntax.Parse(text)
 		NewWithT(t).Expect(err).To(BeNil(), text)

@@ -85,3 +85,20 @@ func badStatisticsOption(tokens []token, at int, verb string) *sqlerr.Error {
 		at++
 	}
 }
+
+// statisticsValues takes the values from PERSIST_SAMPLE_PERCENT = ON and MAXDOP = n, and AUTO_DROP = ON from UPDATE STATISTICS:
+// teesql reads the words alone there. Nothing here depends on them.
+func statisticsValues(tokens []token, inside []bool, instead map[int]string) {
+	for i := 1; i+1 < len(tokens); i++ {
+		update := tokens[i-1].is("UPDATE")
+		if inside[i] || !tokens[i].is("STATISTICS") || !update && !tokens[i-1].is("CREATE") {
+			continue
+		}
+		for at := i + 1; at+2 < len(tokens) && !tokens[at].is(";") && (tokens[at].kind != tokenWord || !beginsStatement(tokens[at]) || tokens[at].is("WITH")); at++ {
+			word := tokens[at].is("PERSIST_SAMPLE_PERCENT") || tokens[at].is("MAXDOP") || update && tokens[at].is("AUTO_DROP")
+			if word && tokens[at+1].is("=") {
+				instead[at+1], instead[at+2] = "", ""
+			}
+		}
+	}
+}

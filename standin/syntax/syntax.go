@@ -29,8 +29,18 @@ type Statement struct {
 	Node ast.Statement
 	// Line is the line of the batch where the statement begins, from 1.
 	Line int32
-	// Text is the statement as written, without a terminating semicolon.
-	Text string
+	// Text is the statement as written, without a terminating semicolon; Terminated tells whether it had one.
+	Text       string
+	Terminated bool
+}
+
+// Definition is the text of a statement that defines a module. Its last semicolon may be one that the module's last statement
+// needs, as MERGE does.
+func (s Statement) Definition() string {
+	if s.Terminated {
+		return s.Text + ";"
+	}
+	return s.Text
 }
 
 // Parameter is a declared parameter of sp_executesql, sp_prepare or a procedure.

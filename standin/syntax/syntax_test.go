@@ -125,6 +125,13 @@ func TestRefusedWithNumberAndLine(t *testing.T) {
 		{"IF 1=1 BEGIN REVERT", 156, 1, "REVERT"},
 		{"CREATE TABLE t (a int) x y z", 102, 1, "x"},
 		{"CREATE TABLE t (a int nonsense here)", 102, 1, ""},
+		{"ALTER DATABASE d\nADD FILEGROUP g", 40517, 2, "file group"},
+		{"ALTER DATABASE d ADD FILE (NAME = a) TO FILEGROUP g", 40517, 1, "file group"},
+		{"CREATE DATABASE d ON (NAME = a, FILENAME = 'x'), FILEGROUP g (NAME = b, FILENAME = 'y')", 40517, 1, "file group"},
+		{"ALTER DATABASE d SET CHANGE_TRACKING = ON", 40517, 1, "CHANGE_TRACKING"},
+		{"ALTER DATABASE d SET QUERY_STORE = ON (OPERATION_MODE = READ_WRITE)", 40517, 1, "QUERY_STORE"},
+		{"UPDATE STATISTICS t s WITH\nNONSENSE", 155, 2, "NONSENSE"},
+		{"CREATE STATISTICS s ON t (a) WITH SAMPLE 5", 102, 1, "5"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			g := NewWithT(t)

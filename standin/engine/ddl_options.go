@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+// lockEscalations are the values of LOCK_ESCALATION by what they are in sys.tables.
+var lockEscalations = []string{"TABLE", "DISABLE", "AUTO"}
+
+// setTableOptions is ALTER TABLE ... SET (...): LOCK_ESCALATION is recorded, there are no locks to escalate
+// (docs/t-sql/statements/alter-table-transact-sql.md, LOCK_ESCALATION).
+func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetStatement, _ tds.Writer) error {
+	name := nameOf(n.SchemaObjectName)
+	return s.changeSchema(ctx, name, func(d *ddl) error {
+		o, err := d.tableForDDL(name, 4902)
+		if err != nil {
+			return err
+		}
+		for _, opt := range n.Options {
+			escalation, ok := opt.(*ast.LockEscalationTableOption)
+			if !ok {
+				return unsupported(fmt.Sprintf("The table option %s", strings.TrimPrefix(fmt.Sprintf("%T", opt), "*ast.")))
+			}
+			known := false
+			for i, word := range lockEscalations {
+				if strings.EqualFold(word, escalation.Value) {
+					o.Table.LockEscalation, known = i, true
+				}
+			}
+			if !known {
+				return sqlerr.New(102, 1, escalation.Value)
+			}
+		}
+		return d.modify(o)
+	})
+}
