@@ -29,7 +29,7 @@ func TestLookAround(t *testing.T) {
 		{"SELECT TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_NAME", "child BASE TABLE; parent BASE TABLE"},
 		{"SELECT COLUMN_NAME, DATA_TYPE, IS_NULLABLE, CHARACTER_MAXIMUM_LENGTH FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'parent' ORDER BY ORDINAL_POSITION", "id int NO NULL; code varchar NO 10"},
 		{"SELECT CONSTRAINT_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE ORDER BY 1, 2", "ck_price price; fk_parent parent; pk_child id; pk_parent id; uq_code code"},
-		{"SELECT CONSTRAINT_NAME, CHECK_CLAUSE FROM INFORMATION_SCHEMA.CHECK_CONSTRAINTS", "ck_price (price > 0)"},
+		{"SELECT CONSTRAINT_NAME, CHECK_CLAUSE FROM INFORMATION_SCHEMA.CHECK_CONSTRAINTS", "ck_price ([price]>(0))"},
 		{"SELECT name, length FROM syscolumns WHERE id = OBJECT_ID('parent') ORDER BY colid", "id 4; code 10"},
 		{"SELECT COUNT(*) FROM sys.all_views WHERE name = 'objects'", "1"},
 		{"SELECT IIF(COUNT(*) = (SELECT cpu_count FROM sys.dm_os_sys_info), 'all', 'some') FROM sys.dm_os_schedulers WHERE status = 'VISIBLE ONLINE'", "all"},

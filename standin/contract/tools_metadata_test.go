@@ -4,6 +4,8 @@ package contract_test
 
 import (
 	"errors"
+	"regexp"
+	"strconv"
 	"testing"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -55,10 +57,50 @@ WHERE t.name = 'parent' AND SCHEMA_NAME(t.schema_id) = 'dbo' ORDER BY c.column_i
 		{"SELECT TABLE_NAME, CONSTRAINT_NAME FROM INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE ORDER BY 2", "child ck_c; child fk_c; child pk_c; parent pk_p"},
 		{"CREATE TABLE defaults (a int DEFAULT 5, b int DEFAULT (6), c datetime DEFAULT GETDATE(), d uniqueidentifier DEFAULT (NEWID()), e varchar(9) DEFAULT ('X'))", "ok"},
 		{"SELECT definition FROM sys.default_constraints WHERE parent_object_id = OBJECT_ID('defaults') ORDER BY parent_column_id", "((5)); ((6)); (getdate()); (newid()); ('X')"},
+		{"CREATE TABLE negative (a int DEFAULT -1, b date DEFAULT (dateadd(DAY, 1, GETDATE())), c int DEFAULT (1 + 2 * 3), d int DEFAULT (ABS(-2)), e varchar(9) DEFAULT 'it''s', f int DEFAULT CHECKSUM(N'x', 1.5))", "ok"},
+		{"SELECT definition FROM sys.default_constraints WHERE parent_object_id = OBJECT_ID('negative') ORDER BY parent_column_id", "((-1)); (dateadd(day,(1),getdate())); ((1)+(2)*(3)); (abs((-2))); ('it''s'); (checksum(N'x',(1.5)))"},
 		{"SELECT langid, name, alias, lcid, datefirst, dateformat FROM sys.syslanguages WHERE langid = 0", "0 us_english English 1033 7 mdy"},
 		{"SET ARITHIGNORE ON; DECLARE @o int = @@OPTIONS; SET ARITHIGNORE OFF; SELECT 128 & @o", "128"},
 		{"SELECT COUNT(*) FROM sys.services UNION ALL SELECT COUNT(*) FROM sys.service_queues UNION ALL SELECT COUNT(*) FROM sys.routes UNION ALL SELECT COUNT(*) FROM sys.event_notifications UNION ALL SELECT COUNT(*) FROM sys.sensitivity_classifications UNION ALL SELECT COUNT(*) FROM sys.destination_data_spaces", "0; 0; 0; 0; 0; 0"},
 	})
+}
+
+// TestDefinitionsOfChecks: conditions are kept with names in brackets, numbers in parentheses and IN as comparisons from its last value to its
+// first, as Microsoft's sample database shows its own (AdventureWorks: upper([Gender])='F' OR upper([Gender])='M' for IN ('M', 'F')). Mappers read
+// enumerations from them.
+func TestDefinitionsOfChecks(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	for _, c := range []struct{ condition, kept, bad string }{
+		{"Gender IN ('M', 'F')", "([Gender]='F' OR [Gender]='M')", "'X', 1"},
+		{"upper(Gender) in ('M', 'F')", "(upper([Gender])='F' OR upper([Gender])='M')", "'X', 1"},
+		{"n BETWEEN 1 AND 5", "([n]>=(1) AND [n]<=(5))", "'M', 6"},
+		{"(n > 1 OR Gender = N'M') AND n != -7", "(([n]>(1) OR [Gender]=N'M') AND [n]<>(-7))", "'M', -7"},
+		{"n IN (1, 2) AND Gender IS NOT NULL", "(([n]=(2) OR [n]=(1)) AND [Gender] IS NOT NULL)", "NULL, 1"},
+		{"NOT (n = 1 AND (Gender = 'M' AND n < 2))", "(NOT ([n]=(1) AND [Gender]='M' AND [n]<(2)))", "'M', 1"},
+		{"Gender NOT LIKE '%[^A-Z]%'", "(NOT [Gender] like '%[^A-Z]%')", "'1', 1"},
+		{"(n + 1) * 2 >= 4 - (n - 1)", "(([n]+(1))*(2)>=(4)-([n]-(1)))", "'M', 0"},
+		{"n IN (1)", "([n]=(1))", "'M', 2"},
+		{"len(Gender) > 0 or n is null", "(len([Gender])>(0) OR [n] IS NULL)", "'', 1"},
+	} {
+		converse(t, db, []say{
+			{"DROP TABLE IF EXISTS checked; CREATE TABLE checked (Gender nvarchar(9), n int, CONSTRAINT ck CHECK (" + c.condition + "))", "ok"},
+			{"SELECT definition FROM sys.check_constraints WHERE name = 'ck'", c.kept},
+			{"INSERT INTO checked VALUES (" + c.bad + ")", "!547/16"},
+			{"SELECT COUNT(*) FROM INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE WHERE CONSTRAINT_NAME = 'ck' AND COLUMN_NAME IN ('Gender', 'n')", columnsNamed(c.condition)},
+		})
+	}
+}
+
+// columnsNamed is how many of the columns Gender and n a condition names.
+func columnsNamed(condition string) string {
+	count := 0
+	for _, column := range []string{`\bGender\b`, `\bn\b`} {
+		if regexp.MustCompile(column).MatchString(condition) {
+			count++
+		}
+	}
+	return strconv.Itoa(count)
 }
 
 // TestUserOptions: docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md and dbcc-opentran-transact-sql.md.

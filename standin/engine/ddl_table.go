@@ -175,8 +175,8 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	return o, nil
 }
 
-// defaultDefinition is a default as the catalogue shows it: in one pair of parentheses, a number in two, the name of a function without
-// arguments in small letters.
+// defaultDefinition is a default as the catalogue shows it: in one pair of parentheses, a number in two, functions of the system's in small
+// letters.
 func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 	for {
 		inner, ok := node.(*ast.ParenthesisExpression)
@@ -185,14 +185,9 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 		}
 		node = inner.Expression
 	}
-	text := b.text(node)
-	switch x := node.(type) {
-	case *ast.IntegerLiteral, *ast.NumericLiteral:
-		text = "(" + text + ")"
-	case *ast.FunctionCall:
-		if x.CallTarget == nil && len(x.Parameters) == 0 {
-			text = strings.ToLower(text)
-		}
+	text := valueText(node, 0)
+	if text == "" {
+		text = b.text(node)
 	}
 	return "(" + text + ")"
 }
@@ -418,7 +413,11 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 	if err != nil {
 		return err
 	}
-	o.Definition = "(" + b.text(n.CheckCondition) + ")"
+	text := conditionText(n.CheckCondition, 0)
+	if text == "" || parsePredicate(text) == nil {
+		text = b.text(n.CheckCondition)
+	}
+	o.Definition = "(" + text + ")"
 	o.Column, o.NotForReplication, o.NotTrusted = column, n.NotForReplication, b.noCheck
 	b.later = append(b.later, func() error {
 		if b.altering && !b.noCheck {
