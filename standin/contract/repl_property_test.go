@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +122,7 @@ type ledger struct {
 	// least is how many transactions there have to be in the end.
 	least    int64
 	reached  int64
+	finish   func()
 	finished chan struct{}
 	written  chan int
 }
@@ -139,7 +141,10 @@ func newLedger(t *testing.T, parameters string) *ledger {
 	l.pullWith(t, parameters)
 	l.same(t, "dbo.counter", "*", "id")
 	l.noteWhatIsApplied(t)
-	go func() {
+	l.finish = sync.OnceFunc(func() { close(l.finished) })
+	var writing sync.WaitGroup
+	t.Cleanup(func() { l.finish(); writing.Wait() }) // before the servers end: nobody writes about a test that is over
+	writing.Go(func() {
 		n, err := l.writeLedger(0, func(int) bool {
 			select {
 			case <-l.finished:
@@ -152,7 +157,7 @@ func newLedger(t *testing.T, parameters string) *ledger {
 			t.Error(err)
 		}
 		l.written <- n
-	}()
+	})
 	return l
 }
 
@@ -184,7 +189,7 @@ func (l *ledger) end(t *testing.T) {
 	for round := 0; l.reached < l.least; round++ {
 		l.deliver(t, round)
 	}
-	close(l.finished)
+	l.finish()
 	last := 0
 	g.Eventually(l.written, patient).Should(Receive(&last))
 	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(last))
