@@ -131,6 +131,9 @@ func TestDefinitionsThatCannotBePublished(t *testing.T) {
 	r.publish(t)
 	mustExec(t, r.source, `CREATE VIEW dbo.all_orders AS SELECT id FROM dbo.orders`)
 	mustExec(t, r.source, `CREATE PROCEDURE dbo.nothing AS SELECT 1`)
+	mustExec(t, r.source, `CREATE TYPE dbo.numbers AS TABLE (n int)`)
+	mustExec(t, r.source, `CREATE PROCEDURE dbo.list @n dbo.numbers READONLY AS SELECT 1`)
+	mustExec(t, r.source, `CREATE PROCEDURE dbo.variant @v sql_variant AS SELECT 1`)
 	for more, number := range map[string]int32{
 		`@source_object = N'all_orders'`:                                                          14028,
 		`@source_object = N'all_orders', @type = N'proc schema only'`:                             21219,
@@ -142,11 +145,15 @@ func TestDefinitionsThatCannotBePublished(t *testing.T) {
 		`@source_object = N'nothing', @type = N'proc schema only', @schema_option = 0x00`:         21218,
 		`@source_object = N'nothing', @type = N'proc schema only', @pre_creation_cmd = N'delete'`: 21223,
 		`@source_object = N'all_orders', @type = N'view schema only', @filter_clause = N'id = 1'`: 21224,
-		`@source_object = N'nothing', @type = N'proc exec'`:                                       21023,
+		`@source_object = N'all_orders', @type = N'proc exec'`:                                    21219,
+		`@source_object = N'orders', @type = N'serializable proc exec'`:                           21219,
+		`@source_object = N'list', @type = N'proc exec'`:                                          25023,
+		`@source_object = N'variant', @type = N'serializable proc exec'`:                          21023,
+		`@source_object = N'nothing', @type = N'proc exec', @ins_cmd = N'SQL'`:                    21224,
 		`@source_object = N'all_orders', @type = N'indexed view logbased'`:                        21023,
 		`@source_object = N'all_orders', @type = N'something else'`:                               15600,
 	} {
 		g.Expect(failure(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'a', @source_owner = N'dbo', `+more).Number).To(Equal(number), more)
 	}
-	g.Expect(query(t, r.source, `SELECT COUNT(*) FROM sys.objects WHERE is_schema_published = 1`)).To(Equal([][]any{{int64(0)}}))
+	g.Expect(query(t, r.source, `SELECT COUNT(*) FROM sys.objects WHERE is_schema_published = 1 OR is_published = 1 AND type = 'P'`)).To(Equal([][]any{{int64(0)}}))
 }

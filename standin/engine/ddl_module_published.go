@@ -15,7 +15,7 @@ import (
 )
 
 // ModuleAlteration is an ALTER VIEW, ALTER PROCEDURE, ALTER FUNCTION or CREATE OR ALTER statement on a view, procedure or
-// function whose definition is published (Object.SchemaPublished).
+// function whose definition is published (Object.DefinitionPublished).
 type ModuleAlteration struct {
 	Database *Database
 	// Module is the object as it was before the statement.
@@ -23,6 +23,9 @@ type ModuleAlteration struct {
 	// Head and Tail are the statement's text before and after the object's name.
 	Head, Tail string
 }
+
+// DefinitionPublished tells whether subscribers have the object's definition, alone or with its execution.
+func (o *Object) DefinitionPublished() bool { return o.SchemaPublished || o.ExecutionPublished }
 
 // AlterModuleFunc carries out a ModuleAlteration: alter does what the statement says.
 type AlterModuleFunc func(ctx context.Context, s *Session, a ModuleAlteration, alter func() error) error
@@ -37,7 +40,7 @@ func (s *Session) moduleAlteration(ctx context.Context, name objectName, st synt
 		return nil, nil
 	}
 	o, err := s.ObjectNamed(ctx, s.db, s.schemaNamed(s.db.ID(), name), name.name)
-	if err != nil || o == nil || !o.SchemaPublished {
+	if err != nil || o == nil || !o.DefinitionPublished() {
 		return nil, err
 	}
 	head, tail, ok := s.textAround(st.Node, moduleName(st.Node))

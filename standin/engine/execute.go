@@ -357,6 +357,11 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	if db := s.inst.DatabaseByID(space); db != nil {
 		s.db = db
 	}
+	endExecution, err := s.beginExecution(ctx, s.inst.DatabaseByID(space), o, m.parameters, args, f)
+	if err != nil {
+		s.db = before
+		return 0, err
+	}
 	s.frames = append(s.frames, f)
 	s.nest++
 	line := s.line
@@ -366,7 +371,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	if errors.Is(err, errReturn) {
 		err = nil
 	}
-	if err != nil {
+	if err = endExecution(err); err != nil {
 		return 0, err
 	}
 	for a, v := range bound {

@@ -38,6 +38,7 @@ type Registry struct {
 	objectHooks    []ObjectFunc
 	alterTable     AlterTableFunc
 	alterModule    AlterModuleFunc
+	execution      ExecutionFunc
 	principals     func(context.Context, *Session, *Database, string) (int32, bool)
 	alterations    map[reflect.Type]AlterFunc
 	authenticator  Authenticator

@@ -50,6 +50,10 @@ type Object struct {
 	Shipped bool `json:"shipped,omitempty"`
 	// SchemaPublished is sys.objects.is_schema_published: the definition of a view, procedure or function is an article.
 	SchemaPublished bool `json:"schemaPublished,omitempty"`
+	// ExecutionPublished is sys.procedures.is_execution_replicated: calls of the procedure are an article. SerializableOnly
+	// is is_repl_serializable_only: only those in serializable transactions.
+	ExecutionPublished bool `json:"executionPublished,omitempty"`
+	SerializableOnly   bool `json:"serializableOnly,omitempty"`
 
 	Table *Table `json:"table,omitempty"`
 	// Definition is the text of a module, check or default.

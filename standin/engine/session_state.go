@@ -80,6 +80,8 @@ type sessionState struct {
 	// duplicatesIgnored tells that the running statement has left out rows (IGNORE_DUP_KEY).
 	duplicatesIgnored bool
 	identityError     error
+	// execution is the call of a procedure whose execution is published that runs now.
+	execution *execution
 }
 
 // sessionValue is a value of sp_set_session_context.

@@ -60,12 +60,34 @@ func (s *Session) join(ctx context.Context, db *Database) (o *openTx, single boo
 	}
 	o = &openTx{db: db, tx: tx}
 	s.open[db.ID()] = o
-	for _, name := range s.saves {
-		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(name) }); err != nil {
-			return nil, false, err
+	if err := s.repeatSaves(ctx, o); err != nil {
+		if s.count == 0 {
+			s.rollbackAll()
 		}
+		return nil, false, err
 	}
 	return o, s.count == 0, nil
+}
+
+// repeatSaves sets the savepoints in a database that joins the transaction after them, and writes the running call of a
+// published procedure in its place between them.
+func (s *Session) repeatSaves(ctx context.Context, o *openTx) error {
+	written := false
+	for i, name := range s.saves {
+		if s.execution != nil && i == s.execution.saves {
+			written = true
+			if err := s.joinExecution(ctx, o); err != nil {
+				return err
+			}
+		}
+		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(name) }); err != nil {
+			return err
+		}
+	}
+	if written {
+		return nil
+	}
+	return s.joinExecution(ctx, o)
 }
 
 // inTx runs f between Use and leave, with the session attached to the connection.
@@ -204,6 +226,7 @@ func (s *Session) commitTransaction(ctx context.Context) error {
 // rollbackTransaction is ROLLBACK without a savepoint.
 func (s *Session) rollbackTransaction() {
 	s.endTransaction()
+	s.execution.takenBack(-1)
 	s.local.rollback()
 	s.rollbackAll()
 }
@@ -247,6 +270,9 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(lower(name)) }); err != nil {
 				return err
 			}
+		}
+		if s.execution.takenBack(i) {
+			return s.partOf(ctx, s.execution.Database, nil)
 		}
 		return nil
 	}

@@ -221,14 +221,14 @@ func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p pub
 	if err != nil {
 		return err
 	}
-	r, err = s.Query(ctx, "SELECT COUNT(*) AS n FROM "+prefix+"sysarticles WHERE objid = @p1", object)
+	kinds, err := kindsOfArticles(ctx, s, p.db, int32(object))
 	if err != nil {
 		return err
 	}
 	if o, err := s.Object(ctx, p.db, int32(object)); err != nil {
 		return err
-	} else if r.Int(0, "n") == 0 && o != nil {
-		if err := e.setReplicated(ctx, s, p.db, int32(object), false); err != nil {
+	} else if o != nil {
+		if err := e.setReplicated(ctx, s, p.db, int32(object), kinds); err != nil {
 			return err
 		}
 	}

@@ -203,7 +203,11 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 			return err
 		}
 	}
-	if err := e.setReplicated(ctx, s, p.db, object.ID, true); err != nil {
+	kinds, err := kindsOfArticles(ctx, s, p.db, object.ID)
+	if err != nil {
+		return err
+	}
+	if err := e.setReplicated(ctx, s, p.db, object.ID, kinds); err != nil {
 		return err
 	}
 	if !a.isModule() {

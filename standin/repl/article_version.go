@@ -35,8 +35,8 @@ type articleVersion struct {
 // logArticles are the articles of a publication database for reading its log.
 type logArticles struct {
 	byTable map[string][]filtered
-	// modules are the publications of the articles that are definitions, by article.
-	modules map[int64]int64
+	// modules are the articles that are definitions.
+	modules map[int64]*article
 	// versions are the former ones of articles, oldest first.
 	versions map[int64][]articleVersion
 }
@@ -46,11 +46,11 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 	if err != nil {
 		return nil, err
 	}
-	l := &logArticles{byTable: map[string][]filtered{}, modules: map[int64]int64{}, versions: map[int64][]articleVersion{}}
+	l := &logArticles{byTable: map[string][]filtered{}, modules: map[int64]*article{}, versions: map[int64][]articleVersion{}}
 	byID := map[int64]*article{}
 	for _, a := range list {
 		if a.isModule() {
-			l.modules[a.id] = a.publication
+			l.modules[a.id] = a
 			continue
 		}
 		byID[a.id] = a
@@ -130,6 +130,8 @@ func (l *logArticles) has(id int64) (publication int64, ok bool) {
 			}
 		}
 	}
-	publication, ok = l.modules[id]
-	return publication, ok
+	if a := l.modules[id]; a != nil {
+		return a.publication, true
+	}
+	return 0, false
 }

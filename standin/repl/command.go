@@ -69,7 +69,7 @@ func showCommand(kind int64, raw []byte) string {
 	if err != nil {
 		return "(" + err.Error() + ")"
 	}
-	parts := strings.Split(text, "?")
+	parts := parameterized(text)
 	var b strings.Builder
 	for i, p := range parts {
 		b.WriteString(p)
@@ -78,6 +78,25 @@ func showCommand(kind int64, raw []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// parameterized cuts a command at its parameters: a question mark within a quoted name is none.
+func parameterized(text string) []string {
+	var out []string
+	from, quoted := 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '[' && !quoted:
+			quoted = true
+		case c == ']':
+			// The second of two within a name begins to quote again.
+			quoted = !quoted && i > 0 && text[i-1] == ']'
+		case c == '?' && !quoted:
+			out = append(out, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(out, text[from:])
 }
 
 // marks is n question marks for a list of parameters.

@@ -67,6 +67,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.OnObject(e.objectEvent)
 	r.OnAlterTable(e.alterPublished)
 	r.OnAlterModule(e.alterModule)
+	r.OnExecution(e.execution)
 	e.installDistributor(r)
 	e.installPublications(r)
 	e.installArticles(r)

@@ -59,6 +59,10 @@ func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, r
 	if len(l.byTable) == 0 {
 		return nil, nil
 	}
+	instead, err := l.calledInstead(record[0].PartOf)
+	if err != nil {
+		return nil, err
+	}
 	var out []replicated
 	changes := append([]storage.TableChange(nil), record...)
 	sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
@@ -67,6 +71,9 @@ func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, r
 			continue // written before the table was published, or part of a schema change
 		}
 		for _, a := range l.byTable[c.Table] {
+			if instead[a.publication] {
+				continue
+			}
 			a = l.at(a, t.Commit, later)
 			command, err := a.commandOf(ctx, a.rows, c)
 			if err != nil {
@@ -105,10 +112,13 @@ func (l *logArticles) schemaCommand(t *storage.Transaction, c schemaChange) []re
 	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandSchema, article: c.Article, publication: publication, command: encodeCommand(c.Script, nil)}}
 }
 
-// markCommands are the commands of a tracer token or a validation.
+// markCommands are the commands of a tracer token, a validation or a call.
 func (l *logArticles) markCommands(t *storage.Transaction, m storage.Mark) ([]replicated, error) {
-	if m.Kind == validationMark {
+	switch m.Kind {
+	case validationMark:
 		return l.validationCommand(t, m)
+	case callMark:
+		return l.callCommands(t, m)
 	}
 	if m.Kind != tokenMark || len(m.Payload) != 16 {
 		return nil, nil

@@ -355,7 +355,7 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 	if err != nil || o == nil {
 		return err
 	}
-	if o.SchemaPublished {
+	if o.DefinitionPublished() {
 		return moduleEvent(o, word)
 	}
 	if o.Table == nil || !o.Table.Replicated {

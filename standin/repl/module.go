@@ -17,10 +17,13 @@ import (
 
 // Kinds of articles (sysarticles.type).
 const (
-	tableArticle     = 1
-	procedureArticle = 32
-	viewArticle      = 64
-	functionArticle  = 128
+	tableArticle = 1
+	// executionArticle and serializableArticle bring calls as well as the definition (execution.go).
+	executionArticle    = 8
+	serializableArticle = 24
+	procedureArticle    = 32
+	viewArticle         = 64
+	functionArticle     = 128
 )
 
 // moduleKind is what one of sp_addarticle's types for definitions takes.
@@ -41,9 +44,11 @@ const (
 )
 
 var moduleKinds = map[string]moduleKind{
-	"proc schema only": {procedureArticle, "procedure", " P ", 21219, procedureOptions, 21222},
-	"view schema only": {viewArticle, "view", " V ", 21221, viewOptions, 21229},
-	"func schema only": {functionArticle, "function", " FN IF TF ", 21228, procedureOptions, 21222},
+	"proc schema only":       {procedureArticle, "procedure", " P ", 21219, procedureOptions, 21222},
+	"proc exec":              {executionArticle, "procedure", " P ", 21219, procedureOptions, 21222},
+	"serializable proc exec": {serializableArticle, "procedure", " P ", 21219, procedureOptions, 21222},
+	"view schema only":       {viewArticle, "view", " V ", 21221, viewOptions, 21229},
+	"func schema only":       {functionArticle, "function", " FN IF TF ", 21228, procedureOptions, 21222},
 }
 
 // isModule tells whether the article is a definition, which has no rows.
@@ -84,7 +89,10 @@ func (a *article) ofModule(call *engine.ProcCall, k moduleKind) (err error) {
 	if a.options, given = schemaOption(call.Bytes("@schema_option")); !given {
 		a.options = optionScript
 	}
-	return k.checkOptions(a.options)
+	if err := k.checkOptions(a.options); err != nil || !a.isExecution() {
+		return err
+	}
+	return repeatable(a.table)
 }
 
 // checkOptions checks the schema options of a definition: 21218, 21222, 21229.
@@ -144,6 +152,11 @@ func (e *Extension) alterModule(ctx context.Context, s *engine.Session, statemen
 			replicates[r.Int(i, "pubid")] = true
 		}
 		list, err = e.articles(ctx, s, db, "a.objid = @p1", int64(statement.Module.ID))
+		for _, a := range list {
+			if err == nil && a.isExecution() {
+				err = repeatable(a.table)
+			}
+		}
 		return err
 	}
 	return s.Atomically(ctx, func() error {

@@ -133,7 +133,7 @@ func (e *Extension) unmarkArticles(ctx context.Context, s *engine.Session, db *e
 		if o == nil {
 			continue
 		}
-		if err := e.setReplicated(ctx, s, db, id, false); err != nil {
+		if err := e.setReplicated(ctx, s, db, id, nil); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -136,13 +137,29 @@ func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *en
 	return s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(tables) })
 }
 
-// setReplicated sets sys.tables.is_replicated of a table, sys.objects.is_schema_published of another object.
-func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, on bool) error {
+// setReplicated notes with an object that it has articles of some kinds: sys.tables.is_replicated of a table,
+// sys.objects.is_schema_published of another object, sys.procedures.is_execution_replicated of a procedure.
+func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, kinds []int64) error {
 	return s.ChangeObject(ctx, db, object, func(o *engine.Object) {
 		if o.Kind == "U" {
-			o.Table.Replicated = on
-		} else {
-			o.SchemaPublished = on
+			o.Table.Replicated = len(kinds) > 0
+			return
 		}
+		always, serializable := slices.Contains(kinds, executionArticle), slices.Contains(kinds, serializableArticle)
+		o.ExecutionPublished, o.SerializableOnly = always || serializable, serializable && !always
+		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return k != executionArticle && k != serializableArticle })
 	})
+}
+
+// kindsOfArticles are the kinds of an object's articles.
+func kindsOfArticles(ctx context.Context, s *engine.Session, db *engine.Database, object int32) ([]int64, error) {
+	r, err := s.Query(ctx, "SELECT DISTINCT type FROM "+bracket(db.Name())+".dbo.sysarticles WHERE objid = @p1", int64(object))
+	if err != nil {
+		return nil, err
+	}
+	var out []int64
+	for i := range r.Len() {
+		out = append(out, r.Int(i, "type"))
+	}
+	return out, nil
 }

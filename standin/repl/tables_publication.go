@@ -70,7 +70,7 @@ var subscriptionTables = []table{
 // the distribution database, where the tables of which it is made do not lie.
 var publicationViews = []view{
 	{"sysschemaarticles", `SELECT artid, creation_script, description, dest_table AS dest_object, name, objid, pubid, pre_creation_cmd, CAST(status AS int) AS status, type,
-		schema_option, dest_owner FROM dbo.sysarticles WHERE type & 1 = 0`},
+		schema_option, dest_owner FROM dbo.sysarticles WHERE type & 224 <> 0`},
 	{"sysextendedarticlesview", `SELECT artid, creation_script, del_cmd, description, dest_table, filter, filter_clause, ins_cmd, name, objid, pubid, pre_creation_cmd,
 		CAST(status AS int) AS status, sync_objid, type, upd_cmd, schema_option, dest_owner, ins_scripting_proc, del_scripting_proc, upd_scripting_proc, custom_script,
 		fire_triggers_on_snapshot FROM dbo.sysarticles`},

@@ -36,6 +36,11 @@ func appendValue(buf []byte, t sqltype.Type, stored any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return appendDecoded(buf, t, v)
+}
+
+// appendDecoded appends a value as sqltype.Type says.
+func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case nil:
 		if t.Kind.IsBinary() {

@@ -39,17 +39,16 @@ func (b *batch) value(v any) {
 // add appends a command: "{CALL proc (?,?)}" becomes EXEC, a statement is taken as it is.
 func (b *batch) add(text string, values []any) {
 	if rest, call := strings.CutPrefix(text, "{CALL "); call {
-		text = "EXEC " + strings.Replace(strings.TrimSuffix(rest, ")}"), "(", "", 1)
+		rest = strings.TrimSuffix(rest, ")}")
+		at := strings.LastIndexByte(rest, '(') // a name may have one, too
+		text = "EXEC " + rest[:at] + rest[at+1:]
 	}
-	at := 0
-	for _, part := range strings.SplitAfter(text, "?") {
-		if before, found := strings.CutSuffix(part, "?"); found && at < len(values) {
-			b.text.WriteString(before)
-			b.value(values[at])
-			at++
-			continue
-		}
+	parts := parameterized(text)
+	for i, part := range parts {
 		b.text.WriteString(part)
+		if i < len(parts)-1 && i < len(values) {
+			b.value(values[i])
+		}
 	}
 	b.text.WriteString(";\n")
 }

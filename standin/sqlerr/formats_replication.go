@@ -117,5 +117,6 @@ var replicationFormats = map[int32]string{
 	21380: "Cannot add a timestamp column without forcing reinitialization. Drop the article, add the column, and add the article again.",
 	21541: "Cannot complete ALTER TABLE. Do not disable all triggers of a published table at once; disable each trigger with a statement of its own.",
 	21546: "Cannot replicate ALTER TABLE. It has several DROPs, among them one of a column that an article does not have. Use a single DROP in each ALTER TABLE.",
+	25023: "A stored procedure with table-valued parameters cannot be published as a '[serializable] proc exec' article.",
 	21810: "An identity column can be added to a published table only if it is marked NOT FOR REPLICATION.",
 }

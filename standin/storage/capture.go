@@ -30,6 +30,8 @@ type capture struct {
 	keeps bool
 	// quiet is set while rows change as part of a change of the schema (Tx.Quietly).
 	quiet bool
+	// partOf is what rows are changed as a part of (Tx.PartOf).
+	partOf []byte
 }
 
 type captureMark struct {
@@ -57,7 +59,11 @@ func (c *capture) start() error {
 }
 
 // record begins a recorder.
-func (c *capture) record() { c.recorders = append(c.recorders, c.db.changes.newRecorder()) }
+func (c *capture) record() {
+	r := c.db.changes.newRecorder()
+	r.partOf = c.partOf
+	c.recorders = append(c.recorders, r)
+}
 
 // changesets are buffers that no transaction uses.
 var changesets = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -96,6 +102,10 @@ func (c *capture) rewind(m captureMark) error {
 	c.taken = c.taken[:m.taken]
 	v, err := readInt(c.conn, "PRAGMA main.schema_version")
 	c.schemaVersion = v
+	if current := c.recorders[m.recorders-1]; err == nil && !bytes.Equal(current.partOf, c.partOf) {
+		// What it has was changed as a part of something else than what comes now.
+		return c.separate()
+	}
 	return err
 }
 
@@ -114,11 +124,15 @@ func (c *capture) published() map[string]bool {
 func (c *capture) take() error {
 	buf, _ := changesets.Get().(*bytes.Buffer)
 	c.buffers = append(c.buffers, buf)
-	if err := c.recorders[len(c.recorders)-1].writeChangeset(buf); err != nil {
+	current := c.recorders[len(c.recorders)-1]
+	if err := current.writeChangeset(buf); err != nil {
 		return fmt.Errorf("capture changes: %w", err)
 	}
 	if buf.Len() == 0 {
 		return nil
+	}
+	if current.partOf != nil {
+		c.taken = append(c.taken, record{recordMark, encodeMark(Mark{Kind: partMark, Payload: current.partOf})})
 	}
 	c.taken = append(c.taken, record{recordChanges, buf.Bytes()})
 	published := c.published()

@@ -27,6 +27,8 @@ type recorder struct {
 	byName  map[string]*recordedTable
 	// err is the first thing that could not be recorded: there is no changeset then.
 	err error
+	// partOf is what all its changes are a part of (Tx.PartOf).
+	partOf []byte
 }
 
 // recordedTable has the changes of one table in the order of the rows' first ones.

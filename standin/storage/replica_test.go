@@ -333,6 +333,51 @@ func TestReadCommittedGivesRowsByName(t *testing.T) {
 	g.Expect(n).To(Equal(1), "the limit is exclusive")
 }
 
+// Changes carry what they are a part of, wherever a rollback to a savepoint leads.
+func TestChangesAreAPartOfSomething(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	db := create(t, storage.Options{})
+	tx, err := db.Begin(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tx.ExecDDL("CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT)")).To(Succeed())
+	from, err := tx.Commit(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	tx, err = db.Begin(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	write := func(sql string) { g.Expect(run(tx, sql)).To(Succeed()) }
+	write("INSERT INTO t VALUES (1, 'nothing')")
+	g.Expect(tx.PartOf([]byte("a"))).To(Succeed())
+	write("INSERT INTO t VALUES (2, 'a')")
+	g.Expect(tx.Savepoint("within")).To(Succeed())
+	write("INSERT INTO t VALUES (3, 'taken back')")
+	g.Expect(tx.PartOf(nil)).To(Succeed())
+	write("INSERT INTO t VALUES (4, 'taken back')")
+	g.Expect(tx.RollbackTo("within")).To(Succeed())
+	write("INSERT INTO t VALUES (5, 'nothing')")
+	g.Expect(tx.Savepoint("before")).To(Succeed())
+	g.Expect(tx.PartOf([]byte("b"))).To(Succeed())
+	write("INSERT INTO t VALUES (6, 'taken back')")
+	g.Expect(tx.RollbackTo("before")).To(Succeed())
+	write("INSERT INTO t VALUES (7, 'b')")
+	g.Expect(tx.ExecDDL("CREATE TABLE u (k INTEGER PRIMARY KEY)")).To(Succeed())
+	write("INSERT INTO t VALUES (8, 'b')")
+	_, err = tx.Commit(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	parts := map[int64]string{}
+	for tr, err := range db.Log().ReadCommitted(ctx, from, db.Log().End()) {
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(tr.Marks).To(BeEmpty())
+		for _, c := range tr.Changes {
+			key, _ := c.New[0].(int64)
+			parts[key] = string(c.PartOf)
+		}
+	}
+	g.Expect(parts).To(Equal(map[int64]string{1: "", 2: "a", 5: "", 7: "b", 8: "b"}))
+}
+
 // A mark has its place among a transaction's changes, and a rollback to a savepoint takes it back. Rows that a change of
 // the schema changes are repeated by other copies, but carry no names.
 func TestMarksAndQuietChanges(t *testing.T) {

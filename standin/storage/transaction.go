@@ -48,6 +48,8 @@ type TableChange struct {
 	// Old and New are the row's values (nil, int64, float64, string, []byte). Without full images an update has
 	// Undefined for columns that did not change, other than the key.
 	Old, New []any
+	// PartOf is what Tx.PartOf said of the change.
+	PartOf []byte
 }
 
 // transactionReader gathers a follower's blocks into transactions. Transactions are never interleaved in the log.
@@ -110,6 +112,7 @@ func (r *transactionReader) add(b *Block) (*Transaction, error) {
 
 // decode fills Changes and Marks.
 func (t *Transaction) decode() error {
+	var partOf []byte
 	for i := 0; i < len(t.records); i++ {
 		rec := t.records[i]
 		switch rec.kind {
@@ -117,6 +120,10 @@ func (t *Transaction) decode() error {
 			m, err := decodeMark(rec.payload)
 			if err != nil {
 				return err
+			}
+			if m.Kind == partMark {
+				partOf = m.Payload
+				continue
 			}
 			m.LSN = t.lsns[i]
 			t.Marks = append(t.Marks, m)
@@ -128,17 +135,18 @@ func (t *Transaction) decode() error {
 					return err
 				}
 			}
-			if err := t.decodeChanges(rec.payload, images, t.lsns[i]); err != nil {
+			if err := t.decodeChanges(rec.payload, images, t.lsns[i], partOf); err != nil {
 				return err
 			}
+			partOf = nil
 		}
 	}
 	return nil
 }
 
-func (t *Transaction) decodeChanges(changeset []byte, images map[string]*tableImages, lsn LSN) error {
+func (t *Transaction) decodeChanges(changeset []byte, images map[string]*tableImages, lsn LSN, partOf []byte) error {
 	return readChangeset(changeset, func(c *rowChange) error {
-		change := TableChange{LSN: lsn, Table: c.table, Op: c.op, Old: c.old, New: c.new}
+		change := TableChange{LSN: lsn, Table: c.table, Op: c.op, Old: c.old, New: c.new, PartOf: partOf}
 		if im := images[c.table]; im != nil {
 			change.Columns = im.columns
 			if c.op == OpUpdate {

@@ -3,6 +3,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -195,6 +196,25 @@ func (tx *Tx) Quietly(f func() error) error {
 		return err
 	}
 	return c.separate()
+}
+
+// partMark is the kind of the mark before a record of changes that are a part of something; its payload says of what.
+const partMark = "\x00partof"
+
+// PartOf says what the rows that are changed from here on are changed as a part of: log readers find it with each of
+// them (TableChange.PartOf). nil is nothing. It lasts until it is called again; a rollback to a savepoint leaves it.
+func (tx *Tx) PartOf(what []byte) error {
+	c := &tx.capture
+	if c.db.opts.Logless || bytes.Equal(c.partOf, what) {
+		return nil
+	}
+	if err := c.take(); err != nil {
+		return err
+	}
+	c.recorders[len(c.recorders)-1].enabled = false
+	c.partOf = what
+	c.record()
+	return nil
 }
 
 // SetFullImages says for which tables log records carry column names and, for updates, the whole row. It replaces the
