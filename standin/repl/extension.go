@@ -112,6 +112,9 @@ func (e *Extension) procedure(r *engine.Registry, name string, who access, param
 		if err := e.allow(ctx, call, who); err != nil {
 			return err
 		}
+		if err := e.refuseParameters(call, name); err != nil {
+			return err
+		}
 		return call.Session.AsSystem(func() error { return run(ctx, call) })
 	}})
 }

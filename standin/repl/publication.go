@@ -464,7 +464,7 @@ func (e *Extension) helpPublicationAccess(ctx context.Context, call *engine.Proc
 		return err
 	}
 	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT a.login AS loginname, 0 AS isntname, 0 AS isntgroup FROM dbo.MSpublication_access AS a JOIN dbo.MSpublications AS p ON p.publication_id = a.publication_id
-		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?`, p.server, p.db.Name(), call.String("@publication"))
+		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ? AND ? IN (N'', N'%', a.login)`, p.server, p.db.Name(), call.String("@publication"), call.String("@login"))
 	if err != nil {
 		return err
 	}
