@@ -54,10 +54,13 @@ func newApart(t *testing.T) *apart {
 	}
 	a := &apart{hub: testenv.StartHub(t), tukwila: testenv.StartMember(t), quincy: testenv.StartMember(t)}
 	for name, at := range map[string]*testenv.APIServer{"tukwila": a.tukwila, "quincy": a.quincy} {
-		_, err := join.Join(t.Context(), join.Request{Name: name, Out: io.Discard,
-			Member: &join.Cluster{Config: at.Config, Client: at.Client}, Hub: join.Cluster{Config: a.hub.Config, Client: a.hub.Client},
-			Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}})
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		// Where an API server of a busy machine does not answer within a call's time, the command is given again.
+		NewWithT(t).Eventually(func() error {
+			_, err := join.Join(t.Context(), join.Request{Name: name, Out: io.Discard,
+				Member: &join.Cluster{Config: at.Config, Client: at.Client}, Hub: join.Cluster{Config: a.hub.Config, Client: a.hub.Client},
+				Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}})
+			return err
+		}, patient, often).Should(Succeed())
 	}
 	a.stopManager = a.startManager(t)
 	a.startSite(t, "quincy", a.quincy)
