@@ -116,22 +116,31 @@ func (r *run) Failover(_ context.Context, _ string, validity, notAfter time.Dura
 	if r.refuse || !r.s.config.synced[r.s.name] && !r.s.w.breaks.force {
 		return election.ErrNotSynchronized
 	}
-	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity) })
+	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity, false) })
 }
 
 func (r *run) Force(_ context.Context, _ string, validity, notAfter time.Duration) error {
 	r.s.w.forced = true
-	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity) })
+	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity, true) })
 }
 
-// take makes the replica primary of a new epoch; it opens once a majority has the configuration.
-func (r *run) take(now, validity time.Duration) {
+// take makes the replica primary of a new epoch if a majority agrees to it, as the engines of the model do: a FAILOVER that
+// finds none comes to nothing. By force it becomes primary alone, and opens once a majority has the configuration.
+func (r *run) take(now, validity time.Duration, force bool) {
 	if r.role == election.RolePrimary {
 		return
 	}
 	r.lease = max(r.lease, now+validity)
-	r.s.config = configuration{sequence: (r.s.w.epoch()+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
-	r.role, r.follows, r.ready = election.RolePrimary, "", false
+	c := configuration{sequence: (r.s.w.epoch()+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
+	agreed := r.s.w.commit(r.s, c)
+	if !agreed && !force {
+		return
+	}
+	r.s.config = c
+	r.role, r.follows, r.ready = election.RolePrimary, "", agreed
+	if agreed {
+		r.s.w.checkComplete(r.s)
+	}
 }
 
 func (r *run) Offline(context.Context, string) error {

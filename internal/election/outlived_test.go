@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// outlived is a group whose primary's agent has fallen asleep and whose write lease never ends: the primary goes on serving
+// while another server is elected.
+func outlived(t *testing.T, broken breaks) (w *world, g *WithT) {
+	t.Helper()
+	g = NewWithT(t)
+	w = newWorld(election.DefaultTimings())
+	w.breaks = broken
+	w.breaks.endless = true
+	w.servers[0].step()
+	w.create()
+	w.live(2)
+	w.servers[0].run.asleep = true
+	return w, g
+}
+
+// promote lets the second server's agent work until its engine is primary. between is called after each of its steps.
+func (w *world) promote(t *testing.T, g *WithT, between func(election.Outcome)) *server {
+	t.Helper()
+	candidate := w.servers[1]
+	for range 400 {
+		w.advance(100 * time.Millisecond)
+		between(candidate.run.keeper.Step(t.Context()))
+		if candidate.run.role == election.RolePrimary {
+			return candidate
+		}
+		w.replicate()
+		w.write()
+	}
+	g.Expect(candidate.run.role).To(Equal(election.RolePrimary), "it is elected in the end")
+	return candidate
+}
+
+// What a replica has reported is all it has: nothing may be acknowledged with it afterwards by the primary of before. A report
+// before the fence is noticed.
+func TestNothingIsAcknowledgedAfterAReport(t *testing.T) {
+	for name, broken := range map[string]breaks{
+		"the fence comes first":     {},
+		"a report before the fence": {reportBeforeFence: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := outlived(t, broken)
+			acknowledged := -1
+			w.promote(t, g, func(o election.Outcome) {
+				if strings.HasPrefix(o.Action, "fenced ") {
+					// The primary gives the candidate up, if the other replica agrees.
+					acknowledged = len(w.acked)
+					w.servers[0].apart[names[1]] = true
+					w.write()
+				}
+			})
+			g.Expect(acknowledged).To(BeNumerically(">", 0), "the candidate has fenced")
+			if broken.reportBeforeFence {
+				g.Expect(w.fault).To(MatchError(ContainSubstring("became primary without the acknowledged write")))
+				return
+			}
+			g.Expect(w.fault).NotTo(HaveOccurred())
+			g.Expect(w.acked).To(HaveLen(acknowledged))
+		})
+	}
+}
+
+// A replica follows the new primary as soon as the votes say Held. FAILOVER takes a majority, so by then the primary of before
+// does not get it back, even where the two are cut off from each other at that moment.
+func TestAFollowerIsNotWonBack(t *testing.T) {
+	w, g := outlived(t, breaks{})
+	old, follower := w.servers[0], w.servers[2]
+	old.apart[follower.name] = true
+	candidate := w.promote(t, g, func(election.Outcome) {})
+	follower.apart[candidate.name] = true
+	clear(old.apart)
+	for range 100 {
+		w.advance(100 * time.Millisecond)
+		candidate.run.keeper.Step(t.Context())
+		follower.run.keeper.Step(t.Context())
+		w.replicate()
+		w.write()
+	}
+	g.Expect(follower.run.follows).NotTo(Equal(old.name))
+	g.Expect(follower.config.epoch()).To(Equal(candidate.config.epoch()))
+	follower.apart = map[string]bool{}
+	w.replicate()
+	g.Expect(w.fault).NotTo(HaveOccurred())
+}
