@@ -206,10 +206,11 @@ func registers(p replication.Plan) bool {
 	})
 }
 
-// unreported tells that there is a registration that the status, as far as it was read, does not tell of.
+// unreported tells that there is a registration that the status, as far as it was read, does not tell of. A distributor
+// that was lost, or does not answer, does not say with which publisher: then nothing is concluded.
 func unreported(d Desired, o Observed) bool {
 	have := d.Subscription.Status.Initialization
-	return len(o.registrations(d)) > 0 && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
+	return len(o.registrations(d)) > 0 && o.At.Original != "" && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
 }
 
 // found is how a subscription was registered whose registration was carried out and not reported.

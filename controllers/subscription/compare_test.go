@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,27 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	now := initialization(w.d, w.look(), add)
 	g.Expect(now.Method).To(Equal(v1alpha1.InitializeSnapshot))
 	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
+}
+
+// How a subscription was registered stays known while the distributor does not know of its publisher, or does not answer.
+func TestRegistrationAtALostDistributor(t *testing.T) {
+	for name, lose := range map[string]func(*Observed){
+		"lost":          func(o *Observed) { o.At = replication.AtDistributor{} },
+		"not answering": func(o *Observed) { o.At, o.AtErr = replication.AtDistributor{}, errors.New("i/o timeout") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := kept(t)
+			w.o.Comparison = nil
+			before := w.d.Subscription.Status.Initialization.DeepCopy()
+			o := w.look()
+			lose(&o)
+			g.Expect(o.registrations(w.d)).NotTo(BeEmpty())
+			g.Expect(initialization(w.d, o, replication.Plan{})).To(Equal(before))
+			w.d.Subscription.Status.Initialization = nil
+			g.Expect(initialization(w.d, o, replication.Plan{})).To(BeNil(), "with which publisher is not known")
+		})
+	}
 }
 
 func describeSteps(p replication.Plan) []string {
