@@ -23,6 +23,32 @@ type groupView struct {
 	links map[link]time.Duration
 }
 
+// findPrimary notes where the primary is, or, when there is none, where all are that may stand behind the listener.
+func findPrimary[S ~string](g *groupView, primary S, servers []S, find func(S) (*serverView, error)) (err error) {
+	if primary != "" {
+		if g.primary, err = find(primary); err != nil || g.primary != nil {
+			return err
+		}
+	}
+	g.servers, err = findAll(servers, find)
+	return err
+}
+
+// findAll finds servers, without those that are not declared.
+func findAll[S ~string](servers []S, find func(S) (*serverView, error)) ([]*serverView, error) {
+	var found []*serverView
+	for _, server := range servers {
+		s, err := find(server)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
 // link is a pair of sites.
 type link struct{ from, to v1alpha1.SiteName }
 
@@ -130,6 +156,17 @@ func groupServers(g *v1alpha1.AvailabilityGroup) (primary v1alpha1.ServerName, r
 		}
 	}
 	return primary, readable
+}
+
+// dataServers are the group's servers that hold data.
+func dataServers(g *v1alpha1.AvailabilityGroup) []v1alpha1.ServerName {
+	var servers []v1alpha1.ServerName
+	for _, replica := range g.Spec.Replicas {
+		if replica.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			servers = append(servers, replica.Server)
+		}
+	}
+	return servers
 }
 
 // isServer compares a name in a status, which may be the object's or the instance's, with an object's.

@@ -143,34 +143,15 @@ func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace str
 		}
 		return observeServer(ctx, k.reach, namespace, v1alpha1.ServerName(server), v1alpha1.SiteName(told.Servers[at].Site))
 	}
-	var err error
-	if primary != "" {
-		if view.primary, err = find(primary); err != nil {
-			return err
-		}
+	if err := findPrimary(view, primary, group.Servers, find); err != nil {
+		return err
 	}
-	for _, server := range group.Servers {
-		if view.primary != nil {
-			break
-		}
-		s, err := find(server)
-		if err != nil {
-			return err
-		}
-		if s != nil {
-			view.servers = append(view.servers, s)
-		}
+	found, err := findAll(readers, find)
+	if err != nil {
+		return err
 	}
-	for _, server := range readers {
-		reader, err := find(server)
-		if err != nil {
-			return err
-		}
-		// One that the hub has not spoken of as a reader counts while its pod is ready.
-		if reader != nil && (slices.Contains(group.Readers, server) || reader.ready) {
-			view.readable = append(view.readable, reader)
-		}
-	}
+	// One that the hub has not spoken of as a reader counts while its pod is ready.
+	view.readable = slices.DeleteFunc(found, func(s *serverView) bool { return !slices.Contains(group.Readers, string(s.name)) && !s.ready })
 	services := []string{group.Listener, group.Listener + readOnlySuffix}
 	return k.keep(ctx, own, namespace, ownLabels(namespace, v1alpha1.LabelGroup, group.Name), services, groupNames(view, k.self))
 }

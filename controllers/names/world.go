@@ -114,32 +114,10 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 	}
 	view.links = linksOf(list.Items)
 	primary, readable := groupServers(group)
+	if err := findPrimary(view, primary, dataServers(group), find); err != nil {
+		return nil, err
+	}
 	var err error
-	if primary != "" {
-		if view.primary, err = find(primary); err != nil {
-			return nil, err
-		}
-	}
-	for _, server := range readable {
-		s, err := find(server)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
-			view.readable = append(view.readable, s)
-		}
-	}
-	for _, replica := range group.Spec.Replicas {
-		if view.primary != nil || replica.AvailabilityMode == v1alpha1.ConfigurationOnly {
-			continue
-		}
-		s, err := find(replica.Server)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
-			view.servers = append(view.servers, s)
-		}
-	}
-	return view, nil
+	view.readable, err = findAll(readable, find)
+	return view, err
 }

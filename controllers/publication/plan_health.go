@@ -45,8 +45,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		state := articleState(a, o.Database)
 		states[state] = append(states[state], a.Table)
 	}
-	ready := !d.snapshots() || o.snapshotThere()
-	switch at := o.At.Snapshot; {
+	ready, at := !d.snapshots() || o.snapshotThere(), o.At.Snapshot
+	ended := at != nil && o.SnapshotJob != nil && !o.SnapshotJob.Running
+	switch {
 	case len(states[stateNoPrimaryKey]) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonNoPrimaryKey, fmt.Sprintf(
 			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table out. %d of %d articles are published",
@@ -58,9 +59,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
 			"not in database %s yet: %s; %d of %d articles are published", d.database(), strings.Join(states[stateWaitingForTable], ", "),
 			len(states[statePublished]), len(d.Publication.Spec.Articles))))
-	case !ready && at != nil && at.Status == failed && o.SnapshotJob != nil && !o.SnapshotJob.Running:
+	case !ready && ended && at.Status == failed:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
-	case !ready && at != nil && at.Status == mssql.RunSucceeded && o.SnapshotJob != nil && !o.SnapshotJob.Running:
+	case !ready && ended && at.Status == mssql.RunSucceeded:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the newest snapshot does not have every article: another is made soon"))
 	case !ready:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
