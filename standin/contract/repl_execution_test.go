@@ -86,6 +86,20 @@ func (x *execution) ran(t *testing.T) {
 	NewWithT(t).Eventually(func() any { return scalar(x.target, `SELECT COUNT(*) FROM dbo.runs`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(x.runs))
 }
 
+// newExecution publishes the procedures and delivers them to a subscriber that notes what runs there.
+func newExecution(t *testing.T, subscribe func(*replication, *testing.T)) *execution {
+	t.Helper()
+	x := &execution{replication: newReplication(t)}
+	x.distribute(t)
+	x.publish(t)
+	x.publishExecutions(t)
+	subscribe(x.replication, t)
+	x.snapshot(t)
+	x.bothSame(t)
+	x.noteRuns(t)
+	return x
+}
+
 // noteRuns changes the procedures at the subscriber, as the page on publishing their execution has it.
 func (x *execution) noteRuns(t *testing.T) {
 	t.Helper()
@@ -109,14 +123,7 @@ const everyKind = `DECLARE @s tinyint = 3; EXEC dbo.[every kind] %d, 1, 92233720
 func TestExecutionOfProceduresIsReplicated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	x := &execution{replication: newReplication(t)}
-	x.distribute(t)
-	x.publish(t)
-	x.publishExecutions(t)
-	x.push(t)
-	x.snapshot(t)
-	x.bothSame(t)
-	x.noteRuns(t)
+	x := newExecution(t, (*replication).push)
 	g.Expect(query(t, x.source, `SELECT DISTINCT type FROM dbo.sysarticles ORDER BY type`)).To(Equal([][]any{{int64(1)}, {int64(8)}, {int64(24)}}))
 	g.Expect(query(t, x.source, `SELECT COUNT(*) FROM dbo.sysschemaarticles`)).To(Equal([][]any{{int64(0)}}))
 	g.Expect(query(t, x.source, `SELECT name, is_repl_serializable_only FROM sys.procedures WHERE is_execution_replicated = 1 AND name IN (N'careful', N'look') ORDER BY name`)).
@@ -167,14 +174,7 @@ func TestExecutionOfProceduresIsReplicated(t *testing.T) {
 func TestExecutionOfProceduresSurvivesKills(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	x := &execution{replication: newReplication(t)}
-	x.distribute(t)
-	x.publish(t)
-	x.publishExecutions(t)
-	x.pullWith(t, "-SkipErrors 2627")
-	x.snapshot(t)
-	x.bothSame(t)
-	x.noteRuns(t)
+	x := newExecution(t, func(r *replication, t *testing.T) { r.pullWith(t, "-SkipErrors 2627") })
 	for _, i := range []*instance{x.pub, x.dist, x.sub} {
 		mustExec(t, x.source, `BEGIN TRANSACTION; UPDATE dbo.orders SET amount = 10; EXEC dbo.[give raise (all)?] 1; EXEC dbo.twice; COMMIT TRANSACTION; EXEC dbo.[in two]`)
 		x.runs += 3

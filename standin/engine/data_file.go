@@ -128,19 +128,19 @@ func (f *dataFile) field(end string, exact bool, number int) (string, error) {
 		if err != nil {
 			return string(b), err
 		}
-		c := utf8.AppendRune(nil, r)
+		begin := len(b)
+		b = utf8.AppendRune(b, r)
 		switch {
-		case f.format.csv && string(c) == f.format.quote && (quoted || len(b) == 0 || wasQuoted):
-			if wasQuoted && !quoted {
-				b = append(b, c...) // a doubled quote stands for one
+		case f.format.csv && string(b[begin:]) == f.format.quote && (quoted || begin == 0 || wasQuoted):
+			if !wasQuoted || quoted { // a doubled quote stands for one
+				b = b[:begin]
 			}
 			quoted, wasQuoted = !quoted, true
 			continue
-		case len(b) >= maxField:
+		case begin >= maxField:
 			return "", sqlerr.New(4866, 1, f.record, number)
 		}
-		b = append(b, c...)
-		if !quoted && end != "" && strings.HasSuffix(string(b[max(0, len(b)-len(end)):]), end) {
+		if !quoted && end != "" && bytes.HasSuffix(b, []byte(end)) {
 			b = b[:len(b)-len(end)]
 			if end == "\n" && !exact {
 				b = bytes.TrimSuffix(b, []byte{'\r'})

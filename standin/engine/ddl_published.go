@@ -75,7 +75,7 @@ func (s *Session) textAround(node ast.Statement, name *ast.SchemaObjectName) (he
 const atomicSavepoint = "\x00atomic"
 
 // Atomically runs f as one statement: of what it does all is kept, or nothing. Outside a transaction it commits when f
-// returns nil; within one, the rest of the transaction stays as it is.
+// returns nil; within one, the rest of the transaction stays as it is. What f did is undone also when ctx ended during it.
 func (s *Session) Atomically(ctx context.Context, f func() error) error {
 	if s.count == 0 {
 		s.beginTransaction("")
@@ -95,13 +95,13 @@ func (s *Session) Atomically(ctx context.Context, f func() error) error {
 		return err // the whole transaction goes
 	}
 	if err != nil {
-		if e := s.rollbackTo(ctx, atomicSavepoint); e != nil {
+		if e := s.rollbackTo(context.WithoutCancel(ctx), atomicSavepoint); e != nil {
 			return e
 		}
 	}
 	s.saves = s.saves[:len(s.saves)-1]
 	for _, o := range s.open {
-		if e := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.ReleaseSavepoint(atomicSavepoint) }); e != nil {
+		if e := s.inTx(context.WithoutCancel(ctx), o, func(tx *storage.Tx) error { return tx.ReleaseSavepoint(atomicSavepoint) }); e != nil {
 			return e
 		}
 	}

@@ -353,11 +353,11 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 		return 0, err
 	}
 	defer s.optionScope()()
-	before := s.db
-	if db := s.inst.DatabaseByID(space); db != nil {
+	before, db := s.db, s.inst.DatabaseByID(space)
+	if db != nil {
 		s.db = db
 	}
-	endExecution, err := s.beginExecution(ctx, s.inst.DatabaseByID(space), o, m.parameters, args, f)
+	endExecution, err := s.beginExecution(ctx, db, o, m.parameters, args, f)
 	if err != nil {
 		s.db = before
 		return 0, err

@@ -221,14 +221,10 @@ func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p pub
 	if err != nil {
 		return err
 	}
-	kinds, err := kindsOfArticles(ctx, s, p.db, int32(object))
-	if err != nil {
-		return err
-	}
 	if o, err := s.Object(ctx, p.db, int32(object)); err != nil {
 		return err
 	} else if o != nil {
-		if err := e.setReplicated(ctx, s, p.db, int32(object), kinds); err != nil {
+		if err := noteArticles(ctx, s, p.db, int32(object)); err != nil {
 			return err
 		}
 	}

@@ -58,8 +58,12 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	if name == "" || strings.EqualFold(name, "all") {
 		return raise(14032, 1, "@article")
 	}
-	module, isModule := moduleKinds[strings.ToLower(strings.TrimSpace(call.String("@type")))]
-	if err := refuseArticleOptions(call, isModule); err != nil {
+	kind := strings.ToLower(strings.TrimSpace(call.String("@type")))
+	module, isModule := moduleKinds[kind]
+	if kind != "logbased" && !isModule {
+		return raise(21023, 1, "@type = N'"+kind+"'")
+	}
+	if err := refuseArticleOptions(call); err != nil {
 		return err
 	}
 	if list, err := e.articles(ctx, s, p.db, "a.pubid = @p1 AND a.name = @p2", pub.id, name); err != nil {
@@ -101,10 +105,7 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 }
 
 // refuseArticleOptions refuses what this server does not do.
-func refuseArticleOptions(call *engine.ProcCall, isModule bool) error {
-	if kind := strings.ToLower(strings.TrimSpace(call.String("@type"))); kind != "logbased" && !isModule {
-		return raise(21023, 1, "@type = N'"+kind+"'")
-	}
+func refuseArticleOptions(call *engine.ProcCall) error {
 	for _, parameter := range []string{"@filter", "@sync_object", "@creation_script"} {
 		if call.String(parameter) != "" {
 			return raise(21023, 1, parameter)
@@ -203,11 +204,7 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 			return err
 		}
 	}
-	kinds, err := kindsOfArticles(ctx, s, p.db, object.ID)
-	if err != nil {
-		return err
-	}
-	if err := e.setReplicated(ctx, s, p.db, object.ID, kinds); err != nil {
+	if err := noteArticles(ctx, s, p.db, object.ID); err != nil {
 		return err
 	}
 	if !a.isModule() {

@@ -37,7 +37,11 @@ type calledArticle struct {
 
 // isExecution tells whether the article brings calls.
 func (a *article) isExecution() bool {
-	return a.kind == executionArticle || a.kind == serializableArticle
+	return bringsCalls(a.kind)
+}
+
+func bringsCalls(kind int64) bool {
+	return kind == executionArticle || kind == serializableArticle
 }
 
 // repeatable is 25023 and 21023 for a procedure with parameters whose values cannot be sent.

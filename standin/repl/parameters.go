@@ -4,6 +4,7 @@ package repl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,9 +131,7 @@ const subscriptionSchedule = "@frequency_type @frequency_interval @frequency_rel
 func with(parts ...map[string][]string) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range parts {
-		for name, harmless := range p {
-			out[name] = harmless
-		}
+		maps.Copy(out, p)
 	}
 	return out
 }

@@ -100,7 +100,7 @@ func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db
 		if r.Int(0, "n") > 0 && !force {
 			return raise(14005, 1)
 		}
-		if err := e.unmarkArticles(ctx, s, db); err != nil {
+		if err := unmarkArticles(ctx, s, db); err != nil {
 			return err
 		}
 		if err := dropPublicationTables(ctx, s, db.Name()); err != nil {
@@ -119,7 +119,7 @@ func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db
 	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = false })
 }
 
-func (e *Extension) unmarkArticles(ctx context.Context, s *engine.Session, db *engine.Database) error {
+func unmarkArticles(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	r, err := s.Query(ctx, "SELECT objid FROM "+bracket(db.Name())+".dbo.sysarticles")
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (e *Extension) unmarkArticles(ctx context.Context, s *engine.Session, db *e
 		if o == nil {
 			continue
 		}
-		if err := e.setReplicated(ctx, s, db, id, nil); err != nil {
+		if err := setReplicated(ctx, s, db, id, nil); err != nil {
 			return err
 		}
 	}

@@ -137,9 +137,18 @@ func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *en
 	return s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(tables) })
 }
 
+// noteArticles notes with an object which articles it has.
+func noteArticles(ctx context.Context, s *engine.Session, db *engine.Database, object int32) error {
+	kinds, err := kindsOfArticles(ctx, s, db, object)
+	if err != nil {
+		return err
+	}
+	return setReplicated(ctx, s, db, object, kinds)
+}
+
 // setReplicated notes with an object that it has articles of some kinds: sys.tables.is_replicated of a table,
 // sys.objects.is_schema_published of another object, sys.procedures.is_execution_replicated of a procedure.
-func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, kinds []int64) error {
+func setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, kinds []int64) error {
 	return s.ChangeObject(ctx, db, object, func(o *engine.Object) {
 		if o.Kind == "U" {
 			o.Table.Replicated = len(kinds) > 0
@@ -147,7 +156,7 @@ func (e *Extension) setReplicated(ctx context.Context, s *engine.Session, db *en
 		}
 		always, serializable := slices.Contains(kinds, executionArticle), slices.Contains(kinds, serializableArticle)
 		o.ExecutionPublished, o.SerializableOnly = always || serializable, serializable && !always
-		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return k != executionArticle && k != serializableArticle })
+		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return !bringsCalls(k) })
 	})
 }
 

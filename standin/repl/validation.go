@@ -168,7 +168,7 @@ func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, 
 	s := call.Session
 	columns := a.names(a.columns)
 	var rows, sum int64
-	err = whole(ctx, s, func() error {
+	err = s.Atomically(ctx, func() error {
 		// The lock is taken before the rows are read.
 		if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
 			return err
