@@ -133,6 +133,17 @@ func TestMetadataProcedures(t *testing.T) {
 	pick("EXEC sp_statistics 'child'", "NULL NULL NULL; 0 pk_c id; 1 ix parent", 3, 5, 8)
 	pick("EXEC sp_special_columns 'child'", "id 4 int identity", 1, 2, 3)
 	pick("EXEC sp_tables @table_name = 'ch%', @table_type = \"'TABLE'\"", "child TABLE", 2, 3)
+	pick("EXEC sp_tables '', '', '', '%'", "SYSTEM TABLE; TABLE; VIEW", 3)
+	pick("EXEC sp_tables 'ch_ld'", "child", 2)
+	pick("EXEC sp_tables 'ch_ld', @fUsePattern = 0", "", 2)
+	converse(t, db, []say{
+		{"EXEC sp_tables @table_qualifier = 'model'", "!15250/16/1"},
+		{"CREATE TABLE #listed (q sysname NULL, o sysname NULL, t sysname NULL, type varchar(32) NULL, r varchar(254) NULL)", "ok"},
+		{"INSERT #listed EXEC sp_tables '', '', '%'", "ok"},
+		{"SELECT COUNT(*) FROM #listed WHERE q = DB_NAME() AND o IS NULL AND t IS NULL AND type IS NULL", "1"},
+		{"INSERT #listed EXEC sp_tables '', '%', ''", "ok"},
+		{"SELECT o FROM #listed WHERE o IN ('dbo', 'sys') AND q IS NULL ORDER BY o", "dbo; sys"},
+	})
 	pick("EXEC sp_server_info 1", "1 DBMS_NAME", 0, 1)
 	pick("EXEC sp_describe_first_result_set N'SELECT id, name FROM parent'", "1 id int; 2 name nvarchar(20)", 1, 2, 5)
 	pick("SELECT * FROM sys.dm_exec_describe_first_result_set(N'SELECT @p + 1 AS n', N'@p int', 0)", "1 n int", 1, 2, 5)

@@ -4,7 +4,8 @@ package engine
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure
+// IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure other than a system procedure: of
+// those SQL Server's have several SELECT statements
 // (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, stmt). What does not parse counts as
 // one: executing it says what is wrong.
 func (s *Session) IsQuery(text string) bool {
@@ -19,9 +20,18 @@ func (s *Session) IsQuery(text string) bool {
 	case *ast.SelectStatement:
 		return n.Into == nil && !assigns(n)
 	case *ast.ExecuteStatement:
-		return true
+		return !s.executesSystemProcedure(n)
 	}
 	return false
+}
+
+func (s *Session) executesSystemProcedure(n *ast.ExecuteStatement) bool {
+	e, ok := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableProcedureReference)
+	if !ok || e.ProcedureReference == nil || e.ProcedureReference.ProcedureReference == nil || e.ProcedureReference.ProcedureReference.Name == nil {
+		return false
+	}
+	p, _ := s.findProcedure(nameOf(e.ProcedureReference.ProcedureReference.Name))
+	return p != nil
 }
 
 // assigns tells whether a SELECT gives its values to variables.

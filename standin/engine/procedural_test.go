@@ -4,6 +4,7 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -256,4 +257,24 @@ func TestWhatIsSaidOfMisplacedStatements(t *testing.T) {
 			t.Errorf("%s\nwant %q at line 2, got line %d: %v", e.text, e.message, got.LineNo, err)
 		}
 	}
+}
+
+// TestCursorsOfSystemProcedures: a server cursor is not opened on a procedure that has several SELECT statements
+// (docs/relational-databases/native-client-odbc-queries/constructing-sql-statements-for-cursors.md), as system procedures have.
+func TestCursorsOfSystemProcedures(t *testing.T) {
+	g := NewWithT(t)
+	c := newServer(t).open("master")
+	_, err := c.Exec("CREATE PROCEDURE dbo.one AS SELECT 1 AS n")
+	g.Expect(err).NotTo(HaveOccurred())
+	open := func(text string) (cursor int64, err error) {
+		_, err = c.Exec("sp_cursoropen", sql.Named("cursor", sql.Out{Dest: &cursor}), sql.Named("stmt", text), sql.Named("scrollopt", 8), sql.Named("ccopt", 1))
+		return cursor, err
+	}
+	cursor, err := open("EXEC dbo.one")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cursor).NotTo(BeZero())
+	_, err = open("EXEC sp_pkeys 'one'")
+	var e mssql.Error
+	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+	g.Expect(e.Number).To(Equal(int32(16937)))
 }

@@ -4,7 +4,9 @@ package engine
 
 import (
 	"context"
+	"strings"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -80,12 +82,7 @@ func dataTypeInfo(ctx context.Context, c *ProcCall) error {
 
 func installCatalogProcedures(r *Registry) {
 	name := func(n string, length int) Parameter { return Parameter{Name: n, Type: sqltype.NVarCharOf(length)} }
-	r.Procedure(Procedure{Name: "sp_tables", Parameters: []Parameter{name("@table_name", 384), name("@table_owner", 384), name("@table_qualifier", 128), name("@table_type", 100), {Name: "@fUsePattern", Type: sqltype.BitType, Default: true}},
-		Run: func(ctx context.Context, c *ProcCall) error {
-			return c.Exec(ctx, `SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, o.name AS TABLE_NAME, CAST(IIF(o.type = 'U', 'TABLE', 'VIEW') AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
-				FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.type IN ('U', 'V') AND (@p3 IS NULL OR @p3 LIKE IIF(o.type = 'U', '%''TABLE''%', '%''VIEW''%')) AND (@p1 IS NULL OR o.name LIKE @p1) AND (@p2 IS NULL OR s.name LIKE @p2)
-				ORDER BY TABLE_TYPE, TABLE_OWNER, TABLE_NAME`, c.Value("@table_name"), c.Value("@table_owner"), c.Value("@table_type"))
-		}})
+	r.Procedure(Procedure{Name: "sp_tables", Parameters: parameterList("@table_name nvarchar(384), @table_owner nvarchar(384), @table_qualifier sysname, @table_type varchar(100), @fUsePattern bit = 1"), Run: tables})
 	r.Procedure(Procedure{Name: "sp_pkeys", Parameters: []Parameter{name("@table_name", 128), name("@table_owner", 128), name("@table_qualifier", 128)}, Run: func(ctx context.Context, c *ProcCall) error {
 		return c.Exec(ctx, `SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, t.name AS TABLE_NAME, c.name AS COLUMN_NAME, CAST(ic.key_ordinal AS smallint) AS KEY_SEQ, i.name AS PK_NAME
 			FROM sys.tables t JOIN sys.schemas s ON s.schema_id = t.schema_id JOIN sys.indexes i ON i.object_id = t.object_id AND i.is_primary_key = 1
@@ -94,3 +91,29 @@ func installCatalogProcedures(r *Registry) {
 	}})
 	installDriverProcedures(r)
 }
+
+// tables is sp_tables, which names no other database than the current one (15250).
+func tables(ctx context.Context, c *ProcCall) error {
+	if q := c.String("@table_qualifier"); q != "" && q != "%" && !strings.EqualFold(q, c.Database.Name()) {
+		return sqlerr.New(15250, 1)
+	}
+	return c.Exec(ctx, tablesText, c.Value("@table_name"), c.Value("@table_owner"), c.Value("@table_qualifier"), c.Value("@table_type"), c.Value("@fUsePattern"))
+}
+
+// tablesText lists tables. By empty texts and one % drivers ask for the databases, the owners or the types of tables (SQLTables of ODBC,
+// docs/odbc/reference/syntax/sqltables-function.md, SQL_ALL_CATALOGS, SQL_ALL_SCHEMAS and SQL_ALL_TABLE_TYPES).
+const tablesText = `IF @p1 = '' AND @p2 = '' AND @p3 = '%'
+		SELECT name AS TABLE_QUALIFIER, CAST(NULL AS sysname) AS TABLE_OWNER, CAST(NULL AS sysname) AS TABLE_NAME, CAST(NULL AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+		FROM sys.databases ORDER BY name
+	ELSE IF @p1 = '' AND @p2 = '%' AND @p3 = ''
+		SELECT CAST(NULL AS sysname) AS TABLE_QUALIFIER, name AS TABLE_OWNER, CAST(NULL AS sysname) AS TABLE_NAME, CAST(NULL AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+		FROM sys.schemas ORDER BY name
+	ELSE IF @p1 = '' AND @p2 = '' AND @p3 = '' AND @p4 = '%'
+		SELECT CAST(NULL AS sysname) AS TABLE_QUALIFIER, CAST(NULL AS sysname) AS TABLE_OWNER, CAST(NULL AS sysname) AS TABLE_NAME, CAST(t AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+		FROM (VALUES ('SYSTEM TABLE'), ('TABLE'), ('VIEW')) v (t) ORDER BY t
+	ELSE
+		SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, o.name AS TABLE_NAME, CAST(IIF(o.type = 'U', 'TABLE', 'VIEW') AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+		FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id
+		WHERE o.type IN ('U', 'V') AND (@p4 IS NULL OR @p4 = '%' OR @p4 LIKE IIF(o.type = 'U', '%''TABLE''%', '%''VIEW''%'))
+			AND (@p1 IS NULL OR @p5 = 1 AND o.name LIKE @p1 OR o.name = @p1) AND (@p2 IS NULL OR @p5 = 1 AND s.name LIKE @p2 OR s.name = @p2)
+		ORDER BY TABLE_TYPE, TABLE_OWNER, TABLE_NAME`

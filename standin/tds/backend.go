@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.2 to 7.4 and 8.0, with
+// Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.0 to 7.4 and 8.0, with
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
 // Refused, each with an error that says so: integrated and directory logins, password changes at login, updates through server cursors,

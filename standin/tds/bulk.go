@@ -36,7 +36,7 @@ func (c *conn) bulkLoad(r *request, w *response) error {
 	if text == "" {
 		return malformed("rows of a bulk load without an INSERT BULK statement")
 	}
-	d := &decoder{limit: c.srv.cfg.MaxRequest, more: func() ([]byte, error) {
+	d := &decoder{version: c.version, limit: c.srv.cfg.MaxRequest, more: func() ([]byte, error) {
 		select {
 		case b, ok := <-r.stream:
 			if !ok && r.ctx.Err() != nil {
@@ -89,13 +89,12 @@ func readBulkColumns(d *decoder) ([]bulkColumn, error) {
 	}
 	columns := make([]bulkColumn, n)
 	for i := range columns {
-		d.u32() // user type
+		d.userType()
 		flags := d.u16()
 		w := d.typeInfo()
 		if w.token == typeText || w.token == typeNText || w.token == typeImage {
-			for parts := d.u8(); parts > 0 && d.err == nil; parts-- {
-				d.longText()
-			}
+			// Other than in a result set, the table's name has no parts (go-mssqldb, FreeTDS).
+			d.longText()
 		}
 		columns[i] = bulkColumn{wire: w, Column: Column{Type: w.sqlType(), Nullable: flags&columnNullable != 0, Identity: flags&columnIdentity != 0}}
 		columns[i].Name = d.shortText()
@@ -110,12 +109,24 @@ func readBulkColumns(d *decoder) ([]bulkColumn, error) {
 	return columns, nil
 }
 
+// userType reads over UserType, which is a USHORT before TDS 7.2.
+func (d *decoder) userType() {
+	if d.version.atLeast(version72) {
+		d.u32()
+	} else {
+		d.u16()
+	}
+}
+
 // nextBulkRow reads ROW or NBCROW; io.EOF after DONE or at the end of the message.
 func nextBulkRow(ctx context.Context, d *decoder, columns []bulkColumn) ([]any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if d.err == nil && d.atEnd() && d.err == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err // given up while the end was waited for
+		}
 		return nil, io.EOF
 	}
 	token := d.u8()

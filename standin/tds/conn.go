@@ -30,9 +30,12 @@ type conn struct {
 
 	encrypted bool
 	strict    bool
-	session   Session
-	spid      atomic.Int32
-	requests  chan *request
+	// version is that of the client's LOGIN7, early a LOGIN7 that came without PRELOGIN.
+	version  version
+	early    *packet
+	session  Session
+	spid     atomic.Int32
+	requests chan *request
 	// descriptor is the transaction that the client was last told of.
 	descriptor uint64
 	prepared   map[int32]prepared
@@ -157,6 +160,10 @@ func (c *conn) preLogin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read PRELOGIN: %w", err)
 	}
+	if m.typ == packetLogin && !c.strict && c.srv.cfg.Encryption != EncryptionRequired {
+		c.early = &m
+		return nil
+	}
 	if m.typ != packetPreLogin {
 		return fmt.Errorf("packet of type 0x%02x where PRELOGIN was expected", m.typ)
 	}
@@ -202,6 +209,13 @@ func (c *conn) wrapTLS(ctx context.Context, stream net.Conn, answer byte) error 
 
 // readLogin reads LOGIN7. plain is the stream to go on with when only the login was encrypted.
 func (c *conn) readLogin() (l *login, plain net.Conn, err error) {
+	if c.early != nil {
+		// TDS 7.0 knows no PRELOGIN, and [MS-TDS] 3.3.5.1 says that the first packet should be one. What came later has to.
+		if l, err = parseLogin(c.early.body); err == nil && l.version.atLeast(version72) {
+			err = errors.New("LOGIN7 where PRELOGIN was expected")
+		}
+		return l, nil, err
+	}
 	m, err := c.in.message(maxLogin)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read LOGIN7: %w", err)
@@ -228,6 +242,7 @@ func (c *conn) clientAddress() string {
 
 // login opens the session and answers LOGIN7.
 func (c *conn) login(ctx context.Context, l *login) bool {
+	c.version = l.version
 	session, err := c.authenticate(ctx, l)
 	if err != nil {
 		refused := serverErrors(err)
@@ -280,9 +295,9 @@ func loginFailed(user string) *sqlerr.Error {
 func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	_, federated := l.features[featureFedAuth]
 	switch {
-	case l.version < version72 && l.version != versionStrict:
+	case l.version < version70 && l.version != versionStrict:
 		return nil, &sqlerr.Error{Number: 17832, Class: 20, State: 18,
-			Message: fmt.Sprintf("The login packet asks for TDS version 0x%08X; versions from 7.2 on are supported.", l.version)}
+			Message: fmt.Sprintf("The login packet asks for TDS version 0x%08X; versions from 7.0 on are supported.", l.version)}
 	case l.integrated || federated:
 		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1,
 			Message: "Login failed. Only SQL Server authentication is supported; the login cannot use a Windows or directory identity. " + c.clientAddress()}
@@ -324,9 +339,9 @@ func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 	var b []byte
 	for _, e := range refused {
 		c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
-		b = appendMessage(b, e, c.srv.cfg.Backend.ServerName())
+		b = c.version.appendMessage(b, e, c.srv.cfg.Backend.ServerName())
 	}
-	c.out.Write(appendDone(b, tokenDone, doneError, commandNone, 0))
+	c.out.Write(c.version.appendDone(b, tokenDone, doneError, commandNone, 0))
 	c.out.end()
 }
 
@@ -369,14 +384,16 @@ func (c *conn) resetFirst(r *request, w *response) error {
 	if r.status&(statusReset|statusResetSkipTran) == 0 {
 		return nil
 	}
-	if err := c.session.Reset(r.ctx, r.status&statusResetSkipTran != 0); err != nil {
+	if err := c.session.Reset(c.ctx, r.status&statusResetSkipTran != 0); err != nil {
 		return fmt.Errorf("reset session %d: %w", c.spid.Load(), err)
 	}
 	clear(c.prepared)
 	c.closeCursors()
 	c.bulk = ""
 	w.transaction()
-	w.put(appendEnvBytes(nil, envReset, nil, nil))
+	if c.version.atLeast(version72) {
+		w.put(appendEnvBytes(nil, envReset, nil, nil))
+	}
 	return nil
 }
 
@@ -402,6 +419,9 @@ func (c *conn) dispatch(r *request, w *response) error {
 		}
 		return c.calls(r, d, w)
 	case packetTransaction:
+		if !c.version.atLeast(version72) {
+			return malformed("a transaction manager request before TDS 7.2")
+		}
 		d, err := c.withoutHeaders(r)
 		if err != nil {
 			return err
@@ -428,9 +448,13 @@ func malformed(format string, args ...any) error {
 // headerTransaction is the transaction descriptor among ALL_HEADERS ([MS-TDS] 2.2.5.3.2).
 const headerTransaction = 2
 
-// withoutHeaders reads ALL_HEADERS and checks the transaction descriptor that the client believes in.
+// withoutHeaders reads ALL_HEADERS, which requests have since TDS 7.2, and checks the transaction descriptor that the client
+// believes in.
 func (c *conn) withoutHeaders(r *request) (*decoder, error) {
-	d := &decoder{buf: r.body}
+	d := &decoder{buf: r.body, version: c.version}
+	if !c.version.atLeast(version72) {
+		return d, nil
+	}
 	total := int(d.u32())
 	if d.err != nil || total < 4 || total > len(r.body) {
 		return nil, malformed("ALL_HEADERS of %d bytes in a message of %d", total, len(r.body))

@@ -125,7 +125,7 @@ func (r *response) columnsUntold(cols []Column) error {
 	if r.err != nil || r.cancelled() {
 		return r.err
 	}
-	_, types, err := appendColumns(nil, cols)
+	_, types, err := r.c.version.appendColumns(nil, cols)
 	if err != nil {
 		return r.broken(fmt.Errorf("columns of a cursor: %w", err))
 	}

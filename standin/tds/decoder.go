@@ -21,7 +21,9 @@ type decoder struct {
 	more func() ([]byte, error)
 	// limit bounds what one field may make a streaming decoder hold.
 	limit int
-	err   error
+	// version is that of the client.
+	version version
+	err     error
 }
 
 func (d *decoder) fail(format string, args ...any) {

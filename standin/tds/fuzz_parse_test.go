@@ -14,7 +14,7 @@ import (
 func FuzzLogin7(f *testing.F) {
 	b := make([]byte, loginFixed+8)
 	binary.LittleEndian.PutUint32(b, uint32(len(b)))
-	binary.LittleEndian.PutUint32(b[4:], version74)
+	binary.LittleEndian.PutUint32(b[4:], uint32(version74))
 	binary.LittleEndian.PutUint16(b[40:], loginFixed)
 	binary.LittleEndian.PutUint16(b[42:], 2)
 	f.Add(b)
@@ -68,6 +68,10 @@ func FuzzParameters(f *testing.F) {
 // FuzzStranger connects and sends any bytes from the first on: PRELOGIN, TLS or nonsense. The connection must end.
 func FuzzStranger(f *testing.F) {
 	f.Add(whole(packetPreLogin, []byte{1, 0, 6, 0, 1, 0xFF, 1}))
+	early := make([]byte, loginFixed71)
+	binary.LittleEndian.PutUint32(early, loginFixed71)
+	binary.LittleEndian.PutUint32(early[4:], uint32(version70))
+	f.Add(append(whole(packetLogin, early), whole(packetBatch, []byte{'a', 0})...))
 	f.Add([]byte{0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0})
 	f.Add(append(whole(packetPreLogin, []byte{1, 0, 6, 0, 1, 0xFF, 2}), whole(packetLogin, make([]byte, loginFixed))...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))

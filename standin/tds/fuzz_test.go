@@ -78,7 +78,7 @@ func FuzzConnection(f *testing.F) {
 	}
 	login := make([]byte, loginFixed)
 	binary.LittleEndian.PutUint32(login, loginFixed)
-	binary.LittleEndian.PutUint32(login[4:], version74)
+	binary.LittleEndian.PutUint32(login[4:], uint32(version74))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		near, far := net.Pipe()
 		c := newConn(server, far)

@@ -212,8 +212,12 @@ func FuzzCall(f *testing.F) {
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x62, 0x49, 0x1F, 0, 0, 6, 0, 0, 0, 0x38, 0, 1, 0, 0, 0})
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x2B, 7, 10, 0, 0, 0, 0, 0, 1, 0, 0, 60, 0})
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0xF1, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'x', 0, 0, 0, 0, 0})
+	f.Add([]byte{1, 0, 'p', 0, 0, 0, 0, 0, 0xA7, 10, 0, 2, 0, 'x', 'y', 0x80, 1, 0, 'p', 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := &decoder{buf: b}
+		if len(b)%2 == 1 {
+			d.version = version70
+		}
 		for {
 			call, more, err := readCall(d, 0)
 			if err != nil {

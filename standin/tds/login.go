@@ -7,13 +7,6 @@ import (
 	"fmt"
 )
 
-// TDS versions as LOGIN7 has them, little endian ([MS-TDS] 2.2.6.4).
-const (
-	version72     uint32 = 0x72090002
-	version74     uint32 = 0x74000004
-	versionStrict uint32 = 0x08000000
-)
-
 // maxLogin is the documented limit of LOGIN7, 128 KB - 1 ([MS-TDS] 2.2.6.4).
 const maxLogin = 128<<10 - 1
 
@@ -26,7 +19,7 @@ const (
 
 // login is a parsed LOGIN7.
 type login struct {
-	version    uint32
+	version    version
 	packetSize int
 	host, user, password, app, library, language, database,
 	attach, newPassword string
@@ -38,22 +31,29 @@ type login struct {
 	features map[byte][]byte
 }
 
-// loginFixed is the length of LOGIN7's fixed part for TDS 7.2 and later.
-const loginFixed = 94
+// Lengths of LOGIN7's fixed part: for TDS 7.2 and later, and before, when it had no new password.
+const (
+	loginFixed   = 94
+	loginFixed71 = 86
+)
 
 func parseLogin(b []byte) (*login, error) {
-	if len(b) < loginFixed {
+	if len(b) < loginFixed71 {
 		return nil, fmt.Errorf("LOGIN7 of %d bytes is shorter than its fixed part", len(b))
 	}
-	if n := binary.LittleEndian.Uint32(b); uint64(n) > uint64(len(b)) || n < loginFixed {
+	l := &login{version: version(binary.LittleEndian.Uint32(b[4:])), features: map[byte][]byte{}}
+	fixed, early := loginFixed, !l.version.atLeast(version72)
+	if early {
+		fixed = loginFixed71
+	}
+	if n := binary.LittleEndian.Uint32(b); uint64(n) > uint64(len(b)) || uint64(n) < uint64(fixed) {
 		return nil, fmt.Errorf("LOGIN7 claims a length of %d bytes and has %d", n, len(b))
 	}
-	l := &login{version: binary.LittleEndian.Uint32(b[4:]), features: map[byte][]byte{}}
 	l.packetSize = clampPacketSize(binary.LittleEndian.Uint32(b[8:]))
 	option2, option3, typeFlags := b[25], b[27], b[26]
 	l.integrated = option2&0x80 != 0
-	l.changes = option3&0x01 != 0
-	l.extended = option3&0x10 != 0
+	l.changes = option3&0x01 != 0 && !early
+	l.extended = option3&0x10 != 0 && !early
 	l.readOnly = typeFlags&0x20 != 0
 	fields := []struct {
 		at  int
@@ -63,8 +63,11 @@ func parseLogin(b []byte) (*login, error) {
 		{36, &l.host, 128}, {40, &l.user, 128}, {44, &l.password, 128}, {48, &l.app, 128},
 		{60, &l.library, 128}, {64, &l.language, 128}, {68, &l.database, 128}, {82, &l.attach, 260}, {86, &l.newPassword, 128},
 	}
+	if early {
+		fields = fields[:len(fields)-1]
+	}
 	for _, f := range fields {
-		raw, err := loginField(b, f.at, f.max)
+		raw, err := loginField(b, f.at, f.max, fixed)
 		if err != nil {
 			return nil, err
 		}
@@ -81,12 +84,12 @@ func parseLogin(b []byte) (*login, error) {
 	return l, nil
 }
 
-func loginField(b []byte, at, limit int) ([]byte, error) {
+func loginField(b []byte, at, limit, fixed int) ([]byte, error) {
 	offset, length := int(binary.LittleEndian.Uint16(b[at:])), int(binary.LittleEndian.Uint16(b[at+2:]))
 	if length == 0 {
 		return nil, nil
 	}
-	if length > limit || offset < loginFixed || offset+2*length > len(b) {
+	if length > limit || offset < fixed || offset+2*length > len(b) {
 		return nil, fmt.Errorf("LOGIN7 field at %d points outside the message or is longer than %d characters", at, limit)
 	}
 	return b[offset : offset+2*length], nil

@@ -3,6 +3,7 @@
 package tds_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -236,6 +237,49 @@ func TestAttentionAfterTheResponseIsAcknowledged(t *testing.T) {
 	reply = c.reply(t)
 	g.Expect(reply).To(HaveLen(13), "the acknowledgement is a message of its own")
 	g.Expect(reply[1] & 0x21).To(Equal(byte(0x20)))
+	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("count 1")...))
+	g.Expect(c.reply(t)[0]).To(Equal(byte(0xFD)), "the connection goes on")
+}
+
+// An attention within a request that was not sent to its end cancels it: it is not executed, and the connection goes on
+// ([MS-TDS] 2.2.1.7).
+func TestAttentionWithinARequest(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	expectCancelled := func() {
+		reply := c.reply(t)
+		g.Expect(reply[len(reply)-12]&0x33).To(Equal(byte(0x02)), "the response ends as failed, without a count")
+		reply = c.reply(t)
+		g.Expect(reply).To(HaveLen(13))
+		g.Expect(reply[1] & 0x21).To(Equal(byte(0x20)))
+	}
+	head := []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0}
+	for _, rows := range [][]byte{nil, {0xD1, 4, 9, 0, 0, 0}, {0xD1, 4, 9}, bytes.Repeat([]byte{0xD1, 4, 9, 0, 0, 0}, 600)} {
+		for _, text := range []string{"INSERT BULK t ([n] int)", "INSERT BULK refuse ([n] int)"} {
+			c.send(t, packetBatch, append(allHeaders(0), utf16Bytes(text)...))
+			c.reply(t)
+			for range 3 {
+				_, err := c.Write(append(append(header(packetBulk, 0, len(head)+len(rows)), head...), rows...))
+				g.Expect(err).NotTo(HaveOccurred())
+				if len(rows)%6 != 0 {
+					break
+				}
+				head = nil
+			}
+			head = []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0}
+			c.send(t, packetAttention, nil)
+			expectCancelled()
+		}
+	}
+	g.Expect(backend.session(0).loads.Load()).To(BeZero())
+	executed := backend.session(0).executed.Load()
+	_, err := c.Write(append(header(packetBatch, 8, 22), allHeaders(0)...))
+	g.Expect(err).NotTo(HaveOccurred())
+	c.send(t, packetAttention, nil)
+	expectCancelled()
+	g.Expect(backend.session(0).executed.Load()).To(Equal(executed))
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("count 1")...))
 	g.Expect(c.reply(t)[0]).To(Equal(byte(0xFD)), "the connection goes on")
 }

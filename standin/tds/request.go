@@ -124,7 +124,13 @@ func (c *conn) receiveWhole(r *request, p packet) error {
 			break
 		}
 		var err error
-		if p, err = c.in.next(); err == nil && p.typ != r.typ {
+		if p, err = c.in.next(); err == nil && p.typ == packetAttention {
+			// The client cancels a request that it has not sent to its end, and does not go on with it.
+			r.ignored = true
+			r.interrupt()
+			break
+		}
+		if err == nil && p.typ != r.typ {
 			err = fmt.Errorf("packet of type 0x%02x inside a message of type 0x%02x", p.typ, r.typ)
 		}
 		if err != nil {
@@ -169,21 +175,28 @@ func (c *conn) receiveStream(r *request, p packet) error {
 		return c.ctx.Err()
 	}
 	for {
+		if p.status&statusEOM != 0 && p.status&statusIgnore != 0 {
+			// Given up before its last bytes are looked at: they may look like the end of the load.
+			r.cancel()
+			return nil
+		}
 		select {
 		case r.stream <- append([]byte{}, p.body...):
 		case <-c.ctx.Done():
 			return c.ctx.Err()
 		}
 		if p.status&statusEOM != 0 {
-			if p.status&statusIgnore != 0 {
-				r.cancel()
-			}
 			return nil
 		}
 		var err error
 		if p, err = c.in.next(); err != nil {
 			r.cancel()
 			return err
+		}
+		if p.typ == packetAttention {
+			// The client cancels the load between two of its packets and does not go on with it: this is not its end.
+			r.interrupt()
+			return nil
 		}
 		if p.typ != packetBulk {
 			r.cancel()

@@ -51,7 +51,7 @@ func (r *response) put(b []byte) error {
 	if r.last != nil {
 		d := r.last
 		r.last = nil
-		head := appendDone(make([]byte, 0, 16), d.token, d.status|doneMore, d.command, d.count)
+		head := r.c.version.appendDone(make([]byte, 0, 16), d.token, d.status|doneMore, d.command, d.count)
 		if _, r.err = r.c.out.Write(head); r.err != nil {
 			return r.err
 		}
@@ -71,7 +71,7 @@ func (r *response) Columns(cols []Column) error {
 	if len(cols) == 0 || len(cols) > 4096 {
 		return r.broken(fmt.Errorf("a result set of %d columns is outside 1 to 4096", len(cols)))
 	}
-	b, types, err := appendColumns(nil, cols)
+	b, types, err := r.c.version.appendColumns(nil, cols)
 	if err != nil {
 		return r.broken(err)
 	}
@@ -146,7 +146,7 @@ func (r *response) Message(e *sqlerr.Error) error {
 	if e.Class >= 20 {
 		r.fatal = true
 	}
-	return r.put(appendMessage(nil, e, r.c.srv.cfg.Backend.ServerName()))
+	return r.put(r.c.version.appendMessage(nil, e, r.c.srv.cfg.Backend.ServerName()))
 }
 
 // ReturnStatus ends a procedure. Of a remote procedure call it is kept for the call's end.
@@ -180,7 +180,7 @@ func (r *response) Database(name, old string) error {
 		return r.err
 	}
 	b := appendEnvText(nil, envDatabase, name, old)
-	return r.put(appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
+	return r.put(r.c.version.appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
 }
 
 // Flush sends what was written so far, so that a client sees progress of a statement that still runs.
@@ -198,6 +198,10 @@ func (r *response) transaction() {
 	}
 	now := r.c.session.InTransaction()
 	if now == r.c.descriptor {
+		return
+	}
+	if !r.c.version.atLeast(version72) {
+		r.c.descriptor = now
 		return
 	}
 	var b []byte
@@ -230,7 +234,7 @@ func (r *response) endCall() {
 		for i, v := range r.values {
 			ordinal, name := r.output(i, v.name)
 			var err error
-			if b, err = appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
+			if b, err = r.c.version.appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
 				r.broken(err)
 				return
 			}
@@ -297,13 +301,13 @@ func (r *response) finish() error {
 	if r.fatal {
 		last.status |= doneServerError
 	}
-	_, r.err = r.c.out.Write(appendDone(nil, last.token, last.status, last.command, last.count))
+	_, r.err = r.c.out.Write(r.c.version.appendDone(nil, last.token, last.status, last.command, last.count))
 	if r.err == nil {
 		r.err = r.c.out.end()
 	}
 	if attention && r.err == nil {
 		// The acknowledgement is a message of its own: drivers (tedious, JDBC) read the cancelled response to its end first.
-		if _, r.err = r.c.out.Write(appendDone(nil, tokenDone, doneAttention, commandNone, 0)); r.err == nil {
+		if _, r.err = r.c.out.Write(r.c.version.appendDone(nil, tokenDone, doneAttention, commandNone, 0)); r.err == nil {
 			r.err = r.c.out.end()
 		}
 	}

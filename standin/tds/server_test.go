@@ -388,6 +388,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	g.Expect(silent[4].ended(60*time.Second)).To(Succeed(), "the oldest makes room")
 }
 
+// TestFreeTDS uses every version that tsql has.
 func TestFreeTDS(t *testing.T) {
 	program, err := exec.LookPath("tsql")
 	if err != nil {
@@ -396,17 +397,24 @@ func TestFreeTDS(t *testing.T) {
 		}
 		t.Skip("tsql is not installed (Debian package freetds-bin)")
 	}
+	for _, version := range []string{"7.0", "7.1", "7.2", "7.3", "7.4"} {
+		t.Run(version, func(t *testing.T) { runTSQL(t, program, version) })
+	}
+}
+
+func runTSQL(t *testing.T, program, version string) {
 	g := NewWithT(t)
 	backend, address := serve(t)
 	host, port, _ := strings.Cut(address, ":")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "-H", host, "-p", port, "-U", "sa", "-P", "Passw0rd!é", "-J", "UTF-8")
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TDSVER="+version)
 	cmd.Stdin = strings.NewReader("select grüße\ngo\nfail 16\ngo\nexit\n")
 	out, err := cmd.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
 	g.Expect(string(out)).To(ContainSubstring("grüße"))
 	g.Expect(string(out)).To(ContainSubstring("Msg 50001 (severity 16, state 7) from ECHO"))
+	g.Expect(string(out)).To(ContainSubstring("Line 42"))
 	g.Expect(backend.lastLogin().User).To(Equal("sa"))
 }

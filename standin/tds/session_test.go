@@ -87,6 +87,7 @@ type echoSession struct {
 	closed      atomic.Bool
 	executed    atomic.Int32
 	loads       atomic.Int32 // bulk loads that came to their end
+	answer      *tds.Param   // what "answer" sends as a row and procedure output as an output parameter
 }
 
 func (s *echoSession) Database() string      { return s.database }
@@ -187,6 +188,10 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "unsendable":
 		w.Columns([]tds.Column{{Name: "n", Type: intType}})
 		return w.Row([]any{"not a number"})
+	case "answer":
+		w.Columns([]tds.Column{{Name: "a", Type: s.answer.Type, Nullable: true}})
+		w.Row([]any{s.answer.Value})
+		return w.Done(1)
 	case "panic":
 		panic("the engine has a fault")
 	}
@@ -196,6 +201,9 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 func (s *echoSession) Call(_ context.Context, call tds.Call, w tds.Writer) error {
 	if call.Name == "missing" {
 		return &sqlerr.Error{Number: 2812, Class: 16, State: 62, Message: "Could not find stored procedure 'missing'."}
+	}
+	if call.Name == "output" {
+		return w.ReturnValue(s.answer.Name, s.answer.Type, s.answer.Value)
 	}
 	if err := s.echo(call.Params, w); err != nil {
 		return err

@@ -5,6 +5,7 @@ package tds
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -45,17 +46,23 @@ const (
 	commandBulk   uint16 = 0xF0
 )
 
-// ENVCHANGE types ([MS-TDS] 2.2.7.9).
+// ENVCHANGE types ([MS-TDS] 2.2.7.9). Types 3, 5 and 6 are those of TDS 7.0, 8 and above came with 7.2.
 const (
-	envDatabase   byte = 1
-	envLanguage   byte = 2
-	envPacketSize byte = 4
-	envCollation  byte = 7
-	envBegin      byte = 8
-	envCommit     byte = 9
-	envRollback   byte = 10
-	envReset      byte = 18
+	envDatabase      byte = 1
+	envLanguage      byte = 2
+	envCharacterSet  byte = 3
+	envPacketSize    byte = 4
+	envUnicodeLocale byte = 5
+	envUnicodeStyle  byte = 6
+	envCollation     byte = 7
+	envBegin         byte = 8
+	envCommit        byte = 9
+	envRollback      byte = 10
+	envReset         byte = 18
 )
+
+// unicodeStyle is Windows' number for comparisons that ignore case (0x1), kana (0x10000) and width (0x20000).
+const unicodeStyle = 0x30001
 
 // maxMessageText keeps an ERROR token within its 16-bit length; the server's own messages end at 2047 characters.
 const maxMessageText = 4000
@@ -67,10 +74,13 @@ func appendToken(b []byte, token byte, data []byte) []byte {
 	return append(b, data...)
 }
 
-func appendDone(b []byte, token byte, status, command uint16, count int64) []byte {
+func (v version) appendDone(b []byte, token byte, status, command uint16, count int64) []byte {
 	b = append(b, token)
 	b = binary.LittleEndian.AppendUint16(b, status)
 	b = binary.LittleEndian.AppendUint16(b, command)
+	if !v.atLeast(version72) {
+		return binary.LittleEndian.AppendUint32(b, uint32(min(count, math.MaxUint32)))
+	}
 	return binary.LittleEndian.AppendUint64(b, uint64(count))
 }
 
@@ -94,7 +104,7 @@ func appendTransaction(b []byte, kind byte, descriptor uint64) []byte {
 }
 
 // appendMessage writes ERROR or INFO by the message's class.
-func appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
+func (v version) appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
 	token := tokenInfo
 	if e.Class > 10 {
 		token = tokenError
@@ -109,7 +119,11 @@ func appendMessage(b []byte, e *sqlerr.Error, server string) []byte {
 	data = appendLongText(data, cutUTF16(e.Message, maxMessageText))
 	data = appendShortText(data, server)
 	data = appendShortText(data, e.Procedure)
-	data = binary.LittleEndian.AppendUint32(data, uint32(e.Line))
+	if v.atLeast(version72) {
+		data = binary.LittleEndian.AppendUint32(data, uint32(e.Line))
+	} else {
+		data = binary.LittleEndian.AppendUint16(data, uint16(min(e.Line, math.MaxUint16)))
+	}
 	return appendToken(b, token, data)
 }
 
@@ -122,17 +136,17 @@ const (
 )
 
 // appendColumns writes COLMETADATA.
-func appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
+func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
 	b = append(b, tokenColumns)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(cols)))
 	types := make([]wireType, len(cols))
 	for i, c := range cols {
-		w, err := wireTypeOf(c.Type)
+		w, err := v.wireTypeOf(c.Type)
 		if err != nil {
 			return nil, nil, fmt.Errorf("column %d (%q): %w", i+1, c.Name, err)
 		}
 		types[i] = w
-		b = binary.LittleEndian.AppendUint32(b, userType(c.Type))
+		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
 		if c.Nullable {
 			flags |= columnNullable
@@ -140,30 +154,43 @@ func appendColumns(b []byte, cols []Column) ([]byte, []wireType, error) {
 		if c.Identity {
 			flags = flags&^columnUpdatable | columnIdentity
 		}
-		if c.Hidden {
+		if c.Hidden && v.atLeast(version72) {
 			flags = flags&^columnUpdatable | columnHidden
 		}
 		b = binary.LittleEndian.AppendUint16(b, flags)
 		b = w.appendTypeInfo(b)
 		if w.size == lengthOfLOB {
-			// The table's name has one part at least (JDBC insists), empty since no table is named.
-			b = append(b, 1, 0, 0)
+			b = v.appendNoTable(b)
 		}
 		b = appendShortText(b, c.Name)
 	}
 	return b, types, nil
 }
 
-func userType(t sqltype.Type) uint32 {
-	if t.Kind == sqltype.RowVersion {
-		return userTypeRowVersion
+// appendNoTable writes the name of a column's table, empty since no table is named. Of the parts that it has since TDS 7.2 there
+// is one at least (JDBC insists).
+func (v version) appendNoTable(b []byte) []byte {
+	if v.atLeast(version72) {
+		b = append(b, 1)
 	}
-	return 0
+	return append(b, 0, 0)
+}
+
+// appendUserType writes UserType, which is a USHORT before TDS 7.2.
+func (v version) appendUserType(b []byte, t sqltype.Type) []byte {
+	user := uint32(0)
+	if t.Kind == sqltype.RowVersion {
+		user = userTypeRowVersion
+	}
+	if v.atLeast(version72) {
+		return binary.LittleEndian.AppendUint32(b, user)
+	}
+	return binary.LittleEndian.AppendUint16(b, uint16(user))
 }
 
 // appendReturnValue writes an output parameter ([MS-TDS] 2.2.7.19).
-func appendReturnValue(b []byte, ordinal int, name string, t sqltype.Type, value any) ([]byte, error) {
-	w, err := wireTypeOf(t)
+func (v version) appendReturnValue(b []byte, ordinal int, name string, t sqltype.Type, value any) ([]byte, error) {
+	w, err := v.wireTypeOf(t)
 	if err != nil {
 		return b, fmt.Errorf("output parameter %s: %w", name, err)
 	}
@@ -171,9 +198,13 @@ func appendReturnValue(b []byte, ordinal int, name string, t sqltype.Type, value
 	b = binary.LittleEndian.AppendUint16(b, uint16(ordinal))
 	b = appendShortText(b, name)
 	b = append(b, 1) // an output parameter, not a function's result
-	b = binary.LittleEndian.AppendUint32(b, userType(t))
+	b = v.appendUserType(b, t)
 	b = binary.LittleEndian.AppendUint16(b, columnNullable)
 	b = w.appendTypeInfo(b)
+	if w.size == lengthOfLOB && !v.atLeast(version72) {
+		// Clients of that age read an output parameter's type as they read a column's (FreeTDS, jTDS).
+		b = v.appendNoTable(b)
+	}
 	if b, err = w.appendValue(b, value); err != nil {
 		return b, fmt.Errorf("output parameter %s: %w", name, err)
 	}
@@ -187,18 +218,21 @@ const programName = "Microsoft SQL Server"
 func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
 	server, database := backend.ServerName(), s.Database()
 	b = appendEnvText(b, envDatabase, database, "master")
-	b = appendMessage(b, sqlerr.New(5701, 2, database), server)
-	b = appendEnvBytes(b, envCollation, collation[:], nil)
-	b = appendEnvText(b, envLanguage, "us_english", "")
-	b = appendMessage(b, sqlerr.New(5703, 1, "us_english"), server)
-	version := l.version
-	if version > version74 && version != versionStrict {
-		version = version74
+	b = l.version.appendMessage(b, sqlerr.New(5701, 2, database), server)
+	if l.version.atLeast(version71) {
+		b = appendEnvBytes(b, envCollation, collation[:], nil)
+	} else {
+		// Without collations a client is told the character set, and of Unicode the locale and how it is compared.
+		b = appendEnvText(b, envCharacterSet, "iso_1", "")
+		b = appendEnvText(b, envUnicodeLocale, strconv.Itoa(1033), "")
+		b = appendEnvText(b, envUnicodeStyle, strconv.Itoa(unicodeStyle), "")
 	}
-	v := backend.Version()
-	ack := binary.BigEndian.AppendUint32([]byte{1}, version)
+	b = appendEnvText(b, envLanguage, "us_english", "")
+	b = l.version.appendMessage(b, sqlerr.New(5703, 1, "us_english"), server)
+	engine := backend.Version()
+	ack := binary.BigEndian.AppendUint32([]byte{1}, l.version.acknowledged())
 	ack = appendShortText(ack, programName)
-	b = appendToken(b, tokenLoginAck, append(ack, v[:]...))
+	b = appendToken(b, tokenLoginAck, append(ack, engine[:]...))
 	size := strconv.Itoa(l.packetSize)
 	b = appendEnvText(b, envPacketSize, size, strconv.Itoa(defaultPacketSize))
 	if l.extended {
@@ -208,5 +242,5 @@ func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte 
 		}
 		b = append(b, featureTerminator)
 	}
-	return appendDone(b, tokenDone, 0, commandNone, 0)
+	return l.version.appendDone(b, tokenDone, 0, commandNone, 0)
 }

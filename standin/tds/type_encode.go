@@ -21,6 +21,13 @@ func (w wireType) appendValue(b []byte, v any) ([]byte, error) {
 	if v == nil {
 		return w.appendNull(b), nil
 	}
+	if w.literal != (sqltype.Type{}) {
+		text, err := w.text(v)
+		if err != nil {
+			return b, err
+		}
+		v = text
+	}
 	switch w.token {
 	case typeBigVarChar, typeBigChar, typeText, typeNVarChar, typeNChar, typeNText, typeXML:
 		s, ok := v.(string)
@@ -38,7 +45,7 @@ func (w wireType) appendValue(b []byte, v any) ([]byte, error) {
 		}
 		return w.appendBytes(b, raw)
 	case typeVariant:
-		return appendVariant(b, v)
+		return w.appendVariant(b, v)
 	}
 	at := len(b)
 	b, err := w.appendFixed(append(b, 0), v)
@@ -96,8 +103,11 @@ func (w wireType) appendFixed(b []byte, v any) ([]byte, error) {
 			return append(b, 0), nil
 		}
 	case int64:
-		if w.token == typeIntN {
+		switch w.token {
+		case typeIntN:
 			return appendInteger(b, x, w.size)
+		case typeDecimalN:
+			return appendDecimal(b, decimal.NewFromInt(x), w)
 		}
 	case float64:
 		if w.token == typeFloatN && w.size == 4 {
@@ -269,12 +279,12 @@ func variantType(v any) (sqltype.Type, error) {
 
 // appendVariant writes a sql_variant: total length, base type, its properties and the bare value
 // ([MS-TDS] 2.2.5.5.4).
-func appendVariant(b []byte, v any) ([]byte, error) {
+func (w wireType) appendVariant(b []byte, v any) ([]byte, error) {
 	t, err := variantType(v)
 	if err != nil {
 		return b, err
 	}
-	w, err := wireTypeOf(t)
+	w, err = w.version.wireTypeOf(t)
 	if err != nil {
 		return b, err
 	}

@@ -78,6 +78,9 @@ type wireType struct {
 	precision byte
 	scale     byte
 	collation [5]byte
+	// version is that of the client, literal the type whose values are sent as text because the client does not know it.
+	version version
+	literal sqltype.Type
 }
 
 // partial tells whether values are sent partially length-prefixed ([MS-TDS] 2.2.5.2.3).
@@ -162,13 +165,11 @@ func (w wireType) appendTypeInfo(b []byte) []byte {
 	case typeDecimalN, typeNumericN:
 		b = append(b, byte(w.size), w.precision, w.scale)
 	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
-		b = binary.LittleEndian.AppendUint16(b, uint16(w.size))
-		b = append(b, w.collation[:]...)
+		b = w.appendCollation(binary.LittleEndian.AppendUint16(b, uint16(w.size)))
 	case typeBigVarBinary, typeBigBinary:
 		b = binary.LittleEndian.AppendUint16(b, uint16(w.size))
 	case typeText, typeNText:
-		b = binary.LittleEndian.AppendUint32(b, uint32(w.size))
-		b = append(b, w.collation[:]...)
+		b = w.appendCollation(binary.LittleEndian.AppendUint32(b, uint32(w.size)))
 	case typeImage, typeVariant:
 		b = binary.LittleEndian.AppendUint32(b, uint32(w.size))
 	case typeXML:
@@ -177,6 +178,14 @@ func (w wireType) appendTypeInfo(b []byte) []byte {
 		b = append(b, byte(w.size))
 	}
 	return b
+}
+
+// appendCollation writes a COLLATION, which types have since TDS 7.1.
+func (w wireType) appendCollation(b []byte) []byte {
+	if !w.version.atLeast(version71) {
+		return b
+	}
+	return append(b, w.collation[:]...)
 }
 
 // unknownTypeError is a type token that a client may not send, answered with error 8009.
@@ -209,7 +218,7 @@ func (d *decoder) typeInfo() wireType {
 		w.size = int(d.u8())
 	case typeVarCharOld, typeCharOld:
 		w.size = int(d.u8())
-		copy(w.collation[:], d.bytes(5))
+		d.collation(&w)
 	case typeDecimalN, typeNumericN:
 		w.size, w.precision, w.scale = int(d.u8()), d.u8(), d.u8()
 		if w.precision < 1 || w.precision > 38 || w.scale > w.precision {
@@ -219,10 +228,10 @@ func (d *decoder) typeInfo() wireType {
 		w.size = int(d.u16())
 	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
 		w.size = int(d.u16())
-		copy(w.collation[:], d.bytes(5))
+		d.collation(&w)
 	case typeText, typeNText:
 		w.size = int(int32(d.u32()))
-		copy(w.collation[:], d.bytes(5))
+		d.collation(&w)
 	case typeImage, typeVariant:
 		w.size = int(int32(d.u32()))
 	case typeXML:
@@ -241,6 +250,15 @@ func (d *decoder) typeInfo() wireType {
 		d.fail("data type 0x%02X cannot have a size of %d bytes", w.token, w.size)
 	}
 	return w
+}
+
+// collation reads a COLLATION, which types have since TDS 7.1.
+func (d *decoder) collation(w *wireType) {
+	if d.version.atLeast(version71) {
+		copy(w.collation[:], d.bytes(5))
+	} else {
+		w.collation = collation
+	}
 }
 
 // sizeAllowed tells whether a client's declared size is one that the type may have.
