@@ -73,6 +73,8 @@ type Keeper struct {
 	// round said that a majority granted.
 	announce bool
 	voted    State
+	// metAt is the newest term in which a look at the holder's votes has come before a renewal.
+	metAt int64
 	// partners are the servers of the group's other replicas as last seen, for Wake.
 	partners []string
 
@@ -192,6 +194,9 @@ const (
 	// moment of the holder's renewals, until it comes before one; then the next comes lookAgain after it.
 	lookAhead = 30 * time.Millisecond
 	lookAgain = 50 * time.Millisecond
+	// strides is how many looks of a term that is new to this server cover a whole Renew: until one of them has come before a
+	// renewal they move by so much more than lookAhead.
+	strides = 4
 )
 
 // nextLook is when a server that stands by looks at the votes again, from the beginning of its step, 0 for after Renew. A vote
@@ -203,9 +208,12 @@ func (k *Keeper) nextLook() time.Duration {
 		return 0
 	}
 	switch age := k.ballot.UnchangedFor(); {
+	case age < k.timings.Renew/2 && k.metAt != leading.Term:
+		return k.timings.Renew - max(k.timings.Renew/strides, lookAhead)
 	case age < k.timings.Renew/2:
 		return k.timings.Renew - lookAhead
 	case age < k.timings.Renew*3/2:
+		k.metAt = leading.Term
 		return lookAgain
 	}
 	return 0
