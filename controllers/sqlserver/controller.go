@@ -68,7 +68,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers,verbs=get;list;watch;patch;update
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers/status,verbs=get;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups;distributors;publications;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups;distributors;publications;publishermoves;subscriptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.AgentImage == "" {
@@ -95,7 +95,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, namesChanged())).
 		WatchesRawSource(o.Sites.Watch(r.serversAt))
 	builder = reconcile.WatchHub(builder, sites.EnqueueHub(r.serversNear),
-		&v1alpha1.AvailabilityGroup{}, &v1alpha1.Distributor{}, &v1alpha1.Publication{}, &v1alpha1.Subscription{})
+		&v1alpha1.AvailabilityGroup{}, &v1alpha1.Distributor{}, &v1alpha1.Publication{}, &v1alpha1.Subscription{}, &v1alpha1.PublisherMove{})
 	for _, obj := range []client.Object{&appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Secret{}, &corev1.ConfigMap{}} {
 		builder = builder.Watches(obj, sites.EnqueueOwner(v1alpha1.LabelServer))
 	}

@@ -141,6 +141,7 @@ type Surroundings struct {
 	Distributors  []v1alpha1.Distributor
 	Publications  []v1alpha1.Publication
 	Subscriptions []v1alpha1.Subscription
+	Moves         []v1alpha1.PublisherMove
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -182,6 +183,12 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		d.References = append(d.References, "Subscription "+s.Name)
 		if from := distributorOf[string(s.Spec.Publication)]; from != "" && from != name {
 			d.Distributors = append(d.Distributors, from)
+		}
+	}
+	for _, m := range around.Moves {
+		// Between the end of its Subscription and the change of the Publication, nothing else says that it replicates.
+		if m.Spec.To == name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted {
+			d.Replicates = true
 		}
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {

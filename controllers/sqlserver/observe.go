@@ -81,13 +81,14 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		distributors  v1alpha1.DistributorList
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
+		moves         v1alpha1.PublisherMoveList
 	)
-	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions} {
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return Surroundings{}, fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
 		}
 	}
-	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items}, nil
+	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items, moves.Items}, nil
 }
 
 // observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:

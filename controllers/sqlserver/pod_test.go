@@ -88,3 +88,20 @@ func TestDesireLooksAround(t *testing.T) {
 	g.Expect(lonely.References).To(BeEmpty())
 	g.Expect(lonely.Replicates).To(BeFalse())
 }
+
+// A server that is to publish in place of a lost publisher takes part in replication after its Subscription has ended and
+// before the Publication names it: what the move does next takes the same rights.
+func TestDesireKeepsTheRightsOfASuccessor(t *testing.T) {
+	g := NewWithT(t)
+	replicates := func(approved bool, phase v1alpha1.PublisherMovePhase) bool {
+		s := server()
+		s.Name = "dubsub"
+		return declared(s, Surroundings{Moves: []v1alpha1.PublisherMove{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "away"},
+			Spec:   v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Approved: approved},
+			Status: v1alpha1.PublisherMoveStatus{Phase: phase}}}}).Replicates
+	}
+	g.Expect(replicates(true, v1alpha1.MoveSwitching)).To(BeTrue())
+	g.Expect(replicates(true, v1alpha1.MovePending)).To(BeTrue())
+	g.Expect(replicates(true, v1alpha1.MoveCompleted)).To(BeFalse(), "the Publication names it, or another one again")
+	g.Expect(replicates(false, v1alpha1.MoveEstimated)).To(BeFalse(), "nobody has approved anything")
+}
