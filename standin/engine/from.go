@@ -396,6 +396,9 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 	}
 	f := b.s.inst.registry.tableFunctions[key]
 	if f == nil {
+		if refusedFunctions[lower(name.name)] && (schema == "sys" || name.schema == "") {
+			b.refuse(name.name)
+		}
 		return b.userTableFunction(sc, name, args, alias, names)
 	}
 	if len(args) < len(f.Parameters) {

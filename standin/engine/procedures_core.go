@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -280,20 +281,40 @@ func rename(ctx context.Context, c *ProcCall) error {
 	})
 }
 
+// sessionsNamed refuses a login that there is not, of sp_who and sp_who2, which take a login, the number of a session or "active".
+func sessionsNamed(c *ProcCall) error {
+	name := c.String("@loginame")
+	if _, err := strconv.Atoi(name); name == "" || err == nil || strings.EqualFold(name, "active") {
+		return nil
+	}
+	found, err := c.Session.Query(c.Session.context(), "SELECT name FROM sys.server_principals WHERE name = @p1 AND type <> 'R'", name)
+	if err == nil && found.Len() == 0 {
+		return sqlerr.New(15007, 1, name)
+	}
+	return err
+}
+
 func who(ctx context.Context, c *ProcCall) error {
 	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", sqltype.Sysname),
 		col("hostname", sqltype.Type{Kind: sqltype.NChar, Length: 128}), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", sqltype.Sysname), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
+	if err := sessionsNamed(c); err != nil {
+		return err
+	}
+	wanted := c.String("@loginame")
 	var rows [][]any
 	for _, s := range c.Session.inst.Sessions() {
 		s.status.mu.Lock()
 		running, command, blocked, dbID := s.status.running, s.status.command, s.status.blockedBy, s.status.database
 		s.status.mu.Unlock()
+		if wanted != "" && !strings.EqualFold(wanted, s.original.Name) && wanted != itoa(int32(s.spid)) && !(strings.EqualFold(wanted, "active") && running) {
+			continue
+		}
 		state := "sleeping"
 		if running {
 			state = "runnable"
 		}
 		if command == "" {
-			command = "AWAITING COMMAND"
+			command = s.snapshot().command
 		}
 		name := any(nil)
 		if db := c.Session.inst.DatabaseByID(dbID); db != nil {
@@ -308,15 +329,27 @@ func helpDatabase(ctx context.Context, c *ProcCall) error {
 	if !c.IsNull("@dbname") && c.Session.inst.Database(c.String("@dbname")) == nil {
 		return sqlerr.New(15010, 1, c.String("@dbname"))
 	}
-	return c.Exec(ctx, `SELECT d.name, CAST('8.00 MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
+	err := c.Exec(ctx, `SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
 		CONVERT(nvarchar(11), d.create_date) AS created, CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
 		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS status, d.compatibility_level
 		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
+	if err != nil || c.IsNull("@dbname") {
+		return err
+	}
+	before := c.Session.db
+	c.Session.db = c.Session.inst.Database(c.String("@dbname"))
+	defer func() { c.Session.db = before }()
+	return c.Exec(ctx, "EXEC sp_helpfile")
 }
 
 func helpText(ctx context.Context, c *ProcCall) error {
 	o := c.Session.objectByID(c.Session.objectID(c.String("@objname"), ""))
 	if o == nil {
+		name := splitName(c.String("@objname"))
+		if p, _ := c.Session.findProcedure(name); p != nil || c.Session.findView(name) != nil {
+			// What the stand-in has of its own has no text in T-SQL.
+			return sqlerr.New(15197, 1, c.String("@objname"))
+		}
 		return sqlerr.New(15009, 1, c.String("@objname"), c.Session.db.Name())
 	}
 	if o.Definition == "" {
@@ -324,7 +357,10 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	}
 	var rows [][]any
 	for _, line := range strings.SplitAfter(o.Definition, "\n") {
-		rows = append(rows, []any{line})
+		for rest := line; rest != ""; {
+			part := sqltype.Cut(rest, 255)
+			rows, rest = append(rows, []any{part}), rest[len(part):]
+		}
 	}
 	return c.ResultSet([]tds.Column{col("Text", sqltype.NVarCharOf(255))}, rows)
 }

@@ -53,6 +53,9 @@ func namedObject(ctx context.Context, c *ProcCall, parameter string) (int32, err
 	return o.ID, nil
 }
 
+const typeText = `SELECT name AS Type_name, TYPE_NAME(system_type_id) AS Storage_type, CAST(max_length AS int) AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale,
+	CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation FROM sys.types WHERE user_type_id = @p1`
+
 func help(ctx context.Context, c *ProcCall) error {
 	if c.IsNull("@objname") {
 		return c.Exec(ctx, `SELECT o.name AS Name, SCHEMA_NAME(o.schema_id) AS Owner, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS Object_type FROM sys.objects o
@@ -60,6 +63,11 @@ func help(ctx context.Context, c *ProcCall) error {
 			SELECT name AS User_type, TYPE_NAME(system_type_id) AS Storage_type, CAST(max_length AS int) AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale,
 				CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation
 			FROM sys.types WHERE is_user_defined = 1 ORDER BY name`)
+	}
+	if name := splitName(c.String("@objname")); name.database == "" {
+		if t, err := c.Session.Query(ctx, "SELECT user_type_id AS id FROM sys.types WHERE name = @p1 AND (@p2 = N'' OR SCHEMA_NAME(schema_id) = @p2)", name.name, name.schema); err == nil && t.Len() > 0 && c.Session.objectID(c.String("@objname"), "") == nil {
+			return c.Exec(ctx, typeText, t.Int(0, "id"))
+		}
 	}
 	id, err := namedObject(ctx, c, "@objname")
 	if err != nil {
@@ -187,9 +195,12 @@ func spaceUsed(ctx context.Context, c *ProcCall) error {
 }
 
 func who2(ctx context.Context, c *ProcCall) error {
+	if err := sessionsNamed(c); err != nil {
+		return err
+	}
 	return c.Exec(ctx, `SELECT CAST(s.session_id AS char(5)) AS SPID, CAST(s.status AS nvarchar(30)) AS Status, s.login_name AS Login, ISNULL(s.host_name, '  .') AS HostName,
 			CAST(ISNULL(NULLIF(CAST(r.blocking_session_id AS varchar(5)), '0'), '  .') AS char(5)) AS BlkBy, DB_NAME(s.database_id) AS DBName, ISNULL(r.command, 'AWAITING COMMAND') AS Command,
 			CAST(s.cpu_time AS varchar(30)) AS CPUTime, CAST(s.reads + s.writes AS varchar(30)) AS DiskIO, CAST(FORMAT(s.last_request_start_time, 'MM/dd HH:mm:ss') AS varchar(16)) AS LastBatch,
 			s.program_name AS ProgramName, CAST(s.session_id AS char(5)) AS [SPID ], CAST(ISNULL(r.request_id, 0) AS char(5)) AS REQUESTID
-		FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id WHERE @p1 IS NULL OR s.login_name = @p1 ORDER BY s.session_id`, c.Value("@loginame"))
+		FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id WHERE @p1 IS NULL OR s.login_name = @p1 OR CAST(s.session_id AS sysname) = @p1 OR @p1 = 'active' AND r.session_id IS NOT NULL ORDER BY s.session_id`, c.Value("@loginame"))
 }

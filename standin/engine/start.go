@@ -102,7 +102,7 @@ func (inst *Instance) install() error {
 	installProperties(r)
 	installStatements(r)
 	installProcedures(r)
-	installRefusedProcedures(r)
+	installFormerProcedures(r)
 	installViews(r)
 	for _, t := range coreTables {
 		r.Table(t)
@@ -116,6 +116,7 @@ func (inst *Instance) install() error {
 			return fmt.Errorf("install %T: %w", e, err)
 		}
 	}
+	r.refuseTheRest()
 	if err := r.complete(); err != nil {
 		return err
 	}

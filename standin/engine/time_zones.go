@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // the images have no time zone data
@@ -25,6 +26,25 @@ var windowsZones = map[string]string{
 	"russian standard time": "Europe/Moscow", "se asia standard time": "Asia/Bangkok", "singapore standard time": "Asia/Singapore",
 	"south africa standard time": "Africa/Johannesburg", "taipei standard time": "Asia/Taipei", "tokyo standard time": "Asia/Tokyo", "turkey standard time": "Europe/Istanbul",
 	"utc": "UTC", "w. australia standard time": "Australia/Perth", "w. europe standard time": "Europe/Berlin",
+}
+
+// zoneNames are the names of those zones as Windows writes them, sorted.
+func zoneNames() []string {
+	names := make([]string, 0, len(windowsZones))
+	for name := range windowsZones {
+		words := strings.Fields(name)
+		for i, w := range words {
+			switch w {
+			case "aus", "us", "utc", "gmt", "fle", "gtb", "se", "e.", "w.":
+				words[i] = strings.ToUpper(w)
+			default:
+				words[i] = strings.ToUpper(w[:1]) + w[1:]
+			}
+		}
+		names = append(names, strings.Join(words, " "))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // namedZone is a time zone of AT TIME ZONE (docs/t-sql/queries/at-time-zone-transact-sql.md).

@@ -211,11 +211,14 @@ func installObjectViews(r *Registry) {
 	r.recordView("", "sys", "extended_properties", "class tinyint, class_desc nvarchar(60), major_id int, minor_id int, name sysname, value sql_variant", propertyRecords)
 }
 
+// systemSchemas are the ids of the schemas of system views.
+var systemSchemas = map[string]int{"INFORMATION_SCHEMA": 3, "sys": 4}
+
 func (s *Session) systemObjects() []record {
 	var out []record
 	for _, v := range s.inst.registry.views {
 		if v.Database == "" {
-			out = append(out, record{"name": v.Name, "object_id": systemObjectID(v.Schema + "." + v.Name), "schema_id": 4, "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
+			out = append(out, record{"name": v.Name, "object_id": systemObjectID(v.Schema + "." + v.Name), "schema_id": systemSchemas[v.Schema], "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
 				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
 		}
 	}

@@ -14,13 +14,7 @@ import (
 func (r *Registry) textView(schema, name, list, text string) {
 	v := View{Schema: schema, Name: name, Columns: columns(list)}
 	v.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
-		before := s.db
-		s.db = s.viewDatabase()
-		counted := s.rowCount
-		w := &insertTarget{Writer: &discardWriter{}}
-		err := s.run(ctx, text, nil, w)
-		s.db, s.rowCount = before, counted
-		return w.rows, err
+		return s.rowsOf(ctx, s.viewDatabase(), text, nil)
 	}
 	r.View(v)
 }
@@ -65,6 +59,9 @@ func installTextViews(r *Registry) {
 		"SELECT CAST(file_id AS smallint), CAST(IIF(type = 0, 1, 0) AS smallint), size, max_size, growth, 0, 0, name, physical_name FROM sys.database_files")
 	installHostViews(r)
 	installAbsentViews(r)
+	installUnkeptViews(r)
+	installActivityViews(r)
+	installReferences(r)
 }
 
 // installHostViews registers what the operating system tells: processors and memory

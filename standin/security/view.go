@@ -36,6 +36,9 @@ func documented(view string, inherited ...tds.Column) []tds.Column {
 	}
 	all := inherited
 	for _, c := range info.Columns {
+		if c.Type == "nvarchar" { // the page of sys.dm_tcp_listener_states gives an address no length
+			c.Type = "nvarchar(256)"
+		}
 		all = append(all, columns(c.Name+" "+c.Type)...)
 	}
 	return all

@@ -157,6 +157,23 @@ func (l *Log) Segments() int {
 	return len(l.segments)
 }
 
+// VirtualFile is one virtual log file: its number, the first block's offset in it, its position in the log and its size, both in bytes.
+type VirtualFile struct {
+	Number, First uint32
+	Begin, Bytes  uint64
+}
+
+// VirtualFiles are the virtual log files that are kept, oldest first.
+func (l *Log) VirtualFiles() []VirtualFile {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	files := make([]VirtualFile, 0, len(l.segments))
+	for _, s := range l.segments {
+		files = append(files, VirtualFile{Number: s.vlf, First: s.first, Begin: s.start, Bytes: uint64(s.size - s.first)})
+	}
+	return files
+}
+
 // Changed returns a channel that is closed when a position moves next.
 func (l *Log) Changed() <-chan struct{} {
 	l.mu.Lock()

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// TestEveryView reads every view that the server says it has: none ends the connection, and each has as many values as columns
+// (docs/relational-databases/system-catalog-views/catalog-views-transact-sql.md, sys.all_views).
+func TestEveryView(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	mustExec(t, db, "CREATE TABLE t (a int PRIMARY KEY, b xml NULL)")
+	names, err := tryQuery(db, "SELECT SCHEMA_NAME(schema_id) + '.' + name FROM sys.system_views WHERE schema_id IN (3, 4) ORDER BY name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	NewWithT(t).Expect(len(names)).To(BeNumerically(">", 250))
+	for _, row := range names {
+		name, _ := row[0].(string)
+		if _, err := tryQuery(db, "SELECT * FROM "+name); err != nil && !strings.Contains(err.Error(), "No catalog entry was found") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestActivity: what sessions, transactions, files and logs are doing (docs/relational-databases/system-dynamic-management-views).
+func TestActivity(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (a int NOT NULL CONSTRAINT pk_t PRIMARY KEY, b int NULL)", "ok"},
+		{"INSERT t VALUES (1, 2), (2, 3)", "ok"},
+		{"CREATE INDEX ix_b ON t (b)", "ok"},
+		{"SELECT i.name, s.index_type_desc, s.alloc_unit_type_desc, s.record_count FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('t'), NULL, NULL, 'DETAILED') s JOIN sys.indexes i ON i.object_id = s.object_id AND i.index_id = s.index_id ORDER BY i.index_id",
+			"pk_t CLUSTERED INDEX IN_ROW_DATA 2; ix_b NONCLUSTERED INDEX IN_ROW_DATA 2"},
+		{"SELECT COUNT(*), COUNT(record_count) FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('t'), 1, NULL, NULL)", "1 0"},
+		{"SELECT IIF(COUNT(*) > 0 AND MIN(vlf_size_mb) > 0, 1, 0), IIF(COUNT(DISTINCT vlf_sequence_number) = COUNT(*), 1, 0) FROM sys.dm_db_log_info(DB_ID())", "1 1"},
+		{"SELECT event_type, parameters, event_info FROM sys.dm_exec_input_buffer(@@SPID, NULL)", "Language Event 0 SELECT event_type, parameters, event_info FROM sys.dm_exec_input_buffer(@@SPID, NULL)"},
+		{"BEGIN TRANSACTION; SELECT COUNT(*) FROM sys.dm_tran_database_transactions d JOIN sys.dm_tran_session_transactions s ON s.transaction_id = d.transaction_id WHERE s.session_id = @@SPID AND d.database_id = DB_ID(); ROLLBACK", "1"},
+		{"SELECT COUNT(*) FROM sys.dm_os_waiting_tasks WHERE blocking_session_id = @@SPID", "0"},
+		{"SELECT total_page_count - allocated_extent_page_count - unallocated_extent_page_count FROM sys.dm_db_file_space_usage", "0"},
+		{"SELECT mirroring_guid, mirroring_state_desc FROM sys.database_mirroring WHERE database_id = DB_ID()", "NULL NULL"},
+		{"SELECT desired_state_desc IN_, 1 FROM sys.database_query_store_options WHERE actual_state_desc NOT IN ('OFF', 'READ_ONLY', 'READ_WRITE', 'ERROR')", ""},
+		{"SELECT current_utc_offset, is_currently_dst FROM sys.time_zone_info WHERE name = 'India Standard Time'", "+05:30 false"},
+		{"SELECT type, usage FROM sys.login_token WHERE name = 'public'", "SERVER ROLE GRANT OR DENY"},
+		{"SELECT permission_name FROM fn_my_permissions(NULL, 'SERVER') WHERE permission_name IN ('CONTROL SERVER', 'VIEW SERVER STATE') ORDER BY 1", "CONTROL SERVER; VIEW SERVER STATE"},
+		{"SELECT entity_name, permission_name FROM fn_my_permissions(NULL, 'DATABASE') WHERE permission_name = 'BACKUP LOG'", "database BACKUP LOG"},
+		{"SELECT COUNT(*) FROM fn_my_permissions('nothing', 'OBJECT')", "0"},
+		{"SELECT COUNT(*) FROM msdb.dbo.suspect_pages WHERE database_id = DB_ID()", "0"},
+	})
+}
+
+// TestCatalogJoins: joins of catalogue views are looked up and not multiplied
+// (docs/relational-databases/system-catalog-views/querying-the-sql-server-system-catalog-faq.yml).
+func TestCatalogJoins(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := connection(t, newDatabase(t))
+	mustExec(t, db, "CREATE TYPE name FROM nvarchar(20)")
+	mustExec(t, db, "DECLARE @i int = 1, @t nvarchar(200); WHILE @i <= 60 BEGIN SET @t = CONCAT('CREATE TABLE t', @i, ' (a int, b name, c bigint, d date, e bit)'); EXEC (@t); SET @i += 1 END")
+	joined := "SELECT COUNT(*), COUNT(DISTINCT c.object_id), MIN(t.name), MAX(t.name) FROM sys.objects o JOIN sys.columns c ON c.object_id = o.object_id JOIN sys.types t ON t.user_type_id = c.user_type_id WHERE o.type = 'U'"
+	started := time.Now()
+	g.Expect(query(t, db, joined)).To(Equal([][]any{{int64(300), int64(60), "bigint", "name"}}))
+	g.Expect(query(t, db, "SELECT COUNT(*) FROM sys.all_columns c LEFT JOIN sys.all_objects o ON o.object_id = c.object_id WHERE o.name IS NULL")).To(Equal([][]any{{int64(0)}}))
+	g.Expect(time.Since(started)).To(BeNumerically("<", 20*time.Second))
+}
+
+// TestReferences: which object names which (docs/relational-databases/system-catalog-views/sys-sql-expression-dependencies-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-sql-referencing-entities-transact-sql.md).
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE dbo.one (a int)", "ok"},
+		{"CREATE VIEW dbo.two AS SELECT a FROM dbo.one", "ok"},
+		{"CREATE PROCEDURE dbo.three AS WITH c AS (SELECT a FROM dbo.two) INSERT dbo.one SELECT a FROM c; SELECT * FROM dbo.later; EXEC dbo.three", "ok"},
+		{"SELECT OBJECT_NAME(referencing_id), referenced_schema_name, referenced_entity_name, OBJECT_NAME(referenced_id) FROM sys.sql_expression_dependencies ORDER BY 1, 3", "three dbo later NULL; three dbo one one; three dbo three three; three dbo two two; two dbo one one"},
+		{"SELECT referencing_entity_name FROM sys.dm_sql_referencing_entities('dbo.one', 'OBJECT') ORDER BY 1", "three; two"},
+		{"SELECT referenced_entity_name FROM sys.dm_sql_referenced_entities('dbo.two', 'OBJECT') WHERE referenced_minor_id = 0", "one"},
+		{"SELECT VIEW_NAME, TABLE_NAME FROM INFORMATION_SCHEMA.VIEW_TABLE_USAGE", "two one"},
+	})
+	if _, err := tryQuery(db, "EXEC sp_depends 'dbo.one'"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFormerProcedures: procedures of earlier versions, each beside the statement that has taken its place
+// (docs/relational-databases/system-stored-procedures/system-stored-procedures-transact-sql.md).
+func TestFormerProcedures(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"EXEC sp_addrole 'readers'", "ok"},
+		{"EXEC sp_addtype 'ssn', 'varchar(11)', 'NOT NULL'", "ok"},
+		{"SELECT TYPE_NAME(system_type_id), max_length, is_nullable FROM sys.types WHERE name = 'ssn'", "varchar 11 false"},
+		{"EXEC sp_droptype 'ssn'", "ok"},
+		{"EXEC sp_droprole 'readers'", "ok"},
+		{"SELECT COUNT(*) FROM sys.database_principals WHERE name = 'readers'", "0"},
+		{"EXEC sp_helplanguage 'us_english'", "0 mdy 7 0 us_english English January,February,March,April,May,June,July,August,September,October,November,December Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec Monday,Tuesday,Wednesday,Thursday,Friday,Saturday,Sunday 1033 1033"},
+		{"EXEC sp_changedbowner 'sa'", "ok"},
+		{"EXEC xp_cmdshell 'dir'", "!15281/16/1"},
+		{"EXEC sp_nothing_of_this_name", "!2812/16/62"},
+		{"DECLARE @t nvarchar(max) = N'CREATE VIEW long AS SELECT ''' + REPLICATE(N'x', 600) + N''' AS a'; EXEC (@t)", "ok"},
+		{"DECLARE @t TABLE (line nvarchar(255)); INSERT @t EXEC sp_helptext 'long'; SELECT COUNT(*), MAX(LEN(line)) FROM @t", "3 255"},
+	})
+	if _, err := tryQuery(db, "EXEC sp_describe_parameter_encryption N'SELECT @a', N'@a int'"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// reference is an object that a module's text names.
+type reference struct {
+	name objectName
+	// updated and selected tell how a statement of the module uses it; called is a procedure.
+	updated, selected, called bool
+}
+
+// references are the objects that the text of a module names, in its order and each once: tables and views, functions with a schema,
+// and procedures. Common table expressions, temporary tables and table variables are none.
+func references(o *Object) []*reference {
+	_, node, err := parseModule(o)
+	if err != nil {
+		return nil
+	}
+	own, targets, list := map[string]bool{}, map[any]bool{}, []*reference(nil)
+	seen := map[string]*reference{}
+	note := func(name objectName) *reference {
+		key := lower(name.String())
+		if name.name == "" || name.name[0] == '#' || name.schema == "" && own[lower(name.name)] {
+			return &reference{}
+		}
+		if seen[key] == nil {
+			seen[key] = &reference{name: name}
+			list = append(list, seen[key])
+		}
+		return seen[key]
+	}
+	target := func(t ast.TableReference) {
+		if n, ok := t.(*ast.NamedTableReference); ok {
+			targets[n] = true
+		}
+	}
+	eachNode(reflect.ValueOf(node), func(n any) {
+		switch n := n.(type) {
+		case *ast.CommonTableExpression:
+			own[lower(n.ExpressionName.Value)] = true
+		case *ast.InsertSpecification:
+			target(n.Target)
+		case *ast.UpdateSpecification:
+			target(n.Target)
+		case *ast.DeleteSpecification:
+			target(n.Target)
+		}
+	})
+	if o.Kind == kindTrigger {
+		own["inserted"], own["deleted"] = true, true
+	}
+	eachNode(reflect.ValueOf(node), func(n any) {
+		switch n := n.(type) {
+		case *ast.NamedTableReference:
+			r := note(nameOf(n.SchemaObject))
+			r.updated, r.selected = r.updated || targets[n], r.selected || !targets[n]
+		case *ast.SchemaObjectFunctionTableReference:
+			note(nameOf(n.SchemaObject)).selected = true
+		case *ast.FunctionCall:
+			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
+				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
+					note(objectName{schema: parts[0], name: n.FunctionName.Value}).selected = true
+				}
+			}
+		case *ast.ExecutableProcedureReference:
+			if p := n.ProcedureReference; p != nil && p.ProcedureReference != nil {
+				note(nameOf(p.ProcedureReference.Name)).called = true
+			}
+		}
+	})
+	return list
+}
+
+// dependencyRecords is sys.sql_expression_dependencies, by the texts of modules; constraints and computed columns are not searched.
+func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
+	sch, err := s.viewSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range sch.sorted() {
+		if o.Definition == "" || o.Kind == kindCheck || o.Kind == kindDefault {
+			continue
+		}
+		for _, r := range references(o) {
+			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": false, "referenced_class": 1,
+				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": orNull(r.name.server), "referenced_database_name": orNull(r.name.database), "referenced_schema_name": orNull(r.name.schema),
+				"referenced_entity_name": r.name.name, "referenced_minor_id": 0, "is_caller_dependent": r.called && r.name.schema == "", "is_ambiguous": false, "updated": r.updated, "selected": r.selected}
+			if r.name.server == "" && r.name.database == "" {
+				if id := s.objectID(r.name.String(), ""); id != nil && !(r.called && r.name.schema == "") {
+					rec["referenced_id"] = id
+				}
+			}
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
+
+// installReferences registers the views and functions that tell which object names which
+// (docs/relational-databases/system-catalog-views/sys-sql-expression-dependencies-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-sql-referenced-entities-transact-sql.md and its counterpart).
+func installReferences(r *Registry) {
+	r.recordView("", "sys", "sql_expression_dependencies", "referencing_id int, referencing_minor_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_schema_bound_reference bit, referenced_class tinyint, "+
+		"referenced_class_desc nvarchar(60), referenced_server_name sysname, referenced_database_name sysname, referenced_schema_name sysname, referenced_entity_name sysname, referenced_id int, referenced_minor_id int, "+
+		"is_caller_dependent bit, is_ambiguous bit", dependencyRecords)
+	r.recordView("", "sys", "sql_dependencies", "class tinyint, class_desc nvarchar(60), object_id int, column_id int, referenced_major_id int, referenced_minor_id int, is_selected bit, is_updated bit, is_select_all bit",
+		func(ctx context.Context, s *Session) ([]record, error) {
+			list, err := dependencyRecords(ctx, s)
+			var out []record
+			for _, d := range list {
+				if d["referenced_id"] != nil {
+					out = append(out, record{"class": 0, "class_desc": "OBJECT_OR_COLUMN_REFERENCE_NON_SCHEMA_BOUND", "object_id": d["referencing_id"], "column_id": 0, "referenced_major_id": d["referenced_id"], "referenced_minor_id": 0,
+						"is_selected": d["selected"], "is_updated": d["updated"], "is_select_all": false})
+				}
+			}
+			return out, err
+		})
+	two := []sqltype.Type{sqltype.NVarCharOf(517), sqltype.NVarCharOf(60)}
+	r.textFunction("sys", "dm_sql_referenced_entities", "referencing_minor_id int, referenced_server_name sysname, referenced_database_name sysname, referenced_schema_name sysname, referenced_entity_name sysname, referenced_minor_name sysname, "+
+		"referenced_id int, referenced_minor_id int, referenced_class tinyint, referenced_class_desc nvarchar(60), is_caller_dependent bit, is_ambiguous bit, is_selected bit, is_updated bit, is_select_all bit, is_all_columns_found bit, "+
+		"is_insert_all bit, is_incomplete bit",
+		`SELECT 0, d.referenced_server_name, d.referenced_database_name, d.referenced_schema_name, d.referenced_entity_name, NULL, d.referenced_id, 0, d.referenced_class, d.referenced_class_desc, d.is_caller_dependent, d.is_ambiguous,
+				ISNULL(s.is_selected, 0), ISNULL(s.is_updated, 0), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit)
+			FROM sys.sql_expression_dependencies d LEFT JOIN sys.sql_dependencies s ON s.object_id = d.referencing_id AND s.referenced_major_id = d.referenced_id WHERE d.referencing_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
+	r.textFunction("sys", "dm_sql_referencing_entities", "referencing_schema_name sysname, referencing_entity_name sysname, referencing_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_caller_dependent bit",
+		`SELECT OBJECT_SCHEMA_NAME(referencing_id), OBJECT_NAME(referencing_id), referencing_id, referencing_class, referencing_class_desc, is_caller_dependent FROM sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
+	r.textProcedure("sp_depends", "@objname! nvarchar(776)", `DECLARE @id int = OBJECT_ID(@p1);
+		IF @id IS NULL BEGIN DECLARE @db sysname = DB_NAME(); RAISERROR(15009, 16, 1, @p1, @db); RETURN END
+		IF NOT EXISTS (SELECT 1 FROM sys.sql_dependencies WHERE @id IN (object_id, referenced_major_id)) BEGIN PRINT 'Object does not reference any object, and no objects reference it.'; RETURN END
+		IF EXISTS (SELECT 1 FROM sys.sql_dependencies WHERE object_id = @id) BEGIN
+			PRINT 'In the current database, the specified object references the following:';
+			SELECT CAST(OBJECT_SCHEMA_NAME(o.object_id) + N'.' + o.name AS nvarchar(776)) AS name, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS type, CAST(IIF(d.is_updated = 1, 'yes', 'no') AS varchar(7)) AS updated,
+				CAST(IIF(d.is_selected = 1, 'yes', 'no') AS varchar(8)) AS selected, CAST(NULL AS sysname) AS [column]
+			FROM sys.sql_dependencies d JOIN sys.objects o ON o.object_id = d.referenced_major_id WHERE d.object_id = @id ORDER BY name END
+		IF EXISTS (SELECT 1 FROM sys.sql_dependencies WHERE referenced_major_id = @id) BEGIN
+			PRINT 'In the current database, the specified object is referenced by the following:';
+			SELECT CAST(OBJECT_SCHEMA_NAME(o.object_id) + N'.' + o.name AS nvarchar(776)) AS name, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS type
+			FROM sys.sql_dependencies d JOIN sys.objects o ON o.object_id = d.object_id WHERE d.referenced_major_id = @id ORDER BY name END`)
+}

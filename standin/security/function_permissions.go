@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// installMyPermissions registers fn_my_permissions (securable, class): what the caller may do on a server, a database or a securable in
+// it (docs/relational-databases/system-functions/sys-fn-my-permissions-transact-sql.md). Columns are not listed by themselves.
+func (e *Extension) installMyPermissions(r *engine.Registry) {
+	sysname := sqltype.Sysname
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_my_permissions", Parameters: []sqltype.Type{sysname, sysname},
+		Columns: []tds.Column{{Name: "entity_name", Type: sysname, Nullable: true}, {Name: "subentity_name", Type: sysname, Nullable: true}, {Name: "permission_name", Type: sqltype.NVarCharOf(60), Nullable: true}},
+		Rows: func(ctx context.Context, s *engine.Session, args []any) ([][]any, error) {
+			name, named := text(args, 0)
+			class, _ := text(args, 1)
+			class = strings.ToUpper(class)
+			if !named && (class == "" || class == "SERVER") {
+				return permitted("server", serverPermissions, func(p string) bool { return e.mayServer(ctx, s, p) }), nil
+			}
+			sec, db, server, ok, err := e.namedSecurable(ctx, s, class, name)
+			if err != nil || !ok {
+				return nil, err
+			}
+			if class == "DATABASE" {
+				name = "database"
+			}
+			return permitted(name, securablePermissions[sec.class], func(p string) bool {
+				if server {
+					return e.maySecurable(ctx, s, p, sec.class, sec.major)
+				}
+				return e.may(ctx, s, db, sec, p)
+			}), nil
+		}})
+}
+
+// permitted are the rows of the permissions that may says yes to, by name.
+func permitted(entity string, known map[string]bool, may func(string) bool) [][]any {
+	var names []string
+	for p := range known {
+		if p != "ALL" && may(p) {
+			names = append(names, p)
+		}
+	}
+	slices.Sort(names)
+	rows := make([][]any, len(names))
+	for i, p := range names {
+		rows[i] = []any{entity, "", p}
+	}
+	return rows
+}
