@@ -72,7 +72,8 @@ func (r *replication) distribute(t *testing.T) {
 	t.Helper()
 	directory := t.TempDir()
 	mustExec(t, r.distDB, `EXEC sp_adddistributor @distributor = N'DIST', @password = N'Distr1bute-Me'`)
-	mustExec(t, r.distDB, `EXEC sp_adddistributiondb @database = N'distribution'`)
+	// Clean-up, every ten minutes by the clock, must not take away what a test counts.
+	mustExec(t, r.distDB, `EXEC sp_adddistributiondb @database = N'distribution', @min_distretention = 1`)
 	mustExec(t, r.distDB, `EXEC sp_adddistpublisher @publisher = N'PUB', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = @p1, @working_directory = @p2`, saPassword, directory)
 	mustExec(t, r.pubDB, `CREATE DATABASE shop`)
 	r.source = r.pub.open(t, "shop")
