@@ -5,6 +5,7 @@ package contract_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -142,6 +143,31 @@ func TestAGLeaseAndRestart(t *testing.T) {
 	ids, err := c.ids(0)()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(ids)).To(BeNumerically(">=", 1+id-10))
+}
+
+// TestAGFirstPrimaryComesBack: the server that a group was created on may be promoted again, whether or not its partners have
+// joined, and they join afterwards.
+func TestAGFirstPrimaryComesBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newAGServers(t)
+	c.agDatabase(0, "app")
+	mustExec(t, c.admins[0], fmt.Sprintf("CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] REPLICA ON %s, %s, %s",
+		agLease, c.replica(0, "SYNCHRONOUS_COMMIT"), c.replica(1, "SYNCHRONOUS_COMMIT"), c.replica(2, "CONFIGURATION_ONLY")))
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
+	c.promote(0)
+	c.servers[0].kill()
+	c.restart(0)
+	g.Expect(c.role(0)()).To(Equal("RESOLVING"))
+	c.promote(0)
+	for n := 1; n < 3; n++ {
+		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
+	}
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] OFFLINE")
+	c.promote(0)
+	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] GRANT CREATE ANY DATABASE")
+	c.synchronized(0, 1)
+	g.Expect(c.insert(t.Context(), 0, 1)).To(Succeed())
 }
 
 // TestAGFailover: planned there and back, refused where it would lose writes, forced with a copy that takes back what
