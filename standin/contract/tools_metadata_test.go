@@ -157,6 +157,8 @@ func TestNamesAsArguments(t *testing.T) {
 		{"EXEC echoes @b = [dbo], @a = 1", "1 dbo"},
 		{"CREATE TABLE customer (id int CONSTRAINT pk_customer PRIMARY KEY, name int)", "ok"},
 		{`EXEC sp_rename "dbo.customer.name", "word"`, "ok"}, {`EXEC sp_rename "customer.pk_customer", "pk_c"`, "ok"}, {`EXEC sp_rename "customer.nothing", "x"`, "!15225"},
+		{"CREATE VIEW shown AS SELECT id FROM customer", "ok"},
+		{"EXEC sp_rename 'dbo.shown.id', 'x', 'COLUMN'", "!15248"}, {"EXEC sp_rename 'dbo.shown.id', 'x', 'INDEX'", "!15248"}, {"EXEC sp_rename 'dbo.customer.word', 'id', 'COLUMN'", "!15335"},
 		{"SELECT COL_NAME(OBJECT_ID('customer'), 2), OBJECT_NAME(object_id) FROM sys.key_constraints WHERE type = 'PK'", "word pk_c"},
 		{"EXECUTE sp_addextendedproperty 'MS_Description', N'of the shop', 'schema', [dbo], 'table', customer, 'column', [id]", "ok"},
 		{"SELECT name, CAST(value AS nvarchar(20)), minor_id FROM sys.extended_properties WHERE major_id = OBJECT_ID('customer')", "MS_Description of the shop 1"},

@@ -32,34 +32,56 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	if n.OverClause != nil && !strings.HasPrefix(name, "percentile_") {
 		return b.windowFunction(sc, n, name)
 	}
+	if e, special := b.specialCall(sc, n, name); special {
+		return e
+	}
+	args := b.callArguments(sc, n, name)
+	if name == "json_modify" && len(args) == 3 && args[2].json {
+		name = "json_modify_raw"
+	}
+	e := b.builtin(name, args)
+	e.json = name == "json_query" || name == "json_modify_raw" || name == "json_modify"
+	if n.Collation != nil {
+		e = b.collateClause(e, n.Collation.Value)
+	}
+	return e
+}
+
+// specialCall binds the functions that are not merely called with the values of their arguments.
+func (b *binder) specialCall(sc *scope, n *ast.FunctionCall, name string) (e expr, special bool) {
 	switch name {
 	case "dateadd", "datediff", "datediff_big", "datepart", "datename", "datetrunc", "date_bucket":
-		return b.datePartCall(sc, name, n.Parameters)
+		return b.datePartCall(sc, name, n.Parameters), true
 	case "isnull":
-		return b.isNull(b.exactly(sc, name, n.Parameters, 2))
+		return b.isNull(b.exactly(sc, name, n.Parameters, 2)), true
 	case "trim":
-		return b.trim(sc, n)
+		return b.trim(sc, n), true
 	case "getdate", "getutcdate", "sysdatetime", "sysutcdatetime", "sysdatetimeoffset":
 		b.exactly(sc, name, n.Parameters, 0)
-		return b.now(name)
+		return b.now(name), true
 	case "choose":
-		return b.choose(b.scalars(sc, n.Parameters))
+		return b.choose(b.scalars(sc, n.Parameters)), true
 	case "columns_updated":
 		b.exactly(sc, name, n.Parameters, 0)
-		return b.computed(name, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(s *Session) any { return columnsUpdated(s.runningTrigger()) })
+		return b.computed(name, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(s *Session) any { return columnsUpdated(s.runningTrigger()) }), true
 	case "trigger_nestlevel":
-		return b.computed(name, sqltype.IntType, func(s *Session) any { return s.triggerDepth() })
+		return b.computed(name, sqltype.IntType, func(s *Session) any { return s.triggerDepth() }), true
 	case "row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "lag", "lead", "first_value", "last_value":
 		b.fail(10753, n.FunctionName.Value)
 	case "grouping", "grouping_id":
-		return b.groupingFunction(sc, name, n.Parameters)
+		return b.groupingFunction(sc, name, n.Parameters), true
 	case "json_object", "json_array":
-		return b.jsonConstructor(sc, n, name)
+		return b.jsonConstructor(sc, n, name), true
 	case "percentile_cont", "percentile_disc":
-		return b.percentile(sc, n, name)
+		return b.percentile(sc, n, name), true
 	case "update":
 		b.refuse("The function " + strings.ToUpper(name))
 	}
+	return expr{}, false
+}
+
+// callArguments binds the arguments of a function that is called with their values.
+func (b *binder) callArguments(sc *scope, n *ast.FunctionCall, name string) []expr {
 	args := []expr{}
 	for _, p := range n.Parameters {
 		if isStar(p) && (name == "checksum" || name == "binary_checksum") {
@@ -77,15 +99,7 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 			args[0] = b.convert(args[0], sqltype.DateTimeType, sqltype.Implicit, 0, false)
 		}
 	}
-	if name == "json_modify" && len(args) == 3 && args[2].json {
-		name = "json_modify_raw"
-	}
-	e := b.builtin(name, args)
-	e.json = name == "json_query" || name == "json_modify_raw" || name == "json_modify"
-	if n.Collation != nil {
-		e = b.collateClause(e, n.Collation.Value)
-	}
-	return e
+	return args
 }
 
 // wrapped binds what syntax.Parse has put into syntax.CollateFunction.

@@ -194,37 +194,40 @@ func (s *Session) throw(ctx context.Context, n *ast.ThrowStatement, w tds.Writer
 	return &sqlerr.Error{Number: int32(num), Class: 16, State: uint8(st), Message: strings.ReplaceAll(text, "%%", "%")}
 }
 
-func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w tds.Writer) error {
+// raised is the message that RAISERROR names: its text, or the number of one in sys.messages.
+func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (number int32, text string, err error) {
 	b := newBinder(ctx, s, tempSpace)
-	var first expr
-	if e := bindSafely(func() { first = b.scalar(nil, n.FirstParameter) }); e != nil {
-		return e
+	var bound expr
+	if e := bindSafely(func() { bound = b.scalar(nil, first) }); e != nil {
+		return 0, "", e
 	}
-	number, text := int32(50000), ""
-	if first.typ.Kind.IsNumeric() {
-		v, err := s.evaluate(ctx, n.FirstParameter, sqltype.IntType)
-		if err != nil {
-			return err
-		}
-		num, _ := v.(int64)
-		number = int32(num)
-		if num < 13000 {
-			return sqlerr.New(2732, 1, num)
-		}
-		m, err := s.userMessage(num)
-		if err != nil {
-			return err
-		}
-		if m == nil {
-			return sqlerr.New(18054, 1, num)
-		}
-		text = m.text
-	} else {
-		v, err := s.evaluate(ctx, n.FirstParameter, sqltype.NVarCharMax)
-		if err != nil {
-			return err
-		}
-		text, _ = v.(string)
+	if !bound.typ.Kind.IsNumeric() {
+		v, err := s.evaluate(ctx, first, sqltype.NVarCharMax)
+		text, _ := v.(string)
+		return 50000, text, err
+	}
+	v, err := s.evaluate(ctx, first, sqltype.IntType)
+	if err != nil {
+		return 0, "", err
+	}
+	n, _ := v.(int64)
+	if n < 13000 {
+		return 0, "", sqlerr.New(2732, 1, n)
+	}
+	m, err := s.userMessage(n)
+	if err != nil {
+		return 0, "", err
+	}
+	if m == nil {
+		return 0, "", sqlerr.New(18054, 1, n)
+	}
+	return int32(n), m.text, nil
+}
+
+func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w tds.Writer) error {
+	number, text, err := s.raised(ctx, n.FirstParameter)
+	if err != nil {
+		return err
 	}
 	severity, err := s.evaluateInt(ctx, n.SecondParameter)
 	if err != nil {

@@ -14,21 +14,6 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// argument is one argument of a procedure call.
-type argument struct {
-	name      string
-	value     any
-	typ       sqltype.Type
-	isDefault bool
-	// output is the caller's variable that gets the value back.
-	output *variable
-	// returned asks for a RETURNVALUE token (RPC).
-	returned bool
-	// table is the caller's table variable, rows are those that a client sends.
-	table *variable
-	rows  *tds.Table
-}
-
 // executeStatement is EXEC.
 func (s *Session) executeStatement(ctx context.Context, n *ast.ExecuteStatement, w tds.Writer) error {
 	return s.executeSpecification(ctx, n.ExecuteSpecification, w)
@@ -114,55 +99,6 @@ func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceNa
 		return splitName(text), nil
 	}
 	return nameOf(r.ProcedureReference.Name), nil
-}
-
-func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter) ([]argument, error) {
-	out := make([]argument, 0, len(params))
-	named := false
-	for _, p := range params {
-		a := argument{}
-		if p.Variable != nil {
-			a.name, named = p.Variable.Name, true
-		} else if named {
-			return nil, sqlerr.New(119, 1, len(out)+1)
-		}
-		switch v := p.ParameterValue.(type) {
-		case *ast.DefaultLiteral:
-			a.isDefault = true
-		case *ast.VariableReference:
-			x := s.variable(v.Name)
-			if x == nil {
-				return nil, sqlerr.New(137, 2, v.Name)
-			}
-			a.value, a.typ = x.value, x.typ
-			if x.table != nil {
-				a.table = x
-			}
-			if p.IsOutput {
-				a.output = x
-			}
-		case *ast.IdentifierLiteral:
-			text := undelimited(v.Value)
-			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
-		case *ast.ColumnReferenceExpression:
-			parts := identifiers(v.MultiPartIdentifier)
-			text := strings.Join(parts, ".")
-			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
-		default:
-			if p.IsOutput {
-				return nil, sqlerr.New(179, 1)
-			}
-			var err error
-			if a.value, a.typ, err = s.evaluateTyped(ctx, p.ParameterValue); err != nil {
-				return nil, err
-			}
-			if _, isNull := p.ParameterValue.(*ast.NullLiteral); isNull {
-				a.typ = sqltype.Type{}
-			}
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 // callProcedure serves an RPC request.
@@ -397,115 +333,6 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 		}
 	}
 	return f.status, nil
-}
-
-// bindArguments makes a procedure's parameters its variables. It returns the variable of each argument.
-func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.ProcedureParameter, args []argument, f *frame) (map[int]*variable, error) {
-	bound := map[int]*variable{}
-	byName := map[string]int{}
-	for i, p := range params {
-		byName[lower(p.VariableName.Value)] = i
-	}
-	given := map[int]int{}
-	for i, a := range args {
-		at := i
-		if a.name != "" {
-			n, ok := byName[lower(a.name)]
-			if !ok {
-				return nil, sqlerr.New(8145, 2, a.name, proc)
-			}
-			at = n
-		}
-		if at >= len(params) {
-			if len(params) == 0 {
-				return nil, sqlerr.New(8146, 2, proc)
-			}
-			return nil, sqlerr.New(8144, 2, proc)
-		}
-		if _, twice := given[at]; twice {
-			return nil, sqlerr.New(8143, 1, params[at].VariableName.Value)
-		}
-		given[at] = i
-	}
-	for i, p := range params {
-		if isCursorType(p.DataType) {
-			at, ok := given[i]
-			if !ok {
-				return nil, sqlerr.New(201, 4, proc, p.VariableName.Value)
-			}
-			v, err := cursorArgument(p.VariableName.Value, &args[at])
-			if err != nil {
-				return nil, err
-			}
-			f.variables[lower(v.name)], bound[at] = v, v
-			continue
-		}
-		if table := s.tableType(ctx, s.typeNameIn(p.DataType)); table != nil {
-			var a *argument
-			if at, ok := given[i]; ok {
-				a = &args[at]
-			}
-			if _, err := s.tableArgument(ctx, f, p.VariableName.Value, table, a); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		t, e := dataTypeOf(p.DataType, false)
-		if e != nil {
-			alias := (*sqltype.Type)(nil)
-			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok {
-				alias = s.aliasType(ctx, nameOf(u.Name))
-			}
-			if alias == nil {
-				return nil, e
-			}
-			t = *alias
-		}
-		v := &variable{name: p.VariableName.Value, typ: t}
-		f.variables[lower(v.name)] = v
-		a, ok := given[i]
-		if !ok || args[a].isDefault {
-			if p.Value == nil {
-				return nil, sqlerr.New(201, 4, proc, p.VariableName.Value)
-			}
-			value, err := s.defaultArgument(ctx, p.Value, t)
-			if err != nil {
-				return nil, err
-			}
-			v.value = value
-			continue
-		}
-		if args[a].output != nil && !strings.EqualFold(p.Modifier, "Output") {
-			if !args[a].returned {
-				return nil, sqlerr.New(8162, 2, p.VariableName.Value)
-			}
-		}
-		if args[a].table != nil || args[a].rows != nil {
-			return nil, sqlerr.New(206, 2, "table", t.Kind)
-		}
-		value, e := s.convert(args[a].value, args[a].typ, t, sqltype.Implicit)
-		if e != nil {
-			if e.Number == 245 || e.Number == 8169 || e.Number == 241 {
-				return nil, sqlerr.New(8114, 1, args[a].typ.Kind, t.Kind)
-			}
-			copied := *e
-			return nil, &copied
-		}
-		v.value = value
-		bound[a] = v
-	}
-	return bound, nil
-}
-
-func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
-	if id, ok := node.(*ast.IdentifierLiteral); ok {
-		v, e := s.convert(undelimited(id.Value), sqltype.NVarCharMax, t, sqltype.Implicit)
-		if e != nil {
-			return nil, e
-		}
-		return v, nil
-	}
-	return s.evaluate(ctx, node, t)
 }
 
 // insertTarget collects the rows of INSERT ... EXEC.

@@ -230,49 +230,11 @@ func rename(ctx context.Context, c *ProcCall) error {
 		}
 		switch kind {
 		case "COLUMN":
-			col := o.Table.column(name.name)
-			if o.Table == nil || col == nil {
-				return sqlerr.New(15248, 1, kind)
-			}
-			if other := o.Table.column(newName); other != nil && other != col {
-				return sqlerr.New(15335, 1, newName, "COLUMN")
-			}
-			col.Name = newName
-			return d.modify(o)
+			return d.renameColumn(o, name.name, newName)
 		case "INDEX":
-			for _, i := range o.Table.Indexes {
-				if strings.EqualFold(i.Name, name.name) {
-					i.Name = newName
-					if con := d.sch.objects[i.Constraint]; con != nil {
-						renamed := *con
-						renamed.Name = newName
-						if err := d.save(&renamed); err != nil {
-							return err
-						}
-					}
-					return d.modify(o)
-				}
-			}
-			return sqlerr.New(15248, 1, kind)
+			return d.renameIndex(o, name.name, newName)
 		case "", "OBJECT":
-			if d.sch.byName[objectKey(o.Schema, newName)] != nil && !strings.EqualFold(o.Name, newName) {
-				return sqlerr.New(15335, 1, newName, "OBJECT")
-			}
-			renamed := *o
-			renamed.Name = newName
-			if o.Parent != 0 {
-				if p := d.sch.objects[o.Parent]; p != nil && p.Table != nil {
-					for _, i := range p.Table.Indexes {
-						if i.Constraint == o.ID {
-							i.Name = newName
-							if err := d.modify(p); err != nil {
-								return err
-							}
-						}
-					}
-				}
-			}
-			if err := d.modify(&renamed); err != nil {
+			if err := d.renameObject(o, newName); err != nil {
 				return err
 			}
 			return c.Writer.Message(&sqlerr.Error{Number: 15477, State: 1, Message: "Caution: Changing any part of an object name could break scripts and stored procedures."})
@@ -292,6 +254,61 @@ func sessionsNamed(c *ProcCall) error {
 		return sqlerr.New(15007, 1, name)
 	}
 	return err
+}
+
+func (d *ddl) renameColumn(o *Object, old, name string) error {
+	if o.Table == nil || o.Table.column(old) == nil {
+		return sqlerr.New(15248, 1, "COLUMN")
+	}
+	col := o.Table.column(old)
+	if other := o.Table.column(name); other != nil && other != col {
+		return sqlerr.New(15335, 1, name, "COLUMN")
+	}
+	col.Name = name
+	return d.modify(o)
+}
+
+// renameIndex renames the constraint that an index serves, too.
+func (d *ddl) renameIndex(o *Object, old, name string) error {
+	if o.Table == nil {
+		return sqlerr.New(15248, 1, "INDEX")
+	}
+	for _, i := range o.Table.Indexes {
+		if !strings.EqualFold(i.Name, old) {
+			continue
+		}
+		i.Name = name
+		if con := d.sch.objects[i.Constraint]; con != nil {
+			renamed := *con
+			renamed.Name = name
+			if err := d.save(&renamed); err != nil {
+				return err
+			}
+		}
+		return d.modify(o)
+	}
+	return sqlerr.New(15248, 1, "INDEX")
+}
+
+// renameObject renames the index of a constraint, too.
+func (d *ddl) renameObject(o *Object, name string) error {
+	if d.sch.byName[objectKey(o.Schema, name)] != nil && !strings.EqualFold(o.Name, name) {
+		return sqlerr.New(15335, 1, name, "OBJECT")
+	}
+	renamed := *o
+	renamed.Name = name
+	if p := d.sch.objects[o.Parent]; p != nil && p.Table != nil {
+		for _, i := range p.Table.Indexes {
+			if i.Constraint != o.ID {
+				continue
+			}
+			i.Name = name
+			if err := d.modify(p); err != nil {
+				return err
+			}
+		}
+	}
+	return d.modify(&renamed)
 }
 
 func who(ctx context.Context, c *ProcCall) error {

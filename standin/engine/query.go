@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ type boundQuery struct {
 	oneRow, limited bool
 	// variables are the targets of SELECT @x = ..., one per output.
 	variables []assignment
-	// base is the only source of a simple query over one table.
+	// hasOrder says that its rows come in an order.
 	hasOrder bool
 }
 
@@ -87,18 +88,8 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if q.FromClause != nil {
 		p.from = b.from(sc, q.FromClause.TableReferences)
 	}
-	if q.WhereClause != nil && q.WhereClause.Cursor != nil {
-		b.refuse("WHERE CURRENT OF")
-	}
-	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
-		w := b.predicate(sc, q.WhereClause.SearchCondition)
-		if w.aggregate {
-			b.fail(147)
-		}
-		if w.window {
-			b.fail(4108)
-		}
-		p.where = w.sql
+	if q.WhereClause != nil {
+		p.where = b.where(sc, q.WhereClause)
 	}
 	b.groupBy(sc, q.GroupByClause, &p)
 	row := b.sequenceRow
@@ -119,15 +110,7 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		aggregate = aggregate || c.expr.aggregate
 	}
 	if q.HavingClause != nil {
-		h := b.predicate(sc, q.HavingClause.SearchCondition)
-		if h.window {
-			b.fail(4108)
-		}
-		b.checkGrouped(sc, h, &p, 8121)
-		if p.having != "" {
-			h.sql = p.having + " AND " + h.sql
-		}
-		p.having = h.sql
+		b.having(sc, q.HavingClause, &p)
 		aggregate = true
 	}
 	if aggregate || p.grouped {
@@ -145,15 +128,7 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	out.oneRow = aggregate && !p.grouped || p.limit == "1" || p.from == ""
 	out.limited = p.limit != ""
-	all := out.outputs
-	if o.hidden != nil {
-		switch grouped := aggregate || p.grouped || p.distinct; {
-		case grouped && o.name != "":
-			b.fail(4403, o.name)
-		case !grouped:
-			all = append(append([]output(nil), all...), o.hidden(sc, out.outputs)...)
-		}
-	}
+	all := b.withHidden(sc, o, out.outputs, aggregate || p.grouped || p.distinct)
 	if q.TopRowFilter != nil && q.TopRowFilter.WithTies {
 		out.oneRow = false
 		out.sql = p.withTies(all)
@@ -165,6 +140,49 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	out.sql = p.text(all, aggregate && !p.grouped)
 	return out
+}
+
+// where binds the condition that rows are taken by.
+func (b *binder) where(sc *scope, clause *ast.WhereClause) string {
+	if clause.Cursor != nil {
+		b.refuse("WHERE CURRENT OF")
+	}
+	if clause.SearchCondition == nil {
+		return ""
+	}
+	w := b.predicate(sc, clause.SearchCondition)
+	if w.aggregate {
+		b.fail(147)
+	}
+	if w.window {
+		b.fail(4108)
+	}
+	return w.sql
+}
+
+// having adds the condition that groups are taken by.
+func (b *binder) having(sc *scope, clause *ast.HavingClause, p *selectParts) {
+	h := b.predicate(sc, clause.SearchCondition)
+	if h.window {
+		b.fail(4108)
+	}
+	b.checkGrouped(sc, h, p, 8121)
+	if p.having != "" {
+		h.sql = p.having + " AND " + h.sql
+	}
+	p.having = h.sql
+}
+
+// withHidden adds the outputs that only the statement around the query reads, which needs its rows to be those of a table.
+func (b *binder) withHidden(sc *scope, o queryOptions, outputs []output, grouped bool) []output {
+	switch {
+	case o.hidden == nil:
+	case grouped && o.name != "":
+		b.fail(4403, o.name)
+	case !grouped:
+		return append(slices.Clone(outputs), o.hidden(sc, outputs)...)
+	}
+	return outputs
 }
 
 // withTies is the query with all rows that rank among the first ones.
@@ -368,219 +386,4 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 	}
 	b.fail(263)
 	return nil
-}
-
-func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectParts, out *boundQuery) {
-	if t := q.TopRowFilter; t != nil {
-		if t.WithTies && (q.OrderByClause == nil || t.Percent || p.distinct || p.grouped) {
-			if q.OrderByClause == nil {
-				b.fail(1062)
-			}
-			b.refuse("TOP ... PERCENT WITH TIES, and WITH TIES together with DISTINCT or GROUP BY")
-		}
-		e := b.topCount(sc, t.Expression, t.Percent)
-		p.limit = e.sql
-		if t.Percent {
-			inner := *p
-			inner.order = ""
-			p.limit = "(SELECT CAST(ceil(count(*)*(" + e.sql + ")/100.0) AS INTEGER) FROM (" + inner.without(out.outputs) + "))"
-		}
-	}
-	if q.OffsetClause == nil {
-		return
-	}
-	if q.OrderByClause == nil {
-		b.fail(102, "OFFSET")
-	}
-	if p.limit != "" {
-		b.fail(10741)
-	}
-	p.offset = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.OffsetExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10742, 0).sql
-	p.limit = "-1"
-	if q.OffsetClause.FetchExpression != nil {
-		p.limit = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.FetchExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10744, 1).sql
-	}
-}
-
-// without is the query's text without its LIMIT.
-func (p *selectParts) without(outputs []output) string {
-	q := *p
-	q.limit, q.offset = "", ""
-	return q.text(outputs, false)
-}
-
-func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) expr {
-	e := b.scalar(&scope{parent: nil}, unparenthesised(node))
-	if percent {
-		return b.convert(e, sqltype.FloatType, sqltype.Implicit, 0, false)
-	}
-	if !e.typ.Kind.IsInteger() && !e.typ.Kind.IsExact() || e.typ.Kind.IsExact() && e.typ.Scale > 0 {
-		b.fail(1060)
-	}
-	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0)
-}
-
-func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {
-	for {
-		p, ok := n.(*ast.ParenthesisExpression)
-		if !ok {
-			return n
-		}
-		n = p.Expression
-	}
-}
-
-func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, outputs []output, aggregate bool) string {
-	var parts []string
-	for _, el := range o.OrderByElements {
-		e, position := b.orderElement(sc, el.Expression, outputs)
-		if position == 0 {
-			if p.distinct && !inOutputs(e, outputs) {
-				b.fail(145)
-			}
-			if aggregate || p.grouped {
-				b.checkGrouped(sc, e, p, 8127)
-			}
-		}
-		if e.hasLit && position == 0 {
-			b.fail(408, len(parts)+1)
-		}
-		text := e.collated()
-		if position > 0 && (p.distinct || e.aggregate || e.window) {
-			text = strconv.Itoa(position)
-			if e.typ.Kind.IsCharacter() && e.collation != "" {
-				text += " COLLATE " + e.collation
-			}
-		}
-		if el.SortOrder == "Descending" {
-			text += " DESC"
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func inOutputs(e expr, outputs []output) bool {
-	for _, o := range outputs {
-		if o.expr.sql == e.sql {
-			return true
-		}
-	}
-	return false
-}
-
-// orderElement finds what an ORDER BY element means: a position, a name of the select list, or an expression.
-func (b *binder) orderElement(sc *scope, node ast.ScalarExpression, outputs []output) (expr, int) {
-	switch n := node.(type) {
-	case *ast.IntegerLiteral:
-		i, err := strconv.Atoi(n.Value)
-		if err != nil || i < 1 || i > len(outputs) {
-			b.fail(108, n.Value)
-		}
-		return outputs[i-1].expr, i
-	case *ast.StringLiteral:
-		// An alias may be written as it was given, in quotes (docs/t-sql/language-elements/add-transact-sql.md, example A).
-		for i, o := range outputs {
-			if strings.EqualFold(o.name, n.Value) {
-				return o.expr, i + 1
-			}
-		}
-	case *ast.ColumnReferenceExpression:
-		parts := identifiers(n.MultiPartIdentifier)
-		if len(parts) == 1 {
-			found := 0
-			for i, o := range outputs {
-				if strings.EqualFold(o.name, parts[0]) {
-					if found > 0 && outputs[found-1].expr.sql != o.expr.sql {
-						b.fail(209, parts[0])
-					}
-					found = i + 1
-				}
-			}
-			if found > 0 {
-				e := outputs[found-1].expr
-				if n.Collation != nil {
-					e = b.collateClause(e, n.Collation.Value)
-				}
-				return e, found
-			}
-		}
-	}
-	return b.scalar(sc, node), 0
-}
-
-// setOperation is UNION, EXCEPT and INTERSECT.
-func (b *binder) setOperation(sc *scope, q *ast.BinaryQueryExpression, o queryOptions) boundQuery {
-	if o.hidden != nil {
-		b.fail(4403, o.name)
-	}
-	o.assign = false
-	left := b.query(&scope{parent: sc.parent}, q.FirstQueryExpression, o)
-	right := b.query(&scope{parent: sc.parent}, q.SecondQueryExpression, o)
-	return b.combine(sc, q, left, right, o)
-}
-
-func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right boundQuery, o queryOptions) boundQuery {
-	if len(left.outputs) != len(right.outputs) {
-		b.fail(205)
-	}
-	out := boundQuery{outputs: make([]output, len(left.outputs))}
-	l, r := make([]string, len(left.outputs)), make([]string, len(left.outputs))
-	for i := range left.outputs {
-		lo, ro := left.outputs[i].expr, right.outputs[i].expr
-		lo, ro = asColumn(lo, i), asColumn(ro, i)
-		pair, t := b.unifyResults(lo, ro)
-		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: lo.nullable || ro.nullable || lo.null || ro.null, null: lo.null && ro.null}
-		if t.Kind.IsCharacter() {
-			e.collation = b.collate("UNION operation", lo, ro)
-			pair[0].collation, pair[1].collation = e.collation, e.collation
-		}
-		l[i] = fmt.Sprintf("%s AS c%d", pair[0].collated(), i+1)
-		r[i] = fmt.Sprintf("%s AS c%d", pair[1].collated(), i+1)
-		out.outputs[i] = output{name: left.outputs[i].name, expr: e}
-	}
-	word := map[string]string{"Union": " UNION ", "Except": " EXCEPT ", "Intersect": " INTERSECT "}[q.BinaryQueryExpressionType]
-	if q.All {
-		if word != " UNION " {
-			b.refuse("EXCEPT ALL and INTERSECT ALL")
-		}
-		word = " UNION ALL "
-	}
-	out.sql = "SELECT " + strings.Join(l, ", ") + " FROM (" + left.sql + ")" + word +
-		"SELECT " + strings.Join(r, ", ") + " FROM (" + right.sql + ")"
-	if q.OrderByClause != nil {
-		if o.subquery {
-			b.fail(1033)
-		}
-		var parts []string
-		for _, el := range q.OrderByClause.OrderByElements {
-			if i := qualifiedPosition(q, el.Expression, len(out.outputs)); i > 0 {
-				el.Expression = &ast.IntegerLiteral{Value: strconv.Itoa(i)}
-			}
-			e, position := b.orderElement(&scope{}, el.Expression, out.outputs)
-			if position == 0 {
-				b.fail(104)
-			}
-			text := strconv.Itoa(position)
-			if e.typ.Kind.IsCharacter() {
-				text += " COLLATE " + e.collation
-			}
-			if el.SortOrder == "Descending" {
-				text += " DESC"
-			}
-			parts = append(parts, text)
-		}
-		out.sql += " ORDER BY " + strings.Join(parts, ", ")
-	}
-	return out
-}
-
-// asColumn is an output as its query's consumer sees it.
-func asColumn(e expr, i int) expr {
-	e.sql = columnName(int32(i + 1))
-	e.hasLit, e.lit, e.param, e.free, e.aggregate, e.window = false, nil, 0, nil, false, false
-	if e.null {
-		e.typ = sqltype.IntType
-	}
-	return e
 }

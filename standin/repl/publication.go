@@ -210,18 +210,13 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		return raise(14016, 1, name)
 	}
 	fromBackup, position := yes(call, "@allow_initialize_from_backup"), p.db.Storage().AppliedEnd()
-	method := 0
-	if strings.EqualFold(call.String("@sync_method"), "concurrent") {
-		method = 3
+	coded := func(parameter, word string, code int) int {
+		if strings.EqualFold(call.String(parameter), word) {
+			return code
+		}
+		return 0
 	}
-	freq := 0
-	if strings.EqualFold(call.String("@repl_freq"), "snapshot") {
-		freq = 1
-	}
-	status := 0
-	if strings.EqualFold(call.String("@status"), "active") {
-		status = 1
-	}
+	method, freq, status := coded("@sync_method", "concurrent", 3), coded("@repl_freq", "snapshot", 1), coded("@status", "active", 1)
 	if err := e.ensurePublisherDatabase(ctx, s, p); err != nil {
 		return err
 	}

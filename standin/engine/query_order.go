@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectParts, out *boundQuery) {
+	if t := q.TopRowFilter; t != nil {
+		if t.WithTies && (q.OrderByClause == nil || t.Percent || p.distinct || p.grouped) {
+			if q.OrderByClause == nil {
+				b.fail(1062)
+			}
+			b.refuse("TOP ... PERCENT WITH TIES, and WITH TIES together with DISTINCT or GROUP BY")
+		}
+		e := b.topCount(sc, t.Expression, t.Percent)
+		p.limit = e.sql
+		if t.Percent {
+			inner := *p
+			inner.order = ""
+			p.limit = "(SELECT CAST(ceil(count(*)*(" + e.sql + ")/100.0) AS INTEGER) FROM (" + inner.without(out.outputs) + "))"
+		}
+	}
+	if q.OffsetClause == nil {
+		return
+	}
+	if q.OrderByClause == nil {
+		b.fail(102, "OFFSET")
+	}
+	if p.limit != "" {
+		b.fail(10741)
+	}
+	p.offset = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.OffsetExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10742, 0).sql
+	p.limit = "-1"
+	if q.OffsetClause.FetchExpression != nil {
+		p.limit = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.FetchExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10744, 1).sql
+	}
+}
+
+// without is the query's text without its LIMIT.
+func (p *selectParts) without(outputs []output) string {
+	q := *p
+	q.limit, q.offset = "", ""
+	return q.text(outputs, false)
+}
+
+func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) expr {
+	e := b.scalar(&scope{parent: nil}, unparenthesised(node))
+	if percent {
+		return b.convert(e, sqltype.FloatType, sqltype.Implicit, 0, false)
+	}
+	if !e.typ.Kind.IsInteger() && !e.typ.Kind.IsExact() || e.typ.Kind.IsExact() && e.typ.Scale > 0 {
+		b.fail(1060)
+	}
+	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0)
+}
+
+func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {
+	for {
+		p, ok := n.(*ast.ParenthesisExpression)
+		if !ok {
+			return n
+		}
+		n = p.Expression
+	}
+}
+
+func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, outputs []output, aggregate bool) string {
+	var parts []string
+	for _, el := range o.OrderByElements {
+		e, position := b.orderElement(sc, el.Expression, outputs)
+		if position == 0 {
+			if p.distinct && !inOutputs(e, outputs) {
+				b.fail(145)
+			}
+			if aggregate || p.grouped {
+				b.checkGrouped(sc, e, p, 8127)
+			}
+		}
+		if e.hasLit && position == 0 {
+			b.fail(408, len(parts)+1)
+		}
+		text := e.collated()
+		if position > 0 && (p.distinct || e.aggregate || e.window) {
+			text = strconv.Itoa(position)
+			if e.typ.Kind.IsCharacter() && e.collation != "" {
+				text += " COLLATE " + e.collation
+			}
+		}
+		if el.SortOrder == "Descending" {
+			text += " DESC"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func inOutputs(e expr, outputs []output) bool {
+	for _, o := range outputs {
+		if o.expr.sql == e.sql {
+			return true
+		}
+	}
+	return false
+}
+
+// orderElement finds what an ORDER BY element means: a position, a name of the select list, or an expression.
+func (b *binder) orderElement(sc *scope, node ast.ScalarExpression, outputs []output) (expr, int) {
+	switch n := node.(type) {
+	case *ast.IntegerLiteral:
+		i, err := strconv.Atoi(n.Value)
+		if err != nil || i < 1 || i > len(outputs) {
+			b.fail(108, n.Value)
+		}
+		return outputs[i-1].expr, i
+	case *ast.StringLiteral:
+		// An alias may be written as it was given, in quotes (docs/t-sql/language-elements/add-transact-sql.md, example A).
+		for i, o := range outputs {
+			if strings.EqualFold(o.name, n.Value) {
+				return o.expr, i + 1
+			}
+		}
+	case *ast.ColumnReferenceExpression:
+		parts := identifiers(n.MultiPartIdentifier)
+		if len(parts) == 1 {
+			found := 0
+			for i, o := range outputs {
+				if strings.EqualFold(o.name, parts[0]) {
+					if found > 0 && outputs[found-1].expr.sql != o.expr.sql {
+						b.fail(209, parts[0])
+					}
+					found = i + 1
+				}
+			}
+			if found > 0 {
+				e := outputs[found-1].expr
+				if n.Collation != nil {
+					e = b.collateClause(e, n.Collation.Value)
+				}
+				return e, found
+			}
+		}
+	}
+	return b.scalar(sc, node), 0
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// setOperation is UNION, EXCEPT and INTERSECT.
+func (b *binder) setOperation(sc *scope, q *ast.BinaryQueryExpression, o queryOptions) boundQuery {
+	if o.hidden != nil {
+		b.fail(4403, o.name)
+	}
+	o.assign = false
+	left := b.query(&scope{parent: sc.parent}, q.FirstQueryExpression, o)
+	right := b.query(&scope{parent: sc.parent}, q.SecondQueryExpression, o)
+	return b.combine(sc, q, left, right, o)
+}
+
+func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right boundQuery, o queryOptions) boundQuery {
+	if len(left.outputs) != len(right.outputs) {
+		b.fail(205)
+	}
+	out := boundQuery{outputs: make([]output, len(left.outputs))}
+	l, r := make([]string, len(left.outputs)), make([]string, len(left.outputs))
+	for i := range left.outputs {
+		lo, ro := left.outputs[i].expr, right.outputs[i].expr
+		lo, ro = asColumn(lo, i), asColumn(ro, i)
+		pair, t := b.unifyResults(lo, ro)
+		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: lo.nullable || ro.nullable || lo.null || ro.null, null: lo.null && ro.null}
+		if t.Kind.IsCharacter() {
+			e.collation = b.collate("UNION operation", lo, ro)
+			pair[0].collation, pair[1].collation = e.collation, e.collation
+		}
+		l[i] = fmt.Sprintf("%s AS c%d", pair[0].collated(), i+1)
+		r[i] = fmt.Sprintf("%s AS c%d", pair[1].collated(), i+1)
+		out.outputs[i] = output{name: left.outputs[i].name, expr: e}
+	}
+	word := map[string]string{"Union": " UNION ", "Except": " EXCEPT ", "Intersect": " INTERSECT "}[q.BinaryQueryExpressionType]
+	if q.All {
+		if word != " UNION " {
+			b.refuse("EXCEPT ALL and INTERSECT ALL")
+		}
+		word = " UNION ALL "
+	}
+	out.sql = "SELECT " + strings.Join(l, ", ") + " FROM (" + left.sql + ")" + word +
+		"SELECT " + strings.Join(r, ", ") + " FROM (" + right.sql + ")"
+	if q.OrderByClause != nil {
+		if o.subquery {
+			b.fail(1033)
+		}
+		var parts []string
+		for _, el := range q.OrderByClause.OrderByElements {
+			if i := qualifiedPosition(q, el.Expression, len(out.outputs)); i > 0 {
+				el.Expression = &ast.IntegerLiteral{Value: strconv.Itoa(i)}
+			}
+			e, position := b.orderElement(&scope{}, el.Expression, out.outputs)
+			if position == 0 {
+				b.fail(104)
+			}
+			text := strconv.Itoa(position)
+			if e.typ.Kind.IsCharacter() {
+				text += " COLLATE " + e.collation
+			}
+			if el.SortOrder == "Descending" {
+				text += " DESC"
+			}
+			parts = append(parts, text)
+		}
+		out.sql += " ORDER BY " + strings.Join(parts, ", ")
+	}
+	return out
+}
+
+// asColumn is an output as its query's consumer sees it.
+func asColumn(e expr, i int) expr {
+	e.sql = columnName(int32(i + 1))
+	e.hasLit, e.lit, e.param, e.free, e.aggregate, e.window = false, nil, 0, nil, false, false
+	if e.null {
+		e.typ = sqltype.IntType
+	}
+	return e
+}
