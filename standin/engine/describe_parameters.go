@@ -20,7 +20,7 @@ import (
 // is looked at, and what cannot be told is error 11503, as documented for types that cannot be deduced.
 type undeclared struct {
 	ctx      context.Context
-	c        *ProcCall
+	s        *Session
 	declared map[string]bool
 	order    []string
 	names    map[string]string
@@ -43,11 +43,26 @@ func describeUndeclared(ctx context.Context, c *ProcCall) error {
 	if perr != nil {
 		return perr
 	}
-	batch, perr := c.Session.batches.parse(text, "describe", c.Session.settings.options["QuotedIdentifier"])
-	if perr != nil {
-		return perr
+	u, err := c.Session.undeclaredParameters(ctx, text, declarations)
+	if err != nil {
+		return err
 	}
-	u := &undeclared{ctx: ctx, c: c, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}}
+	for _, name := range u.order {
+		if _, ok := u.types[name]; !ok {
+			return &sqlerr.Error{Number: 11503, Class: 16, State: 1,
+				Message: fmt.Sprintf("The parameter type cannot be deduced because no expression beside the parameter '%s' has a type; declare it in @params.", u.names[name])}
+		}
+	}
+	return u.result(c)
+}
+
+// undeclaredParameters are those of a batch that the declarations lack, with the types that they meet.
+func (s *Session) undeclaredParameters(ctx context.Context, text string, declarations []syntax.Parameter) (*undeclared, error) {
+	batch, err := s.batches.parse(text, "describe", s.settings.options["QuotedIdentifier"])
+	if err != nil {
+		return nil, err
+	}
+	u := &undeclared{ctx: ctx, s: s, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}}
 	for _, d := range declarations {
 		u.declared[lower(d.Name)] = true
 	}
@@ -56,16 +71,21 @@ func describeUndeclared(ctx context.Context, c *ProcCall) error {
 		u.collectTables(reflect.ValueOf(st.Node))
 		u.walk(reflect.ValueOf(st.Node))
 	}
-	if u.err != nil {
-		return u.err
+	return u, u.err
+}
+
+// declare adds to a list of declarations the parameters that it lacks and whose types can be told.
+func (u *undeclared) declare(params string) string {
+	list := []string{}
+	if params != "" {
+		list = append(list, params)
 	}
 	for _, name := range u.order {
-		if _, ok := u.types[name]; !ok {
-			return &sqlerr.Error{Number: 11503, Class: 16, State: 1,
-				Message: fmt.Sprintf("The parameter type cannot be deduced because no expression beside the parameter '%s' has a type; declare it in @params.", u.names[name])}
+		if d, ok := u.types[name]; ok {
+			list = append(list, u.names[name]+" "+d.typ.String())
 		}
 	}
-	return u.result()
+	return strings.Join(list, ", ")
 }
 
 const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system_type_id int, suggested_system_type_name nvarchar(256), suggested_max_length smallint, " +
@@ -74,7 +94,7 @@ const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system
 	"suggested_xml_collection_schema sysname, suggested_xml_collection_name sysname, suggested_is_xml_document bit, suggested_is_case_sensitive bit, " +
 	"suggested_is_fixed_length_clr_type bit, suggested_is_input bit, suggested_is_output bit, formal_parameter_name sysname, suggested_tds_type_id int, suggested_tds_length int"
 
-func (u *undeclared) result() error {
+func (u *undeclared) result(c *ProcCall) error {
 	rows := make([][]any, len(u.order))
 	for i, name := range u.order {
 		d := u.types[name]
@@ -83,7 +103,7 @@ func (u *undeclared) result() error {
 		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
 			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, orNull(d.formal), id, length}
 	}
-	return u.c.ResultSet(columns(undeclaredColumns), rows)
+	return c.ResultSet(columns(undeclaredColumns), rows)
 }
 
 // tdsTypeOf is a type's token of the protocol and its length in bytes, 65535 for (max) ([MS-TDS] 2.2.5.4).
@@ -204,7 +224,7 @@ func (u *undeclared) collectTables(v reflect.Value) {
 
 // object is a user object, nil when there is none that the session may see.
 func (u *undeclared) object(name objectName) (o *Object) {
-	s := u.c.Session
+	s := u.s
 	b := newBinder(u.ctx, s, s.db.ID())
 	err := bindSafely(func() { _, _, o = b.resolve(name) })
 	switch {

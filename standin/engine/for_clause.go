@@ -65,6 +65,10 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 		if shape.root != "" {
 			open, end = "<"+xmlName(shape.root)+">", "</"+xmlName(shape.root)+">"
 		}
+	case *ast.UpdateForClause:
+		b.fail(1003, b.s.line, "FOR UPDATE", "DECLARE CURSOR")
+	case *ast.ReadOnlyForClause:
+		b.fail(1003, b.s.line, "READ ONLY", "DECLARE CURSOR")
 	default:
 		b.refuse("FOR BROWSE")
 	}

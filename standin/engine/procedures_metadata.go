@@ -236,6 +236,13 @@ func (s *Session) firstResultSet(ctx context.Context, text, params string) ([][]
 	if perr != nil {
 		return nil, perr
 	}
+	if u, err := s.undeclaredParameters(ctx, text, declarations); err == nil && len(u.order) > 0 {
+		// Microsoft's ODBC driver describes what it has prepared without its parameters, which have no types yet.
+		params = u.declare(params)
+		if declarations, perr = syntax.ParseParameters(params); perr != nil {
+			return nil, perr
+		}
+	}
 	values := make([]tds.Param, len(declarations))
 	for i, d := range declarations {
 		values[i] = tds.Param{Name: d.Name, Type: d.Type}

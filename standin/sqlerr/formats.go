@@ -172,6 +172,7 @@ var conversionFormats = map[int32]string{
 	537:  "Invalid length parameter passed to the LEFT or SUBSTRING function.",
 	1001: "Line %v: length or precision specification %v is invalid.",
 	1002: "Line %v: specified scale %v is invalid.",
+	1003: "Line %v: %v clause allowed only for %v.",
 	2628: "String or binary data would be truncated in table '%v', column '%v'. Truncated value: '%v'.",
 	2715: "Column, parameter, or variable #%v: cannot find data type %v.",
 	2716: "Column, parameter, or variable #%v: cannot specify a column width on data type %v.",

@@ -85,6 +85,25 @@ func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string)
 	}
 }
 
+// notNullOfIdentity leaves out NOT NULL behind IDENTITY, which an identity column is anyway: behind a constraint (PRIMARY KEY IDENTITY NOT NULL)
+// teesql looks there for NOT FOR REPLICATION alone, and keeps NULL.
+func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
+	for i := range tokens {
+		if inside[i] || !tokens[i].is("IDENTITY") {
+			continue
+		}
+		at := i + 1
+		if at < len(tokens) && tokens[at].is("(") {
+			if at = closingParenthesis(tokens, at) + 1; at < 1 {
+				continue
+			}
+		}
+		if at+1 < len(tokens) && tokens[at].is("NOT") && tokens[at+1].is("NULL") {
+			instead[at], instead[at+1] = "", ""
+		}
+	}
+}
+
 func isName(t token) bool {
 	return t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text)
 }

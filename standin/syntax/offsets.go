@@ -72,6 +72,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)
 	tableOfIndex(tokens, inside, before, instead)
+	notNullOfIdentity(tokens, inside, instead)
 	columnsOfChange(tokens, inside, instead)
 	currentOf(tokens, inside, instead)
 	statisticsValues(tokens, inside, instead)

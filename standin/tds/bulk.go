@@ -149,6 +149,9 @@ func nextBulkRow(ctx context.Context, d *decoder, columns []bulkColumn) ([]any, 
 			continue
 		}
 		row[i] = d.bulkValue(col.wire)
+		if errors.Is(d.err, errOddText) {
+			return nil, &sqlerr.Error{Number: 4895, Class: 21, State: 1, Message: fmt.Sprintf("Unicode data is odd byte size for column %d. Should be even byte size.", i+1)}
+		}
 	}
 	if d.err != nil {
 		if err := ctx.Err(); err != nil {

@@ -4,6 +4,8 @@ package tds
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"time"
@@ -95,6 +97,8 @@ func (d *decoder) partialValue() (raw []byte, null bool) {
 	return raw, false
 }
 
+var errOddText = errors.New("Unicode text of an odd number of bytes")
+
 func (d *decoder) interpret(w wireType, raw []byte) any {
 	need := func(sizes ...int) bool {
 		for _, n := range sizes {
@@ -137,7 +141,9 @@ func (d *decoder) interpret(w wireType, raw []byte) any {
 		return d.time(w, raw, need)
 	case typeNVarChar, typeNChar, typeNText, typeXML:
 		if len(raw)%2 != 0 {
-			d.fail("Unicode text of an odd number of bytes, %d", len(raw))
+			if d.err == nil {
+				d.err = fmt.Errorf("%w: %d", errOddText, len(raw))
+			}
 			return nil
 		}
 		return decodeUTF16(raw)

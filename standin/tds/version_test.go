@@ -227,3 +227,17 @@ func TestBulkLoadsOfText(t *testing.T) {
 		})
 	}
 }
+
+// Text of an odd number of bytes for a Unicode column is error 4895, whose severity ends the connection.
+func TestBulkLoadsOfOddText(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("INSERT BULK t ([s] nvarchar(10))")...))
+	c.reply(t)
+	c.send(t, packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 20, 0, 9, 4, 0xD0, 0, 0x34, 1, 's', 0, 0xD1, 3, 0, 'a', 0, 'b'})
+	g.Expect(errorNumber(c.reply(t))).To(Equal(uint32(4895)))
+	g.Expect(c.ended(60 * time.Second)).To(Succeed())
+	g.Expect(backend.session(0).loads.Load()).To(BeZero())
+}
