@@ -113,3 +113,94 @@ func TestFormerProcedures(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestArithmeticOff: with ARITHABORT and ANSI_WARNINGS off an overflow and a division by zero are NULL, and what is too long for a
+// column is cut (docs/t-sql/statements/set-arithabort-transact-sql.md, docs/t-sql/statements/set-ansi-warnings-transact-sql.md).
+func TestArithmeticOff(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (a tinyint NULL, b varchar(3) NULL)", "ok"},
+		{"SET ARITHABORT OFF; SET ANSI_WARNINGS OFF; SELECT 1 / 0, 10 / 2; SET ANSI_WARNINGS ON; SET ARITHABORT ON", "NULL 5"},
+		{"SET ARITHABORT OFF; SET ANSI_WARNINGS OFF; INSERT t VALUES (300, 'abcdef'); INSERT t VALUES (1 / 0, 'xy'); SET ANSI_WARNINGS ON; SET ARITHABORT ON", "ok"},
+		{"SELECT a, b FROM t ORDER BY b", "NULL abc; NULL xy"},
+		{"SET ANSI_WARNINGS ON; SET ARITHABORT OFF; SELECT 1 / 0", "!8134/16/1"},
+		{"SET ARITHABORT ON; INSERT t VALUES (1, 'abcdef')", "!2628/16/1"},
+	})
+}
+
+// TestPlacesOfTables: a file group or partition scheme that there is not is no place for a table or an index
+// (docs/t-sql/statements/create-table-transact-sql.md, docs/t-sql/functions/filegroup-id-transact-sql.md).
+func TestPlacesOfTables(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (a int NOT NULL) ON [PRIMARY]", "ok"},
+		{"CREATE TABLE u (a int) ON nowhere", "!1921/16/1"},
+		{"CREATE TABLE u (a int) ON nowhere(a)", "!1921/16/1"},
+		{"CREATE TABLE u (a int, b varchar(max)) TEXTIMAGE_ON nowhere", "!1921/16/1"},
+		{"CREATE INDEX i ON t (a) ON nowhere", "!1921/16/1"},
+		{"ALTER TABLE t ADD CONSTRAINT pk_t PRIMARY KEY (a) ON nowhere", "!1921/16/1"},
+		{"ALTER TABLE t ADD CONSTRAINT pk_t PRIMARY KEY (a) ON \"default\"", "ok"},
+		{"SELECT COUNT(*) FROM sys.tables WHERE name = 'u'", "0"},
+		{"SELECT INDEX_COL('t', 1, 1), INDEXKEY_PROPERTY(OBJECT_ID('t'), 1, 1, 'ColumnId'), FILEGROUP_NAME(1), FILEGROUP_ID('PRIMARY'), FILEGROUPPROPERTY('PRIMARY', 'IsDefault'), FILEGROUP_ID('nowhere')", "a 1 PRIMARY 1 1 NULL"},
+		{"CREATE DATABASE not_made COLLATE Not_A_Collation", "!448/16"},
+	})
+}
+
+// TestVariantProperties: the type of an expression (docs/t-sql/functions/sql-variant-property-transact-sql.md).
+func TestVariantProperties(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"SELECT SQL_VARIANT_PROPERTY(CAST(46279.1 AS decimal(8,2)), 'BaseType'), SQL_VARIANT_PROPERTY(CAST(46279.1 AS decimal(8,2)), 'Precision'), SQL_VARIANT_PROPERTY(CAST(46279.1 AS decimal(8,2)), 'Scale')", "decimal 8 2"},
+		{"SELECT SQL_VARIANT_PROPERTY(CAST(1 AS bigint), 'BaseType'), SQL_VARIANT_PROPERTY(CAST('a' AS char(5)), 'MaxLength'), SQL_VARIANT_PROPERTY(CAST(1 AS money), 'BaseType'), SQL_VARIANT_PROPERTY(GETDATE(), 'BaseType'), SQL_VARIANT_PROPERTY(NULL, 'BaseType')",
+			"bigint 5 money datetime NULL"},
+	})
+}
+
+// TestHalvesOfServerStatements: statements that manage a server and end too early, or say one thing twice, with the line where they do
+// (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
+func TestHalvesOfServerStatements(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	var list []say
+	for _, one := range []say{
+		{"CREATE AVAILABILITY GROUP", "!156/15/1/3"},
+		{"CREATE AVAILABILITY GROUP g WITH (CLUSTER_TYPE = NOTHING) FOR REPLICA ON N'a' WITH (ENDPOINT_URL = N'tcp://a:5022')", "!102/15/1/3"},
+		{"ALTER AVAILABILITY GROUP g FAILOVR", "!102/15/1/3"},
+		{"ALTER AVAILABILITY GROUP g SET ()", "!102/15/1/3"},
+		{"DROP AVAILABILITY GROUP g, h", "!102/15/1/3"},
+		{"BACKUP DATABASE d TO DISK =", "!102/15/1/3"},
+		{"BACKUP DATABASE d TO DISK = 'a' WITH STATS = x", "!102/15/1/3"},
+		{"BACKUP DATABASE d TO DISK = 'a' WITH NOTHING", "!155/15/1/3"},
+		{"RESTORE DATABASE d FROM DISK", "!156/15/1/3"},
+		{"RESTORE DATABASE d FROM DISK = 'x' WITH MOVE 'a' 'b'", "!102/15/1/3"},
+		{"CREATE ENDPOINT e STATE = RUNNING AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (ROLE = ALL)", "!102/15/1/3"},
+		{"CREATE LOGIN l WITH PASSWORD =", "!102/15/1/3"},
+		{"CREATE LOGIN l FROM NOTHING", "!102/15/1/3"},
+		{"CREATE CERTIFICATE c WITH SUBJECT = x", "!102/15/1/3"},
+		{"BACKUP CERTIFICATE c TO FILE = 'x' WITH", "!156/15/1/3"},
+		{"CREATE MASTER KEY ENCRYPTION BY PASSWORD = x", "!102/15/1/3"},
+		{"DROP MASTER", "!102/15/1/3"},
+		{"GRANT CONNECT ON ENDPOINT::e TO", "!156/15/1/3"},
+		{"EXEC sp_addpublication @publication =", "!102/15/1/3"},
+		{"EXEC sp_addpublication @publication = , @status = N'active'", "!102/15/1/3"},
+		{"EXEC sp_addarticle @publication = 'p', 'a'", "!119/15/1/3"},
+	} {
+		list = append(list, say{"SELECT 1;\n\n" + one.text, one.want})
+	}
+	converse(t, db, list)
+}
+
+// TestOpenTransaction: the oldest open transaction of a database (docs/t-sql/database-console-commands/dbcc-opentran-transact-sql.md).
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (a int)", "ok"},
+		{"DBCC OPENTRAN", "ok"},
+		{"BEGIN TRANSACTION; INSERT t VALUES (1); DBCC OPENTRAN; ROLLBACK", "ok"},
+		{"DBCC OPENTRAN ('no_such_database')", "!2520/16"},
+	})
+}

@@ -133,20 +133,24 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 		return err
 	}
 	if err := s.checkDevice(path, n.Options); err != nil {
-		return terminated(w, verb, err)
+		return s.terminated(w, verb, err)
 	}
 	if err := s.backupTo(ctx, db, n, path, w); err != nil {
-		return terminated(w, verb, backupError(err, db.Name(), path))
+		return s.terminated(w, verb, backupError(err, db.Name(), path))
 	}
 	return nil
 }
 
 // terminated sends the error and makes 3013 the statement's.
-func terminated(w tds.Writer, verb string, err error) error {
+func (s *Session) terminated(w tds.Writer, verb string, err error) error {
 	if errors.Is(err, errCancelled) {
 		return err
 	}
-	if e := w.Message(asError(err)); e != nil {
+	first := *asError(err)
+	if first.Line == 0 {
+		first.Line = s.line
+	}
+	if e := w.Message(&first); e != nil {
 		return e
 	}
 	return sqlerr.New(3013, 1, verb)
@@ -352,7 +356,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 			if len(n.Devices) == 1 {
 				path, _ = s.device(n.Devices)
 			}
-			return terminated(w, verb, backupError(err, name, path))
+			return s.terminated(w, verb, backupError(err, name, path))
 		}
 		return nil
 	}
@@ -362,7 +366,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 	}
 	f, r, note, err := openBackup(path)
 	if err != nil {
-		return terminated(w, "RESTORE "+n.Kind, err)
+		return s.terminated(w, "RESTORE "+n.Kind, err)
 	}
 	defer f.Close()
 	switch n.Kind {
@@ -374,7 +378,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 		return writeLabel(w, note)
 	}
 	if err := r.Verify(); err != nil {
-		return terminated(w, "VERIFY DATABASE", backupError(err, "", path))
+		return s.terminated(w, "VERIFY DATABASE", backupError(err, "", path))
 	}
 	return w.Message(&sqlerr.Error{Number: 3262, State: 1, Message: "The backup set on file 1 is valid."})
 }

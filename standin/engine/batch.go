@@ -74,7 +74,7 @@ func (s *Session) serve(ctx context.Context, text string, w tds.Writer, f func(c
 	s.status.mu.Lock()
 	s.cancel = nil
 	s.status.mu.Unlock()
-	s.status.end(s.db, s.count)
+	s.status.end(s.db, s.count, s.began)
 	s.inst.counters.batches.Add(1)
 	if err := s.broken.err(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (s *Session) run(ctx context.Context, text string, params []any, w tds.Writ
 	s.statementContext = ctx
 	if len(s.frames) == 0 {
 		s.status.begin(text, s.db)
-		defer func() { s.status.end(s.db, s.count) }()
+		defer func() { s.status.end(s.db, s.count, s.began) }()
 	}
 	s.tryDepth++
 	defer func() {

@@ -24,7 +24,7 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 			return b.userFunction(sc, append(parts, n.FunctionName.Value), n.Parameters)
 		}
 	} else if n.CallTarget != nil {
-		b.refuse("A method call")
+		b.refuse("The method " + n.FunctionName.Value + " of a value")
 	}
 	if a := aggregates[name]; a != nil {
 		return b.aggregate(sc, n, name, a)
@@ -122,6 +122,18 @@ func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, 
 	return b.scalars(sc, params)
 }
 
+// absentFunctions are documented functions of features that the stand-in does not have: they are refused by name (docs/t-sql/functions).
+var absentFunctions = func() map[string]bool {
+	out := map[string]bool{}
+	for _, name := range strings.Fields(`assemblyproperty asymkey_id asymkeyproperty change_tracking_current_version change_tracking_is_column_in_mask change_tracking_min_valid_version
+		decryptbyasymkey decryptbykey decryptbykeyautoasymkey decryptbykeyautocert decryptbypassphrase encryptbyasymkey encryptbykey encryptbypassphrase filetablerootpath get_filestream_transaction_context
+		getfilenamespacepath getpathlocator key_guid key_id key_name signbyasymkey symkeyproperty verifysignedbyasymkey get_transmission_status is_objectsigned textptr textvalid
+		edge_id_from_parts graph_id_from_edge_id graph_id_from_node_id node_id_from_parts object_id_from_edge_id object_id_from_node_id predict`) {
+		out[name] = true
+	}
+	return out
+}()
+
 // builtin binds a function that is evaluated in Go.
 func (b *binder) builtin(name string, args []expr) expr {
 	if f := builtins[name]; f != nil && b.s.inst.registry.functions[name] == nil {
@@ -148,6 +160,9 @@ func (b *binder) builtin(name string, args []expr) expr {
 	}
 	f := b.s.inst.registry.functions[name]
 	if f == nil {
+		if absentFunctions[name] {
+			b.refuse(strings.ToUpper(name))
+		}
 		b.fail(195, name, "built-in function name")
 	}
 	b.countArguments(name, len(args), f.MinArgs, f.MaxArgs)

@@ -216,6 +216,9 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 		return nil, internalError(err)
 	}
 	out, e := st.session.convert(v, from, to, sqltype.Assign)
+	if st.session.cuts(e) {
+		out, e = st.session.convert(v, from, to, sqltype.Explicit)
+	}
 	if e != nil {
 		if c != nil {
 			return nil, truncation(e, st.session.target, c, v)

@@ -21,7 +21,7 @@ var recordedOptions = map[string]bool{"AUTO_CLOSE": true, "AUTO_SHRINK": true, "
 	"ARITHABORT": true, "CONCAT_NULL_YIELDS_NULL": true, "NUMERIC_ROUNDABORT": true, "QUOTED_IDENTIFIER": true, "RECURSIVE_TRIGGERS": true,
 	"CURSOR_CLOSE_ON_COMMIT": true, "CURSOR_DEFAULT": true, "TRUSTWORTHY": true, "DB_CHAINING": true, "PARAMETERIZATION": true,
 	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "NEW_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
-	"TARGET_RECOVERY_TIME": true, "QUERY_STORE": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
+	"TARGET_RECOVERY_TIME": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
 	"VARDECIMAL_STORAGE_FORMAT": true, "TEMPORAL_HISTORY_RETENTION": true}
 
 // setDatabase is ALTER DATABASE ... SET option, ... [WITH termination].
@@ -69,6 +69,9 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 			return sqlerr.New(15048, 1, "100, 110, 120, 130, 140, 150, 160")
 		}
 		return db.Update(ctx, func(i *DatabaseInfo) { i.CompatibilityLevel = level })
+	}
+	if o.Name == "QUERY_STORE" && o.Value == "OFF" {
+		return nil // it is never on
 	}
 	if !recordedOptions[o.Name] {
 		return unsupported("The database option " + o.Name)

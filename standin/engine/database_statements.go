@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -47,6 +48,9 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 		return unsupported("CONTAINMENT = PARTIAL")
 	case s.inst.Database(n.Name) != nil:
 		return sqlerr.New(1801, 3, n.Name)
+	}
+	if _, ok := sqltype.ParseCollation(n.Collation); n.Collation != "" && !ok {
+		return sqlerr.New(448, 1, n.Collation)
 	}
 	info := DatabaseInfo{Name: n.Name, Collation: n.Collation, OwnerSID: s.login.SID}
 	var err error
@@ -238,7 +242,7 @@ func (s *Session) alterDatabase(ctx context.Context, n *syntax.AlterDatabase, w 
 	case syntax.DBSetHADR:
 		return sqlerr.New(35220, 1)
 	}
-	return unsupported(fmt.Sprintf("ALTER DATABASE with %T", n.Action))
+	return unsupported(fmt.Sprintf("ALTER DATABASE with %s", named(n.Action)))
 }
 
 func (s *Session) renameDatabase(ctx context.Context, db *Database, name string) error {

@@ -29,6 +29,8 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 		return s.traceStatus(ctx, n, w)
 	case "useroptions":
 		return s.userOptions(n, w)
+	case "opentran":
+		return s.openTransactions(ctx, n, w)
 	case "sqlperf":
 		return s.logSpace(ctx, n, w)
 	case "inputbuffer":
@@ -36,7 +38,7 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 	case "free", "":
 		return sqlerr.New(2526, 3)
 	}
-	return unsupported("DBCC " + strings.ToUpper(n.Command))
+	return unsupported("DBCC " + strings.Replace(strings.ToUpper(n.Command), "SHOWSTATISTICS", "SHOW_STATISTICS", 1))
 }
 
 // dbccDone is what DBCC commands say last, unless WITH NO_INFOMSGS keeps them from it.
@@ -116,6 +118,52 @@ func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.W
 		return dbccDone(n, w)
 	}
 	return sqlerr.New(7955, 2, spid)
+}
+
+// openTransactions is DBCC OPENTRAN: the oldest open transaction in a database, as far as it is known from between batches
+// (docs/t-sql/database-console-commands/dbcc-opentran-transact-sql.md).
+func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	db := s.db
+	if len(n.Literals) > 0 {
+		word, err := s.dbccWord(ctx, n.Literals[0])
+		if err != nil {
+			return err
+		}
+		if db = s.inst.Database(word); db == nil {
+			return sqlerr.New(2520, 5, word)
+		}
+	}
+	for _, o := range n.Options {
+		if o.OptionKind != "NoInfoMessages" {
+			return unsupported("DBCC OPENTRAN WITH " + strings.ToUpper(words(o.OptionKind)))
+		}
+	}
+	if err := s.require(ctx, Permission{Name: "ALTER", Database: db}); err != nil {
+		return err
+	}
+	oldest, spid, name := s.began, s.spid, s.name
+	if s.count == 0 || s.db != db {
+		spid = 0
+	}
+	for _, other := range s.inst.Sessions() {
+		other.status.mu.Lock()
+		if other != s && other.status.openTran > 0 && other.status.database == db.ID() && (spid == 0 || other.status.began.Before(oldest)) {
+			oldest, spid, name = other.status.began, other.spid, ""
+		}
+		other.status.mu.Unlock()
+	}
+	text := "No active open transactions."
+	if spid != 0 {
+		if name == "" {
+			name = "user_transaction"
+		}
+		text = fmt.Sprintf("Transaction information for database '%s'.\n\nOldest active transaction:\n    SPID (server process ID): %d\n    UID (user ID) : -1\n    Name          : %s\n    Start time    : %s",
+			db.Name(), spid, name, oldest.UTC().Format("Jan _2 2006  3:04:05.000PM"))
+	}
+	if err := w.Message(&sqlerr.Error{Number: 7969, State: 1, Message: text}); err != nil {
+		return err
+	}
+	return dbccDone(n, w)
 }
 
 // checkDatabase is DBCC CHECKDB and other commands that have nothing to do here but to look.

@@ -189,7 +189,7 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 			return nil
 		case "", "NoOptionDefined", "Null", "NotNull":
 		default:
-			return unsupported("ALTER COLUMN ... " + n.AlterTableAlterColumnOption)
+			return unsupported("ALTER COLUMN ... " + strings.ToUpper(words(n.AlterTableAlterColumnOption)))
 		}
 		if c.Computed != "" || c.Type.Kind == sqltype.RowVersion {
 			return sqlerr.New(4928, 1, c.Name, "COMPUTED")

@@ -121,7 +121,7 @@ func (b *tableBuilder) option(opt ast.TableOption) error {
 		}
 	case *ast.LockEscalationTableOption:
 	default:
-		return unsupported(fmt.Sprintf("The table option %s", strings.TrimPrefix(fmt.Sprintf("%T", opt), "*ast.")))
+		return unsupported(fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column,
 	case *ast.ForeignKeyConstraintDefinition:
 		return b.foreignKey(t, []int32{c.ID})
 	}
-	return unsupported(fmt.Sprintf("The column constraint %T", con))
+	return unsupported(fmt.Sprintf("The column constraint %s", named(con)))
 }
 
 // declaredNull tells whether a column is declared NULL.
@@ -291,7 +291,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 		}
 		return b.addDefault(t, c)
 	}
-	return unsupported(fmt.Sprintf("The table constraint %T", con))
+	return unsupported(fmt.Sprintf("The table constraint %s", named(con)))
 }
 
 func (b *tableBuilder) fkName(t *ast.ForeignKeyConstraintDefinition) string {

@@ -144,10 +144,12 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 	}
 	if e.hasLit {
 		v, err := b.s.convert(e.lit, e.typ, c.Type, sqltype.Assign)
-		if err != nil {
+		if err == nil {
+			return literal(c.Type, v).sql
+		}
+		if !b.s.cuts(err) && b.s.forgiven(err) == 0 {
 			panic(bindError{truncation(err, t, c, e.lit)})
 		}
-		return literal(c.Type, v).sql
 	}
 	if e.param > 0 && b.params[e.param-1].column == nil && b.params[e.param-1].to.Kind == sqltype.Unknown {
 		p := b.params[e.param-1]
@@ -194,7 +196,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	case *ast.SelectInsertSource:
 		body = b.insertQuery(sch, obj, columns, all, src.Select, d)
 	default:
-		b.refuse(fmt.Sprintf("INSERT from %T", spec.InsertSource))
+		b.refuse(fmt.Sprintf("INSERT from %s", named(spec.InsertSource)))
 	}
 	if top := spec.TopRowFilter; top != nil {
 		rows := "(" + body + ")"
@@ -479,7 +481,7 @@ func (b *binder) outputTarget(ref ast.TableReference) objectName {
 	case *ast.VariableTableReference:
 		return objectName{name: n.Variable.Name}
 	}
-	b.refuse(fmt.Sprintf("OUTPUT INTO %T", ref))
+	b.refuse(fmt.Sprintf("OUTPUT INTO %s", named(ref)))
 	return objectName{}
 }
 

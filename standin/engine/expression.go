@@ -93,7 +93,7 @@ func (b *binder) scalar(sc *scope, node ast.ScalarExpression) expr {
 	case nil:
 		b.fail(102, "")
 	}
-	b.refuse(fmt.Sprintf("The expression %s", strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast.")))
+	b.refuse(fmt.Sprintf("The expression %s", named(node)))
 	return expr{}
 }
 

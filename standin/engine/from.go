@@ -74,7 +74,7 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 	case *ast.OpenQueryTableReference:
 		return b.openQuery(sc, n)
 	}
-	b.refuse(fmt.Sprintf("The table reference %s", strings.TrimPrefix(fmt.Sprintf("%T", ref), "*ast.")))
+	b.refuse("The table reference " + named(ref))
 	return ""
 }
 

@@ -276,20 +276,6 @@ func init() {
 			}
 			return nil
 		}),
-		"sql_variant_property": {min: 2, max: 2, params: []sqltype.Type{sqltype.VariantType, nmax}, typ: sqltype.VariantType, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-			t := sqltype.TypeOf(a[0])
-			switch lower(a[1].(string)) {
-			case "basetype":
-				return t.Kind.String(), nil
-			case "precision":
-				return int64(t.DisplayPrecision()), nil
-			case "scale":
-				return int64(t.DisplayScale()), nil
-			case "maxlength":
-				return int64(t.MaxBytes()), nil
-			}
-			return nil, nil
-		}},
 		"formatmessage": {min: 1, max: 21, typ: sqltype.NVarCharOf(2047), nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 			f, ok := a[0].(string)
 			if !ok {

@@ -113,7 +113,7 @@ func (b *binder) setsOf(spec ast.GroupingSpecification) [][]ast.ScalarExpression
 		}
 		return sets
 	}
-	b.refuse(fmt.Sprintf("GROUP BY with %T", spec))
+	b.refuse(fmt.Sprintf("GROUP BY with %s", named(spec)))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func nestedChange(n *ast.InsertStatement) *ast.DataModificationTableReference {
 func (s *Session) insertChanged(ctx context.Context, n *ast.InsertStatement, ref *ast.DataModificationTableReference, w tds.Writer) error {
 	node, output := changeStatement(ref.DataModificationSpecification, n.WithCtesAndXmlNamespaces)
 	if node == nil {
-		return unsupported(fmt.Sprintf("The data modification %T", ref.DataModificationSpecification))
+		return unsupported(fmt.Sprintf("The data modification %s", named(ref.DataModificationSpecification)))
 	}
 	if output == nil {
 		return sqlerr.New(10726, 1)

@@ -57,7 +57,7 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	case *ast.BooleanScalarPlaceholder:
 		b.fail(4145, "")
 	}
-	b.refuse(fmt.Sprintf("The condition %s", strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast.")))
+	b.refuse(fmt.Sprintf("The condition %s", named(node)))
 	return expr{}
 }
 

@@ -57,7 +57,7 @@ func (b *binder) query(sc *scope, node ast.QueryExpression, o queryOptions) boun
 	case *ast.BinaryQueryExpression:
 		return b.setOperation(sc, q, o)
 	}
-	b.refuse(fmt.Sprintf("The query %T", node))
+	b.refuse(fmt.Sprintf("The query %s", named(node)))
 	return boundQuery{}
 }
 
@@ -327,7 +327,7 @@ func (b *binder) selectList(sc *scope, q *ast.QuerySpecification, o queryOptions
 			out.variables = append(out.variables, assignment{variable: lower(n.Variable.Name)})
 			out.outputs = append(out.outputs, output{expr: b.assigned(sc, n)})
 		default:
-			b.refuse(fmt.Sprintf("The select list element %T", el))
+			b.refuse(fmt.Sprintf("The select list element %s", named(el)))
 		}
 	}
 	if plain && len(out.variables) > 0 {

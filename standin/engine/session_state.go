@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +52,8 @@ type sessionState struct {
 
 	rowCount  int64
 	lastError int32
+	// leniency is the notice that a statement has earned whose errors in arithmetic are NULL; 0 when none.
+	leniency int32
 	// cursors are the global ones; fetchStatus and cursorRows are @@FETCH_STATUS and @@CURSOR_ROWS.
 	cursors      map[string]*cursor
 	fetchStatus  int64
@@ -283,6 +284,7 @@ type sessionStatus struct {
 	wait      string
 	waitSince time.Time
 	openTran  int
+	began     time.Time // of the open transaction
 	idle      chan struct{}
 }
 
@@ -293,10 +295,10 @@ func (st *sessionStatus) begin(text string, db *Database) {
 	st.idle = make(chan struct{})
 }
 
-func (st *sessionStatus) end(db *Database, open int) {
+func (st *sessionStatus) end(db *Database, open int, began time.Time) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.running, st.last, st.database, st.openTran, st.command = false, time.Now(), db.ID(), open, ""
+	st.running, st.last, st.database, st.openTran, st.began, st.command = false, time.Now(), db.ID(), open, began, ""
 	if st.idle != nil {
 		close(st.idle)
 		st.idle = nil
@@ -429,10 +431,6 @@ func (c *planCache) put(k planKey, p *plan) {
 		c.plans = map[planKey]*plan{}
 	}
 	c.plans[k] = p
-}
-
-func describe(node any) string {
-	return strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast."), "Statement"))
 }
 
 // duplicateVariable is 134 for a batch that declares a variable twice.

@@ -59,6 +59,9 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 			NArgs: s.args, Deterministic: s.deterministic, AllowIndirect: true,
 			Scalar: func(ctx sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 				raw, e := f(args)
+				if e != nil && st.session.lenient(e) {
+					return sqlite.Value{}, nil
+				}
 				if e != nil {
 					return sqlite.Value{}, st.failIn(ctx, e)
 				}
@@ -70,6 +73,36 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		}
 	}
 	return registerAggregates(conn, st)
+}
+
+// lenient tells whether an error in arithmetic is NULL instead, as it is with ARITHABORT OFF and ANSI_WARNINGS OFF
+// (docs/t-sql/statements/set-arithabort-transact-sql.md), and notes what is said about it unless ARITHIGNORE is on.
+func (s *Session) lenient(e *sqlerr.Error) bool {
+	notice := s.forgiven(e)
+	if notice != 0 && !s.settings.options["ArithIgnore"] {
+		s.leniency = notice
+	}
+	return notice != 0
+}
+
+// forgiven is the notice that the session has in place of an error in arithmetic; 0 when it is an error to it.
+func (s *Session) forgiven(e *sqlerr.Error) int32 {
+	if s == nil || s.settings.options["ArithAbort"] || s.settings.options["AnsiWarnings"] {
+		return 0
+	}
+	switch e.Number {
+	case 8134:
+		return 3607
+	case 8115, 220, 232:
+		return 3606
+	}
+	return 0
+}
+
+// cuts tells whether what is too long for a column is cut without an error, as it is with ANSI_WARNINGS OFF
+// (docs/t-sql/statements/set-ansi-warnings-transact-sql.md).
+func (s *Session) cuts(e *sqlerr.Error) bool {
+	return e == sqltype.ErrTruncated && s != nil && !s.settings.options["AnsiWarnings"]
 }
 
 // signature is the parsed first argument of tsql_call.

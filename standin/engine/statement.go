@@ -45,6 +45,12 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 	mark := len(s.foreignConns)
 	err := s.dispatch(ctx, node, w)
 	s.releaseForeign(mark)
+	if n := s.leniency; n != 0 {
+		s.leniency = 0
+		if told := w.Message(sqlerr.New(n, 0).At(s.line)); err == nil {
+			err = told
+		}
+	}
 	if err == nil {
 		if !keepsError(node) {
 			s.lastError = 0
@@ -232,6 +238,9 @@ func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer
 	run := s.inst.registry.statements[reflect.TypeOf(node)]
 	if run == nil {
 		return unsupported("The statement " + describe(node))
+	}
+	if err := checkFileGroups(node); err != nil {
+		return err
 	}
 	if s.settings.implicitTransactions && s.count == 0 && startsTransaction(node) {
 		s.beginTransaction("")

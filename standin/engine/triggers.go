@@ -297,7 +297,7 @@ func (m *triggerModule) check() error {
 		return unsupported("A DDL or logon trigger")
 	}
 	for _, o := range m.options {
-		return unsupported(fmt.Sprintf("The trigger option %s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*ast.")))
+		return unsupported("A trigger's option " + named(o))
 	}
 	return nil
 }

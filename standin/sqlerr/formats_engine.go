@@ -85,6 +85,7 @@ var engineFormats = map[int32]string{
 	10709: "The number of columns for each row in a table value constructor must be the same.",
 	10735: "Incorrect WHERE clause for filtered index: %v.",
 	10741: "A TOP can not be used in the same query or sub-query as a OFFSET.",
+	2520:  "Could not find database '%v'. The database either does not exist, or was dropped before a statement tried to use it. Verify if the database exists by querying the sys.databases catalog view.",
 	7955:  "Invalid SPID %v specified.",
 	11702: "The sequence object '%v' must be of data type int, bigint, smallint or tinyint.",
 	11728: "The sequence object '%v' has reached its minimum or maximum value. Restart the sequence object to allow new values to be generated.",

@@ -21,7 +21,16 @@ var setOptions = wordSet(`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANS
 // else or never comes to an end with.
 func malformed(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
-		if inside[i] || tokens[i].kind != tokenWord {
+		if inside[i] {
+			continue
+		}
+		if tokens[i].text == "=" && tokens[i].kind != tokenString && tokens[i].kind != tokenQuoted && endsValue(tokens[i+1]) {
+			return near(tokens, i+1)
+		}
+		if tokens[i].text == "." && tokens[i+1].is("QUERY") && tokens[min(i+2, len(tokens)-1)].text == "(" {
+			return sqlerr.Unsupported("The method query of a value").At(tokens[i].line)
+		}
+		if tokens[i].kind != tokenWord {
 			continue
 		}
 		var err *sqlerr.Error
@@ -48,6 +57,10 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			}
 		case "CREATE", "ALTER":
 			err = badDefinition(tokens, i+1)
+		case "DROP":
+			if next.is("MASTER") && !tokens[min(i+2, len(tokens)-1)].is("KEY") {
+				err = near(tokens, min(i+2, len(tokens)-1))
+			}
 		case "UPDATE":
 			if next.is("STATISTICS") {
 				err = badStatistics(tokens, i+1)
@@ -58,6 +71,11 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// endsValue tells whether a token may not be what something is equal to: the end, a semicolon, a comma, a closing parenthesis.
+func endsValue(t token) bool {
+	return t.kind == tokenEnd || t.kind != tokenString && t.kind != tokenQuoted && (t.text == ";" || t.text == "," || t.text == ")")
 }
 
 // badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
