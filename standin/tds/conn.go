@@ -210,7 +210,8 @@ func (c *conn) wrapTLS(ctx context.Context, stream net.Conn, answer byte) error 
 // readLogin reads LOGIN7. plain is the stream to go on with when only the login was encrypted.
 func (c *conn) readLogin() (l *login, plain net.Conn, err error) {
 	if c.early != nil {
-		// TDS 7.0 knows no PRELOGIN, and [MS-TDS] 3.3.5.1 says that the first packet should be one. What came later has to.
+		// TDS 7.0 knows no PRELOGIN, jTDS sends none unless it encrypts, and [MS-TDS] 3.3.5.1 says that the first packet should be one. Since
+		// TDS 7.2 it has to.
 		if l, err = parseLogin(c.early.body); err == nil && l.version.atLeast(version72) {
 			err = errors.New("LOGIN7 where PRELOGIN was expected")
 		}

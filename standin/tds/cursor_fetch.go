@@ -91,10 +91,13 @@ func (c *conn) move(handle int32, cursor *serverCursor, kind int64, row, n int) 
 	case fetchAbsolute:
 		first = row
 		if row < 0 {
-			first = last + 1 + row
+			first, status = adjusted(last+1+row, row, n)
 		}
 	case fetchRelative:
 		first += row
+		if cursor.first > 1 {
+			first, status = adjusted(first, row, n)
+		}
 	case fetchRefresh:
 		n = cursor.size
 	}
@@ -108,6 +111,15 @@ func (c *conn) move(handle int32, cursor *serverCursor, kind int64, row, n int) 
 		return cursorClosed
 	}
 	return status
+}
+
+// adjusted moves a fetch buffer that would begin before the first row to that row when it is not farther away than the buffer is long
+// (docs/odbc/reference/syntax/sqlfetchscroll-function.md, Cursor Positioning Rules).
+func adjusted(first, offset, n int) (int, int32) {
+	if first < 1 && offset < 0 && -offset <= n {
+		return 1, cursorAdjusted
+	}
+	return first, cursorDone
 }
 
 // send gives the rows of the fetch buffer and ends the result set.

@@ -183,7 +183,7 @@ func TestCallsOfEarlyVersions(t *testing.T) {
 	}
 }
 
-// Since TDS 7.1 a client begins with PRELOGIN; without it there is no login where traffic has to be encrypted.
+// Since TDS 7.2 a client begins with PRELOGIN; without it there is no login where traffic has to be encrypted.
 func TestLoginsWithoutPreLogin(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

@@ -38,6 +38,9 @@ var drivers = []driver{
 	{"mssql-jdbc", "mssql-jdbc (Java)", "MSSQL_JDBC", func(installed string) []string {
 		return []string{"java", "-cp", filepath.Join(installed, "mssql-jdbc.jar"), filepath.Join("java", "Check.java")}
 	}},
+	{"jtds", "jTDS (Java, TDS 7.1)", "JTDS", func(installed string) []string {
+		return []string{"java", "-cp", filepath.Join(installed, "jtds.jar"), filepath.Join("java", "Jtds.java")}
+	}},
 	{"tedious", "tedious (JavaScript)", "TEDIOUS", func(string) []string { return []string{"node", filepath.Join("javascript", "check.mjs")} }},
 	{"msodbcsql", "Microsoft ODBC 18 (pyodbc)", "MSSQL_PYTHON_ODBC", python("drivers.py", "msodbcsql")},
 	{"mssql-python", "mssql-python", "MSSQL_PYTHON", python("drivers.py", "mssql-python")},
