@@ -60,8 +60,14 @@ func TestModelHasTheReportQuorum(t *testing.T) {
 	for n := 1; n <= 9; n++ {
 		g.Expect(election.ReportQuorum(n) > n/2 && election.ReportQuorum(n)-1 <= n/2).To(BeTrue(), "%d replicas", n)
 	}
-	g.Expect(election.NewBallot(make([]election.Voter, 3), election.BootClock{}, time.Second).Majority()).To(Equal(2),
-		"the model's rounds and claims are of two voters of three")
+	// voters.pml: the same, of both sets while the voters change.
+	simple := election.Configuration{Voters: []string{"a", "b", "c"}}
+	joint := election.Configuration{Voters: simple.Voters, Next: []string{"c", "d", "e"}}
+	quorate := func(c election.Configuration, have string) bool {
+		return c.Quorum(func(site string) bool { return strings.Contains(have, site) })
+	}
+	g.Expect(quorate(simple, "ab") && !quorate(simple, "a") && !quorate(simple, "ade")).To(BeTrue(), "the model's rounds and claims are of two voters of three")
+	g.Expect(quorate(joint, "acd") && !quorate(joint, "abc") && !quorate(joint, "cde")).To(BeTrue(), "majorities of both sets")
 }
 
 // The model counts in ticks; what it rests on is the inequality that admission checks.

@@ -199,9 +199,12 @@ proctype server(byte s) {
 	:: d_step { phase[s] == HOLD && done[s] && next[s] == 0 && old[s] != WANT(s) && ROOM(s) -> stamp[s] = NEXT(s); FIRST_STEP(s); made(s) }
 	:: d_step { phase[s] == HOLD && done[s] && next[s] != 0 && !STAMPED(s) && ROOM(s) -> stamp[s] = NEXT(s); made(s) }
 	:: d_step { phase[s] == HOLD && next[s] != 0 && STAMPED(s) && MAYFINISH(s) && ROOM(s) -> stamp[s] = NEXT(s); old[s] = next[s]; next[s] = 0; made(s) }
-	:: d_step { /* the agent is restarted: it knows the configuration that the group began with, or the newest of its own */
-		restarts > 0 -> restarts--; if :: phase[s] == HOLD -> skip :: else -> phase[s] = IDLE fi;
-		agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s); stamp[s] = mstamp[s]; old[s] = mold[s]; next[s] = mnew[s] }
+	:: d_step { /* the agent is restarted and goes on in its term: it knows what it made in that, or what the group began with */
+		restarts > 0 && phase[s] == HOLD -> restarts--; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s);
+		if :: TERM_OF(mstamp[s]) == ct[s] -> stamp[s] = mstamp[s]; old[s] = mold[s]; next[s] = mnew[s]
+		:: else -> stamp[s] = 0; old[s] = BEGIN; next[s] = 0 fi }
+	:: d_step { /* or it holds none any more, and knows what the group began with */
+		restarts > 0 -> restarts--; phase[s] = IDLE; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s); stamp[s] = 0; old[s] = BEGIN; next[s] = 0 }
 	WITH_VOTER(s, 0)
 	WITH_VOTER(s, 1)
 	WITH_VOTER(s, 2)

@@ -181,7 +181,9 @@ type AvailabilityGroupSpec struct {
 	// +optional
 	Contained bool `json:"contained,omitempty"`
 	// voters are sites whose API servers hold the group's Leases: an odd number, each another cluster. Fewer than three
-	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd.
+	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd. The voters of a
+	// group that exists may be changed: the primary's agent takes the new ones over while it serves, once all that are new answer.
+	// Left out later, those that vote stay.
 	// +optional
 	// +kubebuilder:validation:MaxItems=7
 	// +listType=set
@@ -343,6 +345,23 @@ type VoterStatus struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
+// VoterConfiguration says who votes, as the votes tell it.
+type VoterConfiguration struct {
+	// term of the primary whose agent made it.
+	Term int64 `json:"term"`
+	// number among those of the term.
+	Number int64 `json:"number"`
+	// voters are the sites that vote.
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=atomic
+	Voters []string `json:"voters"`
+	// next are, while the voters change, the sites that are to vote alone from then on; until then majorities of both are needed.
+	// +optional
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=atomic
+	Next []string `json:"next,omitempty"`
+}
+
 // AvailabilityGroupStatus is the observed state of a group.
 type AvailabilityGroupStatus struct {
 	StatusBase `json:",inline"`
@@ -367,12 +386,21 @@ type AvailabilityGroupStatus struct {
 	// +listType=map
 	// +listMapKey=server
 	Replicas []ReplicaStatus `json:"replicas,omitempty"`
-	// voters of the group.
+	// voters of the group, while they change those of before and those of afterwards.
 	// +optional
-	// +kubebuilder:validation:MaxItems=7
+	// +kubebuilder:validation:MaxItems=14
 	// +listType=map
 	// +listMapKey=site
 	Voters []VoterStatus `json:"voters,omitempty"`
+	// voterConfiguration is the newest that was seen in the votes; left out while the voters are those that the group began with.
+	// +optional
+	VoterConfiguration *VoterConfiguration `json:"voterConfiguration,omitempty"`
+	// formerVoters are sites that do not vote and may have the group's Lease: they voted, or are or were to vote. The Leases stay
+	// until the group is deleted.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	FormerVoters []string `json:"formerVoters,omitempty"`
 }
 
 // AvailabilityGroup is an Always On availability group over servers of several sites.

@@ -178,7 +178,7 @@ func TestRequestsAtASite(t *testing.T) {
 	g := NewWithT(t)
 	site := testenv.StartMember(t)
 	site.Namespace(t, "web")
-	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	held := election.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
 	lease.Spec.HolderIdentity = ptr.To(held.String())
 	g.Expect(site.Client.Create(t.Context(), lease)).To(Succeed())

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,6 @@ const (
 	statementTimeout = 60 * time.Second
 	// backupTimeout bounds a backup of a database that may have been filled before it was declared.
 	backupTimeout = 30 * time.Minute
-	// voterGeneration is the generation of the voter set; the set does not change.
-	voterGeneration = 1
 )
 
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
@@ -112,7 +111,7 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 	if err != nil {
 		return err
 	}
-	lease := election.NewLease(w.desired.Group.Namespace, s.Group, s.InitialPrimary, voterGeneration)
+	lease := election.NewLease(w.desired.Group.Namespace, s.Group, s.InitialPrimary, s.Configuration)
 	lease.Labels = groupLabels(w.desired.Group)
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
@@ -125,20 +124,22 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 // giveOrders makes the agents' accounts and tokens at the voters that answer and writes the server's Secret. Of a voter
 // that does not answer the agent keeps what it was told before.
 func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
-	d := w.desired
-	told := d.orders()
+	told := w.observed.Orders
+	told.Voters, told.Joining = slices.Clone(told.Voters), slices.Clone(told.Joining)
 	before := map[string]orders.Voter{}
 	if old := w.observed.Agents[s.Server].Told; old != nil {
-		for _, v := range old.Voters {
+		for _, v := range old.Reached() {
 			before[v.Site] = v
 		}
 	}
-	for _, site := range d.voters() {
-		v, err := r.credentialsAt(ctx, w, site, before[string(site)])
-		if err != nil {
-			return err
+	for _, list := range [][]orders.Voter{told.Voters, told.Joining} {
+		for i, site := range list {
+			v, err := r.credentialsAt(ctx, w, v1alpha1.SiteName(site.Site), before[site.Site])
+			if err != nil {
+				return err
+			}
+			list[i] = v
 		}
-		told.Voters = append(told.Voters, v)
 	}
 	data, err := told.Encode()
 	if err != nil {

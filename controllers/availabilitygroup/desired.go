@@ -88,17 +88,35 @@ func (d Desired) orders() orders.Group {
 	}
 }
 
-// voters are those that the group began with. The set is not changed afterwards: agents that disagreed on it could give
-// the votes twice.
-func (d Desired) voters() []v1alpha1.SiteName {
-	if d.Group.Status.GroupID == "" || len(d.Group.Status.Voters) == 0 {
-		return d.declaredVoters()
+// configuration of voters as it was last seen; the one that the group begins with while there is none.
+func (d Desired) configuration() election.Configuration {
+	status := d.Group.Status
+	var c election.Configuration
+	switch {
+	case status.GroupID == "" || len(status.Voters) == 0:
+		for _, s := range d.declaredVoters() {
+			c.Voters = append(c.Voters, string(s))
+		}
+	case status.VoterConfiguration != nil:
+		c = election.Configuration{Term: status.VoterConfiguration.Term, Number: status.VoterConfiguration.Number,
+			Voters: status.VoterConfiguration.Voters, Next: status.VoterConfiguration.Next}
+	default:
+		for _, v := range status.Voters {
+			c.Voters = append(c.Voters, v.Site)
+		}
 	}
-	var sites []v1alpha1.SiteName
-	for _, v := range d.Group.Status.Voters {
-		sites = append(sites, v1alpha1.SiteName(v.Site))
+	return c
+}
+
+// voters are the sites that vote by that configuration.
+func (d Desired) voters() []v1alpha1.SiteName { return siteNames(d.configuration().Sites()) }
+
+func siteNames(sites []string) []v1alpha1.SiteName {
+	names := make([]v1alpha1.SiteName, len(sites))
+	for i, s := range sites {
+		names[i] = v1alpha1.SiteName(s)
 	}
-	return sites
+	return names
 }
 
 // declaredVoters are the declared sites, or those of the replicas when their number is odd.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
@@ -77,6 +78,9 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 			if reason := awaited(group, &server); reason != "" {
 				w.observed.NotReady[name] = reason
 			}
+			if pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); isTrue(pending) && pending.Reason == conditions.ReasonSidecarOutdated {
+				w.observed.Outdated = append(w.observed.Outdated, name)
+			}
 		}
 	}
 	var wg sync.WaitGroup
@@ -95,11 +99,15 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 			w.observed.Instances[name] = instance
 		})
 	}
+	var votes map[v1alpha1.SiteName]Voter
 	if w.desired.fenced() {
-		r.observeVotes(ctx, w)
+		votes = r.observeVotes(ctx, w)
 	}
 	r.observeListener(ctx, w)
 	wg.Wait()
+	if w.desired.fenced() {
+		w.compareVotes(votes)
+	}
 	return w, nil
 }
 
@@ -145,35 +153,61 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	return i
 }
 
-// observeVotes reads the Leases at the voters, the accounts of the agents there, and the orders of the servers' agents.
-func (r *Reconciler) observeVotes(ctx context.Context, w *world) {
+// observeVotes reads the orders of the servers' agents, the Leases at the voters and at the sites that are to vote, of a group that
+// is being deleted also at those that voted, and the accounts of the agents there.
+func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.SiteName]Voter {
 	d, o := w.desired, &w.observed
-	voters := d.voters()
-	o.Voters = make([]Voter, len(voters))
-	access := make([]voterAccess, len(voters))
+	for server, site := range d.Sites {
+		told, err := r.readOrders(ctx, d, server, site)
+		o.Agents[server] = Orders{Err: err, Told: told}
+	}
+	w.accounts = map[v1alpha1.SiteName]voterAccess{}
+	votes := map[v1alpha1.SiteName]Voter{}
+	read := append(d.voters(), d.Group.Spec.Voters...)
+	if !d.Group.DeletionTimestamp.IsZero() {
+		read = append(read, siteNames(d.Group.Status.FormerVoters)...)
+	}
+	for len(read) > 0 {
+		r.readVotes(ctx, w, read, votes)
+		// A configuration that was not known may name others.
+		read = unread(siteNames(configured(d, o.Agents, votes).Sites()), votes)
+	}
+	return votes
+}
+
+// compareVotes says what the votes and the agents' orders come to, once all instances have been asked.
+func (w *world) compareVotes(votes map[v1alpha1.SiteName]Voter) {
+	d, o := w.desired, &w.observed
+	o.take(d, votes)
+	for _, v := range o.Voters {
+		if err := w.accounts[v.Site].err; errors.Is(err, account.ErrNoAPIServer) {
+			o.VoterAddress = err
+		}
+	}
+	for i, v := range o.Joining {
+		if v.Err == nil {
+			// A site that agents cannot be sent to does not get to vote.
+			o.Joining[i].Err = w.accounts[v.Site].err
+		}
+	}
+	o.Orders = ordersFor(d, *o, func(site v1alpha1.SiteName) orders.Voter { return w.accounts[site].voter })
+	o.compareOrders(d)
+}
+
+// readVotes reads the votes at these sites, and how the agents reach them.
+func (r *Reconciler) readVotes(ctx context.Context, w *world, read []v1alpha1.SiteName, votes map[v1alpha1.SiteName]Voter) {
 	var wg sync.WaitGroup
-	for i, site := range voters {
+	var mu sync.Mutex
+	slices.Sort(read)
+	for _, site := range slices.Compact(read) {
 		wg.Go(func() {
-			o.Voters[i], access[i] = r.observeVoter(ctx, d.Group, site)
+			vote, access := r.observeVoter(ctx, w.desired.Group, site)
+			mu.Lock()
+			defer mu.Unlock()
+			votes[site], w.accounts[site] = vote, access
 		})
 	}
 	wg.Wait()
-	w.accounts = map[v1alpha1.SiteName]voterAccess{}
-	wanted := d.orders()
-	for i, site := range voters {
-		w.accounts[site] = access[i]
-		if errors.Is(access[i].err, account.ErrNoAPIServer) {
-			o.VoterAddress = access[i].err
-		}
-		wanted.Voters = append(wanted.Voters, access[i].voter)
-	}
-	for server, site := range d.Sites {
-		if slices.Contains(d.servers(), server) {
-			o.Agents[server] = r.observeOrders(ctx, d, server, site, wanted, o.Now)
-		} else {
-			o.Agents[server] = r.observeFormerOrders(ctx, d, server, site)
-		}
-	}
 }
 
 func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.AvailabilityGroup, site v1alpha1.SiteName) (Voter, voterAccess) {
@@ -199,40 +233,25 @@ func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.Availabil
 	return v, observeAccess(ctx, member, group)
 }
 
-// observeOrders compares what a server's agent was told with what it should know. Voters that do not answer now are not
+// upToDate compares what a server's agent was told with what it should know. Voters that do not answer now are not
 // compared: what the agent has of them stays.
-func (r *Reconciler) observeOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName, wanted orders.Group, now time.Time) Orders {
-	told, err := r.readOrders(ctx, d, server, site)
-	if err != nil {
-		return Orders{Err: err}
-	}
-	if told == nil {
-		return Orders{}
-	}
-	have := *told
-	if have.Paused != wanted.Paused || have.Automatic != wanted.Automatic || have.Namespace != wanted.Namespace || len(have.Voters) != len(wanted.Voters) ||
-		!reflect.DeepEqual(have.Timings, wanted.Timings) {
-		return Orders{Told: told}
-	}
-	for i, v := range wanted.Voters {
-		h := have.Voters[i]
-		if h.Site != v.Site {
-			return Orders{Told: told}
-		}
-		if v.AccountUID == "" && v.Server == "" {
-			continue
-		}
-		if h.Server != v.Server || string(h.CA) != string(v.CA) || h.AccountUID != v.AccountUID || h.Left(now) < account.RenewBelow {
-			return Orders{Told: told}
-		}
-	}
-	return Orders{Told: told, UpToDate: true}
+func upToDate(have, wanted orders.Group, now time.Time) bool {
+	same := have.Paused == wanted.Paused && have.Automatic == wanted.Automatic && have.Namespace == wanted.Namespace &&
+		reflect.DeepEqual(have.Timings, wanted.Timings) && reflect.DeepEqual(have.Configuration, wanted.Configuration) &&
+		slices.Equal(have.Wanted, wanted.Wanted)
+	return same && sameVoters(have.Voters, wanted.Voters, now) && sameVoters(have.Joining, wanted.Joining, now)
 }
 
-// observeFormerOrders says whether a server that is no longer a replica has orders of the group still.
-func (r *Reconciler) observeFormerOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName) Orders {
-	told, err := r.readOrders(ctx, d, server, site)
-	return Orders{Err: err, Told: told, UpToDate: err == nil && told == nil}
+func sameVoters(have, wanted []orders.Voter, now time.Time) bool {
+	return slices.EqualFunc(have, wanted, func(h, v orders.Voter) bool {
+		switch {
+		case h.Site != v.Site:
+			return false
+		case v.AccountUID == "" && v.Server == "":
+			return true
+		}
+		return h.Server == v.Server && string(h.CA) == string(v.CA) && h.AccountUID == v.AccountUID && h.Left(now) >= account.RenewBelow
+	})
 }
 
 func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName) (*orders.Group, error) {

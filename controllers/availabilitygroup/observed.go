@@ -20,10 +20,19 @@ type Observed struct {
 	// NotReady are the replicas' servers whose SQLServer is not ready, with the reason; only looked at before the group
 	// was made, when their pods may still be restarted.
 	NotReady map[v1alpha1.ServerName]string
+	// Outdated are the servers whose sidecars are of an earlier release.
+	Outdated []v1alpha1.ServerName
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
-	// Voters in the order of the declaration.
+	// Configuration of voters, the newest that the votes tell of; zero when Voters are those that the group began with.
+	Configuration election.Configuration
+	// Voters in the order of the configuration.
 	Voters []Voter
+	// Joining are the declared sites that do not vote yet. Former are, when the group is being deleted, those that do not vote and
+	// may have a Lease.
+	Joining, Former []Voter
+	// Orders is what the agents are to be told, with no credentials.
+	Orders orders.Group
 	// VoterAddress says which voter's API server the agents cannot be told the address of, nil when there is none.
 	VoterAddress error
 	// Agents says for each server whether its agent has the group's present orders.
@@ -165,18 +174,25 @@ func (o Observed) exists(d Desired) bool {
 	return false
 }
 
+// configuration of voters that the votes tell of.
+func (o Observed) configuration() election.Configuration {
+	if !o.Configuration.IsZero() {
+		return o.Configuration
+	}
+	var c election.Configuration
+	for _, v := range o.Voters {
+		c.Voters = append(c.Voters, string(v.Site))
+	}
+	return c
+}
+
 // leading is the newest vote, and whether a majority of the voters is known.
 func (o Observed) leading() (election.Record, bool) {
-	var leading election.Record
-	known := 0
+	records := map[string]election.Record{}
 	for _, v := range o.Voters {
-		if v.Err != nil {
-			continue
+		if v.Err == nil {
+			records[string(v.Site)] = v.Record
 		}
-		if known == 0 || v.Record.Term > leading.Term || v.Record.Term == leading.Term && leading.State == election.StateReleased {
-			leading = v.Record
-		}
-		known++
 	}
-	return leading, known > len(o.Voters)/2
+	return o.configuration().Leading(records)
 }

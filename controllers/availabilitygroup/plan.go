@@ -95,7 +95,7 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 					"the votes can be created only when every replica says that it has no such group; no answer from %s", o.why(silent))))
 			}
 			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
-		case errors.Is(v.Err, election.ErrAbsent) && len(o.Voters)/2 >= countLost(o):
+		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
 			// A minority of lost votes stops nothing; a person may see it in status.voters.
 		case errors.Is(v.Err, election.ErrAbsent):
 			return p.settle(conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
@@ -103,6 +103,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case !begun:
 			return p.settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
 		}
+	}
+	if begun {
+		planJoining(d, o, p)
 	}
 	if o.VoterAddress != nil {
 		return p.settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
@@ -116,6 +119,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
+		if outcome, changing := votersOutcome(d, o); changing {
+			return p.settle(outcome)
+		}
 		return p.settle(creating("the votes of the group are being prepared"))
 	}
 	return true
@@ -157,14 +163,13 @@ func planElection(d Desired, o Observed, p *Plan) bool {
 	return planHealth(d, o, p) && false
 }
 
-func countLost(o Observed) int {
-	lost := 0
+// lost says whether so many Leases are gone that no majority can be had of the others.
+func lost(o Observed) bool {
+	gone := map[string]bool{}
 	for _, v := range o.Voters {
-		if errors.Is(v.Err, election.ErrAbsent) {
-			lost++
-		}
+		gone[string(v.Site)] = errors.Is(v.Err, election.ErrAbsent)
 	}
-	return lost
+	return !o.configuration().Quorum(func(site string) bool { return !gone[site] })
 }
 
 // planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent
@@ -218,6 +223,9 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
 		return p.settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
 			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))
+	}
+	if outcome, changing := votersOutcome(d, o); changing {
+		return p.settle(outcome)
 	}
 	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary))
 	if !d.fenced() {

@@ -47,7 +47,7 @@ func (o Observed) neverMade(d Desired) bool {
 	if !d.fenced() || d.Group.Status.GroupID != "" || o.exists(d) || len(o.Voters) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(o.Voters, func(v Voter) bool {
+	return !slices.ContainsFunc(slices.Concat(o.Voters, o.Joining), func(v Voter) bool {
 		return v.Err != nil && !errors.Is(v.Err, election.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) || v.Err == nil && v.Record.Term > 0
 	})
 }
@@ -91,7 +91,7 @@ func planDelete(d Desired, o Observed) Plan {
 		p.settle(deleting("the group is being dropped on its replicas", waiting))
 		return p
 	}
-	for _, v := range o.Voters {
+	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
 		case errors.Is(v.Err, election.ErrAbsent), errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
 		case v.Err != nil:

@@ -517,16 +517,6 @@ func TestAGroupWithoutAFence(t *testing.T) {
 	g.Expect(fenced(e.d, o)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonNotFenced)))
 }
 
-func TestVotersOfAnExistingGroupStay(t *testing.T) {
-	g := NewWithT(t)
-	e := newEnviron(t, declared())
-	e.settle(everything)
-	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "lisbon"}
-	g.Expect(e.d.voters()).To(Equal([]v1alpha1.SiteName{"tukwila", "quincy", "dublin"}))
-	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty())
-	g.Expect(fenced(e.d, e.observe()).Message).To(ContainSubstring("not changed"))
-}
-
 func TestAVoterWithoutAnAddressStopsTheOrders(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())

@@ -5,7 +5,6 @@ package availabilitygroup
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +46,7 @@ func fenced(d Desired, o Observed) metav1.Condition {
 			known++
 		}
 	}
+	_, majority := o.leading()
 	switch {
 	case !d.fenced():
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNotFenced
@@ -54,12 +54,15 @@ func fenced(d Desired, o Observed) metav1.Condition {
 	case len(o.Voters) < 3:
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNoWitness
 		c.Message = fmt.Sprintf("%d voter: losing it stops the group, and failover is manual; name three sites in spec.voters", len(o.Voters))
-	case known <= len(o.Voters)/2:
+	case !majority:
 		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
 		c.Message = fmt.Sprintf("%d of %d voters are known", known, len(o.Voters))
 	}
-	if declared := d.declaredVoters(); d.fenced() && d.Group.Status.GroupID != "" && !slices.Equal(declared, d.voters()) {
-		c.Message += fmt.Sprintf("; spec.voters now names %s: the voters of a group that exists are not changed", list(declared))
+	if changing := votersChanging(d, o); changing != "" {
+		if c.Status == metav1.ConditionTrue {
+			c.Reason = conditions.ReasonVotersChanging
+		}
+		c.Message += "; " + changing
 	}
 	return c
 }

@@ -33,6 +33,10 @@ type environ struct {
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
+	// unaware agents are of a release that does not change voters.
+	unaware bool
+	// configurations of voters that were made.
+	configurations []election.Configuration
 	// notReady is what the hub thinks of servers.
 	notReady map[v1alpha1.ServerName]string
 	// group as its configuration says; nil when there is none.
@@ -116,26 +120,12 @@ func (e *environ) observe() Observed {
 			o.Instances[name] = i
 		}
 		told := e.orders[name]
+		o.Agents[name] = Orders{Told: told}
 		if e.cut[e.d.Sites[name]] {
 			o.Agents[name] = Orders{Err: errSilent}
-		} else if slices.Contains(e.d.servers(), name) {
-			o.Agents[name] = Orders{Told: told, UpToDate: told != nil && len(told.Voters) == len(e.d.voters())}
-		} else {
-			o.Agents[name] = Orders{Told: told, UpToDate: told == nil}
 		}
 	}
-	for _, site := range e.d.voters() {
-		v := Voter{Site: site}
-		switch record := e.leases[site]; {
-		case e.cut[site]:
-			v.Err = errSilent
-		case record == nil:
-			v.Err = election.ErrAbsent
-		default:
-			v.Record = *record
-		}
-		o.Voters = append(o.Voters, v)
-	}
+	e.observeVotes(&o)
 	return o
 }
 
@@ -191,7 +181,7 @@ func (e *environ) work() {
 	votes := 0
 	for _, r := range e.leases {
 		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
-			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first)}, InitialPrimary: host(first)}
+			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first)}, InitialPrimary: host(first), Voters: r.Voters}
 		}
 		if r.Holder.Server == host(first) {
 			votes++
@@ -217,6 +207,7 @@ func (e *environ) work() {
 			}
 		}
 	}
+	e.changeVoters()
 	// The controller's status follows.
 	e.d.Group.Status = describe(e.d.Group.Status, e.d, e.observe())
 }
@@ -231,19 +222,23 @@ func (e *environ) do(step Step) error {
 		e.servers[s.Server].logins[s.Login] = mssql.Login{SID: credentials.SID("web", s.Login)}
 	case CreateLease:
 		if e.leases[s.Site] == nil {
-			e.leases[s.Site] = &election.Record{State: election.StateReleased, InitialPrimary: s.InitialPrimary}
+			record := vote(e.t, s.InitialPrimary, s.Configuration)
+			e.leases[s.Site] = &record
 		}
 	case RemoveVotes:
 		delete(e.leases, s.Site)
 	case GiveOrders:
-		told := &orders.Group{Name: "content", Timings: e.d.orders().Timings}
-		for _, site := range e.d.voters() {
-			if e.cut[site] {
-				return errSilent
+		told := e.observe().Orders
+		for _, list := range [][]orders.Voter{told.Voters, told.Joining} {
+			for i, v := range list {
+				old := e.orders[s.Server]
+				if e.cut[v1alpha1.SiteName(v.Site)] && (old == nil || !reaches(*old, []string{v.Site})) {
+					return errSilent
+				}
+				list[i].Token = "token"
 			}
-			told.Voters = append(told.Voters, orders.Voter{Site: string(site)})
 		}
-		e.orders[s.Server] = told
+		e.orders[s.Server] = &told
 	case TakeOrders:
 		delete(e.orders, s.Server)
 	case Execute:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 	s := *before.DeepCopy()
 	primary := o.primary(d)
 	s.Primary, s.Voters, s.Replicas = "", describeVoters(d, o), nil
+	s.VoterConfiguration, s.FormerVoters = describeConfiguration(o), formerVoters(before, o)
 	if leading, known := o.leading(); known {
 		s.Term = max(s.Term, leading.Term)
 	}
@@ -54,6 +56,45 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 		s.Replicas = s.Replicas[:maxReplicas]
 	}
 	return s
+}
+
+// maxFormerVoters is how many sites with a Lease and no vote status takes.
+const maxFormerVoters = 16
+
+// formerVoters are the sites that do not vote and may have the group's Lease: those that voted, and those that are to vote or
+// were. The Leases stay until the group is deleted.
+func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string {
+	var former []string
+	voting := o.configuration().Sites()
+	add := func(site string) {
+		if !slices.Contains(voting, site) && !slices.Contains(former, site) && len(former) < maxFormerVoters {
+			former = append(former, site)
+		}
+	}
+	for _, v := range before.Voters {
+		add(v.Site)
+	}
+	for _, v := range o.Joining {
+		if !errors.Is(v.Err, election.ErrAbsent) {
+			add(string(v.Site))
+		}
+	}
+	for _, site := range before.FormerVoters {
+		gone := slices.ContainsFunc(o.Former, func(v Voter) bool { return string(v.Site) == site && errors.Is(v.Err, election.ErrAbsent) })
+		if !gone {
+			add(site)
+		}
+	}
+	slices.Sort(former)
+	return former
+}
+
+func describeConfiguration(o Observed) *v1alpha1.VoterConfiguration {
+	c := o.configuration()
+	if c.Term == 0 {
+		return nil
+	}
+	return &v1alpha1.VoterConfiguration{Term: c.Term, Number: c.Number, Voters: c.Voters, Next: c.Next}
 }
 
 // maxReplicas is how many replicas status takes.

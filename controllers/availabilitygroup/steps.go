@@ -8,6 +8,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -52,10 +53,15 @@ type CreateLease struct {
 	Site           v1alpha1.SiteName
 	Group          string
 	InitialPrimary string
+	// Configuration of voters of a group that exists; zero for one that is yet to be made.
+	Configuration election.Configuration
 }
 
 // Describe names the voter.
 func (s CreateLease) Describe() string {
+	if !s.Configuration.IsZero() {
+		return fmt.Sprintf("create the lease of group %s at site %s, which is to vote", s.Group, s.Site)
+	}
 	return fmt.Sprintf("create the lease of group %s at voter %s, released, for %s to claim", s.Group, s.Site, s.InitialPrimary)
 }
 

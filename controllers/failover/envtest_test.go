@@ -43,7 +43,7 @@ func newBed(t *testing.T) *bed {
 	b.site.Join(t, b.hub, system, "tukwila", "web")
 	b.hub.JoinHub(t, "dublin", "web")
 	for _, server := range []*testenv.APIServer{b.site, b.hub} {
-		lease := election.NewLease("web", "content", "tukpub-0", 1)
+		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 		lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content", v1alpha1.LabelNamespace: "web"}
 		lease.Spec.LeaseTransitions = ptr.To[int32](3)
 		lease.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/nonce")

@@ -76,11 +76,21 @@ func TestHeldBy(t *testing.T) {
 	}
 	claimed := held(4, "quisec-0")
 	claimed.State = election.StateClaimed
-	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(3, "tukpub-0")}, 3)).To(Equal("tukpub"))
-	g.Expect(heldBy([]election.Record{held(3, "tukpub-0")}, 3)).To(BeEmpty())
-	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(4, "tukpub-0")}, 3)).To(BeEmpty())
-	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0")}, 3)).To(Equal("quisec"))
-	g.Expect(heldBy([]election.Record{claimed, claimed, claimed}, 3)).To(BeEmpty())
-	g.Expect(heldBy([]election.Record{held(3, "tukpub-0"), held(3, "tukpub-0")}, 5)).To(BeEmpty())
-	g.Expect(heldBy(nil, 0)).To(BeEmpty())
+	three := election.Configuration{Voters: []string{"a", "b", "c"}}
+	of := func(c election.Configuration, votes ...election.Record) string {
+		records := map[string]election.Record{}
+		for i, v := range votes {
+			records[c.Sites()[i]] = v
+		}
+		return heldBy(records, c)
+	}
+	g.Expect(of(three, held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
+	g.Expect(of(three, held(3, "tukpub-0"))).To(BeEmpty())
+	g.Expect(of(three, held(3, "tukpub-0"), held(4, "tukpub-0"))).To(BeEmpty())
+	g.Expect(of(three, held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0"))).To(Equal("quisec"))
+	g.Expect(of(three, claimed, claimed, claimed)).To(BeEmpty())
+	changing := election.Configuration{Term: 3, Number: 1, Voters: three.Voters, Next: []string{"c", "d", "e"}}
+	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(2, "tukpub-0"), held(3, "tukpub-0"))).To(BeEmpty(), "one of the next")
+	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
+	g.Expect(heldBy(nil, election.Configuration{})).To(BeEmpty())
 }

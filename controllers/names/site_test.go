@@ -168,7 +168,7 @@ func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
 func vote(t *testing.T, at *testenv.APIServer, group, holder string, term int64) {
 	t.Helper()
 	g := NewWithT(t)
-	lease := election.NewLease("web", group, holder, 1)
+	lease := election.NewLease("web", group, holder, election.Configuration{})
 	lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group, v1alpha1.LabelNamespace: "web"}
 	lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To(holder+"/pod/engine/nonce"), ptr.To(int32(term))

@@ -4,6 +4,8 @@ package names
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,36 +24,53 @@ func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
 // elected is the server that a majority of the group's voters say holds their votes in one term and has been seen as
 // PRIMARY in it; empty when the voters that answer do not add up to that.
 func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) string {
-	var records []election.Record
-	for _, voter := range group.Voters {
-		member, err := k.reach(v1alpha1.SiteName(voter), namespace)
-		if err != nil {
-			continue
+	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
+	asked := map[string]bool{}
+	for range maxConfigurations {
+		var unread []string
+		for _, voter := range c.Sites() {
+			if !asked[voter] {
+				unread = append(unread, voter)
+			}
 		}
-		var lease coordinationv1.Lease
-		if member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)}, &lease) != nil {
-			continue
+		for _, voter := range unread {
+			asked[voter] = true
+			member, err := k.reach(v1alpha1.SiteName(voter), namespace)
+			if err != nil {
+				continue
+			}
+			var lease coordinationv1.Lease
+			if member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)}, &lease) != nil {
+				continue
+			}
+			if record, err := election.DecodeLease(&lease); err == nil {
+				records[voter] = record
+			}
 		}
-		if record, err := election.DecodeLease(&lease); err == nil {
-			records = append(records, record)
+		newest := election.Configured(c, slices.Collect(maps.Values(records))...)
+		if newest.Same(c) {
+			break
 		}
+		c = newest
 	}
-	return heldBy(records, len(group.Voters))
+	return heldBy(records, c)
 }
 
-// heldBy counts the votes.
-func heldBy(records []election.Record, voters int) string {
+// maxConfigurations is how many newer configurations of voters in a row one reading follows.
+const maxConfigurations = 3
+
+// heldBy counts the votes, by site.
+func heldBy(records map[string]election.Record, c election.Configuration) string {
 	type vote struct {
 		term   int64
 		server string
 	}
-	count := map[vote]int{}
 	for _, r := range records {
-		if r.State != election.StateHeld {
-			continue
-		}
 		v := vote{r.Term, r.Holder.Server}
-		if count[v]++; count[v] > voters/2 {
+		if r.State == election.StateHeld && c.Quorum(func(site string) bool {
+			o, known := records[site]
+			return known && o.State == election.StateHeld && v == vote{o.Term, o.Holder.Server}
+		}) {
 			return strings.TrimSuffix(v.server, "-0")
 		}
 	}
@@ -71,6 +90,6 @@ func holderChanged() predicate.Predicate {
 		}
 		old, oldErr := election.DecodeLease(before)
 		now, nowErr := election.DecodeLease(after)
-		return (oldErr == nil) != (nowErr == nil) || old.Term != now.Term || old.State != now.State || old.Holder.Server != now.Holder.Server
+		return (oldErr == nil) != (nowErr == nil) || old.Voters != now.Voters || old.Term != now.Term || old.State != now.State || old.Holder.Server != now.Holder.Server
 	}}
 }

@@ -186,6 +186,21 @@ func TestAdmission(t *testing.T) {
 		}
 	})
 	t.Run("accepted: drills, each beside its target", func(t *testing.T) { drillExamples(t, hub, cached) })
+	t.Run("a lost voter may be replaced, and the voters be left out", func(t *testing.T) {
+		g := NewWithT(t)
+		defer clean(t, hub, cached)
+		for _, u := range append(parse(t, replace(lostSite, "blueridge", "dublin")), parse(t, made)...) {
+			g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
+			if u.Object["status"] != nil {
+				g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"))).To(Succeed())
+			}
+			g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
+		}
+		for _, voters := range []string{"[tukwila, quincy, blueridge]", "[tukwila, quincy, dublin]", "[quincy]"} {
+			g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")+"  voters: "+voters+"\n"))).To(Succeed(), voters)
+		}
+		g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")))).To(Succeed())
+	})
 	t.Run("labels may be changed whatever became of others", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clean(t, hub, cached)

@@ -26,7 +26,7 @@ func listenerServices(g *v1alpha1.AvailabilityGroup) []string {
 // group checks an AvailabilityGroup against the other objects.
 func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	errs := w.voters(at.Child("voters"), g)
-	errs = append(errs, keptVoters(at.Child("voters"), g)...)
+	errs = append(errs, w.addedVoters(at.Child("voters"), g)...)
 	errs = append(errs, timings(at.Child("timings"), g)...)
 	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
 	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
@@ -58,28 +58,21 @@ func hostsMessage(d *v1alpha1.Distributor, g *v1alpha1.AvailabilityGroup, public
 		d.Name, d.Spec.Server, g.Name, publication)
 }
 
-// keptVoters refuses other voters for a group that exists. Agents that disagreed on the set could find two majorities that
-// have nobody in common; a change takes majorities of both sets at once, which the agents do not have. The status has the
-// voters that a group began with.
-func keptVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
-	if g.Status.GroupID == "" || len(g.Status.Voters) == 0 || len(g.Spec.Voters) == 0 {
+// addedVoters refuses sites as further voters of a group that exists when they are declared lost: a change begins only once all
+// that are new answer. Sites that vote already may be lost; to replace them is what a change is for.
+func (w *World) addedVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	if g.Status.GroupID == "" {
 		return nil
 	}
-	kept := make([]string, 0, len(g.Status.Voters))
-	for _, v := range g.Status.Voters {
-		kept = append(kept, v.Site)
+	var errs field.ErrorList
+	for i, voter := range g.Spec.Voters {
+		s := w.Sites[string(voter)]
+		votes := slices.ContainsFunc(g.Status.Voters, func(v v1alpha1.VoterStatus) bool { return v.Site == string(voter) })
+		if !votes && s != nil && s.Spec.Lifecycle == v1alpha1.SiteLost {
+			errs = append(errs, field.Invalid(at.Index(i), voter, "does not vote yet, and is declared lost (lifecycle Lost): a site begins to vote once it answers"))
+		}
 	}
-	slices.Sort(kept)
-	declared := make([]string, 0, len(g.Spec.Voters))
-	for _, v := range g.Spec.Voters {
-		declared = append(declared, string(v))
-	}
-	slices.Sort(declared)
-	if slices.Equal(kept, declared) {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
-		"the voters of a group that exists are not changed: %s voted from its beginning, and stay; a minority of them that is lost stops nothing", strings.Join(kept, ", ")))}
+	return errs
 }
 
 const (

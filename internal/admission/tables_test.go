@@ -35,6 +35,16 @@ spec:
   databases: [Content]
 `
 
+// made is a group that exists, with three voters.
+var made = with(group, "NAME", "g") + "status: {groupID: \"1\", voters: [{site: tukwila, state: Held}, {site: quincy, state: Held}, {site: dublin, state: Held}]}\n"
+
+const lostSite = `
+apiVersion: geosql.dev/v1alpha1
+kind: Site
+metadata: {name: blueridge}
+spec: {lifecycle: Lost, kubeconfigSecretRef: {name: blueridge}, allowedNamespaces: [web]}
+`
+
 const distributor = `
 apiVersion: geosql.dev/v1alpha1
 kind: Distributor
@@ -138,8 +148,8 @@ var refusals = []refusal{
 	{"automatic failover without a witness", "", with(group, "NAME", "g") + "  voters: [tukwila]\n  failoverPolicy: Automatic\n", []string{"at least three voters"}},
 	{"automatic failover of a group without a fence", "", with(group, "NAME", "g", "  - {server: c, availabilityMode: ConfigurationOnly}\n", "") + "  clusterType: None\n  voters: [tukwila, quincy, dublin]\n  failoverPolicy: Automatic\n",
 		[]string{"clusterType None has no fence: failoverPolicy must be Manual"}},
-	{"other voters of a group that exists", with(group, "NAME", "g") + "status: {groupID: \"1\", voters: [{site: tukwila, state: Held}, {site: quincy, state: Held}, {site: dublin, state: Held}]}\n", with(group, "NAME", "g") + "  voters: [tukwila, quincy, blueridge]\n",
-		[]string{"the voters of a group that exists are not changed: dublin, quincy, tukwila voted from its beginning"}},
+	{"a lost site as a further voter", lostSite + "---" + made, with(group, "NAME", "g") + "  voters: [tukwila, quincy, blueridge]\n",
+		[]string{"spec.voters[2]", "does not vote yet, and is declared lost"}},
 	{"a write lease that outlives the votes", "", with(group, "NAME", "g") + "  timings: {voteExpiry: 8s}\n", []string{"spec.timings", "acknowledge + write lease + overrun + kill = 9s must not exceed"}},
 	{"a write lease that ends between two renewals", "", with(group, "NAME", "g") + "  timings: {agentRestart: 4s}\n", []string{"spec.timings", "must be less than the write lease, 6s"}},
 	{"a write lease of half a second", "", with(group, "NAME", "g") + "  timings: {writeLease: 5500ms}\n", []string{"spec.timings", "whole seconds"}},

@@ -26,6 +26,8 @@ const (
 	ReasonVotesLost = "VotesLost"
 	// ReasonTimingsDiffer: agents count by other timings than the declared ones, which stay (Unknown: nobody can tell).
 	ReasonTimingsDiffer = "TimingsDiffer"
+	// ReasonVotersChanging: other sites are to vote than those that do; the primary serves meanwhile.
+	ReasonVotersChanging = "VotersChanging"
 	// ReasonNoWitness: fewer than three voters; failover is manual.
 	ReasonNoWitness = "NoWitness"
 	// ReasonEndpointConflict: the instance has a mirroring endpoint that is not the operator's.

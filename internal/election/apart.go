@@ -128,7 +128,7 @@ func (k *Keeper) tellApart(ctx context.Context, v rejoinView, quarantined bool) 
 		return
 	}
 	all := encodeJSON(mergeApart([]Apart{next}, slices.DeleteFunc(slices.Clone(told), func(a Apart) bool { return strings.EqualFold(a.Server, v.self) })))
-	if k.ballot.Note(ctx, Notes{Apart: all}) >= k.ballot.Majority() {
+	if k.ballot.Note(ctx, Notes{Apart: all}).Carried {
 		k.rejoin.toldApart = text
 	}
 }

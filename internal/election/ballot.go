@@ -3,6 +3,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -23,16 +24,20 @@ type vote struct {
 
 func (v vote) known() bool { return v.err == nil }
 
-// Ballot is one group's votes at all its voters.
+// Ballot is one group's votes at all its voters. Who votes is the newest configuration that it was told or has read.
 type Ballot struct {
+	// voters are all sites that can be asked, those that do not vote now among them.
 	voters     []Voter
 	clock      Clock
 	apiTimeout time.Duration
 
-	mu    sync.Mutex
-	votes []vote
-	// highest is the highest term seen at each voter: a lower one later (a restored etcd) counts as absent.
+	mu            sync.Mutex
+	configuration Configuration
+	votes         []vote
+	// highest is the highest term seen at each voter, newest the newest configuration: a lower or older one later (a restored
+	// etcd) counts as absent.
 	highest []int64
+	newest  []Configuration
 	// silent are the voters that have let a whole API time-out pass without an answer; rounds counts the patient ones.
 	silent []bool
 	rounds int
@@ -41,18 +46,25 @@ type Ballot struct {
 	hurried  chan struct{}
 }
 
-// NewBallot makes the ballot of a group with an odd number of voters.
+// NewBallot makes the ballot of a group that began with all of these voters, an odd number.
 func NewBallot(voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
-	b := &Ballot{voters: voters, clock: clock, apiTimeout: apiTimeout, hurried: make(chan struct{}),
-		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), silent: make([]bool, len(voters))}
+	var began Configuration
+	for _, v := range voters {
+		began.Voters = append(began.Voters, v.Name())
+	}
+	return NewBallotOf(began, voters, clock, apiTimeout)
+}
+
+// NewBallotOf makes the ballot of a group with a configuration. voters are those that can be asked: one that votes and is not
+// among them is one that never answers.
+func NewBallotOf(c Configuration, voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
+	b := &Ballot{voters: voters, configuration: c, clock: clock, apiTimeout: apiTimeout, hurried: make(chan struct{}),
+		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), newest: make([]Configuration, len(voters)), silent: make([]bool, len(voters))}
 	for i := range b.votes {
 		b.votes[i].err = errors.New("not read yet")
 	}
 	return b
 }
-
-// Majority is how many votes decide.
-func (b *Ballot) Majority() int { return len(b.voters)/2 + 1 }
 
 // Pace says how long voters are waited for that nobody needs any more.
 type Pace bool
@@ -78,23 +90,23 @@ const (
 	probeEvery = 4
 )
 
-// each runs one call per voter in parallel, each bounded by the API time-out, and returns when all have ended. A call
-// says whether it counts; those that are left over once a majority counted are ended soon where nobody needs them.
-func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) int {
+// each runs one call per voter that votes in parallel, each bounded by the API time-out, and returns when all have ended. A
+// call says whether it counts; those that are left over once a majority counted are ended soon where nobody needs them.
+func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) Tally {
 	ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
 	defer cancel()
 	silent, probe, hurried := b.begin(pace)
+	c := b.Configuration()
+	members := b.members(c)
 	type answer struct {
 		voter   int
 		counted bool
 	}
-	answers := make(chan answer, len(b.voters))
-	for i, v := range b.voters {
-		go func() { answers <- answer{i, call(ctx, i, v)} }()
-	}
-	count, hurry, waiting := 0, false, map[int]bool{}
-	for i := range b.voters {
+	answers := make(chan answer, len(members))
+	counted, hurry, waiting := map[int]bool{}, false, map[int]bool{}
+	for _, i := range members {
 		waiting[i] = true
+		go func() { answers <- answer{i, call(ctx, i, b.voters[i])} }()
 	}
 	for len(waiting) > 0 {
 		select {
@@ -104,10 +116,10 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 			delete(waiting, a.voter)
 			b.heard(a.voter, ctx.Err())
 			if a.counted {
-				count++
+				counted[a.voter] = true
 			}
 		}
-		if count < b.Majority() {
+		if !b.quorum(c, counted) {
 			continue
 		}
 		onlySilent := !slices.ContainsFunc(slices.Collect(maps.Keys(waiting)), func(i int) bool { return !silent[i] })
@@ -120,7 +132,8 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 			defer time.AfterFunc(quickGrace, cancel).Stop()
 		}
 	}
-	return count
+	return Tally{Granted: len(counted), Of: len(c.Sites()), Configuration: c,
+		Carried: b.quorum(c, counted) && b.Configuration().Same(c)}
 }
 
 // begin says which voters are silent, whether this round waits for them all the same, and what is closed when somebody waits
@@ -156,7 +169,7 @@ func (b *Ballot) Hurry() (done func()) {
 func (b *Ballot) allHeard() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !slices.Contains(b.silent, true)
+	return !slices.ContainsFunc(b.members(b.configuration), func(i int) bool { return b.silent[i] })
 }
 
 // heard notes how a voter's call ended: before the round was over, with its time-out, or because nobody waited for it.
@@ -172,28 +185,41 @@ func (b *Ballot) heard(i int, over error) {
 }
 
 // Read reads all votes and returns the leading record. ok is false when fewer than a majority answered: then nothing is
-// known.
+// known. Where a newer configuration turns up, those that vote in it are read as well.
 func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) {
-	b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
-		record, version, err := v.Read(ctx)
-		b.remember(i, record, version, err)
-		return err == nil
-	})
+	for range maxConfigurations {
+		t := b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
+			record, version, err := v.Read(ctx)
+			b.remember(i, record, version, err)
+			return err == nil
+		})
+		if b.Configuration().Same(t.Configuration) {
+			break
+		}
+	}
 	return b.Leading()
 }
 
-// remember stores what a voter said. A term below one seen before is a restored etcd: it counts as absent.
+// maxConfigurations is how many newer configurations in a row one reading follows.
+const maxConfigurations = 3
+
+// remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it counts as
+// absent.
 func (b *Ballot) remember(i int, r Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err == nil && r.Term < b.highest[i] {
+	if err == nil && (r.Term < b.highest[i] || b.newest[i].Newer(r.Configuration())) {
 		err = ErrAbsent
+	}
+	if err == nil {
+		err = r.Configuration().contradicts(b.configuration)
 	}
 	if err != nil {
 		b.votes[i].err = err
 		return
 	}
-	b.highest[i] = r.Term
+	b.highest[i], b.newest[i] = r.Term, r.Configuration()
+	b.adoptLocked(r.Configuration())
 	now := b.clock.Now()
 	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
 	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) || now-b.votes[i].read > outOfSight*b.apiTimeout {
@@ -210,21 +236,26 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.knownLocked()
-	for i, r := range known {
-		agreed := 0
-		for _, o := range known {
-			if o.Term == r.Term && o.State == r.State && o.Holder.SameRun(r.Holder) {
-				agreed++
+	first := true
+	for _, i := range b.members(b.configuration) {
+		if !known[i] {
+			continue
+		}
+		r := b.votes[i].record
+		agreed := map[int]bool{}
+		for o := range known {
+			if other := b.votes[o].record; other.Term == r.Term && other.State == r.State && other.Holder.SameRun(r.Holder) {
+				agreed[o] = true
 			}
 		}
-		if agreed >= b.Majority() {
+		if b.quorum(b.configuration, agreed) {
 			return r, true
 		}
-		if i == 0 || r.Term > leading.Term || r.Term == leading.Term && leading.State == StateReleased {
-			leading = r
+		if first || r.Term > leading.Term || r.Term == leading.Term && leading.State == StateReleased {
+			leading, first = r, false
 		}
 	}
-	return leading, len(known) >= b.Majority()
+	return leading, b.quorum(b.configuration, known)
 }
 
 // agreed says whether a majority of the votes, as last known, are a run's in a term. They stay so in that term: nobody else
@@ -232,23 +263,34 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 func (b *Ballot) agreed(term int64, holder Holder) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	count := 0
-	for _, r := range b.knownLocked() {
-		if r.Term == term && r.State != StateReleased && r.Holder.SameRun(holder) {
-			count++
+	agreed := map[int]bool{}
+	for i := range b.knownLocked() {
+		if r := b.votes[i].record; r.Term == term && r.State != StateReleased && r.Holder.SameRun(holder) {
+			agreed[i] = true
 		}
 	}
-	return count >= b.Majority()
+	return b.quorum(b.configuration, agreed)
 }
 
-func (b *Ballot) knownLocked() []Record {
-	var known []Record
-	for _, v := range b.votes {
-		if v.known() {
-			known = append(known, v.record)
+// knownLocked are the indexes of those that vote and whose votes are known.
+func (b *Ballot) knownLocked() map[int]bool {
+	known := map[int]bool{}
+	for _, i := range b.members(b.configuration) {
+		if b.votes[i].known() {
+			known[i] = true
 		}
 	}
 	return known
+}
+
+func (b *Ballot) recordsLocked() []Record {
+	var records []Record
+	for _, i := range b.members(b.configuration) {
+		if b.votes[i].known() {
+			records = append(records, b.votes[i].record)
+		}
+	}
+	return records
 }
 
 // outOfSight is after how many API time-outs without a reading a vote counts as changed.
@@ -277,10 +319,10 @@ func (b *Ballot) HighestTerm() int64 {
 func (b *Ballot) Released() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.knownLocked()
-	if len(known) < b.Majority() {
+	if !b.quorum(b.configuration, b.knownLocked()) {
 		return false
 	}
+	known := b.recordsLocked()
 	highest := slices.MaxFunc(known, func(x, y Record) int { return int(x.Term - y.Term) }).Term
 	return slices.ContainsFunc(known, func(r Record) bool { return r.Term == highest && r.State == StateReleased })
 }
@@ -289,7 +331,7 @@ func (b *Ballot) Released() bool {
 func (b *Ballot) releasedRuns() []Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.DeleteFunc(b.knownLocked(), func(r Record) bool { return r.State != StateReleased })
+	return slices.DeleteFunc(b.recordsLocked(), func(r Record) bool { return r.State != StateReleased })
 }
 
 // UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority is
@@ -299,29 +341,39 @@ func (b *Ballot) UnchangedFor() time.Duration {
 	defer b.mu.Unlock()
 	now := b.clock.Now()
 	var ages []time.Duration
-	for _, v := range b.votes {
-		if v.known() {
-			ages = append(ages, now-v.changed)
+	for i := range b.knownLocked() {
+		ages = append(ages, now-b.votes[i].changed)
+	}
+	slices.SortFunc(ages, func(x, y time.Duration) int { return cmp.Compare(y, x) })
+	for _, age := range ages {
+		if b.quorum(b.configuration, b.agedLocked(now, age)) {
+			return age
 		}
 	}
-	if len(ages) < b.Majority() {
-		return 0
+	return 0
+}
+
+// agedLocked are the known votes that have been unchanged for at least age.
+func (b *Ballot) agedLocked(now, age time.Duration) map[int]bool {
+	aged := map[int]bool{}
+	for i := range b.knownLocked() {
+		if now-b.votes[i].changed >= age {
+			aged[i] = true
+		}
 	}
-	slices.SortFunc(ages, func(x, y time.Duration) int { return int(y - x) })
-	// The majority-th largest age: at least a majority of the votes is that old.
-	return ages[b.Majority()-1]
+	return aged
 }
 
 // Cast swaps r in wherever allowed says that the present vote may be replaced, and returns how many voters have it. Notes
 // of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter has r's
 // nonce.
-func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) int {
+func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) Tally {
 	return b.swapAll(ctx, pace, func(_ int, present Record) bool { return allowed(present) }, r.over)
 }
 
 // Claim is Cast for a new term: a vote may be replaced only if its holder is known to be over, or if this very vote has
 // been seen unchanged for stale. A holder that has just renewed it has a majority to rely on.
-func (b *Ballot) Claim(ctx context.Context, r Record, stale time.Duration, over func(present Record) bool) int {
+func (b *Ballot) Claim(ctx context.Context, r Record, stale time.Duration, over func(present Record) bool) Tally {
 	return b.swapAll(ctx, Quick, func(i int, present Record) bool {
 		return present.Term < r.Term && (present.State == StateReleased || over(present) || b.staleFor(i, present) >= stale)
 	}, r.over)
@@ -329,19 +381,20 @@ func (b *Ballot) Claim(ctx context.Context, r Record, stale time.Duration, over 
 
 // over is the record that replaces another one by r.
 func (r Record) over(present Record) Record {
-	r.InitialPrimary, r.Generation, r.Notes = present.InitialPrimary, present.Generation, present.Notes.with(r.Notes)
+	r.InitialPrimary, r.Voters, r.Notes = present.InitialPrimary, present.Voters, r.fill.with(present.Notes).with(r.Notes)
+	r.fill = Notes{}
 	return r
 }
 
-// Note adds notes to all voters that can be written and changes no vote. It returns how many have them.
-func (b *Ballot) Note(ctx context.Context, notes Notes) int {
+// Note adds notes to all voters that can be written and changes no vote.
+func (b *Ballot) Note(ctx context.Context, notes Notes) Tally {
 	return b.swapAll(ctx, Patient, func(int, Record) bool { return true }, func(present Record) Record {
 		present.Notes = present.Notes.with(notes)
 		return present
 	})
 }
 
-func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(int, Record) bool, change func(present Record) Record) int {
+func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(int, Record) bool, change func(present Record) Record) Tally {
 	return b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 		return b.swapOne(ctx, i, v, allowed, change)
 	})
@@ -356,14 +409,14 @@ func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(int, 
 			if present = b.vote(i); !present.known() {
 				return false
 			}
-			if attempt > 0 && present.record == change(present.record) {
+			if attempt > 0 && present.record == b.configured(change(present.record)) {
 				return true
 			}
 		}
 		if !allowed(i, present.record) {
 			return false
 		}
-		next := change(present.record)
+		next := b.configured(change(present.record))
 		version, err := v.Swap(ctx, present.version, next)
 		if err == nil {
 			b.remember(i, next, version, nil)
@@ -384,24 +437,22 @@ func (b *Ballot) notes() []Notes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []Notes
-	for _, v := range b.votes {
-		if v.known() {
-			all = append(all, v.record.Notes)
-		}
+	for _, r := range b.recordsLocked() {
+		all = append(all, r.Notes)
 	}
 	return all
 }
 
-// Snapshot is each voter's name with its record, or nil where it is not known.
+// Snapshot is the name of each that votes with its record, or nil where it is not known.
 func (b *Ballot) Snapshot() map[string]*Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := make(map[string]*Record, len(b.voters))
-	for i, v := range b.voters {
-		out[v.Name()] = nil
-		if b.votes[i].known() {
+	for _, site := range b.configuration.Sites() {
+		out[site] = nil
+		if i := b.find(site); i >= 0 && b.votes[i].known() {
 			r := b.votes[i].record
-			out[v.Name()] = &r
+			out[site] = &r
 		}
 	}
 	return out

@@ -41,6 +41,9 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	}
 	k.leaderless = 0
 	remembered, err := k.remembered()
+	if err == nil {
+		remembered, err = k.forgetVoters(remembered, leading, seen)
+	}
 	if err != nil {
 		return k.withoutMemory(ctx, seen, err)
 	}
@@ -51,12 +54,13 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	case leading.Term == 0:
 		return k.firstTerm(ctx, leading, seen)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
-		return k.takeOver(ctx, leading)
+		return k.takeOver(leading, remembered)
 	case leading.Holder.SameRun(k.self) && !bound && (primary || !seen.Exists) && leading.State != StateReleased:
 		// Only the agent was restarted: the engine goes on in the term that it was given.
 		k.term, k.state = leading.Term, leading.State
 		k.claim = claim{at: k.clock.Now(), fenced: true, issued: true}
 		k.renewed = k.clock.Now()
+		k.recallVoters(remembered)
 		k.chronicle.resume(k)
 		return Outcome{Action: "resumed"}
 	case primary:
@@ -105,7 +109,7 @@ func (k *Keeper) withoutMemory(ctx context.Context, seen Observation, err error)
 
 // leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts.
 func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcome {
-	unknown := fmt.Errorf("group %s: fewer than %d of %d voters answer", k.group, k.ballot.Majority(), len(k.ballot.voters))
+	unknown := fmt.Errorf("group %s: fewer voters answer than %s", k.group, k.ballot.Configuration())
 	if !seen.Exists || seen.Role != RolePrimary {
 		return Outcome{Err: unknown}
 	}
@@ -142,7 +146,7 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	told := k.told()
 	s := standing{
 		self: k.self, leading: leading, released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
-		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.voters) < 3,
+		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.Configuration().Voters) < 3,
 		behind:  told.fork != nil && !has(told.fork, k.self.Server, k.recalled.Followed),
 		request: k.requests.failover(k, told, leading), returns: returns(told.timelines, leading, k.self.Server),
 	}
@@ -255,12 +259,11 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
 	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
 	expired := !k.ballot.Released()
-	granted := k.ask(ctx, term, leading, request)
-	if granted < k.ballot.Majority() {
+	if granted := k.ask(ctx, term, leading, request); !granted.Carried {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
 		k.forgo()
 		k.retryAt = now + time.Duration((0.5+k.random())*float64(k.timings.Renew))
-		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d, %d needed", k.group, granted, len(k.ballot.voters), term, k.ballot.Majority())}
+		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: claiming term %d: %s", k.group, term, granted)}
 	}
 	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
 	k.claim = claim{at: now, request: request, former: leading.Holder.Server, expired: expired}
@@ -271,7 +274,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 // ask asks for the votes of a new term. Over are, beside votes that are released or stale, those of this run itself,
 // those of a former engine of this pod, those of a run that has released its term at any voter, and those of the holder
 // that a person says is fenced.
-func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *Request) int {
+func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *Request) Tally {
 	notes := k.dueNotes()
 	self := k.self
 	self.Nonce = k.nonce()
@@ -282,7 +285,7 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 			fenced && present.Holder.SameRun(leading.Holder) ||
 			slices.ContainsFunc(released, func(r Record) bool { return r.Term == present.Term && r.Holder.SameRun(present.Holder) })
 	})
-	if granted >= k.ballot.Majority() {
+	if granted.Carried {
 		k.noted(notes)
 	}
 	return granted
@@ -291,10 +294,11 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 // takeOver goes on with a claim that another server made for this run, or that this run's agent made before it was
 // restarted. Everything after the claim is done anew. A majority must have that claim: one without may get no vote more, as
 // renewing replaces no other claim's, and is made anew in a term of its own.
-func (k *Keeper) takeOver(ctx context.Context, leading Record) Outcome {
+func (k *Keeper) takeOver(leading Record, remembered Remembered) Outcome {
 	now := k.clock.Now()
 	k.term, k.state, k.renewed = leading.Term, StateClaimed, now
 	k.claim = claim{at: now}
+	k.recallVoters(remembered)
 	k.chronicle.resume(k)
 	told := k.told()
 	if r := told.request; r != nil && k.chronicle.line != nil && r.ID == k.chronicle.line.RequestID {

@@ -75,6 +75,13 @@ type Keeper struct {
 	voted    State
 	// metAt is the newest term in which a look at the holder's votes has come before a renewal.
 	metAt int64
+	// carried is the configuration of voters that the last round of this run was carried in; ordered are the sites that are to
+	// vote, nil for those that do, and waiting says what keeps them from it.
+	carried Configuration
+	ordered []string
+	waiting string
+	// visited is when the sites that are to vote were last looked at.
+	visited time.Duration
 	// partners are the servers of the group's other replicas as last seen, for Wake.
 	partners []string
 
@@ -109,6 +116,8 @@ type Outcome struct {
 	Role Role
 	// Action taken, empty for plain renewal or standing by.
 	Action string
+	// Waiting is what an ordered change of voters waits for, empty for nothing.
+	Waiting string
 	// Quarantined says that this replica stays suspended until a person decides about what it alone has.
 	Quarantined bool
 	// Soon asks for the next step after this time, instead of at the next renewal; 0 for no hurry.
@@ -154,6 +163,7 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 		out.Role = seen.Role
 	}
 	out.Quarantined = k.rejoin.quarantined
+	out.Waiting = k.waiting
 	return out
 }
 
@@ -234,10 +244,10 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 		}
 	}
 	granted := k.cast(ctx, pace, k.term, state)
-	if granted < k.ballot.Majority() {
+	if !granted.Carried {
 		return k.withoutMajority(ctx, seen, seenErr, granted)
 	}
-	k.renewed, k.voted = start, state
+	k.renewed, k.voted, k.carried = start, state, granted.Configuration
 	if seenErr != nil {
 		return k.engineSilent(start, seenErr)
 	}
@@ -278,18 +288,19 @@ func (k *Keeper) leadingOf() Record {
 // same term, or of a lower term: a majority has the higher one already. What a rival claimed in vain in the very term that
 // this run holds with a majority is replaced, too: nobody else can have that majority any more, and the rival does not come
 // back for its vote, without which this run would be one lost voter from losing its lease.
-func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) int {
+func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) Tally {
 	notes := k.dueNotes()
 	self := k.self
 	self.Nonce = k.nonce()
 	agreed := k.agreed && term == k.term || k.ballot.agreed(term, self)
 	holds := state == StateHeld && k.ballot.agreed(term, self)
-	granted := k.ballot.Cast(ctx, pace, Record{Term: term, State: state, Holder: self, Notes: notes}, func(present Record) bool {
+	next := Record{Term: term, State: state, Holder: self, Notes: notes, fill: k.notesForNewVoters()}
+	granted := k.ballot.Cast(ctx, pace, next, func(present Record) bool {
 		return agreed && present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
 			(present.State != StateReleased || state == StateReleased) ||
 			holds && present.Term == term && present.State == StateClaimed
 	})
-	if granted >= k.ballot.Majority() {
+	if granted.Carried {
 		k.agreed = k.term == term
 		k.noted(notes)
 	}
@@ -303,7 +314,7 @@ func (k *Keeper) forgo() {
 }
 
 // release says at the voters that this run serves its term no more. The replica must be RESOLVING, or its engine ended.
-func (k *Keeper) release(ctx context.Context) int {
+func (k *Keeper) release(ctx context.Context) Tally {
 	term := k.term
 	k.forgo()
 	return k.cast(ctx, Quick, term, StateReleased)
@@ -318,7 +329,7 @@ func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
 	term := k.term
 	granted := k.release(ctx)
 	out := Outcome{Action: fmt.Sprintf("released term %d: the engine has ended", term)}
-	if granted == 0 {
+	if granted.Granted == 0 {
 		out.Err = fmt.Errorf("group %s: no voter took the release of term %d", k.group, term)
 	}
 	k.wakePartners(ctx)
@@ -378,6 +389,9 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	}
 	if k.voted != StateHeld {
 		return out
+	}
+	if changed := k.changeVoters(ctx); changed.Action != "" || changed.Err != nil {
+		return changed
 	}
 	k.chronicle.follow(ctx, k)
 	out.Err = k.meetPartners(ctx)
@@ -442,8 +456,8 @@ func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
 // withoutMajority lets the lease run out, takes the group OFFLINE when it must have, and kills the engine when that is
 // still unanswered before the votes expire. A claim that came to nothing yet is just given up. An engine that does not
 // answer gets its OFFLINE earlier when the next step may come to it too late: a step can take two API time-outs.
-func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, seenErr error, granted int) Outcome {
-	short := fmt.Errorf("group %s: %d of %d votes renewed, %d needed", k.group, granted, len(k.ballot.voters), k.ballot.Majority())
+func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, seenErr error, granted Tally) Outcome {
+	short := fmt.Errorf("group %s: renewing: %s", k.group, granted)
 	_, known := k.ballot.Leading()
 	taken := known && k.ballot.HighestTerm() > k.term
 	by := k.renewed + k.timings.holderBound() - k.timings.Kill

@@ -28,7 +28,9 @@ func held(t *testing.T) (*world, *WithT) {
 
 // isolate cuts a server off from all voters and all other servers, or joins it again.
 func (s *server) isolate(cut bool) {
-	s.cut = [3]bool{cut, cut, cut}
+	for i := range s.cut {
+		s.cut[i] = cut
+	}
 	for _, name := range names {
 		s.apart[name] = cut && name != s.name
 	}
@@ -179,7 +181,7 @@ func TestTheHolderTakesOverAVoteClaimedInVain(t *testing.T) {
 
 func TestALostAnswerCountsByItsNonce(t *testing.T) {
 	w, g := held(t)
-	w.servers[0].lost = [3]bool{true, true, true}
+	w.servers[0].lost = [maxVoters]bool{true, true, true}
 	w.live(30)
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 	g.Expect(w.voters[0].record.Term).To(Equal(int64(1)))
@@ -450,12 +452,12 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 	next := election.Record{Term: 9, State: election.StateClaimed, Holder: election.Holder{Server: names[1], Nonce: "n"}}
 	nobody := func(election.Record) bool { return false }
 	w.servers[0].step()
-	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(BeZero())
+	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody).Granted).To(BeZero())
 	for range 12 {
 		w.advance(time.Second)
 		rival.Read(t.Context(), election.Patient)
 	}
-	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(Equal(3))
+	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(And(HaveField("Granted", 3), HaveField("Carried", true)))
 }
 
 // A rival whose claim one voter alone has granted does not go on with it where it reads no majority for it: the holder's

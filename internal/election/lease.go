@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,17 +18,17 @@ import (
 const (
 	annotationState          = "geosql.dev/vote-state"
 	annotationInitialPrimary = "geosql.dev/initial-primary"
-	annotationGeneration     = "geosql.dev/voter-generation"
 )
 
 // LeaseName is the name of a group's Lease at every voter, in the group's namespace.
 func LeaseName(group string) string { return "geosql-" + group }
 
-// NewLease is the Lease of a group that was never held. The manager creates it at every voter before anybody may claim
-// the first term; an agent never creates one.
-func NewLease(namespace, group, initialPrimary string, generation int64) *coordinationv1.Lease {
+// NewLease is the Lease of a voter that has never voted. The manager creates it at every voter before anybody may claim
+// the first term, with no configuration of voters, and at one that is to vote later with the newest configuration that it
+// knows: who has an older one must meet it there. An agent never creates one.
+func NewLease(namespace, group, initialPrimary string, configuration Configuration) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: LeaseName(group)}}
-	encode(lease, Record{State: StateReleased, InitialPrimary: initialPrimary, Generation: generation})
+	encode(lease, Record{State: StateReleased, InitialPrimary: initialPrimary, Voters: configuration.encode()})
 	return lease
 }
 
@@ -97,7 +96,11 @@ func encode(lease *coordinationv1.Lease, r Record) {
 	}
 	lease.Annotations[annotationState] = string(r.State)
 	lease.Annotations[annotationInitialPrimary] = r.InitialPrimary
-	lease.Annotations[annotationGeneration] = strconv.FormatInt(r.Generation, 10)
+	lease.Annotations[annotationGeneration] = r.Configuration().generation()
+	delete(lease.Annotations, annotationVoters)
+	if r.Voters != "" {
+		lease.Annotations[annotationVoters] = r.Voters
+	}
 	for name, text := range r.Notes.fields() {
 		if *text == "" {
 			delete(lease.Annotations, name)
@@ -115,11 +118,11 @@ func DecodeLease(lease *coordinationv1.Lease) (Record, error) {
 	default:
 		return Record{}, fmt.Errorf("annotation %s is %q, not Released, Claimed or Held", annotationState, r.State)
 	}
-	generation, err := strconv.ParseInt(lease.Annotations[annotationGeneration], 10, 64)
+	configuration, err := parseConfiguration(lease.Annotations[annotationGeneration], lease.Annotations[annotationVoters])
 	if err != nil {
-		return Record{}, fmt.Errorf("annotation %s: %w", annotationGeneration, err)
+		return Record{}, err
 	}
-	r.Generation = generation
+	r.Voters = configuration.encode()
 	r.InitialPrimary = lease.Annotations[annotationInitialPrimary]
 	for name, text := range r.Notes.fields() {
 		*text = lease.Annotations[name]

@@ -34,18 +34,18 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	_, err = a.Swap(t.Context(), "1", election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: names[0]}})
 	g.Expect(err).To(MatchError(election.ErrAbsent), "what was not read is not swapped")
 
-	lease := election.NewLease("web", "content", names[0], 1)
+	lease := election.NewLease("web", "content", names[0], election.Configuration{})
 	lease.Labels = map[string]string{"app.kubernetes.io/managed-by": "geosql-operator"}
 	g.Expect(api.Client.Create(t.Context(), lease)).To(Succeed())
 	record, version, err := a.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(record).To(Equal(election.Record{State: election.StateReleased, InitialPrimary: names[0], Generation: 1}))
+	g.Expect(record).To(Equal(election.Record{State: election.StateReleased, InitialPrimary: names[0]}))
 	_, sameVersion, err := b.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sameVersion).To(Equal(version))
 
 	claim := func(nonce string) election.Record {
-		return election.Record{Term: 1, State: election.StateClaimed, InitialPrimary: names[0], Generation: 1,
+		return election.Record{Term: 1, State: election.StateClaimed, InitialPrimary: names[0],
 			Holder: election.Holder{Server: names[0], PodUID: "pod", Engine: "engine", Nonce: nonce}}
 	}
 	var wg sync.WaitGroup
@@ -74,7 +74,7 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	_, _, err = a.Read(t.Context())
 	g.Expect(err).To(MatchError(election.ErrAbsent), "a renewal does not bring a deleted Lease back: API servers let an update create one")
 
-	now = *election.NewLease("web", "content", names[0], 1)
+	now = *election.NewLease("web", "content", names[0], election.Configuration{})
 	now.Annotations = nil
 	g.Expect(api.Client.Create(t.Context(), &now)).To(Succeed())
 	_, _, err = a.Read(t.Context())
@@ -90,7 +90,7 @@ func TestKeepersOverLeases(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, site := range sites {
 		api.Namespace(t, site)
-		lease := election.NewLease(site, "content", names[0], 1)
+		lease := election.NewLease(site, "content", names[0], election.Configuration{})
 		lease.Annotations["example.com/note"] = "kept"
 		g.Expect(api.Client.Create(t.Context(), lease)).To(Succeed())
 	}

@@ -31,6 +31,12 @@ type Remembered struct {
 	Quarantined int64 `json:"quarantined,omitempty"`
 	// Begun is the ID of the last request that this server began to carry out.
 	Begun string `json:"begun,omitempty"`
+	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before it is in
+	// any vote: of one term and number there must not be two. It counts for that run and term alone: a group of the same name
+	// that was made later has terms of its own.
+	Voters *Configuration `json:"voters,omitempty"`
+	// VotersBy is the run that made Voters, as a holder without nonce.
+	VotersBy string `json:"votersBy,omitempty"`
 }
 
 // Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.

@@ -108,15 +108,15 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	next := Record{Term: term, State: StateClaimed, Holder: to.Holder, Notes: k.dueNotes()}
 	next.Holder.Nonce = k.nonce()
 	granted := k.ballot.Claim(ctx, next, k.timings.SuspectAfter(), func(present Record) bool { return present.Holder.SameRun(k.self) })
-	if granted >= k.ballot.Majority() {
+	if granted.Carried {
 		k.noted(next.Notes)
 	}
 	k.forgo()
 	k.chronicle.forget()
 	// Whether or not it was granted, the other one may have to be waited for before this server claims again.
 	k.retryAt = k.clock.Now() + 2*k.timings.Renew
-	if granted < k.ballot.Majority() {
-		return Outcome{Action: "hand-over not granted", Err: fmt.Errorf("group %s: %d of %d votes for term %d of %s", k.group, granted, len(k.ballot.voters), term, to.Server)}
+	if !granted.Carried {
+		return Outcome{Action: "hand-over not granted", Err: fmt.Errorf("group %s: handing term %d over to %s: %s", k.group, term, to.Server, granted)}
 	}
 	wake, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
 	defer cancel()

@@ -3,6 +3,7 @@
 package election
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -67,10 +68,25 @@ type Record struct {
 	Holder Holder
 	// InitialPrimary is the only server that may claim term 1.
 	InitialPrimary string
-	// Generation of the voter set that this Lease belongs to.
-	Generation int64
+	// Voters is the configuration of voters that the vote was given in, as it stands in the annotation; empty in votes that
+	// tell nothing of it.
+	Voters string
 	// Notes beside the vote.
 	Notes Notes
+	// fill are notes for a vote that has none of the kind; they are no part of a record that was read.
+	fill Notes
+}
+
+// Configuration of voters that the vote was given in; zero where it tells none.
+func (r Record) Configuration() Configuration {
+	if r.Voters == "" {
+		return Configuration{}
+	}
+	var c Configuration
+	if json.Unmarshal([]byte(r.Voters), &c) != nil {
+		return Configuration{}
+	}
+	return c
 }
 
 // sameVote says whether two readings of a Lease show the same swap: notes and foreign annotations may differ.

@@ -168,7 +168,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 // write puts the notes that are due on the votes without changing these.
 func (k *Keeper) write(ctx context.Context) {
 	notes := k.dueNotes()
-	if k.ballot.Note(ctx, notes) >= k.ballot.Majority() {
+	if k.ballot.Note(ctx, notes).Carried {
 		k.noted(notes)
 	}
 }

@@ -36,6 +36,8 @@ type world struct {
 	written int
 	// forced says that data loss was allowed once.
 	forced bool
+	// looked is the configuration of voters by which Leases are created, zero for the newest.
+	looked election.Configuration
 	// fault is the first violation that was seen.
 	fault error
 }
@@ -54,6 +56,8 @@ type breaks struct {
 	force bool
 	// smallQuorum shows candidates a group in which they vote alone.
 	smallQuorum bool
+	// hideVoters keeps agents from reading who votes.
+	hideVoters bool
 	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
 	// still nothing acknowledged may be lost.
 	endless bool
@@ -63,7 +67,8 @@ type leaseStore struct {
 	name    string
 	record  election.Record
 	version int
-	absent  bool
+	// absent is a Lease that cannot be seen, gone one that is not there.
+	absent, gone bool
 	// old is a copy from which the store can be restored.
 	old election.Record
 }
@@ -98,12 +103,17 @@ type server struct {
 	// left is the newest epoch there was when the replica was last taken OFFLINE.
 	left   int64
 	memory election.Remembered
+	unsure int
 	// cut voters by number, and voters whose answers are lost; peers whose agent or engine this server does not reach.
-	cut, lost [3]bool
-	apart     map[string]bool
-	run       *run
-	runs      int
-	pod       int
+	cut, lost [maxVoters]bool
+	// swapsLeft is after how many swaps of votes nothing of this server arrives any more, nil for never.
+	swapsLeft *int
+	// ordered are the voters that there are to be, as this server was told.
+	ordered []string
+	apart   map[string]bool
+	run     *run
+	runs    int
+	pod     int
 }
 
 // run is one run of an engine with its agent.
@@ -140,6 +150,9 @@ func newWorld(timings election.Timings) *world {
 	return newWorldOver(timings, func(s *server, i int) election.Voter { return link{s, i} })
 }
 
+// maxVoters is how many sites there can be that vote.
+const maxVoters = 6
+
 // newWorldOver has other voters than the simulated ones.
 func newWorldOver(timings election.Timings, voter func(s *server, i int) election.Voter) *world {
 	w := &world{now: time.Hour, timings: timings, voter: voter, meanwhile: func() {}}
@@ -170,15 +183,29 @@ func (s *server) startAgent() {
 		voters = append(voters, s.w.voter(s, i))
 	}
 	s.run.asleep = false
+	began := election.Configuration{}
+	for _, v := range voters[:3] {
+		began.Voters = append(began.Voters, v.Name())
+	}
 	s.run.keeper = election.New(election.Options{
-		Group: "content", Self: s.run.self, Ballot: election.NewBallot(voters, clock{s}, s.w.timings.APITimeout),
+		Group: "content", Self: s.run.self, Ballot: election.NewBallotOf(began, voters, clock{s}, s.w.timings.APITimeout),
 		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
 		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
 		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
 	})
+	s.run.keeper.SetVoters(s.ordered)
 	if s.w.breaks.forgetPromises {
 		s.memory = election.Remembered{}
 	}
+}
+
+// began is the configuration that the group began with: the first three sites.
+func (w *world) began() election.Configuration {
+	var c election.Configuration
+	for _, v := range w.voters[:3] {
+		c.Voters = append(c.Voters, v.name)
+	}
+	return c
 }
 
 // crash ends the engine; the agent in the pod sees it.
@@ -201,9 +228,23 @@ func (d disk) Save(r election.Remembered) error {
 	if d.s.w.breaks.forgetPromises {
 		r.Promise = election.Promise{}
 	}
-	d.s.memory = r
+	unsure := d.s.unsure
+	d.s.unsure = sure
+	if unsure != unsureLost {
+		d.s.memory = r
+	}
+	if unsure != sure {
+		return errors.New("the disk has not said that it is saved")
+	}
 	return nil
 }
+
+// What becomes of the next thing that a server remembers: it is saved; it is, and the server does not hear so; it is not.
+const (
+	sure = iota
+	unsureSaved
+	unsureLost
+)
 
 type link struct {
 	s *server
@@ -219,19 +260,24 @@ func (l link) Read(context.Context) (election.Record, string, error) {
 		return election.Record{}, "", errNoAnswer
 	}
 	v := l.s.w.voters[l.i]
-	if v.absent {
+	if v.absent || v.gone {
 		return election.Record{}, "", election.ErrAbsent
+	}
+	if l.s.w.breaks.hideVoters {
+		r := v.record
+		r.Voters = ""
+		return r, fmt.Sprint(v.version), nil
 	}
 	return v.record, fmt.Sprint(v.version), nil
 }
 
 func (l link) Swap(_ context.Context, version string, r election.Record) (string, error) {
-	if l.s.cut[l.i] {
+	if l.s.cut[l.i] || !l.s.swaps() {
 		return "", errNoAnswer
 	}
 	v := l.s.w.voters[l.i]
 	switch {
-	case v.absent:
+	case v.absent || v.gone:
 		return "", election.ErrAbsent
 	case version != fmt.Sprint(v.version):
 		return "", election.ErrConflict
@@ -243,6 +289,19 @@ func (l link) Swap(_ context.Context, version string, r election.Record) (string
 	}
 	return fmt.Sprint(v.version), nil
 }
+
+// swaps says whether one more swap arrives.
+func (s *server) swaps() bool {
+	swapping.Lock()
+	defer swapping.Unlock()
+	if s.swapsLeft == nil {
+		return true
+	}
+	*s.swapsLeft--
+	return *s.swapsLeft >= 0
+}
+
+var swapping sync.Mutex
 
 // peers are the agents of the other servers.
 type peers struct{ s *server }
@@ -356,6 +415,7 @@ func (s *server) step() election.Outcome {
 	var out election.Outcome
 	for range 8 {
 		out = r.keeper.Step(context.Background())
+		s.w.checkStamps()
 		if trace != nil && (out.Action != "" || out.Err != nil) {
 			trace("%s %s: term %d %s %s (now %s): %s: %v", s.w.now, s.name, out.Term, out.State, out.Role, r.role, out.Action, out.Err)
 		}

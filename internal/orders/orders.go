@@ -8,6 +8,7 @@ package orders
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,15 @@ type Group struct {
 	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without it
 	// only requests of people promote another replica, and the last holder may come back.
 	Automatic bool `json:"automatic,omitempty"`
-	// Voters are an odd number of sites.
+	// Voters are the sites that vote in Configuration; without one those that the group began with, an odd number.
 	Voters []Voter `json:"voters"`
+	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it began
+	// with.
+	Configuration *election.Configuration `json:"configuration,omitempty"`
+	// Joining are sites that do not vote yet and are to.
+	Joining []Voter `json:"joining,omitempty"`
+	// Wanted are the sites that are to vote, nil for those that do. The holder's agent changes them.
+	Wanted []string `json:"wanted,omitempty"`
 	// Timings of the votes; nil for election.DefaultTimings. They never change while there is the group.
 	Timings *election.Timings `json:"timings,omitempty"`
 }
@@ -56,6 +64,25 @@ type Voter struct {
 	Expires time.Time `json:"expires"`
 	// Issued is when the token was made.
 	Issued time.Time `json:"issued"`
+}
+
+// Reached are the sites whose votes can be asked, in the order of their names.
+func (g Group) Reached() []Voter {
+	all := append(slices.Clone(g.Voters), g.Joining...)
+	slices.SortFunc(all, func(a, b Voter) int { return strings.Compare(a.Site, b.Site) })
+	return all
+}
+
+// Voting is the configuration of voters to begin with; a newer one is in the votes, if there is one.
+func (g Group) Voting() election.Configuration {
+	if g.Configuration != nil {
+		return *g.Configuration
+	}
+	var c election.Configuration
+	for _, v := range g.Voters {
+		c.Voters = append(c.Voters, v.Site)
+	}
+	return c
 }
 
 // Key is the key of a group in the Secret, unless it has timings of its own.

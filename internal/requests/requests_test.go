@@ -31,7 +31,7 @@ func ask(id string, after time.Duration) election.Request {
 
 // renew changes the Lease as its holder does once per second.
 func renew(ctx context.Context, c client.Client) error {
-	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func renew(ctx context.Context, c client.Client) error {
 func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 	g := NewWithT(t)
 	conflicts := 3
-	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", 1)).
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if conflicts > 0 {
 				conflicts--
@@ -69,7 +69,7 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 // What people wrote into an annotation and nobody can read must hide neither the vote nor a new request.
 func TestUnreadableAnnotationsHideNothing(t *testing.T) {
 	g := NewWithT(t)
-	lease := election.NewLease("web", "content", "tukpub-0", 1)
+	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	lease.Annotations[election.AnnotationRequest], lease.Annotations[election.AnnotationAnswer], lease.Annotations[election.AnnotationTimelines] = "{", "{", "{"
 	lease.Annotations[election.AnnotationPaused] = "true"
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
@@ -122,7 +122,7 @@ func TestOnlyChangesThatMeanSomethingWake(t *testing.T) {
 		"a label":        {func(l *coordinationv1.Lease) { l.Labels = map[string]string{"a": "b"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := election.NewLease("web", "content", "tukpub-0", 1)
+			before := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 			before.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/n1")
 			after := before.DeepCopy()
 			c.change(after)

@@ -22,8 +22,19 @@ func (v Votes) Known() int {
 	return n
 }
 
-// Majority says whether more than half of the voters are known.
-func (v Votes) Majority() bool { return v.Known() > len(v)/2 }
+// Majority says whether those that are known decide in the newest configuration of voters that they tell of.
+func (v Votes) Majority() bool {
+	began := election.Configuration{}
+	known, records := map[string]bool{}, []election.Record(nil)
+	for _, x := range v {
+		began.Voters = append(began.Voters, x.Site)
+		if x.Err == nil {
+			known[x.Site] = true
+			records = append(records, x.Record)
+		}
+	}
+	return election.Configured(began, records...).Quorum(func(site string) bool { return known[site] })
+}
 
 // Leading is the record of the highest term; within a term a Held or Claimed one leads a Released one. It is false when
 // no majority is known.

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// Moved lets the changes of a Lease through that mean something: another term, state, holder, request, answer or timeline.
+// Moved lets the changes of a Lease through that mean something: another term, state, holder, configuration of voters, request,
+// answer or timeline.
 // A renewal, once per second and voter, changes none of them.
 func Moved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return meaning(e.ObjectOld) != meaning(e.ObjectNew) }}
@@ -32,7 +33,7 @@ func meaning(obj client.Object) string {
 	record, err := election.DecodeLease(lease)
 	holder := record.Holder
 	holder.Nonce = ""
-	parts := []string{string(record.State), holder.String(), strconv.FormatInt(record.Term, 10)}
+	parts := []string{string(record.State), holder.String(), strconv.FormatInt(record.Term, 10), record.Voters}
 	if err != nil {
 		parts = []string{err.Error()}
 	}

@@ -92,7 +92,7 @@ func (gt *groupTest) remove() {
 	NewWithT(gt.t).Eventually(func() bool {
 		return apierrors.IsNotFound(gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(gt.group), gt.group))
 	}, 90*time.Second, time.Second).Should(BeTrue(), "AvailabilityGroup %s goes", gt.group.Name)
-	lease := election.NewLease(namespace, gt.group.Name, "", 1)
+	lease := election.NewLease(namespace, gt.group.Name, "", election.Configuration{})
 	for _, site := range gt.b.Sites {
 		if err := site.Client.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
 			gt.t.Errorf("the group's lease is left at %s: %v", site.Name, err)

@@ -61,7 +61,7 @@ func (v *leaseServer) cut(token string, on bool) {
 }
 
 func newLeaseServer(t *testing.T) *leaseServer {
-	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", 1), closing: make(chan struct{})}
+	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", election.Configuration{}), closing: make(chan struct{})}
 	v.lease.UID, v.lease.ResourceVersion = "1", "1"
 	v.Server = httptest.NewTLSServer(http.HandlerFunc(v.serve))
 	t.Cleanup(func() { close(v.closing); v.Close() })
@@ -134,6 +134,7 @@ type member struct {
 	port   int
 	agent  string
 	state  string
+	told   retold
 	part   *holder.Holder
 	stop   func()
 }
@@ -155,6 +156,20 @@ func (o ordered) Watch(ctx context.Context, update func(map[string][]byte)) erro
 	update(o)
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// retold tells orders, and others later.
+type retold chan map[string][]byte
+
+func (o retold) Watch(ctx context.Context, update func(map[string][]byte)) error {
+	for {
+		select {
+		case data := <-o:
+			update(data)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // trio is three servers, three voters and a group over them.
@@ -260,17 +275,11 @@ func (c *trio) startAgent(m *member) {
 	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("server", m.name)
 	a, err := agent.New(options, log)
 	c.g.Expect(err).NotTo(HaveOccurred())
-	group := orders.Group{Name: "content", Namespace: "web", Automatic: true}
-	for i, v := range c.voters {
-		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw})
-		group.Voters = append(group.Voters, orders.Voter{Site: fmt.Sprint("site", i), Server: v.URL, CA: ca, Token: m.name,
-			Issued: time.Now(), Expires: time.Now().Add(time.Hour)})
-	}
-	data, err := group.Encode()
-	c.g.Expect(err).NotTo(HaveOccurred())
+	m.told = make(retold, 1)
+	c.tell(m, orders.Group{Voters: c.reached(m, c.voters...)})
 	part, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: "web", Server: m.engine.Server, Role: credentials.RoleAgent}, PodUID: m.name + "-pod",
-		Connector: a.NewConnector("election"), Process: m, Source: ordered{orders.Key("content"): data}, StateDir: m.state,
+		Connector: a.NewConnector("election"), Process: m, Source: m.told, StateDir: m.state,
 		TLSDir: m.engine.TLSDir, PeerAddress: func(server string) string { return c.address(m.name, server) }, Log: log,
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
@@ -289,6 +298,28 @@ func (c *trio) startAgent(m *member) {
 		})
 	}
 	c.t.Cleanup(m.stop)
+}
+
+// tell gives a server's sidecar its orders.
+func (c *trio) tell(m *member, group orders.Group) {
+	group.Name, group.Namespace, group.Automatic = "content", "web", true
+	data, err := group.Encode()
+	c.g.Expect(err).NotTo(HaveOccurred())
+	m.told <- map[string][]byte{orders.Key("content"): data}
+}
+
+// reached is how a server's sidecar reaches voters; those that are not the trio's are further sites.
+func (c *trio) reached(m *member, servers ...*leaseServer) (voters []orders.Voter) {
+	for _, v := range servers {
+		site := slices.Index(c.voters, v)
+		if site < 0 {
+			site = len(c.voters)
+		}
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw})
+		voters = append(voters, orders.Voter{Site: fmt.Sprint("site", site), Server: v.URL, CA: ca, Token: m.name,
+			Issued: time.Now(), Expires: time.Now().Add(time.Hour)})
+	}
+	return voters
 }
 
 // address is where a server's sidecar answers another one.

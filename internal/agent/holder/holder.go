@@ -103,6 +103,8 @@ type GroupStatus struct {
 	Paused bool `json:"paused,omitempty"`
 	// Quarantined says that the copies here stay suspended until a person decides what becomes of what they alone have.
 	Quarantined bool `json:"quarantined,omitempty"`
+	// Waiting is what a change of voters waits for.
+	Waiting string `json:"waiting,omitempty"`
 	// Action is the last thing done beside renewals, and when.
 	Action string    `json:"action,omitempty"`
 	At     time.Time `json:"at,omitzero"`

@@ -114,7 +114,7 @@ func voter(t *testing.T, api *testenv.APIServer) orders.Voter {
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "web", Name: meta.Name}}},
-		election.NewLease("web", "content", "tukpub-0", 1),
+		election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
 	} {
 		g.Expect(api.Client.Create(t.Context(), obj)).To(Succeed())
 	}

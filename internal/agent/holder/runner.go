@@ -89,20 +89,21 @@ const askTimeout = 5 * time.Second
 func (r *runner) change(g orders.Group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	same := len(g.Voters) == len(r.voters) && len(g.Voters) > 0 && r.h.timings(g) == r.h.timings(r.group)
-	for i := 0; same && i < len(g.Voters); i++ {
-		old, now := r.voters[i].present(), g.Voters[i]
+	reached := g.Reached()
+	same := len(reached) == len(r.voters) && len(reached) > 0 && r.h.timings(g) == r.h.timings(r.group)
+	for i := 0; same && i < len(reached); i++ {
+		old, now := r.voters[i].present(), reached[i]
 		same = old.Site == now.Site && old.Server == now.Server && string(old.CA) == string(now.CA) && old.TLSServerName == now.TLSServerName
 	}
 	r.group = g
 	if same {
 		for i, v := range r.voters {
-			v.take(g.Voters[i])
+			v.take(reached[i])
 		}
 		return
 	}
 	var voters []*voter
-	for _, told := range g.Voters {
+	for _, told := range reached {
 		v, err := newVoter(g, told)
 		if err != nil {
 			r.h.options.Log.Error("orders cannot be followed", "group", g.Name, "error", err)
@@ -127,10 +128,16 @@ func (r *runner) ordered() orders.Group {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.group
-	g.Voters = slices.Clone(g.Voters)
-	for i := range g.Voters {
-		if i < len(r.voters) {
-			g.Voters[i] = r.voters[i].present()
+	newest := map[string]orders.Voter{}
+	for _, v := range r.voters {
+		newest[v.Name()] = v.present()
+	}
+	g.Voters, g.Joining = slices.Clone(g.Voters), slices.Clone(g.Joining)
+	for _, list := range [][]orders.Voter{g.Voters, g.Joining} {
+		for i, v := range list {
+			if n, ok := newest[v.Site]; ok {
+				list[i] = n
+			}
 		}
 	}
 	return g
@@ -275,7 +282,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 		for i, v := range voters {
 			list[i] = v
 		}
-		s.ballot, s.keeper = election.NewBallot(list, election.BootClock{}, h.timings(group).APITimeout), nil
+		s.ballot, s.keeper = election.NewBallotOf(group.Voting(), list, election.BootClock{}, h.timings(group).APITimeout), nil
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
@@ -285,7 +292,9 @@ func (s *stepper) prepare(ctx context.Context) error {
 		})
 		s.run = run
 	}
+	s.ballot.Adopt(group.Voting())
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
+	s.keeper.SetVoters(group.Wanted)
 	return nil
 }
 
@@ -321,7 +330,7 @@ func (s *stepper) report(out election.Outcome, began time.Time) {
 	old := s.r.status
 	now := GroupStatus{
 		Role: string(out.Role), Term: out.Term, State: string(out.State), Paused: s.r.group.Paused,
-		Quarantined: out.Quarantined, Action: old.Action, At: old.At, Stepped: time.Now(),
+		Quarantined: out.Quarantined, Waiting: out.Waiting, Action: old.Action, At: old.At, Stepped: time.Now(),
 	}
 	if out.Action != "" {
 		now.Action, now.At = out.Action, now.Stepped
@@ -340,8 +349,8 @@ func (s *stepper) report(out election.Outcome, began time.Time) {
 	}
 	s.r.status = now
 	s.r.h.telling.observe(s.r.group.Name, out, now, time.Since(began))
-	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role || old.Error != now.Error {
+	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role || old.Error != now.Error || old.Waiting != now.Waiting {
 		s.r.h.options.Log.Info("election", "group", s.r.group.Name, "action", out.Action, "role", now.Role, "term", now.Term,
-			"state", now.State, "error", now.Error, "took", time.Since(began).Round(time.Millisecond).String())
+			"state", now.State, "error", now.Error, "waiting", now.Waiting, "took", time.Since(began).Round(time.Millisecond).String())
 	}
 }

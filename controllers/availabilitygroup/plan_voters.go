@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
+)
+
+// otherVoters are the declared sites if others vote, or will when the change under way has ended; nil if not. A group that
+// declares none keeps those that it has.
+func otherVoters(d Desired, o Observed) []string {
+	var declared []string
+	for _, s := range d.Group.Spec.Voters {
+		declared = append(declared, string(s))
+	}
+	final := slices.Sorted(slices.Values(o.configuration().Final()))
+	if d.Group.Status.GroupID == "" || len(declared) == 0 || slices.Equal(slices.Sorted(slices.Values(declared)), final) {
+		return nil
+	}
+	return declared
+}
+
+// configured is the newest configuration of voters that is known of. A hub that was made again knows the voters from the
+// declaration alone, and others may be declared than those that vote: agents and votes know better.
+func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1alpha1.SiteName]Voter) election.Configuration {
+	var records []election.Record
+	for _, site := range slices.Sorted(maps.Keys(votes)) {
+		if v := votes[site]; v.Err == nil {
+			records = append(records, v.Record)
+		}
+	}
+	c := d.configuration()
+	if d.Group.Status.GroupID != "" {
+		return election.Configured(c, records...)
+	}
+	for _, server := range slices.Sorted(maps.Keys(agents)) {
+		a := agents[server]
+		if a.Err != nil || a.Told == nil || len(a.Told.Voters) == 0 {
+			continue
+		}
+		if told := a.Told.Voting(); told.Term == 0 && c.Term == 0 || told.Newer(c) {
+			c = told
+		}
+	}
+	return election.Known(c, records...)
+}
+
+// unread are the sites whose votes have not been read.
+func unread(all []v1alpha1.SiteName, votes map[v1alpha1.SiteName]Voter) []v1alpha1.SiteName {
+	return slices.DeleteFunc(all, func(s v1alpha1.SiteName) bool { _, known := votes[s]; return known })
+}
+
+// take sorts the votes that were read by what their sites are in the newest configuration.
+func (o *Observed) take(d Desired, votes map[v1alpha1.SiteName]Voter) {
+	o.Configuration = configured(d, o.Agents, votes)
+	taken := map[v1alpha1.SiteName]bool{}
+	for _, site := range siteNames(o.Configuration.Sites()) {
+		o.Voters = append(o.Voters, votes[site])
+		taken[site] = true
+	}
+	for _, site := range d.Group.Spec.Voters {
+		if v, ok := votes[site]; ok && !taken[site] {
+			o.Joining = append(o.Joining, v)
+			taken[site] = true
+		}
+	}
+	for _, site := range slices.Sorted(maps.Keys(votes)) {
+		if !taken[site] {
+			o.Former = append(o.Former, votes[site])
+		}
+	}
+}
+
+// compareOrders says of each agent whether it was told what it should be.
+func (o *Observed) compareOrders(d Desired) {
+	for server, a := range o.Agents {
+		if slices.Contains(d.servers(), server) {
+			a.UpToDate = a.Err == nil && a.Told != nil && upToDate(*a.Told, o.Orders, o.Now)
+		} else {
+			// A server that is no longer a replica is to have none.
+			a.UpToDate = a.Err == nil && a.Told == nil
+		}
+		o.Agents[server] = a
+	}
+}
+
+// ordersFor is what the agents are to be told. They get the way to the sites that are to vote first, and are told that these
+// are to vote once all that answer have it, and none is of a release that may not know of changes: whoever is primary next must
+// be able to go on with one.
+func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Voter) orders.Group {
+	told := d.orders()
+	c := o.configuration()
+	for _, site := range siteNames(c.Sites()) {
+		told.Voters = append(told.Voters, access(site))
+	}
+	if c.Term > 0 {
+		told.Configuration = &c
+	}
+	wanted := otherVoters(d, o)
+	if len(wanted) == 0 {
+		return told
+	}
+	for _, joining := range o.Joining {
+		if joining.Err == nil {
+			told.Joining = append(told.Joining, access(joining.Site))
+		}
+	}
+	if len(told.Joining) < len(o.Joining) || len(o.outdated(d)) > 0 || slices.ContainsFunc(o.answering(d), func(s v1alpha1.ServerName) bool {
+		a := o.Agents[s]
+		return a.Err == nil && (a.Told == nil || !reaches(*a.Told, wanted))
+	}) {
+		return told
+	}
+	told.Wanted = wanted
+	return told
+}
+
+// outdated are the replicas' servers whose sidecars are of an earlier release.
+func (o Observed) outdated(d Desired) []v1alpha1.ServerName {
+	return slices.DeleteFunc(slices.Clone(o.Outdated), func(s v1alpha1.ServerName) bool { return !slices.Contains(d.servers(), s) })
+}
+
+// reaches says whether orders have the way to all of these sites.
+func reaches(told orders.Group, sites []string) bool {
+	for _, site := range sites {
+		if !slices.ContainsFunc(told.Reached(), func(v orders.Voter) bool { return v.Site == site && v.Token != "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// planJoining creates the Leases of sites that are to vote in a group that exists. They carry the newest configuration of
+// voters that a majority tells of: whoever knows an older one must not find a majority that has forgotten. For the same reason
+// the Lease of a site that votes no more stays until the group is deleted: nobody can be sure, at the moment in which it would
+// be made anew, that no newer configuration was in the one before.
+func planJoining(d Desired, o Observed, p *Plan) {
+	_, known := o.leading()
+	if !known || len(otherVoters(d, o)) == 0 {
+		return
+	}
+	for _, v := range o.Joining {
+		if errors.Is(v.Err, election.ErrAbsent) {
+			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary), Configuration: o.configuration()})
+		}
+	}
+}
+
+// votersChanging is what is said while the voters change; empty when they do not.
+func votersChanging(d Desired, o Observed) string {
+	c, wanted := o.configuration(), otherVoters(d, o)
+	text := ""
+	switch {
+	case !d.fenced() || d.Group.Status.GroupID == "":
+		return ""
+	case c.Changing():
+		text = fmt.Sprintf("the voters are changing: %s is needed until the agent of the primary has finished", c)
+	case len(wanted) > 0:
+		text = fmt.Sprintf("%s are to vote, %s do", list(wanted), list(c.Voters))
+	default:
+		return ""
+	}
+	for _, v := range o.Joining {
+		if v.Err != nil {
+			text += fmt.Sprintf("; waiting for site %s, whose vote is not known: %v", v.Site, v.Err)
+		}
+	}
+	if outdated := o.outdated(d); len(outdated) > 0 && !c.Changing() {
+		text += fmt.Sprintf("; waiting for the sidecars of %s, which are of an earlier release (SidecarOutdated)", list(outdated))
+	}
+	if leading, known := o.leading(); known && leading.Term > 0 && leading.Voters == "" {
+		text += fmt.Sprintf("; the sidecar of %s is of a release that does not change voters: switch over, or restart its pod", leading.Holder.Server)
+	} else if !known {
+		text += "; too few votes are known"
+	}
+	return text
+}
+
+// votersOutcome says of a group that is as declared otherwise that its voters are not yet.
+func votersOutcome(d Desired, o Observed) (conditions.Outcome, bool) {
+	text := votersChanging(d, o)
+	return conditions.InProgress(conditions.ReasonVotersChanging, text), text != ""
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/orders"
+)
+
+func (e *environ) observeVotes(o *Observed) {
+	if !e.d.fenced() {
+		return
+	}
+	votes := map[v1alpha1.SiteName]Voter{}
+	read := append(e.d.voters(), e.d.Group.Spec.Voters...)
+	if !e.d.Group.DeletionTimestamp.IsZero() {
+		read = append(read, siteNames(e.d.Group.Status.FormerVoters)...)
+	}
+	for len(read) > 0 {
+		for _, site := range read {
+			v := Voter{Site: site}
+			switch record := e.leases[site]; {
+			case e.cut[site]:
+				v.Err = errSilent
+			case record == nil:
+				v.Err = election.ErrAbsent
+			default:
+				v.Record = *record
+			}
+			votes[site] = v
+		}
+		read = unread(siteNames(configured(e.d, o.Agents, votes).Sites()), votes)
+	}
+	o.take(e.d, votes)
+	o.Orders = ordersFor(e.d, *o, func(site v1alpha1.SiteName) orders.Voter { return orders.Voter{Site: string(site)} })
+	o.compareOrders(e.d)
+}
+
+// changeVoters is what the primary's agent does when it is told other voters, one configuration at each call. An agent of an
+// earlier release writes votes that tell nothing.
+func (e *environ) changeVoters() {
+	told := e.orders[e.group.primary]
+	if told == nil || e.unaware || e.silent[e.group.primary] || e.cut[homes[e.group.primary]] {
+		return
+	}
+	c := told.Voting()
+	for _, r := range e.leases {
+		c = election.Configured(c, *r)
+	}
+	next := election.Configuration{Term: 1, Number: c.Number + 1, Voters: c.Voters}
+	switch {
+	case c.Changing():
+		next.Voters = c.Next
+	case len(told.Wanted) > 0 && reaches(*told, told.Wanted) && !sameSites(told.Wanted, c.Voters):
+		next.Next = told.Wanted
+	default:
+		next = c
+	}
+	answers := func(site string) bool {
+		return e.leases[v1alpha1.SiteName(site)] != nil && !e.cut[v1alpha1.SiteName(site)]
+	}
+	if !next.Quorum(answers) {
+		return
+	}
+	for _, site := range siteNames(next.Sites()) {
+		if r := e.leases[site]; answers(string(site)) {
+			r.Voters = vote(e.t, "", next).Voters
+			if r.Term == 0 {
+				r.Term, r.State, r.Holder = 1, election.StateHeld, election.Holder{Server: host(e.group.primary)}
+			}
+		}
+	}
+	if !next.Same(c) {
+		e.configurations = append(e.configurations, next)
+	}
+}
+
+func sameSites(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// vote is that of a new Lease.
+func vote(t testing.TB, initial string, c election.Configuration) election.Record {
+	record, err := election.DecodeLease(election.NewLease("web", "content", initial, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func TestVotersAreChanged(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.done = nil
+	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
+	p := plan(e.d, e.observe())
+	g.Expect(p.Steps).To(ContainElement(HaveField("Site", v1alpha1.SiteName("blueridge"))))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonVotersChanging), "it is no group in the making")
+	p = e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(e.configurations).To(Equal([]election.Configuration{
+		{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"}, Next: []string{"tukwila", "quincy", "blueridge"}},
+		{Term: 1, Number: 2, Voters: []string{"tukwila", "quincy", "blueridge"}},
+	}))
+	g.Expect(at(t, e.done, "at site blueridge, which is to vote")).To(BeNumerically("<", at(t, e.done, "orders")))
+	s := e.d.Group.Status
+	g.Expect(s.VoterConfiguration).To(Equal(&v1alpha1.VoterConfiguration{Term: 1, Number: 2, Voters: []string{"tukwila", "quincy", "blueridge"}}))
+	g.Expect(s.Voters).To(HaveLen(3))
+	g.Expect(s.Voters[2]).To(And(HaveField("Site", "blueridge"), HaveField("State", "Held")))
+	g.Expect(s.FormerVoters).To(Equal([]string{"dublin"}))
+	g.Expect(e.leases).To(HaveKey(v1alpha1.SiteName("dublin")), "who knows the old voters alone must meet the new ones there")
+	for _, told := range e.orders {
+		g.Expect(told).To(And(HaveField("Wanted", BeEmpty()), HaveField("Joining", BeEmpty()), HaveField("Configuration.Voters", ContainElement("blueridge"))))
+	}
+
+	// Left out later, those that vote stay.
+	e.d.Group.Spec.Voters = nil
+	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty())
+	g.Expect(votersChanging(e.d, e.observe())).To(BeEmpty())
+
+	// The Lease of the former voter goes with the group.
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e.d.Group.DeletionTimestamp = &metav1.Time{Time: e.now}
+	for range 5 {
+		for _, step := range planDelete(e.d, e.observe()).Steps {
+			g.Expect(e.do(step)).To(Succeed())
+		}
+	}
+	g.Expect(e.leases).To(BeEmpty())
+	g.Expect(planDelete(e.d, e.observe()).Done).To(BeTrue())
+}
+
+// Agents are told that sites are to vote only when these answer and all agents have the way to them.
+func TestNewVotersAreAwaited(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
+	e.cut["blueridge"] = true
+	p := plan(e.d, e.observe())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonVotersChanging), HaveField("Message", And(
+		ContainSubstring("tukwila, quincy, blueridge are to vote, tukwila, quincy, dublin do"), ContainSubstring("waiting for site blueridge")))))
+	g.Expect(fenced(e.d, e.observe())).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", conditions.ReasonVotersChanging)))
+
+	e.cut["blueridge"] = false
+	o := e.observe()
+	for s, a := range o.Agents {
+		a.Told = &orders.Group{Voters: append(slices.Clone(a.Told.Voters), orders.Voter{Site: "blueridge", Token: "token"})}
+		o.Agents[s] = a
+	}
+	access := func(site v1alpha1.SiteName) orders.Voter { return orders.Voter{Site: string(site)} }
+	o.Joining[0].Err = nil
+	g.Expect(ordersFor(e.d, o, access).Wanted).NotTo(BeEmpty())
+	o.Outdated = []v1alpha1.ServerName{"quisec"}
+	g.Expect(ordersFor(e.d, o, access).Wanted).To(BeEmpty(), "a sidecar of an earlier release could not be elected afterwards")
+	g.Expect(votersChanging(e.d, o)).To(ContainSubstring("waiting for the sidecars of quisec"))
+
+	step := func() {
+		for _, s := range plan(e.d, e.observe()).Steps {
+			g.Expect(e.do(s)).To(Succeed())
+			g.Expect(e.d.Group.Spec.Voters).To(HaveLen(3))
+			for _, told := range e.orders {
+				if len(told.Wanted) > 0 {
+					for _, other := range e.orders {
+						g.Expect(reaches(*other, told.Wanted)).To(BeTrue(), "whoever is primary next must be able to go on")
+					}
+				}
+			}
+		}
+	}
+	for range 5 {
+		step()
+	}
+	g.Expect(e.orders["quisec"].Wanted).To(Equal([]string{"tukwila", "quincy", "blueridge"}))
+	g.Expect(e.configurations).To(BeEmpty())
+
+	// The holder's sidecar is of an earlier release.
+	e.unaware = true
+	for _, r := range e.leases {
+		r.Voters = ""
+	}
+	e.work()
+	g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring("the sidecar of tukpub-0 is of a release that does not change voters: switch over, or restart its pod"))
+}
+
+// A hub that was made again gets a manifest that names other voters: what the votes tell counts, and is changed.
+func TestTheVotesKnowTheVotersBetterThanAManifest(t *testing.T) {
+	for name, changed := range map[string]bool{"the first ones": false, "the first ones, of which votes tell nothing": false, "changed ones": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.unaware = strings.Contains(name, "nothing")
+			e.settle(everything)
+			manifest := []v1alpha1.SiteName{"tukwila", "blueridge", "ashburn"}
+			voting := []string{"tukwila", "quincy", "dublin"}
+			if changed {
+				voting = []string{"quincy", "blueridge", "ashburn"}
+				e.d.Group.Spec.Voters = siteNames(voting)
+				e.settle(everything)
+				manifest = declared().Spec.Voters
+			}
+			made := len(e.configurations)
+			e.d.Group.Spec.Voters, e.d.Group.Status = manifest, v1alpha1.AvailabilityGroupStatus{}
+			o := e.observe()
+			g.Expect(o.Configuration.Voters).To(Equal(voting))
+			g.Expect(o.Orders.Voting().Voters).To(Equal(voting))
+			for _, s := range plan(e.d, o).Steps {
+				g.Expect(s).NotTo(BeAssignableToTypeOf(CreateLease{}), "no second set: %s", s.Describe())
+			}
+			e.unaware = false
+			e.settle(everything)
+			p := e.settle(everything)
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+			g.Expect(e.configurations[made].Voters).To(Equal(voting), "both sets are needed in between")
+			g.Expect(siteNames(e.d.configuration().Voters)).To(Equal(manifest))
+		})
+	}
+}
+
+// Whatever is declared meanwhile, whoever is silent and whichever step is the last: in the end those vote that are declared, each
+// configuration was made from the one before, and no Lease was taken away.
+func TestChangesOfVotersSurviveAnEndAfterAnyStep(t *testing.T) {
+	sites := []v1alpha1.SiteName{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}
+	rapid.Check(t, func(rt *rapid.T) {
+		e := newEnviron(t, declared())
+		e.settle(everything)
+		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
+			e.d.Group.Spec.Voters = rapid.Permutation(sites).Draw(rt, "voters")[:rapid.SampledFrom([]int{1, 3, 5}).Draw(rt, "size")]
+			for range rapid.IntRange(0, 8).Draw(rt, "rounds") {
+				for _, site := range sites {
+					e.cut[site] = rapid.IntRange(0, 5).Draw(rt, "cut") == 0
+				}
+				before := len(e.leases)
+				limit := rapid.IntRange(0, 3).Draw(rt, "steps")
+				for i, s := range plan(e.d, e.observe()).Steps {
+					if i >= limit || e.do(s) != nil {
+						break
+					}
+				}
+				e.work()
+				e.now = e.now.Add(time.Second)
+				if len(e.leases) < before {
+					rt.Fatal("a Lease is gone")
+				}
+			}
+		}
+		clear(e.cut)
+		e.settle(everything)
+		if got := e.d.configuration(); got.Changing() || !sameSites(got.Voters, siteStrings(e.d.Group.Spec.Voters)) {
+			rt.Fatalf("%v vote, %v are declared", got, e.d.Group.Spec.Voters)
+		}
+		last := election.Configuration{Voters: siteStrings(declared().Spec.Voters)}
+		for _, c := range e.configurations {
+			if !sameSites(c.Voters, last.Final()) || c.Changing() && last.Changing() {
+				rt.Fatalf("%v came after %v", c, last)
+			}
+			last = c
+		}
+	})
+}
+
+func siteStrings(names []v1alpha1.SiteName) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, string(n))
+	}
+	return out
+}

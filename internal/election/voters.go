@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// visitAgain is how many renewals lie between two looks at sites that are to vote and did not all answer.
+const visitAgain = 5
+
+// SetVoters says which sites are to vote, nil for those that do. Only the holder acts on it.
+func (k *Keeper) SetVoters(sites []string) { k.ordered = sites }
+
+// changeVoters takes one step towards the ordered voters, after a round of votes that was carried: it makes the next
+// configuration, and the next round is one in it. The order is what safety rests on (model/voters.pml):
+//
+//   - a configuration that needs majorities of both sets comes between two sets;
+//   - the new set is relied on alone once a round was carried in that one, under a stamp of this very term: every majority of the
+//     old set then has a vote that tells of it, for as long as there is that set;
+//   - what is made is remembered first: an agent that is restarted in the same term must not make another of the same stamp.
+//
+// A change that has begun is finished, by whoever holds the term, whatever is ordered meanwhile.
+func (k *Keeper) changeVoters(ctx context.Context) Outcome {
+	remembered, err := k.remembered()
+	if err != nil {
+		return Outcome{Err: fmt.Errorf("changing the voters of group %s: %w", k.group, err)}
+	}
+	// What was not surely saved may be on disk, and then counts.
+	k.recallVoters(remembered)
+	c := k.ballot.Configuration()
+	next := Configuration{Term: k.term, Number: 1}
+	if c.Term == k.term {
+		next.Number = c.Number + 1
+	}
+	action, waited := "", k.waiting
+	k.waiting = ""
+	switch {
+	case !k.carried.Same(c):
+		return Outcome{}
+	case c.Changing() && c.Term != k.term:
+		next.Voters, next.Next = c.Voters, c.Next
+		action = "going on with the change of voters"
+	case c.Changing():
+		next.Voters = c.Next
+		action = "voters changed"
+	case len(k.ordered) == 0 || sameSites(k.ordered, c.Voters):
+		return Outcome{}
+	default:
+		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" {
+			return Outcome{}
+		}
+		next.Voters, next.Next = c.Voters, k.ordered
+		action = "voters are changing"
+	}
+	remembered.Voters, remembered.VotersBy = &next, k.self.String()
+	if err := k.remember(remembered); err != nil {
+		return Outcome{Err: fmt.Errorf("changing the voters of group %s: %w", k.group, err)}
+	}
+	k.ballot.Adopt(next)
+	return Outcome{Action: fmt.Sprintf("%s: %s", action, next), Soon: soon}
+}
+
+// recallVoters takes the configuration that this very run made in the term that it holds: it may be in no vote yet. One of
+// another term is in the votes, or nobody relied on it.
+func (k *Keeper) recallVoters(r Remembered) {
+	if r.Voters != nil && r.Voters.Term == k.term && r.VotersBy == k.self.String() {
+		k.ballot.Adopt(*r.Voters)
+	}
+}
+
+// forgetVoters forgets the configuration that was made for a group that is not on this engine any more, unless this run leads
+// still: another group of that name begins with voters of its own, and its terms may meet those of the former one.
+func (k *Keeper) forgetVoters(r Remembered, leading Record, seen Observation) (Remembered, error) {
+	if r.Voters == nil || seen.Exists || leading.Holder.SameRun(k.self) {
+		return r, nil
+	}
+	r.Voters, r.VotersBy = nil, ""
+	return r, k.remember(r)
+}
+
+// awaitVoters is what the change to the ordered voters waits for, empty for nothing; waited is what it waited for before. All that
+// are new must answer, since a majority of them is needed from the next round on.
+func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string) string {
+	var added []string
+	for _, site := range k.ordered {
+		if !slices.Contains(c.Voters, site) {
+			added = append(added, site)
+		}
+	}
+	now := k.clock.Now()
+	if waited != "" && now < k.visited+visitAgain*k.timings.Renew {
+		return waited
+	}
+	k.visited = now
+	answered := k.ballot.Visit(ctx, added, k.timings.APITimeout)
+	silent := slices.DeleteFunc(slices.Clone(added), func(site string) bool { return slices.Contains(answered, site) })
+	if len(silent) > 0 {
+		return fmt.Sprintf("these sites are to vote and do not answer this server with a Lease of the group: %s", strings.Join(silent, ", "))
+	}
+	if !k.ballot.answering(k.ordered) {
+		return fmt.Sprintf("too few of %s have answered in the last round", strings.Join(k.ordered, ", "))
+	}
+	return ""
+}
+
+// answering says whether a majority of sites has a vote that is known.
+func (b *Ballot) answering(sites []string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return majority(sites, func(site string) bool {
+		i := b.find(site)
+		return i >= 0 && b.votes[i].known()
+	})
+}
+
+// sameSites says whether two sets have the same sites, in any order.
+func sameSites(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+// notesForNewVoters are, while the voters change, all notes that are known: those that have voted so far may soon be asked no
+// more.
+func (k *Keeper) notesForNewVoters() Notes {
+	if !k.ballot.Configuration().Changing() {
+		return Notes{}
+	}
+	told := k.told()
+	var n Notes
+	if len(told.timelines) > 0 {
+		n.Timelines = encodeJSON(told.timelines)
+	}
+	if told.fork != nil {
+		n.Forced = encodeJSON(*told.fork)
+	}
+	if len(told.apart) > 0 {
+		n.Apart = encodeJSON(told.apart)
+	}
+	if told.paused {
+		n.Paused = "true"
+	}
+	if told.request != nil {
+		n.Request = encodeJSON(*told.request)
+		if a, ok := told.answers[told.request.ID]; ok {
+			n.Answer = encodeJSON(a)
+		}
+	}
+	return n
+}
