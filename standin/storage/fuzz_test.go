@@ -23,6 +23,9 @@ func FuzzBlock(f *testing.F) {
 	f.Add(raw[:len(raw)-1], true)
 	f.Add([]byte{}, false)
 	f.Add(append(make([]byte, blockHeader), 0x85, 0xff, 0xff, 0xff, 0xff, 0x0f), true)
+	// Row images of more columns than an int counts.
+	images := append([]byte{1, 't'}, bytes.Repeat([]byte{0xdb}, 9)...)
+	f.Add(append(make([]byte, blockHeader), appendRecord(nil, recordChanges, append(images, 1, 5, 5))...), true)
 	f.Fuzz(func(t *testing.T, raw []byte, seal bool) {
 		if seal && len(raw) >= blockHeader && len(raw) <= maxBlock {
 			raw = bytes.Clone(raw)

@@ -75,6 +75,9 @@ func decodeImages(payload []byte) (map[string]*tableImages, error) {
 		}
 		c := changesetDecoder{buf: d.buf}
 		n := int(c.varint())
+		if n < 0 || n > len(c.buf) {
+			return nil, fmt.Errorf("row images of table %s have %d columns in %d bytes", t.table, n, len(c.buf))
+		}
 		for range n {
 			name, _ := c.value().(string)
 			t.columns = append(t.columns, name)
