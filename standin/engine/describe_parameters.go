@@ -25,7 +25,9 @@ type undeclared struct {
 	order    []string
 	names    map[string]string
 	types    map[string]describedType
-	err      error
+	// formal are the names that a call gives to its arguments.
+	formal map[*ast.VariableReference]bool
+	err    error
 	// tables are those of the statement at hand, by alias and name.
 	tables map[string]map[string]describedType
 }
@@ -62,7 +64,7 @@ func (s *Session) undeclaredParameters(ctx context.Context, text string, declara
 	if err != nil {
 		return nil, err
 	}
-	u := &undeclared{ctx: ctx, s: s, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}}
+	u := &undeclared{ctx: ctx, s: s, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}, formal: map[*ast.VariableReference]bool{}}
 	for _, d := range declarations {
 		u.declared[lower(d.Name)] = true
 	}
@@ -267,7 +269,11 @@ func (u *undeclared) walk(v reflect.Value) {
 	eachNode(v, func(node any) {
 		switch n := node.(type) {
 		case *ast.VariableReference:
-			u.mention(n.Name)
+			if !u.formal[n] {
+				u.mention(n.Name)
+			}
+		case *ast.ExecuteParameter:
+			u.formal[n.Variable] = true
 		case *ast.DeclareVariableElement:
 			u.declared[lower(n.VariableName.Value)] = true
 		case *ast.InsertSpecification:
@@ -356,21 +362,36 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 	if n.ProcedureReference == nil || n.ProcedureReference.ProcedureReference == nil {
 		return
 	}
-	o := u.object(nameOf(n.ProcedureReference.ProcedureReference.Name))
-	if o == nil {
-		return
-	}
-	_, node, perr := parseModule(o)
-	if perr != nil {
-		return
-	}
-	parameters := partsOf(node).parameters
 	for i, a := range n.Parameters {
-		for j, p := range parameters {
-			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.VariableName.Value)) {
-				t, e := dataTypeOf(p.DataType, false)
-				u.note(a.ParameterValue, describedType{typ: t, output: a.IsOutput, formal: p.VariableName.Value}, e == nil)
+		for j, p := range u.parametersOf(nameOf(n.ProcedureReference.ProcedureReference.Name)) {
+			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.formal)) {
+				p.output = a.IsOutput
+				u.note(a.ParameterValue, p, p.typ.Kind != sqltype.Unknown)
 			}
 		}
 	}
+}
+
+// parametersOf are the parameters of a procedure, the system's or a user's.
+func (u *undeclared) parametersOf(name objectName) []describedType {
+	var out []describedType
+	if p, _ := u.s.findProcedure(name); p != nil {
+		for _, parameter := range p.Parameters {
+			out = append(out, describedType{typ: parameter.Type, formal: parameter.Name})
+		}
+		return out
+	}
+	o := u.object(name)
+	if o == nil {
+		return nil
+	}
+	_, node, perr := parseModule(o)
+	if perr != nil {
+		return nil
+	}
+	for _, parameter := range partsOf(node).parameters {
+		t, _ := dataTypeOf(parameter.DataType, false)
+		out = append(out, describedType{typ: t, formal: parameter.VariableName.Value})
+	}
+	return out
 }
