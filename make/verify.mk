@@ -23,7 +23,7 @@ verify-chart: ## Fail when the chart with all of its monitoring switched on is n
 lint: ## Run golangci-lint and shellcheck.
 	@hack/tool golangci-lint
 	@echo "verify: golangci-lint"
-	@$(TOOLS_BIN)/golangci-lint run
+	@$(TOOLS_BIN)/golangci-lint run --allow-serial-runners
 	@echo "verify: shellcheck"
 	@hack/tool shellcheck
 	@shellcheck -x --severity=warning $$(git ls-files | xargs grep -lE '^#!.*(bash|/sh)')
