@@ -144,6 +144,8 @@ func TestPlacesOfTables(t *testing.T) {
 		{"ALTER TABLE t ADD CONSTRAINT pk_t PRIMARY KEY (a) ON \"default\"", "ok"},
 		{"SELECT COUNT(*) FROM sys.tables WHERE name = 'u'", "0"},
 		{"SELECT INDEX_COL('t', 1, 1), INDEXKEY_PROPERTY(OBJECT_ID('t'), 1, 1, 'ColumnId'), FILEGROUP_NAME(1), FILEGROUP_ID('PRIMARY'), FILEGROUPPROPERTY('PRIMARY', 'IsDefault'), FILEGROUP_ID('nowhere')", "a 1 PRIMARY 1 1 NULL"},
+		{"CREATE TABLE u (a int, b AS ISNULL(a, 0) NOT NULL)", "!8183/16"},
+		{"CREATE TABLE u (a int, b AS a + 1 CHECK (b > 0))", "!8183/16"},
 		{"CREATE DATABASE not_made COLLATE Not_A_Collation", "!448/16"},
 	})
 }
@@ -184,6 +186,7 @@ func TestHalvesOfServerStatements(t *testing.T) {
 		{"CREATE MASTER KEY ENCRYPTION BY PASSWORD = x", "!102/15/1/3"},
 		{"DROP MASTER", "!102/15/1/3"},
 		{"GRANT CONNECT ON ENDPOINT::e TO", "!156/15/1/3"},
+		{"CREATE USER u WITH PASSWORD = 'Str0ng-Passw0rd'", "!33233/16/1"},
 		{"EXEC sp_addpublication @publication =", "!102/15/1/3"},
 		{"EXEC sp_addpublication @publication = , @status = N'active'", "!102/15/1/3"},
 		{"EXEC sp_addarticle @publication = 'p', 'a'", "!119/15/1/3"},

@@ -36,6 +36,10 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 	case "inputbuffer":
 		return s.inputBuffer(ctx, n, w)
 	case "free", "":
+		switch name := strings.ToUpper(n.DllName); name {
+		case "CHECKCONSTRAINTS", "CLONEDATABASE", "INDEXDEFRAG", "FLUSHAUTHCACHE":
+			return unsupported("DBCC " + name)
+		}
 		return sqlerr.New(2526, 3)
 	}
 	return unsupported("DBCC " + strings.Replace(strings.ToUpper(n.Command), "SHOWSTATISTICS", "SHOW_STATISTICS", 1))

@@ -90,6 +90,9 @@ func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
 			plain.Constraints = append(plain.Constraints, c)
 		}
 	}
+	if n.ComputedColumnExpression != nil && len(keys) > 0 {
+		return plainlyComputed(n)
+	}
 	if err := b.column(&plain); err != nil {
 		return err
 	}

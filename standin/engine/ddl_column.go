@@ -29,6 +29,9 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t.Columns = append(t.Columns, c)
 	if n.ComputedColumnExpression != nil {
 		c.Computed, c.Persisted = b.text(n.ComputedColumnExpression), n.IsPersisted
+		if err := plainlyComputed(n); err != nil {
+			return err
+		}
 		if b.altering {
 			return b.computed(n, c)
 		}
@@ -155,6 +158,41 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 	return nil
 }
 
+// declaredNotNull tells whether a column is declared NOT NULL.
+func declaredNotNull(n *ast.ColumnDefinition) bool {
+	for _, con := range n.Constraints {
+		if t, ok := con.(*ast.NullableConstraintDefinition); ok && !t.Nullable {
+			return true
+		}
+	}
+	return false
+}
+
+// plainlyComputed refuses what a computed column cannot have here: keys, indexes and conditions.
+func plainlyComputed(n *ast.ColumnDefinition) error {
+	for _, con := range n.Constraints {
+		switch t := con.(type) {
+		case *ast.NullableConstraintDefinition:
+			if !t.Nullable && !n.IsPersisted {
+				return sqlerr.New(8183, 1)
+			}
+		case *ast.UniqueConstraintDefinition:
+			return unsupported("An index on a computed column")
+		case *ast.CheckConstraintDefinition, *ast.ForeignKeyConstraintDefinition:
+			if !n.IsPersisted {
+				return sqlerr.New(8183, 1)
+			}
+			return unsupported("A constraint of a computed column")
+		default:
+			return unsupported("A constraint of a computed column")
+		}
+	}
+	if n.Index != nil {
+		return unsupported("An index on a computed column")
+	}
+	return nil
+}
+
 // computed makes a column that is computed whenever it is read.
 func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 	c.Collation = sqltype.DefaultCollation
@@ -162,6 +200,9 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 	_, err := b.d.over(&o, "", func(bind *binder, sc *scope) string {
 		e := bind.scalar(sc, n.ComputedColumnExpression)
 		c.Type = e.typ
+		if e.nullable && declaredNotNull(n) {
+			bind.refuse("NOT NULL of a computed column that may be NULL")
+		}
 		return e.sql
 	})
 	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {

@@ -52,8 +52,8 @@ func installUnkeptViews(r *Registry) {
 	}
 	handle, intT := sqltype.VarBinaryOf(64), sqltype.IntType
 	plan := "dbid smallint, objectid int, number smallint, encrypted bit, query_plan nvarchar(max)"
-	r.textFunction("sys", "dm_exec_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max)) WHERE @p1 IS NOT NULL", handle)
-	r.textFunction("sys", "dm_exec_text_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max)) WHERE @p1 IS NOT NULL", handle, intT, intT)
+	r.textFunction("sys", "dm_exec_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max))", handle)
+	r.textFunction("sys", "dm_exec_text_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max))", handle, intT, intT)
 	none := func(name, list string, parameters ...sqltype.Type) {
 		r.TableFunction(TableFunction{Schema: "sys", Name: name, Parameters: parameters, Columns: columns(list), Rows: func(context.Context, *Session, []any) ([][]any, error) { return nil, nil }})
 	}

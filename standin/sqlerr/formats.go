@@ -185,6 +185,7 @@ var conversionFormats = map[int32]string{
 	8134: "Divide by zero error encountered.",
 	8152: "String or binary data would be truncated.",
 	8153: "Warning: null value is eliminated by an aggregate or other SET operation.",
+	8183: "Only UNIQUE or PRIMARY KEY constraints can be created on computed columns, while CHECK, FOREIGN KEY, and NOT NULL constraints require that computed columns be persisted.",
 	8169: "Conversion failed when converting from a character string to uniqueidentifier.",
 	8170: "Insufficient result space to convert uniqueidentifier value to char.",
 	9803: "Invalid data for type \"%v\".",

@@ -37,6 +37,7 @@ var principalFormats = map[int32]string{
 	15021: "Invalid value given for parameter %v. Specify a valid parameter value.",
 	15109: "Cannot change the owner of the master, model, tempdb or distribution database.",
 	15156: "The password that you specified is too long. The password should have no more than %v characters.",
+	33233: "You can only create a user with a password in a contained database.",
 	15007: "'%v' is not a valid login or you do not have permission.",
 	15008: "User '%v' does not exist in the current database.",
 	15014: "The role '%v' does not exist in the current database.",

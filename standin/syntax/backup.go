@@ -51,8 +51,14 @@ func parseBackup(p *parser) ast.Statement {
 		p.refuse()
 	}
 	n.Database, n.Variable = p.nameOrVariable()
+	if p.is("FILE", "=") || p.is("FILEGROUP", "=") || p.is("READ_WRITE_FILEGROUPS") {
+		p.unsupported("BACKUP of single files")
+	}
 	p.expect("TO")
 	n.Devices = p.backupDevices()
+	if p.is("MIRROR", "TO") {
+		p.unsupported("BACKUP ... MIRROR TO")
+	}
 	if p.accept("WITH") {
 		p.backupOptions(&n.Options, n.Log)
 	}

@@ -89,6 +89,8 @@ func parseDatabase(p *parser) ast.Statement {
 	switch {
 	case p.is("ALTER", "DATABASE", "SCOPED"), p.is("CREATE", "DATABASE", "SCOPED"), p.is("DROP", "DATABASE", "SCOPED"):
 		return nil
+	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
+		p.unsupported("A database encryption key")
 	case p.accept("CREATE", "DATABASE"):
 		return p.createDatabase()
 	case p.accept("ALTER", "DATABASE"):

@@ -60,6 +60,8 @@ func parseLogin(p *parser) ast.Statement {
 			n.Enable = true
 		case p.accept("DISABLE"):
 			n.Disable = true
+		case p.is("ADD", "CREDENTIAL"), p.is("DROP", "CREDENTIAL"):
+			p.unsupported("ALTER LOGIN ... " + upper(p.peek().text) + " CREDENTIAL")
 		default:
 			p.expect("WITH")
 			p.loginOptions(&n.Options, p.alterLoginOption)

@@ -49,6 +49,12 @@ func parseRestore(p *parser) ast.Statement {
 	n := &Restore{Kind: p.oneOf("DATABASE", "LOG", "HEADERONLY", "FILELISTONLY", "LABELONLY", "VERIFYONLY")}
 	if n.Kind == "DATABASE" || n.Kind == "LOG" {
 		n.Database, n.Variable = p.nameOrVariable()
+		if p.is("FILE", "=") || p.is("FILEGROUP", "=") || p.is("PAGE", "=") || p.is("READ_WRITE_FILEGROUPS") {
+			p.unsupported("RESTORE of single files and pages")
+		}
+		if p.is("FROM", "DATABASE_SNAPSHOT", "=") {
+			p.unsupported("RESTORE FROM DATABASE_SNAPSHOT")
+		}
 		if p.accept("FROM") {
 			n.Devices = p.backupDevices()
 		}

@@ -63,11 +63,15 @@ func (p *parser) createUser() ast.Statement {
 	}
 	if p.accept("WITH") {
 		p.userOptions(func() bool {
-			if p.accept("DEFAULT_SCHEMA", "=") {
+			switch {
+			case p.accept("DEFAULT_SCHEMA", "="):
 				n.DefaultSchema = ptr(p.name())
-				return true
+			case p.is("PASSWORD", "=") && n.Login == n.Name:
+				p.refuseWith(33233) // no database is contained
+			default:
+				return false
 			}
-			return false
+			return true
 		})
 	}
 	return n
