@@ -7,12 +7,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/tds"
 )
 
 func TestProcedural(t *testing.T) {
@@ -277,4 +280,18 @@ func TestCursorsOfSystemProcedures(t *testing.T) {
 	var e mssql.Error
 	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
 	g.Expect(e.Number).To(Equal(int32(16937)))
+}
+
+// TestLongNamesOfClients: the name of .NET's SqlClient is longer than its column (docs/relational-databases/system-dynamic-management-views/
+// sys-dm-exec-sessions-transact-sql.md, client_interface_name).
+func TestLongNamesOfClients(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	session, err := s.inst.Login(context.Background(), tds.LoginRequest{User: "sa", Password: "Str0ng!pass", Library: "Core .Net SqlClient Data Provider", Remote: here, Local: here})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer session.Close()
+	var name string
+	g.Expect(s.open("master").QueryRow("SELECT client_interface_name FROM sys.dm_exec_sessions WHERE session_id = @p1", session.SPID()).Scan(&name)).To(Succeed())
+	g.Expect(name).To(Equal("Core .Net SqlClient Data Provide"))
 }

@@ -129,7 +129,7 @@ func sessionRecords(ctx context.Context, s *Session) ([]record, error) {
 			status = "running"
 		}
 		rec := record{"session_id": x.spid, "login_time": x.started.UTC(), "host_name": x.request.HostName, "program_name": x.request.AppName, "client_version": 7,
-			"client_interface_name": x.request.Library, "security_id": x.original.SID, "login_name": x.original.Name, "nt_domain": "", "nt_user_name": "", "status": status, "cpu_time": 0,
+			"client_interface_name": sqltype.Cut(x.request.Library, 32), "security_id": x.original.SID, "login_name": x.original.Name, "nt_domain": "", "nt_user_name": "", "status": status, "cpu_time": 0,
 			"memory_usage": 2, "total_scheduled_time": 0, "total_elapsed_time": int(time.Since(x.started).Milliseconds()), "endpoint_id": 4, "last_request_start_time": n.since.UTC(),
 			"last_request_end_time": n.last.UTC(), "reads": 0, "writes": 0, "logical_reads": 0, "is_user_process": !x.internal, "language": "us_english", "date_format": "mdy", "date_first": 7,
 			"quoted_identifier": true, "arithabort": true, "ansi_null_dflt_on": true, "ansi_defaults": false, "ansi_warnings": true, "ansi_padding": true, "ansi_nulls": true,

@@ -148,7 +148,8 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 		types[i] = w
 		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
-		if c.Nullable {
+		if c.Nullable || w.hasFixedForm() {
+			// .NET's SqlClient reads such a column in its fixed form when it is not nullable, and it is sent in the other.
 			flags |= columnNullable
 		}
 		if c.Identity {

@@ -112,7 +112,17 @@ var sizedTypes = map[sqltype.Kind]struct {
 	sqltype.NChar: {typeNChar, 2, false}, sqltype.NVarChar: {typeNVarChar, 2, true},
 }
 
-// wireTypeOf is how a type is sent to clients. Nullable forms are used throughout; the column flags tell the truth.
+// hasFixedForm tells whether the type has a form without a length for columns that are not nullable.
+func (w wireType) hasFixedForm() bool {
+	switch w.token {
+	case typeIntN, typeBitN, typeFloatN, typeMoneyN, typeDateTimeN:
+		return true
+	}
+	return false
+}
+
+// wireTypeOf is how a type is sent to clients. Nullable forms are used throughout, and columns of types that have another are told to
+// be nullable.
 func wireTypeOf(t sqltype.Type) (wireType, error) {
 	w := wireType{collation: collation}
 	if fixed, ok := fixedTypes[t.Kind]; ok {

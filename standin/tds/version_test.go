@@ -241,3 +241,16 @@ func TestBulkLoadsOfOddText(t *testing.T) {
 	g.Expect(c.ended(60 * time.Second)).To(Succeed())
 	g.Expect(backend.session(0).loads.Load()).To(BeZero())
 }
+
+// A column of a type that has a form without a length is told to be nullable: .NET's SqlClient would read that form otherwise.
+func TestColumnsInTheirNullableForm(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("rows 1")...))
+	reply := c.reply(t)
+	g.Expect(reply[:9]).To(Equal([]byte{0x81, 2, 0, 0, 0, 0, 0, 9, 0}), "an int")
+	g.Expect(reply[9:17]).To(Equal([]byte{0x26, 4, 1, 'n', 0, 0, 0, 0}))
+	g.Expect(reply[17:21]).To(Equal([]byte{0, 8, 0, 0xE7}), "nvarchar is not nullable")
+}
