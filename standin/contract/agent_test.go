@@ -72,7 +72,11 @@ func TestAnAgentsStepRunsForSysadminsOnly(t *testing.T) {
 	mustExec(t, db, `EXEC sp_add_jobstep @job_name = N'reads', @step_name = N'run', @subsystem = N'LogReader', @command = N'-Publisher [x] -PublisherDB [y] -Distributor [z] -DistributorSecurityMode 1'`)
 	mustExec(t, db, `EXEC sp_add_jobserver @job_name = N'reads'`)
 	outcome := func(runs int) string {
-		mustExec(t, db, `EXEC sp_start_job @job_name = N'reads'`)
+		// The history of the run before is there shortly before that run is over.
+		g.Eventually(func() error {
+			_, err := db.Exec(`EXEC sp_start_job @job_name = N'reads'`)
+			return err
+		}).WithTimeout(patient).Should(Succeed())
 		g.Eventually(func() any {
 			return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 0`)
 		}).WithTimeout(patient).Should(BeEquivalentTo(runs))

@@ -11,6 +11,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// dropLogin drops a login whose connections were closed: the server hears of that a little later, and refuses until then.
+func dropLogin(t *testing.T, admin *sql.DB, name string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() any {
+		return value(t, admin, "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE login_name = @p1", name)
+	}).WithTimeout(patient).Should(BeEquivalentTo(0))
+	mustExec(t, admin, "DROP LOGIN ["+name+"]")
+}
+
 // TestLogins goes by docs/t-sql/statements/create-login-transact-sql.md.
 func TestLogins(t *testing.T) {
 	g := NewWithT(t)
@@ -30,7 +39,7 @@ func TestLogins(t *testing.T) {
 	db.Close()
 	mustExec(t, admin, "ALTER LOGIN ["+name+"] DISABLE")
 	g.Expect(shared.openAs(t, name, "Sec0nd-Password", "").Ping()).NotTo(Succeed())
-	mustExec(t, admin, "DROP LOGIN ["+name+"]")
+	dropLogin(t, admin, name)
 	g.Expect(failure(t, admin, "DROP LOGIN ["+name+"]").Number).To(Equal(int32(15151)))
 }
 
@@ -57,7 +66,7 @@ func TestALoginMayDoOnlyWhatItWasGranted(t *testing.T) {
 	mustExec(t, limited, "INSERT t VALUES (1)")
 	limited.Close()
 	mustExec(t, db, "DROP USER ["+name+"]")
-	mustExec(t, admin, "DROP LOGIN ["+name+"]")
+	dropLogin(t, admin, name)
 }
 
 // TestPasswordChangedAtLogin: a login that has to change its password is refused until it brings a new one
