@@ -65,6 +65,7 @@ WHERE t.name = 'parent' AND SCHEMA_NAME(t.schema_id) = 'dbo' ORDER BY c.column_i
 		{"SELECT definition FROM sys.default_constraints WHERE parent_object_id = OBJECT_ID('negative') ORDER BY parent_column_id", "((-1)); (dateadd(day,(1),getdate())); ((1)+(2)*(3)); (abs((-2))); ('it''s'); (checksum(N'x',(1.5)))"},
 		{"SELECT langid, name, alias, lcid, datefirst, dateformat FROM sys.syslanguages WHERE langid = 0", "0 us_english English 1033 7 mdy"},
 		{"SET ARITHIGNORE ON; DECLARE @o int = @@OPTIONS; SET ARITHIGNORE OFF; SELECT 128 & @o", "128"},
+		{"SELECT COUNT(*) FROM sys.assembly_types t JOIN sys.assemblies a ON a.assembly_id = t.assembly_id WHERE t.is_user_defined = 1 AND t.is_assembly_type = 1 AND t.is_table_type = 0", "0"},
 		{"SELECT COUNT(*) FROM sys.services UNION ALL SELECT COUNT(*) FROM sys.service_queues UNION ALL SELECT COUNT(*) FROM sys.routes UNION ALL SELECT COUNT(*) FROM sys.event_notifications UNION ALL SELECT COUNT(*) FROM sys.sensitivity_classifications UNION ALL SELECT COUNT(*) FROM sys.destination_data_spaces", "0; 0; 0; 0; 0; 0"},
 	})
 }
