@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // PublisherMoveSpec declares that a publication whose publisher is gone is published by one of its subscribers from now
@@ -146,6 +147,9 @@ type PublisherMoveStatus struct {
 	// phase is Pending, Estimated, Draining, Switching, Publishing or Completed.
 	// +optional
 	Phase PublisherMovePhase `json:"phase,omitempty"`
+	// publicationUID is that of the Publication whose move was estimated. One that is declared anew under its name is not moved.
+	// +optional
+	PublicationUID types.UID `json:"publicationUID,omitempty"`
 	// from is the former publisher.
 	// +optional
 	From *ServerOrGroup `json:"from,omitempty"`

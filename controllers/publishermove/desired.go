@@ -80,6 +80,12 @@ func (d Desired) switched() bool {
 	return d.Publication != nil && string(d.Publication.Spec.MovedBy) == d.Move.Name
 }
 
+// replaced tells that the Publication is another one than the one whose move was estimated.
+func (d Desired) replaced() bool {
+	known := d.Move.Status.PublicationUID
+	return d.Publication != nil && known != "" && known != d.Publication.UID
+}
+
 // distributor is the name of the Distributor that distributes from now on.
 func (d Desired) distributor() v1alpha1.ObjectName {
 	if d.Move.Spec.Distributor != "" || d.Publication == nil {

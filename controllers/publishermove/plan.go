@@ -52,11 +52,16 @@ func (p *Plan) settle(phase v1alpha1.PublisherMovePhase, o conditions.Outcome) b
 	return p.Settle(o)
 }
 
-// planReferences ends the plan while something that is named is not declared, or another move is under way.
+// planReferences ends the plan while something that is named is not declared, or another move is under way, and for good when
+// the Publication is not the one of the estimate: what was approved was not about this one.
 func planReferences(d Desired, _ Observed, p *Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
 		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared: "+strings.Join(d.Missing, ", ")))
+	case d.replaced():
+		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
+			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this PublisherMove, and make another if that one is to move",
+			d.Publication.Name)))
 	case d.Other != "":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaiting, fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other)))
 	}

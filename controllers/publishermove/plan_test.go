@@ -60,7 +60,9 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		says   string
 	}{
 		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} }, conditions.ReasonReferenceMissing, "Publication articles"},
-		"another move":   {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
+		"another publication of that name": {func(d *Desired, _ *Observed) { d.Move.Status.PublicationUID, d.Publication.UID = "first", "second" },
+			conditions.ReasonPublicationReplaced, "make another"},
+		"another move": {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
 		"publisher answers": {func(d *Desired, o *Observed) { o.Answering = []string{"tukpub-0"}; d.Lost["tukpub"] = true },
 			conditions.ReasonPublisherAnswers, "tukpub-0 answers"},
 		"silence alone":     {func(d *Desired, _ *Observed) { d.Move.Spec.FencedServers = nil }, conditions.ReasonPublisherNotFenced, "lifecycle to Lost"},
@@ -94,6 +96,22 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 			g.Expect(p.Outcome.Ready).NotTo(Equal(metav1.ConditionTrue))
 		})
 	}
+}
+
+// What was approved was about one Publication: nothing is done to another one that is declared under its name later.
+func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Publication.UID = "first"
+	p := plan(d, o)
+	g.Expect(p.Steps).NotTo(BeEmpty())
+	d.Move.Status = describe(d, o, p)
+	g.Expect(d.Move.Status.PublicationUID).To(BeEquivalentTo("first"))
+	d.Publication.UID = "second"
+	p = plan(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationReplaced))
+	g.Expect(describe(d, o, p).PublicationUID).To(BeEquivalentTo("first"))
 }
 
 func describeAll(steps []replication.Step) []string {

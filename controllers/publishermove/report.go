@@ -57,6 +57,9 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 
 // remember keeps what is known of the former publisher before anything of it is changed.
 func remember(d Desired, o Observed, s *v1alpha1.PublisherMoveStatus) {
+	if s.PublicationUID == "" {
+		s.PublicationUID = d.Publication.UID
+	}
 	if s.From == nil && !d.switched() {
 		from := d.Publication.Spec.Publisher
 		s.From, s.FromDatabase, s.FromDistributor = &from, d.Publication.Spec.Database, d.Publication.Spec.Distributor

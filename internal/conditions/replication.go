@@ -57,6 +57,8 @@ const (
 	ReasonPublisherAnswers = "PublisherAnswers"
 	// ReasonPublisherNotFenced: the former publisher is silent, and nobody has said that it takes writes no more.
 	ReasonPublisherNotFenced = "PublisherNotFenced"
+	// ReasonPublicationReplaced: the Publication was deleted and declared anew since its move was estimated.
+	ReasonPublicationReplaced = "PublicationReplaced"
 	// ReasonNotSubscribed: the server does not subscribe to the publication, so it has no copy.
 	ReasonNotSubscribed = "NotSubscribed"
 	// ReasonDistributorUnusable: the Distributor that would distribute does not answer, or does not admit the server.
