@@ -433,8 +433,13 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 
 	gt.declare("e2ekill", v1alpha1.ConfigurationOnly, nil)
 	waitForGroupReason(gt, "DatabaseConflict")
-	gt.group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-	g.Expect(b.Hub().Client.Update(t.Context(), gt.group)).To(Succeed())
+	g.Eventually(func() error {
+		if err := b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(gt.group), gt.group); err != nil {
+			return err
+		}
+		gt.group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+		return b.Hub().Client.Update(t.Context(), gt.group)
+	}, time.Minute, time.Second).Should(Succeed())
 	bed.Wait(t, "the votes are claimed for the creation", time.Minute, func(ctx context.Context) (bool, string, error) {
 		c, err := gt.ready(ctx)
 		return gt.group.Status.Term == 1, c.Message, err
@@ -468,7 +473,7 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 
 func waitForGroupReason(gt *groupTest, want string) {
 	gt.t.Helper()
-	bed.Wait(gt.t, "the group's reason is "+want, time.Minute, func(ctx context.Context) (bool, string, error) {
+	bed.Wait(gt.t, "the group's reason is "+want, 3*time.Minute, func(ctx context.Context) (bool, string, error) {
 		c, err := gt.ready(ctx)
 		return c.Reason == want, c.Reason + " " + c.Message, err
 	})
