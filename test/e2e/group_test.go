@@ -433,13 +433,8 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 
 	gt.declare("e2ekill", v1alpha1.ConfigurationOnly, nil)
 	waitForGroupReason(gt, "DatabaseConflict")
-	g.Eventually(func() error {
-		if err := b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(gt.group), gt.group); err != nil {
-			return err
-		}
-		gt.group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-		return b.Hub().Client.Update(t.Context(), gt.group)
-	}, time.Minute, time.Second).Should(Succeed())
+	gt.group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	g.Expect(b.Hub().Client.Update(t.Context(), gt.group)).To(Succeed())
 	bed.Wait(t, "the votes are claimed for the creation", time.Minute, func(ctx context.Context) (bool, string, error) {
 		c, err := gt.ready(ctx)
 		return gt.group.Status.Term == 1, c.Message, err

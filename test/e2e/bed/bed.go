@@ -74,9 +74,11 @@ func Open(t testing.TB, options client.Options) *Bed {
 		}
 		config.QPS, config.Burst = 100, 200
 		site.Config = config
-		if site.Client, err = client.New(config, options); err != nil {
+		direct, err := client.New(config, options)
+		if err != nil {
 			t.Fatalf("the API server of %s does not answer (%v): run `make bed` first", site.Name, err)
 		}
+		site.Client = insistent{direct}
 		if site.Clientset, err = kubernetes.NewForConfig(config); err != nil {
 			t.Fatalf("client for %s: %v", site.Name, err)
 		}
