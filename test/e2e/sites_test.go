@@ -67,10 +67,15 @@ func TestSitesAnswer(t *testing.T) {
 		g.Expect(site.Status.LastHeartbeat.Time).To(BeTemporally("~", time.Now(), 25*time.Second))
 		if s.Name != "dublin" {
 			asked := roundTrip("dublin", s.Name)
-			measured := float64(site.Status.RoundTrip.Duration) / float64(time.Millisecond)
-			t.Logf("%s: heartbeat %.1f ms over a link of %.0f ms", s.Name, measured, asked)
-			// The API server's own time comes on top.
-			g.Expect(measured).To(And(BeNumerically(">=", asked*0.9), BeNumerically("<", asked*1.1+60)))
+			// The API server's own time comes on top, and more of it in a heartbeat of a busy moment.
+			bed.Wait(t, fmt.Sprintf("a heartbeat of %s takes about %.0f ms", s.Name, asked), time.Minute, func(ctx context.Context) (bool, string, error) {
+				now, _, err := readSite(ctx, b, s.Name)
+				if err != nil || now.Status.RoundTrip == nil {
+					return false, "no round trip is known", err
+				}
+				measured := float64(now.Status.RoundTrip.Duration) / float64(time.Millisecond)
+				return measured >= asked*0.9 && measured < asked*1.1+60, fmt.Sprintf("%.1f ms", measured), nil
+			})
 			g.Expect(site.Status.CredentialsExpire).NotTo(BeNil())
 		}
 	}
