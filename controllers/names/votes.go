@@ -26,7 +26,7 @@ func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
 func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) string {
 	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
 	asked := map[string]bool{}
-	for range maxConfigurations {
+	for range election.MaxConfigurations {
 		var unread []string
 		for _, voter := range c.Sites() {
 			if !asked[voter] {
@@ -55,9 +55,6 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 	}
 	return heldBy(records, c)
 }
-
-// maxConfigurations is how many newer configurations of voters in a row one reading follows.
-const maxConfigurations = 3
 
 // heldBy counts the votes, by site.
 func heldBy(records map[string]election.Record, c election.Configuration) string {

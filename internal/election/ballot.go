@@ -187,7 +187,7 @@ func (b *Ballot) heard(i int, over error) {
 // Read reads all votes and returns the leading record. ok is false when fewer than a majority answered: then nothing is
 // known. Where a newer configuration turns up, those that vote in it are read as well.
 func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) {
-	for range maxConfigurations {
+	for range MaxConfigurations {
 		t := b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 			record, version, err := v.Read(ctx)
 			b.remember(i, record, version, err)
@@ -200,26 +200,27 @@ func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) 
 	return b.Leading()
 }
 
-// maxConfigurations is how many newer configurations in a row one reading follows.
-const maxConfigurations = 3
+// MaxConfigurations is how many newer configurations of voters in a row one reading follows.
+const MaxConfigurations = 3
 
 // remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it counts as
 // absent.
 func (b *Ballot) remember(i int, r Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err == nil && (r.Term < b.highest[i] || b.newest[i].Newer(r.Configuration())) {
+	c := r.Configuration()
+	if err == nil && (r.Term < b.highest[i] || b.newest[i].Newer(c)) {
 		err = ErrAbsent
 	}
 	if err == nil {
-		err = r.Configuration().contradicts(b.configuration)
+		err = c.contradicts(b.configuration)
 	}
 	if err != nil {
 		b.votes[i].err = err
 		return
 	}
-	b.highest[i], b.newest[i] = r.Term, r.Configuration()
-	b.adoptLocked(r.Configuration())
+	b.highest[i], b.newest[i] = r.Term, c
+	b.adoptLocked(c)
 	now := b.clock.Now()
 	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
 	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) || now-b.votes[i].read > outOfSight*b.apiTimeout {
@@ -251,7 +252,7 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 		if b.quorum(b.configuration, agreed) {
 			return r, true
 		}
-		if first || r.Term > leading.Term || r.Term == leading.Term && leading.State == StateReleased {
+		if first || r.leads(leading) {
 			leading, first = r, false
 		}
 	}

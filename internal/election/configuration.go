@@ -162,7 +162,7 @@ func (c Configuration) Leading(records map[string]Record) (leading Record, ok bo
 		if !known {
 			continue
 		}
-		if first || r.Term > leading.Term || r.Term == leading.Term && leading.State == StateReleased {
+		if first || r.leads(leading) {
 			leading, first = r, false
 		}
 	}

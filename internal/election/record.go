@@ -89,6 +89,11 @@ func (r Record) Configuration() Configuration {
 	return c
 }
 
+// leads says whether r is of a higher term than o; within a term a Held or Claimed one leads a Released one.
+func (r Record) leads(o Record) bool {
+	return r.Term > o.Term || r.Term == o.Term && o.State == StateReleased
+}
+
 // sameVote says whether two readings of a Lease show the same swap: notes and foreign annotations may differ.
 func (r Record) sameVote(o Record) bool {
 	return r.Term == o.Term && r.State == o.State && r.Holder == o.Holder

@@ -24,32 +24,23 @@ func (v Votes) Known() int {
 
 // Majority says whether those that are known decide in the newest configuration of voters that they tell of.
 func (v Votes) Majority() bool {
+	_, majority := v.Leading()
+	return majority
+}
+
+// Leading is the record of the highest term among those that vote; within a term a Held or Claimed one leads a Released one.
+// It is false when no majority is known.
+func (v Votes) Leading() (election.Record, bool) {
 	began := election.Configuration{}
-	known, records := map[string]bool{}, []election.Record(nil)
+	records, told := map[string]election.Record{}, []election.Record(nil)
 	for _, x := range v {
 		began.Voters = append(began.Voters, x.Site)
 		if x.Err == nil {
-			known[x.Site] = true
-			records = append(records, x.Record)
+			records[x.Site] = x.Record
+			told = append(told, x.Record)
 		}
 	}
-	return election.Configured(began, records...).Quorum(func(site string) bool { return known[site] })
-}
-
-// Leading is the record of the highest term; within a term a Held or Claimed one leads a Released one. It is false when
-// no majority is known.
-func (v Votes) Leading() (election.Record, bool) {
-	var leading election.Record
-	first := true
-	for _, x := range v {
-		if x.Err != nil {
-			continue
-		}
-		if first || x.Record.Term > leading.Term || x.Record.Term == leading.Term && leading.State == election.StateReleased {
-			leading, first = x.Record, false
-		}
-	}
-	return leading, v.Majority()
+	return election.Configured(began, told...).Leading(records)
 }
 
 // Answer to the request of an ID: a final one leads one that was only accepted, then the newest. nil when none was seen.
