@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,7 +194,7 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 	if !o.Stages.present(ctx, started, user) {
 		return nil
 	}
-	connector := mssql.NewConnector(o.connectorOptions((&net.Dialer{Timeout: connectTimeout, KeepAlive: 15 * time.Second}).DialContext))
+	connector := mssql.NewConnector(o.connectorOptions(mssql.Dial(connectTimeout)))
 	defer connector.Close()
 	db, err := o.open(ctx, connector)
 	if err != nil {

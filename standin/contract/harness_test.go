@@ -45,9 +45,11 @@ type instance struct {
 	root, name string
 	args, env  []string
 	credential *syscall.Credential
-	cmd        *exec.Cmd
-	output     *safeBuffer
-	exited     chan struct{}
+	// host is where it listens, 127.0.0.1 unless given, and namespace the network namespace that this is in.
+	host, namespace string
+	cmd             *exec.Cmd
+	output          *safeBuffer
+	exited          chan struct{}
 }
 
 // safeBuffer takes a process's output while tests read it.
@@ -187,7 +189,11 @@ func (i *instance) launch() error {
 	for {
 		text := i.output.String()
 		if port := listening.FindStringSubmatch(text); port != nil && strings.Contains(text, "is now ready for client connections") {
-			i.address = "127.0.0.1:" + port[1]
+			host := "127.0.0.1"
+			if i.host != "" {
+				host = i.host
+			}
+			i.address = host + ":" + port[1]
 			return nil
 		}
 		select {
@@ -214,7 +220,13 @@ func (i *instance) begin() error {
 	go func() {
 		// The kernel sends Pdeathsig when the thread ends that started the process, so that must be one which stays.
 		runtime.LockOSThread()
-		err := cmd.Start()
+		var err error
+		if i.namespace != "" {
+			err = enter(i.namespace)
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()

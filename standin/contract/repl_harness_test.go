@@ -39,6 +39,12 @@ func pushing(t *testing.T) *replication {
 
 func newReplication(t *testing.T) *replication {
 	t.Helper()
+	return newReplicationOver(t, nil)
+}
+
+// newReplicationOver is newReplication with the subscriber at the far end of a link; nil is none.
+func newReplicationOver(t *testing.T, l *link) *replication {
+	t.Helper()
 	r := &replication{}
 	for _, s := range []struct {
 		i    **instance
@@ -47,6 +53,9 @@ func newReplication(t *testing.T) *replication {
 		i := prepareInstance(t, "MSSQL_AGENT_ENABLED=true")
 		i.name = s.name
 		*s.i = i
+		if l != nil && s.i == &r.sub {
+			l.beyond(i)
+		}
 		NewWithT(t).Expect(i.launch()).To(Succeed())
 		port := i.address[strings.LastIndex(i.address, ":")+1:]
 		for n, e := range i.env {

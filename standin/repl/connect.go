@@ -16,6 +16,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sni"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -97,7 +98,7 @@ func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 		q.Set("packet size", fmt.Sprint(t.packetSize))
 	}
 	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(t.login, t.password), Host: address, RawQuery: q.Encode()}
-	pool, err := sql.Open("sqlserver", u.String())
+	pool, err := sni.Open(u.String())
 	if err != nil {
 		return nil, fmt.Errorf("connect to the %s '%s': its address or options are not valid", t.role, t.server)
 	}

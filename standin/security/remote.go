@@ -19,6 +19,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sni"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -45,7 +46,7 @@ func (p *remotePool) get(server, dsn string) (*sql.DB, error) {
 	if db := p.pools[key]; db != nil {
 		return db, nil
 	}
-	db, err := sql.Open("sqlserver", dsn)
+	db, err := sni.Open(dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"geosql.dev/operator/standin/sni"
 )
 
 // Config is how a Server serves.
@@ -180,6 +182,10 @@ func (s *Server) isClosing() bool {
 }
 
 func (s *Server) start(nc net.Conn) {
+	nc, err := sni.Guard(nc)
+	if err != nil {
+		s.cfg.Log("connection from %s: %v", nc.RemoteAddr(), err)
+	}
 	c := newConn(s, nc)
 	s.mu.Lock()
 	if s.closing {
