@@ -65,6 +65,12 @@ func probes(server string) []probe {
 		{question: "What does a redirection say in a database that publishes nothing?",
 			statement: "EXEC sys.sp_get_redirected_publisher @original_publisher = @@SERVERNAME, @publisher_db = N'master'",
 			document:  "docs/relational-databases/system-stored-procedures/sp-get-redirected-publisher-transact-sql.md"},
+		{question: "Which expressions are never NULL, besides those that are documented?",
+			statement: "SELECT name FROM sys.dm_exec_describe_first_result_set(N'SELECT GETDATE() AS now, 1 + 1 AS two, ''a'' + ''b'' AS text, CAST(1 AS int) AS one, COUNT(*) AS counted, CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END AS any_row, DB_ID() AS id, NEWID() AS guid', NULL, 0) WHERE is_nullable = 0",
+			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
+		{question: "Are results of different types never NULL when none of them is?", before: []string{"CREATE TABLE probed (i int NOT NULL, b bigint NOT NULL)"}, after: []string{"DROP TABLE probed"},
+			statement: "SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT i AS combined FROM probed UNION ALL SELECT b FROM probed', NULL, 0) UNION ALL SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT CASE WHEN i > 0 THEN i ELSE b END AS chosen, i + b AS added FROM probed', NULL, 0)",
+			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
 	}
 }
 

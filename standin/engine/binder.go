@@ -119,7 +119,10 @@ type expr struct {
 	sql string
 	typ sqltype.Type
 	// null is an untyped NULL.
-	null     bool
+	null bool
+	// nullable is what SQL Server says of the expression: columns, constants, @@ variables and ISNULL may be told never to be NULL, the result
+	// of nearly all else may be one, since overflows and failed conversions give NULL under some options (docs/t-sql/statements/
+	// create-table-transact-sql.md, computed columns).
 	nullable bool
 	// collation is the key for character values; explicit is true for COLLATE, implicit for a column.
 	collation          string
@@ -247,7 +250,7 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 		v, err := sqltype.Convert(e.lit, e.typ, to, b.s.style(style), mode)
 		if err == nil {
 			out := literal(to, v)
-			out.name = e.name
+			out.name, out.nullable = e.name, out.nullable || e.nullable
 			return out
 		}
 	}
@@ -275,8 +278,8 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 	m := int(mode)
 	if try {
 		m += tryMode
-		out.nullable = true
 	}
+	out.nullable = true
 	if e.typ.Kind.IsInteger() && to.Kind == sqltype.Float {
 		out.sql = "CAST(" + e.sql + " AS REAL)"
 		return out

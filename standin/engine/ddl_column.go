@@ -199,8 +199,8 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 	o := *b.o
 	_, err := b.d.over(&o, "", func(bind *binder, sc *scope) string {
 		e := bind.scalar(sc, n.ComputedColumnExpression)
-		c.Type = e.typ
-		if e.nullable && declaredNotNull(n) {
+		c.Type, c.Nullable = e.typ, e.nullable || e.null
+		if c.Nullable && declaredNotNull(n) {
 			bind.refuse("NOT NULL of a computed column that may be NULL")
 		}
 		return e.sql

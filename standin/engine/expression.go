@@ -263,6 +263,7 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 		}
 		return b.binary("Subtract", zero, e)
 	case "BitwiseNot":
+		e.nullable = true
 		if !e.typ.Kind.IsInteger() && e.typ.Kind != sqltype.Bit {
 			b.fail(8117, e.typ.Kind, "'~'")
 		}
@@ -325,7 +326,7 @@ func (b *binder) binary(kind string, l, r expr) expr {
 			b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 		}
 	}
-	out := expr{typ: t, nullable: l.nullable || r.nullable}
+	out := expr{typ: t, nullable: true}
 	out.sql = fmt.Sprintf("tsql_arith('%c',%d,%d,%d,%s,%s)", op, sqltype.Pack(l.typ), sqltype.Pack(r.typ), sqltype.Pack(t), l.sql, r.sql)
 	return merge(out, l, r)
 }
@@ -417,7 +418,7 @@ func (b *binder) concatenate(l, r expr, lt, rt sqltype.Type) expr {
 	} else {
 		t.Length = min(limit, lt.Length+rt.Length)
 	}
-	out := expr{typ: t, nullable: l.nullable || r.nullable}
+	out := expr{typ: t, nullable: true}
 	if t.Kind.IsCharacter() {
 		out.collation = b.collate("add operator", l, r)
 		out.implicit, out.explicit = l.implicit || r.implicit, l.explicit || r.explicit
@@ -472,9 +473,8 @@ func (b *binder) cast(sc *scope, node ast.ScalarExpression, dt ast.DataTypeRefer
 		}
 		number = int(n)
 	}
-	name := ""
 	out := merge(b.convert(e, to, sqltype.Explicit, number, try), e)
-	out.name, out.column = name, nil
+	out.name, out.column, out.nullable = "", nil, true
 	if collation != nil {
 		out = b.collateClause(out, collation.Value)
 	}
@@ -516,7 +516,9 @@ func (b *binder) global(name string) expr {
 	if g == nil {
 		b.fail(137, name)
 	}
-	return b.computed(lower(name), g.Type, g.Value)
+	e := b.computed(lower(name), g.Type, g.Value)
+	e.nullable = g.Nullable
+	return e
 }
 
 func (b *binder) parameterless(kind string) expr {

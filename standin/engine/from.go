@@ -102,14 +102,22 @@ func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
 	if n.QualifiedJoinType != "Inner" {
 		for i, src := range sc.sources {
 			if (i >= before) == (n.QualifiedJoinType == "LeftOuter") || n.QualifiedJoinType == "FullOuter" {
-				for _, c := range src.columns {
-					c.nullable = true
-				}
+				src.outer()
 			}
 		}
 	}
 	on := b.predicate(sc, n.SearchCondition)
 	return left + " " + word + " " + right + " ON " + on.sql
+}
+
+// outer makes of a source the side of an outer join that may have no row: then its columns are NULL, those too that are computed.
+func (src *source) outer() {
+	for _, c := range src.columns {
+		c.nullable = true
+		if c.column != nil && c.column.Computed != "" && src.object != nil {
+			c.sql = "(CASE WHEN " + src.sqlite + ".rowid IS NOT NULL THEN " + c.sql + " END)"
+		}
+	}
 }
 
 func (b *binder) unqualifiedJoin(sc *scope, n *ast.UnqualifiedJoin) string {
@@ -187,8 +195,8 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 		if t.Kind.IsCharacter() {
 			e.collation = b.collate("VALUES", column...)
 		}
+		e.nullable = anyNullable(column, list, t)
 		for r := range list {
-			e.nullable = e.nullable || list[r].nullable
 			text := list[r].sql
 			if r == 0 {
 				text += fmt.Sprintf(" AS c%d", c+1)
@@ -320,7 +328,7 @@ func (b *binder) computedColumn(src, plain *source, c *Column) {
 	inner := &scope{sources: []*source{plain}}
 	e := b.scalar(inner, node)
 	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
-	src.addColumn(c.Name, e.sql, c.Type, true, c.collationKey(), c)
+	src.addColumn(c.Name, e.sql, c.Type, e.nullable || e.null, c.collationKey(), c)
 }
 
 // view expands a view's definition.

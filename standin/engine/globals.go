@@ -29,7 +29,7 @@ func versionText(inst *Instance) string {
 
 func installGlobals(r *Registry) {
 	global := func(name string, t sqltype.Type, f func(*Session) any) {
-		r.Global(Global{Name: name, Type: t, Value: f})
+		r.Global(Global{Name: name, Type: t, Value: f, Nullable: name == "@@identity" || name == "@@remserver"})
 	}
 	global("@@version", sqltype.NVarCharOf(300), func(s *Session) any { return versionText(s.inst) })
 	global("@@servername", sqltype.Sysname, func(s *Session) any { return s.inst.config.ServerName })

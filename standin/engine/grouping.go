@@ -299,7 +299,9 @@ func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExp
 				b.fail(8161, 1, strings.ToUpper(name))
 			}
 		}
-		return literal(sqltype.IntType, int64(0))
+		e := literal(sqltype.IntType, int64(0))
+		e.nullable = true
+		return e
 	}
 	b.groupSet.inside++
 	args := b.scalars(sc, params)
@@ -318,5 +320,5 @@ func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExp
 	if name == "grouping" {
 		t = sqltype.Type{Kind: sqltype.TinyInt}
 	}
-	return expr{sql: strconv.FormatInt(bits, 10), typ: t}
+	return expr{sql: strconv.FormatInt(bits, 10), typ: t, nullable: true}
 }

@@ -93,9 +93,12 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 		label += fmt.Sprintf(" WHEN %d THEN %s", i, quoteText(v.name))
 	}
 	e := values[0]
-	e.sql, e.column, e.free, e.hasLit, e.nullable = value+" END", nil, nil, false, false
+	e.sql, e.column, e.free, e.hasLit = value+" END", nil, nil, false
+	for _, v := range values {
+		e.nullable = e.nullable || v.nullable
+	}
 	q.add(n.ValueColumn.Value, e)
-	q.add(n.PivotColumn.Value, expr{sql: label + " END", typ: sqltype.NVarCharOf(128), collation: "tsql_ci_as"})
+	q.add(n.PivotColumn.Value, expr{sql: label + " END", typ: sqltype.NVarCharOf(128), nullable: true, collation: "tsql_ci_as"})
 	// CROSS JOIN keeps SQLite from changing the order of the loops, which is that of SQL Server's rows.
 	q.sql = "SELECT " + strings.Join(q.columns, ", ") + " FROM " + from + " CROSS JOIN (" + strings.Join(numbers, " UNION ALL ") + ") AS " + number + " WHERE (" + e.sql + ") IS NOT NULL"
 	return b.derived(sc, q.boundQuery, aliasOf(n.Alias), nil, "")

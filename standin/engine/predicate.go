@@ -255,14 +255,12 @@ func (b *binder) conditional(sc *scope, node ast.ScalarExpression) expr {
 		return out
 	case *ast.CoalesceExpression:
 		list := b.scalars(sc, n.Expressions)
-		nullable := true
 		conditions := make([]expr, len(list)-1)
 		for i, e := range list[:len(list)-1] {
 			conditions[i] = merge(expr{sql: "(" + e.sql + " IS NOT NULL)"}, e)
-			nullable = nullable && e.nullable
 		}
 		out := b.cases(conditions, list[:len(list)-1], list[len(list)-1])
-		out.nullable = nullable && list[len(list)-1].nullable
+		out.nullable = true // whatever its arguments are (docs/t-sql/language-elements/coalesce-transact-sql.md)
 		return out
 	}
 	return expr{}
@@ -294,14 +292,23 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 	}
 	sql.WriteString(" ELSE " + list[len(list)-1].sql + " END)")
 	out = merge(out, list...)
-	for _, e := range all {
-		out.nullable = out.nullable || e.nullable || e.null
-	}
+	out.nullable = anyNullable(all, list, t)
 	if t.Kind.IsCharacter() {
 		out.collation = b.collate("CASE operation", all...)
 	}
 	out.sql = sql.String()
 	return out
+}
+
+// anyNullable tells whether one of several results can be NULL once it is one of the common type: list has them converted. What had to be
+// converted can.
+func anyNullable(all, list []expr, t sqltype.Type) bool {
+	for i, e := range all {
+		if e.null || e.nullable || list[i].nullable || e.typ.Kind != t.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 // unifyResults converts expressions to one type so that their stored forms are that type's.

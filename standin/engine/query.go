@@ -109,6 +109,11 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	for _, c := range out.outputs {
 		aggregate = aggregate || c.expr.aggregate
 	}
+	if !aggregate && p.group == "" && (p.grouped || q.HavingClause != nil) {
+		// One group of all rows, none of which is looked at: SQLite takes a query for one of groups by its columns.
+		first := &out.outputs[0].expr
+		first.sql, first.column, first.hasLit = "(CASE WHEN count(*) >= 0 THEN "+first.sql+" END)", nil, false
+	}
 	if q.HavingClause != nil {
 		b.having(sc, q.HavingClause, &p)
 		aggregate = true

@@ -202,6 +202,8 @@ type Global struct {
 	Name  string
 	Type  sqltype.Type
 	Value func(s *Session) any
+	// Nullable tells that the value may be nil.
+	Nullable bool
 }
 
 // Scope says in which databases an internal table exists.

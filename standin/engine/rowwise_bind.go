@@ -28,6 +28,12 @@ func (b *binder) rowOutput(r *rowwise, o *ast.OutputClause, into *ast.OutputInto
 			places[c.ID] = fmt.Sprintf("?%d", at+i)
 		}
 		b.addColumns(src, d.object.Table, func(c *Column) string { return places[c.ID] })
+		if d.verb == "MERGE" {
+			// What a row of it was before it was inserted, and is after it was deleted, is NULL.
+			for _, c := range src.columns {
+				c.nullable = true
+			}
+		}
 		for _, name := range tables {
 			if name == alias {
 				sc.add(src)

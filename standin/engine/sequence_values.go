@@ -24,7 +24,7 @@ func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
 	}
 	if b.sequenceRow == everyRow {
 		b.locks = true // a reader joins the transaction that takes the values
-		return expr{sql: fmt.Sprintf("tsql_sequence(%d,%d)", space, o.ID), typ: o.Sequence.Type}
+		return expr{sql: fmt.Sprintf("tsql_sequence(%d,%d)", space, o.ID), typ: o.Sequence.Type, nullable: true}
 	}
 	db := b.s.inst.DatabaseByID(space)
 	e := b.computed(fmt.Sprintf("next value for %d.%d of row %d", space, o.ID, b.sequenceRow), o.Sequence.Type, func(s *Session) any {

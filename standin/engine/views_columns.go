@@ -145,8 +145,8 @@ func (s *Session) lastIdentityOf(ctx context.Context, o *Object) any {
 	return c.last
 }
 
-// viewColumns are the columns of a view, as its query gives them now.
-func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column) bool) []record {
+// viewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
+func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
 	def, names := viewDefinition(o)
 	if def == nil {
 		return nil
@@ -162,23 +162,30 @@ func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column)
 	}) != nil {
 		return nil
 	}
-	var out []record
-	for i, c := range q.outputs {
-		name := c.name
+	out := make([]*Column, len(q.outputs))
+	for i, o := range q.outputs {
+		told := resultColumn(o)
+		out[i] = &Column{ID: int32(i + 1), Name: told.Name, Type: told.Type, Nullable: told.Nullable}
 		if i < len(names) {
-			name = names[i].Value
+			out[i].Name = names[i].Value
 		}
-		column := &Column{Name: name, Type: c.expr.typ, Nullable: c.expr.nullable}
+		if told.Type.Kind.IsCharacter() {
+			out[i].Collation = sqltype.DefaultCollation
+		}
+	}
+	return out
+}
+
+// viewColumns are the rows of sys.columns for a view.
+func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column) bool) []record {
+	var out []record
+	for _, column := range s.viewShape(ctx, o) {
 		if !keep(column) {
 			continue
 		}
-		rec := record{"object_id": o.ID, "name": name, "column_id": i + 1, "system_type_id": systemTypeID(column), "user_type_id": userTypeID(column), "max_length": column.Type.MaxBytes(),
+		out = append(out, record{"object_id": o.ID, "name": column.Name, "column_id": column.ID, "system_type_id": systemTypeID(column), "user_type_id": userTypeID(column), "max_length": column.Type.MaxBytes(),
 			"precision": column.Type.DisplayPrecision(), "scale": column.Type.DisplayScale(), "is_nullable": column.Nullable, "is_identity": false, "is_computed": false, "default_object_id": 0,
-			"is_rowguidcol": false, "is_replicated": false, "is_sparse": false, "is_hidden": false, "is_masked": false}
-		if column.Type.Kind.IsCharacter() {
-			rec["collation_name"] = sqltype.DefaultCollation
-		}
-		out = append(out, rec)
+			"is_rowguidcol": false, "is_replicated": false, "is_sparse": false, "is_hidden": false, "is_masked": false, "collation_name": orNull(column.Collation)})
 	}
 	return out
 }

@@ -49,13 +49,17 @@ func installInformationSchema(r *Registry) {
 	view("COLUMNS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int, COLUMN_DEFAULT nvarchar(4000), IS_NULLABLE varchar(3), DATA_TYPE nvarchar(128), "+
 		"CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, DATETIME_PRECISION smallint, "+
 		"CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, "+
-		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(ctx context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			if o.Kind != kindTable {
-				continue
+			var list []*Column
+			switch o.Kind {
+			case kindTable:
+				list = o.Table.Columns
+			case kindView:
+				list = s.viewShape(ctx, o)
 			}
-			for i, c := range o.Table.Columns {
+			for i, c := range list {
 				rec := informationColumn(c)
 				rec["TABLE_CATALOG"], rec["TABLE_SCHEMA"], rec["TABLE_NAME"], rec["ORDINAL_POSITION"] = catalog, sch.schemaName(o), o.Name, i+1
 				if d := sch.objects[c.Default]; d != nil {

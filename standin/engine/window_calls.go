@@ -98,7 +98,7 @@ func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {
 
 // windowFunction binds ROW_NUMBER, RANK, LAG and their kin.
 func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) expr {
-	out := expr{typ: sqltype.BigIntType, window: true}
+	out := expr{typ: sqltype.BigIntType, nullable: true, window: true}
 	args := b.scalars(sc, n.Parameters)
 	switch name {
 	case "row_number", "rank", "dense_rank", "ntile":
@@ -114,7 +114,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		out.sql, out.typ = name+"()", sqltype.FloatType
 	case "lag", "lead":
 		b.countArguments(name, len(args), 1, 3)
-		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.typ, out.collation = args[0].typ, args[0].collation
 		out.sql = name + "(" + args[0].sql
 		if len(args) > 1 {
 			out.sql += "," + b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
@@ -125,7 +125,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		out.sql += ")"
 	case "first_value", "last_value":
 		b.countArguments(name, len(args), 1, 1)
-		out.typ, out.collation, out.nullable = args[0].typ, args[0].collation, true
+		out.typ, out.collation = args[0].typ, args[0].collation
 		out.sql = name + "(" + args[0].sql + ")"
 	default:
 		b.fail(4113, name)

@@ -188,6 +188,12 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "unsendable":
 		w.Columns([]tds.Column{{Name: "n", Type: intType}})
 		return w.Row([]any{"not a number"})
+	case "never":
+		w.Columns([]tds.Column{{Name: "a", Type: s.answer.Type}})
+		if err := w.Row([]any{s.answer.Value}); err != nil {
+			return err
+		}
+		return w.Done(1)
 	case "answer":
 		w.Columns([]tds.Column{{Name: "a", Type: s.answer.Type, Nullable: true}})
 		w.Row([]any{s.answer.Value})

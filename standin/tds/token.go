@@ -145,11 +145,11 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 		if err != nil {
 			return nil, nil, fmt.Errorf("column %d (%q): %w", i+1, c.Name, err)
 		}
+		w.fixed = !c.Nullable && w.fixedToken() != 0
 		types[i] = w
 		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
-		if c.Nullable || w.hasFixedForm() {
-			// .NET's SqlClient reads such a column in its fixed form when it is not nullable, and it is sent in the other.
+		if c.Nullable {
 			flags |= columnNullable
 		}
 		if c.Identity {

@@ -18,8 +18,13 @@ import (
 
 // appendValue writes one value of a row or a return value. An error means that value and type do not fit.
 func (w wireType) appendValue(b []byte, v any) ([]byte, error) {
-	if v == nil {
+	switch {
+	case v == nil && w.fixed:
+		return b, fmt.Errorf("NULL in data type 0x%02X, which has none", w.fixedToken())
+	case v == nil:
 		return w.appendNull(b), nil
+	case w.fixed:
+		return w.appendFixed(b, v)
 	}
 	if w.literal != (sqltype.Type{}) {
 		text, err := w.text(v)
@@ -315,22 +320,8 @@ func (w wireType) appendVariant(b []byte, v any) ([]byte, error) {
 		head = []byte{w.token, 0}
 	default:
 		value = full[1:]
-		head = []byte{fixedToken(w), 0}
+		head = []byte{w.fixedToken(), 0}
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)+len(value)))
 	return append(append(b, head...), value...), nil
-}
-
-// fixedToken is the fixed-length form of a nullable type, which is the only one allowed inside a sql_variant.
-func fixedToken(w wireType) byte {
-	switch w.token {
-	case typeBitN:
-		return typeBit
-	case typeFloatN:
-		return typeFloat8
-	}
-	if w.size == 8 {
-		return typeInt8
-	}
-	return typeInt4
 }

@@ -78,6 +78,8 @@ type wireType struct {
 	precision byte
 	scale     byte
 	collation [5]byte
+	// fixed tells that values are sent without a length, and are never NULL.
+	fixed bool
 	// version is that of the client, literal the type whose values are sent as text because the client does not know it.
 	version version
 	literal sqltype.Type
@@ -112,17 +114,31 @@ var sizedTypes = map[sqltype.Kind]struct {
 	sqltype.NChar: {typeNChar, 2, false}, sqltype.NVarChar: {typeNVarChar, 2, true},
 }
 
-// hasFixedForm tells whether the type has a form without a length for columns that are not nullable.
-func (w wireType) hasFixedForm() bool {
-	switch w.token {
-	case typeIntN, typeBitN, typeFloatN, typeMoneyN, typeDateTimeN:
-		return true
+// fixedToken is the form of the type without a length, which has no NULL ([MS-TDS] 2.2.5.4.1); 0 for types that have none.
+func (w wireType) fixedToken() byte {
+	long := w.size == 8
+	switch {
+	case w.token == typeBitN:
+		return typeBit
+	case w.token == typeFloatN && long:
+		return typeFloat8
+	case w.token == typeFloatN:
+		return typeFloat4
+	case w.token == typeMoneyN && long:
+		return typeMoney8
+	case w.token == typeMoneyN:
+		return typeMoney4
+	case w.token == typeDateTimeN && long:
+		return typeDateTime8
+	case w.token == typeDateTimeN:
+		return typeDateTime4
+	case w.token == typeIntN:
+		return map[int]byte{1: typeInt1, 2: typeInt2, 4: typeInt4, 8: typeInt8}[w.size]
 	}
-	return false
+	return 0
 }
 
-// wireTypeOf is how a type is sent to clients. Nullable forms are used throughout, and columns of types that have another are told to
-// be nullable.
+// wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one, where there is one.
 func wireTypeOf(t sqltype.Type) (wireType, error) {
 	w := wireType{collation: collation}
 	if fixed, ok := fixedTypes[t.Kind]; ok {
@@ -167,6 +183,9 @@ func wireTypeOf(t sqltype.Type) (wireType, error) {
 
 // appendTypeInfo writes TYPE_INFO.
 func (w wireType) appendTypeInfo(b []byte) []byte {
+	if w.fixed {
+		return append(b, w.fixedToken())
+	}
 	b = append(b, w.token)
 	switch w.token {
 	case typeDate:

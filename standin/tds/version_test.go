@@ -242,15 +242,41 @@ func TestBulkLoadsOfOddText(t *testing.T) {
 	g.Expect(backend.session(0).loads.Load()).To(BeZero())
 }
 
-// A column of a type that has a form without a length is told to be nullable: .NET's SqlClient would read that form otherwise.
-func TestColumnsInTheirNullableForm(t *testing.T) {
-	g := NewWithT(t)
-	_, address := serve(t)
-	c := dial(t, address)
-	c.login(t)
-	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("rows 1")...))
-	reply := c.reply(t)
-	g.Expect(reply[:9]).To(Equal([]byte{0x81, 2, 0, 0, 0, 0, 0, 9, 0}), "an int")
-	g.Expect(reply[9:17]).To(Equal([]byte{0x26, 4, 1, 'n', 0, 0, 0, 0}))
-	g.Expect(reply[17:21]).To(Equal([]byte{0, 8, 0, 0xE7}), "nvarchar is not nullable")
+// TestColumnsInTheirFixedForm: what is never NULL is sent without a length ([MS-TDS] 2.2.5.4.1, 2.2.7.4); NULL among it ends the connection
+// before a client reads other columns for it.
+func TestColumnsInTheirFixedForm(t *testing.T) {
+	for _, tc := range []struct {
+		typ   sqltype.Type
+		value any
+		token byte
+		bytes []byte
+	}{
+		{sqltype.Type{Kind: sqltype.Bit}, true, 0x32, []byte{1}},
+		{sqltype.Type{Kind: sqltype.TinyInt}, int64(200), 0x30, []byte{200}},
+		{sqltype.Type{Kind: sqltype.SmallInt}, int64(-2), 0x34, []byte{0xFE, 0xFF}},
+		{sqltype.Type{Kind: sqltype.Int}, int64(7), 0x38, []byte{7, 0, 0, 0}},
+		{sqltype.Type{Kind: sqltype.BigInt}, int64(-1), 0x7F, bytes.Repeat([]byte{0xFF}, 8)},
+		{sqltype.Type{Kind: sqltype.Real}, 1.5, 0x3B, []byte{0, 0, 0xC0, 0x3F}},
+		{sqltype.Type{Kind: sqltype.Float}, 1.5, 0x3E, []byte{0, 0, 0, 0, 0, 0, 0xF8, 0x3F}},
+		{sqltype.Type{Kind: sqltype.SmallMoney}, decimal.New(15, -1), 0x7A, []byte{0x98, 0x3A, 0, 0}},
+		{sqltype.Type{Kind: sqltype.Money}, decimal.New(15, -1), 0x3C, []byte{0, 0, 0, 0, 0x98, 0x3A, 0, 0}},
+		{sqltype.Type{Kind: sqltype.SmallDateTime}, time.Date(1900, 1, 2, 0, 1, 0, 0, time.UTC), 0x3A, []byte{1, 0, 1, 0}},
+		{sqltype.Type{Kind: sqltype.DateTime}, time.Date(1900, 1, 2, 0, 0, 1, 0, time.UTC), 0x3D, []byte{1, 0, 0, 0, 0x2C, 1, 0, 0}},
+	} {
+		t.Run(tc.typ.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			backend, address := serve(t)
+			c := dial(t, address)
+			c.login(t)
+			backend.session(0).answer = &tds.Param{Type: tc.typ, Value: tc.value}
+			ask := append(allHeaders(0), utf16Bytes("never null")...)
+			c.send(t, packetBatch, ask)
+			want := append([]byte{0x81, 1, 0, 0, 0, 0, 0, 8, 0, tc.token, 1, 'a', 0, 0xD1}, tc.bytes...)
+			want = append(want, 0xFD)
+			g.Expect(c.reply(t)[:len(want)]).To(Equal(want))
+			backend.session(0).answer = &tds.Param{Type: tc.typ}
+			c.send(t, packetBatch, ask)
+			g.Expect(c.ended(60 * time.Second)).To(Succeed())
+		})
+	}
 }
