@@ -120,9 +120,9 @@ type expr struct {
 	typ sqltype.Type
 	// null is an untyped NULL.
 	null bool
-	// nullable is what SQL Server says of the expression: columns, constants, @@ variables and ISNULL may be told never to be NULL, the result
-	// of nearly all else may be one, since overflows and failed conversions give NULL under some options (docs/t-sql/statements/
-	// create-table-transact-sql.md, computed columns).
+	// nullable is what SQL Server says of the expression: columns, constants, @@ variables, ISNULL and little else may be told never to be NULL,
+	// since overflows and failed conversions give NULL under some options (docs/t-sql/statements/create-table-transact-sql.md,
+	// computed columns).
 	nullable bool
 	// collation is the key for character values; explicit is true for COLLATE, implicit for a column.
 	collation          string
@@ -279,7 +279,9 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 	if try {
 		m += tryMode
 	}
-	out.nullable = true
+	// What overflows may be NULL; a wider number cannot.
+	widened := mode != sqltype.Explicit && !try && e.typ.Kind.IsNumeric() && to.Kind.IsNumeric() && sqltype.Union(e.typ, to) == to
+	out.nullable = out.nullable || !widened
 	if e.typ.Kind.IsInteger() && to.Kind == sqltype.Float {
 		out.sql = "CAST(" + e.sql + " AS REAL)"
 		return out

@@ -362,5 +362,7 @@ func (b *binder) now(name string) expr {
 	t := map[string]sqltype.Type{"getdate": sqltype.DateTimeType, "getutcdate": sqltype.DateTimeType,
 		"sysdatetime": sqltype.DateTime2Type, "sysutcdatetime": sqltype.DateTime2Type,
 		"sysdatetimeoffset": {Kind: sqltype.DateTimeOffset, Scale: 7}}[name]
-	return b.computed(name, t, func(s *Session) any { return s.clock(t) })
+	e := b.computed(name, t, func(s *Session) any { return s.clock(t) })
+	e.nullable = false
+	return e
 }

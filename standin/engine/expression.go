@@ -263,7 +263,6 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 		}
 		return b.binary("Subtract", zero, e)
 	case "BitwiseNot":
-		e.nullable = true
 		if !e.typ.Kind.IsInteger() && e.typ.Kind != sqltype.Bit {
 			b.fail(8117, e.typ.Kind, "'~'")
 		}
@@ -326,7 +325,8 @@ func (b *binder) binary(kind string, l, r expr) expr {
 			b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 		}
 	}
-	out := expr{typ: t, nullable: true}
+	bits := op == '&' || op == '|' || op == '^'
+	out := expr{typ: t, nullable: !bits || l.nullable || r.nullable}
 	out.sql = fmt.Sprintf("tsql_arith('%c',%d,%d,%d,%s,%s)", op, sqltype.Pack(l.typ), sqltype.Pack(r.typ), sqltype.Pack(t), l.sql, r.sql)
 	return merge(out, l, r)
 }
@@ -418,7 +418,7 @@ func (b *binder) concatenate(l, r expr, lt, rt sqltype.Type) expr {
 	} else {
 		t.Length = min(limit, lt.Length+rt.Length)
 	}
-	out := expr{typ: t, nullable: true}
+	out := expr{typ: t, nullable: l.nullable || r.nullable}
 	if t.Kind.IsCharacter() {
 		out.collation = b.collate("add operator", l, r)
 		out.implicit, out.explicit = l.implicit || r.implicit, l.explicit || r.explicit

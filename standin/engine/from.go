@@ -195,7 +195,7 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 		if t.Kind.IsCharacter() {
 			e.collation = b.collate("VALUES", column...)
 		}
-		e.nullable = anyNullable(column, list, t)
+		e.nullable = anyNullable(column, list)
 		for r := range list {
 			text := list[r].sql
 			if r == 0 {

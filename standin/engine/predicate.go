@@ -292,7 +292,11 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 	}
 	sql.WriteString(" ELSE " + list[len(list)-1].sql + " END)")
 	out = merge(out, list...)
-	out.nullable = anyNullable(all, list, t)
+	out.nullable = anyNullable(all, list)
+	for _, e := range all {
+		// A result whose conversion could change it is nullable in CASE, though not in UNION.
+		out.nullable = out.nullable || !storedAlike(e.typ, t)
+	}
 	if t.Kind.IsCharacter() {
 		out.collation = b.collate("CASE operation", all...)
 	}
@@ -300,11 +304,10 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 	return out
 }
 
-// anyNullable tells whether one of several results can be NULL once it is one of the common type: list has them converted. What had to be
-// converted can.
-func anyNullable(all, list []expr, t sqltype.Type) bool {
+// anyNullable tells whether one of several results can be NULL, by itself or once it is of the common type, as list has it.
+func anyNullable(all, list []expr) bool {
 	for i, e := range all {
-		if e.null || e.nullable || list[i].nullable || e.typ.Kind != t.Kind {
+		if e.null || e.nullable || list[i].nullable {
 			return true
 		}
 	}

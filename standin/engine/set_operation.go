@@ -33,7 +33,7 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		lo, ro := left.outputs[i].expr, right.outputs[i].expr
 		lo, ro = asColumn(lo, i), asColumn(ro, i)
 		pair, t := b.unifyResults(lo, ro)
-		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair, t), null: lo.null && ro.null}
+		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair), null: lo.null && ro.null}
 		if t.Kind.IsCharacter() {
 			e.collation = b.collate("UNION operation", lo, ro)
 			pair[0].collation, pair[1].collation = e.collation, e.collation
