@@ -309,7 +309,7 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) T
 
 // forgo ends this run's part in its term without a word to the voters.
 func (k *Keeper) forgo() {
-	k.term, k.state, k.agreed = 0, "", false
+	k.term, k.state, k.agreed, k.waiting = 0, "", false, ""
 	k.claim = claim{}
 }
 

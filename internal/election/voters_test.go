@@ -354,6 +354,21 @@ func TestNewVotersMustAnswer(t *testing.T) {
 	g.Expect(w.servers[0].step().Waiting).To(BeEmpty())
 }
 
+// Who has lost its term waits for no voters: that is the next holder's concern.
+func TestWithoutATermNoVotersAreAwaited(t *testing.T) {
+	w, g := held(t)
+	w.grow()
+	s := w.servers[0]
+	s.cut[3] = true
+	w.order([]string{"site0", "site1", "site3"}, s)
+	w.live(5)
+	g.Expect(s.step().Waiting).To(ContainSubstring("site3"))
+	s.isolate(true)
+	w.live(25)
+	g.Expect(s.step()).To(And(HaveField("Term", BeZero()), HaveField("Waiting", BeEmpty())))
+	g.Expect(w.primary()).To(BeElementOf(w.servers[1], w.servers[2]))
+}
+
 // The holder ends between any two of the writes of a change; who comes after it finishes what it finds.
 func TestAChangeIsFinishedByTheNextHolder(t *testing.T) {
 	for swaps := range 12 {
