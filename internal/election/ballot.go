@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -46,18 +45,9 @@ type Ballot struct {
 	hurried  chan struct{}
 }
 
-// NewBallot makes the ballot of a group that began with all of these voters, an odd number.
-func NewBallot(voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
-	var began Configuration
-	for _, v := range voters {
-		began.Voters = append(began.Voters, v.Name())
-	}
-	return NewBallotOf(began, voters, clock, apiTimeout)
-}
-
-// NewBallotOf makes the ballot of a group with a configuration. voters are those that can be asked: one that votes and is not
+// NewBallot makes the ballot of a group with a configuration. voters are those that can be asked: one that votes and is not
 // among them is one that never answers.
-func NewBallotOf(c Configuration, voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
+func NewBallot(c Configuration, voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
 	b := &Ballot{voters: voters, configuration: c, clock: clock, apiTimeout: apiTimeout, hurried: make(chan struct{}),
 		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), newest: make([]Configuration, len(voters)), silent: make([]bool, len(voters))}
 	for i := range b.votes {
@@ -103,9 +93,9 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 		counted bool
 	}
 	answers := make(chan answer, len(members))
-	counted, hurry, waiting := map[int]bool{}, false, map[int]bool{}
+	var counted []int
+	hurry, waiting := false, slices.Clone(members)
 	for _, i := range members {
-		waiting[i] = true
 		go func() { answers <- answer{i, call(ctx, i, b.voters[i])} }()
 	}
 	for len(waiting) > 0 {
@@ -113,16 +103,16 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 		case <-hurried:
 			hurry, hurried = true, nil
 		case a := <-answers:
-			delete(waiting, a.voter)
+			waiting = slices.DeleteFunc(waiting, func(i int) bool { return i == a.voter })
 			b.heard(a.voter, ctx.Err())
 			if a.counted {
-				counted[a.voter] = true
+				counted = append(counted, a.voter)
 			}
 		}
 		if !b.quorum(c, counted) {
 			continue
 		}
-		onlySilent := !slices.ContainsFunc(slices.Collect(maps.Keys(waiting)), func(i int) bool { return !silent[i] })
+		onlySilent := !slices.ContainsFunc(waiting, func(i int) bool { return !silent[i] })
 		switch {
 		case hurry, onlySilent && pace == Quick:
 			cancel()
@@ -132,8 +122,7 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 			defer time.AfterFunc(quickGrace, cancel).Stop()
 		}
 	}
-	return Tally{Granted: len(counted), Of: len(c.Sites()), Configuration: c,
-		Carried: b.quorum(c, counted) && b.Configuration().Same(c)}
+	return Tally{Granted: len(counted), Configuration: c, Carried: b.quorum(c, counted) && b.Configuration().Same(c)}
 }
 
 // begin says which voters are silent, whether this round waits for them all the same, and what is closed when somebody waits
@@ -237,23 +226,15 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.knownLocked()
-	first := true
-	for _, i := range b.members(b.configuration) {
-		if !known[i] {
-			continue
-		}
+	for n, i := range known {
 		r := b.votes[i].record
-		agreed := map[int]bool{}
-		for o := range known {
-			if other := b.votes[o].record; other.Term == r.Term && other.State == r.State && other.Holder.SameRun(r.Holder) {
-				agreed[o] = true
-			}
-		}
-		if b.quorum(b.configuration, agreed) {
+		if b.quorum(b.configuration, b.likeLocked(func(o Record) bool {
+			return o.Term == r.Term && o.State == r.State && o.Holder.SameRun(r.Holder)
+		})) {
 			return r, true
 		}
-		if first || r.leads(leading) {
-			leading, first = r, false
+		if n == 0 || r.leads(leading) {
+			leading = r
 		}
 	}
 	return leading, b.quorum(b.configuration, known)
@@ -264,35 +245,18 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 func (b *Ballot) agreed(term int64, holder Holder) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	agreed := map[int]bool{}
-	for i := range b.knownLocked() {
-		if r := b.votes[i].record; r.Term == term && r.State != StateReleased && r.Holder.SameRun(holder) {
-			agreed[i] = true
-		}
-	}
-	return b.quorum(b.configuration, agreed)
+	return b.quorum(b.configuration, b.likeLocked(func(r Record) bool {
+		return r.Term == term && r.State != StateReleased && r.Holder.SameRun(holder)
+	}))
 }
 
-// knownLocked are the indexes of those that vote and whose votes are known.
-func (b *Ballot) knownLocked() map[int]bool {
-	known := map[int]bool{}
-	for _, i := range b.members(b.configuration) {
-		if b.votes[i].known() {
-			known[i] = true
-		}
-	}
-	return known
+// likeLocked are the indexes of those that vote and whose votes are known to be so, in the order of the configuration.
+func (b *Ballot) likeLocked(so func(Record) bool) []int {
+	return slices.DeleteFunc(b.members(b.configuration), func(i int) bool { return !b.votes[i].known() || !so(b.votes[i].record) })
 }
 
-func (b *Ballot) recordsLocked() []Record {
-	var records []Record
-	for _, i := range b.members(b.configuration) {
-		if b.votes[i].known() {
-			records = append(records, b.votes[i].record)
-		}
-	}
-	return records
-}
+// knownLocked are the indexes of those that vote and whose votes are known, in the order of the configuration.
+func (b *Ballot) knownLocked() []int { return b.likeLocked(func(Record) bool { return true }) }
 
 // outOfSight is after how many API time-outs without a reading a vote counts as changed.
 const outOfSight = 3
@@ -320,19 +284,23 @@ func (b *Ballot) HighestTerm() int64 {
 func (b *Ballot) Released() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.quorum(b.configuration, b.knownLocked()) {
-		return false
+	known := b.knownLocked()
+	var highest int64
+	for _, i := range known {
+		highest = max(highest, b.votes[i].record.Term)
 	}
-	known := b.recordsLocked()
-	highest := slices.MaxFunc(known, func(x, y Record) int { return int(x.Term - y.Term) }).Term
-	return slices.ContainsFunc(known, func(r Record) bool { return r.Term == highest && r.State == StateReleased })
+	released := b.likeLocked(func(r Record) bool { return r.Term == highest && r.State == StateReleased })
+	return b.quorum(b.configuration, known) && len(released) > 0
 }
 
 // releasedRuns are the released votes that are known.
-func (b *Ballot) releasedRuns() []Record {
+func (b *Ballot) releasedRuns() (released []Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.DeleteFunc(b.recordsLocked(), func(r Record) bool { return r.State != StateReleased })
+	for _, i := range b.likeLocked(func(r Record) bool { return r.State == StateReleased }) {
+		released = append(released, b.votes[i].record)
+	}
+	return released
 }
 
 // UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority is
@@ -340,32 +308,17 @@ func (b *Ballot) releasedRuns() []Record {
 func (b *Ballot) UnchangedFor() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.clock.Now()
-	var ages []time.Duration
-	for i := range b.knownLocked() {
-		ages = append(ages, now-b.votes[i].changed)
-	}
-	slices.SortFunc(ages, func(x, y time.Duration) int { return cmp.Compare(y, x) })
-	for _, age := range ages {
-		if b.quorum(b.configuration, b.agedLocked(now, age)) {
-			return age
+	eldest := b.knownLocked()
+	slices.SortFunc(eldest, func(x, y int) int { return cmp.Compare(b.votes[x].changed, b.votes[y].changed) })
+	for n, i := range eldest {
+		if b.quorum(b.configuration, eldest[:n+1]) {
+			return b.clock.Now() - b.votes[i].changed
 		}
 	}
 	return 0
 }
 
-// agedLocked are the known votes that have been unchanged for at least age.
-func (b *Ballot) agedLocked(now, age time.Duration) map[int]bool {
-	aged := map[int]bool{}
-	for i := range b.knownLocked() {
-		if now-b.votes[i].changed >= age {
-			aged[i] = true
-		}
-	}
-	return aged
-}
-
-// Cast swaps r in wherever allowed says that the present vote may be replaced, and returns how many voters have it. Notes
+// Cast swaps r in wherever allowed says that the present vote may be replaced; voters that have it then have granted it. Notes
 // of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter has r's
 // nonce.
 func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) Tally {
@@ -438,8 +391,8 @@ func (b *Ballot) notes() []Notes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []Notes
-	for _, r := range b.recordsLocked() {
-		all = append(all, r.Notes)
+	for _, i := range b.knownLocked() {
+		all = append(all, b.votes[i].record.Notes)
 	}
 	return all
 }

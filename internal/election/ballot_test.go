@@ -38,53 +38,65 @@ func (l *lone) Swap(ctx context.Context, version string, _ election.Record) (str
 	return version, nil
 }
 
+// ballotOf is the ballot of a group that began with all of these voters.
+func ballotOf(voters []election.Voter, clock election.Clock, apiTimeout time.Duration) *election.Ballot {
+	var began election.Configuration
+	for _, v := range voters {
+		began.Voters = append(began.Voters, v.Name())
+	}
+	return election.NewBallot(began, voters, clock, apiTimeout)
+}
+
 // A voter that is cut off costs one whole time-out, and then one in every fourth round: agents that wait for it in every
 // round answer nobody else meanwhile. Once it answers it is waited for again.
 func TestASilentVoterIsWaitedForNowAndThen(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	gone := &lone{name: "c", away: true}
-	b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, election.BootClock{}, 2*time.Second)
-	for range 4 {
-		_, ok := b.Read(t.Context(), election.Patient)
-		g.Expect(ok).To(BeTrue())
-	}
-	late, given := context.DeadlineExceeded, context.Canceled
-	g.Expect(gone.over).To(Equal([]error{late, given, given, late}))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		gone := &lone{name: "c", away: true}
+		b := ballotOf([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, bubbleClock{}, 2*time.Second)
+		for range 4 {
+			_, ok := b.Read(t.Context(), election.Patient)
+			g.Expect(ok).To(BeTrue())
+		}
+		late, given := context.DeadlineExceeded, context.Canceled
+		g.Expect(gone.over).To(Equal([]error{late, given, given, late}))
 
-	gone.away, gone.over = false, nil
-	b.Read(t.Context(), election.Patient)
-	gone.away = true
-	b.Read(t.Context(), election.Patient)
-	g.Expect(gone.over).To(Equal([]error{late}), "it had answered: it is waited for")
+		gone.away, gone.over = false, nil
+		b.Read(t.Context(), election.Patient)
+		gone.away = true
+		b.Read(t.Context(), election.Patient)
+		g.Expect(gone.over).To(Equal([]error{late}), "it had answered: it is waited for")
+	})
 }
 
 // A quick round waits for a silent voter never as long, not even where a patient one would.
 func TestAQuickRoundDoesNotWaitForASilentVoter(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	gone := &lone{name: "c", away: true}
-	b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, election.BootClock{}, 2*time.Second)
-	b.Read(t.Context(), election.Patient)
-	for range 8 {
-		_, ok := b.Read(t.Context(), election.Quick)
-		g.Expect(ok).To(BeTrue())
-	}
-	g.Expect(gone.over[1:]).To(HaveEach(context.Canceled))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		gone := &lone{name: "c", away: true}
+		b := ballotOf([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, bubbleClock{}, 2*time.Second)
+		b.Read(t.Context(), election.Patient)
+		for range 8 {
+			_, ok := b.Read(t.Context(), election.Quick)
+			g.Expect(ok).To(BeTrue())
+		}
+		g.Expect(gone.over[1:]).To(HaveEach(context.Canceled))
+	})
 }
 
 // Without a silent voter there is no majority, so it is waited for.
 func TestASilentVoterThatIsNeededIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	one, two := &lone{name: "b", away: true}, &lone{name: "c", away: true}
-	b := election.NewBallot([]election.Voter{&lone{name: "a"}, one, two}, election.BootClock{}, time.Second)
-	for range 3 {
-		_, ok := b.Read(t.Context(), election.Patient)
-		g.Expect(ok).To(BeFalse())
-	}
-	g.Expect(one.over).To(HaveEach(context.DeadlineExceeded))
-	g.Expect(two.over).To(HaveEach(context.DeadlineExceeded))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		one, two := &lone{name: "b", away: true}, &lone{name: "c", away: true}
+		b := ballotOf([]election.Voter{&lone{name: "a"}, one, two}, bubbleClock{}, time.Second)
+		for range 3 {
+			_, ok := b.Read(t.Context(), election.Patient)
+			g.Expect(ok).To(BeFalse())
+		}
+		g.Expect(one.over).To(HaveEach(context.DeadlineExceeded))
+		g.Expect(two.over).To(HaveEach(context.DeadlineExceeded))
+	})
 }
 
 // Somebody who waits for the agent waits no longer than a majority of the voters takes.
@@ -92,7 +104,7 @@ func TestARoundEndsForOneWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		gone := &lone{name: "c", away: true}
-		b := election.NewBallot([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, bubbleClock{}, time.Second)
+		b := ballotOf([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, gone}, bubbleClock{}, time.Second)
 		read := func() time.Duration {
 			began := time.Now()
 			_, ok := b.Read(t.Context(), election.Patient)

@@ -46,14 +46,14 @@ func (b *Ballot) find(site string) int {
 }
 
 // quorum says whether the voters of these indexes decide in a configuration.
-func (b *Ballot) quorum(c Configuration, has map[int]bool) bool {
-	return c.Quorum(func(site string) bool { return has[b.find(site)] })
+func (b *Ballot) quorum(c Configuration, has []int) bool {
+	return c.Quorum(func(site string) bool { return slices.Contains(has, b.find(site)) })
 }
 
 // Tally is what a round of votes came to.
 type Tally struct {
-	// Granted of Of voters.
-	Granted, Of int
+	// Granted is how many voters did.
+	Granted int
 	// Carried says that those decide. It is false when the round met a configuration newer than the one it began with, however
 	// many granted: what was granted before may be another's by now.
 	Carried bool
@@ -63,31 +63,31 @@ type Tally struct {
 
 // String is "2 of 3 votes, a majority of a, b, c needed", for messages.
 func (t Tally) String() string {
-	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, t.Of, t.Configuration)
+	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, len(t.Configuration.Sites()), t.Configuration)
 }
 
-// Visit reads the votes of sites that need not vote now, and says which of them answered with a Lease.
-func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration) (answered []string) {
+// Visit reads the votes of sites that need not vote now, and says which of them did not answer with a Lease.
+func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration) (silent []string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	answers := make([]bool, len(sites))
+	answered := make([]bool, len(sites))
 	var all sync.WaitGroup
 	for n, site := range sites {
 		if i := b.find(site); i >= 0 {
 			all.Go(func() {
 				record, version, err := b.voters[i].Read(ctx)
 				b.remember(i, record, version, err)
-				answers[n] = err == nil && b.vote(i).known()
+				answered[n] = err == nil && b.vote(i).known()
 			})
 		}
 	}
 	all.Wait()
 	for n, site := range sites {
-		if answers[n] {
-			answered = append(answered, site)
+		if !answered[n] {
+			silent = append(silent, site)
 		}
 	}
-	return answered
+	return silent
 }
 
 // configured is a record with the newest configuration that is known, which a swap never makes an older one.

@@ -443,7 +443,7 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 	for i := range w.voters {
 		voters = append(voters, link{w.servers[1], i})
 	}
-	rival := election.NewBallot(voters, clock{w.servers[1]}, w.timings.APITimeout)
+	rival := ballotOf(voters, clock{w.servers[1]}, w.timings.APITimeout)
 	for range 12 {
 		w.advance(time.Second)
 		rival.Read(t.Context(), election.Patient)

@@ -85,7 +85,7 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 func TestKeepersOverLeases(t *testing.T) {
 	g := NewWithT(t)
 	api := testenv.StartMember(t)
-	sites := []string{"tukwila", "quincy", "dublin"}
+	sites := []string{"site0", "site1", "site2"}
 	clients, err := kubernetes.NewForConfig(api.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, site := range sites {

@@ -187,7 +187,7 @@ func newLandscape(timings election.Timings) (*landscape, *election.Ballot, *elec
 		voters = append(voters, site{l, i})
 	}
 	engine, nonces := &instant{role: election.RoleSecondary}, 0
-	ballot := election.NewBallot(voters, bubbleClock{}, timings.APITimeout)
+	ballot := ballotOf(voters, bubbleClock{}, timings.APITimeout)
 	return l, ballot, election.New(election.Options{
 		Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
 		Ballot: ballot, Engine: engine, Peers: l, Memory: &onDisk{}, Clock: bubbleClock{},

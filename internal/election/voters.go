@@ -96,9 +96,7 @@ func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string
 		return waited
 	}
 	k.visited = now
-	answered := k.ballot.Visit(ctx, added, k.timings.APITimeout)
-	silent := slices.DeleteFunc(slices.Clone(added), func(site string) bool { return slices.Contains(answered, site) })
-	if len(silent) > 0 {
+	if silent := k.ballot.Visit(ctx, added, k.timings.APITimeout); len(silent) > 0 {
 		return fmt.Sprintf("these sites are to vote and do not answer this server with a Lease of the group: %s", strings.Join(silent, ", "))
 	}
 	if !k.ballot.answering(k.ordered) {

@@ -188,7 +188,7 @@ func TestAnotherFirstSetIsNotBelieved(t *testing.T) {
 	for i := range w.voters {
 		voters = append(voters, link{w.servers[1], i})
 	}
-	ballot := election.NewBallotOf(other, voters, clock{w.servers[1]}, w.timings.APITimeout)
+	ballot := election.NewBallot(other, voters, clock{w.servers[1]}, w.timings.APITimeout)
 	_, known := ballot.Read(t.Context(), election.Patient)
 	g.Expect(known).To(BeFalse())
 	g.Expect(ballot.Configuration()).To(Equal(other))

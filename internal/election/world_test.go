@@ -183,12 +183,8 @@ func (s *server) startAgent() {
 		voters = append(voters, s.w.voter(s, i))
 	}
 	s.run.asleep = false
-	began := election.Configuration{}
-	for _, v := range voters[:3] {
-		began.Voters = append(began.Voters, v.Name())
-	}
 	s.run.keeper = election.New(election.Options{
-		Group: "content", Self: s.run.self, Ballot: election.NewBallotOf(began, voters, clock{s}, s.w.timings.APITimeout),
+		Group: "content", Self: s.run.self, Ballot: election.NewBallot(s.w.began(), voters, clock{s}, s.w.timings.APITimeout),
 		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
 		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
 		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },

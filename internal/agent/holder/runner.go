@@ -282,7 +282,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 		for i, v := range voters {
 			list[i] = v
 		}
-		s.ballot, s.keeper = election.NewBallotOf(group.Voting(), list, election.BootClock{}, h.timings(group).APITimeout), nil
+		s.ballot, s.keeper = election.NewBallot(group.Voting(), list, election.BootClock{}, h.timings(group).APITimeout), nil
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
