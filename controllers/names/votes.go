@@ -27,13 +27,10 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
 	asked := map[string]bool{}
 	for range election.MaxConfigurations {
-		var unread []string
 		for _, voter := range c.Sites() {
-			if !asked[voter] {
-				unread = append(unread, voter)
+			if asked[voter] {
+				continue
 			}
-		}
-		for _, voter := range unread {
 			asked[voter] = true
 			member, err := k.reach(v1alpha1.SiteName(voter), namespace)
 			if err != nil {

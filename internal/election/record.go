@@ -68,8 +68,8 @@ type Record struct {
 	Holder Holder
 	// InitialPrimary is the only server that may claim term 1.
 	InitialPrimary string
-	// Voters is the configuration of voters that the vote was given in, as it stands in the annotation; empty in votes that
-	// tell nothing of it.
+	// Voters is the configuration of voters that the vote was given in, as Configuration.encode writes it: records are compared.
+	// Empty in votes that tell nothing of it.
 	Voters string
 	// Notes beside the vote.
 	Notes Notes
