@@ -94,9 +94,7 @@ func (d Desired) configuration() election.Configuration {
 	var c election.Configuration
 	switch {
 	case status.GroupID == "" || len(status.Voters) == 0:
-		for _, s := range d.declaredVoters() {
-			c.Voters = append(c.Voters, string(s))
-		}
+		c.Voters = siteStrings(d.declaredVoters())
 	case status.VoterConfiguration != nil:
 		c = election.Configuration{Term: status.VoterConfiguration.Term, Number: status.VoterConfiguration.Number,
 			Voters: status.VoterConfiguration.Voters, Next: status.VoterConfiguration.Next}
@@ -117,6 +115,14 @@ func siteNames(sites []string) []v1alpha1.SiteName {
 		names[i] = v1alpha1.SiteName(s)
 	}
 	return names
+}
+
+func siteStrings(names []v1alpha1.SiteName) []string {
+	sites := make([]string, len(names))
+	for i, n := range names {
+		sites[i] = string(n)
+	}
+	return sites
 }
 
 // declaredVoters are the declared sites, or those of the replicas when their number is odd.

@@ -162,17 +162,7 @@ func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.Si
 		o.Agents[server] = Orders{Err: err, Told: told}
 	}
 	w.accounts = map[v1alpha1.SiteName]voterAccess{}
-	votes := map[v1alpha1.SiteName]Voter{}
-	read := append(d.voters(), d.Group.Spec.Voters...)
-	if !d.Group.DeletionTimestamp.IsZero() {
-		read = append(read, siteNames(d.Group.Status.FormerVoters)...)
-	}
-	for len(read) > 0 {
-		r.readVotes(ctx, w, read, votes)
-		// A configuration that was not known may name others.
-		read = unread(siteNames(configured(d, o.Agents, votes).Sites()), votes)
-	}
-	return votes
+	return readVotes(d, o.Agents, func(sites []v1alpha1.SiteName) []Voter { return r.observeVoters(ctx, w, sites) })
 }
 
 // compareVotes says what the votes and the agents' orders come to, once all instances have been asked.
@@ -194,20 +184,18 @@ func (w *world) compareVotes(votes map[v1alpha1.SiteName]Voter) {
 	o.compareOrders(d)
 }
 
-// readVotes reads the votes at these sites, and how the agents reach them.
-func (r *Reconciler) readVotes(ctx context.Context, w *world, read []v1alpha1.SiteName, votes map[v1alpha1.SiteName]Voter) {
+// observeVoters reads the votes at these sites, and how the agents reach them.
+func (r *Reconciler) observeVoters(ctx context.Context, w *world, sites []v1alpha1.SiteName) []Voter {
+	voters, access := make([]Voter, len(sites)), make([]voterAccess, len(sites))
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	slices.Sort(read)
-	for _, site := range slices.Compact(read) {
-		wg.Go(func() {
-			vote, access := r.observeVoter(ctx, w.desired.Group, site)
-			mu.Lock()
-			defer mu.Unlock()
-			votes[site], w.accounts[site] = vote, access
-		})
+	for i, site := range sites {
+		wg.Go(func() { voters[i], access[i] = r.observeVoter(ctx, w.desired.Group, site) })
 	}
 	wg.Wait()
+	for i, site := range sites {
+		w.accounts[site] = access[i]
+	}
+	return voters
 }
 
 func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.AvailabilityGroup, site v1alpha1.SiteName) (Voter, voterAccess) {

@@ -24,7 +24,7 @@ type Observed struct {
 	Outdated []v1alpha1.ServerName
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
-	// Configuration of voters, the newest that the votes tell of; zero when Voters are those that the group began with.
+	// Configuration of voters, the newest that is known of.
 	Configuration election.Configuration
 	// Voters in the order of the configuration.
 	Voters []Voter
@@ -174,18 +174,6 @@ func (o Observed) exists(d Desired) bool {
 	return false
 }
 
-// configuration of voters that the votes tell of.
-func (o Observed) configuration() election.Configuration {
-	if !o.Configuration.IsZero() {
-		return o.Configuration
-	}
-	var c election.Configuration
-	for _, v := range o.Voters {
-		c.Voters = append(c.Voters, string(v.Site))
-	}
-	return c
-}
-
 // leading is the newest vote, and whether a majority of the voters is known.
 func (o Observed) leading() (election.Record, bool) {
 	records := map[string]election.Record{}
@@ -194,5 +182,5 @@ func (o Observed) leading() (election.Record, bool) {
 			records[string(v.Site)] = v.Record
 		}
 	}
-	return o.configuration().Leading(records)
+	return o.Configuration.Leading(records)
 }

@@ -79,8 +79,9 @@ func planPrimary(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: Leases are created
-// only before the group exists, which takes the word of every replica, and never again.
+// planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites that the
+// group begins with are created only before it exists, which takes the word of every replica, and never again. In a group that
+// exists planJoining creates those of sites that are to vote.
 func planVotes(d Desired, o Observed, p *Plan) bool {
 	if !d.fenced() {
 		return true
@@ -169,7 +170,7 @@ func lost(o Observed) bool {
 	for _, v := range o.Voters {
 		gone[string(v.Site)] = errors.Is(v.Err, election.ErrAbsent)
 	}
-	return !o.configuration().Quorum(func(site string) bool { return !gone[site] })
+	return !o.Configuration.Quorum(func(site string) bool { return !gone[site] })
 }
 
 // planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent

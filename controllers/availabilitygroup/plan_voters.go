@@ -17,12 +17,8 @@ import (
 // otherVoters are the declared sites if others vote, or will when the change under way has ended; nil if not. A group that
 // declares none keeps those that it has.
 func otherVoters(d Desired, o Observed) []string {
-	var declared []string
-	for _, s := range d.Group.Spec.Voters {
-		declared = append(declared, string(s))
-	}
-	final := slices.Sorted(slices.Values(o.configuration().Final()))
-	if d.Group.Status.GroupID == "" || len(declared) == 0 || slices.Equal(slices.Sorted(slices.Values(declared)), final) {
+	declared := siteStrings(d.Group.Spec.Voters)
+	if d.Group.Status.GroupID == "" || len(declared) == 0 || election.SameSites(declared, o.Configuration.Final()) {
 		return nil
 	}
 	return declared
@@ -42,20 +38,33 @@ func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1al
 		return election.Configured(c, records...)
 	}
 	for _, server := range slices.Sorted(maps.Keys(agents)) {
-		a := agents[server]
-		if a.Err != nil || a.Told == nil || len(a.Told.Voters) == 0 {
-			continue
-		}
-		if told := a.Told.Voting(); told.Term == 0 && c.Term == 0 || told.Newer(c) {
-			c = told
+		if a := agents[server]; a.Err == nil && a.Told != nil {
+			c = c.Learn(a.Told.Voting())
 		}
 	}
 	return election.Known(c, records...)
 }
 
-// unread are the sites whose votes have not been read.
-func unread(all []v1alpha1.SiteName, votes map[v1alpha1.SiteName]Voter) []v1alpha1.SiteName {
-	return slices.DeleteFunc(all, func(s v1alpha1.SiteName) bool { _, known := votes[s]; return known })
+// readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of those that did.
+// read reads the votes of some sites, each once; what they tell may name others.
+func readVotes(d Desired, agents map[v1alpha1.ServerName]Orders, read func([]v1alpha1.SiteName) []Voter) map[v1alpha1.SiteName]Voter {
+	votes := map[v1alpha1.SiteName]Voter{}
+	sites := append(d.voters(), d.Group.Spec.Voters...)
+	if !d.Group.DeletionTimestamp.IsZero() {
+		sites = append(sites, siteNames(d.Group.Status.FormerVoters)...)
+	}
+	for len(sites) > 0 {
+		slices.Sort(sites)
+		for _, v := range read(slices.Compact(sites)) {
+			votes[v.Site] = v
+		}
+		// A configuration that was not known may name others.
+		sites = slices.DeleteFunc(siteNames(configured(d, agents, votes).Sites()), func(s v1alpha1.SiteName) bool {
+			_, known := votes[s]
+			return known
+		})
+	}
+	return votes
 }
 
 // take sorts the votes that were read by what their sites are in the newest configuration.
@@ -97,7 +106,7 @@ func (o *Observed) compareOrders(d Desired) {
 // be able to go on with one.
 func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Voter) orders.Group {
 	told := d.orders()
-	c := o.configuration()
+	c := o.Configuration
 	for _, site := range siteNames(c.Sites()) {
 		told.Voters = append(told.Voters, access(site))
 	}
@@ -149,14 +158,14 @@ func planJoining(d Desired, o Observed, p *Plan) {
 	}
 	for _, v := range o.Joining {
 		if errors.Is(v.Err, election.ErrAbsent) {
-			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary), Configuration: o.configuration()})
+			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary), Configuration: o.Configuration})
 		}
 	}
 }
 
 // votersChanging is what is said while the voters change; empty when they do not.
 func votersChanging(d Desired, o Observed) string {
-	c, wanted := o.configuration(), otherVoters(d, o)
+	c, wanted := o.Configuration, otherVoters(d, o)
 	text := ""
 	switch {
 	case !d.fenced() || d.Group.Status.GroupID == "":

@@ -22,13 +22,8 @@ func (e *environ) observeVotes(o *Observed) {
 	if !e.d.fenced() {
 		return
 	}
-	votes := map[v1alpha1.SiteName]Voter{}
-	read := append(e.d.voters(), e.d.Group.Spec.Voters...)
-	if !e.d.Group.DeletionTimestamp.IsZero() {
-		read = append(read, siteNames(e.d.Group.Status.FormerVoters)...)
-	}
-	for len(read) > 0 {
-		for _, site := range read {
+	o.take(e.d, readVotes(e.d, o.Agents, func(sites []v1alpha1.SiteName) (voters []Voter) {
+		for _, site := range sites {
 			v := Voter{Site: site}
 			switch record := e.leases[site]; {
 			case e.cut[site]:
@@ -38,11 +33,10 @@ func (e *environ) observeVotes(o *Observed) {
 			default:
 				v.Record = *record
 			}
-			votes[site] = v
+			voters = append(voters, v)
 		}
-		read = unread(siteNames(configured(e.d, o.Agents, votes).Sites()), votes)
-	}
-	o.take(e.d, votes)
+		return voters
+	}))
 	o.Orders = ordersFor(e.d, *o, func(site v1alpha1.SiteName) orders.Voter { return orders.Voter{Site: string(site)} })
 	o.compareOrders(e.d)
 }
@@ -62,7 +56,7 @@ func (e *environ) changeVoters() {
 	switch {
 	case c.Changing():
 		next.Voters = c.Next
-	case len(told.Wanted) > 0 && reaches(*told, told.Wanted) && !sameSites(told.Wanted, c.Voters):
+	case len(told.Wanted) > 0 && reaches(*told, told.Wanted) && !election.SameSites(told.Wanted, c.Voters):
 		next.Next = told.Wanted
 	default:
 		next = c
@@ -84,10 +78,6 @@ func (e *environ) changeVoters() {
 	if !next.Same(c) {
 		e.configurations = append(e.configurations, next)
 	}
-}
-
-func sameSites(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // vote is that of a new Lease.
@@ -259,23 +249,15 @@ func TestChangesOfVotersSurviveAnEndAfterAnyStep(t *testing.T) {
 		}
 		clear(e.cut)
 		e.settle(everything)
-		if got := e.d.configuration(); got.Changing() || !sameSites(got.Voters, siteStrings(e.d.Group.Spec.Voters)) {
+		if got := e.d.configuration(); got.Changing() || !election.SameSites(got.Voters, siteStrings(e.d.Group.Spec.Voters)) {
 			rt.Fatalf("%v vote, %v are declared", got, e.d.Group.Spec.Voters)
 		}
 		last := election.Configuration{Voters: siteStrings(declared().Spec.Voters)}
 		for _, c := range e.configurations {
-			if !sameSites(c.Voters, last.Final()) || c.Changing() && last.Changing() {
+			if !election.SameSites(c.Voters, last.Final()) || c.Changing() && last.Changing() {
 				rt.Fatalf("%v came after %v", c, last)
 			}
 			last = c
 		}
 	})
-}
-
-func siteStrings(names []v1alpha1.SiteName) []string {
-	var out []string
-	for _, n := range names {
-		out = append(out, string(n))
-	}
-	return out
 }

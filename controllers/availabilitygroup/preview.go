@@ -18,7 +18,8 @@ const previewIP = "0.0.0.0"
 // group, each step went well and nothing else happened: what `kubectl geosql plan` prints. It is made by the stages of the
 // plan itself, each looking at a world in which the steps before it were done. A certificate's bytes are placeholders.
 func Preview(d Desired, now time.Time) []Step {
-	o := Observed{Now: now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: previewIP}
+	o := Observed{Now: now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{},
+		Configuration: d.configuration(), ListenerIP: previewIP}
 	for _, s := range d.servers() {
 		o.Instances[s] = Instance{Logins: map[string]mssql.Login{}, Mirroring: mssql.Mirroring{Certificates: map[string]mssql.Certificate{},
 			Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}

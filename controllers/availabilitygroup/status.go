@@ -65,7 +65,7 @@ const maxFormerVoters = 16
 // were. The Leases stay until the group is deleted.
 func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string {
 	var former []string
-	voting := o.configuration().Sites()
+	voting := o.Configuration.Sites()
 	add := func(site string) {
 		if !slices.Contains(voting, site) && !slices.Contains(former, site) && len(former) < maxFormerVoters {
 			former = append(former, site)
@@ -90,7 +90,7 @@ func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string 
 }
 
 func describeConfiguration(o Observed) *v1alpha1.VoterConfiguration {
-	c := o.configuration()
+	c := o.Configuration
 	if c.Term == 0 {
 		return nil
 	}

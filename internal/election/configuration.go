@@ -55,7 +55,7 @@ func (c Configuration) Same(o Configuration) bool { return c.Term == o.Term && c
 // contradicts says that two configurations of one stamp name different sites, nil if they do not: somebody was told another set
 // than the one that the group began with. Of two sets that both believe to be that one each could have a majority.
 func (c Configuration) contradicts(o Configuration) error {
-	if c.IsZero() || o.IsZero() || !c.Same(o) || sameSites(c.Voters, o.Voters) && sameSites(c.Next, o.Next) {
+	if c.IsZero() || o.IsZero() || !c.Same(o) || SameSites(c.Voters, o.Voters) && SameSites(c.Next, o.Next) {
 		return nil
 	}
 	return fmt.Errorf("the vote needs %s, and here it is %s: neither is newer", c, o)
@@ -102,6 +102,11 @@ func (c Configuration) String() string {
 		text += " and one of " + strings.Join(c.Next, ", ")
 	}
 	return text
+}
+
+// SameSites says whether two sets have the same sites, in any order.
+func SameSites(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // generation is what releases that know of no other configuration than the first can read of it.
@@ -169,14 +174,20 @@ func (c Configuration) Leading(records map[string]Record) (leading Record, ok bo
 	return leading, c.Quorum(func(site string) bool { _, known := records[site]; return known })
 }
 
-// Known is the configuration that the votes tell, for somebody who knows it from a declaration only: what they tell counts, also
-// of the voters that the group began with. Votes of a group that nobody has claimed yet, and those of earlier releases, tell
-// nothing.
+// Learn is what somebody knows who was told another configuration and has c from a declaration only: what is told counts, also
+// of the voters that the group began with.
+func (c Configuration) Learn(told Configuration) Configuration {
+	if !told.IsZero() && (c.Term == 0 && told.Term == 0 || told.Newer(c)) {
+		return told
+	}
+	return c
+}
+
+// Known is what somebody learns from votes who knows the configuration from a declaration only. Votes of a group that nobody has
+// claimed yet, and those of earlier releases, tell nothing.
 func Known(declared Configuration, records ...Record) Configuration {
 	for _, r := range records {
-		if c := r.Configuration(); !c.IsZero() && declared.Term == 0 && c.Term == 0 {
-			declared = c
-		}
+		declared = declared.Learn(r.Configuration())
 	}
-	return Configured(declared, records...)
+	return declared
 }

@@ -47,7 +47,7 @@ func (k *Keeper) changeVoters(ctx context.Context) Outcome {
 	case c.Changing():
 		next.Voters = c.Next
 		action = "voters changed"
-	case len(k.ordered) == 0 || sameSites(k.ordered, c.Voters):
+	case len(k.ordered) == 0 || SameSites(k.ordered, c.Voters):
 		return Outcome{}
 	default:
 		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" {
@@ -113,12 +113,6 @@ func (b *Ballot) answering(sites []string) bool {
 		i := b.find(site)
 		return i >= 0 && b.votes[i].known()
 	})
-}
-
-// sameSites says whether two sets have the same sites, in any order.
-func sameSites(a, b []string) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
 }
 
 // notesForNewVoters are, while the voters change, all notes that are known: those that have voted so far may soon be asked no

@@ -200,6 +200,26 @@ func TestAnotherFirstSetIsNotBelieved(t *testing.T) {
 	g.Expect(election.Configured(other, records...)).To(Equal(other))
 }
 
+// What is told replaces what is known from a declaration, unless it is older than a configuration that somebody made.
+func TestWhatIsToldCounts(t *testing.T) {
+	first := election.Configuration{Voters: []string{"a", "b", "c"}}
+	other := election.Configuration{Voters: []string{"a", "b", "d"}}
+	made := election.Configuration{Term: 2, Number: 1, Voters: []string{"d"}}
+	newer := election.Configuration{Term: 2, Number: 2, Voters: []string{"e"}}
+	for name, c := range map[string]struct{ known, told, want election.Configuration }{
+		"nothing":                     {first, election.Configuration{}, first},
+		"the first one":               {other, first, first},
+		"one that was made":           {first, made, made},
+		"a newer one":                 {made, newer, newer},
+		"an older one":                {newer, made, newer},
+		"the first one, when changed": {made, first, made},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(c.known.Learn(c.told)).To(Equal(c.want))
+		})
+	}
+}
+
 // A voter whose site is lost is replaced, and the next loss is borne as if there had been none.
 func TestALostVoterIsReplaced(t *testing.T) {
 	w, g := held(t)
