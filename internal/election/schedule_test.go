@@ -188,37 +188,42 @@ func (w *world) disturb(rng *rand.Rand) {
 	}
 }
 
-// TestOneSchedule runs the schedule of GEOSQL_SCHEDULE (a seed, in hexadecimal) and tells what happens.
-func TestOneSchedule(t *testing.T) {
+// scheduler is schedule or scheduleOfChanges.
+type scheduler func(rng *rand.Rand, timings election.Timings, b breaks, steps int) error
+
+// one runs the schedule of GEOSQL_SCHEDULE (a seed, in hexadecimal) and tells what happens.
+func (run scheduler) one(t *testing.T) {
+	t.Helper()
 	var seed, stream uint64
 	if n, _ := fmt.Sscanf(os.Getenv("GEOSQL_SCHEDULE"), "%x,%d", &seed, &stream); n != 2 {
 		t.Skip("GEOSQL_SCHEDULE=<seed>,<1, 2 or 3> is not set")
 	}
 	trace = t.Logf
 	defer func() { trace = nil }()
-	if err := schedule(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3}, 300); err != nil {
+	if err := run(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3}, 300); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestSchedules(t *testing.T) {
+// many runs schedules of random seeds in a stream.
+func (run scheduler) many(t *testing.T, stream uint64, b breaks) {
+	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
-		if err := schedule(rand.New(rand.NewPCG(seed, 1)), election.DefaultTimings(), breaks{}, 300); err != nil {
+		if err := run(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), b, 300); err != nil {
 			rt.Fatal(err)
 		}
 	})
 }
 
+func TestOneSchedule(t *testing.T) { scheduler(schedule).one(t) }
+
+func TestSchedules(t *testing.T) { scheduler(schedule).many(t, 1, breaks{}) }
+
 // Without clocks, when write leases never end, two engines may be writable for a while, and still no acknowledged write is
 // lost: that rests on configuration commits, promises and reports alone.
 func TestNothingIsLostWithoutClocks(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		if err := schedule(rand.New(rand.NewPCG(seed, 3)), election.DefaultTimings(), breaks{endless: true}, 300); err != nil {
-			rt.Fatal(err)
-		}
-	})
+	scheduler(schedule).many(t, 3, breaks{endless: true})
 }
 
 // What the protocol rests on is taken away, and the schedules must notice. A report before the fence they would meet too

@@ -5,13 +5,11 @@ package election_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"pgregory.net/rapid"
 
 	"geosql.dev/operator/internal/election"
 )
@@ -121,36 +119,13 @@ func (w *world) settleVoters() {
 	}
 }
 
-// TestOneScheduleOfChanges runs the schedule of GEOSQL_SCHEDULE (a seed, in hexadecimal) and tells what happens.
-func TestOneScheduleOfChanges(t *testing.T) {
-	var seed, stream uint64
-	if n, _ := fmt.Sscanf(os.Getenv("GEOSQL_SCHEDULE"), "%x,%d", &seed, &stream); n != 2 {
-		t.Skip("GEOSQL_SCHEDULE=<seed>,<1, 2 or 3> is not set")
-	}
-	trace = t.Logf
-	defer func() { trace = nil }()
-	if err := scheduleOfChanges(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3}, 300); err != nil {
-		t.Fatal(err)
-	}
-}
+func TestOneScheduleOfChanges(t *testing.T) { scheduler(scheduleOfChanges).one(t) }
 
-func TestSchedulesOfChanges(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		if err := scheduleOfChanges(rand.New(rand.NewPCG(seed, 1)), election.DefaultTimings(), breaks{}, 300); err != nil {
-			rt.Fatal(err)
-		}
-	})
-}
+func TestSchedulesOfChanges(t *testing.T) { scheduler(scheduleOfChanges).many(t, 1, breaks{}) }
 
 // What keeps acknowledged writes does not ask who votes.
 func TestNothingIsLostWithoutClocksWhileVotersChange(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		if err := scheduleOfChanges(rand.New(rand.NewPCG(seed, 3)), election.DefaultTimings(), breaks{endless: true}, 300); err != nil {
-			rt.Fatal(err)
-		}
-	})
+	scheduler(scheduleOfChanges).many(t, 3, breaks{endless: true})
 }
 
 // Agents that do not read who votes find two majorities.

@@ -112,9 +112,7 @@ func TestGroupFailover(t *testing.T) {
 	gt := declareGroup(t, b, "e2efail", v1alpha1.SynchronousCommit, nil)
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	through := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
-	write(t, through, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, through, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, through)
 
 	another := func() {
 		t.Helper()

@@ -90,9 +90,7 @@ func TestForcedFailover(t *testing.T) {
 	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	through := gt.through(shellAt(t, b.Site("tukwila"), namespace))
-	write(t, through, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, through, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, through)
 	acked := gt.isolate(w)
 
 	old, next := credentials.HostName(gt.server("tukwila")), credentials.HostName(gt.server("dublin"))

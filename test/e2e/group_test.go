@@ -159,6 +159,16 @@ type writer struct {
 	done   chan struct{}
 }
 
+// startWriting makes the table, starts a writer from 1 on and returns once writes are acknowledged.
+func startWriting(t *testing.T, db *mssql.DB) *writer {
+	t.Helper()
+	write(t, db, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
+	w := startWriter(t, db, 1)
+	w.more(t, time.Minute)
+	return w
+}
+
+// startWriter inserts from a number on into the table that startWriting makes.
 func startWriter(t *testing.T, db *mssql.DB, from int) *writer {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &writer{stop: stop, done: make(chan struct{})}
@@ -287,9 +297,7 @@ func TestGroupOverThreeSites(t *testing.T) {
 	g.Expect(status.Replicas[2].Databases).To(BeEmpty(), "a configuration-only replica has no data")
 
 	client := gt.through(shellAt(t, b.Site("dublin"), namespace))
-	write(t, client, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, client, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, client)
 
 	pod, err := podOf(t.Context(), b.Site("tukwila"), gt.servers["tukwila"])
 	g.Expect(err).NotTo(HaveOccurred())
@@ -389,9 +397,7 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 	gt.wait("the group is synchronized", 1, 4*time.Minute)
 	g.Expect(*gt.group.Status.RequiredSynchronizedSecondaries).To(BeEquivalentTo(1))
 	client := gt.through(shellAt(t, b.Site("quincy"), namespace))
-	write(t, client, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, client, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, client)
 	gt.killEngine("quincy")
 	began, before := time.Now(), w.count()
 	bed.Wait(t, "fifty more writes are acknowledged", time.Minute, func(context.Context) (bool, string, error) {

@@ -36,9 +36,7 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 		before[site] = pod.UID
 	}
 	through := gt.wherever(shellAt(t, b.Site("tukwila"), namespace))
-	write(t, through, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, through, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, through)
 	for _, server := range gt.servers {
 		g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(server), server)).To(Succeed())
 		change := client.MergeFrom(server.DeepCopy())

@@ -74,9 +74,7 @@ func TestSwitchoverByCommand(t *testing.T) {
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	gt.primaryAt("tukwila")
 	db := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
-	write(t, db, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, db, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, db)
 	term := gt.group.Status.Term
 
 	out, err := gt.geosql("dublin", "status")

@@ -62,9 +62,7 @@ func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	gt.wait("the group is synchronized", 1, 4*time.Minute)
 	gt.primaryAt("tukwila")
 	db := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
-	write(t, db, "CREATE TABLE dbo.Acked (id int NOT NULL PRIMARY KEY, v nvarchar(40) NOT NULL)")
-	w := startWriter(t, db, 1)
-	w.more(t, time.Minute)
+	w := startWriting(t, db)
 	term := gt.group.Status.Term
 	g.Expect(gt.group.Status.VoterConfiguration).To(BeNil(), "it has the voters that it began with")
 

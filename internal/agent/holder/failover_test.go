@@ -415,6 +415,17 @@ func (c *trio) write(ctx context.Context) {
 	}
 }
 
+// writing begins to write and returns once writes are acknowledged; stop returns once none is under way any more.
+func (c *trio) writing() (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { c.write(ctx) })
+	stop = func() { cancel(); all.Wait() }
+	c.t.Cleanup(stop)
+	c.g.Eventually(c.count, busy).Should(BeNumerically(">", 20))
+	return stop
+}
+
 func (c *trio) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -462,11 +473,7 @@ func (c *trio) primaryOtherThan(server string) int {
 // the old one rejoins, and a switchover brings the primary back. No acknowledged write is lost.
 func TestGroupFailsOverAndBack(t *testing.T) {
 	c := newTrio(t, tsql.SynchronousCommit)
-	ctx, cancel := context.WithCancel(t.Context())
-	var writing sync.WaitGroup
-	writing.Go(func() { c.write(ctx) })
-	t.Cleanup(func() { cancel(); writing.Wait() })
-	c.g.Eventually(c.count, busy).Should(BeNumerically(">", 20))
+	stop := c.writing()
 	for round := range 2 {
 		next := -1
 		took := c.gap(func() { c.members[0].engine.Kill(t) }, func() { next = c.primaryOtherThan("tukpub-0") })
@@ -484,8 +491,7 @@ func TestGroupFailsOverAndBack(t *testing.T) {
 		c.g.Expect(err).NotTo(HaveOccurred())
 		c.g.Expect(answer).To(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone)))
 	}
-	cancel()
-	writing.Wait()
+	stop()
 	c.check()
 	lease := c.voters[0].get()
 	lines, err := election.ParseTimelines(lease.Annotations)

@@ -3,7 +3,6 @@
 package holder_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -68,11 +67,7 @@ func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newTrio(t, tsql.ConfigurationOnly)
 	c.void = silence(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var writing sync.WaitGroup
-	writing.Go(func() { c.write(ctx) })
-	t.Cleanup(func() { cancel(); writing.Wait() })
-	c.g.Eventually(c.count, busy).Should(BeNumerically(">", 20))
+	stop := c.writing()
 	cut := time.Now()
 	c.isolate(0, true)
 	c.g.Eventually(func() string {
@@ -84,8 +79,7 @@ func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	t.Logf("the next primary acknowledges %s after the cut", time.Since(cut))
 	c.isolate(0, false)
 	c.synchronized(2)
-	cancel()
-	writing.Wait()
+	stop()
 	c.members = append(c.members[:1], c.members[2:]...) // the second has no data
 	c.check()
 	lease := c.voters[1].get()

@@ -3,9 +3,7 @@
 package holder_test
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,11 +17,7 @@ import (
 // voter that came last and the one that is left elect another primary. No acknowledged write is lost.
 func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 	c := newTrio(t, tsql.SynchronousCommit)
-	ctx, cancel := context.WithCancel(t.Context())
-	var writing sync.WaitGroup
-	writing.Go(func() { c.write(ctx) })
-	t.Cleanup(func() { cancel(); writing.Wait() })
-	c.g.Eventually(c.count, busy).Should(BeNumerically(">", 20))
+	stop := c.writing()
 
 	added, wanted := newLeaseServer(t), []string{"site0", "site1", "site3"}
 	for _, ordered := range [][]string{nil, wanted} {
@@ -60,7 +54,6 @@ func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 	}
 	c.members[old].engine.Launch(t)
 	c.synchronized(slices.IndexFunc(c.members, func(m *member) bool { return m.name == holder() }))
-	cancel()
-	writing.Wait()
+	stop()
 	c.check()
 }
