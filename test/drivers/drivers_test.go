@@ -35,12 +35,8 @@ func python(program, name string) func(string) []string {
 }
 
 var drivers = []driver{
-	{"mssql-jdbc", "mssql-jdbc (Java)", "MSSQL_JDBC", func(installed string) []string {
-		return []string{"java", "-cp", filepath.Join(installed, "mssql-jdbc.jar"), filepath.Join("java", "Check.java")}
-	}},
-	{"jtds", "jTDS (Java, TDS 7.1)", "JTDS", func(installed string) []string {
-		return []string{"java", "-cp", filepath.Join(installed, "jtds.jar"), filepath.Join("java", "Jtds.java")}
-	}},
+	{"mssql-jdbc", "mssql-jdbc (Java)", "MSSQL_JDBC", func(string) []string { return []string{"java", "Check"} }},
+	{"jtds", "jTDS (Java, TDS 7.1)", "JTDS", func(string) []string { return []string{"java", "Jtds"} }},
 	{"tedious", "tedious (JavaScript)", "TEDIOUS", func(string) []string { return []string{"node", filepath.Join("javascript", "check.mjs")} }},
 	{"msodbcsql", "Microsoft ODBC 18 (pyodbc)", "MSSQL_PYTHON_ODBC", python("drivers.py", "msodbcsql")},
 	{"mssql-python", "mssql-python", "MSSQL_PYTHON", python("drivers.py", "mssql-python")},
@@ -111,7 +107,8 @@ func TestDrivers(t *testing.T) {
 	checkTable(t, dir, all)
 }
 
-// prepareEnvironment writes what programs read besides the server: the cases as TSV for Java, ODBC's and Java's stores.
+// prepareEnvironment writes what programs read besides the server: the cases as TSV for Java, ODBC's and Java's stores, and the
+// programs of Java, which share a class and are compiled.
 func (s *server) prepareEnvironment(t *testing.T, dir string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -136,11 +133,16 @@ func (s *server) prepareEnvironment(t *testing.T, dir string) []string {
 	store := filepath.Join(s.work, "trust.p12")
 	out, err := exec.Command("keytool", "-importcert", "-noprompt", "-file", s.ca, "-keystore", store, "-storepass", "changeit", "-storetype", "PKCS12").CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	classes := strings.Join([]string{filepath.Join(s.work, "java"), filepath.Join(dir, "mssql-jdbc.jar"), filepath.Join(dir, "jtds.jar")}, ":")
+	sources, err := filepath.Glob("java/*.java")
+	g.Expect(err).NotTo(HaveOccurred())
+	out, err = exec.Command("javac", append([]string{"-encoding", "UTF-8", "-cp", classes, "-d", filepath.Join(s.work, "java")}, sources...)...).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	cases, err := filepath.Abs("types.json")
 	g.Expect(err).NotTo(HaveOccurred())
 	return append(os.Environ(), "DRV_HOST=localhost", "DRV_PORT="+s.port, "DRV_USER="+user, "DRV_PASSWORD="+password, "DRV_CA="+s.ca,
 		"DRV_CERTIFICATE="+s.cert, "DRV_TYPES="+cases, "DRV_TYPES_TSV="+filepath.Join(s.work, "types.tsv"), "DRV_TRUSTSTORE="+store,
-		"DRV_MODULES="+filepath.Join(dir, "node"), "ODBCSYSINI="+s.work, "SSL_CERT_FILE="+s.ca, "PYTHONDONTWRITEBYTECODE=1")
+		"CLASSPATH="+classes, "DRV_MODULES="+filepath.Join(dir, "node"), "ODBCSYSINI="+s.work, "SSL_CERT_FILE="+s.ca, "PYTHONDONTWRITEBYTECODE=1")
 }
 
 func runProgram(t *testing.T, command, env []string) results {
