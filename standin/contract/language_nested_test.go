@@ -112,3 +112,34 @@ func TestKeysAndComputedColumns(t *testing.T) {
 		{"DROP INDEX dbo.line.ix", "!3701/11/7/1"},
 	})
 }
+
+// TestIndexesOnComputedColumns: docs/relational-databases/indexes/indexes-on-computed-columns.md. The indexes are there after a restore, too.
+func TestIndexesOnComputedColumns(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	name := query(t, db, "SELECT DB_NAME()")[0][0].(string)
+	converse(t, db, []say{
+		{"CREATE TABLE sale (id int NOT NULL CONSTRAINT pk_sale PRIMARY KEY, price money NOT NULL, code varchar(10), total AS price * 2 PERSISTED NOT NULL CONSTRAINT ck_total CHECK (total < 100), low AS LOWER(code), weight float, heavy AS weight * 2)", "ok"},
+		{"CREATE UNIQUE INDEX by_low ON sale (low) INCLUDE (total); CREATE INDEX by_total ON sale (total DESC)", "ok"},
+		{"CREATE INDEX by_heavy ON sale (heavy)", "!2799/16/1"},
+		{"CREATE TABLE wrong (at AS GETDATE() PERSISTED)", "!4936/16/1"},
+		{"CREATE TABLE wrong (a int, b AS COALESCE(a, 0) PRIMARY KEY)", "!1711/16"},
+		{"CREATE TABLE demo (a int, b AS ISNULL(a, 0) PRIMARY KEY); INSERT demo VALUES (NULL)", "ok"},
+		{"INSERT demo VALUES (0)", "!2627/14/1"},
+		{"INSERT sale (id, price, code) VALUES (1, 10, 'A'), (2, 20, 'b')", "ok"},
+		{"INSERT sale (id, price, code) VALUES (3, 30, 'B')", "!2601/14/1"},
+		{"INSERT sale (id, price, code) VALUES (3, 50, 'c')", "!547/16"},
+		{"SET QUOTED_IDENTIFIER OFF; INSERT sale (id, price, code) VALUES (3, 1, 'c')", "!1934/16"},
+		{"SET QUOTED_IDENTIFIER ON; SELECT id, low FROM sale WHERE total = 40", "2 b"},
+		{"SELECT i.name, c.name, k.is_descending_key, k.is_included_column FROM sys.indexes i JOIN sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id JOIN sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id WHERE i.object_id = OBJECT_ID('sale') AND i.name LIKE 'by%' ORDER BY 1, 4",
+			"by_low low false false; by_low total false true; by_total total true false"},
+		{"SELECT COLUMNPROPERTY(OBJECT_ID('sale'), 'heavy', 'IsDeterministic'), COLUMNPROPERTY(OBJECT_ID('sale'), 'heavy', 'IsPrecise'), COLUMNPROPERTY(OBJECT_ID('sale'), 'low', 'IsPrecise'), COLUMNPROPERTY(OBJECT_ID('sale'), 'id', 'IsPrecise')", "1 0 1 NULL"},
+		{"ALTER TABLE sale DROP COLUMN code", "!5074/16"},
+		{"BACKUP DATABASE " + name + " TO DISK = '" + name + ".bak'", "ok"},
+		{"USE master; RESTORE DATABASE " + name + " FROM DISK = '" + name + ".bak' WITH REPLACE", "ok"},
+		{"USE " + name + "; DBCC CHECKDB", "ok"},
+		{"INSERT sale (id, price, code) VALUES (3, 30, 'B')", "!2601/14/1"},
+		{"SELECT id FROM sale WHERE low = 'b'", "2"},
+		{"DROP TABLE sale, demo", "ok"},
+	})
+}

@@ -51,6 +51,8 @@ type binder struct {
 	windows  []*ast.WindowDefinition
 	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.
 	sequenceRow int
+	// varies tells that equal rows may give other results, rough that float or real takes part in them.
+	varies, rough bool
 	// permissions were asked for, and are asked for again when the plan is used again.
 	permissions []Permission
 }
@@ -187,6 +189,7 @@ func rawText(raw any) string {
 
 // parameter adds a variable or computed value.
 func (b *binder) parameter(key string, p param) expr {
+	b.varies = true
 	n, ok := b.index[key]
 	if !ok {
 		b.params = append(b.params, p)
@@ -246,6 +249,8 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 	} else if err := sqltype.Convertible(e.typ, to, mode); err != nil {
 		b.failWith(err)
 	}
+	b.varies = b.varies || dependsOnSettings(e.typ, to, style)
+	b.rough = b.rough || to.Kind.IsApproximate()
 	if e.hasLit && !try {
 		v, err := sqltype.Convert(e.lit, e.typ, to, b.s.style(style), mode)
 		if err == nil {
@@ -288,6 +293,22 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 	}
 	out.sql = fmt.Sprintf("tsql_conv(%s,%d,%d,%d,%d)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(to), m, style)
 	return out
+}
+
+// dependsOnSettings tells whether a conversion between text and dates is one that goes by the language
+// (docs/t-sql/functions/cast-and-convert-transact-sql.md, Deterministic and nondeterministic styles).
+func dependsOnSettings(from, to sqltype.Type, style int) bool {
+	old := from.Kind == sqltype.DateTime || from.Kind == sqltype.SmallDateTime
+	if !(from.Kind.IsCharacter() && to.Kind.IsTemporal() || old && to.Kind.IsCharacter()) {
+		return false
+	}
+	switch style {
+	case 20, 21:
+		return false
+	case 106, 107, 109, 113:
+		return true
+	}
+	return style <= 100
 }
 
 func (b *binder) paramKey(n int) string {

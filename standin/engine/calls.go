@@ -222,6 +222,8 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 	if pure {
 		f = "tsql_pure"
 	}
+	b.varies = b.varies || !pure || name == "format" || name == "datename"
+	b.rough = b.rough || t.Kind.IsApproximate()
 	signature := makeSignature(name, types, t)
 	if c := commonCollation(args); c != "" && c != defaultCollationKey {
 		signature += ";" + c
@@ -299,6 +301,7 @@ func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpress
 		b.fail(174, name, want)
 	}
 	part := b.datePart(name, params[0])
+	b.varies = b.varies || part == "weekday" || part == "week" // SET DATEFIRST
 	first := literal(sqltype.VarCharMax, part)
 	args := b.scalars(sc, params[1:])
 	for i := range args {

@@ -80,8 +80,9 @@ func (s *Session) duplicate(t *writeTarget, text string, key func(*Column) strin
 	values := make([]string, len(index.Keys))
 	known := true
 	for i, k := range index.Keys {
-		values[i] = key(t.object.Table.columnByID(k.Column))
-		known = known && values[i] != ""
+		c := t.object.Table.columnByID(k.Column)
+		values[i] = key(c)
+		known = known && values[i] != "" && c.Computed == ""
 	}
 	shown := "(" + strings.Join(values, ", ") + ")"
 	if !known {

@@ -250,8 +250,10 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 	var keys, nulls, wrapped []string
 	for _, k := range i.Keys {
 		c := o.Table.columnByID(k.Column)
-		text := columnDDL(c)
-		plain := columnName(c.ID)
+		plain, text, err := d.keyText(o, c)
+		if err != nil {
+			return err
+		}
 		if k.Descending {
 			text += " DESC"
 		}
@@ -269,7 +271,7 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 	}
 	filter := ""
 	if i.Filter != "" {
-		sql, err := d.filter(o, i.Filter)
+		sql, err := d.filter(o, i.Filter, "index", i.Name)
 		if err != nil {
 			return err
 		}
@@ -306,15 +308,21 @@ func (d *ddl) dropIndex(o *Object, i *Index) error {
 	return d.run("DROP INDEX IF EXISTS " + name + "n")
 }
 
-// over binds a condition over the plain columns of a table, prefixed ("NEW.").
+// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
 func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
 	b := newBinder(d.ctx, d.s, d.space)
 	b.spaces[d.space] = d.sch
 	src := &source{alias: o.Name, object: o}
 	for _, c := range o.Table.Columns {
-		if c.Computed == "" {
-			src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+		text := prefix + columnName(c.ID)
+		if c.Computed != "" {
+			k, err := d.computed(o, c, prefix)
+			if err != nil {
+				return "", err
+			}
+			text = k.sql
 		}
+		src.addColumn(c.Name, text, c.Type, c.Nullable, c.collationKey(), c)
 	}
 	sc := &scope{}
 	sc.add(src)
@@ -328,23 +336,54 @@ func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) str
 	return sql, nil
 }
 
-func (d *ddl) filter(o *Object, text string) (string, error) {
+// filter is the condition of a filtered index or of filtered statistics, what is which, by its name.
+func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 	node := parsePredicate(text)
 	if node == nil {
 		return "", sqlerr.New(10735, 1, text)
 	}
-	return d.over(o, "", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+	return d.over(o, "", func(b *binder, sc *scope) string {
+		e := b.predicate(sc, node)
+		for _, c := range e.free {
+			if c.column != nil && c.column.Computed != "" {
+				b.fail(10610, what, name, o.shownName(), c.column.Name)
+			}
+		}
+		return e.sql
+	})
+}
+
+// condition is that of a check constraint.
+func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
+	node := parsePredicate(check.Definition)
+	if node == nil {
+		return "", sqlerr.New(102, 1, check.Definition)
+	}
+	return d.over(table, prefix, func(b *binder, sc *scope) string {
+		e := b.predicate(sc, node)
+		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
+		return e.sql
+	})
+}
+
+// find tells whether a query gives a row.
+func (d *ddl) find(sql string, found *bool) error {
+	err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }})
+	if err != nil {
+		if st := d.s.inst.conns.of(d.conn); st != nil {
+			if e := st.take(); e != nil {
+				return e
+			}
+		}
+	}
+	return err
 }
 
 func triggerName(id int32, suffix string) string { return fmt.Sprintf("k%d%s", uint32(id), suffix) }
 
 // enforceCheck makes the triggers of a check constraint.
 func (d *ddl) enforceCheck(table, check *Object) error {
-	node := parsePredicate(check.Definition)
-	if node == nil {
-		return sqlerr.New(102, 1, check.Definition)
-	}
-	cond, err := d.over(table, "NEW.", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+	cond, err := d.condition(table, check, "NEW.")
 	if err != nil {
 		return err
 	}
@@ -360,8 +399,7 @@ func (d *ddl) enforceCheck(table, check *Object) error {
 
 // verifyCheck tells whether all rows keep a check constraint.
 func (d *ddl) verifyCheck(table, check *Object) error {
-	node := parsePredicate(check.Definition)
-	cond, err := d.over(table, "", func(b *binder, sc *scope) string { return b.predicate(sc, node).sql })
+	cond, err := d.condition(table, check, "")
 	if err != nil {
 		return err
 	}
@@ -370,7 +408,7 @@ func (d *ddl) verifyCheck(table, check *Object) error {
 
 func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
 	bad := false
-	if err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { bad = true; return nil }}); err != nil {
+	if err := d.find(sql, &bad); err != nil {
 		return err
 	}
 	if !bad {

@@ -90,16 +90,13 @@ func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
 			plain.Constraints = append(plain.Constraints, c)
 		}
 	}
-	if n.ComputedColumnExpression != nil && len(keys) > 0 {
-		return plainlyComputed(n)
-	}
 	if err := b.column(&plain); err != nil {
 		return err
 	}
 	t := b.o.Table
 	c := t.Columns[len(t.Columns)-1]
 	if c.Computed != "" {
-		return nil
+		return b.columnKeys(keys, c, n)
 	}
 	if err := b.d.run("ALTER TABLE " + b.o.storageName() + " ADD COLUMN " + columnDDL(c)); err != nil {
 		return err
@@ -113,6 +110,11 @@ func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
 	if err := b.fillColumn(c, withValues); err != nil {
 		return err
 	}
+	return b.columnKeys(keys, c, n)
+}
+
+// columnKeys adds the keys of a column that was added.
+func (b *tableBuilder) columnKeys(keys []ast.ConstraintDefinition, c *Column, n *ast.ColumnDefinition) error {
 	for _, k := range keys {
 		if err := b.columnConstraint(k, c, n); err != nil {
 			return err
@@ -196,6 +198,9 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		}
 		if c.Computed != "" || c.Type.Kind == sqltype.RowVersion {
 			return sqlerr.New(4928, 1, c.Name, "COMPUTED")
+		}
+		if err := d.readers(o, c); err != nil {
+			return err
 		}
 		b := &tableBuilder{d: d, o: o, altering: true}
 		next := *c
@@ -336,6 +341,14 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 			return sqlerr.New(5074, 1, "object", child.Name, "column", name)
 		}
 	}
+	if err := d.readers(o, c); err != nil {
+		return err
+	}
+	if c.Persisted {
+		if err := d.releasePersisted(o, c); err != nil {
+			return err
+		}
+	}
 	if c.Computed == "" {
 		if err := d.run("ALTER TABLE " + o.storageName() + " DROP COLUMN " + columnName(c.ID)); err != nil {
 			return err
@@ -441,6 +454,11 @@ func (d *ddl) freeRowid(o *Object) error {
 			continue
 		}
 		if err := d.createIndex(o, i); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.Table.Columns {
+		if err := d.enforcePersisted(o, c, false); err != nil {
 			return err
 		}
 	}

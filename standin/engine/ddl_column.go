@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -29,7 +28,7 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t.Columns = append(t.Columns, c)
 	if n.ComputedColumnExpression != nil {
 		c.Computed, c.Persisted = b.text(n.ComputedColumnExpression), n.IsPersisted
-		if err := plainlyComputed(n); err != nil {
+		if err := mayCompute(n); err != nil {
 			return err
 		}
 		if b.altering {
@@ -107,10 +106,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 		c.Nullable = false
 	}
 	if c.Type.Kind.IsCharacter() {
-		c.Collation = sqltype.DefaultCollation
-		if b.d.db != nil {
-			c.Collation = b.d.db.Info().Collation
-		}
+		c.Collation = b.collation()
 		if n.Collation != nil && !strings.EqualFold(n.Collation.Value, "database_default") {
 			if _, ok := sqltype.ParseCollation(n.Collation.Value); !ok {
 				return sqlerr.New(448, 1, n.Collation.Value)
@@ -119,6 +115,14 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 		}
 	}
 	return nil
+}
+
+// collation is that of columns that are declared with none.
+func (b *tableBuilder) collation() string {
+	if b.d.db != nil {
+		return b.d.db.Info().Collation
+	}
+	return sqltype.DefaultCollation
 }
 
 func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
@@ -156,61 +160,4 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 	}
 	c.Identity, c.Nullable = id, false
 	return nil
-}
-
-// declaredNotNull tells whether a column is declared NOT NULL.
-func declaredNotNull(n *ast.ColumnDefinition) bool {
-	for _, con := range n.Constraints {
-		if t, ok := con.(*ast.NullableConstraintDefinition); ok && !t.Nullable {
-			return true
-		}
-	}
-	return false
-}
-
-// plainlyComputed refuses what a computed column cannot have here: keys, indexes and conditions.
-func plainlyComputed(n *ast.ColumnDefinition) error {
-	for _, con := range n.Constraints {
-		switch t := con.(type) {
-		case *ast.NullableConstraintDefinition:
-			if !t.Nullable && !n.IsPersisted {
-				return sqlerr.New(8183, 1)
-			}
-		case *ast.UniqueConstraintDefinition:
-			return unsupported("An index on a computed column")
-		case *ast.CheckConstraintDefinition, *ast.ForeignKeyConstraintDefinition:
-			if !n.IsPersisted {
-				return sqlerr.New(8183, 1)
-			}
-			return unsupported("A constraint of a computed column")
-		default:
-			return unsupported("A constraint of a computed column")
-		}
-	}
-	if n.Index != nil {
-		return unsupported("An index on a computed column")
-	}
-	return nil
-}
-
-// computed makes a column that is computed whenever it is read.
-func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
-	c.Collation = sqltype.DefaultCollation
-	o := *b.o
-	_, err := b.d.over(&o, "", func(bind *binder, sc *scope) string {
-		e := bind.scalar(sc, n.ComputedColumnExpression)
-		c.Type, c.Nullable = e.typ, e.nullable || e.null
-		if c.Nullable && declaredNotNull(n) {
-			bind.refuse("NOT NULL of a computed column that may be NULL")
-		}
-		return e.sql
-	})
-	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {
-		for _, other := range o.Table.Columns {
-			if other.Computed != "" && e.Message == sqlerr.Text(207, other.Name) {
-				return sqlerr.New(1759, 0, other.Name, o.Name)
-			}
-		}
-	}
-	return err
 }

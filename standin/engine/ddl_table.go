@@ -52,7 +52,7 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 
 func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*Object, error) {
 	o := d.newObject(name, kindTable)
-	o.Table = &Table{NextColumn: 1, NextIndex: 2}
+	o.Table = &Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
 	b := &tableBuilder{d: d, o: o, verb: "CREATE TABLE"}
 	for _, c := range def.ColumnDefinitions {
 		if err := b.column(c); err != nil {
@@ -101,7 +101,7 @@ func (b *tableBuilder) chooseRowid() {
 		return
 	}
 	c := b.o.Table.columnByID(pk.Keys[0].Column)
-	if c.Type.Kind.IsInteger() {
+	if c.Type.Kind.IsInteger() && c.Computed == "" {
 		b.o.Table.RowidColumn = c.ID
 	}
 }
@@ -315,9 +315,6 @@ func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
 				return nil, sqlerr.New(1909, 2, "index", name)
 			}
 		}
-		if c.Computed != "" {
-			return nil, unsupported("An index on a computed column")
-		}
 		switch c.Type.Kind {
 		case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
 			return nil, sqlerr.New(1919, 1, name, b.o.Name)
@@ -347,10 +344,10 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 		}
 		for _, k := range keys {
 			c := t.columnByID(k.Column)
-			if b.altering && c.Nullable && column == nil {
+			if b.altering && c.Nullable && column == nil && c.Computed == "" {
 				return sqlerr.New(8111, 1, b.o.Name)
 			}
-			c.Nullable = false
+			c.Nullable = c.Nullable && c.Computed != ""
 		}
 	}
 	o, err := b.child(n.ConstraintIdentifier, kind, prefix, "")
@@ -368,6 +365,9 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 		return err
 	}
 	if err := b.indexOptions(index, n.IndexOptions); err != nil {
+		return err
+	}
+	if err := b.keyed(index); err != nil {
 		return err
 	}
 	t.Indexes = append(t.Indexes, index)
@@ -451,6 +451,9 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 		return err
 	}
 	if err := b.indexOptions(i, n.IndexOptions); err != nil {
+		return err
+	}
+	if err := b.keyed(i); err != nil {
 		return err
 	}
 	b.o.Table.Indexes = append(b.o.Table.Indexes, i)

@@ -42,6 +42,8 @@ type dmlPlan struct {
 	instead bool
 	// selfKeys are the foreign keys of tables to themselves that the statement can violate on its way.
 	selfKeys []*Object
+	// ruled tells that an index of the table is kept under some SET options only.
+	ruled bool
 }
 
 // writeTarget is the table that a statement writes, for messages.
@@ -125,7 +127,7 @@ func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dm
 		t.db = b.s.inst.DatabaseByID(space)
 		t.database = t.db.Name()
 	}
-	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.selfKeys(obj)}
+	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.selfKeys(obj), ruled: obj.Table.ruled()}
 }
 
 // store makes of e what is stored in a column.

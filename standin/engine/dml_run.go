@@ -156,6 +156,11 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 
 // writing runs f on the connection that writes to a statement's target, in the right transaction.
 func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) error) error {
+	if d.ruled {
+		if err := s.indexOptions(d.verb); err != nil {
+			return err
+		}
+	}
 	before := s.target
 	s.target = &d.target
 	defer func() { s.target = before }()

@@ -26,6 +26,7 @@ func (b *binder) scalar(sc *scope, node ast.ScalarExpression) expr {
 		if err != nil {
 			b.fail(168, n.Value, 8)
 		}
+		b.rough = true
 		return literal(sqltype.FloatType, f)
 	case *ast.MoneyLiteral:
 		d, ok := sqltype.ParseNumber(n.Value, true)

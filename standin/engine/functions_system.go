@@ -459,6 +459,15 @@ func columnProperty(s *Session, a []any) any {
 		return yes(c.Identity != nil && c.Identity.NotForReplication)
 	case "iscomputed":
 		return yes(c.Computed != "")
+	case "isdeterministic", "isprecise":
+		if c.Computed == "" {
+			return nil
+		}
+		k, err := s.computation(o, c)
+		if err != nil {
+			return nil
+		}
+		return yes(lower(property) == "isprecise" && !k.rough || lower(property) == "isdeterministic" && !k.varies)
 	case "isrowguidcol":
 		return yes(c.RowGUID)
 	case "precision":

@@ -331,7 +331,7 @@ func (s *Session) applyUpdates(p *plan, r *rowwise, conn *sqlite.Conn, pending [
 			}
 		}
 		if len(collided) == len(pending) {
-			if pending[0].marked {
+			if pending[0].marked || len(pending) == 1 && p.dml.object.Table.ruled() {
 				return first
 			}
 			if err := s.setAside(p, r, conn, collided); err != nil {
@@ -420,6 +420,9 @@ func (s *Session) setAside(p *plan, r *rowwise, conn *sqlite.Conn, rows []*found
 	for _, i := range p.dml.object.Table.Indexes {
 		if i.Unique {
 			for _, k := range i.Keys {
+				if p.dml.object.Table.columnByID(k.Column).Computed != "" {
+					return unsupported("Exchanging the values of a key on a computed column")
+				}
 				keys[k.Column] = true
 			}
 		}

@@ -85,6 +85,8 @@ type Table struct {
 	// Compression is sys.partitions.data_compression of the heap: 0 none, 1 row, 2 page.
 	Compression int  `json:"compression,omitempty"`
 	Replicated  bool `json:"replicated,omitempty"`
+	// AnsiNullsOff tells that the table was made under ANSI_NULLS OFF.
+	AnsiNullsOff bool `json:"ansiNullsOff,omitempty"`
 	// LockEscalation is sys.tables.lock_escalation: 0 table, 1 disabled, 2 automatic.
 	LockEscalation int `json:"lockEscalation,omitempty"`
 }

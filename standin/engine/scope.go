@@ -93,6 +93,7 @@ func (b *binder) column(sc *scope, parts []string) expr {
 			}
 		}
 		if hit != nil {
+			b.rough = b.rough || hit.typ.Kind.IsApproximate()
 			for s := sc; s != at; s = s.parent {
 				s.outer = append(s.outer, hit)
 			}

@@ -369,8 +369,9 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 func setsUniqueKey(o *Object, columns []*Column) bool {
 	for _, i := range o.Table.Indexes {
 		for _, k := range i.Keys {
+			key := o.Table.columnByID(k.Column)
 			for _, c := range columns {
-				if i.Unique && !i.Disabled && c.ID == k.Column {
+				if i.Unique && !i.Disabled && (c.ID == k.Column || key != nil && key.Computed != "") {
 					return true
 				}
 			}

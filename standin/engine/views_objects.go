@@ -118,7 +118,7 @@ func installObjectViews(r *Registry) {
 				continue
 			}
 			rec := objectRecord(o)
-			for k, v := range (record{"lob_data_space_id": 0, "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": false, "uses_ansi_nulls": true, "is_replicated": o.Table.Replicated,
+			for k, v := range (record{"lob_data_space_id": 0, "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": false, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": 0,
 				"large_value_types_out_of_row": false, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,

@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -252,6 +253,9 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 	for _, c := range table.Table.Columns {
 		if c.Type.Kind == sqltype.SQLVariant {
 			return raise(21023, 1, "A sql_variant column (["+c.Name+"])")
+		}
+		if pk := table.Table.PrimaryKey(); c.Computed != "" && pk != nil && slices.ContainsFunc(pk.Keys, func(k engine.Key) bool { return k.Column == c.ID }) {
+			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}
 	if options&optionForeignKeys == 0 {

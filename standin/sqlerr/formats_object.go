@@ -8,6 +8,7 @@ var objectFormats = map[int32]string{
 	1911:  "Column name '%v' does not exist in the target table or view.",
 	1913:  "The operation failed because an index or statistics with name '%v' already exists on %v '%v'.",
 	1934:  "%v failed because the following SET options have incorrect settings: '%v'. Verify that SET options are correct for use with %v.",
+	1935:  "Cannot create index. Object '%v' was created with the following SET options off: '%v'.",
 	2705:  "Column names in each table must be unique. Column name '%v' in table '%v' is specified more than once.",
 	2714:  "There is already an object named '%v' in the database.",
 	2760:  "The specified schema name \"%v\" either does not exist or you do not have permission to use it.",

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// computation is the expression of a computed column over the plain columns of its table.
+type computation struct {
+	expr
+	// varies tells that equal rows may have other values, rough that it has to do with float and real
+	// (docs/relational-databases/indexes/indexes-on-computed-columns.md, Determinism and Precision requirements).
+	varies, rough bool
+}
+
+// computation binds an expression over the plain columns of a table, prefixed ("NEW.").
+func (d *ddl) computation(o *Object, node ast.ScalarExpression, prefix string) (computation, error) {
+	b := newBinder(d.ctx, d.s, d.space)
+	b.spaces[d.space] = d.sch
+	src := &source{alias: o.Name, object: o}
+	for _, c := range storedColumns(o) {
+		src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+	}
+	sc := &scope{}
+	sc.add(src)
+	var k computation
+	if e := bindSafely(func() { k.expr = b.scalar(sc, node) }); e != nil {
+		return k, e
+	}
+	outside := len(b.used) > 0 || len(b.needs) > 0
+	for _, p := range b.params {
+		outside = outside || p.variable != ""
+	}
+	if outside {
+		return k, sqlerr.New(1046, 1)
+	}
+	if k.aggregate || k.window {
+		return k, unsupported("An aggregate in a computed column")
+	}
+	k.varies, k.rough = b.varies, b.rough || k.typ.Kind.IsApproximate()
+	return k, nil
+}
+
+// computed is what a column of a table is computed by.
+func (d *ddl) computed(o *Object, c *Column, prefix string) (computation, error) {
+	node := parseExpression(c.Computed)
+	if node == nil {
+		return computation{}, sqlerr.New(207, 1, c.Name)
+	}
+	return d.computation(o, node, prefix)
+}
+
+// computation is what a column of a table of the current database is computed by.
+func (s *Session) computation(o *Object, c *Column) (computation, error) {
+	db := s.viewDatabase()
+	sch, err := s.schema(s.context(), db.ID())
+	if err != nil {
+		return computation{}, err
+	}
+	return (&ddl{s: s, ctx: s.context(), space: db.ID(), db: db, sch: sch}).computed(o, c, "")
+}
+
+// mayCompute refuses what a computed column cannot be declared with.
+func mayCompute(n *ast.ColumnDefinition) error {
+	for _, con := range n.Constraints {
+		switch t := con.(type) {
+		case *ast.NullableConstraintDefinition:
+			if !t.Nullable && !n.IsPersisted {
+				return sqlerr.New(8183, 1)
+			}
+		case *ast.CheckConstraintDefinition:
+			if !n.IsPersisted {
+				return sqlerr.New(8183, 1)
+			}
+		case *ast.ForeignKeyConstraintDefinition:
+			if !n.IsPersisted {
+				return sqlerr.New(8183, 1)
+			}
+			return unsupported("A foreign key of a computed column")
+		case *ast.UniqueConstraintDefinition:
+		default:
+			return unsupported("A constraint of a computed column")
+		}
+	}
+	return nil
+}
+
+// declaredNotNull tells whether a column is declared NOT NULL.
+func declaredNotNull(n *ast.ColumnDefinition) bool {
+	for _, con := range n.Constraints {
+		if t, ok := con.(*ast.NullableConstraintDefinition); ok && !t.Nullable {
+			return true
+		}
+	}
+	return false
+}
+
+// computed makes a computed column. Its value is computed whenever it is read, and indexes have the expression as their key; one that
+// is persisted is computed when its row is written, too.
+func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
+	k, err := b.d.computation(b.o, n.ComputedColumnExpression, "")
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {
+		for _, other := range b.o.Table.Columns {
+			if other.Computed != "" && e.Message == sqlerr.Text(207, other.Name) {
+				return sqlerr.New(1759, 0, other.Name, b.o.Name)
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Persisted && k.varies {
+		return sqlerr.New(4936, 1, c.Name, b.o.shownName())
+	}
+	c.Type, c.Nullable, c.Collation = k.typ, (k.nullable || k.null) && !declaredNotNull(n), b.collation()
+	if k.column != nil && k.column.column != nil && c.Type.Kind.IsCharacter() {
+		c.Collation = k.column.column.Collation
+	}
+	for _, con := range n.Constraints {
+		if _, null := con.(*ast.NullableConstraintDefinition); null {
+			continue
+		}
+		if err := b.columnConstraint(con, c, n); err != nil {
+			return err
+		}
+	}
+	if n.Index != nil {
+		if err := b.inlineIndex(n.Index, c); err != nil {
+			return err
+		}
+	}
+	b.later = append(b.later, func() error { return b.d.enforcePersisted(b.o, c, b.altering) })
+	return nil
+}
+
+func persistedTrigger(o *Object, c *Column, suffix string) string {
+	return fmt.Sprintf("p%d_%d%s", uint32(o.ID), c.ID, suffix)
+}
+
+// enforcePersisted makes the triggers that compute a persisted column when its row is written: what the expression raises ends the
+// statement, and so does NULL where the column has none. They act only while a session executes, as those of constraints do.
+func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
+	if !c.Persisted {
+		return nil
+	}
+	then := "SELECT NULL;"
+	if !c.Nullable {
+		then = fmt.Sprintf("SELECT tsql_notnull(NULL, %d, %d);", o.ID, c.ID)
+	}
+	if verify {
+		k, err := d.computed(o, c, "")
+		if err != nil {
+			return err
+		}
+		null := false
+		before := d.s.target
+		d.s.target = &writeTarget{object: o, schema: d.sch.schemaName(o), verb: "ALTER TABLE", db: d.db, database: "tempdb"}
+		if d.db != nil {
+			d.s.target.database = d.db.Name()
+		}
+		err = d.find("SELECT 1 FROM "+o.storageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
+		target := d.s.target
+		d.s.target = before
+		if err != nil {
+			return err
+		}
+		if null && !c.Nullable {
+			return nullError(target, c)
+		}
+	}
+	k, err := d.computed(o, c, "NEW.")
+	if err != nil {
+		return err
+	}
+	for _, event := range []string{"INSERT", "UPDATE"} {
+		if err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS NULL BEGIN %s END",
+			persistedTrigger(o, c, strings.ToLower(event[:1])), event, o.storageName(), k.sql, then)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releasePersisted drops the triggers of a persisted column.
+func (d *ddl) releasePersisted(o *Object, c *Column) error {
+	for _, suffix := range []string{"i", "u"} {
+		if err := d.run("DROP TRIGGER IF EXISTS " + persistedTrigger(o, c, suffix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readers refuses a change of a column that others are computed from.
+func (d *ddl) readers(o *Object, c *Column) error {
+	for _, other := range o.Table.Columns {
+		if other.Computed == "" || other == c {
+			continue
+		}
+		k, err := d.computed(o, other, "")
+		if err != nil {
+			return err
+		}
+		for _, read := range k.free {
+			if read.column == c {
+				return sqlerr.New(5074, 1, "column", other.Name, "column", c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// keyed refuses an index of computed columns that cannot be one (docs/relational-databases/indexes/indexes-on-computed-columns.md).
+func (b *tableBuilder) keyed(i *Index) error {
+	t := b.o.Table
+	columns := append([]int32(nil), i.Included...)
+	for _, k := range i.Keys {
+		columns = append(columns, k.Column)
+	}
+	for at, id := range columns {
+		c := t.columnByID(id)
+		if c.Computed == "" {
+			continue
+		}
+		k, err := b.d.computed(b.o, c, "")
+		switch {
+		case err != nil:
+			return err
+		case k.varies:
+			return sqlerr.New(2729, 1, c.Name, "table", b.o.shownName())
+		case k.rough && !c.Persisted && at >= len(i.Included):
+			return sqlerr.New(2799, 1, i.Name, b.o.shownName(), c.Name)
+		case i.PrimaryKey && c.Nullable:
+			return sqlerr.New(1711, 1, c.Name, b.o.shownName())
+		}
+	}
+	if !t.ruledByOptions(i) {
+		return nil
+	}
+	if t.AnsiNullsOff {
+		return sqlerr.New(1935, 1, b.o.shownName(), "ANSI_NULLS")
+	}
+	return b.d.s.indexOptions(b.verb)
+}
+
+// keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its collation.
+func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) {
+	if c.Computed == "" {
+		return columnName(c.ID), columnDDL(c), nil
+	}
+	k, err := d.computed(o, c, "")
+	if err != nil {
+		return "", "", err
+	}
+	plain = "(" + k.sql + ")"
+	if key := c.collationKey(); key != "" {
+		return plain, plain + " COLLATE " + key, nil
+	}
+	return plain, plain, nil
+}
+
+// ruledByOptions tells whether an index has a filter or a computed column, so that rows may be written under some options only.
+func (t *Table) ruledByOptions(i *Index) bool {
+	if i.Filter != "" {
+		return true
+	}
+	for _, k := range i.Keys {
+		if c := t.columnByID(k.Column); c != nil && c.Computed != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ruled tells whether any index of the table is.
+func (t *Table) ruled() bool {
+	for _, i := range t.Indexes {
+		if t.ruledByOptions(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexOptions refuses a statement under options with which indexes of computed columns and filtered ones are not kept
+// (docs/relational-databases/indexes/indexes-on-computed-columns.md, SET option requirements).
+func (s *Session) indexOptions(verb string) error {
+	var wrong []string
+	for _, o := range []struct{ key, name string }{{"AnsiNulls", "ANSI_NULLS"}, {"QuotedIdentifier", "QUOTED_IDENTIFIER"}, {"ConcatNullYieldsNull", "CONCAT_NULL_YIELDS_NULL"},
+		{"AnsiWarnings", "ANSI_WARNINGS"}, {"AnsiPadding", "ANSI_PADDING"}, {"ArithAbort", "ARITHABORT"}} {
+		// ANSI_WARNINGS ON sets ARITHABORT ON, too.
+		if !s.settings.options[o.key] && !(o.key == "ArithAbort" && s.settings.options["AnsiWarnings"]) {
+			wrong = append(wrong, o.name)
+		}
+	}
+	if s.settings.options["NumericRoundAbort"] {
+		wrong = append(wrong, "NUMERIC_ROUNDABORT")
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return sqlerr.New(1934, 1, verb, strings.Join(wrong, ", "), "indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML data type methods and/or spatial index operations")
+}
+
+// unpersisted refuses a condition over a computed column that is not persisted (docs/t-sql/statements/create-table-transact-sql.md,
+// computed columns), what is what it is a part of.
+func (b *binder) unpersisted(e expr, table, what string) {
+	for _, c := range e.free {
+		if c.column != nil && c.column.Computed != "" && !c.column.Persisted {
+			b.fail(1764, c.column.Name, table, what)
+		}
+	}
+}
