@@ -22,6 +22,9 @@ func (b *binder) apply(sc *scope, left string, right ast.TableReference, outer b
 	case *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference, *ast.OpenJsonTableReference:
 		return left + word + b.table(sc, right) + " ON 1"
 	case *ast.SchemaObjectFunctionTableReference:
+		if text, ok := b.nodesOfColumn(sc, n); ok {
+			return left + word + text + " ON 1"
+		}
 		name := nameOf(n.SchemaObject)
 		if call := b.inlineFunction(name); call != nil {
 			return b.applyFunction(sc, left, word, call, n)

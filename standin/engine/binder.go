@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
+	"geosql.dev/operator/standin/xmldata"
 )
 
 // tempSpace is the space of a session's temporary tables and table variables, which live in a SQLite database of the
@@ -49,6 +50,8 @@ type binder struct {
 	// groupSet is the grouping set that a query is bound for, windows are the named windows of the query.
 	groupSet *groupingSet
 	windows  []*ast.WindowDefinition
+	// namespaces are those of WITH XMLNAMESPACES.
+	namespaces []xmldata.Binding
 	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.
 	sequenceRow int
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
@@ -142,8 +145,8 @@ type expr struct {
 	// aggregate is true when it contains an aggregate of the current query.
 	aggregate bool
 	window    bool
-	// json marks JSON that FOR JSON and JSON_MODIFY take as it is.
-	json bool
+	// json marks JSON that FOR JSON and JSON_MODIFY take as it is, xml what has a method of xml in it.
+	json, xml bool
 }
 
 func quoteText(s string) string {
@@ -334,7 +337,7 @@ func storedAlike(from, to sqltype.Type) bool {
 	case (f == sqltype.VarChar || f == sqltype.NVarChar || f == sqltype.Char || f == sqltype.NChar) && (t == sqltype.VarChar || t == sqltype.NVarChar):
 		wide := to.Length == sqltype.MaxLength || from.Length != sqltype.MaxLength && from.Length <= to.Length
 		return wide && (t == sqltype.NVarChar || f == sqltype.VarChar || f == sqltype.Char)
-	case f.IsCharacter() && (t == sqltype.NText || t == sqltype.XML):
+	case f.IsCharacter() && t == sqltype.NText:
 		return true
 	case f == sqltype.Text && t == sqltype.VarChar, f == sqltype.NText && t == sqltype.NVarChar:
 		return to.Length == sqltype.MaxLength
@@ -435,6 +438,7 @@ func merge(out expr, parts ...expr) expr {
 		out.free = append(out.free, p.free...)
 		out.aggregate = out.aggregate || p.aggregate
 		out.window = out.window || p.window
+		out.xml = out.xml || p.xml
 	}
 	return out
 }

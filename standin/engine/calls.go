@@ -20,9 +20,14 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	}
 	if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
 		parts := identifiers(t.MultiPartIdentifier)
+		if e, ok := b.methodOfColumn(sc, parts, n); ok {
+			return e
+		}
 		if len(parts) != 1 || !strings.EqualFold(parts[0], "sys") {
 			return b.userFunction(sc, append(parts, n.FunctionName.Value), n.Parameters)
 		}
+	} else if t, ok := n.CallTarget.(*ast.ExpressionCallTarget); ok {
+		return b.xmlMethod(sc, b.receiver(b.scalar(sc, t.Expression)), n)
 	} else if n.CallTarget != nil {
 		b.refuse("The method " + n.FunctionName.Value + " of a value")
 	}

@@ -35,6 +35,9 @@ func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
 	if w == nil {
 		return
 	}
+	if w.XmlNamespaces != nil {
+		b.xmlNamespaces(w.XmlNamespaces)
+	}
 	for _, n := range w.CommonTableExpressions {
 		name := n.ExpressionName.Value
 		for _, c := range b.ctes {

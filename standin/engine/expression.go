@@ -182,7 +182,7 @@ func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) ex
 		return b.pseudoColumn(sc, n)
 	}
 	parts := identifiers(n.MultiPartIdentifier)
-	e := b.absentColumn(b.column(sc, parts))
+	e := b.columnValue(b.absentColumn(b.column(sc, parts)))
 	if written := parts[len(parts)-1]; strings.EqualFold(written, e.name) {
 		e.name = written // results name a column as the statement does, whatever the table says
 	}

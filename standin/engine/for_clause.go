@@ -5,6 +5,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -26,6 +27,8 @@ type forShape struct {
 	Row      string `json:",omitempty"`
 	Elements bool   `json:",omitempty"`
 	Path     bool   `json:",omitempty"`
+	// Declared are the declarations of namespaces that each row's element has, as text with a blank before each.
+	Declared string `json:",omitempty"`
 
 	root         string
 	array, typed bool
@@ -63,7 +66,8 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 		shape = b.xmlShape(f, q)
 		function, name = "for_xml_row", xmlColumn
 		if shape.root != "" {
-			open, end = "<"+xmlName(shape.root)+">", "</"+xmlName(shape.root)+">"
+			open, end = "<"+xmlName(shape.root)+shape.Declared+">", "</"+xmlName(shape.root)+">"
+			shape.Declared = ""
 		}
 	case *ast.UpdateForClause:
 		b.fail(1003, b.s.line, "FOR UPDATE", "DECLARE CURSOR")
@@ -95,10 +99,13 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	row := b.goCall(function, args, nmax, true)
 	e := expr{typ: nmax, nullable: true, collation: "tsql_ci_as", json: name == jsonColumn}
 	if shape.typed {
-		e.typ, e.collation = sqltype.Type{Kind: sqltype.XML}, ""
+		e.typ, e.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
 	}
 	out := boundQuery{outputs: []output{{name: name, expr: e}}, oneRow: true}
-	out.sql = fmt.Sprintf("SELECT %s || group_concat(%s, %s) || %s AS c1 FROM (%s) HAVING count(*) > 0", quoteText(open), row.sql, quoteText(separator), quoteText(end), inner.sql)
+	out.sql = fmt.Sprintf("SELECT %s || group_concat(%s, %s) || %s AS c1 FROM (%s)", quoteText(open), row.sql, quoteText(separator), quoteText(end), inner.sql)
+	if !shape.typed {
+		out.sql += " HAVING count(*) > 0"
+	}
 	return out
 }
 
@@ -148,14 +155,37 @@ func (b *binder) xmlShape(f *ast.XmlForClause, q *ast.QuerySpecification) forSha
 			shape.Elements = true
 		case "ElementsXsiNil":
 			shape.Elements, shape.Nulls = true, true
-		case "Type":
+		case "Type", "[TYPE]": // syntax.Parse puts TYPE into brackets, as the name of a column
 			shape.typed = true
 		case "BinaryBase64":
 		default:
 			b.refuse("FOR XML " + strings.ToUpper(option.OptionKind))
 		}
 	}
+	b.declareNamespaces(&shape)
 	return shape
+}
+
+// declareNamespaces finds the declarations that FOR XML writes on the elements that are not in another: those of WITH
+// XMLNAMESPACES, the last one first, behind the one that ELEMENTS XSINIL needs.
+func (b *binder) declareNamespaces(shape *forShape) {
+	if shape.Nulls {
+		shape.Declared = ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
+	}
+	for _, n := range slices.Backward(b.namespaces) {
+		switch {
+		case n.Prefix == "xml":
+		case n.Prefix == "xsi" && shape.Nulls:
+			b.fail(6873)
+		case n.Prefix == "":
+			shape.Declared += ` xmlns="` + xmlAttribute.Replace(n.URI) + `"`
+		default:
+			shape.Declared += " xmlns:" + n.Prefix + `="` + xmlAttribute.Replace(n.URI) + `"`
+		}
+	}
+	if shape.Declared != "" && shape.Row == "" && shape.root == "" {
+		b.refuse("FOR XML without an element around each row, with XMLNAMESPACES or XSINIL")
+	}
 }
 
 // tableElement is the name that AUTO gives rows: the table's as the query has it. Rows of joined tables would nest.

@@ -246,19 +246,19 @@ func xmlRow(shape *forShape, values []any, types []sqltype.Type) (string, *sqler
 		list = leaf == "data()"
 	}
 	closeTo(0)
-	return xmlElement(shape.Row, attributes.String(), body.String())
+	return xmlElement(shape.Row, shape.Declared, attributes.String(), body.String())
 }
 
 // xmlElement is a row's element with what is in it.
-func xmlElement(row, attributes, body string) (string, *sqlerr.Error) {
+func xmlElement(row, declared, attributes, body string) (string, *sqlerr.Error) {
 	switch name := xmlName(row); {
 	case row == "" && attributes != "":
 		return "", &sqlerr.Error{Number: 6864, Class: 16, State: 1, Message: "Row tag omission (empty row tag name) cannot be used with attribute-centric FOR XML serialization."}
 	case row == "":
 		return body, nil
 	case body == "":
-		return "<" + name + attributes + "/>", nil
+		return "<" + name + declared + attributes + "/>", nil
 	default:
-		return "<" + name + attributes + ">" + body + "</" + name + ">", nil
+		return "<" + name + declared + attributes + ">" + body + "</" + name + ">", nil
 	}
 }

@@ -55,7 +55,12 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 		return b.derived(sc, b.values(sc, n.RowValues), aliasOf(n.Alias), n.Columns, "")
 	case *ast.VariableTableReference:
 		return b.tableVariable(sc, n)
+	case *ast.VariableMethodCallTableReference:
+		return b.nodesOfVariable(sc, n)
 	case *ast.SchemaObjectFunctionTableReference:
+		if text, ok := b.nodesOfColumn(sc, n); ok {
+			return text
+		}
 		return b.tableFunction(sc, nameOf(n.SchemaObject), n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.GlobalFunctionTableReference:
 		return b.tableFunction(sc, objectName{name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
@@ -285,7 +290,7 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 
 // baseTable adds a table as a source.
 func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, alias string, name objectName) string {
-	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space}
+	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space, name: name.String()}
 	if alias == "" {
 		src.alias, src.schema, src.database = name.name, sch.schemaName(obj), name.database
 		if src.database == "" && space > 0 {
@@ -341,9 +346,9 @@ func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name ob
 	if def == nil {
 		b.fail(4413, obj.Name)
 	}
-	outerCTEs := b.ctes
-	defer func() { b.ctes = outerCTEs }()
-	b.ctes = nil
+	outerCTEs, outerNamespaces := b.ctes, b.namespaces
+	defer func() { b.ctes, b.namespaces = outerCTEs, outerNamespaces }()
+	b.ctes, b.namespaces = nil, nil
 	if def.WithCtesAndXmlNamespaces != nil {
 		b.with(def.WithCtesAndXmlNamespaces)
 	}

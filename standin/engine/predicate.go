@@ -32,7 +32,7 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 		}
 		return b.comparison(n.ComparisonType, b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression))
 	case *ast.BooleanIsNullExpression:
-		e := b.scalar(sc, n.Expression)
+		e := b.mayBeNode(sc, n.Expression)
 		word := " IS NULL)"
 		if n.IsNot {
 			word = " IS NOT NULL)"

@@ -42,6 +42,7 @@ func installProcedures(r *Registry) {
 	installCatalogProcedures(r)
 	installHelp(r)
 	installJSON(r)
+	installXML(r)
 	installMessages(r)
 	installMetadataProcedures(r)
 	installSecurityHelp(r)

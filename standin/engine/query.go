@@ -258,6 +258,9 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 			b.refuse("GROUPING SETS, CUBE and ROLLUP")
 		}
 		x := b.scalar(sc, e.Expression)
+		if x.xml {
+			b.fail(4148)
+		}
 		if x.hasLit || len(x.free) == 0 {
 			b.fail(164)
 		}
@@ -378,7 +381,7 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 		}
 		found = true
 		for _, c := range src.columns {
-			out = append(out, output{name: c.name, expr: c.expr()})
+			out = append(out, output{name: c.name, expr: b.columnValue(c.expr())})
 		}
 	}
 	switch {

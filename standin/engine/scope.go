@@ -8,6 +8,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/xquery"
 )
 
 // scope is what column names mean at one place of a query.
@@ -26,7 +27,9 @@ type source struct {
 	// alias is its name in the query; schema and database qualify it when it has no alias of its own.
 	alias, schema, database string
 	// sqlite is its alias in SQLite's SQL.
-	sqlite  string
+	sqlite string
+	// name is what the FROM clause calls a table, for the messages of XQuery.
+	name    string
 	columns []*sourceColumn
 	object  *Object
 	space   int32
@@ -41,6 +44,10 @@ type sourceColumn struct {
 	nullable  bool
 	collation string
 	column    *Column
+	// document is set for the column of nodes(): the SQL of the instance whose node the column is, with the name of the
+	// column that it is in, if any, and what the node is.
+	document, origin string
+	context          xquery.Context
 }
 
 // output is a column of a query's result.

@@ -156,6 +156,8 @@ func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 	}
 	if limit != MaxLength && n > limit {
 		switch {
+		case from.Kind == XML:
+			return nil, sqlerr.New(6354, 10)
 		case from.Kind.IsInteger() || from.Kind == Bit:
 			if to.Kind.IsUnicode() || from.Kind == BigInt {
 				return nil, sqlerr.New(8115, 2, "expression", to.Kind)

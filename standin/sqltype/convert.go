@@ -57,6 +57,10 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	switch {
 	case to.Kind == SQLVariant:
 		return v, nil
+	case to.Kind == XML && from.Kind != XML:
+		return toXML(v, from, style)
+	case from.Kind == XML && to.Kind.IsBinary():
+		return xmlBytes(v, to)
 	case to.Kind == Bit:
 		return toBit(v, from, to)
 	case to.Kind.IsInteger():
@@ -81,7 +85,7 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 // (docs/t-sql/data-types/data-type-conversion-database-engine.md).
 func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	f, t := from.Kind, to.Kind
-	if f == t || f == Unknown || t == SQLVariant || f == SQLVariant {
+	if f == t || f == Unknown || f == SQLVariant && t != XML || t == SQLVariant && f != XML {
 		return nil
 	}
 	implicitOnly := func(need bool) *sqlerr.Error {
@@ -91,6 +95,8 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 		return nil
 	}
 	switch {
+	case f == XML || t == XML:
+		return xmlConvertible(f, t, mode)
 	case f.IsTemporal() && t.IsTemporal():
 		if f == Date && t == Time || f == Time && t == Date {
 			return clash(f, t)

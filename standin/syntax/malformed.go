@@ -27,9 +27,6 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 		if tokens[i].text == "=" && tokens[i].kind != tokenString && tokens[i].kind != tokenQuoted && endsValue(tokens[i+1]) {
 			return near(tokens, i+1)
 		}
-		if tokens[i].text == "." && tokens[i+1].is("QUERY") && tokens[min(i+2, len(tokens)-1)].text == "(" {
-			return sqlerr.Unsupported("The method query of a value").At(tokens[i].line)
-		}
 		if tokens[i].kind != tokenWord {
 			continue
 		}

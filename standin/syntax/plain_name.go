@@ -42,3 +42,8 @@ func isPlainName(tokens []token, i int) bool {
 	}
 	return true
 }
+
+// isQueryMethod tells whether the word at i is the method query() of the xml data type, which teesql takes for a keyword.
+func isQueryMethod(tokens []token, i int) bool {
+	return i > 0 && tokens[i].is("QUERY") && tokens[i-1].text == "." && tokens[i+1].text == "("
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import "testing"
+
+// TestXMLMethods has scripts in the manner of docs/t-sql/xml (value-method-xml-data-type.md and its kin), in words of their own.
+func TestXMLMethods(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	const shop = `DECLARE @x xml = '<Root><Order OrderID="1" at="2024-05-06T07:08:09.123Z"><Item>Rope</Item><Item>Tent</Item></Order><Order OrderID="2"><Item>Boots</Item></Order></Root>'; `
+	converse(t, db, []say{
+		{"CREATE TABLE name (id int PRIMARY KEY, n nvarchar(20) NULL); INSERT name VALUES (1, N'a&b'), (2, N'c<d'), (3, N'e')", "ok"},
+		{"SELECT STUFF((SELECT ',' + n FROM name ORDER BY id FOR XML PATH(''), TYPE).value('.', 'nvarchar(max)'), 1, 1, '')", "a&b,c<d,e"},
+		{"SELECT STUFF((SELECT ', ' + n FROM name ORDER BY id FOR XML PATH(''), TYPE).value('(./text())[1]', 'nvarchar(max)'), 1, 2, '')", "a&b, c<d, e"},
+		{"SELECT a.id, (SELECT b.n + ';' FROM name b WHERE b.id <= a.id ORDER BY b.id FOR XML PATH(''), TYPE).value('text()[1]', 'varchar(100)') FROM name a ORDER BY a.id", "1 a&b;; 2 a&b;c<d;; 3 a&b;c<d;e;"},
+		{"SELECT (SELECT n FROM name WHERE id = 9 FOR XML PATH(''), TYPE).value('.', 'nvarchar(max)')", "NULL"},
+		{shop + "SELECT @x.value('(/Root/Order/@OrderID)[1]', 'int'), @x.value('(/Root/Order/@at)[1]', 'datetime2(3)'), @x.value('(/Root/nope)[1]', 'int'), @x.value('count(//Item)', 'int')", "1 2024-05-06T07:08:09.123 NULL 3"},
+		{shop + "SELECT @x.value('/Root/Order/@OrderID', 'int')", "!2389/16/1/1"},
+		{shop + "SELECT @x.query('/Root/Order[@OrderID=2]'), @x.exist('/Root/Order[@OrderID=\"2\"]'), @x.exist('/Root/Order[@OrderID=\"3\"]')", `<Order OrderID="2"><Item>Boots</Item></Order> true false`},
+		{shop + "SELECT T.c.value('@OrderID', 'int'), T.c.value('count(Item)', 'int'), T.c.value('(Item/text())[1]', 'varchar(10)') FROM @x.nodes('/Root/Order') AS T(c)", "1 2 Rope; 2 1 Boots"},
+		{shop + "SELECT o.c.value('@OrderID', 'int'), i.c.value('.', 'varchar(10)') FROM @x.nodes('/Root/Order') o(c) CROSS APPLY o.c.nodes('Item') i(c)", "1 Rope; 1 Tent; 2 Boots"},
+		{shop + "SELECT o.c.value('@OrderID', 'int'), i.c.value('.', 'varchar(10)') FROM @x.nodes('/Root/Order') o(c) OUTER APPLY o.c.nodes('Item[2]') i(c)", "1 Tent; 2 NULL"},
+		{shop + "SELECT c.query('.') FROM @x.nodes('//Item') T(c)", "<Item>Rope</Item>; <Item>Tent</Item>; <Item>Boots</Item>"},
+		{shop + "SELECT c.value('../@OrderID', 'int') FROM @x.nodes('//Item') T(c) WHERE c.exist('.[. = \"Boots\"]') = 1", "2"},
+		{shop + "DECLARE @n int = 2, @s varchar(9) = 'Tent'; SELECT @x.value('(/Root/Order[@OrderID = sql:variable(\"@n\")]/Item)[1]', 'varchar(9)'), @x.exist('//Item[. = sql:variable(\"@s\")]')", "Boots true"},
+		{shop + "SELECT id, @x.exist('/Root/Order[@OrderID = sql:column(\"name.id\")]') FROM name ORDER BY id", "1 true; 2 true; 3 false"},
+		{shop + "IF @x.exist('/Root/Order') = 1 SELECT 'yes'", "yes"},
+		{shop + "SELECT @x.query('.').value('(/Root/Order/Item)[3]', 'char(3)') + '|'", "Boo|"},
+		{"DECLARE @x xml; SELECT @x.value('(/a)[1]', 'int'), @x.query('/a'), @x.exist('/a'), (SELECT COUNT(*) FROM @x.nodes('/a') T(c))", "NULL NULL NULL 0"},
+		{"CREATE TABLE doc (id int PRIMARY KEY, x xml NULL); INSERT doc VALUES (1, '<e n=\"login\"><d k=\"a\">5</d><d k=\"b\">x</d></e>'), (2, NULL), (3, '<e n=\"error\"><d k=\"a\">7</d></e>')", "ok"},
+		{"SELECT id, x.value('(e/@n)[1]', 'varchar(20)'), x.value('(e/d[@k=\"a\"]/text())[1]', 'int') FROM doc WHERE x.exist('e/d') = 1 ORDER BY id", "1 login 5; 3 error 7"},
+		{"SELECT d.id, n.v.value('@k', 'char(1)'), n.v.value('.', 'varchar(5)') FROM dbo.doc AS d CROSS APPLY d.x.nodes('/e/d') AS n(v) ORDER BY 1, 2", "1 a 5; 1 b x; 3 a 7"},
+		{"SELECT id, COUNT(v) FROM (SELECT d.id, n.c.value('.', 'varchar(5)') AS v FROM doc d OUTER APPLY x.nodes('/e/d') n(c)) q GROUP BY id ORDER BY id", "1 2; 2 0; 3 1"},
+		{"SELECT x.value('/e/@n', 'int') FROM dbo.doc AS d", "!2389/16/1/1"},
+		{"SELECT SUM(x.value('(e/d[@k=\"a\"])[1]', 'int')) FROM doc", "12"},
+		{"SELECT x.value('(e/d)[2]', 'int') FROM doc WHERE id = 1", "!245/16/1/1"},
+		{"SELECT q.d.value('(/event/@name)[1]', 'varchar(30)') FROM (SELECT CAST(v AS xml) AS d FROM (VALUES (N'<event name=\"a\"/>'), (N'<event name=\"b\"/>')) s(v)) q", "a; b"},
+		{"SELECT n.e.value('(data[@name=\"duration\"]/value)[1]', 'bigint') FROM (SELECT CAST('<RingBufferTarget><event><data name=\"duration\"><value>12</value></data></event><event/></RingBufferTarget>' AS xml) AS t) AS r CROSS APPLY r.t.nodes('RingBufferTarget/event') AS n(e)", "12; NULL"},
+		{"SELECT CAST('<a>5</a>' AS xml).value('(/a)[1]', 'int') + 1, CONVERT(xml, '<a> <b/> </a>', 1).value('string-length(.)', 'int'), TRY_CAST('<a' AS xml), CAST(CAST('<a b=''1''></a>' AS xml) AS nvarchar(50))", `6 2 NULL <a b="1"/>`},
+		{"WITH XMLNAMESPACES ('urn:o' AS o, DEFAULT 'urn:d') SELECT CAST('<r xmlns=\"urn:d\" xmlns:z=\"urn:o\"><z:a>5</z:a></r>' AS xml).value('(/r/o:a)[1]', 'int')", "5"},
+		{"SELECT CAST('<z:a xmlns:z=\"urn:o\">5</z:a>' AS xml).value('declare namespace p=\"urn:o\"; (/p:a)[1]', 'int')", "5"},
+		{"SELECT CAST('<a>AQI=</a>' AS xml).value('(/a)[1]', 'varbinary(10)'), CAST('<a>true</a>' AS xml).value('(/a)[1]', 'bit'), CAST('<a>1.5</a>' AS xml).value('(/a)[1]', 'decimal(9,2)')", "0x0102 true 1.50"},
+	})
+}
+
+// TestXMLRefusals: docs/relational-databases/errors-events/database-engine-events-and-errors-2000-to-2999.md and its kin.
+func TestXMLRefusals(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE t (id int, x xml NULL); INSERT t VALUES (1, '<a/>')", "ok"},
+		{"INSERT t VALUES (2, '<a>')", "!9400/16/1/1"},
+		{"SELECT CAST('<a><b></a>' AS xml)", "!9436/16/1/1"},
+		{"SELECT CAST(N'<?xml version=\"1.0\" encoding=\"utf-8\"?><a/>' AS xml)", "!9402/16/1/1"},
+		{"SELECT CAST('<!DOCTYPE a><a/>' AS xml)", "!6359/16/1/1"},
+		{"SELECT CAST(1 AS xml)", "!529/16/2/1"},
+		{"DECLARE @s varchar(10) = (SELECT x FROM t)", "!257/16/3/1"},
+		{"SELECT CAST(x AS varchar(3)) FROM t", "!6354/16/10/1"},
+		{"SELECT id.value('.', 'int') FROM t", "!258/15/1/1"},
+		{"SELECT x.VALUE('.', 'int') FROM t", "!227/15/1/1"},
+		{"SELECT x.value('.') FROM t", "!174/15/1/1"},
+		{"DECLARE @p varchar(9) = '.'; SELECT x.value(@p, 'int') FROM t", "!8172/16/1/1"},
+		{"SELECT x.value('.', 'xml') FROM t", "!9500/16/1/1"},
+		{"SELECT x.modify('delete /a') FROM t", "!8137/16/1/1"},
+		{"SELECT x.nodes('/a') FROM t", "!227/15/1/1"},
+		{"SELECT n.c FROM t CROSS APPLY x.nodes('/a') n(c)", "!493/16/1/1"},
+		{"SELECT * FROM t CROSS APPLY x.nodes('/a') n(c)", "!493/16/1/1"},
+		{"SELECT COUNT(*) FROM t CROSS APPLY x.nodes('/a') n(c) WHERE c IS NOT NULL", "1"},
+		{"SELECT 1 FROM t CROSS APPLY x.nodes('/a') n", "!318/15/1/1"},
+		{"SELECT x.exist('/a') FROM t GROUP BY x.exist('/a')", "!4148/16/1/1"},
+		{"SELECT x.query('<b/>') FROM t", "!40517/16/1/1"},
+		{"SELECT x.exist('/a[@b = sql:variable(\"@no\")]') FROM t", "!9501/16/2/1"},
+		{"SELECT x.exist('/a[@b = sql:column(\"no\")]') FROM t", "!207/16/1/1"},
+		{"SELECT x.exist('/a[@b = sql:column(\"x\")]') FROM t", "!9342/16/1/1"},
+		{"SELECT dbo.nothing.value('.', 'int')", "!4121/16/1/1"},
+	})
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/operator/standin/xquery"
+)
+
+// xmlMethods are the methods of the xml data type with the number of their arguments
+// (docs/t-sql/xml/xml-data-type-methods.md). Their names are in lower case only.
+var xmlMethods = map[string]int{"value": 2, "query": 1, "exist": 1, "nodes": 1, "modify": 1}
+
+// xmlExpression is an expression of XQuery with all that it is compiled with; the functions that evaluate it get it as JSON.
+type xmlExpression struct {
+	Text, Method string
+	Namespaces   []xmldata.Binding `json:",omitempty"`
+	Context      xquery.Context    `json:",omitempty"`
+	// Accessors are the types of sql:variable() and sql:column(), in the order of their values.
+	Accessors []xquery.Kind `json:",omitempty"`
+}
+
+// xmlReceiver is what a method is called on: the whole instance with the number of the node that is meant in it.
+type xmlReceiver struct {
+	document, node string
+	// origin is the column's name behind its table's, for messages; empty for all that is no column.
+	origin  string
+	context xquery.Context
+	// parts are the expressions that the receiver reads.
+	parts []expr
+}
+
+// receiver is an expression as a method's receiver (258 when it is no xml).
+func (b *binder) receiver(e expr) xmlReceiver {
+	if e.null || e.typ.Kind != sqltype.XML {
+		b.fail(258, e.typ.Kind)
+	}
+	r := xmlReceiver{document: e.sql, node: "0", parts: []expr{e}}
+	if c := e.column; c != nil {
+		r.origin = c.source.written() + "." + c.name
+		if c.document != "" {
+			r.document, r.node, r.origin, r.context = c.document, c.sql, c.origin, c.context
+		}
+	}
+	return r
+}
+
+// written is the name of a source as its FROM clause has it, without its alias when it is a table.
+func (src *source) written() string {
+	if src.name != "" {
+		return src.name
+	}
+	return src.alias
+}
+
+// findColumn is the column that a name of one or two parts means; nil when there is none.
+func (sc *scope) findColumn(parts []string) *sourceColumn {
+	for at := sc; at != nil; at = at.parent {
+		for _, src := range at.sources {
+			if len(parts) > 1 && !src.matches(parts[:len(parts)-1]) {
+				continue
+			}
+			for _, c := range src.columns {
+				if strings.EqualFold(c.name, parts[len(parts)-1]) {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// methodOfColumn binds column.method(...), which looks like a function of a schema. ok is false when it is one.
+func (b *binder) methodOfColumn(sc *scope, parts []string, n *ast.FunctionCall) (e expr, ok bool) {
+	if len(parts) > 2 || sc == nil {
+		return expr{}, false
+	}
+	_, known := xmlMethods[methodNamed(n)]
+	c := sc.findColumn(parts)
+	if c == nil || !known && c.typ.Kind != sqltype.XML {
+		return expr{}, false
+	}
+	return b.xmlMethod(sc, b.receiver(b.column(sc, parts)), n), true
+}
+
+// methodNamed is the name of a method, without the brackets that syntax.Parse puts around query.
+func methodNamed(n *ast.FunctionCall) string { return strings.Trim(n.FunctionName.Value, "[]") }
+
+// xmlMethod binds a method that gives a value.
+func (b *binder) xmlMethod(sc *scope, r xmlReceiver, n *ast.FunctionCall) expr {
+	name := methodNamed(n)
+	count, known := xmlMethods[name]
+	switch {
+	case !known || name == "nodes":
+		b.fail(227, name)
+	case name == "modify":
+		b.fail(8137, name)
+	case len(n.Parameters) != count:
+		b.fail(174, name, count)
+	}
+	e := b.xquery(sc, r, name, n.Parameters[0])
+	switch name {
+	case "exist":
+		return b.xmlCall("xml exist", r, e, sqltype.Type{Kind: sqltype.Bit})
+	case "query":
+		return b.xmlCall("xml query", r, e, sqltype.Type{Kind: sqltype.XML})
+	}
+	t := b.valueType(n.Parameters[1])
+	if t.Kind.IsBinary() {
+		return b.convert(b.xmlCall("xml bytes", r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
+	}
+	value := b.xmlCall("xml value", r, e, nmax)
+	return merge(b.convert(value, t, sqltype.Explicit, 0, false), value)
+}
+
+// literalArgument is an argument that has to be a string literal (8172).
+func (b *binder) literalArgument(node ast.ScalarExpression, position int, method string) string {
+	for {
+		switch n := node.(type) {
+		case *ast.ParenthesisExpression:
+			node = n.Expression
+			continue
+		case *ast.StringLiteral:
+			return n.Value
+		case *ast.IdentifierLiteral:
+			return n.Value
+		}
+		b.fail(8172, position, method)
+	}
+}
+
+// valueType is the type that value() gives (9500).
+func (b *binder) valueType(node ast.ScalarExpression) sqltype.Type {
+	text := b.literalArgument(node, 2, "value")
+	t, err := syntax.ParseType(text)
+	if err != nil {
+		alias := b.s.aliasType(b.ctx, splitName(text))
+		if alias == nil {
+			b.fail(9500, text)
+		}
+		t = *alias
+	}
+	switch t.Kind {
+	case sqltype.XML, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.SQLVariant:
+		b.fail(9500, text)
+	}
+	return t
+}
+
+// boundXQuery is a compiled expression with the values of its accessors.
+type boundXQuery struct {
+	xmlExpression
+	compiled *xquery.Query
+	values   []expr
+}
+
+// methodName is a method as the messages of XQuery name it.
+func (r xmlReceiver) methodName(method string) string {
+	if r.origin != "" {
+		return r.origin + "." + method + "()"
+	}
+	return method + "()"
+}
+
+// xquery compiles the expression of a method.
+func (b *binder) xquery(sc *scope, r xmlReceiver, method string, node ast.ScalarExpression) boundXQuery {
+	out := boundXQuery{xmlExpression: xmlExpression{Text: b.literalArgument(node, 1, method), Method: r.methodName(method), Namespaces: b.namespaces, Context: r.context}}
+	compiled, err := xquery.Compile(out.Text, out.static(xquery.Uses[method], b.accessors(sc, &out)))
+	if err != nil {
+		b.failWith(err)
+	}
+	out.compiled = compiled
+	return out
+}
+
+// accessors gives sql:variable() and sql:column() their types and binds their values.
+func (b *binder) accessors(sc *scope, out *boundXQuery) func(xquery.Accessor) (xquery.Type, *sqlerr.Error) {
+	return func(a xquery.Accessor) (xquery.Type, *sqlerr.Error) {
+		var e expr
+		if err := bindSafely(func() { e = b.accessor(sc, a) }); err != nil {
+			return xquery.Type{}, err
+		}
+		k, ok := xqueryKinds[e.typ.Kind]
+		switch {
+		case e.typ.Kind == sqltype.XML:
+			return xquery.Type{}, sqlerr.New(9342, 1, out.Method)
+		case !ok:
+			return xquery.Type{}, sqlerr.New(9344, 1, out.Method, e.typ.Kind)
+		}
+		out.values, out.Accessors = append(out.values, e), append(out.Accessors, k)
+		return xquery.Optional(k), nil
+	}
+}
+
+// accessor binds the variable or the column that an accessor names.
+func (b *binder) accessor(sc *scope, a xquery.Accessor) expr {
+	if a.Column {
+		name := splitName(a.Name)
+		parts := []string{name.server, name.database, name.schema, name.name}
+		for parts[0] == "" && len(parts) > 1 {
+			parts = parts[1:]
+		}
+		return b.columnValue(b.column(sc, parts))
+	}
+	if !strings.HasPrefix(a.Name, "@") || len(a.Name) < 2 {
+		b.fail(9519, a.Name)
+	}
+	if v := b.s.variable(a.Name); v == nil || v.table != nil {
+		b.failWith(sqlerr.New(9501, 2, a.Name))
+	}
+	return b.variable(a.Name)
+}
+
+// columnValue is a column that is read as a value: that of nodes() has none (493).
+func (b *binder) columnValue(e expr) expr {
+	if e.column != nil && e.column.document != "" {
+		b.fail(493, e.column.name)
+	}
+	return e
+}
+
+// xqueryKinds are the types that values have in XQuery (docs/xquery/xquery-extension-functions-sql-variable.md).
+var xqueryKinds = map[sqltype.Kind]xquery.Kind{sqltype.TinyInt: xquery.UnsignedByte, sqltype.SmallInt: xquery.Short, sqltype.Int: xquery.Int, sqltype.BigInt: xquery.Long,
+	sqltype.Decimal: xquery.Decimal, sqltype.Money: xquery.Decimal, sqltype.SmallMoney: xquery.Decimal, sqltype.Float: xquery.Double, sqltype.Real: xquery.Float, sqltype.Bit: xquery.Boolean,
+	sqltype.Char: xquery.String, sqltype.VarChar: xquery.String, sqltype.NChar: xquery.String, sqltype.NVarChar: xquery.String, sqltype.UniqueIdentifier: xquery.String,
+	sqltype.Binary: xquery.Base64Binary, sqltype.VarBinary: xquery.Base64Binary, sqltype.DateTime: xquery.DateTime, sqltype.SmallDateTime: xquery.DateTime, sqltype.DateTime2: xquery.DateTime,
+	sqltype.DateTimeOffset: xquery.DateTime, sqltype.Date: xquery.Date, sqltype.Time: xquery.Time}
+
+// static is what the expression is compiled with for a use of it.
+func (x *xmlExpression) static(use xquery.Use, accessor func(xquery.Accessor) (xquery.Type, *sqlerr.Error)) xquery.Static {
+	return xquery.Static{Method: x.Method, Namespaces: x.Namespaces, Context: x.Context, Use: use, Accessor: accessor}
+}
+
+// text is the expression as the functions that evaluate it take it.
+func (b *binder) xmlText(x *xmlExpression) expr {
+	text, err := json.Marshal(x)
+	if err != nil {
+		b.failWith(internalError(err))
+	}
+	return literal(nmax, string(text))
+}
+
+// xmlArguments are the arguments of the functions that evaluate an expression: instance, node, expression and values.
+func (b *binder) xmlArguments(r xmlReceiver, x *boundXQuery) []expr {
+	values := literal(nmax, "[]")
+	if len(x.values) > 0 {
+		values = b.goCall("xml accessors", x.values, nmax, true)
+	}
+	return []expr{merge(expr{sql: r.document, typ: nmax, nullable: true}, r.parts...), {sql: r.node, typ: bigT, nullable: true}, b.xmlText(&x.xmlExpression), values}
+}
+
+func (b *binder) xmlCall(function string, r xmlReceiver, x boundXQuery, t sqltype.Type) expr {
+	out := b.goCall(function, b.xmlArguments(r, &x), t, true)
+	out.xml = true
+	return out
+}
+
+// xmlNamespaces are those of WITH XMLNAMESPACES
+// (docs/relational-databases/xml/add-namespaces-to-queries-with-with-xmlnamespaces.md).
+func (b *binder) xmlNamespaces(n *ast.XmlNamespaces) {
+	seen := map[string]bool{}
+	for _, e := range n.XmlNamespacesElements {
+		var binding xmldata.Binding
+		var uri *ast.StringLiteral
+		switch x := e.(type) {
+		case *ast.XmlNamespacesAliasElement:
+			uri = x.String
+			if x.Identifier != nil {
+				binding.Prefix = x.Identifier.Value
+			}
+			if !xmldata.IsName(binding.Prefix) {
+				b.fail(102, binding.Prefix)
+			}
+		case *ast.XmlNamespacesDefaultElement:
+			uri = x.String
+		}
+		if uri == nil {
+			b.fail(102, "XMLNAMESPACES")
+		}
+		binding.URI = uri.Value
+		switch {
+		case binding.Prefix == "xmlns":
+			b.fail(6871, binding.Prefix)
+		case (binding.Prefix == "xml") != (binding.URI == xmldata.XMLSpace):
+			b.fail(6872)
+		case binding.URI == "":
+			b.fail(6874)
+		case seen[binding.Prefix] && binding.Prefix == "":
+			b.fail(6869, "default")
+		case seen[binding.Prefix]:
+			b.fail(6869, binding.Prefix)
+		}
+		seen[binding.Prefix] = true
+		b.namespaces = append(b.namespaces, binding)
+	}
+}
+
+// mayBeNode binds what IS NULL asks about, which is all that the column of nodes() is read for by itself.
+func (b *binder) mayBeNode(sc *scope, node ast.ScalarExpression) expr {
+	if n, ok := node.(*ast.ColumnReferenceExpression); ok && sc != nil && n.MultiPartIdentifier != nil {
+		if c := sc.findColumn(identifiers(n.MultiPartIdentifier)); c != nil && c.document != "" {
+			return b.column(sc, identifiers(n.MultiPartIdentifier))
+		}
+	}
+	return b.scalar(sc, node)
+}
