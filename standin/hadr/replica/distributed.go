@@ -4,6 +4,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,31 +110,16 @@ func (m *Manager) CreateDistributed(ctx context.Context, c *group.Configuration,
 	st.Accepted, st.Promised = before, 1
 	g := newGroup(m, st)
 	g.overEpoch = epoch
-	if err := m.add(g); err != nil {
+	if err := m.add(g, failure(19509, g.name)); err != nil {
 		return err
 	}
 	if err := g.begin(1, before, c); err != nil {
-		_ = m.forget(g)
-		return err
+		return errors.Join(err, m.forget(g))
 	}
-	if err := g.waitPrimary(ctx); err != nil {
-		return err
-	}
-	// Until now commits did not ask the distributed group.
+	err := g.waitPrimary(ctx)
+	// Until now commits did not ask the distributed group. It is there also where nobody waited for it so long.
 	m.linkDistributed()
-	return nil
-}
-
-func (m *Manager) add(g *Group) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, other := range m.groups {
-		if equalName(other.name, g.name) {
-			return failure(19509, g.name)
-		}
-	}
-	m.groups[g.id] = g
-	return nil
+	return err
 }
 
 // JoinDistributed is ALTER AVAILABILITY GROUP ... JOIN AVAILABILITY GROUP ON: it waits for the global primary, and the
@@ -158,12 +144,9 @@ func (m *Manager) JoinDistributed(ctx context.Context, name string, spec Distrib
 	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Over: local.ID(), Intent: Secondary, Following: c.Primary, ForcedSeen: c.Forced,
 		CreateAnyDatabase: true, GrantedBy: spec.Owner, Databases: map[uuid.UUID]*localCopy{}}
 	st.Promised, st.Accepted = c.Epoch(), c
-	if err := st.save(m.folder); err != nil {
-		return err
-	}
 	g := newGroup(m, st)
 	g.role, g.overEpoch = Secondary, epoch
-	if err := m.add(g); err != nil {
+	if err := m.enter(g, failure(19509, name)); err != nil {
 		return err
 	}
 	m.linkDistributed()

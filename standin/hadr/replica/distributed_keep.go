@@ -80,7 +80,8 @@ func (m *Manager) adoptAbove(local *Group) {
 		st.Databases = map[uuid.UUID]*localCopy{}
 	}
 	if d == nil {
-		if st.save(m.folder) != nil || m.add(newGroup(m, st)) != nil {
+		if err := m.enter(newGroup(m, st), failure(19509, st.Name)); err != nil {
+			local.host.Log().Error("availability group: the distributed group above it could not be taken up", "group", local.Name(), "distributed", st.Name, "error", err)
 			return
 		}
 		m.linkDistributed()

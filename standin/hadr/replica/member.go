@@ -36,27 +36,68 @@ func (m *Manager) Create(ctx context.Context, c *group.Configuration, started, l
 	if lease > 0 {
 		g.lease = started + lease
 	}
-	m.mu.Lock()
-	for _, other := range m.groups {
-		if equalName(other.name, c.Name) {
-			m.mu.Unlock()
-			return nil, failure(41114, c.Name)
-		}
+	if err := m.add(g, failure(41114, c.Name)); err != nil {
+		return nil, err
 	}
-	m.groups[c.ID] = g
-	m.mu.Unlock()
+	err := g.enlist(ctx, c)
+	if err == nil {
+		err = g.begin(1, before, c)
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.disband(context.WithoutCancel(ctx), c))
+	}
+	return g, g.waitPrimary(ctx)
+}
+
+// enlist takes the first databases into a group that is being made.
+func (g *Group) enlist(ctx context.Context, c *group.Configuration) error {
 	for i := range c.Databases {
 		d := &c.Databases[i]
 		g.attach(d.ID, d.Name)
-		if err := m.host.Member(ctx, d.Name, self.ID, d.ID); err != nil {
-			return nil, err
+		if err := g.host.Member(ctx, d.Name, g.self, d.ID); err != nil {
+			return fmt.Errorf("take database %q into availability group %q: %w", d.Name, g.name, err)
 		}
 	}
-	if err := g.begin(1, before, c); err != nil {
-		_ = m.forget(g)
-		return nil, err
+	return nil
+}
+
+// disband frees the databases of a group that could not be made, and forgets it: its gate would let nobody in.
+func (g *Group) disband(ctx context.Context, c *group.Configuration) error {
+	var failed error
+	for i := range c.Databases {
+		d := &c.Databases[i]
+		g.detach(d.ID, d.Name)
+		if err := g.host.Member(ctx, d.Name, uuid.Nil, uuid.Nil); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("take database %q out of availability group %q: %w", d.Name, g.name, err))
+		}
 	}
-	return g, g.waitPrimary(ctx)
+	return errors.Join(failed, g.m.forget(g))
+}
+
+// add has a group take part in this server; taken is the error where the server has it, or one of its name, already.
+func (m *Manager) add(g *Group, taken error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, other := range m.groups {
+		if other.id == g.id || equalName(other.name, g.name) {
+			return taken
+		}
+	}
+	m.groups[g.id] = g
+	return nil
+}
+
+// enter is add for a group whose state is to be on disk before anybody is answered in its name.
+func (m *Manager) enter(g *Group, taken error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := m.add(g, taken); err != nil {
+		return err
+	}
+	if err := g.st.save(m.folder); err != nil {
+		return errors.Join(err, m.forget(g))
+	}
+	return nil
 }
 
 // waitPrimary waits until the replica is PRIMARY, or has failed to become it.
@@ -90,14 +131,11 @@ func (m *Manager) Join(ctx context.Context, name string, clusterType group.Clust
 	self := c.Server(m.host.ServerName())
 	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Intent: Secondary, Following: c.Primary, ForcedSeen: c.Forced, Databases: map[uuid.UUID]*localCopy{}}
 	st.Promised, st.Accepted = c.Epoch(), c
-	if err := st.save(m.folder); err != nil {
-		return nil, err
-	}
 	g := newGroup(m, st)
 	g.role = Secondary
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.groups[c.ID] = g
+	if err := m.enter(g, failure(41106, name)); err != nil {
+		return nil, err
+	}
 	return g, nil
 }
 

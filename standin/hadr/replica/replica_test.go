@@ -50,6 +50,8 @@ type server struct {
 
 	// dialled counts the connections that it opened to others.
 	dialled atomic.Int32
+	// refuse is why nothing can be noted in master, nil when it can.
+	refuse error
 }
 
 // Identity is what it shows on every connection that it opens.
@@ -64,7 +66,7 @@ func (s *server) TraceFlag(int) bool                                         { r
 func (s *server) Log() *slog.Logger                                          { return s.log }
 func (s *server) Restoring(context.Context, string, bool) error              { return nil }
 func (s *server) DefaultFolders() (string, string)                           { return s.folder, s.folder }
-func (s *server) Member(context.Context, string, uuid.UUID, uuid.UUID) error { return nil }
+func (s *server) Member(context.Context, string, uuid.UUID, uuid.UUID) error { return s.refuse }
 
 func (s *server) Database(name string) *storage.Database {
 	s.mu.Lock()
