@@ -54,11 +54,8 @@ type server struct {
 	refuse error
 }
 
-// Identity is what it shows on every connection that it opens.
-func (s *server) Identity(context.Context) (*endpoint.Identity, error) {
-	s.dialled.Add(1)
-	return s.id, nil
-}
+// Identity is what it shows on every connection.
+func (s *server) Identity(context.Context) (*endpoint.Identity, error) { return s.id, nil }
 
 func (s *server) ServerName() string                                         { return s.name }
 func (s *server) Disconnect(string)                                          {}
@@ -157,6 +154,9 @@ func newServers(t *testing.T, names ...string) []*server {
 				return errors.New("unknown")
 			}
 			return nil
+		}, Reach: func(address string) string {
+			s.dialled.Add(1)
+			return address
 		}}
 		g.Expect(os.MkdirAll(s.folder, 0o755)).To(Succeed())
 		s.start()
