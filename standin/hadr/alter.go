@@ -5,6 +5,7 @@ package hadr
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -215,12 +216,8 @@ func removeReplicas(ctx context.Context, g *replica.Group, servers []string) err
 			case r.ID == c.Primary:
 				return failure(35284, server, c.Name)
 			}
-			for i := range c.Replicas {
-				if c.Replicas[i].ID == r.ID {
-					c.Replicas = append(c.Replicas[:i], c.Replicas[i+1:]...)
-					break
-				}
-			}
+			gone := r.ID
+			c.Replicas = slices.DeleteFunc(c.Replicas, func(o group.Replica) bool { return o.ID == gone })
 			for i := range c.Replicas {
 				dropRoute(&c.Replicas[i], server)
 			}

@@ -65,9 +65,7 @@ func (e *Extension) member(name string, members []syntax.DistributedMember) (*re
 		}
 	}
 	switch {
-	case local == nil:
-		return nil, failure(19501)
-	case local.Distributed():
+	case local == nil || local.Distributed():
 		return nil, failure(19501)
 	case local.Above() != nil && local.Above().Role() != replica.Primary:
 		return nil, failure(19503, local.Name())

@@ -28,9 +28,7 @@ type Extension struct {
 
 	mu      sync.Mutex
 	manager *replica.Manager
-	// listening is why the endpoint does not listen; nil when it does or should not.
-	listening error
-	health    healthSession
+	health  healthSession
 }
 
 // Ensure that the engine can use it.
@@ -145,9 +143,6 @@ func (e *Extension) listen(ctx context.Context) {
 	if err == nil {
 		err = e.replicas().Listen(address)
 	}
-	e.mu.Lock()
-	e.listening = err
-	e.mu.Unlock()
 	if err != nil {
 		e.inst.Log().Error("The Database Mirroring endpoint cannot listen.", "error", err)
 	} else if address != "" {

@@ -118,6 +118,3 @@ func textOrNull(s string) any {
 	}
 	return s
 }
-
-// flag is a bit.
-func flag(b bool) bool { return b }

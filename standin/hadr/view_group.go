@@ -24,7 +24,7 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 			"failure_condition_level":     int64(c.Options.FailureConditionLevel),
 			"health_check_timeout":        c.Options.HealthCheckTimeout,
 			"automated_backup_preference": int64(c.Options.BackupPreference), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
-			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": flag(c.Options.DBFailover), "is_distributed": c.Options.Distributed,
+			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover, "is_distributed": c.Options.Distributed,
 			"cluster_type": int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
 			"required_synchronized_secondaries_to_commit": int64(c.Options.RequiredSynchronized),
 			"sequence_number": int64(c.Sequence), "is_contained": false,
@@ -44,7 +44,7 @@ func groupClusterRows(m *replica.Manager, _ *engine.Session) []row {
 	return out
 }
 
-// failoverModes are 0 AUTOMATIC, 1 MANUAL, 2 EXTERNAL; a configuration-only replica shows the group's.
+// failoverMode is failover_mode with its description: 0 AUTOMATIC, 1 MANUAL, 2 EXTERNAL; a configuration-only replica shows the group's.
 func failoverMode(c *group.Configuration, r *group.Replica) (int64, string) {
 	mode := r.FailoverMode
 	if mode == "" {
@@ -129,7 +129,7 @@ func listenerAddressRows(m *replica.Manager, _ *engine.Session) []row {
 		}
 		for _, l := range g.Configuration().Listeners {
 			for _, a := range l.IPs {
-				out = append(out, row{"listener_id": l.ID.String(), "ip_address": a.IP, "ip_subnet_mask": textOrNull(a.Mask), "is_dhcp": flag(l.DHCP),
+				out = append(out, row{"listener_id": l.ID.String(), "ip_address": a.IP, "ip_subnet_mask": textOrNull(a.Mask), "is_dhcp": l.DHCP,
 					"state": state, "state_desc": name})
 			}
 		}
@@ -168,8 +168,8 @@ func seedingRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, s := range m.Seedings() {
 		r := row{"start_time": timeOrNull(s.Started), "completion_time": timeOrNull(s.Ended), "ag_id": s.Group, "ag_db_id": s.Database,
-			"ag_remote_replica_id": s.Remote, "operation_id": s.ID, "is_source": flag(s.Source), "current_state": s.State(),
-			"performed_seeding": flag(s.Streaming), "number_of_attempts": int64(s.Attempts), "error_code": int64(s.Code)}
+			"ag_remote_replica_id": s.Remote, "operation_id": s.ID, "is_source": s.Source, "current_state": s.State(),
+			"performed_seeding": s.Streaming, "number_of_attempts": int64(s.Attempts), "error_code": int64(s.Code)}
 		if s.Failure >= 0 {
 			r["failure_state"], r["failure_state_desc"] = int64(s.Failure), s.FailureName()
 		}
@@ -216,7 +216,7 @@ func (e *Extension) seedingStatsRows(m *replica.Manager, _ *engine.Session) []ro
 }
 
 // primaryName is the server that is known to be primary now; empty when none is.
-func primaryName(st *replica.States, g *replica.Group) string {
+func primaryName(st *replica.States) string {
 	c := st.Configuration
 	switch st.Role {
 	case replica.Primary:

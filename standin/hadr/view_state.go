@@ -24,7 +24,7 @@ func groupStateRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
 		st := g.States()
-		r := row{"group_id": g.ID(), "primary_replica": primaryName(st, g)}
+		r := row{"group_id": g.ID(), "primary_replica": primaryName(st)}
 		health := uint8(2)
 		for _, x := range st.Replicas {
 			health = min(health, x.Health)
@@ -64,7 +64,7 @@ func (e *Extension) replicaStateRow(g *replica.Group, st *replica.States, x repl
 	if x.Connected {
 		connected, connectedName = 1, "CONNECTED"
 	}
-	r := row{"replica_id": x.ID, "group_id": g.ID(), "is_local": flag(x.Local), "role": int64(x.Role), "role_desc": x.Role.String(),
+	r := row{"replica_id": x.ID, "group_id": g.ID(), "is_local": x.Local, "role": int64(x.Role), "role_desc": x.Role.String(),
 		"synchronization_health": int64(x.Health), "synchronization_health_desc": healthNames[x.Health],
 		"connected_state": connected, "connected_state_desc": connectedName, "is_internal": false}
 	if x.ErrorNumber != 0 {
@@ -148,11 +148,11 @@ func (e *Extension) databaseStateRows(m *replica.Manager, _ *engine.Session) []r
 func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *replica.DatabaseState) row {
 	spec := st.Configuration.Replica(d.Replica)
 	health := d.Health(spec)
-	r := row{"group_id": g.ID(), "replica_id": d.Replica, "group_database_id": d.ID, "is_local": flag(d.Local),
+	r := row{"group_id": g.ID(), "replica_id": d.Replica, "group_database_id": d.ID, "is_local": d.Local,
 		"is_primary_replica":    d.Replica == st.Self && st.Role == replica.Primary,
-		"synchronization_state": int64(d.State), "synchronization_state_desc": d.State.String(), "is_commit_participant": flag(d.CommitParticipant),
+		"synchronization_state": int64(d.State), "synchronization_state_desc": d.State.String(), "is_commit_participant": d.CommitParticipant,
 		"synchronization_health": int64(health), "synchronization_health_desc": healthNames[health],
-		"is_suspended": flag(d.Suspended), "is_internal": false, "filestream_send_rate": int64(0), "low_water_mark_for_ghosts": int64(0)}
+		"is_suspended": d.Suspended, "is_internal": false, "filestream_send_rate": int64(0), "low_water_mark_for_ghosts": int64(0)}
 	db := e.inst.Database(d.Name)
 	if db != nil {
 		r["database_id"] = int64(db.ID())
@@ -222,26 +222,24 @@ func databaseReplicaClusterRows(m *replica.Manager, _ *engine.Session) []row {
 		st := g.States()
 		c := st.Configuration
 		for i := range c.Databases {
-			d := &c.Databases[i]
 			for j := range c.Replicas {
-				r := &c.Replicas[j]
-				if r.Mode == group.ConfigurationOnly {
-					continue
+				if r := &c.Replicas[j]; r.Data() {
+					out = append(out, databaseReplicaClusterRow(st, &c.Databases[i], r))
 				}
-				joined := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
-				pending := false
-				var recovery, truncation any
-				for i := range st.Databases {
-					if s := &st.Databases[i]; s.ID == d.ID && s.Replica == r.ID {
-						joined, pending = joined || s.Joined, s.SuspendPending
-						recovery, truncation = recoveryLSN(s), blockOrNull(s.Truncation)
-					}
-				}
-				ready := r.ID == c.Primary || slices.Contains(d.Synchronized, r.ID)
-				out = append(out, row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name, "is_failover_ready": ready,
-					"is_pending_secondary_suspend": flag(pending), "is_database_joined": joined,
-					"recovery_lsn": recovery, "truncation_lsn": truncation})
 			}
+		}
+	}
+	return out
+}
+
+func databaseReplicaClusterRow(st *replica.States, d *group.Database, r *group.Replica) row {
+	ready := r.ID == st.Configuration.Primary || slices.Contains(d.Synchronized, r.ID)
+	out := row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name, "is_failover_ready": ready,
+		"is_pending_secondary_suspend": false, "is_database_joined": ready}
+	for i := range st.Databases {
+		if s := &st.Databases[i]; s.ID == d.ID && s.Replica == r.ID {
+			out["is_database_joined"], out["is_pending_secondary_suspend"] = ready || s.Joined, s.SuspendPending
+			out["recovery_lsn"], out["truncation_lsn"] = recoveryLSN(s), blockOrNull(s.Truncation)
 		}
 	}
 	return out

@@ -38,17 +38,11 @@ func newConn(raw net.Conn, peer *x509.Certificate) *Conn {
 // Peer is the other side's certificate.
 func (c *Conn) Peer() *x509.Certificate { return c.peer }
 
-// RemoteAddr is the other side's address.
-func (c *Conn) RemoteAddr() net.Addr { return c.raw.RemoteAddr() }
-
 // Close ends the connection; sends and receives in progress fail.
 func (c *Conn) Close() error { return c.raw.Close() }
 
 // SetDeadline bounds sends and receives from now on; zero is no bound.
 func (c *Conn) SetDeadline(t time.Time) error { return c.raw.SetDeadline(t) }
-
-// SetReadDeadline bounds receives from now on.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.raw.SetReadDeadline(t) }
 
 // SetWriteDeadline bounds sends from now on.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.raw.SetWriteDeadline(t) }

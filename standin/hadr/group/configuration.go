@@ -215,7 +215,7 @@ func (c *Configuration) Voters() []uuid.UUID {
 			}
 			continue
 		}
-		if (r.Joined && r.Mode != Asynchronous) || (r.ID == c.Primary && r.Mode != Asynchronous) {
+		if r.Mode != Asynchronous && (r.Joined || r.ID == c.Primary) {
 			out = append(out, r.ID)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is CLOCK_BOOTTIME: it goes on while the machine sleeps and nobody sets it, so a lease measured by it is
+// BootTime is CLOCK_BOOTTIME: it goes on while the machine sleeps and nobody sets it, so a lease measured by it is
 // never longer than its holder was told.
-func bootTime() time.Duration {
+func BootTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		panic("hadr: the kernel has no CLOCK_BOOTTIME: " + err.Error())

@@ -157,7 +157,7 @@ func (m *Manager) JoinDistributed(ctx context.Context, name string, spec Distrib
 // as this server knows them until it hears of the global primary again. The documents have both run the statement.
 func (g *Group) ChangeDistributed(ctx context.Context, change func(*group.Configuration) error) error {
 	if g.Role() == Primary {
-		return g.apply(ctx, change)
+		return g.Alter(ctx, change)
 	}
 	if !g.overPrimary() {
 		return failure(41140, g.Name())
@@ -228,10 +228,7 @@ func (g *Group) drain(ctx context.Context) {
 		g.mu.Unlock()
 		return
 	}
-	names := map[uuid.UUID]string{}
-	for id, c := range g.st.Databases {
-		names[id] = c.Name
-	}
+	names := g.copyNamesLocked()
 	g.mu.Unlock()
 	all := g.local()
 	for id, db := range all {
@@ -346,7 +343,7 @@ func (m *Manager) DropDistributed(ctx context.Context, g *Group) error {
 		return m.dropAbove(g)
 	}
 	// The local secondaries learn of it first: what is in the configuration comes back.
-	err := local.apply(ctx, func(c *group.Configuration) error {
+	err := local.Alter(ctx, func(c *group.Configuration) error {
 		c.Above = nil
 		return nil
 	})
@@ -365,10 +362,7 @@ func (m *Manager) dropAbove(g *Group) error {
 	l := g.lead
 	g.lead, g.role, g.stopped = nil, Resolving, true
 	streams := g.takeStreamsLocked()
-	names := []string{}
-	for _, c := range g.st.Databases {
-		names = append(names, c.Name)
-	}
+	names := g.copyNamesLocked()
 	g.mu.Unlock()
 	closeStreams(streams)
 	if err := m.forget(g); err != nil {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -89,8 +90,13 @@ func (m *Manager) adoptAbove(local *Group) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	present, err := d.recordLocked()
+	if err != nil {
+		local.host.Log().Error("availability group: the state of the distributed group could not be compared", "group", d.name, "error", err)
+		return
+	}
 	older := st.Promised < d.st.Promised || st.Promised == d.st.Promised && st.Accepted.Sequence < d.st.Accepted.Sequence
-	if d.lead != nil || older || leading && st.Promised == d.st.Promised || bytes.Equal(record, d.recordLocked()) {
+	if d.lead != nil || older || leading && st.Promised == d.st.Promised || bytes.Equal(record, present) {
 		return
 	}
 	if err := d.updateLocked(func(s *durable) { *s = *st }); err != nil {
@@ -105,23 +111,26 @@ func (g *Group) overEpochNow() uint32 {
 }
 
 // recordLocked is what the next primary of the local group has to know.
-func (g *Group) recordLocked() json.RawMessage {
+func (g *Group) recordLocked() (json.RawMessage, error) {
 	data, err := json.Marshal(g.st)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("write down the state of distributed availability group %q: %w", g.name, err)
 	}
-	return data
+	return data, nil
 }
 
 // publish puts the state into the local group's configuration, which a majority of its voters then has.
 func (g *Group) publish(ctx context.Context, local *Group) error {
 	g.mu.Lock()
-	record := g.recordLocked()
+	record, err := g.recordLocked()
 	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if bytes.Equal(record, local.Configuration().Above) {
 		return nil
 	}
-	return local.apply(ctx, func(c *group.Configuration) error {
+	return local.Alter(ctx, func(c *group.Configuration) error {
 		c.Above = record
 		return nil
 	})
@@ -223,7 +232,7 @@ func (g *Group) takeDatabases(ctx context.Context, local *Group) error {
 				}
 			}
 		}
-		err := g.apply(ctx, func(c *group.Configuration) error {
+		err := g.Alter(ctx, func(c *group.Configuration) error {
 			if c.DatabaseNamed(d.Name) == nil {
 				c.Databases = append(c.Databases, group.Database{ID: d.ID, Name: d.Name, Family: d.Family})
 			}

@@ -22,7 +22,7 @@ type gate struct {
 // Ensure that storage can use it.
 var _ storage.Gate = (*gate)(nil)
 
-// RoleError is an error that says that the replica's role does not allow the access.
+// notInRole is an error that says that the replica's role does not allow the access.
 func (g *Group) notInRole(id uuid.UUID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

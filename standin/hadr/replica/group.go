@@ -38,7 +38,7 @@ type Group struct {
 	role    Role
 	// lead is set while this replica is primary or is becoming it.
 	lead *leadership
-	// lease is when the write lease ends, by bootTime; 0 is none.
+	// lease is when the write lease ends, by BootTime; 0 is none.
 	lease time.Duration
 	// contact is the primary that was last heard of, and when.
 	contact struct {
@@ -180,16 +180,25 @@ func (g *Group) waitLocked(ctx context.Context) error {
 	}
 }
 
-// local lists the open local copies.
-func (g *Group) local() map[uuid.UUID]*storage.Database {
-	g.mu.Lock()
+// copyNamesLocked are the names of the local copies, by group database ID.
+func (g *Group) copyNamesLocked() map[uuid.UUID]string {
 	names := map[uuid.UUID]string{}
 	for id, c := range g.st.Databases {
 		names[id] = c.Name
 	}
-	g.mu.Unlock()
+	return names
+}
+
+func (g *Group) copyNames() map[uuid.UUID]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.copyNamesLocked()
+}
+
+// local lists the open local copies.
+func (g *Group) local() map[uuid.UUID]*storage.Database {
 	out := map[uuid.UUID]*storage.Database{}
-	for id, name := range names {
+	for id, name := range g.copyNames() {
 		if db := g.host.Database(name); db != nil {
 			out[id] = db
 		}
@@ -242,10 +251,7 @@ func (g *Group) detach(id uuid.UUID, name string) {
 // a cluster believes that it still is primary; a secondary waits for its primary.
 func (g *Group) restart(ctx context.Context) error {
 	g.mu.Lock()
-	copies := map[uuid.UUID]string{}
-	for id, c := range g.st.Databases {
-		copies[id] = c.Name
-	}
+	copies := g.copyNamesLocked()
 	intent := g.st.Intent
 	cluster := g.st.Accepted.Options.ClusterType
 	g.mu.Unlock()

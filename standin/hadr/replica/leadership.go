@@ -71,7 +71,7 @@ type change struct {
 	done  chan error
 }
 
-// startLeading begins an epoch: first is proposed, old is what it replaces. mu must be held.
+// startLeadingLocked begins an epoch: first is proposed, old is what it replaces.
 func (g *Group) startLeadingLocked(epoch uint32, old, first *group.Configuration) *leadership {
 	l := &leadership{g: g, epoch: epoch, committed: old, proposed: first, proposedAt: time.Now(), peers: map[uuid.UUID]*peer{},
 		remotes: map[remoteKey]*remote{}, suspended: map[uuid.UUID]bool{}}
@@ -113,6 +113,15 @@ func (l *leadership) syncPeersLocked() {
 	for id, p := range l.peers {
 		if c.Replica(id) == nil && !p.leaving {
 			p.leaving = true
+		}
+	}
+}
+
+// stopWorkersLocked ends what is sent of a database.
+func (l *leadership) stopWorkersLocked(database uuid.UUID) {
+	for _, p := range l.peers {
+		if cancel := p.workers[database]; cancel != nil {
+			cancel()
 		}
 	}
 }
@@ -160,8 +169,7 @@ func (l *leadership) configure(ready func() error) {
 			g.mu.Unlock()
 			continue
 		}
-		done := l.committedLocked()
-		if !done {
+		if !l.committedLocked() {
 			_ = g.waitLocked(l.ctx)
 			g.mu.Unlock()
 			continue
@@ -310,9 +318,9 @@ func (l *leadership) shouldBeSynchronizedLocked(r *group.Replica, database uuid.
 	}
 }
 
-// apply changes the configuration by a statement: it waits until the change is committed. When ctx ends first, the
-// change may still be committed later.
-func (g *Group) apply(ctx context.Context, f func(*group.Configuration) error) error {
+// Alter changes the configuration on the primary: it waits until the change is committed. When ctx ends first, the change may
+// still be committed later.
+func (g *Group) Alter(ctx context.Context, f func(*group.Configuration) error) error {
 	g.mu.Lock()
 	l := g.lead
 	if g.role != Primary || l == nil {

@@ -2,16 +2,14 @@
 
 package replica
 
-import (
-	"time"
-)
+import "time"
 
 // leaseValidLocked tells whether the write lease still runs; a group without leases needs none.
 func (g *Group) leaseValidLocked() bool {
 	if c := g.st.Accepted; c == nil || !c.Options.WriteLease {
 		return true
 	}
-	return bootTime() < g.lease
+	return BootTime() < g.lease
 }
 
 // SetLease sets WRITE_LEASE_VALIDITY: the lease runs for validity from started, the statement's beginning by BootTime.
@@ -26,7 +24,7 @@ func (g *Group) SetLease(started, validity time.Duration) error {
 		return failure(47118, "WRITE_LEASE_VALIDITY", g.name)
 	}
 	until := started + validity
-	now := bootTime()
+	now := BootTime()
 	if g.lease > now && until < g.lease {
 		return failure(47119, g.name)
 	}
@@ -40,16 +38,6 @@ func (g *Group) SetLease(started, validity time.Duration) error {
 	return nil
 }
 
-// BootTime is the clock of leases.
-func BootTime() time.Duration { return bootTime() }
-
-// LeaseLeft is what is left of the write lease; 0 when it has expired or there is none.
-func (g *Group) LeaseLeft() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return max(0, g.lease-bootTime())
-}
-
 // watchLease makes a primary resign when its lease ends. Admit and WaitHardened look at the clock themselves, so a late
 // watcher delays only the change of the role that the views show.
 func (l *leadership) watchLease() {
@@ -58,7 +46,7 @@ func (l *leadership) watchLease() {
 		g.mu.Lock()
 		wait := time.Hour
 		if g.st.Accepted.Options.WriteLease {
-			wait = g.lease - bootTime()
+			wait = g.lease - BootTime()
 		}
 		expired := wait <= 0 && g.role == Primary && g.lead == l
 		changed := g.changed

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -155,10 +158,7 @@ func (m *Manager) Drop(ctx context.Context, g *Group) error {
 	g.mu.Lock()
 	streams := g.takeStreamsLocked()
 	g.role, g.stopped = Resolving, true
-	copies := map[uuid.UUID]string{}
-	for id, c := range g.st.Databases {
-		copies[id] = c.Name
-	}
+	copies := g.copyNamesLocked()
 	g.broadcastLocked()
 	g.mu.Unlock()
 	closeStreams(streams)
@@ -187,7 +187,7 @@ func (g *Group) release(ctx context.Context, id uuid.UUID, name string, primary 
 			return fmt.Errorf("take database %q out of the group: %w", name, err)
 		}
 		for owner := range db.Holds() {
-			if len(owner) >= len(storage.HoldReplica) && owner[:len(storage.HoldReplica)] == storage.HoldReplica {
+			if strings.HasPrefix(owner, storage.HoldReplica) {
 				if err := db.HoldLog(owner, storage.LSN{}); err != nil {
 					return err
 				}
@@ -217,27 +217,38 @@ func (g *Group) removed() {
 // dropRemovedDatabases releases local copies of databases that the configuration no longer has.
 func (g *Group) dropRemovedDatabases(c *group.Configuration) {
 	g.mu.Lock()
-	gone := map[uuid.UUID]string{}
-	for id, lc := range g.st.Databases {
-		if c.Database(id) == nil {
-			gone[id] = lc.Name
-		}
-	}
-	g.mu.Unlock()
-	for id, name := range gone {
-		g.mu.Lock()
+	gone := g.goneLocked(c)
+	for id := range gone {
 		if s := g.streams[id]; s != nil {
 			s.conn.Close()
 		}
-		g.mu.Unlock()
-		err := g.release(context.Background(), id, name, false)
-		if err == nil {
-			err = g.update(func(d *durable) { delete(d.Databases, id) })
-		}
-		if err != nil {
+	}
+	g.mu.Unlock()
+	g.letGo(context.Background(), gone, false)
+}
+
+// goneLocked are the local copies of databases that the configuration does not have.
+func (g *Group) goneLocked(c *group.Configuration) map[uuid.UUID]string {
+	gone := g.copyNamesLocked()
+	maps.DeleteFunc(gone, func(id uuid.UUID, _ string) bool { return c.Database(id) != nil })
+	return gone
+}
+
+// letGo releases and forgets local copies of databases that were removed from the group.
+func (g *Group) letGo(ctx context.Context, gone map[uuid.UUID]string, primary bool) {
+	for id, name := range gone {
+		if err := g.leaveGroup(ctx, id, name, primary); err != nil {
 			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
 		}
 	}
+}
+
+// leaveGroup releases a local copy and forgets it.
+func (g *Group) leaveGroup(ctx context.Context, id uuid.UUID, name string, primary bool) error {
+	if err := g.release(ctx, id, name, primary); err != nil {
+		return err
+	}
+	return g.update(func(d *durable) { delete(d.Databases, id) })
 }
 
 // joinRestored is for databases whose copy an interrupted seeding has completed, but which are not joined yet.
@@ -286,33 +297,16 @@ func (g *Group) suspendForcedLocked(primary []primaryDatabase) error {
 func (g *Group) reconcileDatabases(l *leadership) {
 	g.mu.Lock()
 	c := l.committed
-	gone := map[uuid.UUID]string{}
-	for id, lc := range g.st.Databases {
-		if c.Database(id) == nil {
-			gone[id] = lc.Name
-		}
-	}
-	open := l.open
-	g.mu.Unlock()
-	if !open {
+	if !l.open {
+		g.mu.Unlock()
 		return
 	}
-	for id, name := range gone {
-		g.mu.Lock()
-		for _, p := range l.peers {
-			if cancel := p.workers[id]; cancel != nil {
-				cancel()
-			}
-		}
-		g.mu.Unlock()
-		err := g.release(l.ctx, id, name, true)
-		if err == nil {
-			err = g.update(func(d *durable) { delete(d.Databases, id) })
-		}
-		if err != nil {
-			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
-		}
+	gone := g.goneLocked(c)
+	for id := range gone {
+		l.stopWorkersLocked(id)
 	}
+	g.mu.Unlock()
+	g.letGo(l.ctx, gone, true)
 	for i := range c.Databases {
 		if err := g.adopt(l, &c.Databases[i]); err != nil {
 			g.host.Log().Error("availability group: a database could not be added on the primary", "group", g.Name(), "database", c.Databases[i].Name, "error", err)
@@ -341,11 +335,8 @@ func (g *Group) adopt(l *leadership, d *group.Database) error {
 func (g *Group) releaseHolds(c *group.Configuration) {
 	for _, db := range g.local() {
 		for owner := range db.Holds() {
-			var id uuid.UUID
-			if n := len(storage.HoldReplica) + 1; len(owner) == n+36 {
-				id, _ = uuid.Parse(owner[n:])
-			}
-			if id != uuid.Nil && c.Replica(id) == nil && !g.heldByAnother(id) {
+			name, ok := strings.CutPrefix(owner, holdOwnerPrefix)
+			if id, err := uuid.Parse(name); ok && err == nil && c.Replica(id) == nil && !g.heldByAnother(id) {
 				if err := db.HoldLog(owner, storage.LSN{}); err != nil {
 					g.host.Log().Error("availability group: log could not be released", "group", g.Name(), "error", err)
 				}
@@ -373,7 +364,7 @@ func (g *Group) AddDatabase(ctx context.Context, name string) error {
 			}
 		}
 	}
-	err := g.apply(ctx, func(c *group.Configuration) error {
+	err := g.Alter(ctx, func(c *group.Configuration) error {
 		if c.DatabaseNamed(name) != nil {
 			return failure(35280, name, c.Name)
 		}
@@ -389,20 +380,13 @@ func (g *Group) AddDatabase(ctx context.Context, name string) error {
 
 // RemoveDatabase is REMOVE DATABASE on the primary.
 func (g *Group) RemoveDatabase(ctx context.Context, name string) error {
-	return g.apply(ctx, func(c *group.Configuration) error {
-		for i := range c.Databases {
-			if equalName(c.Databases[i].Name, name) {
-				c.Databases = append(c.Databases[:i], c.Databases[i+1:]...)
-				return nil
-			}
+	return g.Alter(ctx, func(c *group.Configuration) error {
+		if c.DatabaseNamed(name) == nil {
+			return failure(35281, name, c.Name)
 		}
-		return failure(35281, name, c.Name)
+		c.Databases = slices.DeleteFunc(c.Databases, func(d group.Database) bool { return equalName(d.Name, name) })
+		return nil
 	})
-}
-
-// Alter changes the configuration on the primary.
-func (g *Group) Alter(ctx context.Context, change func(*group.Configuration) error) error {
-	return g.apply(ctx, change)
 }
 
 // Grant is GRANT (or DENY) CREATE ANY DATABASE; sid is the login that ran it, which will own seeded databases.
@@ -470,10 +454,7 @@ func (g *Group) LeaveDatabase(ctx context.Context, name string) error {
 	if role == Primary {
 		return failure(35240, name, g.Name())
 	}
-	if err := g.release(ctx, id, name, false); err != nil {
-		return err
-	}
-	return g.update(func(d *durable) { delete(d.Databases, id) })
+	return g.leaveGroup(ctx, id, name, false)
 }
 
 // Suspend is SET HADR SUSPEND: on a secondary for its copy, on the primary for all copies.
@@ -486,11 +467,7 @@ func (g *Group) Suspend(name string) error {
 	}
 	if g.lead != nil {
 		g.lead.suspended[id] = true
-		for _, p := range g.lead.peers {
-			if cancel := p.workers[id]; cancel != nil {
-				cancel()
-			}
-		}
+		g.lead.stopWorkersLocked(id)
 	}
 	if s := g.streams[id]; s != nil {
 		s.conn.Close()

@@ -87,7 +87,7 @@ func (p *peer) timeoutLocked() time.Duration {
 	return 10 * time.Second
 }
 
-// spec is the replica's entry in the newest configuration, or in the committed one when it is being removed.
+// specLocked is the replica's entry in the newest configuration, or in the committed one when it is being removed.
 func (p *peer) specLocked() *group.Replica {
 	if r := p.l.newestLocked().Replica(p.id); r != nil {
 		return r
@@ -117,7 +117,7 @@ func (p *peer) run() {
 			return
 		}
 		p.noteLoss(err)
-		if leaving && time.Since(started) > 0 && backoff >= maxBackoff {
+		if leaving && backoff >= maxBackoff {
 			// It cannot be told; it finds out when it asks.
 			g.mu.Lock()
 			delete(p.l.peers, p.id)

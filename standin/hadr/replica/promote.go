@@ -275,7 +275,7 @@ func takeOver(ctx context.Context, id uuid.UUID, db *storage.Database) error {
 // holdForAll keeps the log for every other data replica from where any may need it.
 func (g *Group) holdForAll(l *leadership, id uuid.UUID, db *storage.Database) error {
 	held := db.Holds()
-	from, ok := held[storage.HoldReplica+" group"]
+	from, ok := held[holdGroup]
 	if !ok {
 		from = db.Log().Oldest()
 	}
@@ -293,7 +293,7 @@ func (g *Group) holdForAll(l *leadership, id uuid.UUID, db *storage.Database) er
 			}
 		}
 	}
-	return db.HoldLog(storage.HoldReplica+" group", storage.LSN{})
+	return db.HoldLog(holdGroup, storage.LSN{})
 }
 
 // Force is FORCE_FAILOVER_ALLOW_DATA_LOSS: this replica becomes primary with what it has.
@@ -341,10 +341,7 @@ func (g *Group) resumePrimary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch)); err != nil {
-		return err
-	}
-	return nil
+	return g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch))
 }
 
 // resign ends an epoch. intent is what the replica waits for from now on.
@@ -446,13 +443,7 @@ func (g *Group) leave(intent Role) error {
 
 // disconnectAll ends the connections that are in the group's databases: they do not outlive a change of role.
 func (g *Group) disconnectAll() {
-	g.mu.Lock()
-	names := map[uuid.UUID]string{}
-	for id, c := range g.st.Databases {
-		names[id] = c.Name
-	}
-	g.mu.Unlock()
-	for id, name := range names {
+	for id, name := range g.copyNames() {
 		g.host.Disconnect(name)
 		if db := g.host.Database(name); db != nil {
 			db.BreakOff(g.notInRole(id))

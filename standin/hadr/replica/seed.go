@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,14 +93,11 @@ func (m *Manager) beginSeeding(s Seeding) *Seeding {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.Started, s.Failure, s.Attempts = time.Now().UTC(), -1, 1
-	if n := len(m.seeding); n > 0 {
-		for i := n - 1; i >= 0; i-- {
-			old := m.seeding[i]
-			if old.Group == s.Group && old.Database == s.Database && old.Remote == s.Remote && old.Source == s.Source && old.Failure >= 0 {
-				s.Attempts = old.Attempts + 1
-				m.seeding = append(m.seeding[:i], m.seeding[i+1:]...)
-				break
-			}
+	for i, old := range slices.Backward(m.seeding) {
+		if old.Group == s.Group && old.Database == s.Database && old.Remote == s.Remote && old.Source == s.Source && old.Failure >= 0 {
+			s.Attempts = old.Attempts + 1
+			m.seeding = slices.Delete(m.seeding, i, i+1)
+			break
 		}
 	}
 	m.seeding = append(m.seeding, &s)

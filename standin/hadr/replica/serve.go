@@ -228,7 +228,7 @@ func (g *Group) applyPrimary(req controlRequest) {
 	for _, p := range req.Databases {
 		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
 			// The log reader goes on here after a failover: what it has not read must be here then.
-			err := errors.Join(db.HoldLog(storage.HoldReplica+" group", p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
+			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
 				db.SetBackupPositions(p.FullBackup, p.LogBackup))
 			g.noteHistory(p, db)
 			if err != nil {

@@ -19,7 +19,14 @@ import (
 // catchUpBytes is how close to the end of the log a secondary has to be for commits to begin to wait for it.
 const catchUpBytes = 256 << 10
 
-func holdOwner(replica uuid.UUID) string { return storage.HoldReplica + " " + replica.String() }
+const (
+	holdOwnerPrefix = storage.HoldReplica + " "
+	// holdGroup holds, on a secondary, what any replica may need should this one become primary.
+	holdGroup = holdOwnerPrefix + "group"
+)
+
+// holdOwner holds what a replica may need.
+func holdOwner(replica uuid.UUID) string { return holdOwnerPrefix + replica.String() }
 
 // work sends a database's log to the secondary until something breaks. Where the secondary has no copy, or none that
 // the log could continue, it seeds one.

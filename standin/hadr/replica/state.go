@@ -50,7 +50,6 @@ const (
 	suspendUser    = 0
 	suspendPartner = 1
 	suspendRedo    = 2
-	suspendRestart = 5
 	suspendUndo    = 6
 )
 

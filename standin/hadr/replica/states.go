@@ -4,7 +4,6 @@ package replica
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,9 +31,8 @@ func (s SynchronizationState) String() string {
 
 // States is a group as this server sees it at one moment.
 type States struct {
-	Role  Role
-	Self  uuid.UUID
-	Epoch uint32
+	Role Role
+	Self uuid.UUID
 	// Configuration is the newest one known; on the primary the newest committed one.
 	Configuration *group.Configuration
 	// Promoting says that a failover to the local replica is under way.
@@ -90,29 +88,19 @@ type DatabaseState struct {
 	Known bool
 }
 
-// Health is the worst over the databases: 0 not healthy, 1 partially, 2 healthy.
+// The values of synchronization_health.
 const (
 	notHealthy       = 0
 	partiallyHealthy = 1
 	healthy          = 2
 )
 
-// Suspended tells whether the local copy of a database is suspended.
-func (s *States) Suspended(database string) bool {
-	for i := range s.Databases {
-		if d := &s.Databases[i]; d.Local && strings.EqualFold(d.Name, database) {
-			return d.Suspended
-		}
-	}
-	return false
-}
-
 // States describes the group.
 func (g *Group) States() *States {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := &States{Role: g.role, Self: g.self, Epoch: g.st.Promised, Configuration: g.configLocked()}
-	s.LeaseLeft = max(0, g.lease-bootTime())
+	s := &States{Role: g.role, Self: g.self, Configuration: g.configLocked()}
+	s.LeaseLeft = max(0, g.lease-BootTime())
 	l := g.lead
 	s.Promoting = l != nil && g.role == Resolving
 	if l != nil && l.proposed != nil {
@@ -211,36 +199,48 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 		db = g.host.Database(lc.Name)
 	}
 	self := c.Replica(g.self)
+	out.State = g.localSynchronizationLocked(self, d, cs, db != nil && out.Joined && !out.Suspended, out.Suspended)
+	out.CommitParticipant = out.State == Synchronized
+	if db != nil {
+		g.localProgressLocked(&out, self, cs, db)
+	}
+	return out
+}
+
+// localSynchronizationLocked is the state of the local copy; moves says that it is open, joined and not suspended.
+func (g *Group) localSynchronizationLocked(self *group.Replica, d *group.Database, cs *copyState, moves, suspended bool) SynchronizationState {
+	streams := g.streams[d.ID] != nil
 	switch {
 	case cs.seeding:
-		out.State = Initializing
+		return Initializing
 	case cs.reverting:
-		out.State = Reverting
-	case !cs.initializing.IsZero() && g.streams[d.ID] != nil && !out.Suspended:
-		out.State = Initializing
-	case db == nil || lc == nil || !lc.Joined || out.Suspended:
-		out.State = NotSynchronizing
+		return Reverting
+	case !cs.initializing.IsZero() && streams && !suspended:
+		return Initializing
+	case !moves:
+		return NotSynchronizing
 	case g.role == Primary && self != nil && self.Mode == group.Synchronous:
-		out.State = Synchronized
+		return Synchronized
 	case g.role == Primary:
-		out.State = Synchronizing
-	case g.role == Secondary && g.streams[d.ID] != nil && slices.Contains(g.st.Accepted.Database(d.ID).Synchronized, g.self):
-		out.State = Synchronized
-	case g.role == Secondary && g.streams[d.ID] != nil:
-		out.State = Synchronizing
+		return Synchronizing
+	case g.role == Secondary && streams && slices.Contains(d.Synchronized, g.self):
+		return Synchronized
+	case g.role == Secondary && streams:
+		return Synchronizing
 	}
-	out.CommitParticipant = out.State == Synchronized
-	if db == nil {
-		return out
-	}
-	p := g.progressLocked(d.ID, db)
+	return NotSynchronizing
+}
+
+// localProgressLocked is how far the local copy is.
+func (g *Group) localProgressLocked(out *DatabaseState, self *group.Replica, cs *copyState, db *storage.Database) {
+	p := g.progressLocked(out.ID, db)
 	out.End, out.Commit, out.CommitTime = p.Received, p.Redone, p.RedoneCommit
 	out.Hardened, out.HardenedTime = p.Hardened, p.HardenedTime
 	out.Truncation = db.Log().Oldest()
 	if g.role == Primary && g.lead != nil {
 		// The primary's own row has the minimum over its secondaries.
 		for key, rem := range g.lead.remotes {
-			if key.database == d.ID && !rem.Hardened.IsZero() && rem.Hardened.Less(out.Hardened) {
+			if key.database == out.ID && !rem.Hardened.IsZero() && rem.Hardened.Less(out.Hardened) {
 				out.Hardened, out.HardenedTime = rem.Hardened, rem.HardenedTime
 			}
 		}
@@ -259,7 +259,6 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 		forks := db.Identity().Forks
 		out.Recovery = forks[len(forks)-1].Start
 	}
-	return out
 }
 
 // remoteStateLocked is a secondary's copy as the primary knows it; it goes stale when the replica is disconnected.
