@@ -44,6 +44,38 @@ func TestXMLMethods(t *testing.T) {
 	})
 }
 
+// TestXMLModify: docs/t-sql/xml/modify-method-xml-data-type.md, insert-xml-dml.md, delete-xml-dml.md, replace-value-of-xml-dml.md.
+func TestXMLModify(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	const given = `DECLARE @x xml = '<r><a n="1">x</a><b/></r>', @n int = 7, @s nvarchar(9) = N'é&'; `
+	for change, want := range map[string]string{
+		`insert <c>{sql:variable("@n")}</c> into (/r)[1]`:                                `<r><a n="1">x</a><b/><c>7</c></r>`,
+		`insert <c/> as first into (/r)[1]`:                                              `<r><c/><a n="1">x</a><b/></r>`,
+		`insert (<c/>, <d/>) after (/r/a)[1]`:                                            `<r><a n="1">x</a><c/><d/><b/></r>`,
+		`insert <c/> before (/r/b)[1]`:                                                   `<r><a n="1">x</a><c/><b/></r>`,
+		`insert attribute m {sql:variable("@s")} into (/r/a)[1]`:                         `<r><a n="1" m="é&amp;">x</a><b/></r>`,
+		`insert text {"y"} as last into (/r/a)[1]`:                                       `<r><a n="1">xy</a><b/></r>`,
+		`insert /r/a into (/r/b)[1]`:                                                     `<r><a n="1">x</a><b><a n="1">x</a></b></r>`,
+		`delete /r/a/@n`:                                                                 `<r><a>x</a><b/></r>`,
+		`delete /r/*[. = "x"]`:                                                           `<r><b/></r>`,
+		`delete //nope`:                                                                  `<r><a n="1">x</a><b/></r>`,
+		`replace value of (/r/a/@n)[1] with (/r/a/@n)[1] + 1`:                            `<r><a n="2">x</a><b/></r>`,
+		`replace value of (/r/a/text())[1] with concat("<", sql:variable("@s"))`:         `<r><a n="1">&lt;é&amp;</a><b/></r>`,
+		`replace value of (/r/a/text())[1] with ()`:                                      `<r><a n="1"/><b/></r>`,
+		`replace value of (/r/a/@n)[1] with if (count(/r/b) > 1) then "many" else "few"`: `<r><a n="few">x</a><b/></r>`,
+	} {
+		converse(t, db, []say{{given + "SET @x.modify('" + change + "'); SELECT @x", want}})
+	}
+	converse(t, db, []say{
+		{"CREATE TABLE doc (id int PRIMARY KEY, n int NOT NULL, x xml NULL); INSERT doc VALUES (1, 5, '<r><v>1</v></r>'), (2, 6, '<r><v>2</v></r>')", "ok"},
+		{"UPDATE doc SET x.modify('replace value of (/r/v/text())[1] with sql:column(\"n\")'), n = 0 OUTPUT deleted.x, inserted.x WHERE id = 2", "<r><v>2</v></r> <r><v>6</v></r>"},
+		{"UPDATE d SET x.modify('insert <w>{sql:column(\"s.w\")}</w> into (/r)[1]') FROM doc d JOIN (VALUES (1, 'one'), (2, 'two')) s(id, w) ON s.id = d.id", "ok"},
+		{"SELECT id, n, x FROM doc ORDER BY id", "1 5 <r><v>1</v><w>one</w></r>; 2 0 <r><v>6</v><w>two</w></r>"},
+		{"DECLARE @a int = 1, @b int = 2; SELECT CAST('<r/>' AS xml).query('<x a=\"{sql:variable(''@b'')}\">{sql:variable(\"@a\"), sql:variable(\"@b\"), sql:variable(\"@a\")}</x>')", "<x a=\"2\">1 2 1</x>"},
+	})
+}
+
 // TestXMLRefusals: docs/relational-databases/errors-events/database-engine-events-and-errors-2000-to-2999.md and its kin.
 func TestXMLRefusals(t *testing.T) {
 	t.Parallel()
@@ -69,10 +101,19 @@ func TestXMLRefusals(t *testing.T) {
 		{"SELECT COUNT(*) FROM t CROSS APPLY x.nodes('/a') n(c) WHERE c IS NOT NULL", "1"},
 		{"SELECT 1 FROM t CROSS APPLY x.nodes('/a') n", "!318/15/1/1"},
 		{"SELECT x.exist('/a') FROM t GROUP BY x.exist('/a')", "!4148/16/1/1"},
-		{"SELECT x.query('<b/>') FROM t", "!40517/16/1/1"},
+		{"SELECT x.exist('/a instance of element()') FROM t", "!40517/16/1/1"},
+		{"DECLARE @x xml = '<r/>'; SET @x.modify('insert <a/> into /r/b')", "!2226/16/1/1"},
+		{"DECLARE @x xml = '<r/>'; SET @x.modify('/r')", "!6305/16/1/1"},
+		{"DECLARE @x xml; SET @x.modify('delete /r')", "!5302/16/1/1"},
+		{"DECLARE @x xml = '<r/>'; SET @x.value('.', 'int')", "!8113/16/1/1"},
+		{"DECLARE @x int; SET @x.modify('delete /r')", "!258/15/1/1"},
+		{"UPDATE t SET x.modify('replace value of (/a)[1] with \"1\"')", "!2356/16/1/1"},
 		{"SELECT x.exist('/a[@b = sql:variable(\"@no\")]') FROM t", "!9501/16/2/1"},
 		{"SELECT x.exist('/a[@b = sql:column(\"no\")]') FROM t", "!207/16/1/1"},
 		{"SELECT x.exist('/a[@b = sql:column(\"x\")]') FROM t", "!9342/16/1/1"},
+		{"CREATE TABLE u (x xml, CHECK (x.exist('/a') = 1))", "!423/16/1/1"},
+		{"CREATE TABLE u (x xml, n AS x.value('(/a)[1]', 'int'))", "!435/16/1/1"},
+		{"CREATE TABLE u (x xml(sc))", "!40517/16/1/1"},
 		{"SELECT dbo.nothing.value('.', 'int')", "!4121/16/1/1"},
 	})
 }

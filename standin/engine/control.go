@@ -450,7 +450,10 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 	if v := s.variable(n.Variable.Name); v != nil && v.isCursor {
 		return s.setCursor(v, n)
 	}
-	if n.CursorDefinition != nil || n.FunctionCallExists || n.SeparatorType != "" && n.Identifier != nil {
+	if n.FunctionCallExists {
+		return s.modifyVariable(ctx, n)
+	}
+	if n.CursorDefinition != nil || n.SeparatorType != "" && n.Identifier != nil {
 		return unsupported("SET of a cursor variable or a method")
 	}
 	v := s.variable(n.Variable.Name)

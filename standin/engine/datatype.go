@@ -35,6 +35,9 @@ func dataTypeOf(node ast.DataTypeReference, inCast bool) (sqltype.Type, *sqlerr.
 		}
 		return t, err
 	case *ast.XmlDataTypeReference:
+		if n.XmlSchemaCollection != nil {
+			return sqltype.Type{}, sqlerr.Unsupported("A schema collection of xml")
+		}
 		return sqltype.Type{Kind: sqltype.XML}, nil
 	case *ast.UserDataTypeReference:
 		args, err := typeArguments(n.Parameters)

@@ -362,6 +362,9 @@ func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
 	return d.over(table, prefix, func(b *binder, sc *scope) string {
 		e := b.predicate(sc, node)
 		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
+		if e.xml {
+			b.fail(423, table.shownName())
+		}
 		return e.sql
 	})
 }

@@ -116,6 +116,13 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 	if err != nil {
 		return err
 	}
+	if k.xml {
+		statement := "CREATE TABLE"
+		if b.altering {
+			statement = "ALTER TABLE"
+		}
+		return sqlerr.New(435, 1, c.Name, b.o.shownName(), statement)
+	}
 	if c.Persisted && k.varies {
 		return sqlerr.New(4936, 1, c.Name, b.o.shownName())
 	}

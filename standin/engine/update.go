@@ -245,7 +245,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	seen := map[int32]bool{}
 	for _, set := range spec.SetClauses {
 		if m, ok := set.(*ast.FunctionCallSetClause); ok {
-			col, value := b.writeMethod(c, m.MutatorFunction)
+			col, value := b.changingMethod(c, m.MutatorFunction)
 			b.updatable(col, col.Name, seen)
 			seen[col.ID] = true
 			columns, values = append(columns, col), append(values, value)

@@ -100,6 +100,7 @@ type xmlCache struct {
 	// size is how many characters the texts of the instances have.
 	size        int
 	expressions map[string]*compiledXML
+	changes     map[string]*compiledChange
 }
 
 // compiledXML is an expression with the types of its accessors.
@@ -176,18 +177,11 @@ func (c *xmlCache) expression(text string) (*compiledXML, *sqlerr.Error) {
 	if x := c.expressions[text]; x != nil {
 		return x, nil
 	}
-	var e xmlExpression
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		return nil, internalError(err)
+	e, static, err := readExpression(text)
+	if err != nil {
+		return nil, err
 	}
-	next := 0
-	q, err := xquery.Compile(e.Text, e.static(xquery.AnyUse, func(xquery.Accessor) (xquery.Type, *sqlerr.Error) {
-		next++
-		if next > len(e.Accessors) {
-			return xquery.Type{}, sqlerr.Unsupported("An accessor without a value")
-		}
-		return xquery.Optional(e.Accessors[next-1]), nil
-	}))
+	q, err := xquery.Compile(e.Text, static)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +191,25 @@ func (c *xmlCache) expression(text string) (*compiledXML, *sqlerr.Error) {
 	x := &compiledXML{query: q, kinds: e.Accessors}
 	c.expressions[text] = x
 	return x, nil
+}
+
+// readExpression reads what xmlText wrote. The types of the accessors are as they were when the statement was bound.
+func readExpression(text string) (*xmlExpression, xquery.Static, *sqlerr.Error) {
+	e := &xmlExpression{}
+	if err := json.Unmarshal([]byte(text), e); err != nil {
+		return nil, xquery.Static{}, internalError(err)
+	}
+	seen := map[xquery.Accessor]xquery.Type{}
+	return e, e.static(xquery.AnyUse, func(a xquery.Accessor) (xquery.Type, *sqlerr.Error) {
+		if t, ok := seen[a]; ok {
+			return t, nil
+		}
+		if len(seen) >= len(e.Accessors) {
+			return xquery.Type{}, sqlerr.Unsupported("An accessor without a value")
+		}
+		seen[a] = xquery.Optional(e.Accessors[len(seen)])
+		return seen[a], nil
+	}), nil
 }
 
 // accessorTexts writes values as XQuery has them: a JSON array of texts.

@@ -183,20 +183,27 @@ func (b *binder) xquery(sc *scope, r xmlReceiver, method string, node ast.Scalar
 
 // accessors gives sql:variable() and sql:column() their types and binds their values.
 func (b *binder) accessors(sc *scope, out *boundXQuery) func(xquery.Accessor) (xquery.Type, *sqlerr.Error) {
+	seen := map[xquery.Accessor]xquery.Type{}
 	return func(a xquery.Accessor) (xquery.Type, *sqlerr.Error) {
+		if t, ok := seen[a]; ok {
+			return t, nil
+		}
 		var e expr
 		if err := bindSafely(func() { e = b.accessor(sc, a) }); err != nil {
 			return xquery.Type{}, err
 		}
 		k, ok := xqueryKinds[e.typ.Kind]
 		switch {
+		case e.typ.Kind == sqltype.XML && strings.HasSuffix(out.Method, "modify()"):
+			return xquery.Type{}, sqlerr.Unsupported("A value of type xml in sql:variable() and sql:column()")
 		case e.typ.Kind == sqltype.XML:
 			return xquery.Type{}, sqlerr.New(9342, 1, out.Method)
 		case !ok:
 			return xquery.Type{}, sqlerr.New(9344, 1, out.Method, e.typ.Kind)
 		}
 		out.values, out.Accessors = append(out.values, e), append(out.Accessors, k)
-		return xquery.Optional(k), nil
+		seen[a] = xquery.Optional(k)
+		return seen[a], nil
 	}
 }
 

@@ -108,6 +108,15 @@ func (n *Node) appendText(out []byte) []byte {
 	return out
 }
 
+// Size is how many nodes there are below a node, attributes included.
+func (n *Node) Size() int {
+	out := len(n.Attributes) + len(n.Children)
+	for _, c := range n.Children {
+		out += c.Size()
+	}
+	return out
+}
+
 // Copy is a copy of a node and of what is below it, without a parent.
 func (n *Node) Copy() *Node {
 	out := &Node{Kind: n.Kind, Name: n.Name, Value: n.Value, Declared: append([]Binding(nil), n.Declared...)}

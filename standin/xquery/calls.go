@@ -270,22 +270,3 @@ func (e *accessorUse) eval(r *run, _ focus) sequence {
 	}
 	return oneAtom(r.accessors[e.index])
 }
-
-// computedConstructor refuses element name {...} and its kin.
-func (p *parser) computedConstructor(word string) expression {
-	switch word {
-	case "comment":
-		p.fail(9326)
-	case "processing-instruction":
-		p.fail(9325)
-	default:
-		p.refuse("The constructor " + word)
-	}
-	return empty{}
-}
-
-// constructed refuses <name>...</name>.
-func (p *parser) constructed() expression {
-	p.refuse("The constructor of an element")
-	return empty{}
-}
