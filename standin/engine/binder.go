@@ -44,6 +44,8 @@ type binder struct {
 	depth int
 	// locks is set when a table hint asks for locks, volatile when the plan must not be kept.
 	locks, volatile bool
+	// kept is set for a condition that outlives the statement, which has no parameters.
+	kept bool
 	// assigning are the variables that the select list sets, accumulates tells that it reads one of them, too.
 	assigning   map[string]bool
 	accumulates bool
@@ -235,8 +237,12 @@ func (b *binder) variable(name string) expr {
 
 // computed binds a value that is the same for all rows of the statement.
 func (b *binder) computed(key string, t sqltype.Type, value func(*Session) any) expr {
-	e := b.parameter("="+key, param{value: value, typ: t})
-	return e
+	if b.kept {
+		if _, f := momentary(key); f != nil {
+			return b.momentaryValue(key, t)
+		}
+	}
+	return b.parameter("="+key, param{value: value, typ: t})
 }
 
 // convert makes a value of another type of e.

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -204,15 +205,12 @@ type bulkLoad struct {
 	ended bool
 }
 
-// choose tells which fields are stored where: those of computed columns are not in the file, those of identity columns are
-// stored with KEEPIDENTITY only.
+// choose tells which fields are stored where: those of computed and rowversion columns are in the file and ignored
+// (docs/tools/bcp-utility.md, Computed columns and timestamp columns), those of identity columns are stored with KEEPIDENTITY only.
 func (l *bulkLoad) choose(sch *schema, obj *Object) {
 	for _, c := range obj.Table.Columns {
-		if c.Computed != "" {
-			continue
-		}
 		l.fields = append(l.fields, c)
-		if c.Identity != nil && !l.options.keepIdentity || c.Type.Kind == sqltype.RowVersion {
+		if c.Computed != "" || c.Identity != nil && !l.options.keepIdentity || c.Type.Kind == sqltype.RowVersion {
 			continue
 		}
 		var given ast.ScalarExpression
@@ -282,7 +280,7 @@ func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err
 		switch text := record[i]; {
 		case text != "":
 			var e *sqlerr.Error
-			if v, e = l.s.convert(text, sqltype.NVarCharMax, c.Type, sqltype.Assign); e != nil {
+			if v, e = l.fieldValue(text, c.Type); e != nil {
 				if e.Number == sqltype.ErrTruncated.Number {
 					return nil, sqlerr.New(4863, 1, l.record, i+1, c.Name), nil
 				}
@@ -300,4 +298,16 @@ func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err
 		at++
 	}
 	return row, nil, nil
+}
+
+// fieldValue is the value of a field's text, which has two hexadecimal digits for a byte.
+func (l *bulkLoad) fieldValue(text string, t sqltype.Type) (any, *sqlerr.Error) {
+	if t.Kind != sqltype.Binary && t.Kind != sqltype.VarBinary {
+		return l.s.convert(text, sqltype.NVarCharMax, t, sqltype.Assign)
+	}
+	data, err := hex.DecodeString(strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X"))
+	if err != nil {
+		return nil, sqlerr.New(4864, 1)
+	}
+	return l.s.convert(data, sqltype.Type{Kind: sqltype.VarBinary, Length: sqltype.MaxLength}, t, sqltype.Assign)
 }

@@ -367,9 +367,7 @@ func (b *binder) datePart(name string, node ast.ScalarExpression) string {
 
 // now binds the functions that give the time; it is the same for a whole statement.
 func (b *binder) now(name string) expr {
-	t := map[string]sqltype.Type{"getdate": sqltype.DateTimeType, "getutcdate": sqltype.DateTimeType,
-		"sysdatetime": sqltype.DateTime2Type, "sysutcdatetime": sqltype.DateTime2Type,
-		"sysdatetimeoffset": {Kind: sqltype.DateTimeOffset, Scale: 7}}[name]
+	t := clockTypes[name]
 	e := b.computed(name, t, func(s *Session) any { return s.clock(t) })
 	e.nullable = false
 	return e

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sort"
@@ -342,7 +343,7 @@ func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 	if node == nil {
 		return "", sqlerr.New(10735, 1, text)
 	}
-	return d.over(o, "", func(b *binder, sc *scope) string {
+	cond, err := d.over(o, "", func(b *binder, sc *scope) string {
 		e := b.predicate(sc, node)
 		for _, c := range e.free {
 			if c.column != nil && c.column.Computed != "" {
@@ -351,6 +352,10 @@ func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 		}
 		return e.sql
 	})
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 1046 {
+		return "", sqlerr.New(10735, 1, text)
+	}
+	return cond, err
 }
 
 // condition is that of a check constraint.
@@ -360,6 +365,7 @@ func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
 		return "", sqlerr.New(102, 1, check.Definition)
 	}
 	return d.over(table, prefix, func(b *binder, sc *scope) string {
+		b.kept = true
 		e := b.predicate(sc, node)
 		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
 		if e.xml {

@@ -105,7 +105,7 @@ func installProperties(r *Registry) {
 		"Edition": func(i *Instance) any { return i.config.Edition + " (geosql stand-in)" }, "EditionID": num(-2117995310), "EngineEdition": engineEdition,
 		"ProductVersion": text(productVersion), "ProductLevel": text("RTM"), "ProductMajorVersion": text("16"), "ProductMinorVersion": text("0"),
 		"ProductBuild": text("4000"), "ProductBuildType": func(*Instance) any { return nil }, "ProductUpdateLevel": func(*Instance) any { return nil },
-		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion), "BuildClrVersion": func(*Instance) any { return nil },
+		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion), "ResourceLastUpdateDateTime": func(i *Instance) any { return i.started }, "BuildClrVersion": func(*Instance) any { return nil },
 		"Collation": text(sqltype.DefaultCollation), "CollationID": num(872468488), "SqlCharSet": num(1), "SqlCharSetName": text("iso_1"),
 		"SqlSortOrder": num(52), "SqlSortOrderName": text("nocase_iso"), "LCID": num(1033), "ComparisonStyle": num(196609),
 		"IsClustered": num(0), "IsFullTextInstalled": num(0), "IsIntegratedSecurityOnly": num(0), "IsSingleUser": num(0), "IsLocalDB": num(0),

@@ -23,6 +23,7 @@ import (
 //	tsql_check(x, kind)   an integer that must fit the type, for aggregates
 //	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
 //	tsql_raise(number, text...)   raises an error
+//	tsql_value(name)   what the running statement has as the time, the user or the login
 //	tsql_identity(table)   the next identity value
 //	tsql_sequence(database, sequence)   the next value of a sequence
 //	tsql_depth(level, limit)   the next level of a recursion
@@ -43,6 +44,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_check", 2, true, st.checkInteger},
 		{"tsql_active", 0, false, st.active},
 		{"tsql_raise", -1, false, st.raise},
+		{"tsql_value", 1, false, st.value},
 		{"tsql_identity", 1, false, st.nextIdentity},
 		{"tsql_sequence", 2, false, st.nextOfSequence},
 		{"tsql_defer", 1, false, st.deferKey},

@@ -199,15 +199,7 @@ func installObjectViews(r *Registry) {
 		return list, err
 	})
 	r.recordView("", "sys", "allocation_units", "allocation_unit_id bigint, type tinyint, type_desc nvarchar(60), container_id bigint, data_space_id int, total_pages bigint, used_pages bigint, data_pages bigint", allocationUnits)
-	r.recordView("", "sys", "sysobjects", "name sysname, id int, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, parent_obj int, crdate datetime, category int, type char(2)",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			out, err := all()(ctx, s)
-			for _, rec := range out {
-				rec["id"], rec["xtype"], rec["uid"], rec["parent_obj"], rec["crdate"] = rec["object_id"], rec["type"], rec["schema_id"], rec["parent_object_id"], rec["create_date"]
-				rec["status"], rec["info"], rec["category"], rec["base_schema_ver"] = 0, 0, 0, 0
-			}
-			return out, err
-		})
+	r.recordView("", "sys", "sysobjects", sysobjectsColumns, sysobjects(all()))
 	r.recordView("", "sys", "extended_properties", "class tinyint, class_desc nvarchar(60), major_id int, minor_id int, name sysname, value sql_variant", propertyRecords)
 }
 
