@@ -59,7 +59,7 @@ func waitForReady(t *testing.T, b *bed.Bed, obj client.Object, status *v1alpha1.
 		for _, c := range status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
 				message = c.Message
-				return c.Reason == reason, c.Reason + ": " + c.Message, nil
+				return c.Reason == reason && c.ObservedGeneration == obj.GetGeneration(), c.Reason + ": " + c.Message, nil
 			}
 		}
 		return false, "no condition yet", nil
@@ -158,23 +158,16 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, 100*time.Millisecond).Should(Equal(want))
 	t.Logf("1000 rows were written in %.1f s and have arrived after %.1f s", written.Seconds(), time.Since(began).Seconds())
 
-	// The agent goes on pushing from where it was pulling, with a new copy of what was written meanwhile.
-	before := client.MergeFrom(s.DeepCopy())
-	s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, v1alpha1.AgentAtSubscriber
-	g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
-	write(t, source, "DELETE dbo.Article WHERE Id % 10 = 0")
-	bed.Wait(t, "the subscription delivers by push", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
-		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
-			return false, "", err
-		}
-		for _, c := range s.Status.Conditions {
-			if c.Type == v1alpha1.ConditionReady {
-				return c.Reason == conditions.ReasonDelivering && c.ObservedGeneration == s.Generation, c.Reason + ": " + c.Message, nil
-			}
-		}
-		return false, "no condition yet", nil
-	})
-	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))
+	// An agent that pushes, at the subscriber and then at the distributor, goes on from where the last one was: with what was
+	// written meanwhile, too.
+	for i, at := range []v1alpha1.AgentPlace{v1alpha1.AgentAtSubscriber, v1alpha1.AgentAtDistributor} {
+		before := client.MergeFrom(s.DeepCopy())
+		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, at
+		g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
+		write(t, source, fmt.Sprintf("DELETE dbo.Article WHERE Id %% 10 = %d", i))
+		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
+		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
+	}
 
 	other := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er-other"}, Spec: v1alpha1.SubscriptionSpec{
 		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other", Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
