@@ -168,8 +168,8 @@ func (dt drillTest) losePod(t *testing.T) {
 	// Applied again, it does not run again; with other faults it is refused, and with another runID it runs.
 	again := d.DeepCopy()
 	again.Spec.Objectives.LostRows = ptr.To[int64](5)
-	g.Expect(dt.b.Hub().Client.Update(t.Context(), again)).To(MatchError(ContainSubstring("change runID")))
-	out, _, err := dt.b.Hub().Kubectl(t.Context(), "wait", "-n", namespace, "drill/"+d.Name, "--for=jsonpath={.status.verdict}=Passed", "--timeout=5s")
+	g.Expect(dt.b.Hub().Client.Patch(t.Context(), again, client.MergeFrom(d))).To(MatchError(ContainSubstring("change runID")), "whatever has been written to its status meanwhile")
+	out, _, err := dt.b.Hub().Kubectl(t.Context(), "wait", "-n", namespace, "drill/"+d.Name, "--for=jsonpath={.status.verdict}=Passed", "--timeout=1m")
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	g.Eventually(func() []string { return dt.left(t.Context(), d) }, time.Minute, time.Second).Should(BeEmpty(), "nothing of a drill that is over stays at a site")
 	dt.report(t, d)

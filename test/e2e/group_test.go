@@ -439,8 +439,9 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 
 	gt.declare("e2ekill", v1alpha1.ConfigurationOnly, nil)
 	waitForGroupReason(gt, "DatabaseConflict")
+	before := client.MergeFrom(gt.group.DeepCopy())
 	gt.group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-	g.Expect(b.Hub().Client.Update(t.Context(), gt.group)).To(Succeed())
+	g.Expect(b.Hub().Client.Patch(t.Context(), gt.group, before)).To(Succeed())
 	bed.Wait(t, "the votes are claimed for the creation", time.Minute, func(ctx context.Context) (bool, string, error) {
 		c, err := gt.ready(ctx)
 		return gt.group.Status.Term == 1, c.Message, err
