@@ -67,3 +67,176 @@ func TestDataFilesOfAllColumns(t *testing.T) {
 		{"SELECT id, total, place FROM lines ORDER BY id", "1 6 0xE610AB; 2 8 0x01"},
 	})
 }
+
+// TestRecursionWithSeveralMembers: docs/t-sql/queries/with-common-table-expression-transact-sql.md, "Using multiple anchor and recursive members".
+func TestRecursionWithSeveralMembers(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE dbo.Person(ID int, Name VARCHAR(30), Mother INT, Father INT)", "ok"},
+		{`INSERT dbo.Person
+VALUES(1, 'Sue', NULL, NULL)
+      ,(2, 'Ed', NULL, NULL)
+      ,(3, 'Emma', 1, 2)
+      ,(4, 'Jack', 1, 2)
+      ,(5, 'Jane', NULL, NULL)
+      ,(6, 'Bonnie', 5, 4)
+      ,(7, 'Bill', 5, 4)`, "ok"},
+		{`WITH Generation (ID) AS
+(
+    SELECT Mother
+    FROM dbo.Person
+    WHERE Name = 'Bonnie'
+UNION
+    SELECT Father
+    FROM dbo.Person
+    WHERE Name = 'Bonnie'
+UNION ALL
+    SELECT Person.Father
+    FROM Generation, Person
+    WHERE Generation.ID=Person.ID
+UNION ALL
+    SELECT Person.Mother
+    FROM Generation, dbo.Person
+    WHERE Generation.ID=Person.ID
+)
+SELECT Person.ID, Person.Name, Person.Mother, Person.Father
+FROM Generation, dbo.Person
+WHERE Generation.ID = Person.ID ORDER BY 1`, "1 Sue NULL NULL; 2 Ed NULL NULL; 4 Jack 1 2; 5 Jane NULL NULL"},
+		{"WITH g AS (SELECT ID FROM Person UNION SELECT g.ID FROM g) SELECT * FROM g", "!252/16"},
+		{"WITH g AS (SELECT ID FROM Person UNION ALL SELECT g.ID FROM g UNION ALL SELECT 1) SELECT * FROM g", "!247/16"},
+	})
+}
+
+// TestIdentityFunction: docs/t-sql/functions/identity-function-transact-sql.md.
+func TestIdentityFunction(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE people (FirstName nvarchar(20), LastName nvarchar(20)); INSERT people VALUES (N'Ken', N'Sánchez'), (N'Terri', N'Duffy'), (N'Rob', N'Walters')", "ok"},
+		{`SELECT  IDENTITY(smallint, 100, 5) AS ContactNum,
+        FirstName AS First,
+        LastName AS Last
+INTO NewContact
+FROM people
+ORDER BY LastName`, "ok"},
+		{"SELECT @@ROWCOUNT", "3"},
+		{"SELECT ContactNum, Last FROM NewContact ORDER BY 1", "100 Duffy; 105 Sánchez; 110 Walters"},
+		{"INSERT NewContact VALUES (N'Gail', N'Erickson'); SELECT SCOPE_IDENTITY()", "115"},
+		{"SELECT TYPE_NAME(system_type_id), seed_value, increment_value, is_nullable FROM sys.identity_columns WHERE object_id = OBJECT_ID('NewContact')", "smallint 100 5 false"},
+		{"SELECT IDENTITY(int) AS id, FirstName INTO #numbered FROM people; SELECT MAX(id) FROM #numbered", "3"},
+		{"SELECT IDENTITY(int, 1, 1) AS id FROM people", "!177/15"},
+		{"SELECT IDENTITY(int, 1, 1) AS a, IDENTITY(int, 1, 1) AS b INTO #two FROM people", "!8109/16"},
+		{"SELECT IDENTITY(int, 1, 1) INTO #unnamed FROM people", "!1038/15"},
+		{"SELECT IDENTITY(varchar(5), 1, 1) AS a INTO #text FROM people", "!2749/16"},
+	})
+}
+
+// TestOutputTwice: docs/t-sql/queries/output-clause-transact-sql.md, "Using OUTPUT and OUTPUT INTO in a single statement".
+func TestOutputTwice(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE photos (ProductID int, PhotoID int); INSERT photos VALUES (800, 1), (801, 2), (900, 3)", "ok"},
+		{"CREATE TABLE products (ProductID int, Name nvarchar(50)); INSERT products VALUES (800, N'Frame'), (801, N'Wheel')", "ok"},
+		{"CREATE TABLE kept (ProductID int, Name nvarchar(50), PhotoID int)", "ok"},
+		{`DELETE photos
+OUTPUT DELETED.ProductID,
+       p.Name,
+       DELETED.PhotoID
+    INTO kept
+OUTPUT DELETED.ProductID, DELETED.PhotoID + 10 AS more
+FROM photos AS ph
+JOIN products AS p
+    ON ph.ProductID = p.ProductID`, "800 11; 801 12"},
+		{"SELECT @@ROWCOUNT", "2"},
+		{"SELECT ProductID, Name, PhotoID FROM kept ORDER BY 1", "800 Frame 1; 801 Wheel 2"},
+		{"INSERT photos OUTPUT inserted.ProductID, inserted.PhotoID INTO kept (ProductID, PhotoID) OUTPUT inserted.* VALUES (902, 5)", "902 5"},
+		{"UPDATE photos SET PhotoID += 1 OUTPUT inserted.ProductID, N'changed', deleted.PhotoID INTO kept OUTPUT inserted.PhotoID WHERE ProductID = 902", "6"},
+		{"SELECT ProductID, Name, PhotoID FROM kept WHERE ProductID > 900 ORDER BY Name", "902 NULL 5; 902 changed 5"},
+		{"INSERT photos OUTPUT inserted.ProductID INTO kept OUTPUT inserted.* VALUES (903, 5)", "!213/16"},
+	})
+}
+
+// TestGroupingSetsOfExpressions: docs/t-sql/functions/grouping-id-transact-sql.md, the examples that group by parts of a date.
+func TestGroupingSetsOfExpressions(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE orders (OrderDate datetime, TotalDue money, region varchar(10)); INSERT orders VALUES ('2007-01-01', 1, 'a'), ('2007-01-02', 2, 'a'), ('2007-02-01', 4, 'b'), ('2008-01-01', 8, 'b')", "ok"},
+		{`SELECT DATEPART(yyyy,OrderDate) AS N'Year', DATEPART(mm,OrderDate) AS N'Month', SUM(TotalDue) AS N'Total Due',
+    CAST(GROUPING(DATEPART(mm,OrderDate)) AS CHAR(1)) + CAST(GROUPING(DATEPART(yyyy,OrderDate)) AS CHAR(1)) AS N'Bit Vector(base-2)',
+    GROUPING_ID(DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate)) AS N'Integer Equivalent',
+    CASE WHEN GROUPING_ID(DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate)) = 0 THEN N'Year Month' WHEN GROUPING_ID(DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate)) = 1 THEN N'Year' ELSE N'Grand Total' END
+FROM orders
+GROUP BY ROLLUP(DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate))
+ORDER BY GROUPING_ID(DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate)), DATEPART(yyyy,OrderDate), DATEPART(mm,OrderDate)`,
+			"2007 1 3.0000 00 0 Year Month; 2007 2 4.0000 00 0 Year Month; 2008 1 8.0000 00 0 Year Month; 2007 NULL 7.0000 10 1 Year; 2008 NULL 8.0000 10 1 Year; NULL NULL 15.0000 11 3 Grand Total"},
+		{"SELECT region, YEAR(OrderDate) * 10 AS y, COUNT(*) FROM orders GROUP BY GROUPING SETS ((region), (YEAR(OrderDate)), (region, YEAR(OrderDate))) ORDER BY GROUPING_ID(region, YEAR(OrderDate)), 1, 2",
+			"a 20070 2; b 20070 1; b 20080 1; a NULL 2; b NULL 2; NULL 20070 3; NULL 20080 1"},
+		{"SELECT YEAR(OrderDate), COUNT(*) FROM orders GROUP BY YEAR(OrderDate) WITH ROLLUP ORDER BY 1", "NULL 4; 2007 3; 2008 1"},
+		{"SELECT GROUPING(MONTH(OrderDate)) FROM orders GROUP BY ROLLUP(YEAR(OrderDate))", "!8161"},
+		{"SELECT TOP (30) PERCENT WITH TIES region FROM orders ORDER BY region", "a; a"},
+	})
+}
+
+// TestODBCFunctions: docs/t-sql/functions/odbc-scalar-functions-transact-sql.md.
+func TestODBCFunctions(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{`CREATE FUNCTION dbo.ODBCudf
+(
+    @string_exp NVARCHAR(4000)
+)
+RETURNS INT
+AS
+BEGIN
+DECLARE @len INT
+SET @len = (SELECT {fn OCTET_LENGTH( @string_exp )})
+RETURN(@len)
+END`, "ok"},
+		{"SELECT dbo.ODBCudf('Returns the length.')", "38"},
+		{"DECLARE @string_exp nvarchar(4000) = 'Returns the length.'; SELECT {fn BIT_LENGTH( @string_exp )}", "304"},
+		{"DECLARE @date_exp nvarchar(30) = '2007-04-21 01:01:01.1234567'; SELECT {fn DAYNAME( @date_exp )}, {fn MONTHNAME( @date_exp )}, {fn DAYOFMONTH( @date_exp )}, {fn HOUR( @date_exp )}, {fn QUARTER( @date_exp )}, {fn EXTRACT(YEAR FROM @date_exp)}",
+			"Saturday April 21 1 2 2007"},
+		{"SELECT {fn CONCAT('a', 'b')}, {fn TRUNCATE(100.123456, 4)}, {fn UCASE('x')}, {fn MOD(7, 4)}, LEN({fn CURRENT_DATE()}), LEN({fn CURRENT_TIME()}), LEN({fn CURRENT_TIME(6)})", "ab 100.123400 X 3 10 8 15"},
+		{"SELECT {fn NO_SUCH_THING(1)}", "!40517"},
+	})
+}
+
+// TestRowVersionDefault: docs/t-sql/functions/min-active-rowversion-transact-sql.md inserts DEFAULT; an explicit value is 273.
+func TestRowVersionDefault(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE RowVersionTestTable (rv ROWVERSION)", "ok"},
+		{"INSERT INTO RowVersionTestTable VALUES (DEFAULT)", "ok"},
+		{"SELECT COUNT(rv) FROM RowVersionTestTable", "1"},
+		{"CREATE TABLE MyTest (myKey int PRIMARY KEY, myValue int, RV rowversion)", "ok"},
+		{"INSERT INTO MyTest (myKey, myValue) VALUES (1, 0)", "ok"},
+		{"INSERT INTO MyTest (myKey, myValue, RV) VALUES (2, 0, DEFAULT)", "ok"},
+		{"INSERT INTO MyTest VALUES (3, 0, DEFAULT)", "ok"},
+		{"INSERT INTO MyTest VALUES (4, 0, 0x01)", "!273/16"},
+		{"INSERT INTO MyTest SELECT 5, 0, 0x01", "!273/16"},
+		{"INSERT INTO MyTest VALUES (6, 0)", "!213/16"},
+		{"SELECT COUNT(DISTINCT RV) FROM MyTest", "3"},
+	})
+}
+
+// TestTimesFromParts: docs/t-sql/functions/timefromparts-transact-sql.md, smalldatetimefromparts-, todatetimeoffset-, switchoffset- and
+// formatmessage-transact-sql.md, docs/t-sql/functions/file-name-transact-sql.md.
+func TestTimesFromParts(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"SELECT CAST(TIMEFROMPARTS ( 23, 59, 59, 0, 0 ) AS varchar(8)), CAST(TIMEFROMPARTS ( 14, 23, 44, 5, 1 ) AS varchar(10)), CAST(TIMEFROMPARTS ( 14, 23, 44, 500, 3 ) AS varchar(12))", "23:59:59 14:23:44.5 14:23:44.500"},
+		{"SELECT SMALLDATETIMEFROMPARTS ( 2010, 12, 31, 23, 59 ), TIMEFROMPARTS(1, NULL, 1, 1, 1)", "2010-12-31T23:59:00 NULL"},
+		{"SELECT TIMEFROMPARTS(24, 0, 0, 0, 0)", "!289/16"},
+		{"SELECT SMALLDATETIMEFROMPARTS(2010, 13, 1, 0, 0)", "!289/16"},
+		{"SELECT CONVERT(varchar(40), TODATETIMEOFFSET(CAST('2019-04-22 11:39:21' AS datetime2(0)), -120)), CONVERT(varchar(40), SWITCHOFFSET(CAST('2019-04-22 11:39:21 +00:00' AS datetimeoffset(0)), 90))", "2019-04-22 11:39:21.0000000 -02:00 2019-04-22 13:09:21.0000000 +01:30"},
+		{"SELECT TODATETIMEOFFSET(SYSDATETIME(), 841)", "!9812/16"},
+		{"SELECT FORMATMESSAGE('Bigint %I64d', 3000000000)", "Bigint 3000000000"},
+		{"SELECT CASE WHEN FILE_NAME(1) = (SELECT name FROM sys.database_files WHERE file_id = 1) THEN 'same' END, FILE_NAME(99)", "same NULL"},
+	})
+}

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -273,6 +275,12 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	return out
 }
 
+// wholeArgument is a constant beyond int's range, which %I64d takes.
+func wholeArgument(d decimal.Decimal, flags string) (int64, bool) {
+	n, err := strconv.ParseInt(d.String(), 10, 64)
+	return n, err == nil && strings.Contains(flags, "I64")
+}
+
 // formatMessage fills in RAISERROR's arguments (docs/t-sql/language-elements/raiserror-transact-sql.md).
 func formatMessage(text string, args []any) (string, *sqlerr.Error) {
 	var out strings.Builder
@@ -328,6 +336,12 @@ func formatMessage(text string, args []any) (string, *sqlerr.Error) {
 				return "", sqlerr.New(2786, 1, next)
 			}
 			values = []any{x}
+		case decimal.Decimal:
+			whole, ok := wholeArgument(x, text[i+1:end])
+			if !ok {
+				return "", sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, next)
+			}
+			values = []any{whole}
 		default:
 			return "", sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, next)
 		}

@@ -75,16 +75,29 @@ func (b *binder) cteOutputs(n *ast.CommonTableExpression, outputs []output) []ou
 	return out
 }
 
-// recursive binds anchor UNION ALL recursive part.
+// recursiveMembers takes a recursive query apart: the anchor, which may be several queries and set operations, and the queries that
+// name the expression itself, which follow with UNION ALL (docs/t-sql/queries/with-common-table-expression-transact-sql.md).
+func (b *binder) recursiveMembers(c *cte, q ast.QueryExpression) (anchor ast.QueryExpression, members []ast.QueryExpression) {
+	for refersTo(q, c.name) {
+		u, ok := q.(*ast.BinaryQueryExpression)
+		switch {
+		case !ok && len(members) > 0:
+			b.fail(246, c.name)
+		case !ok, !u.All, u.BinaryQueryExpressionType != "Union":
+			b.fail(252, c.name)
+		case !refersTo(u.SecondQueryExpression, c.name):
+			b.fail(247, c.name)
+		}
+		members = append([]ast.QueryExpression{u.SecondQueryExpression}, members...)
+		q = u.FirstQueryExpression
+	}
+	return q, members
+}
+
+// recursive binds anchor UNION ALL recursive members.
 func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
-	u, ok := n.QueryExpression.(*ast.BinaryQueryExpression)
-	if !ok || !u.All || u.BinaryQueryExpressionType != "Union" {
-		b.fail(252, c.name)
-	}
-	if refersTo(u.FirstQueryExpression, c.name) {
-		b.fail(246, c.name)
-	}
-	anchor := b.query(&scope{}, u.FirstQueryExpression, queryOptions{subquery: true})
+	first, members := b.recursiveMembers(c, n.QueryExpression)
+	anchor := b.query(&scope{}, first, queryOptions{subquery: true})
 	c.outputs = b.cteOutputs(n, anchor.outputs)
 	for i := range c.outputs {
 		c.outputs[i].expr.nullable = true
@@ -97,14 +110,18 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	}
 	counted := false
 	level := columnName(int32(len(c.outputs) + 1))
-	step := b.query(&scope{}, u.SecondQueryExpression, queryOptions{subquery: true, types: types, hidden: func(*scope, []output) []output {
-		counted = true
-		return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
-	}})
-	b.ctes = b.ctes[:len(b.ctes)-1]
-	if len(step.outputs) != len(anchor.outputs) {
-		b.fail(205)
+	steps := make([]string, len(members))
+	for i, member := range members {
+		step := b.query(&scope{}, member, queryOptions{subquery: true, types: types, hidden: func(*scope, []output) []output {
+			counted = true
+			return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
+		}})
+		if len(step.outputs) != len(anchor.outputs) {
+			b.fail(205)
+		}
+		steps[i] = " UNION ALL " + step.sql
 	}
+	b.ctes = b.ctes[:len(b.ctes)-1]
 	columns := make([]string, len(c.outputs))
 	for i := range columns {
 		columns[i] = columnName(int32(i + 1))
@@ -114,7 +131,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 		c.level = level
 		columns = append(columns, "0")
 	}
-	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ") UNION ALL " + step.sql
+	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ")" + strings.Join(steps, "")
 }
 
 func (b *binder) findCTE(name string) *cte {

@@ -10,7 +10,6 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
 )
 
 // dmlPlan is what a plan of INSERT, UPDATE or DELETE adds.
@@ -23,6 +22,9 @@ type dmlPlan struct {
 	output      bool
 	into        *objectName
 	intoColumns []string
+	// stored is how many columns of the OUTPUT clauses go there; shown are the elements of the clause beside it, whose rows are sent.
+	stored int
+	shown  []ast.SelectElement
 	// assigned are variables that UPDATE sets to new values of columns.
 	assigned []assignment
 	// identity is set when the statement makes identity values, explicit when it gives them.
@@ -260,7 +262,7 @@ func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *schema, *O
 
 // insertColumns are the columns that the statement gives values for.
 func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Object, d *dmlPlan) []*Column {
-	insertable := func(c *Column) bool { return c.Computed == "" && c.Type.Kind != sqltype.RowVersion }
+	insertable := func(c *Column) bool { return c.Computed == "" }
 	onIdentity := b.s.settings.identityInto == obj.ID && b.s.settings.identityDB == d.space
 	var out []*Column
 	if len(refs) == 0 {
@@ -294,8 +296,6 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		switch {
 		case c.Computed != "":
 			b.fail(271, c.Name)
-		case c.Type.Kind == sqltype.RowVersion:
-			b.fail(273)
 		case c.Identity != nil && !onIdentity:
 			b.fail(544, obj.Name)
 		case c.Identity != nil:
@@ -391,6 +391,9 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 				parts[j] = b.automatic(sch, obj, c, d, false, i)
 				continue
 			}
+			if c.Type.Kind == sqltype.RowVersion {
+				b.fail(273)
+			}
 			b.sequenceRow = i + 1
 			parts[j] = b.store(b.scalar(&scope{}, r.ColumnValues[j]), c, &d.target)
 			b.sequenceRow = 0
@@ -427,6 +430,9 @@ func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q
 			parts[j] = b.automatic(sch, obj, c, d, true, 0)
 			continue
 		}
+		if c.Type.Kind == sqltype.RowVersion {
+			b.fail(273)
+		}
 		o := bound.outputs[j].expr
 		null := o.null
 		o = asColumn(o, j)
@@ -437,54 +443,6 @@ func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q
 	}
 	// The WHERE keeps SQLite from reading a following ON as the start of an upsert.
 	return "SELECT " + strings.Join(parts, ",") + " FROM (" + bound.sql + ") WHERE 1"
-}
-
-// outputClause binds OUTPUT; tables are the pseudo tables that it may name.
-func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *Object, d *dmlPlan, table string) (string, []tds.Column) {
-	if o == nil && into == nil {
-		return "", nil
-	}
-	elements := b.outputElements(o, into, d)
-	src := &source{alias: table, object: obj}
-	b.addColumns(src, obj.Table, func(c *Column) string { return columnName(c.ID) })
-	sc := &scope{}
-	sc.add(src)
-	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{})
-	parts := make([]string, len(list.outputs))
-	cols := make([]tds.Column, len(list.outputs))
-	for i, out := range list.outputs {
-		parts[i], cols[i] = out.expr.sql, resultColumn(out)
-	}
-	return " RETURNING " + strings.Join(parts, ", "), cols
-}
-
-// outputElements are the elements of the OUTPUT clause; where its rows go is noted in d.
-func (b *binder) outputElements(o *ast.OutputClause, into *ast.OutputIntoClause, d *dmlPlan) []ast.SelectElement {
-	if o != nil && into != nil {
-		b.refuse("OUTPUT together with OUTPUT INTO")
-	}
-	d.output, d.into, d.intoColumns = true, nil, nil
-	if into == nil {
-		return o.SelectColumns
-	}
-	name := b.outputTarget(into.IntoTable)
-	d.into = &name
-	for _, c := range into.IntoTableColumns {
-		parts := identifiers(c.MultiPartIdentifier)
-		d.intoColumns = append(d.intoColumns, parts[len(parts)-1])
-	}
-	return into.SelectColumns
-}
-
-func (b *binder) outputTarget(ref ast.TableReference) objectName {
-	switch n := ref.(type) {
-	case *ast.NamedTableReference:
-		return nameOf(n.SchemaObject)
-	case *ast.VariableTableReference:
-		return objectName{name: n.Variable.Name}
-	}
-	b.refuse(fmt.Sprintf("OUTPUT INTO %s", named(ref)))
-	return objectName{}
 }
 
 // nullError is 515.

@@ -106,14 +106,14 @@ func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*fou
 			return nil, err
 		}
 		s.rowCount = count
-	case p.dml.output:
-		if err := w.Columns(p.columns); err != nil {
-			return nil, err
-		}
-		for _, row := range out {
-			if err := w.Row(row); err != nil {
+		if p.dml.shown != nil {
+			if err := sendOutput(w, p.columns, out, p.dml.stored); err != nil {
 				return nil, err
 			}
+		}
+	case p.dml.output:
+		if err := sendOutput(w, p.columns, out, 0); err != nil {
+			return nil, err
 		}
 	case len(p.dml.assigned) > 0:
 		if err := s.assignLast(p, rows, out); err != nil {
@@ -287,11 +287,28 @@ func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
 			}
 		}
 	}
-	if len(columns) != len(p.columns) {
+	if len(columns) != p.dml.stored {
 		return sqlerr.New(213, 1)
 	}
-	_, e := s.insertValues(ctx, space, obj, columns, p.columns, rows, false)
+	stored := make([][]any, len(rows))
+	for i, row := range rows {
+		stored[i] = row[:p.dml.stored]
+	}
+	_, e := s.insertValues(ctx, space, obj, columns, p.columns[:p.dml.stored], stored, false)
 	return e
+}
+
+// sendOutput sends the columns of OUTPUT's rows from one on.
+func sendOutput(w tds.Writer, columns []tds.Column, rows [][]any, from int) error {
+	if err := w.Columns(columns[from:]); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := w.Row(row[from:]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changeError is the SQL Server error for what SQLite said about a change.

@@ -16,6 +16,10 @@ import (
 
 // scalar binds an expression.
 func (b *binder) scalar(sc *scope, node ast.ScalarExpression) expr {
+	return b.absentExpression(b.scalarNode(sc, node))
+}
+
+func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 	switch n := node.(type) {
 	case *ast.IntegerLiteral:
 		return b.integerLiteral(n.Value)
@@ -87,6 +91,10 @@ func (b *binder) scalar(sc *scope, node ast.ScalarExpression) expr {
 		return b.nextValue(n)
 	case *ast.AtTimeZoneCall:
 		return b.builtin("at_time_zone", []expr{b.scalar(sc, n.DateValue), b.scalar(sc, n.TimeZone)})
+	case *ast.OdbcFunctionCall:
+		return b.odbcFunction(sc, n)
+	case *ast.IdentityFunctionCall:
+		b.fail(177)
 	case *ast.OdbcLiteral:
 		return b.odbcLiteral(n)
 	case *ast.IdentifierLiteral:

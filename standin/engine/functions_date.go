@@ -85,18 +85,24 @@ func init() {
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime") }},
 		"datetime2fromparts": {min: 8, max: 8, params: []sqltype.Type{intT}, typ: sqltype.DateTime2Type, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime2") }},
-		"datetimeoffsetfromparts": {min: 10, max: 10, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true, run: offsetFromParts},
-		"switchoffset": {min: 2, max: 2, params: []sqltype.Type{{Kind: sqltype.DateTimeOffset, Scale: 7}, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
+		"timefromparts": {min: 5, max: 5, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.Time, Scale: 7}, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-				zone, err := zoneOf(a[1].(string))
+				return fromParts(append([]any{int64(1900), int64(1), int64(1)}, a...), "time")
+			}},
+		"smalldatetimefromparts": {min: 5, max: 5, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.SmallDateTime}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "smalldatetime") }},
+		"datetimeoffsetfromparts": {min: 10, max: 10, params: []sqltype.Type{intT}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true, run: offsetFromParts},
+		"switchoffset": {min: 2, max: 2, params: []sqltype.Type{{Kind: sqltype.DateTimeOffset, Scale: 7}, anyType}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
+			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := offsetOf(a[1])
 				if err != nil {
 					return nil, err
 				}
 				return a[0].(time.Time).In(zone), nil
 			}},
-		"todatetimeoffset": {min: 2, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, nmax}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
+		"todatetimeoffset": {min: 2, max: 2, params: []sqltype.Type{sqltype.DateTime2Type, anyType}, typ: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, pure: true,
 			run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-				zone, err := zoneOf(a[1].(string))
+				zone, err := offsetOf(a[1])
 				if err != nil {
 					return nil, err
 				}
@@ -120,6 +126,19 @@ func init() {
 
 func inZone(t time.Time, zone *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+}
+
+// offsetOf is the zone of an offset in hours and minutes ('+05:30') or, as a number, in minutes
+// (docs/t-sql/functions/todatetimeoffset-transact-sql.md).
+func offsetOf(v any) (*time.Location, *sqlerr.Error) {
+	if text, ok := v.(string); ok {
+		return zoneOf(text)
+	}
+	minutes := integer(v)
+	if minutes < -14*60 || minutes > 14*60 {
+		return nil, sqlerr.New(9812, 0, "switchoffset")
+	}
+	return time.FixedZone("", int(minutes)*60), nil
 }
 
 func zoneOf(s string) (*time.Location, *sqlerr.Error) {
@@ -303,7 +322,10 @@ func fromParts(a []any, name string) (any, *sqlerr.Error) {
 	if name == "datetime" {
 		nanos = n[6] * 1e6
 	}
-	if name == "datetime2" {
+	if name == "datetime2" || name == "time" {
+		if n[7] < 0 || n[7] > 7 {
+			return nil, sqlerr.New(10760, 1, name)
+		}
 		for i := n[7]; i < 9; i++ {
 			nanos *= 10
 		}

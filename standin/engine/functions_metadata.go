@@ -81,6 +81,14 @@ func init() {
 			}
 			return nil
 		}),
+		"file_name": systemFunction(1, 1, sqltype.Sysname, []sqltype.Type{intT}, func(s *Session, a []any) any {
+			for _, f := range s.db.Info().Files {
+				if id, ok := a[0].(int64); ok && int64(f.ID) == id {
+					return f.LogicalName
+				}
+			}
+			return nil
+		}),
 		"sql_variant_property": {min: 2, max: 2, typ: sqltype.VariantType, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			t := e.types[0]
 			if t.Kind == sqltype.SQLVariant {

@@ -18,11 +18,13 @@ import (
 const maxGroupingSets = 4096
 
 // groupingSet is one of the sets of a query with ROLLUP, CUBE or GROUPING SETS, while the query is bound for it: the
-// columns outside of it are NULL, except inside of aggregates.
+// columns and expressions outside of it are NULL, except inside of aggregates.
 type groupingSet struct {
 	clause *ast.GroupByClause
 	in     []bool
 	absent map[*sourceColumn]bool
+	// texts are the other expressions of all sets, true for those outside of this one.
+	texts map[string]bool
 	// inside is above 0 while the argument of an aggregate is bound.
 	inside int
 }
@@ -142,7 +144,7 @@ func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOpti
 	texts := make([]string, len(sets))
 	for i, set := range sets {
 		clause := *all
-		b.groupSet = &groupingSet{clause: &clause, absent: map[*sourceColumn]bool{}}
+		b.groupSet = &groupingSet{clause: &clause, absent: map[*sourceColumn]bool{}, texts: map[string]bool{}}
 		for _, spec := range all.GroupingSpecifications {
 			b.groupSet.in = append(b.groupSet.in, containsExpression(set, spec.(*ast.ExpressionGroupingSpecification).Expression))
 		}
@@ -263,21 +265,41 @@ func (b *binder) groupedInSet(sc *scope, g *ast.GroupByClause, p *selectParts) {
 	set := b.groupSet
 	var parts []string
 	for i, spec := range g.GroupingSpecifications {
+		set.inside++
 		x := b.scalar(sc, spec.(*ast.ExpressionGroupingSpecification).Expression)
-		if x.column == nil {
-			b.refuse("GROUPING SETS, CUBE and ROLLUP of other than columns")
+		set.inside--
+		if x.hasLit || len(x.free) == 0 {
+			b.fail(164)
+		}
+		if !set.in[i] && x.column != nil && !p.groupColumns[x.column] {
+			set.absent[x.column] = true
+		} else if !set.in[i] && x.column == nil && !p.groups[x.sql] {
+			set.texts[x.sql] = true
 		}
 		if !set.in[i] {
-			set.absent[x.column] = true
 			continue
 		}
-		p.groups[x.sql], p.groupColumns[x.column] = true, true
+		p.groups[x.sql] = true
+		if x.column != nil {
+			p.groupColumns[x.column] = true
+			delete(set.absent, x.column)
+		} else {
+			set.texts[x.sql] = false
+		}
 		parts = append(parts, x.collated())
 	}
 	p.group = strings.Join(parts, ", ")
 	if len(parts) == 0 {
 		p.having = "count(*) >= 0" // one row for the whole, also of no rows
 	}
+}
+
+// absentExpression is NULL in place of an expression outside of the grouping set.
+func (b *binder) absentExpression(e expr) expr {
+	if b.groupSet == nil || b.groupSet.inside > 0 || !b.groupSet.texts[e.sql] {
+		return e
+	}
+	return expr{sql: "NULL", typ: e.typ, nullable: true, collation: e.collation, implicit: e.implicit, name: e.name}
 }
 
 // absentColumn is NULL in place of a column outside of the grouping set.
@@ -295,7 +317,7 @@ func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExp
 			b.countArguments(name, len(params), 1, 1)
 		}
 		for _, e := range b.scalars(sc, params) {
-			if e.column == nil {
+			if len(e.free) == 0 {
 				b.fail(8161, 1, strings.ToUpper(name))
 			}
 		}
@@ -308,11 +330,12 @@ func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExp
 	b.groupSet.inside--
 	bits := int64(0)
 	for i, e := range args {
-		if e.column == nil {
+		absent, known := b.groupSet.texts[e.sql]
+		if e.column == nil && !known {
 			b.fail(8161, i+1, strings.ToUpper(name))
 		}
 		bits *= 2
-		if b.groupSet.absent[e.column] {
+		if absent || b.groupSet.absent[e.column] {
 			bits++
 		}
 	}

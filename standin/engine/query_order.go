@@ -13,11 +13,11 @@ import (
 
 func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectParts, out *boundQuery) {
 	if t := q.TopRowFilter; t != nil {
-		if t.WithTies && (q.OrderByClause == nil || t.Percent || p.distinct || p.grouped) {
+		if t.WithTies && (q.OrderByClause == nil || p.distinct || p.grouped) {
 			if q.OrderByClause == nil {
 				b.fail(1062)
 			}
-			b.refuse("TOP ... PERCENT WITH TIES, and WITH TIES together with DISTINCT or GROUP BY")
+			b.refuse("WITH TIES together with DISTINCT or GROUP BY")
 		}
 		e := b.topCount(sc, t.Expression, t.Percent)
 		p.limit = e.sql

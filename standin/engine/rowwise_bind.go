@@ -60,13 +60,13 @@ func (b *binder) rowOutput(r *rowwise, o *ast.OutputClause, into *ast.OutputInto
 		action.addColumn("$action", fmt.Sprintf("?%d", at), sqltype.NVarCharOf(10), false, "tsql_ci_as", nil)
 		sc.add(action)
 	}
-	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{})
+	list := b.outputList(sc, elements, d)
 	if len(b.params) >= rowParameters {
 		b.refuse(fmt.Sprintf("An OUTPUT clause in a statement with %d values", len(b.params)))
 	}
-	parts := make([]string, len(list.outputs))
-	cols := make([]tds.Column, len(list.outputs))
-	for i, out := range list.outputs {
+	parts := make([]string, len(list))
+	cols := make([]tds.Column, len(list))
+	for i, out := range list {
 		parts[i], cols[i] = out.expr.sql, resultColumn(out)
 	}
 	r.output = "SELECT " + strings.Join(parts, ", ")

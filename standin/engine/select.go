@@ -129,6 +129,10 @@ func (s *Session) selectVariables(ctx context.Context, p *plan, w tds.Writer) er
 func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.Writer) error {
 	copied := *n
 	copied.Into = nil
+	counter, err := s.identityFunction(ctx, &copied)
+	if err != nil {
+		return err
+	}
 	p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.selectPlan(&copied) })
 	if err != nil {
 		return err
@@ -144,7 +148,15 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
 		col := &Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: sqltype.DefaultCollation}
-		if c.Identity && !identity {
+		switch {
+		case counter.names(c.Name) && identity:
+			return sqlerr.New(8108, 1, name.name, table.identityColumn().Name)
+		case counter.names(c.Name):
+			col.Identity, col.Nullable, identity = counter.identity, false, true
+			counter.at = i
+		case c.Identity && counter != nil:
+			return sqlerr.New(8108, 1, name.name, c.Name)
+		case c.Identity && !identity:
 			col.Identity, identity = &Identity{Seed: 1, Increment: 1}, true
 		}
 		table.Columns = append(table.Columns, col)
@@ -158,7 +170,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	}); err != nil {
 		return err
 	}
-	count, err := s.copyRows(ctx, name, obj, p)
+	count, err := s.copyRows(ctx, name, obj, p, counter)
 	if err != nil {
 		return err
 	}
@@ -167,10 +179,14 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 }
 
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.
-func (s *Session) copyRows(ctx context.Context, name objectName, obj *Object, p *plan) (int64, error) {
+func (s *Session) copyRows(ctx context.Context, name objectName, obj *Object, p *plan, counter *identityInto) (int64, error) {
 	var rows [][]any
 	err := s.queryPlan(ctx, p, func(values []any) error {
-		rows = append(rows, append([]any(nil), values...))
+		values = append([]any(nil), values...)
+		if counter != nil {
+			values[counter.at] = counter.value(len(rows), p.columns[counter.at].Type)
+		}
+		rows = append(rows, values)
 		return nil
 	})
 	if err != nil {

@@ -13,6 +13,10 @@ var engineFormats = map[int32]string{
 	164:   "Each GROUP BY expression must contain at least one column that is not an outer reference.",
 	168:   "The floating point value '%v' is out of the range of computer representation (%v bytes).",
 	239:   "Duplicate common table expression name '%v' was specified.",
+	177:   "The IDENTITY function can only be used when the SELECT statement has an INTO clause.",
+	247:   "An anchor member was found in the recursive part of recursive query \"%v\".",
+	8109:  "Attempting to add multiple identity columns to table '%v' using the SELECT INTO statement.",
+	10760: "Scale argument is not valid. Valid expressions for data type %v scale argument are integer constants and integer constant expressions.",
 	246:   "No anchor member was specified for recursive query \"%v\".",
 	252:   "Recursive common table expression '%v' does not contain a top-level UNION ALL operator.",
 	259:   "Ad hoc updates to system catalogs are not allowed.",
@@ -107,9 +111,9 @@ func eventsPage(first, last int) string {
 func init() {
 	maps.Copy(formats, engineFormats)
 	for page, numbers := range map[string][]int32{
-		eventsPage(0, 999): {408, 447}, eventsPage(2000, 2999): {2583}, eventsPage(4000, 4999): {4511, 4701, 4712},
+		eventsPage(0, 999): {177, 247, 408, 447}, eventsPage(2000, 2999): {2583}, eventsPage(4000, 4999): {4511, 4701, 4712},
 		eventsPage(5000, 5999): {5170, 5172, 5308}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7955, 7997},
-		eventsPage(8000, 8999): {8946}, eventsPage(10000, 10999): {10704, 10709, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
+		eventsPage(8000, 8999): {8109, 8946}, eventsPage(10000, 10999): {10760, 10704, 10709, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
 	} {
 		for _, n := range numbers {
@@ -118,7 +122,7 @@ func init() {
 			}
 			severity := uint8(16)
 			switch n {
-			case 408, 5308, 10709, 10741:
+			case 177, 408, 5308, 10709, 10741:
 				severity = 15
 			case 6102, 6004, 6005:
 				severity = 14
