@@ -76,6 +76,33 @@ func TestXMLModify(t *testing.T) {
 	})
 }
 
+// TestAutoNestsTables: docs/relational-databases/xml/use-auto-mode-with-for-xml.md, add-namespaces-to-queries-with-with-xmlnamespaces.md,
+// columns-that-contain-a-null-value-by-default.md and
+// docs/relational-databases/json/format-json-output-automatically-with-auto-mode-sql-server.md.
+func TestAutoNestsTables(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE p (id int PRIMARY KEY, nm varchar(9) NULL); CREATE TABLE c (id int PRIMARY KEY, pid int, cnm varchar(9) NULL)", "ok"},
+		{"INSERT p VALUES (1, 'x<y'), (2, NULL), (3, 'z'); INSERT c VALUES (1, 1, 'a'), (2, 1, 'b'), (3, 2, NULL)", "ok"},
+		{"SELECT p.id, p.nm, c.cnm FROM p JOIN c ON c.pid = p.id ORDER BY p.id, c.id FOR XML AUTO", `<p id="1" nm="x&lt;y"><c cnm="a"/><c cnm="b"/></p><p id="2"><c/></p>`},
+		{"SELECT p.id, c.cnm, p.nm FROM p LEFT JOIN c ON c.pid = p.id ORDER BY p.id, c.id FOR XML AUTO, ELEMENTS, ROOT('all')", `<all><p><id>1</id><nm>x&lt;y</nm><c><cnm>a</cnm></c><c><cnm>b</cnm></c></p><p><id>2</id><c/></p><p><id>3</id><nm>z</nm><c/></p></all>`},
+		{"SELECT q.cnm, p.id, 1 + 1 AS two FROM dbo.p JOIN dbo.c AS q ON q.pid = p.id WHERE q.id < 3 ORDER BY q.id FOR XML AUTO", `<q cnm="a"><dbo.p id="1" two="2"/></q><q cnm="b"><dbo.p id="1" two="2"/></q>`},
+		{"SELECT p.id, p.nm, c.id AS cid, c.cnm FROM p LEFT JOIN c ON c.pid = p.id WHERE p.id <> 2 ORDER BY p.id, c.id FOR JSON AUTO", `[{"id":1,"nm":"x<y","c":[{"cid":1,"cnm":"a"},{"cid":2,"cnm":"b"}]},{"id":3,"nm":"z","c":[{}]}]`},
+		{"SELECT p.id, c.cnm FROM p JOIN c ON c.pid = p.id WHERE p.id = 2 FOR JSON AUTO, INCLUDE_NULL_VALUES, ROOT('r')", `{"r":[{"id":2,"c":[{"cnm":null}]}]}`},
+		{"SELECT c.cnm FROM p JOIN c ON c.pid = p.id ORDER BY c.id FOR XML AUTO", `<c cnm="a"/><c cnm="b"/><c/>`},
+		{"SELECT COUNT(*) AS n FROM p FOR XML AUTO", `<p n="3"/>`},
+		{"SELECT 1 AS a FOR XML AUTO", "!6800/16/1/1"},
+		{"SELECT 1 AS a FOR JSON AUTO", "!13600/16/1/1"},
+		{"SELECT p.id, c.id + 1 FROM p, c FOR XML AUTO", "!6809/16"},
+		{"SELECT p.id, (SELECT c.cnm FROM c WHERE c.pid = p.id ORDER BY c.id FOR XML AUTO, TYPE) FROM p WHERE id = 1 FOR XML PATH('p')", `<p><id>1</id><c cnm="a"/><c cnm="b"/></p>`},
+		{"SELECT p.id, c.cnm FROM p JOIN c ON c.pid = p.id WHERE 1 = 0 FOR XML AUTO", ""},
+		{"WITH XMLNAMESPACES ('urn:p' AS p, DEFAULT 'urn:d') SELECT id, nm FROM p WHERE id = 1 FOR XML PATH('p:row')", `<p:row xmlns="urn:d" xmlns:p="urn:p"><id>1</id><nm>x&lt;y</nm></p:row>`},
+		{"SELECT id, nm FROM p WHERE id > 1 ORDER BY id FOR XML RAW, ELEMENTS XSINIL, ROOT('r')", `<r xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><row><id>2</id><nm xsi:nil="true"/></row><row><id>3</id><nm>z</nm></row></r>`},
+		{"SELECT id, CAST('<a/>' AS xml) AS x FROM p WHERE id = 1 FOR XML RAW", `<row id="1"><x><a/></x></row>`},
+	})
+}
+
 // TestXMLRefusals: docs/relational-databases/errors-events/database-engine-events-and-errors-2000-to-2999.md and its kin.
 func TestXMLRefusals(t *testing.T) {
 	t.Parallel()

@@ -30,8 +30,12 @@ type forShape struct {
 	// Declared are the declarations of namespaces that each row's element has, as text with a blank before each.
 	Declared string `json:",omitempty"`
 
-	root         string
-	array, typed bool
+	// Levels are the tables that AUTO nests; empty when there is one. JSON tells FOR JSON AUTO from FOR XML AUTO.
+	Levels []forLevel `json:",omitempty"`
+	JSON   bool       `json:",omitempty"`
+
+	root               string
+	array, typed, auto bool
 }
 
 // Names that clients know these columns by.
@@ -54,7 +58,7 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	function, open, end, separator, name := "", "", "", "", ""
 	switch f := q.ForClause.(type) {
 	case *ast.JsonForClause:
-		shape = b.jsonShape(f, q)
+		shape = b.jsonShape(f)
 		function, separator, name = "for_json_row", ",", jsonColumn
 		if shape.array {
 			open, end = "[", "]"
@@ -63,7 +67,7 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 			open, end = "{"+quoteJSON(shape.root)+":"+open, end+"}"
 		}
 	case *ast.XmlForClause:
-		shape = b.xmlShape(f, q)
+		shape = b.xmlShape(f)
 		function, name = "for_xml_row", xmlColumn
 		if shape.root != "" {
 			open, end = "<"+xmlName(shape.root)+shape.Declared+">", "</"+xmlName(shape.root)+">"
@@ -76,10 +80,19 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	default:
 		b.refuse("FOR BROWSE")
 	}
+	if shape.auto {
+		b.nest(sc, &shape, inner.outputs)
+	}
+	if len(shape.Levels) > 0 {
+		function, separator = "for_auto_row", ","
+	}
 	args := []expr{{}}
 	for i, c := range inner.outputs {
 		e := asColumn(c.expr, i)
 		shape.Names = append(shape.Names, c.name)
+		if name == xmlColumn && c.name == "" && len(shape.Levels) > 0 {
+			b.fail(6809)
+		}
 		if name == jsonColumn && c.name == "" {
 			b.failWith(jsonError(13605, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."))
 		}
@@ -102,19 +115,36 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 		e.typ, e.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
 	}
 	out := boundQuery{outputs: []output{{name: name, expr: e}}, oneRow: true}
-	out.sql = fmt.Sprintf("SELECT %s || group_concat(%s, %s) || %s AS c1 FROM (%s)", quoteText(open), row.sql, quoteText(separator), quoteText(end), inner.sql)
+	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, quoteText(separator))
+	if len(shape.Levels) > 0 {
+		rows = b.goCall("for_auto", []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
+	}
+	out.sql = fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", quoteText(open), rows, quoteText(end), inner.sql)
 	if !shape.typed {
 		out.sql += " HAVING count(*) > 0"
 	}
 	return out
 }
 
-func (b *binder) jsonShape(f *ast.JsonForClause, q *ast.QuerySpecification) forShape {
-	shape := forShape{array: true}
+// nest gives AUTO the tables that it nests.
+func (b *binder) nest(sc *scope, shape *forShape, outputs []output) {
+	missing := sqlerr.New(6800, 1)
+	if shape.JSON {
+		missing = jsonError(13600, 1, "FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause with a table name.")
+	}
+	levels := b.autoLevels(sc, outputs, missing)
+	shape.Row = levels[0].Name
+	if len(levels) > 1 {
+		shape.Levels = levels
+	}
+}
+
+func (b *binder) jsonShape(f *ast.JsonForClause) forShape {
+	shape := forShape{array: true, JSON: true}
 	for _, option := range f.Options {
 		switch option.OptionKind {
 		case "Auto":
-			b.tableElement(q, "FOR JSON AUTO")
+			shape.auto = true
 		case "Path":
 			shape.Path = true
 		case "Root":
@@ -133,7 +163,7 @@ func (b *binder) jsonShape(f *ast.JsonForClause, q *ast.QuerySpecification) forS
 	return shape
 }
 
-func (b *binder) xmlShape(f *ast.XmlForClause, q *ast.QuerySpecification) forShape {
+func (b *binder) xmlShape(f *ast.XmlForClause) forShape {
 	shape := forShape{}
 	for _, option := range f.Options {
 		given := func(otherwise string) string {
@@ -144,7 +174,7 @@ func (b *binder) xmlShape(f *ast.XmlForClause, q *ast.QuerySpecification) forSha
 		}
 		switch option.OptionKind {
 		case "Auto":
-			shape.Row = b.tableElement(q, "FOR XML AUTO")
+			shape.auto = true
 		case "Raw":
 			shape.Row = given("row")
 		case "Path":
@@ -183,27 +213,9 @@ func (b *binder) declareNamespaces(shape *forShape) {
 			shape.Declared += " xmlns:" + n.Prefix + `="` + xmlAttribute.Replace(n.URI) + `"`
 		}
 	}
-	if shape.Declared != "" && shape.Row == "" && shape.root == "" {
+	if shape.Declared != "" && shape.Row == "" && shape.root == "" && !shape.auto {
 		b.refuse("FOR XML without an element around each row, with XMLNAMESPACES or XSINIL")
 	}
-}
-
-// tableElement is the name that AUTO gives rows: the table's as the query has it. Rows of joined tables would nest.
-func (b *binder) tableElement(q *ast.QuerySpecification, what string) string {
-	if q.FromClause == nil || len(q.FromClause.TableReferences) != 1 {
-		b.refuse(what + " over other than one table")
-	}
-	switch t := q.FromClause.TableReferences[0].(type) {
-	case *ast.NamedTableReference:
-		if t.Alias != nil {
-			return t.Alias.Value
-		}
-		return nameOf(t.SchemaObject).String()
-	case *ast.QueryDerivedTable:
-		return aliasOf(t.Alias)
-	}
-	b.refuse(what + " over other than one table")
-	return ""
 }
 
 // openJSONTable is OPENJSON in FROM: with its default columns, or those of its WITH clause, which are taken out of each

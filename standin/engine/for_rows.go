@@ -206,7 +206,7 @@ func xmlRow(shape *forShape, values []any, types []sqltype.Type) (string, *sqler
 		if name == "" && !shape.Path {
 			return "", &sqlerr.Error{Number: 6809, Class: 16, State: 1, Message: "Unnamed column or table names cannot be used as XML identifiers. Name unnamed columns using AS in the SELECT statement."}
 		}
-		if !shape.Elements || shape.Path && strings.HasPrefix(name, "@") {
+		if !shape.Elements && !shape.Raw[i] || shape.Path && strings.HasPrefix(name, "@") {
 			if v != nil {
 				attributes.WriteString(" " + xmlName(strings.TrimPrefix(name, "@")) + `="` + xmlAttribute.Replace(xmlScalar(v, types[i])) + `"`)
 			}

@@ -355,10 +355,12 @@ func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name ob
 	restore := b.inDatabase(space)
 	defer restore()
 	q := b.query(&scope{}, def.QueryExpression, queryOptions{})
-	if alias == "" {
-		alias = obj.Name
+	if alias != "" {
+		return b.derived(sc, q, alias, names, name.schema)
 	}
-	return b.derived(sc, q, alias, names, name.schema)
+	text := b.derived(sc, q, obj.Name, names, name.schema)
+	sc.sources[len(sc.sources)-1].name = name.String()
+	return text
 }
 
 // systemView binds a catalog view, DMV or other registered view; empty when there is none of that name.
@@ -370,6 +372,7 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	if alias == "" {
 		src.alias, src.schema, src.database = v.Name, v.Schema, name.database
+		src.name = name.String()
 	}
 	for i, c := range v.Columns {
 		collation := ""
