@@ -21,24 +21,36 @@ type gate struct {
 
 func newGate(t *testing.T, db *sql.DB, table, event string) *gate {
 	t.Helper()
-	const lock, unlock = "EXEC sp_getapplock @Resource = N'%[1]s', @LockMode = N'Shared', @LockOwner = N'Session'; ", "EXEC sp_releaseapplock @Resource = N'%[1]s', @LockOwner = N'Session'; "
-	mustExec(t, db, fmt.Sprintf("CREATE TRIGGER dbo.gate ON dbo.%s AFTER %s AS ", table, event)+
-		fmt.Sprintf(lock, "arrived")+fmt.Sprintf(lock, "gate")+fmt.Sprintf(unlock, "gate")+fmt.Sprintf(unlock, "arrived"))
+	mustExec(t, db, fmt.Sprintf("CREATE TRIGGER dbo.gate ON dbo.%s AFTER %s AS ", table, event)+throughGate)
 	return &gate{db: db}
 }
+
+// throughGate is the text of what stops at a gate.
+const throughGate = `EXEC sp_getapplock @Resource = N'arrived', @LockMode = N'Shared', @LockOwner = N'Session';
+	EXEC sp_getapplock @Resource = N'gate', @LockMode = N'Shared', @LockOwner = N'Session';
+	EXEC sp_releaseapplock @Resource = N'gate', @LockOwner = N'Session'; EXEC sp_releaseapplock @Resource = N'arrived', @LockOwner = N'Session'; `
 
 // stop closes the gate and waits until somebody stands there.
 func (a *gate) stop(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Eventually(func() (err error) {
+	a.close(t)
+	a.await(t)
+}
+
+func (a *gate) close(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() (err error) {
 		if a.conn, err = a.db.Conn(context.Background()); err != nil {
 			return err
 		}
 		_, err = a.conn.ExecContext(context.Background(), `EXEC sp_getapplock @Resource = N'gate', @LockMode = N'Exclusive', @LockOwner = N'Session'`)
 		return err
 	}).WithTimeout(deliverWithin).Should(Succeed())
-	g.Eventually(func() any {
+}
+
+func (a *gate) await(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() any {
 		return scalar(a.db, `SELECT COUNT(*) FROM sys.dm_tran_locks WHERE resource_type = N'APPLICATION' AND resource_description LIKE N'%/arrived'`)
 	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1), "nobody has come to the gate")
 }

@@ -66,6 +66,38 @@ func TestSupersededSnapshotIsSkipped(t *testing.T) {
 	g.Expect(value(t, r.target, `SELECT customer FROM dbo.orders WHERE id = 4000`)).To(Equal("kept"))
 }
 
+// A snapshot is taken away while an agent applies it, and another one is there: the agent applies that one, and commits it.
+func TestASnapshotThatIsTakenAwayIsReplacedByTheNext(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	script := filepath.Join(t.TempDir(), "before.sql")
+	g.Expect(os.WriteFile(script, []byte(throughGate), 0o600)).To(Succeed())
+	r.publishWith(t, "@immediate_sync = N'true', @pre_snapshot_script = N'"+script+"'")
+	r.newSnapshot(t)
+	first := r.snapshotFolders(t)
+	g.Expect(first).To(HaveLen(1))
+	r.pullDisabled(t)
+	a := &gate{db: r.target}
+	a.close(t)
+	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1`)
+	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	a.await(t)
+	changes(t, r)
+	r.newSnapshot(t)
+	g.Expect(os.RemoveAll(first[0])).To(Succeed())
+	a.open()
+	r.bothSame(t)
+	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (5000, N'after the snapshot', 1, NULL, NULL)`)
+	r.bothSame(t)
+	// What is not committed does not outlive the server.
+	r.sub.kill()
+	g.Expect(r.sub.launch()).To(Succeed())
+	r.bothSame(t)
+	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 6 AND comments LIKE N'%apply the snapshot%'`)).To(BeEquivalentTo(0), "no attempt failed")
+}
+
 // sp_adddistributor was interrupted after it had made the link: what is half made is no distributor, and the call is
 // repeated as a whole.
 func TestHalfMadeDistributor(t *testing.T) {

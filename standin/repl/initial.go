@@ -96,7 +96,7 @@ func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error
 			INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p3, GETDATE()); COMMIT TRANSACTION`, session, fmt.Sprintf("article %d: %%", a.id), a.token())
 	}
 	if err != nil {
-		(&writer{d: d, open: true}).rollback(ctx)
+		d.subscriber.rollback(ctx)
 		return fmt.Errorf("apply the snapshot of article '%s': %w", a.name, err)
 	}
 	return nil

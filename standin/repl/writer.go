@@ -273,12 +273,16 @@ func (w *writer) committed(c commit) {
 	w.progress.tokens, w.judged = append(w.progress.tokens, c.tokens...), append(w.judged, c.judged...)
 }
 
-// rollback gives up the subscriber's transaction; when it cannot be told, its connection's end does it.
+// rollback gives up the subscriber's transaction, where the writer began it.
 func (w *writer) rollback(ctx context.Context) {
-	if !w.position {
-		return
+	if w.position {
+		w.to.rollback(ctx)
 	}
+}
+
+// rollback ends the open transaction, if there is one; when the server cannot be told, the connection's end does it.
+func (c *conn) rollback(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = w.to.exec(bounded, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+	_ = c.exec(bounded, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 }
