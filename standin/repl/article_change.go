@@ -13,11 +13,8 @@ import (
 
 func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, pub, a, err := e.publishedArticle(ctx, call)
+	p, pub, a, err := e.publishedTable(ctx, call)
 	if err != nil {
-		return err
-	}
-	if err := a.tablesOnly(); err != nil {
 		return err
 	}
 	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {

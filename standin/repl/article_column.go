@@ -62,7 +62,11 @@ func (e *Extension) replAddColumn(ctx context.Context, call *engine.ProcCall) er
 	if column != nil {
 		return raise(21255, 1, column.Name, table.Name)
 	}
-	return call.Session.Exec(context.WithValue(ctx, columnPublication{}, publication), "ALTER TABLE "+name+" ADD "+bracket(call.String("@column"))+" "+call.String("@typetext"))
+	text := "ALTER TABLE " + name + " ADD " + bracket(call.String("@column")) + " " + call.String("@typetext")
+	if !oneStatement(text) {
+		return raise(21023, 1, "@typetext = N'"+call.String("@typetext")+"'")
+	}
+	return call.Session.Exec(context.WithValue(ctx, columnPublication{}, publication), text)
 }
 
 // replDropColumn drops a column of a published table here and at the subscribers of all publications.

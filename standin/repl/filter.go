@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // rowFilter decides by T-SQL which rows belong to an article. The clause sees the row's own columns under the names of the
@@ -65,10 +66,21 @@ func checkFilter(ctx context.Context, s *engine.Session, a *article, clause stri
 	if clause == "" {
 		return nil
 	}
-	if _, err := s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+twoPart(a.schema, a.table.Name)+" WHERE ("+clause+")"); err != nil {
+	text := "SELECT TOP (0) 1 AS n FROM " + twoPart(a.schema, a.table.Name) + " WHERE (" + clause + ")"
+	if !oneStatement(text) {
+		return raise(21745, 1)
+	}
+	if _, err := s.Query(ctx, text); err != nil {
 		return raise(21745, 1)
 	}
 	return nil
+}
+
+// oneStatement tells whether a text that was made of what a caller gave is one statement: what goes on after the clause that it
+// was to be would run as the system does.
+func oneStatement(text string) bool {
+	batch, err := syntax.Parse(text)
+	return err == nil && len(batch.Statements) == 1
 }
 
 // changedArticle is called before an article's content is changed: 20607 and 20608 when the caller did not agree to a new
@@ -100,17 +112,9 @@ func (e *Extension) invalidateArticle(ctx context.Context, call *engine.ProcCall
 	return call.Session.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE publication_id = @p1 AND article_id = @p2 AND sync_type = 1", p.id, call.Int("@article_id"))
 }
 
-// articleOf finds the article that a procedure names.
-func (e *Extension) articleOf(ctx context.Context, call *engine.ProcCall) (publisher, publication, *article, error) {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return p, publication{}, nil, err
-	}
-	pub, err := findPublication(ctx, call.Session, call.String("@publication"))
-	if err != nil {
-		return p, pub, nil, err
-	}
-	a, err := e.findArticle(ctx, call.Session, p.db, pub, call.String("@article"))
+// publishedTable is publishedArticle for procedures that take an article with rows.
+func (e *Extension) publishedTable(ctx context.Context, call *engine.ProcCall) (publisher, publication, *article, error) {
+	p, pub, a, err := e.publishedArticle(ctx, call)
 	if err == nil {
 		err = a.tablesOnly()
 	}
@@ -118,7 +122,7 @@ func (e *Extension) articleOf(ctx context.Context, call *engine.ProcCall) (publi
 }
 
 func (e *Extension) articleFilter(ctx context.Context, call *engine.ProcCall) error {
-	p, pub, a, err := e.articleOf(ctx, call)
+	p, pub, a, err := e.publishedTable(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -141,7 +145,7 @@ func orNull(s string) any {
 
 // articleView is sp_articleview: it makes the view of the article's columns and rows.
 func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) error {
-	p, pub, a, err := e.articleOf(ctx, call)
+	p, pub, a, err := e.publishedTable(ctx, call)
 	if err != nil {
 		return err
 	}

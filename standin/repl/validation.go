@@ -3,6 +3,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -201,13 +202,13 @@ func count(ctx context.Context, s *engine.Session, table, columns, filter string
 	function := map[int64]string{compareChecksum: "CHECKSUM", compareBinaryChecksum: "BINARY_CHECKSUM"}[way]
 	text := "SELECT COUNT_BIG(*) AS rows, CAST(0 AS bigint) AS total FROM " + table
 	if function != "" {
-		if columns == "" {
-			columns = "*"
-		}
-		text = "SELECT COUNT_BIG(*) AS rows, CAST(ISNULL(CHECKSUM_AGG(" + function + "(" + columns + ")), 0) AS bigint) AS total FROM " + table
+		text = "SELECT COUNT_BIG(*) AS rows, CAST(ISNULL(CHECKSUM_AGG(" + function + "(" + cmp.Or(columns, "*") + ")), 0) AS bigint) AS total FROM " + table
 	}
 	if filter != "" {
 		text += " WHERE " + filter
+	}
+	if !oneStatement(text) {
+		return 0, 0, raise(21023, 1, "@column_list = N'"+columns+"'")
 	}
 	r, err := s.Query(ctx, text)
 	if err != nil {
@@ -230,7 +231,7 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	if owner := call.String("@owner"); owner != "" {
 		table = twoPart(owner, name)
 	}
-	if ok, err := exists(ctx, call.Session, strings.ReplaceAll(table, "'", "''")); err != nil {
+	if ok, err := exists(ctx, call.Session, table); err != nil {
 		return err
 	} else if !ok {
 		return raise(20522, 1, name)
