@@ -27,3 +27,26 @@ func TestReplicationTakesNoStatementForAClause(t *testing.T) {
 	}
 	g.Expect(value(t, r.pubDB, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'intruder'`)).To(BeEquivalentTo(0))
 }
+
+// Names with brackets and quotes in them are names like others.
+func TestReplicationTakesNamesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	mustExec(t, r.source, `CREATE TABLE dbo.[O'Brien's] (id int NOT NULL PRIMARY KEY); INSERT INTO dbo.[O'Brien's] VALUES (1)`)
+	g.Expect(query(t, r.source, `DECLARE @n bigint; EXEC sp_table_validation @table = N'O''Brien''s', @expected_rowcount = @n OUTPUT; SELECT @n`)).To(Equal([][]any{{int64(1)}}))
+
+	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shop]copy', @subscription_type = N'push', @sync_type = N'automatic'`)
+	mustExec(t, r.source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shop]copy', @subscriber_security_mode = 0,
+		@subscriber_login = N'sa', @subscriber_password = @p1, @frequency_type = 2`, saPassword)
+	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM msdb.dbo.sysjobsteps WHERE subsystem = N'Distribution' AND CHARINDEX(N'-SubscriberDB [shop]]copy] ', command) > 0`)).To(BeEquivalentTo(1))
+
+	mustExec(t, r.subDB, `CREATE DATABASE [shop]]copy]`)
+	target := r.sub.open(t, "shop]copy")
+	mustExec(t, target, `EXEC sp_addpullsubscription @publisher = N'PUB', @publisher_db = N'sh]op', @publication = N'w]eb', @subscription_type = N'pull'`)
+	mustExec(t, target, `EXEC sp_addpullsubscription_agent @publisher = N'PUB', @publisher_db = N'sh]op', @publication = N'w]eb', @distributor = N'DIST', @frequency_type = 2`)
+	g.Expect(value(t, r.subDB, `SELECT COUNT(*) FROM msdb.dbo.sysjobsteps WHERE subsystem = N'Distribution'
+		AND CHARINDEX(N'-PublisherDB [sh]]op] -Publication [w]]eb] ', command) > 0 AND CHARINDEX(N'-SubscriberDB [shop]]copy]', command) > 0`)).To(BeEquivalentTo(1))
+}

@@ -111,8 +111,8 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 		return jobID(ctx, s, name)
 	}
 	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
-	command := fmt.Sprintf("-Publisher [%s] -PublisherDB [%s] -Publication [%s] -Distributor [%s] -SubscriptionType 1 -Subscriber [%s] -SubscriberSecurityMode 1 -SubscriberDB [%s]",
-		publisher, publisherDB, publication, distributor, e.serverName(), db)
+	command := fmt.Sprintf("-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -SubscriptionType 1 -Subscriber %s -SubscriberSecurityMode 1 -SubscriberDB %s",
+		bracket(publisher), bracket(publisherDB), bracket(publication), bracket(distributor), bracket(e.serverName()), bracket(db))
 	if more := strings.TrimSpace(call.String("@optional_command_line")); more != "" && call.Given("@optional_command_line") {
 		command += " " + more
 	}
