@@ -50,3 +50,17 @@ func TestReplicationTakesNamesAsTheyAre(t *testing.T) {
 	g.Expect(value(t, r.subDB, `SELECT COUNT(*) FROM msdb.dbo.sysjobsteps WHERE subsystem = N'Distribution'
 		AND CHARINDEX(N'-PublisherDB [sh]]op] -Publication [w]]eb] ', command) > 0 AND CHARINDEX(N'-SubscriberDB [shop]]copy]', command) > 0`)).To(BeEquivalentTo(1))
 }
+
+// What is redirected stays so where it cannot be redirected to somewhere else: agents would go to the original publisher.
+func TestARedirectionIsReplacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	dist := r.dist.open(t, "distribution")
+	redirect := `EXEC sp_redirect_publisher @original_publisher = N'PUB', @publisher_db = N'shop', @redirected_publisher = @p1`
+	mustExec(t, dist, redirect, "FIRST")
+	mustExec(t, dist, `CREATE TRIGGER dbo.stop ON dbo.MSredirected_publishers AFTER INSERT AS THROW 50000, N'no', 1`)
+	g.Expect(failure(t, dist, redirect, "SECOND").Number).To(Equal(int32(50000)))
+	g.Expect(query(t, dist, `SELECT redirected_publisher FROM dbo.MSredirected_publishers`)).To(Equal([][]any{{"FIRST"}}))
+}

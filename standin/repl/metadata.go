@@ -30,7 +30,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
 	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
 	e.change(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
-	e.procedure(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
+	e.change(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
 	e.change(r, "sp_MSadd_snapshot_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, job...), e.addSnapshotRow)
 	e.procedure(r, "sp_MSstart_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.startSnapshot)
 	e.change(r, "sp_MSadd_push_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, job...), e.addPushRow)

@@ -21,7 +21,7 @@ const (
 var agentNames = map[int64]string{agentSnapshot: "snapshot", agentLogReader: "logread", agentDistribution: "distrib"}
 
 func (e *Extension) installProfiles(r *engine.Registry) {
-	e.procedure(r, "sp_add_agent_profile", sysadmins, nil, e.addProfile)
+	e.change(r, "sp_add_agent_profile", sysadmins, nil, e.addProfile)
 	e.procedure(r, "sp_drop_agent_profile", sysadmins, nil, e.dropProfile)
 	e.procedure(r, "sp_help_agent_profile", anyone, nil, e.helpProfile)
 	e.procedure(r, "sp_help_agent_parameter", anyone, nil, e.helpParameter)

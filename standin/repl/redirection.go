@@ -14,13 +14,13 @@ import (
 )
 
 func (e *Extension) installRedirection(r *engine.Registry) {
-	e.procedure(r, "sp_redirect_publisher", distributionOwners, nil, e.redirectPublisher)
+	e.change(r, "sp_redirect_publisher", distributionOwners, nil, e.redirectPublisher)
 	e.procedure(r, "sp_get_redirected_publisher", agentLogins, nil, e.getRedirectedPublisher)
 	e.procedure(r, "sp_validate_redirected_publisher", distributionOwners, nil, e.validateRedirectedPublisher)
 	e.procedure(r, "sp_validate_replica_hosts_as_publishers", distributionOwners, nil, e.validateReplicaHosts)
 }
 
-// redirection is the server that a publisher is redirected to, "" for none; 21877 when the pair is unknown here.
+// redirection is the server that a publisher is redirected to, "" for none; 21875 when a name is missing.
 func redirection(ctx context.Context, call *engine.ProcCall) (string, error) {
 	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
 	if publisher == "" || db == "" {
