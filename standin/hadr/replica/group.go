@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/hadr/endpoint"
 	"geosql.dev/operator/standin/hadr/group"
 	"geosql.dev/operator/standin/storage"
 )
@@ -40,10 +41,11 @@ type Group struct {
 	lead *leadership
 	// lease is when the write lease ends, by BootTime; 0 is none.
 	lease time.Duration
-	// contact is the primary that was last heard of, and when.
+	// contact is the primary that was last heard of, when, and over which connection.
 	contact struct {
 		primary uuid.UUID
 		at      time.Time
+		conn    *endpoint.Conn
 		err     string
 	}
 	streams map[uuid.UUID]*stream

@@ -53,7 +53,7 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 	var held *Group
 	defer func() {
 		if held != nil {
-			held.lostContact(h.From)
+			held.lostContact(conn)
 		}
 	}()
 	for {
@@ -71,7 +71,7 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 		if g != nil {
 			held = g
 			var err error
-			if reply, err = g.control(h.From, req); err != nil {
+			if reply, err = g.control(conn, h.From, req); err != nil {
 				return err
 			}
 		} else if req.Config != nil {
@@ -87,7 +87,7 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 }
 
 // control takes a primary's message: the configuration is on disk before the answer says so.
-func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error) {
+func (g *Group) control(conn *endpoint.Conn, from uuid.UUID, req controlRequest) (controlReply, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	reply := controlReply{Known: true, CreateAnyDatabase: g.st.CreateAnyDatabase, ForcedSeen: g.st.ForcedSeen}
@@ -99,7 +99,7 @@ func (g *Group) control(from uuid.UUID, req controlRequest) (controlReply, error
 		if err := g.acceptLocked(req); err != nil {
 			return reply, err
 		}
-		g.contact.primary, g.contact.at = from, time.Now()
+		g.contact.primary, g.contact.at, g.contact.conn = from, time.Now(), conn
 		if g.role == Resolving && g.st.Intent == Secondary && g.lead == nil {
 			g.role = Secondary
 			g.broadcastLocked()
@@ -169,13 +169,14 @@ func (g *Group) followsLocked(primary uuid.UUID) bool {
 	return g.role == Secondary && (g.st.Following == uuid.Nil || g.st.Following == primary)
 }
 
-// lostContact notes the end of a primary's control connection. The primary counts as silent until it says something again.
-func (g *Group) lostContact(from uuid.UUID) {
+// lostContact notes the end of a primary's control connection, if it is the one that the primary was last heard on: one of
+// before a cut may end long after there is another. The primary counts as silent until it says something again.
+func (g *Group) lostContact(conn *endpoint.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.contact.primary == from {
-		g.contact.at = time.Time{}
-		g.lines.heard(from, false)
+	if g.contact.conn == conn {
+		g.contact.at, g.contact.conn = time.Time{}, nil
+		g.lines.heard(g.contact.primary, false)
 		select {
 		case g.m.lost <- struct{}{}:
 		default:
