@@ -104,6 +104,9 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(primary, replication.Master, tsql.BackupDatabaseFull(d.database(), fmt.Sprintf("%s/%s-first-%s.bak",
 			mssqlconf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
 	}
+	if have != nil {
+		return proceed(p, "a first full backup of database %s on %s is being made", d.database(), credentials.HostName(primary))
+	}
 	return proceed(p, "database %s is being created on %s", d.database(), credentials.HostName(primary))
 }
 

@@ -49,6 +49,17 @@ func TestPublicationOfAServerAlone(t *testing.T) {
 	g.Expect(w.o.Servers[publisher].State.Databases["content"].LogChain).To(BeTrue(), "a first backup")
 }
 
+// The database of a subscriber that becomes publisher is there: nothing says that it is created.
+func TestADatabaseThatIsThereIsBackedUp(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(false))
+	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL"}
+	p := plan(w.d, w.o)
+	g.Expect(p.Steps).To(HaveLen(1))
+	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("BACKUP DATABASE"))
+	g.Expect(p.Outcome.Message).To(Equal("a first full backup of database Content on tukpub-0 is being made"))
+}
+
 // Whatever step is the last one of a process, the end is the same.
 func TestEveryStepMayBeTheLast(t *testing.T) {
 	want := map[bool]*world{}
