@@ -35,7 +35,7 @@ func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLin
 	}
 }
 
-// begin parses the text and sees to it that only one agent of a kind serves the same thing here: 21036.
+// beginAgent parses the text and sees to it that only one agent of a kind serves the same thing here: 21036.
 func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func(), error) {
 	args, err := parseArguments(agent, commandLine)
 	if err != nil {
@@ -126,16 +126,10 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 	if r.history == "" || r.distConn == nil || r.args.str("-HistoryVerboseLevel") == "0" && status != runFail {
 		return
 	}
-	var seqno any
-	if r.seqno != nil {
-		seqno = r.seqno
-	} else {
-		seqno = []byte(nil)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	err := r.distConn.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9, @verbose = @p10",
-		r.agentID, status, comments, r.started, seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
+		r.agentID, status, comments, r.started, r.seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
 	if err != nil {
 		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}

@@ -74,7 +74,7 @@ func isName(info *catalog.AgentInfo, text string) bool {
 }
 
 func (a *arguments) check(p *catalog.AgentParameter, value string) error {
-	if harmless, refused := refusedArguments[strings.ToLower(p.Name)]; refused && value != harmless || refused && harmless == "" {
+	if harmless, refused := refusedArguments[strings.ToLower(p.Name)]; refused && (harmless == "" || value != harmless) {
 		return fmt.Errorf("the parameter %s is not supported", p.Name)
 	}
 	if len(p.Values) > 0 {

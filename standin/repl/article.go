@@ -32,13 +32,11 @@ const (
 	optionIdentity     = 0x04
 	optionClustered    = 0x10
 	optionNonclustered = 0x40
-	optionPrimaryKey   = 0x80
 	optionForeignKeys  = 0x200
 	optionChecks       = 0x400
 	optionDefaults     = 0x800
 	optionCollation    = 0x1000
 	optionUnique       = 0x4000
-	optionSchema       = 0x8000000
 	optionCompression  = 0x400000000
 	defaultOptions     = 0x30F3
 )

@@ -151,10 +151,12 @@ func (e *Extension) allowListed(ctx context.Context, call *engine.ProcCall) erro
 	})
 }
 
-// Short forms of parameter declarations of procedures that no page documents.
+// text declares a parameter of a procedure that no page documents.
 func text(name string) engine.Parameter {
 	return engine.Parameter{Name: name, Type: sqltype.NVarCharMax}
 }
+
+// number is text for a number.
 func number(name string) engine.Parameter {
 	return engine.Parameter{Name: name, Type: sqltype.BigIntType}
 }
@@ -168,11 +170,7 @@ func (e *Extension) start(ctx context.Context) error {
 	}
 	background, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
-		e.keepLogs(background)
-	}()
+	e.work.Go(func() { e.keepLogs(background) })
 	return nil
 }
 

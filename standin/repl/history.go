@@ -5,7 +5,6 @@ package repl
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"geosql.dev/operator/standin/engine"
 )
@@ -114,15 +113,15 @@ func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	before := time.Now().UTC().Add(-time.Duration(r.Int(0, "history_retention")) * time.Hour)
+	before := hoursAgo(r.Int(0, "history_retention"))
 	for _, t := range []string{"MSdistribution_history", "MSlogreader_history", "MSsnapshot_history"} {
 		// The newest row of each agent stays: it is where the agent is.
-		err := call.Session.Exec(ctx, fmt.Sprintf(`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`, t), lit(before)[1:len(lit(before))-1])
+		err := call.Session.Exec(ctx, fmt.Sprintf(`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`, t), before)
 		if err != nil {
 			return err
 		}
 	}
-	return call.Session.Exec(ctx, "DELETE FROM dbo.MSrepl_errors WHERE time < CAST(@p1 AS datetime)", lit(before)[1:len(lit(before))-1])
+	return call.Session.Exec(ctx, "DELETE FROM dbo.MSrepl_errors WHERE time < CAST(@p1 AS datetime)", before)
 }
 
 // cleanCommands is the distribution clean-up: it removes transactions that all agents have delivered and that are older
@@ -134,14 +133,10 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
-	ago := func(hours int64) string {
-		t := lit(time.Now().UTC().Add(-time.Duration(hours) * time.Hour))
-		return t[1 : len(t)-1]
-	}
 	if err := makeDistributionTables(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
-	young, old := ago(r.Int(0, "min_distretention")), ago(r.Int(0, "max_distretention"))
+	young, old := hoursAgo(r.Int(0, "min_distretention")), hoursAgo(r.Int(0, "max_distretention"))
 	if err := deactivate(ctx, s, old); err != nil {
 		return err
 	}

@@ -127,14 +127,13 @@ func snapshotPaths(files rows) ([]snapshotPath, error) {
 
 func (d *delivery) applyFiles(ctx context.Context, a subscribedArticle, files []snapshotPath) error {
 	for _, f := range files {
-		path := f.path
 		if f.kind == commandInline {
 			if err := runScript(ctx, d.subscriber, f.path); err != nil {
 				return err
 			}
 			continue
 		}
-		path = d.snapshotPlace(path)
+		path := d.snapshotPlace(f.path)
 		content, err := d.e.readSnapshotFile(path)
 		if err != nil {
 			return err
@@ -229,18 +228,22 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 
 // insertRows is the statement that inserts so many rows, with a parameter for each value.
 func insertRows(table string, names []string, rows int) string {
+	return "INSERT INTO " + table + " (" + strings.Join(names, ",") + ") VALUES " + rowsOfParameters(rows, len(names))
+}
+
+// rowsOfParameters is what follows VALUES: so many rows of so many parameters, from @p1 on.
+func rowsOfParameters(rows, columns int) string {
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + table + " (" + strings.Join(names, ",") + ") VALUES ")
 	for i := range rows {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		b.WriteByte('(')
-		for j := range names {
+		for j := range columns {
 			if j > 0 {
 				b.WriteByte(',')
 			}
-			b.WriteString("@p" + strconv.Itoa(i*len(names)+j+1))
+			b.WriteString("@p" + strconv.Itoa(i*columns+j+1))
 		}
 		b.WriteByte(')')
 	}

@@ -33,8 +33,8 @@ type distributor struct {
 	name, database, directory string
 }
 
-// distributorOf asks the distributor about this publisher: 20036 when none is set up, 21007-like 14080 when it does not
-// know this server.
+// distributorOf asks the distributor about this publisher: 20036 when none is set up, 21007 when it does not know this
+// server.
 func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distributor, error) {
 	r, err := e.atDistributor(ctx, s, `SELECT CAST(@@SERVERNAME AS sysname) AS name, distribution_db, working_directory FROM msdb.dbo.MSdistpublishers WHERE name = ?`, e.serverName())
 	if err != nil {

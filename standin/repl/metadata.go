@@ -218,18 +218,11 @@ func (e *Extension) addInlineScript(ctx context.Context, s *engine.Session, p pu
 	if err != nil {
 		return nil, err
 	}
-	commands := &inserter{table: "dbo.MSrepl_commands", columns: 10}
-	id := int64(0)
-	for rest := encodeCommand(call.String("@script"), nil); ; rest = rest[chunk:] {
-		id++
-		partial := len(rest) > chunk
-		if err := commands.add(ctx, s, p.database, seqno, int64(commandInline), call.Int("@article_id"), int64(0), id, partial, rest[:min(len(rest), chunk)], nil, []byte(nil)); err != nil {
-			return nil, err
-		}
-		if !partial {
-			return seqno, commands.flush(ctx, s)
-		}
+	commands := insertCommands(p.database)
+	if _, err := commands.add(ctx, s, seqno, commandInline, call.Int("@article_id"), 0, encodeCommand(call.String("@script"), nil), nil); err != nil {
+		return nil, err
 	}
+	return seqno, commands.flush(ctx, s)
 }
 
 func (e *Extension) ensureDistributionAgent(ctx context.Context, s *engine.Session, p publicationRow, publisher, db, name string, subscriber int64, subscriberName, subscriberDB string, kind int) (int64, error) {

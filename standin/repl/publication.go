@@ -179,56 +179,62 @@ func refusePublicationOptions(call *engine.ProcCall) error {
 	return nil
 }
 
-func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) error {
-	s, name := call.Session, call.String("@publication")
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	if name == "" || strings.EqualFold(name, "all") {
-		return raise(14034, 1)
+// newPublication is what sp_addpublication is told.
+type newPublication struct {
+	name                  string
+	immediate, fromBackup bool
+	// method, freq and status are the codes of sync_method, repl_freq and status.
+	method, freq, status int
+	places               snapshotPlaces
+}
+
+// newPublicationOf reads the parameters, and refuses what this server does not do.
+func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
+	n.name = call.String("@publication")
+	if n.name == "" || strings.EqualFold(n.name, "all") {
+		return n, raise(14034, 1)
 	}
 	if err := refusePublicationOptions(call); err != nil {
-		return err
+		return n, err
 	}
-	places, err := givenPlaces(call)
-	if err != nil {
-		return err
+	if n.places, err = givenPlaces(call); err != nil {
+		return n, err
 	}
-	immediate, independent := yes(call, "@immediate_sync"), yes(call, "@independent_agent")
-	if immediate && !independent {
-		return raise(21022, 1)
+	n.immediate, n.fromBackup = yes(call, "@immediate_sync"), yes(call, "@allow_initialize_from_backup")
+	if independent := yes(call, "@independent_agent"); !independent && n.immediate {
+		return n, raise(21022, 1)
+	} else if !independent {
+		return n, raise(21023, 1, "@independent_agent = N'false'")
 	}
-	if !independent {
-		return raise(21023, 1, "@independent_agent = N'false'")
-	}
-	r, err := s.Query(ctx, "SELECT pubid FROM dbo.syspublications WHERE name = @p1", name)
-	if err != nil {
-		return err
-	}
-	if r.Len() > 0 {
-		return raise(14016, 1, name)
-	}
-	fromBackup, position := yes(call, "@allow_initialize_from_backup"), p.db.Storage().AppliedEnd()
 	coded := func(parameter, word string, code int) int {
 		if strings.EqualFold(call.String(parameter), word) {
 			return code
 		}
 		return 0
 	}
-	method, freq, status := coded("@sync_method", "concurrent", 3), coded("@repl_freq", "snapshot", 1), coded("@status", "active", 1)
-	if err := e.ensurePublisherDatabase(ctx, s, p); err != nil {
+	n.method, n.freq, n.status = coded("@sync_method", "concurrent", 3), coded("@repl_freq", "snapshot", 1), coded("@status", "active", 1)
+	return n, nil
+}
+
+func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) error {
+	s := call.Session
+	p, err := e.publisher(ctx, call)
+	if err != nil {
 		return err
 	}
-	_, err = e.inDistributionOf(ctx, s, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
-		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
-		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
-		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
-		VALUES (@id, ?, ?, ?, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
-		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
-		p.server, p.db.Name(), name, p.db.Name(), name, freq, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
-		call.Int("@retention"), method, fromBackup, freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+	n, err := newPublicationOf(call)
 	if err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT pubid FROM dbo.syspublications WHERE name = @p1", n.name)
+	if err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return raise(14016, 1, n.name)
+	}
+	position := p.db.Storage().AppliedEnd()
+	if err := e.addPublicationThere(ctx, call, p, n); err != nil {
 		return err
 	}
 	err = s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
@@ -236,12 +242,28 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
 		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn, alt_snapshot_folder, pre_snapshot_script, post_snapshot_script)
 		VALUES (@p1, @p2, @p17, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
-		call.Value("@description"), name, status, method, immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), fromBackup, position[:],
-		places.inDefault, places.compress, orNull(places.alt), orNull(places.pre), orNull(places.post), freq)
+		call.Value("@description"), n.name, n.status, n.method, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), n.fromBackup, position[:],
+		n.places.inDefault, n.places.compress, orNull(n.places.alt), orNull(n.places.pre), orNull(n.places.post), n.freq)
 	if err != nil {
 		return err
 	}
-	return e.holdAsPublished(ctx, s, p.db, freq == 0)
+	return e.holdAsPublished(ctx, s, p.db, n.freq == 0)
+}
+
+// addPublicationThere makes the publication at the distributor, and the log reader's agent where it needs one.
+func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCall, p publisher, n newPublication) error {
+	if err := e.ensurePublisherDatabase(ctx, call.Session, p); err != nil {
+		return err
+	}
+	_, err := e.inDistributionOf(ctx, call.Session, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
+		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
+		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
+		VALUES (@id, ?, ?, ?, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
+		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
+		p.server, p.db.Name(), n.name, p.db.Name(), n.name, n.freq, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
+		call.Int("@retention"), n.method, n.fromBackup, n.freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+	return err
 }
 
 // holdAsPublished keeps the log for the log reader where there is something for it to read: a database with snapshot
@@ -448,8 +470,7 @@ func (e *Extension) publicationAccess(ctx context.Context, call *engine.ProcCall
 	if err != nil {
 		return err
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
-		WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?); `+format, append([]any{p.server, p.db.Name(), pub.name}, args...)...)
+	_, err = e.inDistributionOf(ctx, call.Session, p, thePublication+format, append([]any{p.server, p.db.Name(), pub.name}, args...)...)
 	return err
 }
 

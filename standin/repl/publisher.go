@@ -57,6 +57,11 @@ func (e *Extension) inDistributionOf(ctx context.Context, s *engine.Session, p p
 	return e.atDistributor(ctx, s, "USE "+bracket(p.database)+"; "+format, args...)
 }
 
+// thePublication begins a text for the distribution database that names its publication @pub: publisher, database and
+// publication are filled in.
+const thePublication = `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
+	WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?); `
+
 // publication is a row of syspublications.
 type publication struct {
 	id                                int64

@@ -236,7 +236,7 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	if err := s.Exec(ctx, "INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())", p.database, seqno); err != nil {
 		return err
 	}
-	commands := &inserter{table: "dbo.MSrepl_commands", columns: 10}
+	commands := insertCommands(p.database)
 	articles := map[string]bool{}
 	id := int64(0)
 	for _, line := range strings.Split(strings.TrimSpace(call.String("@commands")), "\n") {
@@ -250,15 +250,8 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) erro
 			return raise(20587, 2, "@commands", "sp_MSadd_snapshot")
 		}
 		articles[fields[0]] = true
-		for rest := encodeCommand(fields[2], nil); ; rest = rest[chunk:] {
-			id++
-			partial := len(rest) > chunk
-			if err := commands.add(ctx, s, p.database, seqno, kind, article, int64(0), id, partial, rest[:min(len(rest), chunk)], nil, []byte(nil)); err != nil {
-				return err
-			}
-			if !partial {
-				break
-			}
+		if id, err = commands.add(ctx, s, seqno, kind, article, id, encodeCommand(fields[2], nil), nil); err != nil {
+			return err
 		}
 	}
 	if err := commands.flush(ctx, s); err != nil {

@@ -72,14 +72,7 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	r.note(ctx, runStart, "Starting agent.")
-	names := map[int64]string{}
-	var ids []string
-	for i := range state {
-		if id := state.num(i, "article_id"); id != 0 {
-			names[id] = state.str(i, "destination_object")
-			ids = append(ids, fmt.Sprint(id))
-		}
-	}
+	names, ids := waitingArticles(state)
 	if len(ids) == 0 {
 		return 0, nil
 	}
@@ -117,6 +110,18 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	}
 	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
 	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication, strings.Join(ids, ","))
+}
+
+// waitingArticles are the articles that wait for a snapshot, with the names of their objects.
+func waitingArticles(state rows) (names map[int64]string, ids []string) {
+	names = map[int64]string{}
+	for i := range state {
+		if id := state.num(i, "article_id"); id != 0 {
+			names[id] = state.str(i, "destination_object")
+			ids = append(ids, fmt.Sprint(id))
+		}
+	}
+	return names, ids
 }
 
 // snapshotFile is a file of a snapshot, as its command names it.

@@ -107,27 +107,35 @@ func (n *inserter) flush(ctx context.Context, s *engine.Session) error {
 				break
 			}
 		}
-		var b strings.Builder
-		b.WriteString("INSERT INTO " + n.table + " VALUES ")
-		for i := range rows {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('(')
-			for j := range n.columns {
-				if j > 0 {
-					b.WriteByte(',')
-				}
-				b.WriteString("@p" + strconv.Itoa(i*n.columns+j+1))
-			}
-			b.WriteByte(')')
-		}
-		if err := s.Exec(ctx, b.String(), n.values[:rows*n.columns]...); err != nil {
+		if err := s.Exec(ctx, "INSERT INTO "+n.table+" VALUES "+rowsOfParameters(rows, n.columns), n.values[:rows*n.columns]...); err != nil {
 			return err
 		}
 		n.values = n.values[rows*n.columns:]
 	}
 	return nil
+}
+
+// commandInserter stores commands of one publisher database.
+type commandInserter struct {
+	inserter
+	database int64
+}
+
+func insertCommands(database int64) *commandInserter {
+	return &commandInserter{inserter{table: "dbo.MSrepl_commands", columns: 10}, database}
+}
+
+// add adds a command in as many parts as its column takes, numbered from after id on, and returns the last one's number.
+// publication is nil where the article tells it.
+func (n *commandInserter) add(ctx context.Context, s *engine.Session, seqno []byte, kind, article, id int64, command []byte, publication any) (int64, error) {
+	for {
+		id++
+		partial := len(command) > chunk
+		if err := n.inserter.add(ctx, s, n.database, seqno, kind, article, int64(0), id, partial, command[:min(len(command), chunk)], publication, []byte(nil)); err != nil || !partial {
+			return id, err
+		}
+		command = command[chunk:]
+	}
 }
 
 // addCommands stores transactions of the log reader: all of them or none. What is there already is passed over, so
@@ -141,9 +149,9 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 	}
 	last := r.Bytes(0, "last")
 	transactions := &inserter{table: "dbo.MSrepl_transactions", columns: 4}
-	commands := &inserter{table: "dbo.MSrepl_commands", columns: 10}
+	commands := insertCommands(db)
 	var current []byte
-	id := 0
+	id := int64(0)
 	for buf := call.Bytes("@data"); len(buf) > 0; {
 		var c packed
 		if c, buf, err = readPacked(buf); err != nil {
@@ -163,15 +171,8 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 				return err
 			}
 		}
-		for rest := c.command; ; rest = rest[chunk:] {
-			id++
-			partial := len(rest) > chunk
-			if err := commands.add(ctx, s, db, c.seqno, int64(c.kind), int64(c.article), int64(0), int64(id), partial, rest[:min(len(rest), chunk)], int64(c.publication), []byte(nil)); err != nil {
-				return err
-			}
-			if !partial {
-				break
-			}
+		if id, err = commands.add(ctx, s, c.seqno, int64(c.kind), int64(c.article), id, c.command, int64(c.publication)); err != nil {
+			return err
 		}
 	}
 	if err := transactions.flush(ctx, s); err != nil {

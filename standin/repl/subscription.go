@@ -317,13 +317,7 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 }
 
 func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall) error {
-	pattern := func(parameter string) string {
-		if v := call.String(parameter); v != "" && !strings.EqualFold(v, "all") {
-			return v
-		}
-		return "%"
-	}
-	args := []any{pattern("@publication"), pattern("@article"), pattern("@subscriber"), pattern("@destination_db")}
+	args := []any{pattern(call.String("@publication")), pattern(call.String("@article")), pattern(call.String("@subscriber")), pattern(call.String("@destination_db"))}
 	from := ` FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 		WHERE p.name LIKE @p1 AND a.name LIKE @p2 AND s.srvname LIKE @p3 AND s.dest_db LIKE @p4`
 	r, err := call.Session.Query(ctx, "SELECT COUNT(*) AS n"+from, args...)

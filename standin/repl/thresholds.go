@@ -17,7 +17,7 @@ var metrics = []struct {
 	title string
 	// value is the threshold of a new publication: percent of the retention period, or seconds.
 	value int64
-}{{1, "expiration", 80}, {2, "latency", 30}}
+}{{expirationMetric, "expiration", 80}, {latencyMetric, "latency", 30}}
 
 func (e *Extension) installThresholds(r *engine.Registry) {
 	e.procedure(r, "sp_replmonitorhelppublicationthresholds", distributionOwners, nil, e.helpThresholds)

@@ -34,8 +34,7 @@ func (e *Extension) postToken(ctx context.Context, call *engine.ProcCall) error 
 	if pub.snapshotOnly {
 		return raise(21485, 1)
 	}
-	r, err := e.inDistributionOf(ctx, s, p, `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?);
-		INSERT INTO dbo.MStracer_tokens (publication_id, publisher_commit) VALUES (@pub, GETDATE());
+	r, err := e.inDistributionOf(ctx, s, p, thePublication+`INSERT INTO dbo.MStracer_tokens (publication_id, publisher_commit) VALUES (@pub, GETDATE());
 		SELECT CAST(SCOPE_IDENTITY() AS int) AS id, @pub AS publication`, p.server, p.db.Name(), pub.name)
 	if err != nil {
 		return err
@@ -96,10 +95,8 @@ func (e *Extension) tokenQuery(ctx context.Context, call *engine.ProcCall, forma
 	return e.inDistributionOf(ctx, call.Session, p, format, append([]any{p.server, p.db.Name(), publication}, args...)...)
 }
 
-const tokenPublication = `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?); `
-
 func (e *Extension) helpTokens(ctx context.Context, call *engine.ProcCall) error {
-	r, err := e.tokenQuery(ctx, call, tokenPublication+"SELECT tracer_id, publisher_commit FROM dbo.MStracer_tokens WHERE publication_id = @pub ORDER BY publisher_commit DESC")
+	r, err := e.tokenQuery(ctx, call, thePublication+"SELECT tracer_id, publisher_commit FROM dbo.MStracer_tokens WHERE publication_id = @pub ORDER BY publisher_commit DESC")
 	if err != nil {
 		return err
 	}
@@ -108,14 +105,14 @@ func (e *Extension) helpTokens(ctx context.Context, call *engine.ProcCall) error
 
 func (e *Extension) helpTokenHistory(ctx context.Context, call *engine.ProcCall) error {
 	id := call.Int("@tracer_id")
-	found, err := e.tokenQuery(ctx, call, tokenPublication+"SELECT 1 AS n FROM dbo.MStracer_tokens WHERE publication_id = @pub AND tracer_id = ?", id)
+	found, err := e.tokenQuery(ctx, call, thePublication+"SELECT 1 AS n FROM dbo.MStracer_tokens WHERE publication_id = @pub AND tracer_id = ?", id)
 	if err != nil {
 		return err
 	}
 	if found.Len() == 0 {
 		return raise(20688, 1, id, e.serverName(), call.Database.Name(), call.String("@publication"))
 	}
-	r, err := e.tokenQuery(ctx, call, tokenPublication+`SELECT CAST(DATEDIFF(second, t.publisher_commit, t.distributor_commit) AS bigint) AS distributor_latency, a.subscriber_name AS subscriber, a.subscriber_db,
+	r, err := e.tokenQuery(ctx, call, thePublication+`SELECT CAST(DATEDIFF(second, t.publisher_commit, t.distributor_commit) AS bigint) AS distributor_latency, a.subscriber_name AS subscriber, a.subscriber_db,
 		CAST(DATEDIFF(second, t.distributor_commit, h.subscriber_commit) AS bigint) AS subscriber_latency,
 		CAST(DATEDIFF(second, t.publisher_commit, h.subscriber_commit) AS bigint) AS overall_latency
 		FROM dbo.MStracer_tokens AS t
@@ -137,7 +134,7 @@ func (e *Extension) deleteTokens(ctx context.Context, call *engine.ProcCall) err
 	if value == nil {
 		return raise(21821, 1, "@tracer_id", "@cutoff_date")
 	}
-	_, err := e.tokenQuery(ctx, call, tokenPublication+`DELETE FROM dbo.MStracer_history WHERE parent_tracer_id IN (SELECT tracer_id FROM dbo.MStracer_tokens WHERE publication_id = @pub AND `+where+`);
+	_, err := e.tokenQuery(ctx, call, thePublication+`DELETE FROM dbo.MStracer_history WHERE parent_tracer_id IN (SELECT tracer_id FROM dbo.MStracer_tokens WHERE publication_id = @pub AND `+where+`);
 		DELETE FROM dbo.MStracer_tokens WHERE publication_id = @pub AND `+where, value, value)
 	return err
 }

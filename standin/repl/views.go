@@ -27,7 +27,7 @@ func (e *Extension) installViews(r *engine.Registry) {
 			return e.cachedArticles(ctx, s, info)
 		}})
 	}
-	// Neither is refused silently: an unknown procedure would be 2812.
+	// It is refused by its name: an unknown procedure would be 2812.
 	e.procedure(r, "sp_attachsubscription", anyone, []engine.Parameter{{Name: "@dbname", Type: sqltype.NVarCharMax}, {Name: "@filename", Type: sqltype.NVarCharMax}},
 		func(context.Context, *engine.ProcCall) error {
 			return raise(21023, 1, "sp_attachsubscription")
