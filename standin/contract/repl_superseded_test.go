@@ -111,4 +111,11 @@ func TestHalfMadeDistributor(t *testing.T) {
 	mustExec(t, db, `EXEC sp_adddistributiondb @database = N'distribution'`)
 	g.Expect(query(t, db, `EXEC sp_get_distributor`)[0][0]).To(BeEquivalentTo(1))
 	g.Expect(failure(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name).Number).To(BeEquivalentTo(14099))
+
+	// So was sp_dropdistributor, after it had dropped the link.
+	mustExec(t, db, `EXEC sp_dropdistributiondb @database = N'distribution'`)
+	mustExec(t, db, `EXEC sp_dropserver @server = N'repl_distributor', @droplogins = 'droplogins'`)
+	mustExec(t, db, `EXEC sp_dropdistributor`)
+	g.Expect(query(t, db, `SELECT SUSER_ID(N'distributor_admin'), OBJECT_ID(N'msdb.dbo.MSdistributor')`)).To(Equal([][]any{{nil, nil}}))
+	g.Expect(failure(t, db, `EXEC sp_dropdistributor`).Number).To(BeEquivalentTo(21043))
 }

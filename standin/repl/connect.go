@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -41,13 +42,30 @@ func (e *Extension) addressOf(ctx context.Context, s *engine.Session, name strin
 	if err != nil {
 		return "", err
 	}
-	if source := r.String(0, "data_source"); source != "" {
-		host, port = splitServer(source)
+	source := name
+	if linked := r.String(0, "data_source"); linked != "" {
+		source = linked
+		_, port = splitServer(source)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", raise(21670, 1, name)
 	}
-	return host + ":" + port, nil
+	return addressOfSource(source), nil
+}
+
+// addressOfSource is host:port of a data source, "host,port".
+func addressOfSource(source string) string {
+	host, port := splitServer(source)
+	return net.JoinHostPort(host, port)
+}
+
+// sourceOfAddress is the inverse.
+func sourceOfAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host + "," + port
 }
 
 // target is a server that an agent connects to.

@@ -95,14 +95,19 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 			return err
 		}
 	}
-	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", distributorLink)
-	if err == nil && r.Len() > 0 {
-		err = s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink)
-	}
-	if err != nil {
+	if err := dropLink(ctx, s); err != nil {
 		return err
 	}
 	return e.addLink(ctx, s, distributorLink, source, distributorLogin, password, "dist")
+}
+
+// dropLink drops the link to the distributor, if there is one, whole or half made.
+func dropLink(ctx context.Context, s *engine.Session) error {
+	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", distributorLink)
+	if err != nil || r.Len() == 0 {
+		return err
+	}
+	return s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink)
 }
 
 // setDistributorLogin makes the login distributor_admin, or gives it a new password.
@@ -123,12 +128,7 @@ func setDistributorLogin(ctx context.Context, s *engine.Session, password string
 
 // addLink makes a linked server with one remote login for everybody.
 func (e *Extension) addLink(ctx context.Context, s *engine.Session, name, address, login, password, option string) error {
-	host, port, _ := strings.Cut(address, ":")
-	if i := strings.LastIndex(address, ":"); i >= 0 {
-		host, port = address[:i], address[i+1:]
-	}
-	source := strings.Trim(host, "[]") + "," + port
-	err := s.Exec(ctx, "EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2", name, source)
+	err := s.Exec(ctx, "EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2", name, sourceOfAddress(address))
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,7 @@ func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, o
 		return err
 	}
 	if r.Len() == 0 {
-		host, port := splitServer(name)
-		return e.addLink(ctx, s, name, host+":"+port, "", "", option)
+		return e.addLink(ctx, s, name, addressOfSource(name), "", "", option)
 	}
 	return s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, option)
 }
@@ -423,12 +422,12 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
-	if !taken {
-		return raise(21043, 1)
-	}
 	local, err := e.isDistributor(ctx, s)
 	if err != nil {
 		return err
+	}
+	if !taken && !local {
+		return raise(21043, 1)
 	}
 	if local {
 		r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs")
@@ -443,13 +442,11 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 			return raise(21045, 1)
 		}
 	}
-	if err := s.Exec(ctx, "EXEC sp_dropserver @server = @p1, @droplogins = 'droplogins'", distributorLink); err != nil {
+	if err := dropLink(ctx, s); err != nil || !local {
 		return err
 	}
-	if !local {
-		return nil
-	}
-	if err := s.Exec(ctx, "DROP LOGIN "+bracket(distributorLogin)); err != nil {
+	// Until the tables are gone the call may be repeated, should it be cut off.
+	if err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin); err != nil {
 		return err
 	}
 	tables := slices.Clone(distributorTables)
