@@ -103,6 +103,33 @@ func TestAutoNestsTables(t *testing.T) {
 	})
 }
 
+// TestOpenXML: docs/t-sql/functions/openxml-transact-sql.md and
+// docs/relational-databases/system-stored-procedures/sp-xml-preparedocument-transact-sql.md.
+func TestOpenXML(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	const prepared = `DECLARE @h int; EXEC sp_xml_preparedocument @h OUTPUT, N'<root><c id="1" nm="a"><o n="10">x</o><o n="11"/></c><c id="2" nm="b &amp; c"><nm>inner</nm></c></root>'; `
+	converse(t, db, []say{
+		{prepared + "SELECT * FROM OPENXML(@h, '/root/c', 1) WITH (id int, nm varchar(10)) ORDER BY id; EXEC sp_xml_removedocument @h", "1 a; 2 b & c"},
+		{prepared + "SELECT id, nm FROM OPENXML(@h, '/root/c', 2) WITH (id int, nm varchar(10))", "NULL NULL; NULL inner"},
+		{prepared + "SELECT id, nm FROM OPENXML(@h, '/root/c', 3) WITH (id int, nm varchar(10))", "1 a; 2 b & c"},
+		{prepared + "SELECT c, n, t FROM OPENXML(@h, '/root/c/o', 2) WITH (c int '../@id', n int '@n', t varchar(5) '.')", "1 10 x; 1 11 "},
+		{prepared + "SELECT c.id, o.n FROM OPENXML(@h, '/root/c') WITH (id int) AS c JOIN OPENXML(@h, '//o') WITH (p int '../@id', n int) AS o ON o.p = c.id ORDER BY n", "1 10; 1 11"},
+		{prepared + "SELECT x FROM OPENXML(@h, '/root/c[@id=\"2\"]') WITH (x xml 'nm')", "<nm>inner</nm>"},
+		{"DECLARE @h int, @x xml = '<r xmlns:p=\"urn:x\"><p:a p:id=\"1\"/></r>'; EXEC sp_xml_preparedocument @h OUTPUT, @x, '<root xmlns:q=\"urn:x\"/>'; SELECT id FROM OPENXML(@h, '/r/q:a') WITH (id int '@q:id')", "1"},
+		{"CREATE TABLE shape (id int, nm varchar(10))", "ok"},
+		{prepared + "INSERT shape SELECT * FROM OPENXML(@h, '/root/c') WITH shape; SELECT COUNT(*), MAX(nm) FROM shape", "2 b & c"},
+		{"SELECT id FROM OPENXML(1, '/root') WITH (id int)", "!102/15"},
+		{"DECLARE @h int = 99; SELECT id FROM OPENXML(@h, '/root') WITH (id int)", "!8179/16/5/1"},
+		{"DECLARE @h int; EXEC sp_xml_preparedocument @h OUTPUT, '<a>'", "!6602/16/2"},
+		{"EXEC sp_xml_removedocument 99", "!8179/16/5"},
+		{prepared + "SELECT * FROM OPENXML(@h, '/root')", "!40517/16/1/1"},
+		{prepared + "SELECT * FROM OPENXML(@h, '/root/c[starts-with(@nm, \"a\")]') WITH (id int)", "!40517/16/1/1"},
+		{prepared + "SELECT * FROM OPENXML(@h, '/root/c[@nm < \"b\"]') WITH (id int)", "!40517/16/1/1"},
+		{prepared + "SELECT * FROM OPENXML(@h, '/root') WITH (id int '@mp:id')", "!40517/16/1/1"},
+	})
+}
+
 // TestXMLRefusals: docs/relational-databases/errors-events/database-engine-events-and-errors-2000-to-2999.md and its kin.
 func TestXMLRefusals(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func (b *binder) apply(sc *scope, left string, right ast.TableReference, outer b
 		word = " LEFT JOIN "
 	}
 	switch n := right.(type) {
-	case *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference, *ast.OpenJsonTableReference:
+	case *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference, *ast.OpenJsonTableReference, *ast.OpenXmlTableReference:
 		return left + word + b.table(sc, right) + " ON 1"
 	case *ast.SchemaObjectFunctionTableReference:
 		if text, ok := b.nodesOfColumn(sc, n); ok {

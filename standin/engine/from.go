@@ -66,6 +66,8 @@ func (b *binder) table(sc *scope, ref ast.TableReference) string {
 		return b.tableFunction(sc, objectName{name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.BuiltInFunctionTableReference:
 		return b.tableFunction(sc, objectName{schema: "sys", name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+	case *ast.OpenXmlTableReference:
+		return b.openXML(sc, n)
 	case *ast.OpenJsonTableReference:
 		return b.openJSONTable(sc, n)
 	case *ast.PivotedTableReference:

@@ -38,6 +38,8 @@ type Parameter struct {
 	// Default is the value when it is not given; nil is NULL.
 	Default any
 	Output  bool
+	// XML lets an argument of type xml in, as its text.
+	XML bool
 	// Allowed are the values of a string parameter, compared without case; empty allows all.
 	Allowed []string
 }

@@ -43,6 +43,7 @@ func installProcedures(r *Registry) {
 	installHelp(r)
 	installJSON(r)
 	installXML(r)
+	installOpenXML(r)
 	installMessages(r)
 	installMetadataProcedures(r)
 	installSecurityHelp(r)

@@ -155,7 +155,7 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 		from = sqltype.TypeOf(a.value)
 	}
 	mode := sqltype.Implicit
-	if param.Type.Kind == sqltype.SQLVariant || from.Kind == sqltype.SQLVariant {
+	if param.Type.Kind == sqltype.SQLVariant || from.Kind == sqltype.SQLVariant || param.XML && from.Kind == sqltype.XML {
 		mode = sqltype.Explicit
 	}
 	v, e := c.Session.convert(a.value, from, param.Type, mode)

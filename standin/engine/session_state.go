@@ -53,6 +53,7 @@ type sessionState struct {
 	rowCount  int64
 	lastError int32
 	xml       xmlCache
+	documents preparedDocuments
 	// leniency is the notice that a statement has earned whose errors in arithmetic are NULL; 0 when none.
 	leniency int32
 	// cursors are the global ones; fetchStatus and cursorRows are @@FETCH_STATUS and @@CURSOR_ROWS.

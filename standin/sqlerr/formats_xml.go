@@ -17,6 +17,7 @@ var xmlFormats = map[int32]string{
 	2396: "XQuery [%v]: Attribute may not appear outside of an element",
 	4148: "XML methods are not allowed in a GROUP BY clause.",
 	5302: "Mutator '%v' on '%v' cannot be called on a null value.",
+	6602: "The error description is '%v'.",
 	6800: "FOR XML AUTO requires at least one table for generating XML tags. Use FOR XML RAW or add a FROM clause with a table name.",
 	6809: "Unnamed column or table names cannot be used as XML identifiers. Name unnamed columns using AS in the SELECT statement.",
 	6869: "Attempt to redefine namespace prefix '%v'",

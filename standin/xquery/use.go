@@ -12,6 +12,8 @@ const (
 	ForQuery
 	ForExist
 	ForNodes
+	// ForPattern is a pattern of OPENXML.
+	ForPattern
 )
 
 // Uses are the methods by their names.
@@ -30,6 +32,8 @@ func (p *parser) used(e expression) {
 		if t.Kind == nodeAttribute {
 			p.fail(2396)
 		}
+	case ForPattern:
+		p.pattern(e)
 	case AnyUse, ForExist:
 	}
 }
