@@ -240,3 +240,85 @@ func TestTimesFromParts(t *testing.T) {
 		{"SELECT CASE WHEN FILE_NAME(1) = (SELECT name FROM sys.database_files WHERE file_id = 1) THEN 'same' END, FILE_NAME(99)", "same NULL"},
 	})
 }
+
+// TestDocumentedAnswers: answers that the pages of the functions print.
+func TestDocumentedAnswers(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		// docs/t-sql/functions/avg-transact-sql.md: the average of money is cut (437.4042, 3472.1428), not rounded.
+		{"SELECT AVG(m) FROM (VALUES ($1), ($1), ($0)) v (m)", "0.6666"},
+		{"SELECT DISTINCT AVG(m) OVER (), AVG(-m) OVER () FROM (VALUES ($1), ($1), ($0)) v (m)", "0.6666 -0.6666"},
+		// docs/t-sql/language-elements/string-concatenation-transact-sql.md and string-concatenation-equal-transact-sql.md.
+		{`DECLARE @x VARCHAR(8000) = REPLICATE('x', 8000)
+DECLARE @y VARCHAR(max) = REPLICATE('y', 8000)
+DECLARE @z VARCHAR(8000) = REPLICATE('z',8000)
+SET @y = @x + @z + @y
+SELECT LEN(@y) AS y`, "16000"},
+		{`DECLARE @x VARCHAR(4000) = REPLICATE('x', 4000)
+DECLARE @z VARCHAR(8000) = REPLICATE('z',8000)
+DECLARE @y VARCHAR(max) = ''
+SET @y += @x + @z
+SELECT LEN(@y), LEN('' + @x + @z), LEN(@y + @x + @z), LEN(@y + (@x + @z))`, "8000 8000 20000 16000"},
+		{"DECLARE @n nvarchar(3000) = REPLICATE(N'n', 3000), @b varbinary(5000) = CAST(REPLICATE('b', 5000) AS varbinary(5000)); SELECT LEN(@n + @n), DATALENGTH(@b + @b)", "4000 8000"},
+		// docs/t-sql/functions/dateadd-transact-sql.md, Fractional seconds precision.
+		{"DECLARE @d datetime2 = '2007-01-01 13:10:10.1111111'; SELECT DATEADD(nanosecond, 49, @d), DATEADD(nanosecond, 50, @d), DATEADD(nanosecond, 150, @d)",
+			"2007-01-01T13:10:10.1111111 2007-01-01T13:10:10.1111112 2007-01-01T13:10:10.1111113"},
+		// docs/t-sql/functions/log10-transact-sql.md.
+		{"SELECT POWER (10, LOG10(5)), POWER(2, 0.5), POWER(-2, 3)", "5 1 -8"},
+		// docs/t-sql/functions/textsize-transact-sql.md.
+		{"SET TEXTSIZE 0; SELECT @@TEXTSIZE", "4096"},
+		{"SET TEXTSIZE 2147483647", "ok"},
+		// docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md.
+		{"SELECT 'abc\\\ndef' AS [ColumnResult]", "abcdef"},
+		{"SELECT 'abc\\\r\ndef', N'a\\b'", `abcdef a\b`},
+		// docs/t-sql/functions/objectpropertyex-transact-sql.md, indexproperty-transact-sql.md.
+		{"CREATE TABLE based (id int CONSTRAINT pk_based PRIMARY KEY WITH (FILLFACTOR = 80))", "ok"},
+		{"CREATE SYNONYM MyTable FOR based", "ok"},
+		{"SELECT OBJECTPROPERTYEX(object_id(N'MyTable'), N'BaseType'), INDEXPROPERTY(OBJECT_ID('based'), 'pk_based', 'IndexFillFactor')", "U 80"},
+		// docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md; docs/t-sql/functions/connections-transact-sql.md.
+		{"SELECT containment, containment_desc, physical_database_name FROM sys.databases WHERE name = 'master'", "0 NONE master"},
+		{"SELECT IIF(@@CONNECTIONS > 0, 'some', 'none')", "some"},
+	})
+}
+
+// TestMessagesByNumber: docs/t-sql/language-elements/throw-transact-sql.md, "Using FORMATMESSAGE with THROW".
+func TestMessagesByNumber(t *testing.T) {
+	t.Parallel()
+	ownProcess(t)
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{`EXEC sys.sp_addmessage
+     @msgnum   = 60123
+    ,@severity = 16
+    ,@msgtext  = N'This is a test message with one numeric parameter (%d), one string parameter (%s), and another string parameter (%s).'
+    ,@lang = 'us_english'`, "ok"},
+		{"SELECT FORMATMESSAGE(60123, 500, N'First string', N'second string')", "This is a test message with one numeric parameter (500), one string parameter (First string), and another string parameter (second string)."},
+		{"DECLARE @msg NVARCHAR(2048) = FORMATMESSAGE(60123, 500, N'First string', N'second string');   \n\nTHROW 60000, @msg, 1", "!60000/16/1/3"},
+		{"SELECT FORMATMESSAGE(60124, 500)", "NULL"},
+		{"EXEC sp_dropmessage 60123", "ok"},
+	})
+}
+
+// TestFormats: docs/t-sql/functions/format-transact-sql.md, all examples; the session's language chooses the culture where none is named.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"DECLARE @d DATE = '11/22/2020'; SELECT FORMAT( @d, 'd', 'en-US' ), FORMAT( @d, 'd', 'en-gb' ), FORMAT( @d, 'd', 'de-de' ), FORMAT( @d, 'd', 'zh-cn' )", "11/22/2020 22/11/2020 22.11.2020 2020/11/22"},
+		{"DECLARE @d DATE = '11/22/2020'; SELECT FORMAT( @d, 'D', 'en-US' ), FORMAT( @d, 'D', 'en-gb' ), FORMAT( @d, 'D', 'de-de' ), FORMAT( @d, 'D', 'zh-cn' )",
+			"Sunday, November 22, 2020 22 November 2020 Sonntag, 22. November 2020 2020年11月22日"},
+		{"DECLARE @d DATE = '2020-11-22'; SELECT FORMAT( @d, 'dd/MM/yyyy', 'en-US' ), FORMAT(123456789,'###-##-####')", "22/11/2020 123-45-6789"},
+		{"SELECT FORMAT(m, 'N', 'en-us'), FORMAT(m, 'G', 'en-us'), FORMAT(m, 'C', 'en-us') FROM (VALUES ($1.0002), ($1.55), ($8.2784)) v (m)", "1.00 1.0002 $1.00; 1.55 1.5500 $1.55; 8.28 8.2784 $8.28"},
+		{"SELECT FORMAT(m, 'N', 'de-de'), FORMAT(m, 'G', 'de-de'), FORMAT(m, 'C', 'de-de') FROM (VALUES ($1.0002), ($1.55)) v (m)", "1,00 1,0002 1,00 €; 1,55 1,5500 1,55 €"},
+		{`SELECT FORMAT(cast('07:35' as time), N'hh.mm'), FORMAT(cast('07:35' as time), N'hh:mm'), FORMAT(cast('07:35' as time), N'hh\.mm'), FORMAT(cast('07:35' as time), N'hh\:mm')`, "NULL NULL 07.35 07:35"},
+		{"SELECT FORMAT(CAST('2018-01-01 01:00' AS datetime2), N'hh:mm tt'), FORMAT(CAST('2018-01-01 01:00' AS datetime2), N'hh:mm t'), FORMAT(CAST('2018-01-01 14:00' AS datetime2), N'hh:mm tt'), FORMAT(CAST('2018-01-01 14:00' AS datetime2), N'HH:mm')",
+			"01:00 AM 01:00 A 02:00 PM 14:00"},
+		{"SELECT FORMAT(CAST('2018-01-05 14:03' AS datetime), 'd'), FORMAT(CAST('2018-01-05 14:03' AS datetime), 'g'), FORMAT($1234.5, 'C'), FORMAT(-1234.5, 'C2')", "1/5/2018 1/5/2018 2:03 PM $1,234.50 ($1,234.50)"},
+		{"SELECT FORMAT(1234567.891, '$#,##0.00'), FORMAT(0.256, '0.0%'), FORMAT(-5, '0;(0);zero'), FORMAT(0, '0;(0);zero'), FORMAT(12345678, '0,,'), FORMAT(7, 'D3'), FORMAT(255, 'X4')", "$1,234,567.89 25.6% (5) zero 12 007 00FF"},
+		{"SELECT FORMAT(1.5, 'D'), FORMAT(CAST('2018-01-05' AS date), 'k')", "NULL NULL"},
+		{"SELECT FORMAT(1, 'N', 'no-SUCH')", "!9818/16"},
+		{"SET LANGUAGE British", "ok"},
+		{"SELECT FORMAT(CAST('2018-01-05' AS date), 'd'), FORMAT($1.5, 'C')", "05/01/2018 £1.50"},
+	})
+}

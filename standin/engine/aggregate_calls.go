@@ -63,10 +63,12 @@ func avgAggregate(b *binder, name, distinct string, arg expr) expr {
 	case k.IsExact():
 		t := sqltype.DecimalOf(38, max(arg.typ.Scale, 6))
 		if k != sqltype.Decimal {
-			t = sqltype.MoneyType
+			t, name = sqltype.MoneyType, "avgm"
+		} else {
+			name = "avgd"
 		}
 		raw := sqltype.DecimalOf(38, 38)
-		return expr{sql: "tsql_avgd(" + distinct + arg.sql + ")", typ: t, nullable: true, name: fmt.Sprintf("conv%d", sqltype.Pack(raw))}
+		return expr{sql: "tsql_" + name + "(" + distinct + arg.sql + ")", typ: t, nullable: true, name: fmt.Sprintf("conv%d", sqltype.Pack(raw))}
 	case k.IsApproximate():
 		return expr{sql: "avg(" + distinct + arg.sql + ")", typ: sqltype.FloatType, nullable: true}
 	}

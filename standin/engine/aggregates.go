@@ -16,6 +16,7 @@ func registerAggregates(conn *sqlite.Conn, st *connState) error {
 	for name, make := range map[string]func() sqlite.AggregateFunction{
 		"tsql_sumd":         func() sqlite.AggregateFunction { return &decimalSum{state: st} },
 		"tsql_avgd":         func() sqlite.AggregateFunction { return &decimalSum{state: st, average: true} },
+		"tsql_avgm":         func() sqlite.AggregateFunction { return &decimalSum{state: st, average: true, money: true} },
 		"tsql_avgi":         func() sqlite.AggregateFunction { return &integerAverage{state: st} },
 		"tsql_stdev":        func() sqlite.AggregateFunction { return &moments{sample: true, root: true} },
 		"tsql_stdevp":       func() sqlite.AggregateFunction { return &moments{root: true} },
@@ -41,8 +42,10 @@ func registerAggregates(conn *sqlite.Conn, st *connState) error {
 type decimalSum struct {
 	state   *connState
 	average bool
-	sum     decimal.Decimal
-	n       int64
+	// money has its quotient cut after four places, as that of integers is: the example of docs/t-sql/functions/avg-transact-sql.md.
+	money bool
+	sum   decimal.Decimal
+	n     int64
 }
 
 func (a *decimalSum) add(ctx sqlite.Context, v sqlite.Value, sign int64) error {
@@ -74,7 +77,10 @@ func (a *decimalSum) WindowValue(ctx sqlite.Context) (sqlite.Value, error) {
 		return sqlite.Value{}, nil
 	}
 	d := a.sum
-	if a.average {
+	switch {
+	case a.money:
+		d, _ = d.QuoRem(decimal.NewFromInt(a.n), 4)
+	case a.average:
 		d = d.DivRound(decimal.NewFromInt(a.n), 38)
 	}
 	if len(d.Truncate(0).Coefficient().String()) > 38 {

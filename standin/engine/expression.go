@@ -39,7 +39,7 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 		}
 		return b.convert(literal(sqltype.DecimalOf(38, 4), d.Round(4)), sqltype.MoneyType, sqltype.Explicit, 0, false)
 	case *ast.StringLiteral:
-		return stringLiteral(n.Value, n.IsNational)
+		return stringLiteral(continuedLines.Replace(n.Value), n.IsNational)
 	case *ast.BinaryLiteral:
 		return b.binaryLiteral(n.Value)
 	case *ast.NullLiteral:
@@ -135,6 +135,10 @@ func (b *binder) numericLiteral(s string) expr {
 	}
 	return literal(sqltype.DecimalOf(uint8(max(p, 1)), uint8(len(frac))), d)
 }
+
+// continuedLines are taken out of constants: a backslash at the end of a line goes on in the next one
+// (docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md).
+var continuedLines = strings.NewReplacer("\\\r\n", "", "\\\n", "")
 
 func stringLiteral(s string, national bool) expr {
 	n := sqltype.Length(s)
@@ -428,18 +432,26 @@ func (b *binder) concatenate(l, r expr, lt, rt sqltype.Type) expr {
 		t.Length = min(limit, lt.Length+rt.Length)
 	}
 	out := expr{typ: t, nullable: l.nullable || r.nullable}
+	// What is beyond is cut without a word (docs/t-sql/language-elements/string-concatenation-transact-sql.md, Remarks).
+	cut := t.Length != sqltype.MaxLength && lt.Length+rt.Length > limit
 	if t.Kind.IsCharacter() {
 		out.collation = b.collate("add operator", l, r)
 		out.implicit, out.explicit = l.implicit || r.implicit, l.explicit || r.explicit
 		out.sql = "(" + l.sql + "||" + r.sql + ")"
 		if ls, lok := l.lit.(string); lok && l.hasLit {
 			if rs, rok := r.lit.(string); rok && r.hasLit && t.Length != sqltype.MaxLength {
-				return literal(t, ls+rs)
+				return literal(t, sqltype.Cut(ls+rs, limit))
 			}
+		}
+		if cut {
+			out.sql = fmt.Sprintf("substr(%s,1,%d)", out.sql, limit)
 		}
 		return merge(out, l, r)
 	}
 	out.sql = fmt.Sprintf("CAST((%s||%s) AS BLOB)", l.sql, r.sql)
+	if cut {
+		out.sql = fmt.Sprintf("substr(%s,1,%d)", out.sql, limit)
+	}
 	return merge(out, l, r)
 }
 

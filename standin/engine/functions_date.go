@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -217,7 +216,7 @@ func dateAdd(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return nil, sqlerr.New(9810, 1, part, "dateadd", e.types[2].Kind)
 		}
 		if part == "nanosecond" {
-			out = t.Add(time.Duration(n))
+			out = t.Add(time.Duration(n)).Round(100)
 		} else {
 			out = sqltype.FromTicks(sqltype.Ticks(t) + n*unit).In(t.Location())
 		}
@@ -335,75 +334,4 @@ func fromParts(a []any, name string) (any, *sqlerr.Error) {
 		return nil, sqlerr.New(289, 1, name)
 	}
 	return t, nil
-}
-
-// formatDatePattern writes a date in a .NET pattern such as yyyy-MM-dd HH:mm:ss.
-func formatDatePattern(v any, pattern string) (any, *sqlerr.Error) {
-	t, ok := v.(time.Time)
-	if !ok {
-		return nil, nil
-	}
-	switch pattern {
-	case "d":
-		pattern = "MM/dd/yyyy"
-	case "D":
-		pattern = "dddd, dd MMMM yyyy"
-	case "s":
-		pattern = "yyyy-MM-ddTHH:mm:ss"
-	}
-	hour12 := t.Hour() % 12
-	if hour12 == 0 {
-		hour12 = 12
-	}
-	half := "AM"
-	if t.Hour() >= 12 {
-		half = "PM"
-	}
-	var out strings.Builder
-	for i := 0; i < len(pattern); {
-		n := 1
-		for i+n < len(pattern) && pattern[i+n] == pattern[i] {
-			n++
-		}
-		switch c := pattern[i]; c {
-		case 'y':
-			if n >= 4 {
-				fmt.Fprintf(&out, "%0*d", n, t.Year())
-			} else {
-				fmt.Fprintf(&out, "%0*d", n, t.Year()%100)
-			}
-		case 'M':
-			out.WriteString(pickName(n, int(t.Month()), t.Month().String()))
-		case 'd':
-			out.WriteString(pickName(n, t.Day(), t.Weekday().String()))
-		case 'H':
-			fmt.Fprintf(&out, "%0*d", n, t.Hour())
-		case 'h':
-			fmt.Fprintf(&out, "%0*d", n, hour12)
-		case 'm':
-			fmt.Fprintf(&out, "%0*d", n, t.Minute())
-		case 's':
-			fmt.Fprintf(&out, "%0*d", n, t.Second())
-		case 'f', 'F':
-			out.WriteString(fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)])
-		case 't':
-			out.WriteString(half[:min(n, 2)])
-		default:
-			out.WriteString(pattern[i : i+n])
-		}
-		i += n
-	}
-	return out.String(), nil
-}
-
-func pickName(n, number int, name string) string {
-	switch n {
-	case 1:
-		return strconv.Itoa(number)
-	case 2:
-		return fmt.Sprintf("%02d", number)
-	case 3:
-		return name[:3]
-	}
-	return name
 }

@@ -229,6 +229,9 @@ func power(e *evaluation, a []any) (any, *sqlerr.Error) {
 		return nil, err
 	}
 	if e.result.Kind.IsInteger() {
+		if near := math.Round(v); math.Abs(v-near) < math.Abs(v)*1e-15 {
+			v = near // POWER(10, LOG10(5)) is 5
+		}
 		v = math.Trunc(v)
 		if math.Abs(v) > 9.2e18 || e.result.Kind == sqltype.Int && v != float64(int32(v)) {
 			return nil, sqlerr.New(232, 3, e.result.Kind, fmt.Sprintf("%f", v))

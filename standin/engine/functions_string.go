@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 
 	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
@@ -333,81 +331,6 @@ func str(_ *evaluation, a []any) (any, *sqlerr.Error) {
 		s = strconv.FormatFloat(f, 'f', max(0, length-len(whole)-1), 64)
 	}
 	return fmt.Sprintf("%*s", length, s), nil
-}
-
-// format is FORMAT for the invariant culture: N, F, D, C, P, X and 0-patterns of numbers, and .NET's date patterns.
-func format(e *evaluation, a []any) (any, *sqlerr.Error) {
-	pattern := a[1].(string)
-	switch {
-	case e.types[0].Kind.IsTemporal():
-		return formatDatePattern(a[0], pattern)
-	case e.types[0].Kind.IsNumeric():
-		v, err := sqltype.Convert(a[0], e.types[0], sqltype.DecimalOf(38, 10), 0, sqltype.Explicit)
-		if err != nil {
-			return nil, nil
-		}
-		return formatNumber(v.(decimal.Decimal), pattern)
-	}
-	return nil, sqlerr.New(8116, 1, e.types[0].Kind, 1, "format")
-}
-
-func formatNumber(d decimal.Decimal, pattern string) (any, *sqlerr.Error) {
-	if len(pattern) > 0 && unicode.IsLetter(rune(pattern[0])) {
-		digits := -1
-		if n, err := strconv.Atoi(pattern[1:]); err == nil {
-			digits = n
-		} else if len(pattern) > 1 {
-			return pattern, nil
-		}
-		places := int32(2)
-		if digits >= 0 {
-			places = int32(digits)
-		}
-		switch unicode.ToUpper(rune(pattern[0])) {
-		case 'N':
-			return thousands(d.StringFixed(places)), nil
-		case 'F':
-			return d.StringFixed(places), nil
-		case 'C':
-			return "¤" + thousands(d.StringFixed(places)), nil
-		case 'P':
-			return thousands(d.Shift(2).StringFixed(places)) + " %", nil
-		case 'D':
-			return fmt.Sprintf("%0*d", max(digits, 1), d.IntPart()), nil
-		case 'X':
-			return fmt.Sprintf("%0*X", max(digits, 1), d.IntPart()), nil
-		case 'G':
-			return d.String(), nil
-		}
-		return nil, nil
-	}
-	if strings.ContainsFunc(strings.Trim(pattern, "0#"), func(r rune) bool { return !strings.ContainsRune("0#,.", r) }) {
-		return formatBetween(d, pattern), nil
-	}
-	whole, frac, _ := strings.Cut(pattern, ".")
-	s := d.StringFixed(int32(len(frac)))
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	w, f, _ := strings.Cut(s, ".")
-	for i := len(frac) - 1; i >= 0 && frac[i] == '#' && i < len(f) && f[i] == '0'; i-- {
-		f = f[:i]
-	}
-	need := strings.Count(whole, "0")
-	if w == "0" && need == 0 {
-		w = ""
-	}
-	for len(w) < need {
-		w = "0" + w
-	}
-	if strings.Contains(whole, ",") {
-		w = strings.TrimSuffix(thousands(w+".0"), ".0")
-	}
-	if f != "" {
-		w += "." + f
-	}
-	return sign + w, nil
 }
 
 func thousands(s string) string {

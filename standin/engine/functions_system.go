@@ -276,13 +276,7 @@ func init() {
 			}
 			return nil
 		}),
-		"formatmessage": {min: 1, max: 21, typ: sqltype.NVarCharOf(2047), nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-			f, ok := a[0].(string)
-			if !ok {
-				return nil, nil
-			}
-			return first(formatMessage(f, a[1:]))
-		}},
+		"formatmessage":         {min: 1, max: 21, typ: sqltype.NVarCharOf(2047), nulls: true, run: messageText},
 		"min_active_rowversion": systemFunction(0, 0, sqltype.Type{Kind: sqltype.Binary, Length: 8}, nil, func(s *Session, a []any) any { return make([]byte, 8) }),
 		"applock_mode": {min: 3, max: 3, params: name, typ: sqltype.NVarCharOf(32), run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return e.session.appLockMode(a[1].(string)), nil
@@ -485,6 +479,19 @@ func columnProperty(s *Session, a []any) any {
 	return nil
 }
 
+// baseType is what a synonym stands for, or the object's own type.
+func (s *Session) baseType(o *Object) any {
+	if o.Kind != kindSynonym {
+		return o.Kind
+	}
+	b := newBinder(s.context(), s, s.db.ID())
+	var base *Object
+	if bindSafely(func() { _, _, base = b.resolveWrite(splitName(o.Target)) }) != nil || base == nil {
+		return nil
+	}
+	return base.Kind
+}
+
 func objectProperty(s *Session, a []any) any {
 	o := s.objectByID(a[0])
 	property, _ := a[1].(string)
@@ -515,7 +522,7 @@ func objectProperty(s *Session, a []any) any {
 	case "schemaid":
 		return int64(o.Schema)
 	case "basetype":
-		return o.Kind
+		return s.baseType(o)
 	case "cnstisdisabled":
 		return yes(o.Disabled)
 	case "cnstisnottrusted":
@@ -542,6 +549,8 @@ func indexProperty(s *Session, a []any) any {
 			return int64(i.ID)
 		case "isclustered":
 			return yes(i.Clustered)
+		case "indexfillfactor":
+			return int64(i.FillFactor)
 		case "isunique":
 			return yes(i.Unique)
 		case "isdisabled":

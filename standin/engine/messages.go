@@ -117,6 +117,25 @@ func (s *Session) userMessages(where string, args ...any) ([]*userMessage, error
 	return out, err
 }
 
+// messageText is FORMATMESSAGE, of a text or of a message's number (docs/t-sql/functions/formatmessage-transact-sql.md): NULL where
+// there is no such message.
+func messageText(e *evaluation, a []any) (any, *sqlerr.Error) {
+	text, ok := a[0].(string)
+	if number, numbered := a[0].(int64); numbered && e.session != nil {
+		m, err := e.session.userMessage(number)
+		if err != nil {
+			return nil, internalError(err)
+		}
+		if ok = m != nil; ok {
+			text = m.text
+		}
+	}
+	if !ok {
+		return nil, nil
+	}
+	return first(formatMessage(text, a[1:]))
+}
+
 func messageRecords(_ context.Context, s *Session) ([]record, error) {
 	var out []record
 	add := func(number any, severity any, logged bool, text string) {

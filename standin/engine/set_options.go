@@ -26,7 +26,9 @@ func installSetOptions(r *Registry) {
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.SetTextSizeStatement, w tds.Writer) error {
 		v, err := s.evaluateInt(ctx, n.TextSize)
-		s.settings.textSize = v
+		if s.settings.textSize = v; v == 0 {
+			s.settings.textSize = 4096 // docs/t-sql/functions/textsize-transact-sql.md
+		}
 		return err
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.SetRowCountStatement, w tds.Writer) error {

@@ -225,6 +225,7 @@ func (inst *Instance) systemFiles(name string) []File {
 
 // Login serves tds.Backend.
 func (inst *Instance) Login(ctx context.Context, req tds.LoginRequest) (tds.Session, error) {
+	inst.counters.logins.Add(1)
 	login, err := inst.authenticate(ctx, req)
 	if err != nil {
 		return nil, err

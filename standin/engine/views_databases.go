@@ -74,7 +74,9 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 		if i.SnapshotIsolation || i.ID == 1 || i.ID == 4 {
 			snapshot = 1
 		}
-		rec := record{"name": i.Name, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
+		rec := record{"name": i.Name, "physical_database_name": i.Name, "containment": 0, "containment_desc": "NONE", "catalog_collation_type": 0,
+			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_federation_member": false,
+			"is_memory_optimized_elevate_to_snapshot_on": false, "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
 			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly, "is_auto_close_on": on("AUTO_CLOSE", false),
 			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": false, "is_cleanly_shutdown": db.State() == Offline,
 			"is_supplemental_logging_enabled": false, "snapshot_isolation_state": snapshot, "snapshot_isolation_state_desc": desc(snapshot, "OFF", "ON"),
