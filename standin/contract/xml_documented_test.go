@@ -99,6 +99,12 @@ func TestAutoNestsTables(t *testing.T) {
 		{"SELECT p.id, c.cnm FROM p JOIN c ON c.pid = p.id WHERE 1 = 0 FOR XML AUTO", ""},
 		{"WITH XMLNAMESPACES ('urn:p' AS p, DEFAULT 'urn:d') SELECT id, nm FROM p WHERE id = 1 FOR XML PATH('p:row')", `<p:row xmlns="urn:d" xmlns:p="urn:p"><id>1</id><nm>x&lt;y</nm></p:row>`},
 		{"SELECT id, nm FROM p WHERE id > 1 ORDER BY id FOR XML RAW, ELEMENTS XSINIL, ROOT('r')", `<r xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><row><id>2</id><nm xsi:nil="true"/></row><row><id>3</id><nm>z</nm></row></r>`},
+		{"SELECT 1 AS 'td', '' , 2 AS 'td', 3 AS 'b/@n', 4 AS 'b', 5 AS 'b/c', NULL AS 'd/@x', NULL AS 'd/e', 6 AS 'data()', 7 AS 'data()' FOR XML PATH('tr')", `<tr><td>1</td><td>2</td><b n="3">4<c>5</c></b>6 7</tr>`},
+		{"SELECT 1 AS td, 2 AS td, NULL AS u FOR XML PATH('tr')", "<tr><td>12</td></tr>"},
+		{"SELECT id AS '@id', nm AS 'x/@nm' FROM p ORDER BY id FOR XML PATH('p')", `<p id="1"><x nm="x&lt;y"/></p><p id="2"/><p id="3"><x nm="z"/></p>`},
+		{"SELECT nm AS x, id AS '@id' FROM p FOR XML PATH", "!6852/16"},
+		{"SELECT id AS 'a b' FROM p FOR XML PATH", "!6850/16"},
+		{"SELECT nm AS x FROM p WHERE id = 2 FOR XML PATH, ELEMENTS XSINIL", `<row xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><x xsi:nil="true"/></row>`},
 		{"SELECT id, CAST('<a/>' AS xml) AS x FROM p WHERE id = 1 FOR XML RAW", `<row id="1"><x><a/></x></row>`},
 	})
 }
@@ -127,6 +133,31 @@ func TestOpenXML(t *testing.T) {
 		{prepared + "SELECT * FROM OPENXML(@h, '/root/c[starts-with(@nm, \"a\")]') WITH (id int)", "!40517/16/1/1"},
 		{prepared + "SELECT * FROM OPENXML(@h, '/root/c[@nm < \"b\"]') WITH (id int)", "!40517/16/1/1"},
 		{prepared + "SELECT * FROM OPENXML(@h, '/root') WITH (id int '@mp:id')", "!40517/16/1/1"},
+	})
+}
+
+// TestScriptsWithXML has shapes of scripts that look around: event sessions, ring buffers, query plans, lists in strings.
+func TestScriptsWithXML(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"DECLARE @s varchar(50) = 'a,b&,c'; SELECT i.value('.', 'varchar(9)') FROM (SELECT CAST('<x>' + REPLACE(REPLACE(@s, '&', '&amp;'), ',', '</x><x>') + '</x>' AS xml) AS d) q CROSS APPLY d.nodes('/x') t(i)", "a; b&; c"},
+		{"SELECT x.n.value('local-name(.)', 'sysname'), x.n.value('.', 'varchar(9)') FROM (SELECT CAST('<r a=\"1\" b=\"2\"/>' AS xml) AS d) q CROSS APPLY q.d.nodes('/r/@*') x(n)", "a 1; b 2"},
+		{`WITH XMLNAMESPACES (DEFAULT 'http://schemas.microsoft.com/sqlserver/2004/07/showplan') SELECT s.n.value('(@StatementText)[1]', 'varchar(20)'), s.n.exist('.//RelOp[@PhysicalOp="Index Scan"]'), s.n.value('count(.//RelOp)', 'int')
+			FROM (SELECT CAST('<ShowPlanXML xmlns="http://schemas.microsoft.com/sqlserver/2004/07/showplan"><BatchSequence><Batch><Statements><StmtSimple StatementText="SELECT 1"><QueryPlan><RelOp PhysicalOp="Sort"><Sort><RelOp PhysicalOp="Index Scan"/></Sort></RelOp></QueryPlan></StmtSimple></Statements></Batch></BatchSequence></ShowPlanXML>' AS xml) AS p) q
+			CROSS APPLY q.p.nodes('/ShowPlanXML/BatchSequence/Batch/Statements/StmtSimple') AS s(n)`, "SELECT 1 true 2"},
+		{`SELECT record.value('(./Record/@id)[1]', 'int'), 100 - record.value('(./Record/SchedulerMonitorEvent/SystemHealth/SystemIdle)[1]', 'int')
+			FROM (SELECT CONVERT(xml, N'<Record id="5" type="RING_BUFFER_SCHEDULER_MONITOR" time="9"><SchedulerMonitorEvent><SystemHealth><ProcessUtilization>3</ProcessUtilization><SystemIdle>95</SystemIdle></SystemHealth></SchedulerMonitorEvent></Record>') AS record) x`, "5 5"},
+		{`SELECT n.c.value('(@timestamp)[1]', 'datetime2(0)') AS at, n.c.value('(action[@name="sql_text"]/value)[1]', 'nvarchar(20)'), n.c.query('(data/value/deadlock)[1]')
+			FROM (SELECT CAST('<RingBufferTarget><event name="xml_deadlock_report" timestamp="2024-05-06T07:08:09.000Z"><data name="xml_report"><value><deadlock><victim-list/></deadlock></value></data><action name="sql_text"><value>SELECT 2</value></action></event></RingBufferTarget>' AS xml) AS target_data) AS t
+			CROSS APPLY t.target_data.nodes('RingBufferTarget/event[@name="xml_deadlock_report"]') AS n(c)`, "2024-05-06T07:08:09 SELECT 2 <deadlock><victim-list/></deadlock>"},
+		{"SELECT COUNT(*) FROM (SELECT CAST(target_data AS xml) AS d FROM sys.dm_xe_session_targets) q CROSS APPLY q.d.nodes('//event') n(e)", "0"},
+		{"CREATE FUNCTION dbo.item (@x xml, @n int) RETURNS varchar(20) AS BEGIN RETURN @x.value('(/l/i[sql:variable(\"@n\")])[1]', 'varchar(20)') END", "ok"},
+		{"SELECT dbo.item('<l><i>a</i><i>b</i></l>', 2)", "b"},
+		{"CREATE PROCEDURE shred @x xml AS SELECT i.value('@k', 'int') FROM @x.nodes('/l/i') l(i)", "ok"},
+		{"EXEC shred '<l><i k=\"1\"/><i k=\"2\"/></l>'", "1; 2"},
+		{"CREATE VIEW shredded AS SELECT i.value('@k', 'int') AS k FROM (SELECT CAST('<l><i k=\"1\"/><i k=\"2\"/></l>' AS xml) AS x) q CROSS APPLY x.nodes('/l/i') l(i)", "ok"},
+		{"SELECT SUM(k) FROM shredded", "3"},
 	})
 }
 

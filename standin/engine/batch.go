@@ -333,7 +333,7 @@ func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
 	s.login, s.user = s.original, nil
 	s.releaseSessionLocks()
 	s.cursors, s.cursorRows, s.fetchStatus = nil, 0, 0
-	s.documents = preparedDocuments{}
+	s.documents, s.xml = preparedDocuments{}, xmlCache{}
 	s.rowCount, s.lastError, s.lastIdentity, s.outerIdentity, s.errors = 0, 0, nil, nil, nil
 	if !keepTransaction {
 		s.closeLocal()

@@ -184,68 +184,29 @@ func xmlScalar(v any, t sqltype.Type) string {
 	return text(v, t)
 }
 
-// xmlRow is one row: columns are attributes, elements, or (PATH) what their names say: @name an attribute, a/b nested
-// elements, text(), * and no name at all plain text, data() a list
-// (docs/relational-databases/xml/columns-with-a-name.md and its kin).
+// xmlRow is one row of FOR XML: columns are attributes or elements, or (PATH) what their names say.
 func xmlRow(shape *forShape, values []any, types []sqltype.Type) (string, *sqlerr.Error) {
+	if shape.Path {
+		return pathRow(shape, values, types)
+	}
 	var attributes, body strings.Builder
-	var open []string
-	list := false
-	closeTo := func(n int) {
-		for len(open) > n {
-			body.WriteString("</" + open[len(open)-1] + ">")
-			open = open[:len(open)-1]
-		}
-	}
 	for i, v := range values {
-		name := shape.Names[i]
-		plain := xmlText.Replace
-		if shape.Raw[i] {
-			plain = func(s string) string { return s }
+		if shape.Names[i] == "" {
+			return "", sqlerr.New(6809, 1)
 		}
-		if name == "" && !shape.Path {
-			return "", &sqlerr.Error{Number: 6809, Class: 16, State: 1, Message: "Unnamed column or table names cannot be used as XML identifiers. Name unnamed columns using AS in the SELECT statement."}
-		}
-		if !shape.Elements && !shape.Raw[i] || shape.Path && strings.HasPrefix(name, "@") {
-			if v != nil {
-				attributes.WriteString(" " + xmlName(strings.TrimPrefix(name, "@")) + `="` + xmlAttribute.Replace(xmlScalar(v, types[i])) + `"`)
-			}
-			continue
-		}
-		parents, leaf := []string(nil), name
-		if shape.Path {
-			parts := strings.Split(name, "/")
-			parents, leaf = parts[:len(parts)-1], parts[len(parts)-1]
-		}
-		if v == nil && !shape.Nulls {
-			continue
-		}
-		shared := 0
-		for shared < len(open) && shared < len(parents) && open[shared] == xmlName(parents[shared]) {
-			shared++
-		}
-		closeTo(shared)
-		for _, p := range parents[shared:] {
-			open = append(open, xmlName(p))
-			body.WriteString("<" + xmlName(p) + ">")
-		}
+		name := xmlName(shape.Names[i])
 		switch {
-		case v == nil && leaf != "":
-			body.WriteString("<" + xmlName(leaf) + ` xsi:nil="true"/>`)
+		case v == nil && shape.Elements && shape.Nulls:
+			body.WriteString("<" + name + ` xsi:nil="true"/>`)
 		case v == nil:
-		case shape.Path && (leaf == "" || leaf == "*" || leaf == "text()" || leaf == "node()"):
-			body.WriteString(plain(xmlScalar(v, types[i])))
-		case shape.Path && leaf == "data()":
-			if list {
-				body.WriteByte(' ')
-			}
-			body.WriteString(plain(xmlScalar(v, types[i])))
+		case shape.Raw[i]:
+			body.WriteString("<" + name + ">" + xmlScalar(v, types[i]) + "</" + name + ">")
+		case shape.Elements:
+			body.WriteString("<" + name + ">" + xmlText.Replace(xmlScalar(v, types[i])) + "</" + name + ">")
 		default:
-			body.WriteString("<" + xmlName(leaf) + ">" + plain(xmlScalar(v, types[i])) + "</" + xmlName(leaf) + ">")
+			attributes.WriteString(" " + name + `="` + xmlAttribute.Replace(xmlScalar(v, types[i])) + `"`)
 		}
-		list = leaf == "data()"
 	}
-	closeTo(0)
 	return xmlElement(shape.Row, shape.Declared, attributes.String(), body.String())
 }
 
@@ -253,7 +214,7 @@ func xmlRow(shape *forShape, values []any, types []sqltype.Type) (string, *sqler
 func xmlElement(row, declared, attributes, body string) (string, *sqlerr.Error) {
 	switch name := xmlName(row); {
 	case row == "" && attributes != "":
-		return "", &sqlerr.Error{Number: 6864, Class: 16, State: 1, Message: "Row tag omission (empty row tag name) cannot be used with attribute-centric FOR XML serialization."}
+		return "", sqlerr.New(6864, 1)
 	case row == "":
 		return body, nil
 	case body == "":

@@ -114,6 +114,8 @@ type signature struct {
 	result sqltype.Type
 	// collation is the key of the arguments' collation.
 	collation string
+	// onXML tells a method of xml, which may know its first argument already.
+	onXML bool
 }
 
 var signatures sync.Map
@@ -145,6 +147,7 @@ func parseSignature(s string) *signature {
 			sig.types = append(sig.types, sqltype.Unpack(n))
 		}
 	}
+	sig.onXML = strings.HasPrefix(sig.name, xmlMethodPrefix) && len(sig.types) == xmlMethodArguments
 	n, _ := strconv.ParseInt(parts[2], 10, 64)
 	sig.result, sig.collation = sqltype.Unpack(n), defaultCollationKey
 	if len(parts) > 3 {
@@ -159,6 +162,12 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 	sig := parseSignature(args[0].Text())
 	values := make([]any, len(args)-1)
 	for i := range values {
+		if i == 0 && sig.onXML && st.session != nil {
+			if d := st.session.xml.known[args[xmlMethodArguments].Int64()]; d != nil {
+				values[0] = d
+				continue
+			}
+		}
 		v, err := sqltype.Decode(sig.types[i], rawValue(args[i+1]))
 		if err != nil {
 			return nil, internalError(err)

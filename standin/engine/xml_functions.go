@@ -15,9 +15,17 @@ import (
 	"geosql.dev/operator/standin/xquery"
 )
 
+// xmlMethod begins the names of the functions that are methods of xml. Their arguments are the instance, the node, the expression,
+// the values of its accessors, and the number under which nodes() keeps the instance (0 for none), so that a text of megabytes is
+// not read again for each of its rows.
+const (
+	xmlMethodPrefix    = "xml method "
+	xmlMethodArguments = 5
+)
+
 func init() {
 	method := func(t sqltype.Type, run func(c *xmlCall) (any, *sqlerr.Error)) *builtinFunction {
-		return &builtinFunction{min: 4, max: 4, typ: t, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		return &builtinFunction{min: xmlMethodArguments, max: xmlMethodArguments, typ: t, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			c, err := e.session.xmlCall(a)
 			if err != nil {
 				return nil, err
@@ -33,8 +41,8 @@ func init() {
 		return text, nil
 	}
 	addBuiltins(map[string]*builtinFunction{
-		"xml value": method(nmax, value),
-		"xml bytes": method(sqltype.VarBinaryOf(sqltype.MaxLength), func(c *xmlCall) (any, *sqlerr.Error) {
+		xmlMethodPrefix + "value": method(nmax, value),
+		xmlMethodPrefix + "bytes": method(sqltype.VarBinaryOf(sqltype.MaxLength), func(c *xmlCall) (any, *sqlerr.Error) {
 			v, err := value(c)
 			if v == nil || err != nil {
 				return nil, err
@@ -45,10 +53,10 @@ func init() {
 			}
 			return raw, nil
 		}),
-		"xml exist": method(sqltype.Type{Kind: sqltype.Bit}, func(c *xmlCall) (any, *sqlerr.Error) {
+		xmlMethodPrefix + "exist": method(sqltype.Type{Kind: sqltype.Bit}, func(c *xmlCall) (any, *sqlerr.Error) {
 			return orError(c.query.Exists(c.instance.Root(), c.node, c.values))
 		}),
-		"xml query": method(sqltype.Type{Kind: sqltype.XML}, func(c *xmlCall) (any, *sqlerr.Error) {
+		xmlMethodPrefix + "query": method(sqltype.Type{Kind: sqltype.XML}, func(c *xmlCall) (any, *sqlerr.Error) {
 			return orError(c.query.Query(c.instance.Root(), c.node, c.values))
 		}),
 		"xml accessors": {min: 1, max: -1, typ: nmax, pure: true, nulls: true, run: accessorTexts},
@@ -65,7 +73,7 @@ func orError[T any](v T, err *sqlerr.Error) (any, *sqlerr.Error) {
 
 // installXML registers the rows of nodes().
 func installXML(r *Registry) {
-	r.TableFunction(TableFunction{Schema: "sys", Name: strings.TrimPrefix(nodesView, "sys."), Parameters: []sqltype.Type{nmax, bigT, nmax, nmax}, Columns: columns("node bigint"),
+	r.TableFunction(TableFunction{Schema: "sys", Name: strings.TrimPrefix(nodesView, "sys."), Parameters: []sqltype.Type{nmax, bigT, nmax, nmax}, Columns: columns("node bigint, instance bigint"),
 		Rows: func(_ context.Context, s *Session, args []any) ([][]any, error) {
 			if args[0] == nil || args[1] == nil {
 				return nil, nil
@@ -80,7 +88,7 @@ func installXML(r *Registry) {
 			}
 			rows := make([][]any, len(nodes))
 			for i, n := range nodes {
-				rows[i] = []any{int64(n.Order)}
+				rows[i] = []any{int64(n.Order), c.number}
 			}
 			return rows, nil
 		}})
@@ -89,18 +97,29 @@ func installXML(r *Registry) {
 // xmlCall is a method with its receiver, ready to be evaluated.
 type xmlCall struct {
 	instance *xmldata.Instance
-	node     *xmldata.Node
-	query    *xquery.Query
-	values   []*xquery.Atom
+	// number is the cache's for the instance.
+	number int64
+	node   *xmldata.Node
+	query  *xquery.Query
+	values []*xquery.Atom
 }
 
 // xmlCache keeps the instances and expressions that a session's statements use again and again, row by row.
 type xmlCache struct {
-	instances map[string]*xmldata.Instance
+	instances map[string]*cachedInstance
+	// known are the instances by number; a number never comes twice.
+	known map[int64]*xmldata.Instance
+	last  int64
 	// size is how many characters the texts of the instances have.
 	size        int
 	expressions map[string]*compiledXML
 	changes     map[string]*compiledChange
+}
+
+// cachedInstance is an instance with its number.
+type cachedInstance struct {
+	instance *xmldata.Instance
+	number   int64
 }
 
 // compiledXML is an expression with the types of its accessors.
@@ -112,7 +131,7 @@ type compiledXML struct {
 // Bounds of a session's cache.
 const (
 	maxCachedInstances   = 64
-	maxCachedSize        = 16 << 20
+	maxCachedSize        = 4 << 20
 	maxCachedExpressions = 256
 )
 
@@ -122,9 +141,13 @@ func (s *Session) xmlCall(a []any) (*xmlCall, *sqlerr.Error) {
 	if s != nil {
 		cache = &s.xml
 	}
-	instance, err := cache.instance(a[0].(string))
-	if err != nil {
-		return nil, err
+	instance, number := (*xmldata.Instance)(nil), int64(0)
+	if instance, _ = a[0].(*xmldata.Instance); instance == nil {
+		d, err := cache.instance(a[0].(string))
+		if err != nil {
+			return nil, err
+		}
+		instance, number = d.instance, d.number
 	}
 	n := integer(a[1])
 	if n < 0 || n >= int64(len(instance.Nodes)) {
@@ -134,7 +157,7 @@ func (s *Session) xmlCall(a []any) (*xmlCall, *sqlerr.Error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &xmlCall{instance: instance, node: instance.Nodes[n], query: x.query}
+	c := &xmlCall{instance: instance, number: number, node: instance.Nodes[n], query: x.query}
 	c.values, err = accessorValues(a[3].(string), x.kinds)
 	return c, err
 }
@@ -157,7 +180,7 @@ func accessorValues(text string, kinds []xquery.Kind) ([]*xquery.Atom, *sqlerr.E
 	return out, nil
 }
 
-func (c *xmlCache) instance(text string) (*xmldata.Instance, *sqlerr.Error) {
+func (c *xmlCache) instance(text string) (*cachedInstance, *sqlerr.Error) {
 	if d := c.instances[text]; d != nil {
 		return d, nil
 	}
@@ -166,11 +189,13 @@ func (c *xmlCache) instance(text string) (*xmldata.Instance, *sqlerr.Error) {
 		return nil, err
 	}
 	if c.instances == nil || len(c.instances) >= maxCachedInstances || c.size+len(text) > maxCachedSize {
-		c.instances, c.size = map[string]*xmldata.Instance{}, 0
+		c.instances, c.known, c.size = map[string]*cachedInstance{}, map[int64]*xmldata.Instance{}, 0
 	}
-	c.instances[text] = d
+	c.last++
+	kept := &cachedInstance{instance: d, number: c.last}
+	c.instances[text], c.known[c.last] = kept, d
 	c.size += len(text)
-	return d, nil
+	return kept, nil
 }
 
 func (c *xmlCache) expression(text string) (*compiledXML, *sqlerr.Error) {

@@ -31,6 +31,8 @@ type xmlExpression struct {
 // xmlReceiver is what a method is called on: the whole instance with the number of the node that is meant in it.
 type xmlReceiver struct {
 	document, node string
+	// number is the SQL of the number under which nodes() keeps the instance.
+	number string
 	// origin is the column's name behind its table's, for messages; empty for all that is no column.
 	origin  string
 	context xquery.Context
@@ -43,11 +45,11 @@ func (b *binder) receiver(e expr) xmlReceiver {
 	if e.null || e.typ.Kind != sqltype.XML {
 		b.fail(258, e.typ.Kind)
 	}
-	r := xmlReceiver{document: e.sql, node: "0", parts: []expr{e}}
+	r := xmlReceiver{document: e.sql, node: "0", number: "0", parts: []expr{e}}
 	if c := e.column; c != nil {
 		r.origin = c.source.written() + "." + c.name
 		if c.document != "" {
-			r.document, r.node, r.origin, r.context = c.document, c.sql, c.origin, c.context
+			r.document, r.node, r.number, r.origin, r.context = c.document, c.sql, c.source.sqlite+".c2", c.origin, c.context
 		}
 	}
 	return r
@@ -109,15 +111,15 @@ func (b *binder) xmlMethod(sc *scope, r xmlReceiver, n *ast.FunctionCall) expr {
 	e := b.xquery(sc, r, name, n.Parameters[0])
 	switch name {
 	case "exist":
-		return b.xmlCall("xml exist", r, e, sqltype.Type{Kind: sqltype.Bit})
+		return b.xmlCall("exist", r, e, sqltype.Type{Kind: sqltype.Bit})
 	case "query":
-		return b.xmlCall("xml query", r, e, sqltype.Type{Kind: sqltype.XML})
+		return b.xmlCall("query", r, e, sqltype.Type{Kind: sqltype.XML})
 	}
 	t := b.valueType(n.Parameters[1])
 	if t.Kind.IsBinary() {
-		return b.convert(b.xmlCall("xml bytes", r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
+		return b.convert(b.xmlCall("bytes", r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
 	}
-	value := b.xmlCall("xml value", r, e, nmax)
+	value := b.xmlCall("value", r, e, nmax)
 	return merge(b.convert(value, t, sqltype.Explicit, 0, false), value)
 }
 
@@ -265,7 +267,7 @@ func (b *binder) xmlArguments(r xmlReceiver, x *boundXQuery) []expr {
 }
 
 func (b *binder) xmlCall(function string, r xmlReceiver, x boundXQuery, t sqltype.Type) expr {
-	out := b.goCall(function, b.xmlArguments(r, &x), t, true)
+	out := b.goCall(xmlMethodPrefix+function, append(b.xmlArguments(r, &x), expr{sql: r.number, typ: bigT}), t, true)
 	out.xml = true
 	return out
 }
