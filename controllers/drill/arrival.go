@@ -371,11 +371,15 @@ func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
 				one.Missing = "no objective asks how long rows took"
 			}
 		}
-		if p.kind == drill.PlaceSubscriber && len(a.Payloads) == 2 {
+		switch {
+		case p.kind != drill.PlaceSubscriber || p.missing != "":
+		case len(a.Payloads) == 2:
 			delivery := history.CheckDelivery(runs, a.Payloads[0], a.Payloads[1])
 			one.Delivery = &delivery
+		default:
+			one.NotCompared = "its rows and those of its publisher could not be read, so nobody can say what was delivered"
 		}
-		if one.Delivery != nil || asksForArrival(w.drill.Spec.Objectives) {
+		if one.Delivery != nil || one.NotCompared != "" || asksForArrival(w.drill.Spec.Objectives) {
 			list = append(list, one)
 		}
 	}

@@ -125,6 +125,14 @@ func TestArrivedFromWhatIsKept(t *testing.T) {
 	places, err = s.w.arrived(kept)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(places).To(HaveLen(1))
+
+	kept.Payloads = nil
+	places, err = s.w.arrived(kept)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(places).To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("dubsub")), HaveField("NotCompared", ContainSubstring("could not be read")))))
+	s = subscribedStage(t)
+	s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
+	g.Expect(s.w.arrived(kept)).To(BeEmpty(), "rows that cannot be followed are not missed")
 }
 
 // Clients run where no fault takes them away, and the faults wait for no stage, but the end does.

@@ -82,7 +82,7 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
 	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP50", 0.50, o.ArrivalP50.Duration, m.Places) })
 	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) })
-	add(slices.ContainsFunc(m.Places, func(p Place) bool { return p.Delivery != nil }), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
+	add(slices.ContainsFunc(m.Places, Place.followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
 	j.sumUp()
 	return j
 }

@@ -28,6 +28,8 @@ type Place struct {
 	Figures *history.ArrivalFigures
 	// Delivery is what is there at the end; nil where that was not compared.
 	Delivery *history.Delivery
+	// NotCompared is why that was not compared although it can be; empty when it was, and where rows cannot be followed.
+	NotCompared string
 	// Missing is why there are no figures.
 	Missing string
 }
@@ -37,7 +39,11 @@ const dueAtLeast = 20
 
 // Status of the place.
 func (p Place) Status() v1alpha1.DrillArrival {
-	s := v1alpha1.DrillArrival{Server: string(p.Server), Kind: p.Kind, Message: p.Missing[:min(len(p.Missing), 512)]}
+	message := p.Missing
+	if p.NotCompared != "" {
+		message = p.NotCompared
+	}
+	s := v1alpha1.DrillArrival{Server: string(p.Server), Kind: p.Kind, Message: message[:min(len(message), 512)]}
 	rounded := func(d *time.Duration) *metav1.Duration {
 		if d == nil {
 			return nil
@@ -131,13 +137,23 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 	return r
 }
 
-// delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have.
+// followed says whether what is there at the end is compared, or should have been.
+func (p Place) followed() bool { return p.Delivery != nil || p.NotCompared != "" }
+
+// delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have. Where nobody could
+// compare them it cannot be told.
 func delivery(places []Place) v1alpha1.ObjectiveResult {
 	r := result("delivery", "every acknowledged row is at the subscriber, and none that the publisher lacks")
 	var texts []string
 	for _, p := range places {
 		d := p.Delivery
 		if d == nil {
+			if p.NotCompared != "" {
+				texts = append(texts, string(p.Server)+": "+p.NotCompared)
+				if r.Verdict == v1alpha1.VerdictPassed {
+					r.Verdict = v1alpha1.VerdictInconclusive
+				}
+			}
 			continue
 		}
 		text := fmt.Sprintf("%s: %d of %d delivered", p.Server, d.Delivered, d.Acknowledged)

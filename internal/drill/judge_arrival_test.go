@@ -78,3 +78,16 @@ func TestDelivery(t *testing.T) {
 		}
 	}
 }
+
+// Rows that could be compared and were not, as when the subscriber did not answer any more, pass nothing.
+func TestDeliveryThatNobodyCompared(t *testing.T) {
+	g := NewWithT(t)
+	m := good()
+	m.Places = []drill.Place{{Server: "dubsub", Kind: drill.PlaceSubscriber, NotCompared: "its rows could not be read"}}
+	j := drill.Judge(v1alpha1.DrillSpec{}, nil, m)
+	g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive))
+	g.Expect(j.Message).To(ContainSubstring("delivery dubsub: its rows could not be read"))
+	g.Expect(m.Places[0].Status().Message).To(Equal("its rows could not be read"))
+	m.Places = append(m.Places, drill.Place{Server: "quisub", Kind: drill.PlaceSubscriber, Delivery: &history.Delivery{Acknowledged: 10, Lost: 1}})
+	g.Expect(drill.Judge(v1alpha1.DrillSpec{}, nil, m).Verdict).To(Equal(v1alpha1.VerdictFailed))
+}
