@@ -15,7 +15,9 @@ type FaultFigures struct {
 	Fault
 	// Lost rows that are put down to this fault.
 	Lost int `json:"lost"`
-	// RPO is the time from the newest acknowledgement below which nothing is missing to the fault; 0 when nothing is lost.
+	// RPO is the time from the newest acknowledgement below which nothing is missing to the fault, or to the newest
+	// acknowledgement that is lost, where that came later; 0 when nothing is lost. Where nothing that was acknowledged earlier is
+	// left, it counts from the oldest that is lost: it was at least that long.
 	RPO time.Duration `json:"rpo"`
 	// CatchUp is the time from the end of the fault (its beginning, when there was nothing to take back) until all replicas
 	// were synchronized; nil when that was not seen.
@@ -49,7 +51,8 @@ const usualWithin = 10 * time.Second
 // one begins.
 func measureFaults(e Evidence, a axis, lost []Operation) []FaultFigures {
 	faults := slices.SortedFunc(slices.Values(e.Faults), func(x, y Fault) int { return cmp.Compare(a.of(x.Injected), a.of(y.Injected)) })
-	acks, ends := acknowledged(e.Runs, a), lastDone(e.Runs, a)
+	own := ownAxes(e.Runs, a)
+	acks, ends := acknowledged(e.Runs, own), lastDone(e.Runs, own)
 	figures := make([]FaultFigures, len(faults))
 	for i, f := range faults {
 		until, last := int64(math.MaxInt64), i+1 == len(faults)
@@ -58,10 +61,10 @@ func measureFaults(e Evidence, a axis, lost []Operation) []FaultFigures {
 		}
 		figures[i] = FaultFigures{Fault: f, CatchUp: catchUp(f, a)}
 		for _, client := range slices.Sorted(maps.Keys(acks)) {
-			c := measureClient(acks[client], a, a.of(f.Injected), until)
+			c := measureClient(acks[client], a, own[client], a.of(f.Injected), until)
 			if last && c.RTO != nil {
 				newest := acks[client][len(acks[client])-1]
-				*c.RTO = max(*c.RTO, time.Duration(ends[client]-a.of(newest.Completed)))
+				*c.RTO = max(*c.RTO, time.Duration(ends[client]-own[client].of(newest.Completed)))
 			}
 			c.Client, c.Isolated = client, slices.Contains(f.Isolated, client)
 			figures[i].Clients = append(figures[i].Clients, c)
@@ -83,9 +86,25 @@ func catchUp(f Fault, a axis) *time.Duration {
 	return &d
 }
 
+// ownAxes are the axes on which what one client has seen is measured: its machine's monotonic clock, though several machines can
+// be compared by their wall clocks alone. Of a client whose machine was started anew it is the common one.
+func ownAxes(runs []Run, common axis) map[string]axis {
+	own, boots := map[string]axis{}, map[string]string{}
+	for _, run := range runs {
+		boot, known := boots[run.Client]
+		if !known {
+			boots[run.Client], own[run.Client] = run.Boot, axis{}
+		}
+		if run.Boot == "" || known && run.Boot != boot {
+			own[run.Client] = common
+		}
+	}
+	return own
+}
+
 // acknowledged are every client's acknowledged operations that changed something, in the order of their acknowledgement.
 // Runs of a client that was restarted count as one.
-func acknowledged(runs []Run, a axis) map[string][]Operation {
+func acknowledged(runs []Run, own map[string]axis) map[string][]Operation {
 	acks := map[string][]Operation{}
 	for _, run := range runs {
 		for _, o := range run.Operations {
@@ -97,16 +116,19 @@ func acknowledged(runs []Run, a axis) map[string][]Operation {
 			acks[run.Client] = []Operation{}
 		}
 	}
-	for _, list := range acks {
+	for client, list := range acks {
+		a := own[client]
 		slices.SortFunc(list, func(x, y Operation) int { return cmp.Compare(a.of(x.Completed), a.of(y.Completed)) })
 	}
 	return acks
 }
 
-// lastDone is when every client did the last thing that its histories know: it was answered, or tried without an answer.
-func lastDone(runs []Run, a axis) map[string]int64 {
+// lastDone is when every client, on its own axis, did the last thing that its histories know: it was answered, or tried without
+// an answer.
+func lastDone(runs []Run, own map[string]axis) map[string]int64 {
 	ends := map[string]int64{}
 	for _, run := range runs {
+		a := own[run.Client]
 		for _, o := range run.Operations {
 			ends[run.Client] = max(ends[run.Client], a.of(o.Invoked), a.of(o.Completed))
 		}
@@ -114,8 +136,9 @@ func lastDone(runs []Run, a axis) map[string]int64 {
 	return ends
 }
 
-// measureClient looks at a client's acknowledgements from the last one before `from` to the last one before `until`.
-func measureClient(acks []Operation, a axis, from, until int64) ClientFigures {
+// measureClient looks at a client's acknowledgements from the last one before `from` to the last one before `until`, both on the
+// common axis a. How long something took is measured on the client's own.
+func measureClient(acks []Operation, a, own axis, from, until int64) ClientFigures {
 	var c ClientFigures
 	var usual []time.Duration
 	last, longest := -1, time.Duration(0)
@@ -125,17 +148,17 @@ func measureClient(acks []Operation, a axis, from, until int64) ClientFigures {
 		if at >= until {
 			break
 		}
-		if at < from {
+		if at < from && !after {
 			if i > 0 && at >= from-int64(usualWithin) {
-				usual = append(usual, a.since(o.Completed, acks[i-1].Completed))
+				usual = append(usual, own.since(o.Completed, acks[i-1].Completed))
 			}
 			last = i
 			continue
 		}
 		after = true
-		c.Stall = max(c.Stall, a.since(o.Completed, o.Invoked))
+		c.Stall = max(c.Stall, own.since(o.Completed, o.Invoked))
 		if last >= 0 {
-			longest = max(longest, a.since(o.Completed, acks[last].Completed))
+			longest = max(longest, own.since(o.Completed, acks[last].Completed))
 		}
 		last = i
 	}
@@ -154,7 +177,7 @@ func measureClient(acks []Operation, a axis, from, until int64) ClientFigures {
 // putDownLosses gives each lost row to a fault: the one in whose disturbance (from its beginning until all replicas were
 // synchronized again) it was acknowledged, else the next fault; with none after it, the last.
 func putDownLosses(figures []FaultFigures, a axis, acks map[string][]Operation, lost []Operation) {
-	oldest := map[int]Operation{}
+	oldest, newest := map[int]Operation{}, map[int]int64{}
 	for _, o := range lost {
 		at, to := a.of(o.Completed), -1
 		for i, f := range figures {
@@ -169,6 +192,7 @@ func putDownLosses(figures []FaultFigures, a axis, acks map[string][]Operation, 
 			}
 		}
 		figures[to].Lost++
+		newest[to] = max(newest[to], at)
 		if first, found := oldest[to]; !found || at < a.of(first.Completed) {
 			oldest[to] = o
 		}
@@ -182,9 +206,10 @@ func putDownLosses(figures []FaultFigures, a axis, acks map[string][]Operation, 
 				}
 			}
 		}
-		if below > math.MinInt64 {
-			figures[i].RPO = max(time.Duration(a.of(figures[i].Injected)-below), 0)
+		if below == math.MinInt64 {
+			below = a.of(first.Completed)
 		}
+		figures[i].RPO = time.Duration(max(a.of(figures[i].Injected), newest[i]) - below)
 	}
 }
 

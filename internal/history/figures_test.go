@@ -136,8 +136,34 @@ func TestLossesAreDatedAndPutDownToTheirFault(t *testing.T) {
 	}})
 	g.Expect(v.Counts.Lost).To(Equal(5))
 	g.Expect(v.Faults[0]).To(And(HaveField("Lost", 3), HaveField("RPO", 395*time.Millisecond)))
-	g.Expect(v.Faults[1]).To(And(HaveField("Lost", 2), HaveField("RPO", time.Duration(0))), "what was lost was acknowledged after the fault")
+	g.Expect(v.Faults[1]).To(And(HaveField("Lost", 2), HaveField("RPO", 200*time.Millisecond)), "what was lost was acknowledged after the fault")
 	g.Expect(v.Faults[2]).To(And(HaveField("Lost", 0), HaveField("RPO", time.Duration(0))))
+
+	v = history.Check(history.Evidence{Runs: runs, Replicas: replicas(), Faults: []history.Fault{fault("all", 20_000, 21_000, 30_000)}})
+	g.Expect(v.Faults[0]).To(And(HaveField("Lost", 600), HaveField("RPO", 59_900*time.Millisecond)), "nothing is left from which it could be counted")
+}
+
+// Clients of several machines are compared by their wall clocks. How long one went without an acknowledgement is told by its own
+// machine's monotonic clock: a wall clock that is set meanwhile makes no outage shorter or longer.
+func TestWallClocksThatAreSet(t *testing.T) {
+	for name, set := range map[string]int64{"back": -4000, "forward": 7000} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			near := run(1, "tukwila", steady(0, 60_000, [2]int64{20_100, 25_000})...)
+			far := run(2, "dublin", steady(50, 60_000)...)
+			far.Boot = "another"
+			for i, o := range near.Operations {
+				if o.Invoked.Monotonic > int64(22*time.Second) {
+					near.Operations[i].Invoked.Wall += set * int64(time.Millisecond)
+					near.Operations[i].Completed.Wall += set * int64(time.Millisecond)
+				}
+			}
+			f := fault("kill", 20_050, 26_000, 30_000)
+			v := history.Check(history.Evidence{Runs: []history.Run{near, far}, FaultsBoot: "a third", ClockError: 100 * time.Millisecond,
+				Replicas: replicas(present([]history.Run{near, far}, func(history.Operation) bool { return false })...), Faults: []history.Fault{f}})
+			g.Expect(v.Faults[0].Clients[1]).To(And(HaveField("Client", "tukwila"), HaveField("RTO", HaveValue(Equal(5*time.Second))), HaveField("Stall", 5*time.Millisecond)))
+		})
+	}
 }
 
 func TestSummary(t *testing.T) {
