@@ -39,8 +39,8 @@ func newDrillRunCommand() *cobra.Command {
 		Use:   "run -f FILE | NAME",
 		Short: "Run a drill from a manifest, or one that is declared once more",
 		Long: `Runs a drill: the one in the manifest, or the one of that name. A drill runs once for each spec.runID; without
---run-id a new one is made of the time. With --dry-run nothing is broken: every object that the drill would create now is
-printed. With --wait the command ends with the verdict: 0 for Passed, 1 for Failed or Inconclusive.`,
+--run-id a new one is made of the time, unless the drill is new and its manifest has one. With --dry-run nothing is broken:
+every object that the drill would create now is printed. With --wait the command ends with the verdict: 0 for Passed, 1 for Failed or Inconclusive.`,
 		Example: `  kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --wait
   kubectl geosql drill run lose-the-primary -n web --wait
   kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --dry-run`,
@@ -66,7 +66,7 @@ printed. With --wait the command ends with the verdict: 0 for Passed, 1 for Fail
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifest with one Drill, - for standard input")
-	flags.StringVar(&f.runID, "run-id", "", "spec.runID; made of the time unless given")
+	flags.StringVar(&f.runID, "run-id", "", "spec.runID; unless given that of the manifest for a new drill, else made of the time")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print every object that would be created, and create none")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the verdict")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to wait")
