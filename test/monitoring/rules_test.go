@@ -121,6 +121,7 @@ var cases = map[string][]map[string]string{
 	},
 	"GeoSQLScheduledDrillNotPassed": {{`geosql_drillschedule_last_verdict{namespace="web",schedule="weekly",verdict="Failed"}`: "_x65 1+0x35"}},
 	"GeoSQLDrillOverdue":            {{`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000")}},
+	"GeoSQLDrillNotBegun":           {{`geosql_drill_phase{namespace="web",drill="weekly-202611220300",phase="Pending"}`: "_x65 1+0x35"}},
 	"GeoSQLDrillMissed":             {{`geosql_drillschedule_missed` + schedule: turned("2", "3")}},
 
 	"GeoSQLEngineNotAnswering": {
