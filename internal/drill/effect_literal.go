@@ -75,6 +75,8 @@ func MeasuredAs(o Occurrence) Occurrence {
 		}
 	case "StressChaos":
 		switch {
+		case s.Stressors.CPU != nil && s.Stressors.Memory != nil:
+			// One measure would say nothing of the other.
 		case s.Stressors.CPU != nil:
 			m.Kind, m.CPU = v1alpha1.FaultCPUStress, &v1alpha1.CPUFault{Workers: s.Stressors.CPU.Workers, Load: s.Stressors.CPU.Load}
 		case s.Stressors.Memory != nil:

@@ -275,6 +275,7 @@ func TestLiteralObjectsAreMeasuredAsTheirFaults(t *testing.T) {
 		"clock":       {"TimeChaos", `{"timeOffset":"-10m"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultClockOffset, ClockOffset: lasting(-10 * time.Minute)})},
 		"processors":  {"StressChaos", `{"stressors":{"cpu":{"workers":2,"load":50}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultCPUStress, CPU: &v1alpha1.CPUFault{Workers: 2, Load: 50}})},
 		"memory":      {"StressChaos", `{"stressors":{"memory":{"workers":1,"size":"64MB"}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultMemoryStress, Memory: &v1alpha1.MemoryFault{Size: "64MB"}})},
+		"both":        {"StressChaos", `{"stressors":{"cpu":{"workers":1},"memory":{"workers":1,"size":"64MB"}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
 		"names":       {"DNSChaos", `{"action":"error"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
 	} {
 		t.Run(name, func(t *testing.T) {
