@@ -161,6 +161,45 @@ func TestVariantProperties(t *testing.T) {
 	})
 }
 
+// TestStoredVariants: a stored value has its base type, and values compare by family first (docs/t-sql/data-types/sql-variant-transact-sql.md).
+func TestStoredVariants(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	const kinds = "bit tinyint smallint int bigint smallmoney money decimal(8,2) real float date time(3) smalldatetime datetime datetime2(5) datetimeoffset(1) char(4) varchar(9) nchar(3) nvarchar(7) binary(3) varbinary(5) uniqueidentifier"
+	converse(t, db, []say{{"CREATE TABLE v (id int IDENTITY PRIMARY KEY, x sql_variant)", "ok"}})
+	for _, kind := range strings.Fields(kinds) {
+		value := "1"
+		switch {
+		case strings.Contains(kind, "date") || strings.Contains(kind, "time"):
+			value = "'2024-02-03 10:11:00'"
+		case strings.Contains(kind, "binary"):
+			value = "0x0102"
+		case kind == "uniqueidentifier":
+			value = "'6F9619FF-8B86-D011-B42D-00C04FC964FF'"
+		}
+		name, _, _ := strings.Cut(kind, "(")
+		converse(t, db, []say{
+			{"DECLARE @t " + kind + " = " + value + "; INSERT v VALUES (@t); SELECT SQL_VARIANT_PROPERTY(x, 'BaseType') FROM v WHERE id = SCOPE_IDENTITY()", name},
+			{"DECLARE @t " + kind + " = " + value + "; SELECT IIF(CAST(x AS " + kind + ") = @t, 'same', 'other'), IIF(x = @t, 'equal', 'not'), IIF(SQL_VARIANT_PROPERTY(x, 'MaxLength') = SQL_VARIANT_PROPERTY(@t, 'MaxLength') AND SQL_VARIANT_PROPERTY(x, 'Precision') = SQL_VARIANT_PROPERTY(@t, 'Precision') AND SQL_VARIANT_PROPERTY(x, 'Scale') = SQL_VARIANT_PROPERTY(@t, 'Scale'), 'whole', 'lost'), DATALENGTH(x) - DATALENGTH(@t) FROM v WHERE id = (SELECT MAX(id) FROM v)",
+				"same equal whole 0"},
+		})
+	}
+	converse(t, db, []say{
+		{"SELECT x FROM v WHERE id = 1", "true"},
+		{"SELECT COUNT(*) FROM v WHERE x = 1", "8"},
+		{"SELECT COUNT(*) FROM v WHERE x IN (1, '1')", "12"},
+		{"SELECT COUNT(*) FROM v WHERE x BETWEEN CAST(0.5 AS float) AND CAST(2 AS real)", "2"},
+		{"DELETE FROM v; INSERT v SELECT x FROM (VALUES (CAST('b' AS sql_variant)), (CAST(N'A' AS sql_variant)), (CAST(20 AS sql_variant)), (CAST(3.5 AS sql_variant)), (CAST(-1 AS sql_variant)), (CAST(1E0 AS sql_variant)), (CAST(0x05 AS sql_variant)), (CAST(NEWID() AS sql_variant)), (CAST(CAST('1999-01-01' AS date) AS sql_variant)), (NULL)) AS n (x)", "ok"},
+		{"SELECT SQL_VARIANT_PROPERTY(x, 'BaseType') FROM v ORDER BY x", "NULL; uniqueidentifier; varbinary; nvarchar; varchar; int; decimal; int; float; date"},
+		{"SELECT COUNT(*) FROM v a JOIN v b ON a.x < b.x", "36"},
+		{"SELECT CAST(MAX(x) AS date) FROM v WHERE x IS NOT NULL", "1999-01-01T00:00:00"},
+		{"SELECT IIF(CAST('abc  ' AS sql_variant) = CAST(N'ABC' AS sql_variant), 'equal', 'not'), IIF(CAST(CAST(1 AS bigint) AS sql_variant) = CAST(1.0 AS sql_variant), 'equal', 'not'), IIF(CAST('1' AS sql_variant) < CAST(0 AS sql_variant), 'less', 'not')", "equal equal less"},
+		{"DECLARE @m varchar(max) = 'x'; SELECT CAST(@m AS sql_variant)", "!206/16"},
+		{"SELECT UPPER(CAST(x AS varchar(9))) FROM v WHERE x = 'B'", "B"},
+		{"EXEC sp_set_session_context 'k', 5; SELECT SQL_VARIANT_PROPERTY(SESSION_CONTEXT(N'k'), 'BaseType'), CAST(SESSION_CONTEXT(N'k') AS int) + 1", "int 6"},
+	})
+}
+
 // TestHalvesOfServerStatements: statements that manage a server and end too early, or say one thing twice, with the line where they do
 // (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
 func TestHalvesOfServerStatements(t *testing.T) {

@@ -392,6 +392,11 @@ func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
 		}
 		out[i] = b.convert(e, t, sqltype.Implicit, 0, false)
 	}
+	if t.Kind == sqltype.SQLVariant {
+		for i := range out {
+			out[i].sql, out[i].hasLit, out[i].param = "tsql_vkey("+out[i].sql+")", false, 0
+		}
+	}
 	return out, t
 }
 

@@ -92,7 +92,6 @@ func init() {
 		"sql_variant_property": {min: 2, max: 2, typ: sqltype.VariantType, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			t := e.types[0]
 			if t.Kind == sqltype.SQLVariant {
-				// A stored sql_variant keeps its value and not its type.
 				t = sqltype.TypeOf(a[0])
 			}
 			property, _ := a[1].(string)

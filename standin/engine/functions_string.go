@@ -220,6 +220,9 @@ func slice(v any, t sqltype.Type, from, n int) any {
 }
 
 func dataLength(v any, t sqltype.Type) int64 {
+	if t.Kind == sqltype.SQLVariant {
+		t, v = sqltype.TypeOf(v), sqltype.Bare(v)
+	}
 	switch x := v.(type) {
 	case string:
 		return int64(len(sqltype.CharacterBytes(x, t)))
@@ -227,9 +230,6 @@ func dataLength(v any, t sqltype.Type) int64 {
 		return int64(len(x))
 	case uuid.UUID:
 		return 16
-	}
-	if t.Kind == sqltype.SQLVariant {
-		t = sqltype.TypeOf(v)
 	}
 	return int64(t.MaxBytes())
 }

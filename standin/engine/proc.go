@@ -67,20 +67,20 @@ type ProcCall struct {
 func (c *ProcCall) Given(name string) bool { return c.given[lower(name)] }
 
 // Value is the parameter's value as sqltype.Type says; nil for NULL.
-func (c *ProcCall) Value(name string) any { return c.values[lower(name)] }
+func (c *ProcCall) Value(name string) any { return sqltype.Bare(c.values[lower(name)]) }
 
 // IsNull tells whether it is NULL.
 func (c *ProcCall) IsNull(name string) bool { return c.values[lower(name)] == nil }
 
 // String is a character parameter; empty for NULL.
 func (c *ProcCall) String(name string) string {
-	s, _ := c.values[lower(name)].(string)
+	s, _ := c.Value(name).(string)
 	return s
 }
 
 // Int is an integer or bit parameter; 0 for NULL.
 func (c *ProcCall) Int(name string) int64 {
-	switch v := c.values[lower(name)].(type) {
+	switch v := c.Value(name).(type) {
 	case int64:
 		return v
 	case bool:

@@ -106,7 +106,7 @@ func setSessionContext(ctx context.Context, c *ProcCall) error {
 		delete(c.Session.sessionKeys, key)
 		return nil
 	}
-	c.Session.sessionKeys[key] = sessionValue{value: c.Value("@value"), readOnly: c.Bool("@read_only")}
+	c.Session.sessionKeys[key] = sessionValue{value: c.values["@value"], readOnly: c.Bool("@read_only")}
 	return nil
 }
 
@@ -179,7 +179,7 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 			return err
 		}
 	}
-	raw, err := sqltype.Encode(sqltype.VariantType, c.Value("@value"))
+	raw, err := sqltype.Encode(sqltype.VariantType, c.values["@value"])
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"geosql.dev/operator/standin/sqltype"
 )
 
 // Len is the number of rows; 0 for a nil result.
@@ -25,7 +27,7 @@ func (r *Result) Value(row int, column string) any {
 	}
 	for i, c := range r.Columns {
 		if strings.EqualFold(c.Name, column) {
-			return r.Rows[row][i]
+			return sqltype.Bare(r.Rows[row][i])
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 //	tsql_conv(x, from, to, mode, style)   a conversion between packed types
 //	tsql_arith(op, from1, from2, to, a, b)   an operator on numbers
 //	tsql_check(x, kind)   an integer that must fit the type, for aggregates
+//	tsql_vkey(x)   what a sql_variant compares by
 //	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
 //	tsql_raise(number, text...)   raises an error
 //	tsql_value(name)   what the running statement has as the time, the user or the login
@@ -42,6 +43,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_conv", 5, true, st.convert},
 		{"tsql_arith", 6, true, st.arith},
 		{"tsql_check", 2, true, st.checkInteger},
+		{"tsql_vkey", 1, true, st.variantKey},
 		{"tsql_active", 0, false, st.active},
 		{"tsql_raise", -1, false, st.raise},
 		{"tsql_value", 1, false, st.value},
@@ -157,6 +159,22 @@ func parseSignature(s string) *signature {
 	return sig
 }
 
+// seesVariants are the functions that look at a sql_variant's type; others get its value.
+var seesVariants = map[string]bool{"sql_variant_property": true, "datalength": true}
+
+// variantKey computes tsql_vkey(x), by which values of sql_variant compare.
+func (st *connState) variantKey(args []sqlite.Value) (any, *sqlerr.Error) {
+	raw, ok := rawValue(args[0]).([]byte)
+	if !ok {
+		return nil, nil
+	}
+	key, err := sqltype.VariantKey(raw)
+	if err != nil {
+		return nil, internalError(err)
+	}
+	return key, nil
+}
+
 // call evaluates a T-SQL function.
 func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 	sig := parseSignature(args[0].Text())
@@ -172,7 +190,9 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 		if err != nil {
 			return nil, internalError(err)
 		}
-		values[i] = v
+		if values[i] = v; !seesVariants[sig.name] {
+			values[i] = sqltype.Bare(v)
+		}
 	}
 	if f := builtins[sig.name]; f != nil && st.inst.registry.functions[sig.name] == nil {
 		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result, collation: sig.collation}, values)

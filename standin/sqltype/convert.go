@@ -46,7 +46,7 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 		if mode != Explicit {
 			return nil, sqlerr.New(257, 3, from.Kind, to.Kind)
 		}
-		from = TypeOf(v)
+		from, v = TypeOf(v), Bare(v)
 	}
 	if err := Convertible(from, to, mode); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	}
 	switch {
 	case to.Kind == SQLVariant:
-		return v, nil
+		return Variant{Type: from, Value: v}, nil
 	case to.Kind == XML && from.Kind != XML:
 		return toXML(v, from, style)
 	case from.Kind == XML && to.Kind.IsBinary():
@@ -85,6 +85,16 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 // (docs/t-sql/data-types/data-type-conversion-database-engine.md).
 func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	f, t := from.Kind, to.Kind
+	if t == SQLVariant && f != t {
+		// docs/t-sql/data-types/sql-variant-transact-sql.md, Restrictions.
+		switch f {
+		case Text, NText, Image, XML, RowVersion:
+			return clash(f, t)
+		}
+		if from.Length == MaxLength {
+			return clash(f, t)
+		}
+	}
 	if f == t || f == Unknown || f == SQLVariant && t != XML || t == SQLVariant && f != XML {
 		return nil
 	}

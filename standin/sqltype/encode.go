@@ -23,7 +23,7 @@ import (
 //	uniqueidentifier         BLOB, EncodeUUID: in SQL Server's order of GUIDs
 //	binary types             BLOB
 //	character types, xml     TEXT (compared by a collation)
-//	sql_variant              NULL, or BLOB: one byte of Kind, and the value (EncodeVariant)
+//	sql_variant              NULL, or BLOB: a key in their order, the value and its type (EncodeVariant)
 
 // ticksPerDay is 100 ns units in a day.
 const ticksPerDay = int64(24 * 3600 * 1e7)
@@ -153,7 +153,15 @@ func Encode(t Type, v any) (any, error) {
 		return nil, nil
 	}
 	if t.Kind == SQLVariant {
-		return encodeVariant(v)
+		x, ok := v.(Variant)
+		if !ok {
+			x = Variant{Type: TypeOf(v), Value: v}
+		}
+		raw, err := EncodeVariant(x.Type, x.Value)
+		if raw == nil {
+			return nil, err
+		}
+		return raw, nil
 	}
 	switch x := v.(type) {
 	case bool:
@@ -219,8 +227,7 @@ func decodeBytes(t Type, x []byte) (any, error) {
 	case t.Kind == DateTimeOffset && len(x) == 10:
 		return DecodeOffset(x), nil
 	case t.Kind == SQLVariant && len(x) > 0:
-		_, v, err := DecodeVariant(x)
-		return v, err
+		return DecodeVariant(x)
 	case t.Kind.IsBinary():
 		return x, nil
 	}
@@ -230,6 +237,8 @@ func decodeBytes(t Type, x []byte) (any, error) {
 // TypeOf is the type that a Go value has by itself: the base type of a sql_variant, or of a parameter given from Go.
 func TypeOf(v any) Type {
 	switch x := v.(type) {
+	case Variant:
+		return x.Type
 	case bool:
 		return BitType
 	case int64:
@@ -263,65 +272,4 @@ func decimalTypeOf(d decimal.Decimal) Type {
 	scale := max(0, -int(d.Exponent()))
 	digits := len(new(big.Int).Abs(d.Coefficient()).String()) + max(0, int(d.Exponent()))
 	return DecimalOf(uint8(min(38, max(digits, scale, 1))), uint8(min(38, scale)))
-}
-
-func encodeVariant(v any) (any, error) {
-	t := TypeOf(v)
-	raw, err := Encode(t, v)
-	if err != nil {
-		return nil, err
-	}
-	return EncodeVariant(t, raw), nil
-}
-
-// EncodeVariant wraps the stored form of a value of type t into that of a sql_variant.
-func EncodeVariant(t Type, raw any) []byte {
-	out := []byte{byte(t.Kind), t.Precision, t.Scale, 0}
-	switch x := raw.(type) {
-	case nil:
-		return nil
-	case int64:
-		out[3] = 'i'
-		return binary.BigEndian.AppendUint64(out, uint64(x))
-	case float64:
-		out[3] = 'f'
-		return append(out, []byte(fmt.Sprintf("%b", x))...)
-	case string:
-		out[3] = 's'
-		return append(out, x...)
-	case []byte:
-		out[3] = 'b'
-		return append(out, x...)
-	}
-	return out
-}
-
-// DecodeVariant is the inverse of EncodeVariant: the base type and the value.
-func DecodeVariant(b []byte) (Type, any, error) {
-	if len(b) < 4 {
-		return Type{}, nil, fmt.Errorf("%d bytes are no stored sql_variant", len(b))
-	}
-	t := Type{Kind: Kind(b[0]), Precision: b[1], Scale: b[2]}
-	body := b[4:]
-	var raw any
-	switch b[3] {
-	case 'i':
-		raw = int64(binary.BigEndian.Uint64(body))
-	case 'f':
-		var mantissa int64
-		var exponent int
-		if _, err := fmt.Sscanf(string(body), "%dp%d", &mantissa, &exponent); err != nil {
-			return Type{}, nil, fmt.Errorf("read a stored sql_variant: %w", err)
-		}
-		f, _ := new(big.Float).SetMantExp(new(big.Float).SetInt64(mantissa), exponent).Float64()
-		raw = f
-	case 's':
-		raw = string(body)
-		t.Length = max(1, min(4000, len(body)))
-	case 'b':
-		raw = append([]byte(nil), body...)
-		t.Length = max(1, min(8000, len(body)))
-	}
-	v, err := Decode(t, raw)
-	return t, v, err
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 	"golang.org/x/text/encoding/charmap"
+
+	"geosql.dev/operator/standin/sqltype"
 )
 
 // value reads a value of that type as RPC parameters and bulk load rows have it; nil is NULL.
@@ -285,6 +287,9 @@ func (d *decoder) variant(raw []byte) any {
 		w.precision, w.scale = properties.u8(), properties.u8()
 	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
 		copy(w.collation[:], properties.bytes(5))
+		w.size = int(properties.u16())
+	case typeBigVarBinary, typeBigBinary:
+		w.size = int(properties.u16())
 	case typeText, typeNText, typeImage, typeXML, typeVariant, typeNull:
 		d.fail("data type 0x%02X cannot be inside a sql_variant", w.token)
 	}
@@ -298,7 +303,11 @@ func (d *decoder) variant(raw []byte) any {
 			return nil
 		}
 	}
-	v := in.interpret(w, in.bytes(in.left()))
+	value := in.bytes(in.left())
+	if w.size == 0 || len(value) > w.size {
+		w.size = len(value)
+	}
+	v := in.interpret(w, value)
 	if in.err != nil {
 		d.err = in.err
 		return nil
@@ -306,5 +315,8 @@ func (d *decoder) variant(raw []byte) any {
 	if v == nil && d.err == nil {
 		d.err = unknownTypeError{w.token}
 	}
-	return v
+	if v == nil {
+		return nil
+	}
+	return sqltype.Variant{Type: w.sqlType(), Value: v}
 }

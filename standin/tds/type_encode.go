@@ -254,73 +254,38 @@ func encodeCodePage(s string) []byte {
 	return out
 }
 
-// variantType is the base type under which a sql_variant's value is sent.
-func variantType(v any) (sqltype.Type, error) {
-	switch x := v.(type) {
-	case bool:
-		return sqltype.Type{Kind: sqltype.Bit}, nil
-	case int64:
-		if x == int64(int32(x)) {
-			return sqltype.Type{Kind: sqltype.Int}, nil
-		}
-		return sqltype.Type{Kind: sqltype.BigInt}, nil
-	case float64:
-		return sqltype.Type{Kind: sqltype.Float}, nil
-	case string:
-		return sqltype.Type{Kind: sqltype.NVarChar, Length: max(1, utf16Length(x))}, nil
-	case []byte:
-		return sqltype.Type{Kind: sqltype.VarBinary, Length: max(1, len(x))}, nil
-	case uuid.UUID:
-		return sqltype.Type{Kind: sqltype.UniqueIdentifier}, nil
-	case time.Time:
-		return sqltype.Type{Kind: sqltype.DateTime2, Scale: 7}, nil
-	case decimal.Decimal:
-		scale := max(0, -x.Exponent())
-		digits := int32(len(x.Coefficient().Text(10))) + max(0, x.Exponent())
-		return sqltype.Type{Kind: sqltype.Decimal, Precision: byte(min(38, max(digits, scale, 1))), Scale: byte(min(38, scale))}, nil
-	}
-	return sqltype.Type{}, fmt.Errorf("a value of Go type %T cannot be a sql_variant", v)
-}
-
 // appendVariant writes a sql_variant: total length, base type, its properties and the bare value
 // ([MS-TDS] 2.2.5.5.4).
 func (w wireType) appendVariant(b []byte, v any) ([]byte, error) {
-	t, err := variantType(v)
+	t, v := sqltype.TypeOf(v), sqltype.Bare(v)
+	w, err := w.version.wireTypeOf(t)
 	if err != nil {
 		return b, err
 	}
-	w, err = w.version.wireTypeOf(t)
-	if err != nil {
-		return b, err
-	}
-	if w.size == lengthOfMax {
+	if w.size == lengthOfMax || w.size == lengthOfLOB {
 		return b, fmt.Errorf("a value longer than %d bytes cannot be a sql_variant", maxBytes)
 	}
 	full, err := w.appendValue(nil, v)
 	if err != nil {
 		return b, err
 	}
-	var head, value []byte
+	value := full[1:]
+	head := []byte{w.token, 0}
 	switch w.token {
-	case typeNVarChar:
+	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar:
 		value = full[2:]
 		head = append([]byte{w.token, 7}, w.collation[:]...)
 		head = binary.LittleEndian.AppendUint16(head, uint16(w.size))
-	case typeBigVarBinary:
+	case typeBigVarBinary, typeBigBinary:
 		value = full[2:]
 		head = binary.LittleEndian.AppendUint16([]byte{w.token, 2}, uint16(w.size))
 	case typeDecimalN:
-		value = full[1:]
 		head = []byte{w.token, 2, w.precision, w.scale}
-	case typeDateTime2:
-		value = full[1:]
+	case typeTime, typeDateTime2, typeDateTimeOffset:
 		head = []byte{w.token, 1, w.scale}
-	case typeGUID:
-		value = full[1:]
-		head = []byte{w.token, 0}
+	case typeGUID, typeDate:
 	default:
-		value = full[1:]
-		head = []byte{w.fixedToken(), 0}
+		head[0] = w.fixedToken()
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)+len(value)))
 	return append(append(b, head...), value...), nil
