@@ -32,6 +32,9 @@ func TestKeysOfComputedColumns(t *testing.T) {
 	// What a column is computed from stays.
 	c.fails(5074, "ALTER TABLE t ALTER COLUMN name varchar(40)")
 	c.fails(5074, "ALTER TABLE t DROP COLUMN name")
+	c.fails(15336, "EXEC sp_rename 't.name', 'called', 'COLUMN'")
+	c.fails(15336, "EXEC sp_rename 't.twice', 'doubled', 'COLUMN'")
+	c.exec("EXEC sp_rename 't.low', 'lower', 'COLUMN'; EXEC sp_rename 't.lower', 'low', 'COLUMN'")
 	c.exec("CREATE TABLE k (a int NOT NULL, b AS ISNULL(a, 0) PRIMARY KEY, c int, d AS c * 2 PERSISTED NOT NULL)")
 	c.exec("INSERT k VALUES (1, 1)")
 	c.fails(2627, "INSERT k VALUES (1, 2)")
@@ -44,6 +47,25 @@ func TestKeysOfComputedColumns(t *testing.T) {
 	c.fails(8134, "SELECT c FROM e")
 	c.exec("CREATE TABLE now_and_then (a int, at AS GETDATE()); INSERT now_and_then VALUES (1)")
 	g.Expect(c.one("SELECT COUNT(*) FROM now_and_then WHERE at > '2020-01-01'")).To(Equal(int64(1)))
+	c.exec("CREATE TABLE moments (a int, who AS SYSTEM_USER, session AS @@SPID, at AS CURRENT_TIMESTAMP); INSERT moments VALUES (1)")
+	g.Expect(c.rows("SELECT a, session - @@SPID FROM moments")).To(Equal([]string{"1|0"}))
+	g.Expect(c.rows("SELECT a FROM moments WHERE who = SYSTEM_USER")).To(Equal([]string{"1"}))
+}
+
+// TestChecksThatKnowTheTime: a condition may name functions that are the same for all rows of a statement
+// (docs/t-sql/statements/alter-table-table-constraint-transact-sql.md).
+func TestChecksThatKnowTheTime(t *testing.T) {
+	g := NewWithT(t)
+	_, c := testDB(t)
+	c.exec("CREATE TABLE born (at datetime NOT NULL CHECK (at <= GETDATE()), who sysname CHECK (who = SYSTEM_USER), day date CHECK (day < CAST(CURRENT_TIMESTAMP AS date)))")
+	c.exec("INSERT born VALUES ('2001-01-01', SYSTEM_USER, '2001-01-01')")
+	for _, values := range []string{"'9001-01-01', SYSTEM_USER, '2001-01-01'", "'2001-01-01', 'somebody', '2001-01-01'", "'2001-01-01', SYSTEM_USER, '9001-01-01'"} {
+		c.fails(547, "INSERT born VALUES ("+values+")")
+	}
+	c.fails(547, "ALTER TABLE born ADD CHECK (at > GETDATE())")
+	c.exec("ALTER TABLE born ADD CHECK (at < SYSDATETIME())")
+	c.fails(1046, "ALTER TABLE born ADD CHECK (at < (SELECT MAX(at) FROM born))")
+	g.Expect(c.one("SELECT COUNT(*) FROM born")).To(Equal(int64(1)))
 }
 
 // TestComputedColumnsThatHaveNoKeys: what is not deterministic, not precise or not persisted.

@@ -224,6 +224,39 @@ func (d *ddl) readers(o *Object, c *Column) error {
 	return nil
 }
 
+// enforced tells whether a computed column or a check constraint is made of a column (docs/relational-databases/system-stored-procedures/
+// sp-rename-transact-sql.md, enforced dependencies).
+func (d *ddl) enforced(o *Object, c *Column) (bool, error) {
+	if err := d.readers(o, c); err != nil {
+		if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 5074 {
+			return true, nil
+		}
+		return false, err
+	}
+	for _, child := range d.sch.children(o.ID) {
+		if child.Kind != kindCheck {
+			continue
+		}
+		node, used := parsePredicate(child.Definition), false
+		if node == nil {
+			continue
+		}
+		if _, err := d.over(o, "", func(b *binder, sc *scope) string {
+			e := b.predicate(sc, node)
+			for _, read := range e.free {
+				used = used || read.column == c
+			}
+			return e.sql
+		}); err != nil {
+			return false, err
+		}
+		if used {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // keyed refuses an index of computed columns that cannot be one (docs/relational-databases/indexes/indexes-on-computed-columns.md).
 func (b *tableBuilder) keyed(i *Index) error {
 	t := b.o.Table

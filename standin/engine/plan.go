@@ -153,7 +153,9 @@ func (s *Session) prepare(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState,
 }
 
 func (s *Session) bindParams(p *plan, stmt *sqlite.Stmt) error {
-	for i := range p.params {
+	// Computed columns that are not read may have the last ones.
+	count := min(len(p.params), stmt.BindParamCount())
+	for i := range count {
 		raw, err := s.paramValue(&p.params[i])
 		if err != nil {
 			return err

@@ -232,7 +232,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 		}
 		switch kind {
 		case "COLUMN":
-			return d.renameColumn(o, name.name, newName)
+			return d.renameColumn(o, name.name, newName, old)
 		case "INDEX":
 			return d.renameIndex(o, name.name, newName)
 		case "", "OBJECT":
@@ -258,13 +258,23 @@ func sessionsNamed(c *ProcCall) error {
 	return err
 }
 
-func (d *ddl) renameColumn(o *Object, old, name string) error {
+// renameColumn renames a column that no computed column and no check is made of; text is how it was named.
+func (d *ddl) renameColumn(o *Object, old, name, text string) error {
 	if o.Table == nil || o.Table.column(old) == nil {
 		return sqlerr.New(15248, 1, "COLUMN")
 	}
 	col := o.Table.column(old)
 	if other := o.Table.column(name); other != nil && other != col {
 		return sqlerr.New(15335, 1, name, "COLUMN")
+	}
+	if o.Kind == kindTable {
+		used, err := d.enforced(o, col)
+		if err != nil {
+			return err
+		}
+		if used {
+			return sqlerr.New(15336, 1, text)
+		}
 	}
 	col.Name = name
 	return d.modify(o)

@@ -43,6 +43,7 @@ var objectFormats = map[int32]string{
 	15217: "Property cannot be updated or deleted. Property '%v' does not exist for '%v'.",
 	15225: "No item by the name of '%v' could be found in the current database '%v', given that @itemtype was input as '%v'.",
 	15233: "Property cannot be added. Property '%v' already exists for '%v'.",
+	15336: "Object '%v' cannot be renamed because the object participates in enforced dependencies.",
 	15335: "Error: the new name '%v' is already in use as a %v name and would cause a duplicate that is not permitted.",
 }
 
