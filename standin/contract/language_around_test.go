@@ -196,6 +196,10 @@ func TestStoredVariants(t *testing.T) {
 		{"SELECT IIF(CAST('abc  ' AS sql_variant) = CAST(N'ABC' AS sql_variant), 'equal', 'not'), IIF(CAST(CAST(1 AS bigint) AS sql_variant) = CAST(1.0 AS sql_variant), 'equal', 'not'), IIF(CAST('1' AS sql_variant) < CAST(0 AS sql_variant), 'less', 'not')", "equal equal less"},
 		{"DECLARE @m varchar(max) = 'x'; SELECT CAST(@m AS sql_variant)", "!206/16"},
 		{"SELECT UPPER(CAST(x AS varchar(9))) FROM v WHERE x = 'B'", "B"},
+		{"SELECT COUNT(*), COUNT(DISTINCT x) FROM (VALUES (CAST(1 AS sql_variant)), (CAST(1.0 AS sql_variant)), (CAST('1' AS sql_variant))) AS n (x)", "3 2"},
+		{"SELECT COUNT(*) FROM (VALUES (CAST(1 AS sql_variant)), (CAST(1.0 AS sql_variant)), (CAST('1' AS sql_variant))) AS n (x) GROUP BY x ORDER BY 1", "1; 2"},
+		{"CREATE TABLE k (x sql_variant NOT NULL PRIMARY KEY); INSERT k VALUES (1), ('1')", "ok"},
+		{"INSERT k VALUES (1.0)", "!2627/14/1"},
 		{"EXEC sp_set_session_context 'k', 5; SELECT SQL_VARIANT_PROPERTY(SESSION_CONTEXT(N'k'), 'BaseType'), CAST(SESSION_CONTEXT(N'k') AS int) + 1", "int 6"},
 	})
 }

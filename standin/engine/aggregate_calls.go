@@ -29,7 +29,7 @@ func countAggregate(t sqltype.Type) func(*binder, string, string, expr) expr {
 		if name == "approx_count_distinct" {
 			distinct = "DISTINCT "
 		}
-		return expr{sql: "count(" + distinct + arg.collated() + ")", typ: t, nullable: true}
+		return expr{sql: "count(" + distinct + arg.key() + ")", typ: t, nullable: true}
 	}
 }
 

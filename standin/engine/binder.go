@@ -394,7 +394,7 @@ func (b *binder) unify(list ...expr) ([]expr, sqltype.Type) {
 	}
 	if t.Kind == sqltype.SQLVariant {
 		for i := range out {
-			out[i].sql, out[i].hasLit, out[i].param = "tsql_vkey("+out[i].sql+")", false, 0
+			out[i].sql, out[i].hasLit, out[i].param = variantKeySQL(out[i].sql), false, 0
 		}
 	}
 	return out, t
@@ -442,6 +442,16 @@ func (e expr) collated() string {
 	}
 	return e.sql
 }
+
+// key is e's SQL as rows are told apart by it: equal values of sql_variant may have several types.
+func (e expr) key() string {
+	if e.typ.Kind == sqltype.SQLVariant {
+		return variantKeySQL(e.sql)
+	}
+	return e.collated()
+}
+
+func variantKeySQL(sql string) string { return "tsql_vkey(" + sql + ")" }
 
 // merge collects what an expression inherits from its parts.
 func merge(out expr, parts ...expr) expr {

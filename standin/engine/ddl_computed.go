@@ -10,6 +10,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 )
 
 // computation is the expression of a computed column over the plain columns of its table.
@@ -292,6 +293,10 @@ func (b *tableBuilder) keyed(i *Index) error {
 
 // keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its collation.
 func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) {
+	if c.Computed == "" && c.Type.Kind == sqltype.SQLVariant {
+		plain = variantKeySQL(columnName(c.ID))
+		return plain, plain, nil
+	}
 	if c.Computed == "" {
 		return columnName(c.ID), columnDDL(c), nil
 	}
@@ -299,7 +304,9 @@ func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	plain = "(" + k.sql + ")"
+	if plain = "(" + k.sql + ")"; c.Type.Kind == sqltype.SQLVariant {
+		plain = variantKeySQL(k.sql)
+	}
 	if key := c.collationKey(); key != "" {
 		return plain, plain + " COLLATE " + key, nil
 	}

@@ -286,7 +286,7 @@ func (b *binder) groupedInSet(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		} else {
 			set.texts[x.sql] = false
 		}
-		parts = append(parts, x.collated())
+		parts = append(parts, x.key())
 	}
 	p.group = strings.Join(parts, ", ")
 	if len(parts) == 0 {

@@ -274,7 +274,7 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		if x.column != nil {
 			p.groupColumns[x.column] = true
 		}
-		parts = append(parts, x.collated())
+		parts = append(parts, x.key())
 	}
 	p.group = strings.Join(parts, ", ")
 }

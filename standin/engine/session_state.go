@@ -245,7 +245,7 @@ func (s *Session) clock(t sqltype.Type) any {
 }
 
 // Context is the value of sp_set_session_context for a key; nil when there is none.
-func (s *Session) Context(key string) any { return s.sessionKeys[lower(key)].value }
+func (s *Session) Context(key string) any { return sqltype.Bare(s.sessionKeys[lower(key)].value) }
 
 // Broken makes the session end its connection after the current statement without an answer: the outcome of what it did
 // is unknown.

@@ -52,7 +52,7 @@ func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 		} else {
 			s.WriteString(", ")
 		}
-		s.WriteString(e.collated())
+		s.WriteString(e.key())
 	}
 	if o.OrderByClause != nil {
 		s.WriteString(" ORDER BY ")

@@ -132,10 +132,16 @@ func (w wireType) fixedToken() byte {
 		return typeDateTime8
 	case w.token == typeDateTimeN:
 		return typeDateTime4
-	case w.token == typeIntN:
-		return map[int]byte{1: typeInt1, 2: typeInt2, 4: typeInt4, 8: typeInt8}[w.size]
+	case w.token != typeIntN:
+		return 0
+	case w.size == 1:
+		return typeInt1
+	case w.size == 2:
+		return typeInt2
+	case long:
+		return typeInt8
 	}
-	return 0
+	return typeInt4
 }
 
 // wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one, where there is one.
