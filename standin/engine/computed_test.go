@@ -64,6 +64,7 @@ func TestChecksThatKnowTheTime(t *testing.T) {
 	}
 	c.fails(547, "ALTER TABLE born ADD CHECK (at > GETDATE())")
 	c.exec("ALTER TABLE born ADD CHECK (at < SYSDATETIME())")
+	c.fails(15336, "EXEC sp_rename 'born.at', 'moment', 'COLUMN'")
 	c.fails(1046, "ALTER TABLE born ADD CHECK (at < (SELECT MAX(at) FROM born))")
 	g.Expect(c.one("SELECT COUNT(*) FROM born")).To(Equal(int64(1)))
 }
@@ -94,8 +95,35 @@ func TestComputedColumnsThatHaveNoKeys(t *testing.T) {
 	c.fails(8183, "CREATE TABLE u (a int, b AS ISNULL(a, 0) NOT NULL)")
 	c.fails(1046, "DECLARE @x int; CREATE TABLE u (a int, b AS a + @x)")
 	c.exec("CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE u (a int, b AS a * 2 PERSISTED NOT NULL UNIQUE)")
-	c.fails(40517, "ALTER TABLE u ADD FOREIGN KEY (b) REFERENCES p (id)")
-	c.fails(40517, "CREATE TABLE v (b int REFERENCES u (b))")
+	c.fails(1764, "CREATE TABLE v (a int, b AS a * 2, FOREIGN KEY (b) REFERENCES p (id))")
+	c.fails(1765, "CREATE TABLE v (a int, b AS a * 2 PERSISTED REFERENCES p (id) ON DELETE SET NULL)")
+	c.fails(1715, "CREATE TABLE v (a int, b AS a * 2 PERSISTED REFERENCES p (id) ON UPDATE CASCADE)")
+	c.fails(40517, "CREATE TABLE v (a int PRIMARY KEY, b AS a * 2 PERSISTED REFERENCES v (a))")
+}
+
+// TestForeignKeysOfComputedColumns: a persisted one may refer to a key and be one that is referred to.
+func TestForeignKeysOfComputedColumns(t *testing.T) {
+	g := NewWithT(t)
+	_, c := testDB(t)
+	c.exec("CREATE TABLE p (id int PRIMARY KEY); INSERT p VALUES (2), (4), (6)")
+	c.exec("CREATE TABLE u (a int, b AS a * 2 PERSISTED NOT NULL CONSTRAINT uq UNIQUE CONSTRAINT fk REFERENCES p (id) ON DELETE CASCADE)")
+	c.exec("INSERT u VALUES (1), (2)")
+	c.fails(547, "INSERT u VALUES (5)")
+	c.fails(547, "UPDATE u SET a = 7 WHERE a = 1")
+	c.exec("CREATE TABLE v (code varchar(9), low AS LOWER(code) PERSISTED, r int REFERENCES u (b)); INSERT v VALUES ('X', 2)")
+	c.fails(547, "INSERT v VALUES ('Y', 8)")
+	c.fails(547, "UPDATE u SET a = 3 WHERE a = 1")
+	c.fails(547, "DELETE FROM p WHERE id = 2")
+	c.exec("DELETE FROM p WHERE id = 4; UPDATE u SET a = 1")
+	g.Expect(c.rows("SELECT a, b FROM u")).To(Equal([]string{"1|2"}))
+	c.exec("CREATE TABLE w (r int REFERENCES u (b) ON UPDATE CASCADE); INSERT w VALUES (2); DELETE FROM v; UPDATE u SET a = 3")
+	g.Expect(c.rows("SELECT r FROM w")).To(Equal([]string{"6"}))
+	c.exec("INSERT v VALUES ('X', 6)")
+	c.exec("CREATE TABLE words (w varchar(9) PRIMARY KEY); INSERT words VALUES ('x')")
+	c.exec("ALTER TABLE v ADD CONSTRAINT word FOREIGN KEY (low) REFERENCES words (w)")
+	c.fails(547, "INSERT v VALUES ('Z', 6)")
+	c.exec("ALTER TABLE v DROP CONSTRAINT word; INSERT v VALUES ('Z', 6)")
+	c.fails(547, "ALTER TABLE v ADD CONSTRAINT word FOREIGN KEY (low) REFERENCES words (w)")
 }
 
 // TestOptionsOfComputedKeys: SET option requirements of the same page.

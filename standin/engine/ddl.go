@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sort"
@@ -309,176 +308,52 @@ func (d *ddl) dropIndex(o *Object, i *Index) error {
 	return d.run("DROP INDEX IF EXISTS " + name + "n")
 }
 
-// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
-func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
-	b := newBinder(d.ctx, d.s, d.space)
-	b.spaces[d.space] = d.sch
-	src := &source{alias: o.Name, object: o}
-	for _, c := range o.Table.Columns {
-		text := prefix + columnName(c.ID)
-		if c.Computed != "" {
-			k, err := d.computed(o, c, prefix)
-			if err != nil {
-				return "", err
-			}
-			text = k.sql
-		}
-		src.addColumn(c.Name, text, c.Type, c.Nullable, c.collationKey(), c)
-	}
-	sc := &scope{}
-	sc.add(src)
-	var sql string
-	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
-		return "", e
-	}
-	if len(b.params) > 0 || len(b.used) > 0 || len(b.needs) > 0 {
-		return "", sqlerr.New(1046, 1)
-	}
-	return sql, nil
-}
-
-// filter is the condition of a filtered index or of filtered statistics, what is which, by its name.
-func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
-	node := parsePredicate(text)
-	if node == nil {
-		return "", sqlerr.New(10735, 1, text)
-	}
-	cond, err := d.over(o, "", func(b *binder, sc *scope) string {
-		e := b.predicate(sc, node)
-		for _, c := range e.free {
-			if c.column != nil && c.column.Computed != "" {
-				b.fail(10610, what, name, o.shownName(), c.column.Name)
-			}
-		}
-		return e.sql
-	})
-	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 1046 {
-		return "", sqlerr.New(10735, 1, text)
-	}
-	return cond, err
-}
-
-// condition is that of a check constraint.
-func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
-	node := parsePredicate(check.Definition)
-	if node == nil {
-		return "", sqlerr.New(102, 1, check.Definition)
-	}
-	return d.over(table, prefix, func(b *binder, sc *scope) string {
-		b.kept = true
-		e := b.predicate(sc, node)
-		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
-		if e.xml {
-			b.fail(423, table.shownName())
-		}
-		return e.sql
-	})
-}
-
-// find tells whether a query gives a row.
-func (d *ddl) find(sql string, found *bool) error {
-	err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }})
-	if err != nil {
-		if st := d.s.inst.conns.of(d.conn); st != nil {
-			if e := st.take(); e != nil {
-				return e
-			}
-		}
-	}
-	return err
-}
-
 func triggerName(id int32, suffix string) string { return fmt.Sprintf("k%d%s", uint32(id), suffix) }
-
-// enforceCheck makes the triggers of a check constraint.
-func (d *ddl) enforceCheck(table, check *Object) error {
-	cond, err := d.condition(table, check, "NEW.")
-	if err != nil {
-		return err
-	}
-	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
-		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
-			triggerName(check.ID, suffix), event, table.storageName(), cond, raised, check.ID))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// verifyCheck tells whether all rows keep a check constraint.
-func (d *ddl) verifyCheck(table, check *Object) error {
-	cond, err := d.condition(table, check, "")
-	if err != nil {
-		return err
-	}
-	return d.verify("SELECT 1 FROM "+table.storageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
-}
-
-func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
-	bad := false
-	if err := d.find(sql, &bad); err != nil {
-		return err
-	}
-	if !bad {
-		return nil
-	}
-	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
-	if d.db != nil {
-		t.database = d.db.Name()
-	}
-	kind, where := "CHECK", table
-	if constraint.ForeignKey != nil {
-		kind = "FOREIGN KEY"
-		where = d.sch.objects[constraint.ForeignKey.Referenced]
-	}
-	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.schemaName(where)+"."+where.Name, "", "", "")
-}
 
 // enforceForeignKey makes the triggers of a foreign key, on both tables. They act only while a session executes:
 // repeated log has their effects already.
 func (d *ddl) enforceForeignKey(child, fk *Object) error {
 	k := fk.ForeignKey
 	parent := d.sch.objects[k.Referenced]
-	eq := func(table, prefix string) string {
-		parts := make([]string, len(k.Columns))
-		for i := range k.Columns {
-			if table == "child" {
-				parts[i] = columnName(k.Columns[i]) + " = " + prefix + columnName(k.RefColumns[i])
-			} else {
-				parts[i] = columnName(k.RefColumns[i]) + " = " + prefix + columnName(k.Columns[i])
+	pairs, err := d.keyPairs(child, parent, k)
+	if err != nil {
+		return err
+	}
+	eq := func(table string) string {
+		parts := make([]string, len(pairs))
+		for i, p := range pairs {
+			if parts[i] = p.parent + " = " + p.newChild; table == "child" {
+				parts[i] = p.child + " = " + p.oldParent
 			}
 		}
 		return strings.Join(parts, " AND ")
 	}
-	var given, childColumns, parentColumns, changed []string
-	for i := range k.Columns {
-		given = append(given, "NEW."+columnName(k.Columns[i])+" IS NOT NULL")
-		childColumns = append(childColumns, columnName(k.Columns[i]))
-		parentColumns = append(parentColumns, columnName(k.RefColumns[i]))
-		changed = append(changed, "OLD."+columnName(k.RefColumns[i])+" IS NOT NEW."+columnName(k.RefColumns[i]))
+	var given, changed []string
+	for _, p := range pairs {
+		given = append(given, p.newChild+" IS NOT NULL")
+		changed = append(changed, p.oldParent+" IS NOT "+p.newParent)
 	}
 	fail := fmt.Sprintf("SELECT RAISE(ABORT, '%s%d');", raised, fk.ID)
 	if parent.ID == child.ID {
 		// Another row of the same statement may make it right.
 		fail = fmt.Sprintf("SELECT tsql_defer(%d);", fk.ID)
 	}
-	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent", "NEW."))
-	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child", "OLD."))
+	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent"))
+	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child"))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
-	onDelete, err := d.action(k, k.OnDelete, child, hasChild, fail, eq("child", "OLD."), false)
+	onDelete, err := d.action(k, pairs, k.OnDelete, child, hasChild, fail, eq("child"), false)
 	if err != nil {
 		return err
 	}
-	onUpdate, err := d.action(k, k.OnUpdate, child, hasChild, fail, eq("child", "OLD."), true)
+	onUpdate, err := d.action(k, pairs, k.OnUpdate, child, hasChild, fail, eq("child"), true)
 	if err != nil {
 		return err
 	}
 	triggers := map[string]string{
 		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.storageName(), orphan, fail),
-		"u": fmt.Sprintf("AFTER UPDATE OF %s ON %s WHEN %s BEGIN %s END", strings.Join(childColumns, ", "), child.storageName(), orphan, fail),
+		"u": fmt.Sprintf("AFTER UPDATE%s ON %s WHEN %s BEGIN %s END", updateOf(child, k.Columns), child.storageName(), orphan, fail),
 		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN tsql_active() AND " + onDelete,
-		"p": "AFTER UPDATE OF " + strings.Join(parentColumns, ", ") + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " + onUpdate,
+		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " + onUpdate,
 	}
 	suffixes := make([]string, 0, len(triggers))
 	for suffix := range triggers {
@@ -494,12 +369,12 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 }
 
 // action is the rest of a trigger on the referenced table.
-func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail, match string, update bool) (string, error) {
+func (d *ddl) action(k *ForeignKey, pairs []keyPair, action string, child *Object, hasChild, fail, match string, update bool) (string, error) {
 	sets := make([]string, len(k.Columns))
 	for i, c := range k.Columns {
 		sets[i] = columnName(c) + " = NULL"
 		if update && action == "CASCADE" {
-			sets[i] = columnName(c) + " = NEW." + columnName(k.RefColumns[i])
+			sets[i] = columnName(c) + " = " + pairs[i].newParent
 		}
 		if action == "SET_DEFAULT" {
 			value, err := d.defaultText(child, child.Table.columnByID(c))
@@ -516,10 +391,6 @@ func (d *ddl) action(k *ForeignKey, action string, child *Object, hasChild, fail
 		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.storageName(), strings.Join(sets, ", "), match), nil
 	}
 	return hasChild + " BEGIN " + fail + " END", nil
-}
-
-func (d *ddl) verifyForeignKey(child, fk *Object) error {
-	return d.verify(orphans(fk.ForeignKey, child, d.sch.objects[fk.ForeignKey.Referenced]), "ALTER TABLE", child, fk)
 }
 
 // release drops the triggers of a check constraint or foreign key.

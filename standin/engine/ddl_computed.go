@@ -84,7 +84,6 @@ func mayCompute(n *ast.ColumnDefinition) error {
 			if !n.IsPersisted {
 				return sqlerr.New(8183, 1)
 			}
-			return unsupported("A foreign key of a computed column")
 		case *ast.UniqueConstraintDefinition:
 		default:
 			return unsupported("A constraint of a computed column")
@@ -243,6 +242,7 @@ func (d *ddl) enforced(o *Object, c *Column) (bool, error) {
 			continue
 		}
 		if _, err := d.over(o, "", func(b *binder, sc *scope) string {
+			b.kept = true
 			e := b.predicate(sc, node)
 			for _, read := range e.free {
 				used = used || read.column == c

@@ -95,11 +95,8 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 	}
 	for i := range k.Columns {
 		child, ref := b.o.Table.columnByID(k.Columns[i]), parent.Table.columnByID(k.RefColumns[i])
-		if child.Computed != "" && !child.Persisted {
-			return sqlerr.New(1764, 1, child.Name, b.o.shownName(), "FOREIGN KEY CONSTRAINT")
-		}
-		if child.Computed != "" || ref.Computed != "" {
-			return unsupported("A foreign key of a computed column")
+		if err := b.mayRefer(o.Name, child, ref, k); err != nil {
+			return err
 		}
 		if child.Type.Kind != ref.Type.Kind {
 			return sqlerr.New(1778, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)

@@ -170,7 +170,7 @@ const numberNoConstraint = 1750
 
 func keepsConstraintFromBeing(n int32) bool {
 	switch n {
-	case 1711, 1764, 1767, 1769, 1776, 1778, 1785, 2729, 2799, 8111:
+	case 1711, 1715, 1764, 1765, 1767, 1769, 1776, 1778, 1785, 2729, 2799, 8111:
 		return true
 	}
 	return false

@@ -65,6 +65,8 @@ var languageFormats = map[int32]string{
 	10726: "A nested INSERT, UPDATE, DELETE, or MERGE statement must have an OUTPUT clause.",
 	10729: "A nested INSERT, UPDATE, DELETE, or MERGE statement is not allowed in a SELECT statement that is not the immediate source of rows for an INSERT statement.",
 	1711:  "Cannot define PRIMARY KEY constraint on column '%v' in table '%v'. The computed column has to be persisted and not nullable.",
+	1715:  "Foreign key '%v' creation failed. Only NO ACTION referential update action is allowed for referencing computed column '%v'.",
+	1765:  "Foreign key '%v' creation failed. Only NO ACTION and CASCADE referential delete actions are allowed for referencing computed column '%v'.",
 	1764:  "Computed Column '%v' in table '%v' is invalid for use in '%v' because it is not persisted.",
 	2729:  "Column '%v' in %v '%v' cannot be used in an index or statistics or as a partition key because it is non-deterministic.",
 	2799:  "Cannot create index or statistics '%v' on table '%v' because the computed column '%v' is imprecise and not persisted. Consider removing column from index or statistics key or marking computed column persisted.",
@@ -82,7 +84,7 @@ const mergePage = "docs/t-sql/statements/merge-transact-sql.md"
 
 func init() {
 	maps.Copy(formats, languageFormats)
-	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 11700: 16, 11703: 16, 11705: 16, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10726: 15, 10742: 15, 10744: 15, 1916: 16, 15179: 16, 4199: 16, 5373: 16, 10754: 15, 2111: 16, 7116: 16, 7135: 16, 10700: 16, 10729: 15, 1759: 16, 1711: 16, 1764: 16, 2729: 16, 2799: 16, 4936: 16, 10610: 16, 10713: 15, 10714: 15} {
+	for n, severity := range map[int32]uint8{2103: 15, 2108: 15, 11700: 16, 11703: 16, 11705: 16, 15250: 16, 4403: 16, 4405: 16, 4406: 16, 4506: 16, 10753: 15, 5324: 15, 8672: 16, 10710: 15, 10711: 15, 10726: 15, 10742: 15, 10744: 15, 1916: 16, 15179: 16, 4199: 16, 5373: 16, 10754: 15, 2111: 16, 7116: 16, 7135: 16, 10700: 16, 10729: 15, 1759: 16, 1711: 16, 1715: 16, 1764: 16, 1765: 16, 2729: 16, 2799: 16, 4936: 16, 10610: 16, 10713: 15, 10714: 15} {
 		page := mergePage
 		switch n {
 		case 4403, 4405, 4406, 4506:
@@ -97,7 +99,7 @@ func init() {
 		switch {
 		case n == 2729, n == 2799, n == 10610:
 			page = "docs/relational-databases/indexes/indexes-on-computed-columns.md"
-		case n == 1759, n == 1711, n == 1764, n == 4936:
+		case n == 1759, n == 1711, n == 1715, n == 1764, n == 1765, n == 4936:
 			page = "docs/t-sql/statements/create-table-transact-sql.md"
 		case n == 10742, n == 10744:
 			page = "docs/t-sql/queries/select-order-by-clause-transact-sql.md"

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
+func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+	b := newBinder(d.ctx, d.s, d.space)
+	b.spaces[d.space] = d.sch
+	src := &source{alias: o.Name, object: o}
+	for _, c := range o.Table.Columns {
+		text := prefix + columnName(c.ID)
+		if c.Computed != "" {
+			k, err := d.computed(o, c, prefix)
+			if err != nil {
+				return "", err
+			}
+			text = k.sql
+		}
+		src.addColumn(c.Name, text, c.Type, c.Nullable, c.collationKey(), c)
+	}
+	sc := &scope{}
+	sc.add(src)
+	var sql string
+	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
+		return "", e
+	}
+	if len(b.params) > 0 || len(b.used) > 0 || len(b.needs) > 0 {
+		return "", sqlerr.New(1046, 1)
+	}
+	return sql, nil
+}
+
+// filter is the condition of a filtered index or of filtered statistics, what is which, by its name.
+func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
+	node := parsePredicate(text)
+	if node == nil {
+		return "", sqlerr.New(10735, 1, text)
+	}
+	cond, err := d.over(o, "", func(b *binder, sc *scope) string {
+		e := b.predicate(sc, node)
+		for _, c := range e.free {
+			if c.column != nil && c.column.Computed != "" {
+				b.fail(10610, what, name, o.shownName(), c.column.Name)
+			}
+		}
+		return e.sql
+	})
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 1046 {
+		return "", sqlerr.New(10735, 1, text)
+	}
+	return cond, err
+}
+
+// condition is that of a check constraint.
+func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
+	node := parsePredicate(check.Definition)
+	if node == nil {
+		return "", sqlerr.New(102, 1, check.Definition)
+	}
+	return d.over(table, prefix, func(b *binder, sc *scope) string {
+		b.kept = true
+		e := b.predicate(sc, node)
+		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
+		if e.xml {
+			b.fail(423, table.shownName())
+		}
+		return e.sql
+	})
+}
+
+// find tells whether a query gives a row.
+func (d *ddl) find(sql string, found *bool) error {
+	err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }})
+	if err != nil {
+		if st := d.s.inst.conns.of(d.conn); st != nil {
+			if e := st.take(); e != nil {
+				return e
+			}
+		}
+	}
+	return err
+}
+
+// enforceCheck makes the triggers of a check constraint.
+func (d *ddl) enforceCheck(table, check *Object) error {
+	cond, err := d.condition(table, check, "NEW.")
+	if err != nil {
+		return err
+	}
+	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
+		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
+			triggerName(check.ID, suffix), event, table.storageName(), cond, raised, check.ID))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyCheck tells whether all rows keep a check constraint.
+func (d *ddl) verifyCheck(table, check *Object) error {
+	cond, err := d.condition(table, check, "")
+	if err != nil {
+		return err
+	}
+	return d.verify("SELECT 1 FROM "+table.storageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
+}
+
+func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
+	bad := false
+	if err := d.find(sql, &bad); err != nil {
+		return err
+	}
+	if !bad {
+		return nil
+	}
+	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
+	if d.db != nil {
+		t.database = d.db.Name()
+	}
+	kind, where := "CHECK", table
+	if constraint.ForeignKey != nil {
+		kind = "FOREIGN KEY"
+		where = d.sch.objects[constraint.ForeignKey.Referenced]
+	}
+	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.schemaName(where)+"."+where.Name, "", "", "")
+}
