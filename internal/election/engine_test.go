@@ -159,7 +159,10 @@ func (r *run) Resume(context.Context, string, []string) error {
 	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
 }
 
-func (r *run) Reseed(context.Context, string, []string) error { return nil }
+func (r *run) Reseed(context.Context, string, []string) error {
+	r.reseeded++
+	return r.reseedErr
+}
 
 func (r *run) EndSessions(context.Context, string, time.Duration) error {
 	r.cleared++

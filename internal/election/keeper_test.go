@@ -3,7 +3,6 @@
 package election_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -379,45 +378,6 @@ func TestAFailoverIsAnsweredThoughItsVoterWasSilent(t *testing.T) {
 	w.servers[1].cut[1] = false
 	w.live(5)
 	g.Expect(w.answer(g)).To(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
-}
-
-// A replica that was not synchronized is forced: its cost is on record, the old primary is quarantined with what it alone
-// has, and comes back when a person says so.
-func TestForcedFailover(t *testing.T) {
-	w, g := held(t)
-	w.servers[1].isolate(true)
-	w.live(5)
-	w.servers[2].isolate(true)
-	w.servers[0].isolate(true)
-	w.servers[1].isolate(false)
-	w.live(15)
-	g.Expect(w.primary()).To(BeNil(), "nobody can be promoted without loss")
-	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], AllowDataLoss: true})
-	w.live(5)
-	g.Expect(w.forced).To(BeTrue())
-	g.Expect(w.servers[1].run.role).To(Equal(election.RolePrimary))
-	lines := w.timelines(g)
-	g.Expect(lines[len(lines)-1].Lost).NotTo(BeNil())
-	g.Expect(lines[len(lines)-1].Lost.Known).To(BeFalse(), "the old primary could not be asked")
-	w.servers[2].isolate(false)
-	w.servers[0].isolate(false)
-	w.servers[0].run.suspended = true
-	w.live(8)
-	g.Expect(w.servers[0].memory.Quarantined).To(Equal(lines[len(lines)-1].Term))
-	g.Expect(w.servers[0].run.suspended).To(BeTrue(), "nothing is resumed")
-	term := lines[len(lines)-1].Term
-	apart := func() []election.Apart {
-		return election.QuarantinedReplicas(w.voters[0].record, w.voters[1].record, w.voters[2].record)
-	}
-	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", term), HaveField("Over", BeFalse()),
-		HaveField("Databases", ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", lines[len(lines)-1].Lost.Databases[0].FromLSN),
-			HaveField("ToLSN", fmt.Sprint(len(w.servers[0].log)))))))), "the votes tell what the old primary alone has")
-	w.ask(election.Request{ID: "j", Kind: election.RequestRejoin, To: names[0]})
-	w.live(3)
-	g.Expect(w.servers[0].run.suspended).To(BeFalse())
-	g.Expect(w.answer(g)).To(And(HaveField("ID", "j"), HaveField("Outcome", election.OutcomeDone)))
-	w.live(2)
-	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", term), HaveField("Over", BeTrue()))))
 }
 
 func TestTimingsCheck(t *testing.T) {

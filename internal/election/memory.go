@@ -31,6 +31,8 @@ type Remembered struct {
 	Quarantined int64 `json:"quarantined,omitempty"`
 	// Begun is the ID of the last request that this server began to carry out.
 	Begun string `json:"begun,omitempty"`
+	// Decided is the ID of the last Rejoin or Reseed that this server has carried out.
+	Decided string `json:"decided,omitempty"`
 	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before it is in
 	// any vote: of one term and number there must not be two. It counts for that run and term alone: a group of the same name
 	// that was made later has terms of its own.

@@ -94,7 +94,7 @@ func planRejoin(v rejoinView) rejoinStep {
 		v.leading.Term < v.remembered.Promise.Term {
 		return s
 	}
-	follows := v.seen.Role == RoleSecondary && v.seen.Connected && strings.EqualFold(v.seen.Primary, v.leading.Holder.Server)
+	follows := follows(v.seen, v.leading)
 	if v.forkOpen() {
 		next := v.remembered
 		switch {
@@ -128,6 +128,11 @@ func planRejoin(v rejoinView) rejoinStep {
 		}
 	}
 	return s
+}
+
+// follows says whether a replica is a secondary that is connected to the holder of the votes.
+func follows(seen Observation, leading Record) bool {
+	return seen.Role == RoleSecondary && seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
 }
 
 // ahead says whether any copy has log behind the fork, or its end is not known.
@@ -202,7 +207,7 @@ func left(timelines []Timeline, leading Record, self string) bool {
 // watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.
 func (r *rejoin) watch(now time.Duration, leading Record, seen Observation) {
 	secondary := seen.Role == RoleSecondary
-	follows := secondary && seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
+	follows := follows(seen, leading)
 	fresh := leading.State != StateHeld || leading.Term != r.term
 	if fresh {
 		r.term, r.revived = leading.Term, false

@@ -161,7 +161,7 @@ const (
 	ReasonNotAReplica = "NotAReplica"
 	// ReasonAlreadyPrimary: the target is the primary.
 	ReasonAlreadyPrimary = "AlreadyPrimary"
-	// ReasonNoPrimary: a switchover needs a living primary.
+	// ReasonNoPrimary: a switchover needs a living primary, a reseed one that the replica is connected to.
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonNotSynchronized: the target lacks acknowledged writes.
 	ReasonNotSynchronized = "NotSynchronized"

@@ -127,6 +127,9 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	meant := strings.EqualFold(r.To, k.self.Server)
 	answer, accepted := told.answers[r.ID]
 	switch {
+	case meant && r.decides() && (!r.Expired(k.clock.Wall()) || k.begun(r)):
+		// What was begun is brought to its end, however long that takes: Refused means that nothing was touched.
+		return k.decideFork(ctx, r, seen, told)
 	case holds && k.chronicle.ledBy(r):
 		// The voter with the request may have been silent when this replica became primary.
 		k.requests.settle(k, r, OutcomeDone, ReasonPromoted, k.self.Server+" is primary")
@@ -154,8 +157,6 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		if no := refuseByHolder(r, leading); known && no != nil {
 			k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
 		}
-	case (r.Kind == RequestRejoin || r.Kind == RequestReseed) && meant:
-		return k.decideFork(ctx, r, seen, told.fork)
 	}
 	if k.requests.answer != nil && k.term == 0 {
 		k.write(ctx)
@@ -183,38 +184,85 @@ func (k *Keeper) refuseFailover(r *Request) {
 	}
 }
 
-// decideFork does what a person has decided about what this replica alone has.
-func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, fork *Fork) Outcome {
+// decides says whether the request is a person's decision about what one replica alone has.
+func (r *Request) decides() bool { return r.Kind == RequestRejoin || r.Kind == RequestReseed }
+
+// begun says whether this server remembers that it began with a request.
+func (k *Keeper) begun(r *Request) bool {
+	remembered, err := k.remembered()
+	return err == nil && remembered.Begun == r.ID
+}
+
+// decideFork does what a person has decided about what this replica alone has. It is on record at the voters before anything is
+// given up, and remembered when it is done: whoever asked must not hear Refused of what was carried out.
+func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, told gathered) Outcome {
 	remembered, err := k.remembered()
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	refused := ""
-	switch {
-	case seen.Role == RolePrimary || fork == nil:
-		refused = "nothing on this replica waits for a decision"
-	case r.Kind == RequestRejoin && remembered.Quarantined == 0:
-		refused = "this replica is not quarantined"
-	case r.Kind == RequestReseed && remembered.Quarantined == 0 && len(seen.Suspended) == 0:
-		refused = "this replica is not quarantined, and none of its databases is suspended"
+	if remembered.Decided == r.ID {
+		k.requests.settle(k, r, OutcomeDone, string(r.Kind), "")
+		k.write(ctx)
+		return Outcome{}
 	}
-	if refused != "" {
-		k.requests.settle(k, r, OutcomeRefused, ReasonNotQuarantined, refused)
+	leading, _ := k.ballot.Leading()
+	fed := r.Kind != RequestReseed || follows(seen, leading)
+	no := k.checkDecision(r, seen, told.fork, remembered)
+	if no == nil && !fed && remembered.Begun != r.ID && k.requests.age(k, r) > k.timings.SuspectAfter() {
+		no = &refusal{ReasonNoPrimary, "this replica is connected to no primary that could seed its copies anew: they may be all there is"}
+	}
+	if no != nil {
+		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
 		k.write(ctx)
 		return Outcome{Action: "request refused"}
 	}
+	if !fed {
+		return Outcome{Action: "waiting for a primary before anything is given up"}
+	}
+	if _, accepted := told.answers[r.ID]; !accepted {
+		if err := k.requests.begin(k, r); err != nil {
+			return Outcome{Err: err}
+		}
+		if k.write(ctx); k.requests.answer != nil {
+			return Outcome{Action: "nothing is given up before the voters have that on record"}
+		}
+	}
+	return k.carryOutDecision(ctx, r, told.fork)
+}
+
+// checkDecision says what speaks against a decision that was not begun with; nil for nothing.
+func (k *Keeper) checkDecision(r *Request, seen Observation, fork *Fork, remembered Remembered) *refusal {
+	switch {
+	case seen.Role == RolePrimary || fork == nil:
+		return &refusal{ReasonNotQuarantined, "nothing on this replica waits for a decision"}
+	case remembered.Begun == r.ID || remembered.Quarantined != 0:
+		return nil
+	case r.Kind == RequestRejoin:
+		return &refusal{ReasonNotQuarantined, "this replica is not quarantined"}
+	case len(seen.Suspended) == 0:
+		return &refusal{ReasonNotQuarantined, "this replica is not quarantined, and none of its databases is suspended"}
+	}
+	return nil
+}
+
+// carryOutDecision gives up what the request says, and remembers it.
+func (k *Keeper) carryOutDecision(ctx context.Context, r *Request, fork *Fork) Outcome {
 	if r.Kind == RequestReseed {
-		ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
+		bounded, cancel := context.WithTimeout(ctx, rejoinTimeout)
 		defer cancel()
-		i, err := k.engine.Inspect(ctx, k.group)
+		i, err := k.engine.Inspect(bounded, k.group)
 		if err == nil {
-			err = k.engine.Reseed(ctx, k.group, i.Names)
+			err = k.engine.Reseed(bounded, k.group, i.Names)
 		}
 		if err != nil {
 			return Outcome{Action: "reseeding", Err: fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err)}
 		}
 	}
-	remembered.Cleared, remembered.Quarantined, remembered.Begun = fork.Term, 0, r.ID
+	remembered, err := k.remembered()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	remembered.Cleared, remembered.Quarantined, remembered.Begun, remembered.Decided = fork.Term, 0, r.ID, r.ID
 	if err := k.remember(remembered); err != nil {
 		return Outcome{Err: err}
 	}

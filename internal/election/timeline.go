@@ -53,7 +53,8 @@ type Timeline struct {
 	Fenced *metav1.MicroTime `json:"fenced,omitempty"`
 	// Promoted is when the engine was first seen PRIMARY.
 	Promoted *metav1.MicroTime `json:"promoted,omitempty"`
-	// FirstWrite is when the engine could first commit: every database accepted a write.
+	// FirstWrite is when the engine could first commit, by its own views: in every database as many secondaries were synchronized
+	// as a commit needs. It is looked at once per renewal, and nothing is written for it.
 	FirstWrite *metav1.MicroTime `json:"firstWrite,omitempty"`
 	// AllSynchronized is when every synchronous replica that takes part was synchronized again.
 	AllSynchronized *metav1.MicroTime `json:"allSynchronized,omitempty"`

@@ -136,8 +136,11 @@ type run struct {
 	offlines int
 	// cleared counts how often new sessions were ended.
 	cleared int
-	lease   time.Duration
-	queued  []func(now time.Duration)
+	// reseeded counts how often its copies were to be given up, and reseedErr is what came of it.
+	reseeded  int
+	reseedErr error
+	lease     time.Duration
+	queued    []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
 	// lag passes while a statement is on its way.

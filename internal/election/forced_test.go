@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// forced is a group whose second server was forced to be primary while the first, which was it, and the third were away. All
+// are back; the first is quarantined.
+func forced(t *testing.T) (w *world, g *WithT, line election.Timeline) {
+	t.Helper()
+	w, g = held(t)
+	w.servers[1].isolate(true)
+	w.live(5)
+	w.servers[2].isolate(true)
+	w.servers[0].isolate(true)
+	w.servers[1].isolate(false)
+	w.live(15)
+	g.Expect(w.primary()).To(BeNil(), "nobody can be promoted without loss")
+	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], AllowDataLoss: true})
+	w.live(5)
+	g.Expect(w.forced).To(BeTrue())
+	g.Expect(w.servers[1].run.role).To(Equal(election.RolePrimary))
+	lines := w.timelines(g)
+	line = lines[len(lines)-1]
+	w.servers[2].isolate(false)
+	w.servers[0].isolate(false)
+	w.servers[0].run.suspended = true
+	w.live(8)
+	g.Expect(w.servers[0].memory.Quarantined).To(Equal(line.Term))
+	g.Expect(w.servers[0].run.suspended).To(BeTrue(), "nothing is resumed")
+	return w, g, line
+}
+
+// A replica that was not synchronized is forced: its cost is on record, the old primary is quarantined with what it alone
+// has, and comes back when a person says so.
+func TestForcedFailover(t *testing.T) {
+	w, g, line := forced(t)
+	g.Expect(line.Lost).NotTo(BeNil())
+	g.Expect(line.Lost.Known).To(BeFalse(), "the old primary could not be asked")
+	apart := func() []election.Apart {
+		return election.QuarantinedReplicas(w.voters[0].record, w.voters[1].record, w.voters[2].record)
+	}
+	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", line.Term), HaveField("Over", BeFalse()),
+		HaveField("Databases", ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", line.Lost.Databases[0].FromLSN),
+			HaveField("ToLSN", fmt.Sprint(len(w.servers[0].log)))))))), "the votes tell what the old primary alone has")
+	w.ask(election.Request{ID: "j", Kind: election.RequestRejoin, To: names[0]})
+	w.live(3)
+	g.Expect(w.servers[0].run.suspended).To(BeFalse())
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "j"), HaveField("Outcome", election.OutcomeDone)))
+	w.live(2)
+	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", line.Term), HaveField("Over", BeTrue()))))
+}
+
+// answers are those at all voters: a final one at any of them counts.
+func (w *world) answers(g *WithT) (all []election.Answer) {
+	for _, v := range w.voters {
+		a, _, err := election.ParseAnswer(map[string]string{election.AnnotationAnswer: v.record.Notes.Answer})
+		g.Expect(err).NotTo(HaveOccurred())
+		all = append(all, a)
+	}
+	return all
+}
+
+// What a person decided about a quarantined replica is carried out once, and whoever asked is told so, though the agent ends,
+// or no voter takes its word, just then: Refused would say that nothing was touched.
+func TestADecisionThatWasCarriedOutIsNotCalledRefused(t *testing.T) {
+	for _, kind := range []election.RequestKind{election.RequestRejoin, election.RequestReseed} {
+		for _, arriving := range []int{0, 1, 3, 4} {
+			t.Run(fmt.Sprintf("%s, %d writes arrive", kind, arriving), func(t *testing.T) {
+				w, g, _ := forced(t)
+				s := w.servers[0]
+				w.ask(election.Request{ID: "d", Kind: kind, To: names[0]})
+				s.swapsLeft = &arriving
+				w.live(2)
+				s.swapsLeft = nil
+				s.startAgent()
+				w.live(5)
+				g.Expect(s.memory.Quarantined).To(BeZero())
+				g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "d"), HaveField("Outcome", election.OutcomeDone))))
+				g.Expect(w.answers(g)).NotTo(ContainElement(And(HaveField("ID", "d"), HaveField("Outcome", election.OutcomeRefused))))
+				if kind == election.RequestReseed {
+					g.Expect(s.run.reseeded).To(Equal(1))
+				}
+			})
+		}
+	}
+}
+
+// Copies are given up only for a primary that can seed them: the quarantined ones may be all there is.
+func TestNothingIsReseededWithoutAPrimary(t *testing.T) {
+	w, g, _ := forced(t)
+	w.servers[1].isolate(true)
+	w.servers[2].isolate(true)
+	w.live(3)
+	w.ask(election.Request{ID: "r", Kind: election.RequestReseed, To: names[0]})
+	w.live(20)
+	g.Expect(w.servers[0].run.reseeded).To(BeZero())
+	g.Expect(w.servers[0].memory.Quarantined).NotTo(BeZero())
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNoPrimary)))
+}
+
+// A reseed whose DROP fails is tried again, and never called Refused: some of the copies may be gone.
+func TestAReseedThatFailsIsNotCalledRefused(t *testing.T) {
+	w, g, _ := forced(t)
+	w.servers[0].run.reseedErr = errors.New("database is in use")
+	w.ask(election.Request{ID: "r", Kind: election.RequestReseed, To: names[0], ExpiresSeconds: 20})
+	w.live(30)
+	g.Expect(w.servers[0].run.reseeded).To(BeNumerically(">", 1))
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeAccepted)))
+	w.servers[0].run.reseedErr = nil
+	w.live(3)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone)))
+}
