@@ -137,12 +137,12 @@ func Decode(data []byte) (Group, error) {
 	return g, nil
 }
 
-// DecodeAll reads all groups of a Secret, by name. What cannot be read is left out and said in the errors.
+// DecodeAll reads all groups of a Secret, by name. What cannot be read is left out and said in the errors; Named has its names.
 func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
 	groups := map[string]Group{}
 	var errs []error
 	for key, value := range data {
-		if !strings.HasPrefix(key, keyPrefix) && !strings.HasPrefix(key, timedPrefix) {
+		if _, ok := named(key); !ok {
 			continue
 		}
 		g, err := Decode(value)
@@ -156,6 +156,25 @@ func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
 		groups[g.Name] = g
 	}
 	return groups, errs
+}
+
+// Named are the groups that a Secret has orders of, whether they can be read or not.
+func Named(data map[string][]byte) map[string]bool {
+	names := map[string]bool{}
+	for key := range data {
+		if name, ok := named(key); ok {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// named is the group of a key.
+func named(key string) (group string, ok bool) {
+	if group, ok = strings.CutPrefix(key, timedPrefix); !ok {
+		group, ok = strings.CutPrefix(key, keyPrefix)
+	}
+	return group, ok
 }
 
 // Left is which part of the token's life is left, between 0 and 1.

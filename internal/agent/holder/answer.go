@@ -4,6 +4,7 @@ package holder
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,10 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a server's certificate is needed, signed by the CA of this server's ca.crt", http.StatusUnauthorized)
 		return
 	}
+	if leaf := r.TLS.VerifiedChains[0][0]; !isOf(leaf, h.options.Target.Namespace) {
+		http.Error(w, fmt.Sprintf("the certificate is not that of a server of namespace %s", h.options.Target.Namespace), http.StatusForbidden)
+		return
+	}
 	h.mu.Lock()
 	runner := h.runners[group]
 	h.mu.Unlock()
@@ -59,6 +64,14 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "unknown request", http.StatusNotFound)
 	}
+}
+
+// isOf says whether a certificate, which the CA of all namespaces has signed, is that of a server of one namespace.
+func isOf(leaf *x509.Certificate, namespace string) bool {
+	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
+		host, ok := strings.CutSuffix(name, "."+namespace+".svc")
+		return ok && !strings.Contains(host, ".")
+	})
 }
 
 // serveFence fences this server's replica for a candidate that is who it says, and a replica of the group.

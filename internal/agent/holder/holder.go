@@ -130,8 +130,8 @@ func (h *Holder) Status() any {
 // Run holds until ctx ends.
 func (h *Holder) Run(ctx context.Context) error {
 	tasks, ctx := errgroup.WithContext(ctx)
-	changes := make(chan map[string]orders.Group, 1)
-	changes <- h.memory.load()
+	changes := make(chan told, 1)
+	changes <- told{groups: h.memory.load()}
 	tasks.Go(func() error {
 		return h.options.Source.Watch(ctx, func(data map[string][]byte) {
 			groups, errs := orders.DecodeAll(data)
@@ -139,7 +139,7 @@ func (h *Holder) Run(ctx context.Context) error {
 				h.options.Log.Error("orders cannot be read", "error", err)
 			}
 			select {
-			case changes <- groups:
+			case changes <- told{groups: groups, named: orders.Named(data)}:
 			case <-ctx.Done():
 			}
 		})
@@ -151,8 +151,8 @@ func (h *Holder) Run(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case groups := <-changes:
-				h.follow(ctx, tasks, groups)
+			case now := <-changes:
+				h.follow(ctx, tasks, now)
 			case <-renew.C:
 			}
 			if h.renewTokens(ctx) {
@@ -171,10 +171,17 @@ func (h *Holder) timings(g orders.Group) election.Timings {
 	return h.options.Timings
 }
 
-// follow starts, changes and stops runners so that they match the orders.
-func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, groups map[string]orders.Group) {
+// told are the orders that can be read, and all that there are.
+type told struct {
+	groups map[string]orders.Group
+	named  map[string]bool
+}
+
+// follow starts, changes and stops runners so that they match the orders. Those whose orders cannot be read go on with what they
+// were told before: a primary whose agent stopped would stop serving.
+func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, now told) {
 	h.mu.Lock()
-	for name, g := range groups {
+	for name, g := range now.groups {
 		if r := h.runners[name]; r != nil {
 			r.change(g)
 			continue
@@ -185,7 +192,7 @@ func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, groups map[s
 		tasks.Go(func() error { r.run(ctx); return nil })
 	}
 	for name, r := range h.runners {
-		if _, ok := groups[name]; !ok {
+		if _, ok := now.groups[name]; !ok && !now.named[name] {
 			h.options.Log.Info("group no longer ordered", "group", name)
 			r.stop()
 			h.telling.forget(name)
