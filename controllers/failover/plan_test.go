@@ -360,6 +360,24 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 	}
 }
 
+// An election whose primary served until the next one began has not failed because a lost replica never came back.
+func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
+	g := NewWithT(t)
+	at := ptr.To(metav1.NewMicroTime(begun))
+	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
+	served := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, FirstWrite: at, Outcome: election.OutcomeAccepted}
+	for i := range o.Votes {
+		o.Votes[i].Record.Term = 4
+		o.Votes[i].Timelines = []election.Timeline{served}
+	}
+	g.Expect(statusOf(o, plan(o), "content-4").Phase).To(Equal(v1alpha1.FailoverRunning), "replicas are not synchronized yet")
+	for i := range o.Votes {
+		o.Votes[i].Record.Term = 5
+	}
+	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
+		HaveField("Message", ContainSubstring("before every replica was synchronized"))))
+}
+
 func TestOnlyTheNewestRecordsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	o := world()

@@ -98,7 +98,10 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 		complete(o, &s, v1alpha1.FailoverUnknown, reason, timeline.Message)
 	default:
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
-		if newer(o, timeline.Term) {
+		switch {
+		case newer(o, timeline.Term) && timeline.Promoted != nil:
+			complete(o, &s, v1alpha1.FailoverSucceeded, reason, orElse(timeline.Message, "the next election began before every replica was synchronized again"))
+		case newer(o, timeline.Term):
 			complete(o, &s, v1alpha1.FailoverFailed, reason, orElse(timeline.Message, "it did not reach its end before the next election began"))
 		}
 	}
