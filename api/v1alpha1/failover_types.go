@@ -113,7 +113,7 @@ type FailoverTimeline struct {
 	// promoted is when the new primary's role was PRIMARY.
 	// +optional
 	Promoted *metav1.MicroTime `json:"promoted,omitempty"`
-	// firstWrite is when the new primary first took a write.
+	// firstWrite is when the new primary could first commit.
 	// +optional
 	FirstWrite *metav1.MicroTime `json:"firstWrite,omitempty"`
 	// allSynchronized is when every synchronous replica was synchronized again.
