@@ -91,6 +91,9 @@ func drillTimes(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	names := map[string]bool{}
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)
+		if f.Times > 1 && f.Every == nil {
+			errs = append(errs, field.Required(path.Child("every"), fmt.Sprintf("times is %d: without every the fault would be done so often at once", f.Times)))
+		}
 		if f.Every != nil && f.Duration != nil && f.Every.Duration <= f.Duration.Duration {
 			errs = append(errs, field.Invalid(path.Child("every"), f.Every.Duration.String(), "it must be longer than duration: the fault would begin again before it is over"))
 		}

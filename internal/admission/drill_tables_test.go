@@ -29,6 +29,7 @@ func init() {
 		refusal{"role that the target does not have", allowed, drill + "  faults: [{name: kill, kind: PodKill, where: {role: Distributor}}]\n", []string{"spec.faults[0].where.role", "no subscription"}},
 		refusal{"link with one end", allowed, drill + "  faults: [{name: cut, kind: Partition, duration: 10s, where: {server: a}, peer: {server: a}}]\n", []string{"spec.faults[0].peer", "two ends"}},
 		refusal{"switchover to a stranger", allowed, drill + "  faults: [{name: move, kind: Switchover, to: stranger}]\n", []string{"spec.faults[0].to", "no replica"}},
+		refusal{"fault that is done several times at once", allowed, drill + "  faults: [{name: move, kind: Switchover, times: 3}]\n", []string{"spec.faults[0].every", "times is 3"}},
 		refusal{"fault that overlaps itself", allowed, drill + "  faults: [{name: cut, kind: Partition, duration: 10s, every: 5s, times: 2, where: {server: a}}]\n", []string{"spec.faults[0].every", "longer than duration"}},
 		refusal{"faults beyond the time limit", allowed, drill + "  timeLimit: 1m\n  faults: [{name: kill, kind: PodKill, at: 2m, where: {role: Primary}}]\n", []string{"spec.timeLimit", "give more time"}},
 		refusal{"database that the target does not have", allowed, drill + "  workload: {database: Elsewhere}\n", []string{"spec.workload.database", "Content"}},
