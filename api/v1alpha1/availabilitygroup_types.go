@@ -269,6 +269,9 @@ type ReplicaStatus struct {
 	// observedAt is when the server last answered.
 	// +optional
 	ObservedAt *metav1.Time `json:"observedAt,omitempty"`
+	// disconnectedSince is since when the primary has called the server, which does not answer, DISCONNECTED.
+	// +optional
+	DisconnectedSince *metav1.Time `json:"disconnectedSince,omitempty"`
 	// promotable says whether the replica could become primary now without losing anything.
 	// +optional
 	Promotable *Promotability `json:"promotable,omitempty"`

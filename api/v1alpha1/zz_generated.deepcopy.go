@@ -2597,6 +2597,10 @@ func (in *ReplicaStatus) DeepCopyInto(out *ReplicaStatus) {
 		in, out := &in.ObservedAt, &out.ObservedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.DisconnectedSince != nil {
+		in, out := &in.DisconnectedSince, &out.DisconnectedSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Promotable != nil {
 		in, out := &in.Promotable, &out.Promotable
 		*out = new(Promotability)

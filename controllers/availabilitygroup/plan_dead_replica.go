@@ -24,27 +24,37 @@ const (
 	removeAfter = 10 * time.Minute
 )
 
-// absence is the evidence that a replica is dead: its engine does not answer, the primary says that it is not connected,
-// and that has been so since it last answered. A person's word that its site is lost counts as any length of time. A
-// replica that was never seen is unknown, not dead, and so is one that the primary still hears.
+// absence is the evidence that a replica is dead: its engine does not answer and the primary says that it is not connected;
+// it has lasted since both were so. Silence alone may be ours: who is cut off from a site must not take the end of a moment's
+// reconnection there for the end of the replica. A person's word that its site is lost counts as any length of time. A replica
+// that was never seen is unknown, not dead, and so is one that the primary still hears.
 func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) (lasted time.Duration, dead bool) {
 	i, known := o.Instances[r.Server]
 	if primary == "" || r.Server == primary || r.AvailabilityMode == v1alpha1.ConfigurationOnly || !known || i.Err == nil {
 		return 0, false
 	}
-	if have := o.Instances[primary].Group.Replica(host(r.Server)); have != nil && have.Connected != "DISCONNECTED" {
+	have := o.Instances[primary].Group.Replica(host(r.Server))
+	if have != nil && !disconnected(have) {
 		return 0, false
 	}
 	if errors.Is(i.Err, sites.ErrSiteLost) {
 		return removeAfter, true
 	}
 	for _, s := range d.Group.Status.Replicas {
-		if strings.EqualFold(s.Server, host(r.Server)) && s.ObservedAt != nil {
+		switch {
+		case !strings.EqualFold(s.Server, host(r.Server)) || s.ObservedAt == nil:
+		case have == nil:
 			return o.Now.Sub(s.ObservedAt.Time), true
+		case s.DisconnectedSince == nil:
+			return 0, true
+		default:
+			return min(o.Now.Sub(s.ObservedAt.Time), o.Now.Sub(s.DisconnectedSince.Time)), true
 		}
 	}
 	return 0, false
 }
+
+func disconnected(have *mssql.GroupReplica) bool { return have.Connected == "DISCONNECTED" }
 
 // onDead is what is done about a declared replica now: Wait when it is there, or when nothing may be done about it.
 func onDead(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) v1alpha1.OnDeadReplica {

@@ -31,6 +31,7 @@ func (e *environ) later(d time.Duration) string {
 	for range 30 {
 		p := plan(e.d, e.observe())
 		if len(p.Steps) == 0 {
+			e.report()
 			return strings.Join(e.done, "\n")
 		}
 		for _, s := range p.Steps {
@@ -44,10 +45,21 @@ func (e *environ) later(d time.Duration) string {
 	return ""
 }
 
+// report looks, and writes what was seen into the status, as the controller does.
+func (e *environ) report() {
+	e.d.Group.Status = describe(e.d.Group.Status, e.d, e.observe())
+}
+
+// lose lets a server fall silent, and the status tell of it.
+func (e *environ) lose(server v1alpha1.ServerName) {
+	e.silent[server] = true
+	e.report()
+}
+
 func TestDeadReplicaIsWaitedFor(t *testing.T) {
 	g := NewWithT(t)
 	e := withPolicy(t, v1alpha1.DeadReplicaWait)
-	e.silent["quisec"] = true
+	e.lose("quisec")
 	g.Expect(e.later(time.Hour)).To(BeEmpty())
 	g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring("deliver nothing until quisec-0 answers"))
 }
@@ -56,7 +68,7 @@ func TestDeadReplicaIsWaitedFor(t *testing.T) {
 func TestDeadReplicaIsDemoted(t *testing.T) {
 	g := NewWithT(t)
 	e := withPolicy(t, v1alpha1.DeadReplicaDemoteToAsync)
-	e.silent["quisec"] = true
+	e.lose("quisec")
 	g.Expect(e.later(30*time.Second)).To(BeEmpty(), "a restart takes as long")
 	done := e.later(31 * time.Second)
 	g.Expect(done).To(And(ContainSubstring("N'quisec-0' WITH (AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT)"), ContainSubstring("DBCC TRACEON (1448, -1)")))
@@ -90,7 +102,7 @@ func TestDeclaredTraceFlagStays(t *testing.T) {
 func TestDeadReplicaIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	e := withPolicy(t, v1alpha1.DeadReplicaRemove)
-	e.silent["quisec"] = true
+	e.lose("quisec")
 	g.Expect(e.later(5 * time.Minute)).To(BeEmpty())
 	g.Expect(e.later(5 * time.Minute)).To(ContainSubstring("REMOVE REPLICA ON N'quisec-0'"))
 	g.Expect(e.group.replicas).To(And(HaveLen(2), Not(HaveKey("quisec-0"))))
@@ -140,7 +152,7 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 		for _, policy := range []v1alpha1.OnDeadReplica{v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaRemove} {
 			t.Run(name+"/"+string(policy), func(t *testing.T) {
 				e := withPolicy(t, policy)
-				e.silent["quisec"] = true
+				e.lose("quisec")
 				e.now = e.now.Add(time.Hour)
 				o := e.observe()
 				c(e, &o)
@@ -152,9 +164,22 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 			})
 		}
 	}
+	// The manager has not reached it for an hour, but the primary has, until now: that is a moment's reconnection.
+	blip := withPolicy(t, v1alpha1.DeadReplicaRemove)
+	blip.silent["quisec"] = true
+	heard := blip.observe()
+	for i := range heard.Instances["tukpub"].Group.Replicas {
+		heard.Instances["tukpub"].Group.Replicas[i].Connected = "CONNECTED"
+	}
+	blip.d.Group.Status = describe(blip.d.Group.Status, blip.d, heard)
+	blip.now = blip.now.Add(time.Hour)
+	NewWithT(t).Expect(plan(blip.d, blip.observe()).Steps).To(BeEmpty())
+	blip.report()
+	NewWithT(t).Expect(blip.later(9 * time.Minute)).To(BeEmpty())
+	NewWithT(t).Expect(blip.later(time.Minute)).To(ContainSubstring("REMOVE REPLICA"))
 	// With the whole evidence something is done: the cases above are no matter of course.
 	e := withPolicy(t, v1alpha1.DeadReplicaRemove)
-	e.silent["quisec"] = true
+	e.lose("quisec")
 	e.now = e.now.Add(time.Hour)
 	NewWithT(t).Expect(plan(e.d, e.observe()).Steps).To(HaveLen(1))
 }

@@ -147,6 +147,11 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 	i, ok := o.Instances[server]
 	if !ok || i.Err != nil {
 		describeSilent(before, d, &s)
+		if have := o.leaderRow(primary, s.Server); have != nil && disconnected(have) && s.DisconnectedSince == nil {
+			s.DisconnectedSince = &metav1.Time{Time: o.Now.Truncate(time.Second)}
+		} else if have == nil || !disconnected(have) {
+			s.DisconnectedSince = nil
+		}
 		return s
 	}
 	s.ObservedAt = &metav1.Time{Time: o.Now.Truncate(time.Second)}
@@ -182,6 +187,14 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 	return s
 }
 
+// leaderRow is what the primary says of a replica; nil when it is not known, or says nothing.
+func (o Observed) leaderRow(primary v1alpha1.ServerName, server string) *mssql.GroupReplica {
+	if i, ok := o.Instances[primary]; ok && i.Err == nil && i.Group != nil {
+		return i.Group.Replica(server)
+	}
+	return nil
+}
+
 // describeQuarantine is what the votes tell of a replica that is kept apart; nil for one that is not.
 func describeQuarantine(apart *election.Apart) *v1alpha1.Quarantine {
 	if apart == nil {
@@ -200,7 +213,7 @@ func describeSilent(before v1alpha1.AvailabilityGroupStatus, d Desired, s *v1alp
 	last := map[string]v1alpha1.ReplicaDatabaseStatus{}
 	for _, old := range before.Replicas {
 		if strings.EqualFold(old.Server, s.Server) {
-			s.ObservedAt, s.AvailabilityMode = old.ObservedAt, old.AvailabilityMode
+			s.ObservedAt, s.DisconnectedSince, s.AvailabilityMode = old.ObservedAt, old.DisconnectedSince, old.AvailabilityMode
 			for _, database := range old.Databases {
 				last[strings.ToLower(database.Name)] = database
 			}
