@@ -285,9 +285,14 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+words(m.Missing)+" nobody can say who wrote what is there"
 		return r
 	}
-	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 {
-		// Clocks of several machines cannot order reads and writes; rows and terms are judged all the same.
+	switch {
+	case h.Registers.Result != history.Inconclusive || h.Registers.Operations == 0:
+	case h.Registers.Unordered:
+		// Rows and terms are judged all the same.
 		r.Evidence += "; registers were not judged: " + h.Registers.Reason
+	default:
+		r.Verdict = v1alpha1.VerdictInconclusive
+		r.Evidence += "; " + h.Registers.Reason
 	}
 	return r
 }

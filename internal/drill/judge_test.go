@@ -58,12 +58,18 @@ func TestVerdicts(t *testing.T) {
 		"a row is there twice":       {func(m *drill.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed, "consistency"},
 		"two served at a time":       {func(m *drill.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} }, v1alpha1.VerdictFailed, "consistency"},
 		"registers contradict":       {func(m *drill.Measured) { m.History.Registers.Result = history.Failed }, v1alpha1.VerdictFailed, "consistency"},
-		"no effect":                  {func(m *drill.Measured) { m.Faults[0].Effect.Status = metav1.ConditionFalse }, v1alpha1.VerdictInconclusive, "effect"},
-		"nobody looked for effects":  {func(m *drill.Measured) { m.Faults[0].Effect = nil }, v1alpha1.VerdictInconclusive, "effect"},
-		"not done":                   {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultSkipped }, v1alpha1.VerdictInconclusive, "effect"},
-		"not taken back":             {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultRemoving }, v1alpha1.VerdictInconclusive, "effect"},
-		"a history is lost":          {func(m *drill.Measured) { m.Missing = []string{"dublin"} }, v1alpha1.VerdictInconclusive, "evidence"},
-		"rows of a lost history":     {func(m *drill.Measured) { m.Missing = []string{"dublin"}; m.History.Counts.Phantom = 50 }, v1alpha1.VerdictInconclusive, "consistency"},
+		"registers without an order": {func(m *drill.Measured) {
+			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300, Unordered: true}
+		}, v1alpha1.VerdictPassed, ""},
+		"registers not searched to the end": {func(m *drill.Measured) {
+			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300}
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"no effect":                 {func(m *drill.Measured) { m.Faults[0].Effect.Status = metav1.ConditionFalse }, v1alpha1.VerdictInconclusive, "effect"},
+		"nobody looked for effects": {func(m *drill.Measured) { m.Faults[0].Effect = nil }, v1alpha1.VerdictInconclusive, "effect"},
+		"not done":                  {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultSkipped }, v1alpha1.VerdictInconclusive, "effect"},
+		"not taken back":            {func(m *drill.Measured) { m.Faults[0].State = v1alpha1.FaultRemoving }, v1alpha1.VerdictInconclusive, "effect"},
+		"a history is lost":         {func(m *drill.Measured) { m.Missing = []string{"dublin"} }, v1alpha1.VerdictInconclusive, "evidence"},
+		"rows of a lost history":    {func(m *drill.Measured) { m.Missing = []string{"dublin"}; m.History.Counts.Phantom = 50 }, v1alpha1.VerdictInconclusive, "consistency"},
 		"writes of a lost history": {func(m *drill.Measured) {
 			m.Missing = []string{"dublin"}
 			m.History.Registers.Result = history.Failed

@@ -21,6 +21,8 @@ type Registers struct {
 	Reason string `json:"reason,omitempty"`
 	// Operations that were judged: acknowledged ones, and writes of unknown outcome.
 	Operations int `json:"operations"`
+	// Unordered: they are of several machines, whose clocks tell no order of them.
+	Unordered bool `json:"unordered,omitempty"`
 }
 
 // keyValue is a value of a register.
@@ -56,12 +58,14 @@ func checkRegisters(runs []Run, a axis) Registers {
 		result.Reason = "none were used"
 		return result
 	case a.wall:
-		return Registers{Inconclusive, "the clients' clocks are not of one machine", count}
+		result.Result, result.Reason, result.Unordered = Inconclusive, "the clients' clocks are not of one machine", true
+		return result
 	}
 	for _, key := range slices.Sorted(maps.Keys(registers)) {
 		switch porcupine.CheckOperationsTimeout(registerModel(begin[key]), registers[key], registersWithin) {
 		case porcupine.Illegal:
-			return Registers{Failed, fmt.Sprintf("no order explains what was read from register %d", key), count}
+			result.Result, result.Reason = Failed, fmt.Sprintf("no order explains what was read from register %d", key)
+			return result
 		case porcupine.Unknown:
 			result.Result, result.Reason = Inconclusive, fmt.Sprintf("no order of register %d was found within %s", key, registersWithin)
 		}
