@@ -28,6 +28,7 @@ import (
 //	tsql_identity(table)   the next identity value
 //	tsql_sequence(database, sequence)   the next value of a sequence
 //	tsql_depth(level, limit)   the next level of a recursion
+//	tsql_known(number)   1 while the session keeps the instance of xml of that number
 //	tsql_defer(key)   notes a foreign key that is to be judged when the statement ends
 //
 // and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
@@ -52,6 +53,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_defer", 1, false, st.deferKey},
 		{"tsql_depth", 2, false, st.depth},
 		{"tsql_notnull", 3, false, st.notNull},
+		{"tsql_known", 1, false, st.knowsInstance},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},
 		{"tsql_store", 4, false, st.store},
@@ -116,8 +118,6 @@ type signature struct {
 	result sqltype.Type
 	// collation is the key of the arguments' collation.
 	collation string
-	// onXML tells a method of xml, which may know its first argument already.
-	onXML bool
 }
 
 var signatures sync.Map
@@ -149,7 +149,6 @@ func parseSignature(s string) *signature {
 			sig.types = append(sig.types, sqltype.Unpack(n))
 		}
 	}
-	sig.onXML = strings.HasPrefix(sig.name, xmlMethodPrefix) && len(sig.types) == xmlMethodArguments
 	n, _ := strconv.ParseInt(parts[2], 10, 64)
 	sig.result, sig.collation = sqltype.Unpack(n), defaultCollationKey
 	if len(parts) > 3 {
@@ -180,12 +179,6 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 	sig := parseSignature(args[0].Text())
 	values := make([]any, len(args)-1)
 	for i := range values {
-		if i == 0 && sig.onXML && st.session != nil {
-			if d := st.session.xml.known[args[xmlMethodArguments].Int64()]; d != nil {
-				values[0] = d
-				continue
-			}
-		}
 		v, err := sqltype.Decode(sig.types[i], rawValue(args[i+1]))
 		if err != nil {
 			return nil, internalError(err)

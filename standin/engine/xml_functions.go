@@ -9,15 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xmldata"
 	"geosql.dev/operator/standin/xquery"
 )
 
-// xmlMethod begins the names of the functions that are methods of xml. Their arguments are the instance, the node, the expression,
-// the values of its accessors, and the number under which nodes() keeps the instance (0 for none), so that a text of megabytes is
-// not read again for each of its rows.
+// xmlMethod begins the names of the functions that are methods of xml. Their arguments are the node, the expression, the values
+// of its accessors, the number under which nodes() keeps the instance (0 for none) and the instance itself, which is empty while it is
+// kept: its text, which may have megabytes, is not read again for each row.
 const (
 	xmlMethodPrefix    = "xml method "
 	xmlMethodArguments = 5
@@ -73,9 +75,9 @@ func orError[T any](v T, err *sqlerr.Error) (any, *sqlerr.Error) {
 
 // installXML registers the rows of nodes().
 func installXML(r *Registry) {
-	r.TableFunction(TableFunction{Schema: "sys", Name: strings.TrimPrefix(nodesView, "sys."), Parameters: []sqltype.Type{nmax, bigT, nmax, nmax}, Columns: columns("node bigint, instance bigint"),
+	r.TableFunction(TableFunction{Schema: "sys", Name: strings.TrimPrefix(nodesView, "sys."), Parameters: []sqltype.Type{bigT, nmax, nmax, bigT, nmax}, Columns: columns("node bigint, instance bigint"),
 		Rows: func(_ context.Context, s *Session, args []any) ([][]any, error) {
-			if args[0] == nil || args[1] == nil {
+			if args[0] == nil || args[3] == nil || args[4] == nil {
 				return nil, nil
 			}
 			c, err := s.xmlCall(args)
@@ -135,30 +137,39 @@ const (
 	maxCachedExpressions = 256
 )
 
-// xmlCall reads the arguments of a function that evaluates an expression: instance, node, expression and values.
+// knowsInstance tells whether the session keeps the instance of a number.
+func (st *connState) knowsInstance(args []sqlite.Value) (any, *sqlerr.Error) {
+	if st.session == nil || st.session.xml.known[args[0].Int64()] == nil {
+		return int64(0), nil
+	}
+	return int64(1), nil
+}
+
+// xmlCall reads the arguments of a function that evaluates an expression: see xmlMethodArguments.
 func (s *Session) xmlCall(a []any) (*xmlCall, *sqlerr.Error) {
 	cache := &xmlCache{}
 	if s != nil {
 		cache = &s.xml
 	}
-	instance, number := (*xmldata.Instance)(nil), int64(0)
-	if instance, _ = a[0].(*xmldata.Instance); instance == nil {
-		d, err := cache.instance(a[0].(string))
+	number := integer(a[3])
+	instance := cache.known[number]
+	if instance == nil {
+		d, err := cache.instance(a[4].(string))
 		if err != nil {
 			return nil, err
 		}
 		instance, number = d.instance, d.number
 	}
-	n := integer(a[1])
+	n := integer(a[0])
 	if n < 0 || n >= int64(len(instance.Nodes)) {
 		return nil, sqlerr.Unsupported("A node of an instance that has changed since nodes() found it")
 	}
-	x, err := cache.expression(a[2].(string))
+	x, err := cache.expression(a[1].(string))
 	if err != nil {
 		return nil, err
 	}
 	c := &xmlCall{instance: instance, number: number, node: instance.Nodes[n], query: x.query}
-	c.values, err = accessorValues(a[3].(string), x.kinds)
+	c.values, err = accessorValues(a[2].(string), x.kinds)
 	return c, err
 }
 

@@ -31,6 +31,8 @@ type xmlExpression struct {
 // xmlReceiver is what a method is called on: the whole instance with the number of the node that is meant in it.
 type xmlReceiver struct {
 	document, node string
+	// whole is the SQL of the instance's text, which document is, too, but where nodes() may keep it.
+	whole string
 	// number is the SQL of the number under which nodes() keeps the instance.
 	number string
 	// origin is the column's name behind its table's, for messages; empty for all that is no column.
@@ -45,11 +47,13 @@ func (b *binder) receiver(e expr) xmlReceiver {
 	if e.null || e.typ.Kind != sqltype.XML {
 		b.fail(258, e.typ.Kind)
 	}
-	r := xmlReceiver{document: e.sql, node: "0", number: "0", parts: []expr{e}}
+	r := xmlReceiver{document: e.sql, whole: e.sql, node: "0", number: "0", parts: []expr{e}}
 	if c := e.column; c != nil {
 		r.origin = c.source.written() + "." + c.name
 		if c.document != "" {
-			r.document, r.node, r.number, r.origin, r.context = c.document, c.sql, c.source.sqlite+".c2", c.origin, c.context
+			r.node, r.number, r.origin, r.context = c.sql, c.source.sqlite+".c2", c.origin, c.context
+			r.whole = c.document
+			r.document = "(CASE WHEN tsql_known(" + r.number + ") THEN '' ELSE " + c.document + " END)"
 		}
 	}
 	return r
@@ -257,17 +261,18 @@ func (b *binder) xmlText(x *xmlExpression) expr {
 	return literal(nmax, string(text))
 }
 
-// xmlArguments are the arguments of the functions that evaluate an expression: instance, node, expression and values.
+// xmlArguments are the arguments of the functions that evaluate an expression: see xmlMethodArguments.
 func (b *binder) xmlArguments(r xmlReceiver, x *boundXQuery) []expr {
 	values := literal(nmax, "[]")
 	if len(x.values) > 0 {
 		values = b.goCall("xml accessors", x.values, nmax, true)
 	}
-	return []expr{merge(expr{sql: r.document, typ: nmax, nullable: true}, r.parts...), {sql: r.node, typ: bigT, nullable: true}, b.xmlText(&x.xmlExpression), values}
+	return []expr{{sql: r.node, typ: bigT, nullable: true}, b.xmlText(&x.xmlExpression), values, {sql: r.number, typ: bigT},
+		merge(expr{sql: r.document, typ: nmax, nullable: true}, r.parts...)}
 }
 
 func (b *binder) xmlCall(function string, r xmlReceiver, x boundXQuery, t sqltype.Type) expr {
-	out := b.goCall(xmlMethodPrefix+function, append(b.xmlArguments(r, &x), expr{sql: r.number, typ: bigT}), t, true)
+	out := b.goCall(xmlMethodPrefix+function, b.xmlArguments(r, &x), t, true)
 	out.xml = true
 	return out
 }

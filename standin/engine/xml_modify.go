@@ -21,27 +21,27 @@ type compiledChange struct {
 }
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{"xml modify": {min: 4, max: 4, typ: sqltype.Type{Kind: sqltype.XML}, pure: true, nulls: true, run: modifyXML}})
+	addBuiltins(map[string]*builtinFunction{"xml modify": {min: xmlMethodArguments, max: xmlMethodArguments, typ: sqltype.Type{Kind: sqltype.XML}, pure: true, nulls: true, run: modifyXML}})
 }
 
-// modifyXML changes an instance: its arguments are the instance, what it is called for messages, the expression and its values.
+// modifyXML changes an instance: its arguments are as those of other methods, with what it is called for messages in the node's place.
 func modifyXML(e *evaluation, a []any) (any, *sqlerr.Error) {
-	if a[0] == nil {
-		return nil, sqlerr.New(5302, 1, "modify()", a[1])
+	if a[4] == nil {
+		return nil, sqlerr.New(5302, 1, "modify()", a[0])
 	}
 	cache := &xmlCache{}
 	if e.session != nil {
 		cache = &e.session.xml
 	}
-	c, err := cache.change(a[2].(string))
+	c, err := cache.change(a[1].(string))
 	if err != nil {
 		return nil, err
 	}
-	values, err := accessorValues(a[3].(string), c.kinds)
+	values, err := accessorValues(a[2].(string), c.kinds)
 	if err != nil {
 		return nil, err
 	}
-	d, err := xmldata.Parse(a[0].(string), xmldata.Options{Preserve: true, Decoded: true})
+	d, err := xmldata.Parse(a[4].(string), xmldata.Options{Preserve: true, Decoded: true})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (b *binder) modified(sc *scope, r xmlReceiver, name, method string, params 
 		b.failWith(err)
 	}
 	args := b.xmlArguments(r, &x)
-	args[1] = literal(nmax, name)
+	args[0] = literal(nmax, name)
 	return b.goCall("xml modify", args, sqltype.Type{Kind: sqltype.XML}, true)
 }
 

@@ -52,7 +52,7 @@ func (b *binder) nodes(sc *scope, r xmlReceiver, method string, params []ast.Sca
 	src := &source{alias: alias.Value, sqlite: b.nextAlias()}
 	src.addColumn(names[0].Value, src.sqlite+".c1", sqltype.Type{Kind: sqltype.XML}, true, "", nil)
 	c := src.columns[0]
-	c.document, c.origin, c.context = r.document, r.origin, x.compiled.RowContext()
+	c.document, c.origin, c.context = r.whole, r.origin, x.compiled.RowContext()
 	sc.add(src)
 	f := b.s.inst.registry.tableFunctions[nodesView]
 	b.needs = append(b.needs, need{view: nodesView, args: len(args), columns: f.Columns})
