@@ -149,6 +149,8 @@ func TestMetadataProcedures(t *testing.T) {
 	converse(t, db, []say{{"CREATE PROCEDURE called @a int, @b varchar(9) OUTPUT AS SET @b = @a", "ok"}})
 	pick("EXEC sp_describe_undeclared_parameters N'EXEC called @b = @y OUTPUT, @a = @x'", "@y varchar(9) true @b; @x int false @a", 1, 3, 20, 21)
 	pick("EXEC sp_describe_undeclared_parameters N'EXEC sp_helptext @p'", "@p nvarchar(776)", 1, 3)
+	pick("EXEC sp_describe_undeclared_parameters @tsql = N'SELECT object_id, name, type_desc FROM sys.indexes WHERE object_id = @id OR name = @name'", "@id int; @name nvarchar(128)", 1, 3)
+	pick("EXEC sp_describe_undeclared_parameters @tsql = N'SELECT object_id, name, type_desc FROM sys.indexes WHERE object_id = @id OR NAME = @name', @params = N'@id int'", "@name nvarchar(128)", 1, 3)
 	pick("EXEC sp_describe_first_result_set N'SELECT id, name AS n FROM parent WHERE id = @P1 AND name LIKE @P2'", "1 id int; 2 n nvarchar(20)", 1, 2, 5)
 	pick("SELECT * FROM sys.dm_exec_describe_first_result_set(N'SELECT @p + 1 AS n', N'@p int', 0)", "1 n int", 1, 2, 5)
 	for _, statement := range []string{"EXEC sp_stored_procedures", "EXEC sp_table_privileges 'child'", "EXEC sp_column_privileges 'child'", "EXEC sp_helprole", "EXEC sp_helprolemember", "EXEC sp_helpuser", "EXEC sp_helplogins",

@@ -322,3 +322,17 @@ func TestFormats(t *testing.T) {
 		{"SELECT FORMAT(CAST('2018-01-05' AS date), 'd'), FORMAT($1.5, 'C')", "05/01/2018 £1.50"},
 	})
 }
+
+// TestSpaceInOneResult: docs/relational-databases/system-stored-procedures/sp-spaceused-transact-sql.md, @oneresultset and
+// @include_total_xtp_storage.
+func TestSpaceInOneResult(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := connection(t, newDatabase(t))
+	for statement, columns := range map[string]int{"EXEC sp_spaceused @oneresultset = 1": 7,
+		"EXEC sp_spaceused @updateusage = 'FALSE', @mode = 'ALL', @oneresultset = '1', @include_total_xtp_storage = '1'": 10, "EXEC sp_spaceused": 3} {
+		rows, err := tryQuery(db, statement)
+		g.Expect(err).NotTo(HaveOccurred(), statement)
+		g.Expect(rows[0]).To(HaveLen(columns), statement)
+	}
+}

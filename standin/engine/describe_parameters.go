@@ -209,13 +209,17 @@ func (u *undeclared) collectTables(v reflect.Value) {
 			return
 		}
 		name := nameOf(n.SchemaObject)
-		o := u.object(name)
-		if o == nil || o.Table == nil {
-			return
-		}
 		columns := map[string]describedType{}
-		for _, c := range o.Table.Columns {
-			columns[lower(c.Name)] = describedType{typ: c.Type}
+		if o := u.object(name); o != nil && o.Table != nil {
+			for _, c := range o.Table.Columns {
+				columns[lower(c.Name)] = describedType{typ: c.Type}
+			}
+		} else if v := u.s.findView(name); o == nil && v != nil {
+			for _, c := range v.Columns {
+				columns[lower(c.Name)] = describedType{typ: c.Type}
+			}
+		} else {
+			return
 		}
 		u.tables[lower(name.name)] = columns
 		if n.Alias != nil {

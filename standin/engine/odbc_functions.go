@@ -83,7 +83,7 @@ func (b *binder) odbcPrecision(n *ast.OdbcFunctionCall) uint8 {
 	if !ok || len(digits.Value) != 1 || digits.Value > "7" {
 		b.refuse("The ODBC function CURRENT_TIME with another precision than 0 to 7")
 	}
-	return uint8(digits.Value[0] - '0')
+	return digits.Value[0] - '0'
 }
 
 func integerNode(value string) ast.ScalarExpression {

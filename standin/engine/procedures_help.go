@@ -22,7 +22,8 @@ func installHelp(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_helptrigger", Parameters: []Parameter{object("@tabname", true), {Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}}}, Run: helpTrigger})
 	r.Procedure(Procedure{Name: "sp_helpfile", Parameters: []Parameter{{Name: "@filename", Type: sqltype.Sysname}}, Run: helpFile})
 	r.Procedure(Procedure{Name: "sp_spaceused", Parameters: []Parameter{object("@objname", false), {Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
-		{Name: "@mode", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 11}, Default: "ALL"}, {Name: "@oneresultset", Type: sqltype.BitType, Default: false}}, Run: spaceUsed})
+		{Name: "@mode", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 11}, Default: "ALL"}, {Name: "@oneresultset", Type: sqltype.BitType, Default: false},
+		{Name: "@include_total_xtp_storage", Type: sqltype.BitType, Default: false}}, Run: spaceUsed})
 	r.Procedure(Procedure{Name: "sp_who2", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who2})
 	r.Procedure(Procedure{Name: "sp_updatestats", Parameters: []Parameter{{Name: "@resample", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8}, Default: "NO"}},
 		Run: func(ctx context.Context, c *ProcCall) error {
@@ -187,12 +188,26 @@ func spaceUsed(ctx context.Context, c *ProcCall) error {
 				CAST(CONCAT(SUM(IIF(index_id < 2, used_page_count, 0)) * 8, ' KB') AS varchar(18)) AS data, CAST(CONCAT(SUM(IIF(index_id < 2, 0, used_page_count)) * 8, ' KB') AS varchar(18)) AS index_size,
 				CAST(CONCAT(SUM(reserved_page_count - used_page_count) * 8, ' KB') AS varchar(18)) AS unused FROM sys.dm_db_partition_stats WHERE object_id = @p1`, int64(id))
 	}
-	return c.Exec(ctx, `DECLARE @pages bigint, @used bigint; SELECT @pages = SUM(CAST(size AS bigint)) FROM sys.database_files; SELECT @used = SUM(used_page_count) FROM sys.dm_db_partition_stats;
-		SELECT DB_NAME() AS database_name, CAST(CONCAT(CAST(@pages / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS database_size,
-			CAST(CONCAT(CAST((SELECT SUM(CAST(size AS bigint)) - ISNULL(@used, 0) FROM sys.database_files WHERE type = 0) / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS [unallocated space];
-		SELECT CAST(CONCAT(ISNULL(@used, 0) * 8, ' KB') AS varchar(18)) AS reserved, CAST(CONCAT(ISNULL(SUM(IIF(index_id < 2, used_page_count, 0)), 0) * 8, ' KB') AS varchar(18)) AS data,
-			CAST(CONCAT(ISNULL(SUM(IIF(index_id < 2, 0, used_page_count)), 0) * 8, ' KB') AS varchar(18)) AS index_size, CAST('0 KB' AS varchar(18)) AS unused FROM sys.dm_db_partition_stats`)
+	between := "; SELECT "
+	if c.Bool("@oneresultset") {
+		between = ", "
+	}
+	rest := ""
+	if c.Bool("@oneresultset") && c.Bool("@include_total_xtp_storage") {
+		rest = ", CAST(NULL AS varchar(18)) AS xtp_precreated, CAST(NULL AS varchar(18)) AS xtp_used, CAST(NULL AS varchar(18)) AS xtp_pending_truncation"
+	}
+	return c.Exec(ctx, spaceText+between+spaceInUse+rest)
 }
+
+// spaceText is the size of a database for sp_spaceused, spaceInUse what its objects have of it: the second result set, or more columns
+// of the only one with @oneresultset = 1 (docs/relational-databases/system-stored-procedures/sp-spaceused-transact-sql.md).
+const spaceText = `DECLARE @pages bigint, @used bigint, @data bigint; SELECT @pages = SUM(CAST(size AS bigint)) FROM sys.database_files;
+	SELECT @used = ISNULL(SUM(used_page_count), 0), @data = ISNULL(SUM(IIF(index_id < 2, used_page_count, 0)), 0) FROM sys.dm_db_partition_stats;
+	SELECT DB_NAME() AS database_name, CAST(CONCAT(CAST(@pages / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS database_size,
+		CAST(CONCAT(CAST((SELECT SUM(CAST(size AS bigint)) - @used FROM sys.database_files WHERE type = 0) / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS [unallocated space]`
+
+const spaceInUse = `CAST(CONCAT(@used * 8, ' KB') AS varchar(18)) AS reserved, CAST(CONCAT(@data * 8, ' KB') AS varchar(18)) AS data,
+		CAST(CONCAT((@used - @data) * 8, ' KB') AS varchar(18)) AS index_size, CAST('0 KB' AS varchar(18)) AS unused`
 
 func who2(ctx context.Context, c *ProcCall) error {
 	if err := sessionsNamed(c); err != nil {
