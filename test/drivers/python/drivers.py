@@ -234,6 +234,10 @@ class PythonTDS(Adapter):
         if case["kind"] == "binary" and value is None:
             cur.execute("INSERT INTO dbo.[back_%s] (c) VALUES (CAST(%%s AS varbinary(max)))" % case["name"], (None,))
             return
+        if case["type"] == "sql_variant" and isinstance(value, str):
+            # The driver sends text as nvarchar(max), which sql_variant does not take.
+            cur.execute("INSERT INTO dbo.[back_%s] (c) VALUES (CAST(%%s AS nvarchar(4000)))" % case["name"], (value,))
+            return
         super().insert(cur, case, pytds.Binary(value) if case["kind"] == "binary" else value)
 
     def number(self, error):
