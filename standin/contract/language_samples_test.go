@@ -296,6 +296,10 @@ func TestMessagesByNumber(t *testing.T) {
 		{"SELECT FORMATMESSAGE(60123, 500, N'First string', N'second string')", "This is a test message with one numeric parameter (500), one string parameter (First string), and another string parameter (second string)."},
 		{"DECLARE @msg NVARCHAR(2048) = FORMATMESSAGE(60123, 500, N'First string', N'second string');   \n\nTHROW 60000, @msg, 1", "!60000/16/1/3"},
 		{"SELECT FORMATMESSAGE(60124, 500)", "NULL"},
+		// docs/t-sql/language-elements/raiserror-transact-sql.md, severity: -1 is that of the message.
+		{"RAISERROR (15600,-1,-1, 'mysp_CreateCustomer')", "!15600/15/1/1"},
+		{"BEGIN TRY RAISERROR (15600, 16, 1, 'mysp_CreateCustomer') END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH", "An invalid parameter or option was specified for procedure 'mysp_CreateCustomer'."},
+		{"RAISERROR (13999, 16, 1)", "!18054/16"},
 		{"EXEC sp_dropmessage 60123", "ok"},
 	})
 }

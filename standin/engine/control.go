@@ -197,40 +197,41 @@ func (s *Session) throw(ctx context.Context, n *ast.ThrowStatement, w tds.Writer
 }
 
 // raised is the message that RAISERROR names: its text, or the number of one in sys.messages.
-func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (number int32, text string, err error) {
+func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (*userMessage, error) {
 	b := newBinder(ctx, s, tempSpace)
 	var bound expr
 	if e := bindSafely(func() { bound = b.scalar(nil, first) }); e != nil {
-		return 0, "", e
+		return nil, e
 	}
 	if !bound.typ.Kind.IsNumeric() {
 		v, err := s.evaluate(ctx, first, sqltype.NVarCharMax)
 		text, _ := v.(string)
-		return 50000, text, err
+		return &userMessage{number: 50000, text: text}, err
 	}
 	v, err := s.evaluate(ctx, first, sqltype.IntType)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	n, _ := v.(int64)
 	if n < 13000 {
-		return 0, "", sqlerr.New(2732, 1, n)
+		return nil, sqlerr.New(2732, 1, n)
 	}
-	m, err := s.userMessage(n)
+	m, err := s.message(n)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	if m == nil {
-		return 0, "", sqlerr.New(18054, 1, n)
+		return nil, sqlerr.New(18054, 1, n)
 	}
-	return int32(n), m.text, nil
+	return m, nil
 }
 
 func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w tds.Writer) error {
-	number, text, err := s.raised(ctx, n.FirstParameter)
+	m, err := s.raised(ctx, n.FirstParameter)
 	if err != nil {
 		return err
 	}
+	number := int32(m.number)
 	severity, err := s.evaluateInt(ctx, n.SecondParameter)
 	if err != nil {
 		return err
@@ -245,12 +246,12 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 			return err
 		}
 	}
-	text, e := formatMessage(text, args)
+	text, e := formatMessage(m.text, args)
 	if e != nil {
 		return e
 	}
 	if severity < 0 {
-		severity = 0
+		severity = m.severity // docs/t-sql/language-elements/raiserror-transact-sql.md, severity
 	}
 	if severity > 18 && !s.login.Sysadmin {
 		return sqlerr.New(2754, 1)

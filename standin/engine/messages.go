@@ -102,6 +102,19 @@ func (s *Session) userMessage(number int64) (*userMessage, error) {
 	return all[0], nil
 }
 
+// message is a user's or the system's own message; nil when there is none of the number.
+func (s *Session) message(number int64) (*userMessage, error) {
+	if number >= leastUserMessage {
+		return s.userMessage(number)
+	}
+	for _, m := range sqlerr.Messages() {
+		if int64(m.Number) == number {
+			return &userMessage{number, int64(m.Severity), m.Logged, m.Text}, nil
+		}
+	}
+	return nil, nil
+}
+
 func (s *Session) userMessages(where string, args ...any) ([]*userMessage, error) {
 	conn, release, err := s.readConn(s.context(), s.inst.Database("master"))
 	if err != nil {
@@ -122,7 +135,7 @@ func (s *Session) userMessages(where string, args ...any) ([]*userMessage, error
 func messageText(e *evaluation, a []any) (any, *sqlerr.Error) {
 	text, ok := a[0].(string)
 	if number, numbered := a[0].(int64); numbered && e.session != nil {
-		m, err := e.session.userMessage(number)
+		m, err := e.session.message(number)
 		if err != nil {
 			return nil, internalError(err)
 		}
