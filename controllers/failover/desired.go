@@ -26,6 +26,9 @@ const (
 	unknownAfter = 10 * time.Minute
 	// otherVoterAfter is how long a voter's agents may be silent before the request is written at the next voter too.
 	otherVoterAfter = 4 * time.Second
+	// settleFor is how long after its promotion the record of an election waits for every replica to be synchronized again before
+	// it is completed without: a lost site may be away for days.
+	settleFor = time.Minute
 	// followFor is how long after its completion the timeline of a Failover is kept up to date: databases may need long to
 	// be synchronized again.
 	followFor = 24 * time.Hour

@@ -378,6 +378,39 @@ func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
 		HaveField("Message", ContainSubstring("before every replica was synchronized"))))
 }
 
+// A site that is lost for days must not keep its failover under way, nor the controller at its heels; what it synchronizes in the
+// end is still taken down.
+func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
+	g := NewWithT(t)
+	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
+	promoted := ptr.To(metav1.NewMicroTime(o.Now.Add(-settleFor)))
+	said := func(t election.Timeline) {
+		for i := range o.Votes {
+			o.Votes[i].Record.Term = 4
+			o.Votes[i].Timelines = []election.Timeline{t}
+		}
+	}
+	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: promoted, FirstWrite: promoted, Outcome: election.OutcomeAccepted}
+	said(serves)
+	p := plan(o)
+	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
+	g.Expect(p.Busy).To(BeTrue())
+
+	o.Now = o.Now.Add(time.Second)
+	p = plan(o)
+	over := statusOf(o, p, "content-4")
+	g.Expect(over).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
+		HaveField("Message", ContainSubstring("not every replica is synchronized")), HaveField("Timeline.AllSynchronized", BeNil())))
+	g.Expect(p.Busy).To(BeFalse())
+
+	o.Failovers[0].Status = over
+	o.Now = o.Now.Add(time.Hour)
+	serves.Outcome, serves.AllSynchronized = election.OutcomeDone, ptr.To(metav1.NewMicroTime(o.Now))
+	said(serves)
+	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Completed", Equal(over.Completed)),
+		HaveField("Timeline.AllSynchronized", Not(BeNil()))))
+}
+
 func TestOnlyTheNewestRecordsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	o := world()

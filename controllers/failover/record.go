@@ -26,7 +26,7 @@ func (p *Plan) records(o Observed) {
 		if t.Cause != election.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
 			p.Steps = append(p.Steps, Record{Failover: record(o.Group, t)})
 		}
-		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t.Term)
+		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t.Term) && !settled(o, t)
 	}
 	var kept []*v1alpha1.Failover
 	for i := range o.Failovers {
@@ -103,6 +103,8 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 			complete(o, &s, v1alpha1.FailoverSucceeded, reason, orElse(timeline.Message, "the next election began before every replica was synchronized again"))
 		case newer(o, timeline.Term):
 			complete(o, &s, v1alpha1.FailoverFailed, reason, orElse(timeline.Message, "it did not reach its end before the next election began"))
+		case settled(o, *timeline):
+			complete(o, &s, v1alpha1.FailoverSucceeded, reason, orElse(timeline.Message, "the new primary serves; not every replica is synchronized again"))
 		}
 	}
 	return s
@@ -112,6 +114,11 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 func newer(o Observed, term int64) bool {
 	leading, known := o.Votes.Leading()
 	return known && leading.Term > term
+}
+
+// settled says that the new primary has served for so long that nobody waits any more for the replicas that lag.
+func settled(o Observed, t election.Timeline) bool {
+	return t.Promoted != nil && o.Now.Sub(t.Promoted.Time) > settleFor
 }
 
 // takeTimeline copies what an agent noted.
