@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTableElementStatement, w tds.Writer) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
+		kind := ""
+		for _, el := range n.AlterTableDropTableElements {
+			var err error
+			// COLUMN and CONSTRAINT hold for the names after them, too: DROP COLUMN a, b.
+			if t := strings.ToLower(el.TableElementType); kind == "" || t != "notspecified" && t != "" {
+				kind = t
+			}
+			if kind == "column" {
+				err = d.dropColumn(o, el.Name.Value, el.IsIfExists)
+			} else {
+				err = d.dropConstraint(o, el.Name.Value, el.IsIfExists)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
+	c := o.Table.column(name)
+	if c == nil {
+		if ifExists {
+			return nil
+		}
+		return sqlerr.New(4924, 1, "ALTER TABLE DROP COLUMN", name, o.Name)
+	}
+	if len(o.Table.Columns) == 1 {
+		return sqlerr.New(4923, 1, name, o.Name)
+	}
+	for _, i := range o.Table.Indexes {
+		for _, k := range i.Keys {
+			if k.Column == c.ID {
+				return sqlerr.New(5074, 1, "object", i.Name, "column", name)
+			}
+		}
+		for _, id := range i.Included {
+			if id == c.ID {
+				return sqlerr.New(5074, 1, "index", i.Name, "column", name)
+			}
+		}
+	}
+	if err := o.Table.statisticsOn(c); err != nil {
+		return err
+	}
+	for _, child := range d.sch.children(o.ID) {
+		used := child.Column == c.ID && child.Kind != kindPrimaryKey && child.Kind != kindUnique
+		if child.ForeignKey != nil {
+			for _, id := range child.ForeignKey.Columns {
+				used = used || id == c.ID
+			}
+		}
+		if child.Kind == kindCheck && strings.Contains(lower(child.Definition), lower(c.Name)) {
+			used = true
+		}
+		if used {
+			return sqlerr.New(5074, 1, "object", child.Name, "column", name)
+		}
+	}
+	if err := d.readers(o, c); err != nil {
+		return err
+	}
+	if c.Persisted {
+		if err := d.releasePersisted(o, c); err != nil {
+			return err
+		}
+	}
+	if c.Computed == "" {
+		if err := d.run("ALTER TABLE " + o.storageName() + " DROP COLUMN " + columnName(c.ID)); err != nil {
+			return err
+		}
+	}
+	for i, other := range o.Table.Columns {
+		if other == c {
+			o.Table.Columns = append(append([]*Column(nil), o.Table.Columns[:i]...), o.Table.Columns[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
+
+func (d *ddl) dropConstraint(o *Object, name string, ifExists bool) error {
+	var con *Object
+	for _, child := range d.sch.children(o.ID) {
+		if strings.EqualFold(child.Name, name) {
+			con = child
+		}
+	}
+	if con == nil {
+		if ifExists {
+			return nil
+		}
+		return sqlerr.New(3728, 1, name)
+	}
+	switch con.Kind {
+	case kindDefault:
+		for _, c := range o.Table.Columns {
+			if c.Default == con.ID {
+				c.Default = 0
+			}
+		}
+	case kindCheck, kindForeignKey:
+		if err := d.release(con); err != nil {
+			return err
+		}
+	default:
+		if err := d.dropKey(o, con); err != nil {
+			return err
+		}
+	}
+	return d.remove(con)
+}
+
+func (d *ddl) dropKey(o, con *Object) error {
+	for at, i := range o.Table.Indexes {
+		if i.Constraint != con.ID {
+			continue
+		}
+		for _, fk := range d.sch.objects {
+			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.ForeignKey.RefIndex == i.ID {
+				return sqlerr.New(3725, 0, con.Name, o.Name, fk.Name)
+			}
+		}
+		if i.PrimaryKey && o.Table.RowidColumn != 0 {
+			if err := d.freeRowid(o); err != nil {
+				return err
+			}
+		} else if err := d.dropIndex(o, i); err != nil {
+			return err
+		}
+		o.Table.Indexes = append(append([]*Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
+		return nil
+	}
+	return nil
+}
+
+// freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may repeat.
+func (d *ddl) freeRowid(o *Object) error {
+	var columns, names []string
+	for _, c := range o.Table.Columns {
+		if c.Computed == "" {
+			columns, names = append(columns, columnDDL(c)), append(names, columnName(c.ID))
+		}
+	}
+	constraints := []*Object{}
+	for _, x := range d.sch.objects {
+		if x.Kind == kindCheck && x.Parent == o.ID && !x.Disabled || x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
+			constraints = append(constraints, x)
+			if err := d.release(x); err != nil {
+				return err
+			}
+		}
+	}
+	name := o.storageName()
+	list := strings.Join(names, ", ")
+	for _, i := range o.Table.Indexes {
+		if err := d.dropIndex(o, i); err != nil {
+			return err
+		}
+	}
+	err := d.run("CREATE TABLE " + name + "_new (__rowid INTEGER PRIMARY KEY, " + strings.Join(columns, ", ") + "); " +
+		"INSERT INTO " + name + "_new (" + list + ") SELECT " + list + " FROM " + name + " ORDER BY rowid; DROP TABLE " + name +
+		"; ALTER TABLE " + name + "_new RENAME TO " + name)
+	if err != nil {
+		return err
+	}
+	o.Table.RowidColumn = 0
+	for _, i := range o.Table.Indexes {
+		if i.PrimaryKey {
+			continue
+		}
+		if err := d.createIndex(o, i); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.Table.Columns {
+		if err := d.enforcePersisted(o, c, false); err != nil {
+			return err
+		}
+	}
+	for _, x := range constraints {
+		if x.Kind == kindCheck {
+			err = d.enforceCheck(o, x)
+		} else {
+			err = d.enforceForeignKey(d.sch.objects[x.Parent], x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

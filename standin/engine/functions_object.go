@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+)
+
+// objectID is OBJECT_ID(name, type); nil when there is none.
+func (s *Session) objectID(text, kind string) any {
+	name := splitName(text)
+	if name.database != "" && s.inst.Database(name.database) == nil {
+		return nil
+	}
+	var o *Object
+	b := newBinder(s.context(), s, s.db.ID())
+	if err := bindSafely(func() { _, _, o = b.resolve(name) }); err != nil {
+		return nil
+	}
+	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == kindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
+		return int64(o.ID)
+	}
+	if o != nil {
+		return nil
+	}
+	if v := s.findView(name); v != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "V")) {
+		return int64(systemObjectID(v.Schema + "." + v.Name))
+	}
+	if p, _ := s.findProcedure(name); p != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "P") || strings.EqualFold(strings.TrimSpace(kind), "X")) {
+		return int64(systemObjectID(p.Schema + "." + p.Name))
+	}
+	return nil
+}
+
+// systemObjectID is a made-up negative object_id of a system object, the same at all times.
+func systemObjectID(name string) int32 {
+	h := uint32(2166136261)
+	for _, c := range []byte(lower(name)) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return -int32(h&0x7ffffff) - 1
+}
+
+func (s *Session) objectByID(v any) *Object {
+	id, ok := v.(int64)
+	if !ok {
+		return nil
+	}
+	if sch, err := s.schema(s.context(), s.db.ID()); err == nil {
+		if o := sch.objects[int32(id)]; o != nil {
+			return o
+		}
+	}
+	if s.local.schema != nil {
+		return s.local.schema.objects[int32(id)]
+	}
+	return nil
+}
+
+func (s *Session) objectPart(a []any, schemaName bool) any {
+	db := s.db
+	if len(a) > 1 && a[1] != nil {
+		if db = s.inst.DatabaseByID(int32(integer(a[1]))); db == nil {
+			return nil
+		}
+	}
+	sch, err := s.schema(s.context(), db.ID())
+	if err != nil || a[0] == nil {
+		return nil
+	}
+	id := int32(integer(a[0]))
+	o := sch.objects[id]
+	if o == nil {
+		for _, v := range s.inst.registry.views {
+			if systemObjectID(v.Schema+"."+v.Name) == id {
+				if schemaName {
+					return v.Schema
+				}
+				return v.Name
+			}
+		}
+		return nil
+	}
+	if schemaName {
+		return sch.schemaName(o)
+	}
+	return o.Name
+}
+
+func yes(b bool) any { return map[bool]int64{true: 1}[b] }
+
+func columnProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	name, _ := a[1].(string)
+	property, _ := a[2].(string)
+	if o == nil || o.Table == nil {
+		return nil
+	}
+	c := o.Table.column(name)
+	if c == nil {
+		return nil
+	}
+	switch lower(property) {
+	case "allowsnull":
+		return yes(c.Nullable)
+	case "columnid", "ordinal":
+		return int64(c.ID)
+	case "isidentity":
+		return yes(c.Identity != nil)
+	case "isidnotforrepl":
+		return yes(c.Identity != nil && c.Identity.NotForReplication)
+	case "iscomputed":
+		return yes(c.Computed != "")
+	case "isdeterministic", "isprecise":
+		if c.Computed == "" {
+			return nil
+		}
+		k, err := s.computation(o, c)
+		if err != nil {
+			return nil
+		}
+		return yes(lower(property) == "isprecise" && !k.rough || lower(property) == "isdeterministic" && !k.varies)
+	case "isrowguidcol":
+		return yes(c.RowGUID)
+	case "precision":
+		if c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary() {
+			return int64(c.Type.Length)
+		}
+		return int64(c.Type.DisplayPrecision())
+	case "scale":
+		return int64(c.Type.DisplayScale())
+	case "charmaxlen":
+		return int64(c.Type.Length)
+	case "ishidden", "issparse", "iscolumnset", "isfulltextindexed":
+		return int64(0)
+	}
+	return nil
+}
+
+// baseType is what a synonym stands for, or the object's own type.
+func (s *Session) baseType(o *Object) any {
+	if o.Kind != kindSynonym {
+		return o.Kind
+	}
+	b := newBinder(s.context(), s, s.db.ID())
+	var base *Object
+	if bindSafely(func() { _, _, base = b.resolveWrite(splitName(o.Target)) }) != nil || base == nil {
+		return nil
+	}
+	return base.Kind
+}
+
+func objectProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	property, _ := a[1].(string)
+	if o == nil {
+		return nil
+	}
+	switch p := lower(property); p {
+	case "istable", "isusertable":
+		return yes(o.Kind == kindTable)
+	case "isview":
+		return yes(o.Kind == kindView)
+	case "isprocedure":
+		return yes(o.Kind == kindProcedure)
+	case "isscalarfunction":
+		return yes(o.Kind == kindScalar)
+	case "isinlinefunction", "istablefunction":
+		return yes(o.Kind == kindInline || o.Kind == kindTableFunction)
+	case "isconstraint":
+		return yes(o.Parent != 0)
+	case "ismsshipped":
+		return yes(o.Shipped)
+	case "tablehasprimarykey":
+		return yes(o.Table != nil && o.Table.primaryKey() != nil)
+	case "tablehasidentity":
+		return yes(o.Table != nil && o.Table.identityColumn() != nil)
+	case "ownerid":
+		return int64(1)
+	case "schemaid":
+		return int64(o.Schema)
+	case "basetype":
+		return s.baseType(o)
+	case "cnstisdisabled":
+		return yes(o.Disabled)
+	case "cnstisnottrusted":
+		return yes(o.NotTrusted)
+	case "tableisfake", "isexecuted", "istrigger":
+		return int64(0)
+	}
+	return nil
+}
+
+func indexProperty(s *Session, a []any) any {
+	o := s.objectByID(a[0])
+	name, _ := a[1].(string)
+	property, _ := a[2].(string)
+	if o == nil || o.Table == nil {
+		return nil
+	}
+	for _, i := range o.Table.Indexes {
+		if !strings.EqualFold(i.Name, name) {
+			continue
+		}
+		switch lower(property) {
+		case "indexid":
+			return int64(i.ID)
+		case "isclustered":
+			return yes(i.Clustered)
+		case "indexfillfactor":
+			return int64(i.FillFactor)
+		case "isunique":
+			return yes(i.Unique)
+		case "isdisabled":
+			return yes(i.Disabled)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/shopspring/decimal"
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+)
+
+func (b *binder) integerLiteral(s string) expr {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n > 2147483647 {
+		return b.numericLiteral(s)
+	}
+	return literal(sqltype.IntType, n)
+}
+
+func (b *binder) numericLiteral(s string) expr {
+	d, err := decimal.NewFromString(s)
+	if err != nil {
+		b.fail(102, s)
+	}
+	whole, frac, _ := strings.Cut(s, ".")
+	whole = strings.TrimLeft(whole, "0")
+	p := len(whole) + len(frac)
+	if p > 38 {
+		b.fail(1007, "number", s)
+	}
+	return literal(sqltype.DecimalOf(uint8(max(p, 1)), uint8(len(frac))), d)
+}
+
+// continuedLines are taken out of constants: a backslash at the end of a line goes on in the next one
+// (docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md).
+var continuedLines = strings.NewReplacer("\\\r\n", "", "\\\n", "")
+
+func stringLiteral(s string, national bool) expr {
+	n := sqltype.Length(s)
+	t := sqltype.Type{Kind: sqltype.VarChar, Length: max(n, 1)}
+	if national {
+		t.Kind = sqltype.NVarChar
+	}
+	if n > 8000 || national && n > 4000 {
+		t.Length = sqltype.MaxLength
+	}
+	return literal(t, s)
+}
+
+func (b *binder) binaryLiteral(s string) expr {
+	digits := strings.TrimPrefix(strings.TrimPrefix(s, "0x"), "0X")
+	if len(digits)%2 == 1 {
+		digits = "0" + digits
+	}
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		b.fail(102, s)
+	}
+	t := sqltype.VarBinaryOf(max(1, len(raw)))
+	if len(raw) > 8000 {
+		t.Length = sqltype.MaxLength
+	}
+	return literal(t, raw)
+}
+
+func (b *binder) odbcLiteral(n *ast.OdbcLiteral) expr {
+	to := sqltype.DateTimeType
+	if lower(n.OdbcLiteralType) == "guid" {
+		to = sqltype.GUIDType
+	}
+	return b.convert(stringLiteral(n.Value, n.IsNational), to, sqltype.Explicit, 0, false)
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// declaredType is a variable's type. The parser forgets the name of one that it does not know itself (sysname, types of
+// the user's); it is read from the text then.
+func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *sqlerr.Error) {
+	f := s.frame()
+	if node == nil || node.SqlDataTypeOption != "" || node.Name != nil || f == nil || f.batch == nil {
+		return dataTypeOf(node, false)
+	}
+	text := f.batch.TextOf(node)
+	t, err := syntax.ParseType(text)
+	if err == nil {
+		return t, nil
+	}
+	if alias := s.aliasType(s.context(), splitName(text)); alias != nil {
+		return *alias, nil
+	}
+	return t, sqlerr.New(2715, 6, 0, text)
+}
+
+// declaredName is the name of a variable's type.
+func (s *Session) declaredName(node *ast.SqlDataTypeReference) string {
+	if node.SqlDataTypeOption != "" {
+		return node.SqlDataTypeOption
+	}
+	return s.typeNameIn(node).name
+}
+
+func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableStatement, w tds.Writer) error {
+	for _, d := range n.Declarations {
+		name := d.VariableName.Value
+		if !strings.HasPrefix(name, "@") {
+			name = "@" + name
+		}
+		if done, err := s.declareTyped(ctx, name, d); done || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if d.DataType != nil && strings.EqualFold(s.declaredName(d.DataType), "cursor") {
+			if s.variable(name) == nil {
+				s.declare(name, sqltype.IntType, nil).isCursor = true
+			}
+			continue
+		}
+		t, e := s.declaredType(d.DataType)
+		if e != nil {
+			alias := (*sqltype.Type)(nil)
+			if d.DataType != nil && d.DataType.Name != nil {
+				alias = s.aliasType(ctx, nameOf(d.DataType.Name))
+			}
+			if alias == nil {
+				return e
+			}
+			t = *alias
+		}
+		v := s.variable(name)
+		if v == nil {
+			v = s.declare(name, t, nil)
+		}
+		// A declaration in a loop is the same variable; only its initial value is set again.
+		v.typ = t
+		if d.Value != nil {
+			value, err := s.evaluate(ctx, d.Value, t)
+			if err != nil {
+				return err
+			}
+			v.value = value
+		}
+	}
+	return nil
+}
+
+func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, w tds.Writer) error {
+	if v := s.variable(n.Variable.Name); v != nil && v.isCursor {
+		return s.setCursor(v, n)
+	}
+	if n.FunctionCallExists {
+		return s.modifyVariable(ctx, n)
+	}
+	if n.CursorDefinition != nil || n.SeparatorType != "" && n.Identifier != nil {
+		return unsupported("SET of a cursor variable or a method")
+	}
+	v := s.variable(n.Variable.Name)
+	if v == nil {
+		return sqlerr.New(137, 1, n.Variable.Name)
+	}
+	var node ast.ScalarExpression = n.Expression
+	if op := compoundOperator(n.AssignmentKind); op != "" {
+		node = &ast.BinaryExpression{BinaryExpressionType: op, FirstExpression: n.Variable, SecondExpression: n.Expression}
+	}
+	value, err := s.evaluateKeyed(ctx, n, node, v.typ)
+	if err != nil {
+		return err
+	}
+	v.value = value
+	return nil
+}
