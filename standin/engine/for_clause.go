@@ -54,25 +54,60 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	if len(inner.variables) > 0 {
 		b.failWith(&sqlerr.Error{Number: 6819, Class: 16, State: 1, Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement."})
 	}
-	var shape forShape
-	function, open, end, separator, name := "", "", "", "", ""
-	switch f := q.ForClause.(type) {
+	shape, f := b.forFrame(q.ForClause)
+	if shape.auto {
+		b.nest(sc, &shape, inner.outputs)
+	}
+	if len(shape.Levels) > 0 {
+		f.function, f.separator = "for_auto_row", ","
+	}
+	args := append([]expr{{}}, b.forColumns(&shape, f.column, inner.outputs)...)
+	text, err := json.Marshal(&shape)
+	if err != nil {
+		b.failWith(internalError(err))
+	}
+	args[0] = literal(nmax, string(text))
+	row := b.goCall(f.function, args, nmax, true)
+	out := expr{typ: nmax, nullable: true, collation: "tsql_ci_as", json: f.column == jsonColumn}
+	name := f.column
+	if shape.typed {
+		out.typ, out.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
+	}
+	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, quoteText(f.separator))
+	if len(shape.Levels) > 0 {
+		rows = b.goCall("for_auto", []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
+	}
+	query := fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", quoteText(f.open), rows, quoteText(f.end), inner.sql)
+	if !shape.typed {
+		query += " HAVING count(*) > 0"
+	}
+	return boundQuery{sql: query, outputs: []output{{name: name, expr: out}}, oneRow: true}
+}
+
+// forFrame is what stands around and between the rows of a text, the function that writes one, and the column's name.
+type forFrame struct {
+	function, open, end, separator, column string
+}
+
+// forFrame reads a FOR clause.
+func (b *binder) forFrame(clause ast.ForClause) (forShape, forFrame) {
+	switch c := clause.(type) {
 	case *ast.JsonForClause:
-		shape = b.jsonShape(f)
-		function, separator, name = "for_json_row", ",", jsonColumn
+		shape, f := b.jsonShape(c), forFrame{function: "for_json_row", separator: ",", column: jsonColumn}
 		if shape.array {
-			open, end = "[", "]"
+			f.open, f.end = "[", "]"
 		}
 		if shape.root != "" {
-			open, end = "{"+quoteJSON(shape.root)+":"+open, end+"}"
+			f.open, f.end = "{"+quoteJSON(shape.root)+":"+f.open, f.end+"}"
 		}
+		return shape, f
 	case *ast.XmlForClause:
-		shape = b.xmlShape(f)
-		function, name = "for_xml_row", xmlColumn
+		shape, f := b.xmlShape(c), forFrame{function: "for_xml_row", column: xmlColumn}
 		if shape.root != "" {
-			open, end = "<"+xmlName(shape.root)+shape.Declared+">", "</"+xmlName(shape.root)+">"
+			f.open, f.end = "<"+xmlName(shape.root)+shape.Declared+">", "</"+xmlName(shape.root)+">"
 			shape.Declared = ""
 		}
+		return shape, f
 	case *ast.UpdateForClause:
 		b.fail(1003, b.s.line, "FOR UPDATE", "DECLARE CURSOR")
 	case *ast.ReadOnlyForClause:
@@ -80,14 +115,13 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	default:
 		b.refuse("FOR BROWSE")
 	}
-	if shape.auto {
-		b.nest(sc, &shape, inner.outputs)
-	}
-	if len(shape.Levels) > 0 {
-		function, separator = "for_auto_row", ","
-	}
-	args := []expr{{}}
-	for i, c := range inner.outputs {
+	return forShape{}, forFrame{}
+}
+
+// forColumns are the values that a row of text is written from; the shape learns their names, and which stand there as they are.
+func (b *binder) forColumns(shape *forShape, name string, outputs []output) []expr {
+	var columns []expr
+	for i, c := range outputs {
 		e := asColumn(c.expr, i)
 		shape.Names = append(shape.Names, c.name)
 		if name == xmlColumn && c.name == "" && len(shape.Levels) > 0 {
@@ -102,28 +136,9 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 			}
 			shape.Raw[i] = true
 		}
-		args = append(args, e)
+		columns = append(columns, e)
 	}
-	text, err := json.Marshal(&shape)
-	if err != nil {
-		b.failWith(internalError(err))
-	}
-	args[0] = literal(nmax, string(text))
-	row := b.goCall(function, args, nmax, true)
-	e := expr{typ: nmax, nullable: true, collation: "tsql_ci_as", json: name == jsonColumn}
-	if shape.typed {
-		e.typ, e.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
-	}
-	out := boundQuery{outputs: []output{{name: name, expr: e}}, oneRow: true}
-	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, quoteText(separator))
-	if len(shape.Levels) > 0 {
-		rows = b.goCall("for_auto", []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
-	}
-	out.sql = fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", quoteText(open), rows, quoteText(end), inner.sql)
-	if !shape.typed {
-		out.sql += " HAVING count(*) > 0"
-	}
-	return out
+	return columns
 }
 
 // nest gives AUTO the tables that it nests.

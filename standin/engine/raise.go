@@ -186,7 +186,6 @@ func formatMessage(text string, args []any) (string, *sqlerr.Error) {
 			return "", sqlerr.New(2787, 1, text[i:min(len(text), end+1)])
 		}
 		flags := strings.NewReplacer("h", "", "l", "", "I64", "").Replace(text[i+1 : end])
-		var values []any
 		for strings.Contains(flags, "*") {
 			width := any(int64(0))
 			if next < len(args) {
@@ -195,43 +194,52 @@ func formatMessage(text string, args []any) (string, *sqlerr.Error) {
 			next++
 			flags = strings.Replace(flags, "*", fmt.Sprint(width), 1)
 		}
-		verb := text[end]
-		if verb == 'i' || verb == 'u' {
-			verb = 'd'
-		}
 		var v any
 		if next < len(args) {
 			v = args[next]
 		}
 		next++
-		switch x := v.(type) {
-		case nil:
-			values, verb, flags = []any{"(null)"}, 's', ""
-		case bool:
-			values = []any{map[bool]int{true: 1}[x]}
-		case int64:
-			if verb == 's' {
-				return "", sqlerr.New(2786, 1, next)
-			}
-			values = []any{x}
-		case string:
-			if verb != 's' {
-				return "", sqlerr.New(2786, 1, next)
-			}
-			values = []any{x}
-		case decimal.Decimal:
-			whole, ok := wholeArgument(x, text[i+1:end])
-			if !ok {
-				return "", sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, next)
-			}
-			values = []any{whole}
-		default:
-			return "", sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, next)
+		verb, value, err := messageArgument(text[end], v, text[i+1:end], next)
+		switch {
+		case err != nil:
+			return "", err
+		case v == nil:
+			flags = ""
 		}
-		fmt.Fprintf(&out, "%"+flags+string(verb), values...)
+		fmt.Fprintf(&out, "%"+flags+string(verb), value)
 		i = end
 	}
 	return sqltype.Cut(out.String(), 2047), nil
+}
+
+// messageArgument is an argument, of that number, for a conversion with its flags: as Go has both.
+func messageArgument(verb byte, v any, flags string, number int) (byte, any, *sqlerr.Error) {
+	if verb == 'i' || verb == 'u' {
+		verb = 'd'
+	}
+	switch x := v.(type) {
+	case nil:
+		return 's', "(null)", nil
+	case bool:
+		return verb, map[bool]int{true: 1}[x], nil
+	case int64:
+		if verb == 's' {
+			return 0, nil, sqlerr.New(2786, 1, number)
+		}
+		return verb, x, nil
+	case string:
+		if verb != 's' {
+			return 0, nil, sqlerr.New(2786, 1, number)
+		}
+		return verb, x, nil
+	case decimal.Decimal:
+		whole, ok := wholeArgument(x, flags)
+		if !ok {
+			return 0, nil, sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, number)
+		}
+		return verb, whole, nil
+	}
+	return 0, nil, sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, number)
 }
 
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
