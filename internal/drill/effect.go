@@ -130,6 +130,9 @@ func partitioned(pairs []pair, missing []string) (metav1.ConditionStatus, string
 	return metav1.ConditionTrue, fmt.Sprintf("none of %d probed ways was open, %s to %s for one", len(pairs), pairs[0].during.From, pairs[0].during.To)
 }
 
+// leastDelay is below what a delay of connections cannot be told from how they vary by themselves.
+const leastDelay = 10 * time.Millisecond
+
 func delayed(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 	added := o.Network.Latency.Duration
 	if o.Direction == "" || o.Direction == v1alpha1.DirectionBoth {
@@ -147,8 +150,11 @@ func delayed(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 			return metav1.ConditionFalse, text
 		}
 	}
-	if answered == 0 {
+	switch {
+	case answered == 0:
 		return metav1.ConditionUnknown, "no connection was opened while it lasted"
+	case added < leastDelay:
+		return metav1.ConditionUnknown, fmt.Sprintf("%s; less than %s cannot be told from how connections vary", text, leastDelay)
 	}
 	return metav1.ConditionTrue, text
 }

@@ -30,6 +30,7 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 	slow := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms)}}
 	oneWay := slow
 	oneWay.Direction = v1alpha1.DirectionTo
+	little := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(4 * ms)}}
 	lossy := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Loss: 20}}
 	both := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Loss: 20}}
 	cut := v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition}
@@ -43,6 +44,7 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		"no slower":                 {slow, usual, figures(0, 5*ms, 9*ms), metav1.ConditionFalse},
 		"half of what both ways do": {slow, usual, figures(0, 90*ms, 91*ms), metav1.ConditionFalse},
 		"one way":                   {oneWay, usual, figures(0, 104*ms, 110*ms), metav1.ConditionTrue},
+		"as little as chance":       {little, usual, figures(0, 12*ms, 13*ms), metav1.ConditionUnknown},
 		"nothing came through":      {slow, usual, figures(5, 0, 0), metav1.ConditionUnknown},
 		"a retransmission":          {lossy, usual, figures(0, 4*ms, 1005*ms), metav1.ConditionUnknown},
 		"many that were lost":       {lossy, usual, many(figures(4, 4*ms, 1005*ms)), metav1.ConditionTrue},
