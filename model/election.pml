@@ -49,8 +49,8 @@ byte lease[3]; bit comm[3]; byte acc[3]; byte wr[3]; byte hard[3]; byte pterm[3]
 byte life[3];
 
 /* The agents. prom and pcand are the promise, on the data volume; the rest is memory. alt is the outstanding ALTER,
- * altage the time since the start of the round that it belongs to, up to X + 1. seen are the voters that were seen with a
- * term above the first. */
+ * altage the time since the start of the round that it belongs to, up to X + 1; without one, that since the start of a
+ * candidate's last round. seen are the voters that were seen with a term above the first. */
 byte phase[3]; byte ct[3]; byte rep[3]; bit better[3]; byte alt[3]; byte altage[3]; byte aterm[3];
 byte prom[3]; byte pcand[3]; byte seen[3];
 
@@ -229,6 +229,21 @@ inline take_epoch(q, n, p) {
 	if :: role[q] == PRIMARY -> leave_primary(q, RESOLVING) :: else fi
 }
 
+/* A candidate that has sent an ALTER sends another one only under another round. */
+#define SPENT(s) (phase[s] == CLAIM -> X + 1 : 0)
+#ifdef MUT_OLD_ROUND
+#define FRESH(s) (true)
+#define SINCE(s) 0
+#else
+#define FRESH(s) (altage[s] <= X)
+#define SINCE(s) altage[s]
+#endif
+
+inline forget(s) { phase[s] = IDLE; ct[s] = 0; rep[s] = 0; better[s] = 0; altage[s] = (alt[s] == NOTHING -> 0 : altage[s]) }
+inline send(s, what, t) { alt[s] = what; altage[s] = 0; aterm[s] = t }
+inline send_under(s, what, t) { alt[s] = what; altage[s] = SINCE(s); aterm[s] = t }
+inline drop(s) { alt[s] = NOTHING; altage[s] = SPENT(s); aterm[s] = 0 }
+
 inline promote(s, x, e) {
 	e = NEXTEPOCH(s, x);
 	take_epoch(s, e, s);
@@ -236,7 +251,7 @@ inline promote(s, x, e) {
 	role[s] = PRIMARY; lease[s] = W; comm[s] = 1; acc[s] = 0; wr[s] = 0; hard[s] = 0;
 	pterm[s] = aterm[s]; newest = s; rep[s] = 0; better[s] = 0;
 	if :: phase[s] == CLAIM && ct[s] == aterm[s] -> phase[s] = HOLD :: else fi;
-	alt[s] = NOTHING; altage[s] = 0; aterm[s] = 0; e = 0
+	drop(s); e = 0
 }
 
 #define SEQOVER(p) (ver[p] >= MAXVER)
@@ -281,20 +296,16 @@ inline promote(s, x, e) {
 #define PROMISES(f, c) (ct[c] > prom[f] || (ct[c] == prom[f] && pcand[f] == c))
 #define HONOURS(f, h, t) (t > prom[f] || (t == prom[f] && pcand[f] == h) || prom[f] == 0)
 
-inline forget(s) { phase[s] = IDLE; ct[s] = 0; rep[s] = 0; better[s] = 0 }
-inline send(s, what, t) { alt[s] = what; altage[s] = 0; aterm[s] = t }
-inline drop(s) { alt[s] = NOTHING; altage[s] = 0; aterm[s] = 0 }
-
 inline claim(s, a, b, t) {
 	t = NEWTERM(s, a, b);
 	vote(s, a, t, CLAIMED); vote(s, b, t, CLAIMED);
-	phase[s] = CLAIM; ct[s] = t; rep[s] = 0; better[s] = 0; prom[s] = t; pcand[s] = s; t = 0;
+	phase[s] = CLAIM; ct[s] = t; rep[s] = 0; better[s] = 0; prom[s] = t; pcand[s] = s; altage[s] = 0; t = 0;
 	order_voters()
 }
 
 inline raise(s, a, b, t) {
 	vote(s, a, t + 1, CLAIMED); vote(s, b, t + 1, CLAIMED);
-	ct[s] = t + 1; rep[s] = 0; better[s] = 0; prom[s] = t + 1; pcand[s] = s;
+	ct[s] = t + 1; rep[s] = 0; better[s] = 0; prom[s] = t + 1; pcand[s] = s; altage[s] = 0;
 	order_voters()
 }
 
@@ -334,13 +345,14 @@ inline report(s, f) {
 		&& vrun[a] == life[s] && vrun[b] == life[s] && HONOURS(s, s, vterm[a]) && vstate[a] != RELEASED && vstate[b] != RELEASED \
 		&& ((role[s] == PRIMARY && pterm[s] == vterm[a]) || (role[s] != PRIMARY && vstate[a] == CLAIMED)) -> \
 		ct[s] = vterm[a]; prom[s] = ct[s]; pcand[s] = s; rep[s] = 0; better[s] = 0; \
-		if :: role[s] == PRIMARY -> phase[s] = HOLD :: else -> phase[s] = CLAIM fi } \
+		if :: role[s] == PRIMARY -> phase[s] = HOLD \
+		:: else -> phase[s] = CLAIM; if :: alt[s] == NOTHING -> altage[s] = SPENT(s) :: else fi fi } \
 	:: atomic { /* a round of the holder */ \
 		!over && ROUND(s, a, b) && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && HOLDS(s, a) && HOLDS(s, b) -> \
 		vote(s, a, ct[s], HELD); vote(s, b, ct[s], HELD); SEND_RENEWAL(s); order_voters() } \
-	:: atomic { /* a fresh round of the candidate that has decided, and FAILOVER */ \
-		!over && phase[s] == CLAIM && role[s] != PRIMARY && alt[s] == NOTHING && GRANTS(s, a) && GRANTS(s, b) && DECIDED(s) -> \
-		vote(s, a, ct[s], CLAIMED); vote(s, b, ct[s], CLAIMED); send(s, FAILOVER, ct[s]); order_voters() } \
+	:: atomic { /* a round of the candidate, whatever it has heard so far */ \
+		!over && phase[s] == CLAIM && role[s] != PRIMARY && alt[s] == NOTHING && GRANTS(s, a) && GRANTS(s, b) -> \
+		vote(s, a, ct[s], CLAIMED); vote(s, b, ct[s], CLAIMED); altage[s] = 0; order_voters() } \
 	:: atomic { /* a person forces, with allowDataLoss */ \
 		forces > 0 && !over && phase[s] == CLAIM && role[s] != PRIMARY && alt[s] == NOTHING && GRANTS(s, a) && GRANTS(s, b) -> \
 		forces--; vote(s, a, ct[s], CLAIMED); vote(s, b, ct[s], CLAIMED); send(s, FORCED, ct[s]); order_voters() } \
@@ -417,6 +429,8 @@ inline report(s, f) {
 	:: d_step { /* the engine acts on the end of its lease: a frozen one does so late, and serves nobody meanwhile */ \
 		!over && role[s] == PRIMARY && lease[s] == 0 -> leave_primary(s, RESOLVING) } \
 	:: d_step { !over && phase[s] != IDLE && role[s] != PRIMARY && alt[s] == NOTHING -> release(s) } \
+	:: d_step { /* the candidate has decided: FAILOVER, under its last round, that of its claim or a later one */ \
+		!over && phase[s] == CLAIM && role[s] != PRIMARY && alt[s] == NOTHING && FRESH(s) && DECIDED(s) -> send_under(s, FAILOVER, ct[s]) } \
 	:: d_step { !over && alt[s] == RENEW && INTIME(s) && role[s] == PRIMARY -> drop(s); lease[s] = W; check_one_writable(s) } \
 	:: d_step { !over && alt[s] == FOLLOW && INTIME(s) && role[s] == RESOLVING -> role[s] = SECONDARY; drop(s) } \
 	:: d_step { /* it was refused, or its guard found the deadline past, or it was cancelled and the engine said so */ \
@@ -468,7 +482,7 @@ proctype server(byte s) {
 
 #define PASS(s) \
 	if :: lease[s] > 0 -> lease[s]-- :: else fi; \
-	if :: alt[s] != NOTHING && altage[s] <= X -> altage[s]++ :: else fi; \
+	if :: (alt[s] != NOTHING || phase[s] == CLAIM) && altage[s] <= X -> altage[s]++ :: else fi; \
 	if :: age[s] < D -> age[s]++ :: else fi
 
 #define VOTER_FAULTS(v) \

@@ -49,7 +49,7 @@ inline settle_claim(s) {
 	:: granted >= 2 && hold0[s] == 0 ->
 		topterm++;
 		for (k : 0 .. 2) { if :: KNOWN(s, k) && vstate[k] != ABSENT && EXPIRED(s, k) -> vote(s, k, topterm, CLAIMED) :: else fi }
-		phase[s] = CLAIM; ct[s] = topterm; rep[s] = 0; better[s] = 0; prom[s] = topterm; pcand[s] = s
+		phase[s] = CLAIM; ct[s] = topterm; rep[s] = 0; better[s] = 0; prom[s] = topterm; pcand[s] = s; altage[s] = 0
 	:: else
 	fi
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type Agent struct {
 	prober    *prober
 	measures  *measurer
 	telling   *telling
+	readers   *readers
 
 	mu       sync.Mutex
 	parts    []Part
@@ -58,7 +60,7 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, log: log}
+	a := &Agent{options: o, log: log, readers: &readers{file: filepath.Join(o.StateDir, "readers.json"), log: log}}
 	a.measures = &measurer{target: o.target(server), connector: a.NewConnector("geosql-agent metrics"), interval: o.MeasureInterval, log: log}
 	a.telling = newTelling(a.measures)
 	a.connector = a.NewConnector("geosql-agent")
@@ -98,15 +100,6 @@ func (a *Agent) Handle(pattern string, h http.Handler) {
 	a.handlers[pattern] = h
 }
 
-// Connector connects to the pod's own engine under the agent's login, for parts.
-func (a *Agent) Connector() *mssql.Connector { return a.connector }
-
-// Engine is the state of the last probe, for parts.
-func (a *Agent) Engine() EngineState { return a.prober.current().Engine }
-
-// Options are those the sidecar was made with.
-func (a *Agent) Options() Options { return a.options }
-
 // Status is the state of the sidecar and its parts.
 func (a *Agent) Status() Status {
 	status := a.prober.current()
@@ -137,6 +130,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.serve(ctx, listener) })
 	group.Go(func() error { a.probe(ctx); return nil })
 	group.Go(func() error { a.measures.run(ctx); return nil })
+	group.Go(func() error { a.readers.run(ctx); return nil })
 	a.mu.Lock()
 	for _, p := range a.parts {
 		group.Go(func() error {

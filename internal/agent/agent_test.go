@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +30,40 @@ import (
 type sidecar struct {
 	url    string
 	client *http.Client
+	// token is shown when it is not empty.
+	token string
+	// stop ends the sidecar.
+	stop func()
+}
+
+// token opens the sidecars of the tests.
+const token = "a-token-that-nobody-guesses"
+
+// secret is the Secret with the readers, as an API server tells it.
+type secret chan map[string][]byte
+
+func (s secret) Watch(ctx context.Context, update func(data map[string][]byte)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case data := <-s:
+			update(data)
+		}
+	}
 }
 
 func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *sidecar {
+	t.Helper()
+	readers := make(secret, 1)
+	readers <- map[string][]byte{credentials.KeyReaderToken: []byte(token)}
+	s := startFor(t, e, readers, t.TempDir(), parts...)
+	s.token = token
+	return s
+}
+
+// startFor starts a sidecar for the readers, with its files in a folder.
+func startFor(t *testing.T, e *testengine.Engine, readers agent.Source, dir string, parts ...agent.Part) *sidecar {
 	t.Helper()
 	g := NewWithT(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,25 +74,29 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 	g.Expect(os.WriteFile(password, []byte(e.Access.Passwords.Of(credentials.RoleAgent)+"\n"), 0o600)).To(Succeed())
 	options := agent.DefaultOptions()
 	options.ServerName, options.Namespace, options.Listen, options.Engine = "tukpub-0", "web", address, e.Address
-	options.TLSDir, options.PasswordFile = e.TLSDir, password
+	options.TLSDir, options.PasswordFile, options.StateDir = e.TLSDir, password, dir
 	options.Interval, options.Timeout = 50*time.Millisecond, 1500*time.Millisecond
 	options.LoginPause = 300 * time.Millisecond
 	options.MeasureInterval = 100 * time.Millisecond
 	a, err := agent.New(options, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	g.Expect(err).NotTo(HaveOccurred())
+	if readers != nil {
+		a.Admit(readers)
+	}
 	for _, p := range parts {
 		a.Add(p)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		g.Eventually(done, time.Minute).Should(Receive(BeNil()))
 	})
+	t.Cleanup(stop)
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(e.Access.CA)).To(BeTrue())
-	return &sidecar{url: "https://" + address, client: &http.Client{
+	return &sidecar{url: "https://" + address, stop: stop, client: &http.Client{
 		Timeout:   5 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "tukpub-0"}, DisableKeepAlives: true},
 	}}
@@ -67,7 +104,14 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 
 // get is the code and body of a path; 0 when nobody answers.
 func (s *sidecar) get(path string) (int, string) {
-	response, err := s.client.Get(s.url + path)
+	request, err := http.NewRequest(http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	response, err := s.client.Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -187,8 +231,57 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	g.Expect(json.Unmarshal([]byte(body), &status)).To(Succeed())
 	g.Expect(status.Roles).To(Equal(map[string]string{"content": "PRIMARY"}))
 	_, ready := s.get("/readyz")
-	g.Expect(ready).To(And(ContainSubstring("Ready"), ContainSubstring("content PRIMARY")))
+	g.Expect(ready).To(Equal("Ready\n"), "everybody may ask: no names of groups, and no roles")
 	e.Kill(t)
 	g.Eventually(metrics, time.Minute, 100*time.Millisecond).Should(And(ContainSubstring(`geosql_agent_engine_state{state="Starting"} 1`), Not(ContainSubstring("geosql_agent_replica_role"))))
 	g.Expect(metrics()).NotTo(ContainSubstring(e.Access.Passwords.Of(credentials.RoleAgent)))
+}
+
+// Status and metrics are for those who show a token of the Secret, by what the sidecar was told last, also when it starts
+// again and nobody tells it. The kubelet's probes show none, and are told the engine's state.
+func TestStatusAndMetricsAreForReaders(t *testing.T) {
+	g := NewWithT(t)
+	e := testengine.Start(t, "web", "tukpub")
+	dir, readers := t.TempDir(), make(secret)
+	s := startFor(t, e, readers, dir)
+	private := map[string]string{"/status": `"serverName":"tukpub-0"`, "/metrics": "geosql_agent_engine_state"}
+	shows := func(shown string, code int) {
+		t.Helper()
+		s.token = shown
+		for path, what := range private {
+			g.Eventually(s.code(path), time.Minute, 50*time.Millisecond).Should(Equal(code), path)
+			says := ContainSubstring(what)
+			if code != http.StatusOK {
+				says = And(ContainSubstring(credentials.ReaderName), Not(says))
+			}
+			g.Eventually(func() string { _, body := s.get(path); return body }, time.Minute, 50*time.Millisecond).Should(says, path)
+		}
+	}
+	shows("", http.StatusUnauthorized)
+	shows(token, http.StatusUnauthorized)
+	g.Eventually(s.code("/readyz"), time.Minute).Should(Equal(200), "without a token")
+	_, ready := s.get("/readyz")
+	g.Expect(strings.TrimSpace(ready)).To(Equal(string(agent.EngineBootstrapping)), "and without what the probe met")
+	g.Expect(s.code("/livez")()).To(Equal(200))
+
+	readers <- map[string][]byte{"token": []byte(token + "\n"), "token-of-another": []byte("another-token-of-theirs"), "token-short": []byte("short")}
+	shows(token, http.StatusOK)
+	shows("another-token-of-theirs", http.StatusOK)
+	for _, wrong := range []string{"", "short", token[1:], token + "x"} {
+		shows(wrong, http.StatusUnauthorized)
+	}
+	readers <- map[string][]byte{"token": []byte("the-next-token-after-it")}
+	shows(token, http.StatusUnauthorized)
+	shows("the-next-token-after-it", http.StatusOK)
+
+	s.stop()
+	content, err := os.ReadFile(filepath.Join(dir, "readers.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).NotTo(ContainSubstring("the-next-token"), "the tokens themselves stay in the Secret")
+	s = startFor(t, e, make(secret), dir)
+	shows("the-next-token-after-it", http.StatusOK)
+	shows(token, http.StatusUnauthorized)
+	s.stop()
+	s = startFor(t, e, nil, dir)
+	shows("the-next-token-after-it", http.StatusUnauthorized)
 }

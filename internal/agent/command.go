@@ -26,6 +26,9 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := addReaders(a, options); err != nil {
+				return err
+			}
 			if err := addElection(a, options, log); err != nil {
 				return err
 			}

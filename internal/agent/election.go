@@ -3,11 +3,7 @@
 package agent
 
 import (
-	"fmt"
 	"log/slog"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/credentials"
@@ -24,13 +20,9 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	config, err := rest.InClusterConfig()
+	client, err := siteClient()
 	if err != nil {
-		return fmt.Errorf("find the site's API server: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("make a client of the site's API server: %w", err)
+		return err
 	}
 	part, err := holder.New(holder.Options{
 		Target:     mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent},

@@ -28,8 +28,6 @@ const (
 	PasswordDir = "/etc/geosql/agent"
 	// StateDir is on the data volume, beside the engine's own folders.
 	StateDir = "/var/opt/mssql/geosql-agent"
-	// Port of the sidecar.
-	Port = 8443
 	// PodUIDVariable is the environment variable with the pod's UID.
 	PodUIDVariable = "POD_UID"
 )
@@ -69,7 +67,7 @@ type Options struct {
 // DefaultOptions are those of a pod.
 func DefaultOptions() Options {
 	return Options{
-		Listen:          ":8443",
+		Listen:          credentials.AgentAddress(""),
 		Engine:          "127.0.0.1:1433",
 		TLSDir:          TLSDir,
 		PasswordFile:    filepath.Join(PasswordDir, "agent-password"),

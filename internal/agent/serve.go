@@ -62,7 +62,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Handler answers /livez (the sidecar lives), /readyz (the engine answers), /status and /metrics.
+// Handler answers /livez (the sidecar lives) and /readyz (the engine answers, and its state) to everybody: the kubelet's probes
+// have no credentials. /status and /metrics are for readers.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -73,18 +74,15 @@ func (a *Agent) Handler() http.Handler {
 		if !status.Engine.Ready() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_, _ = fmt.Fprintf(w, "%s %s\n", status.Engine, status.Message)
-		for group, role := range a.measures.roles() {
-			_, _ = fmt.Fprintf(w, "%s %s\n", group, role)
-		}
+		_, _ = fmt.Fprintln(w, status.Engine)
 	})
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /status", a.readers.guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(a.Status()); err != nil {
 			a.log.Error("answer /status", "error", err)
 		}
-	})
-	mux.Handle("GET /metrics", a.telling.handler())
+	})))
+	mux.Handle("GET /metrics", a.readers.guard(a.telling.handler()))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for pattern, h := range a.handlers {

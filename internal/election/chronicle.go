@@ -106,7 +106,7 @@ func (c *chronicle) cause() Cause {
 
 // promoted notes that the engine is PRIMARY in the claimed term, and answers the request that led to it.
 func (c *chronicle) promoted(k *Keeper) {
-	c.mark(func(t *Timeline) { stamp(&t.Promoted, k.clock.Wall()) })
+	c.primary(k)
 	if c.line == nil {
 		return
 	}
@@ -123,6 +123,12 @@ func (c *chronicle) ledBy(r *Request) bool {
 // recorded says whether a majority of the voters has what was written so far.
 func (c *chronicle) recorded() bool { return !c.due }
 
+// primary notes that the engine has been seen PRIMARY in the claimed term. Its databases are looked at once its lease is renewed: an
+// engine that does not tell of them must not cost the lease.
+func (c *chronicle) primary(k *Keeper) {
+	c.mark(func(t *Timeline) { stamp(&t.Promoted, k.clock.Wall()) })
+}
+
 // follow looks at the databases of a new primary until all are synchronized again.
 func (c *chronicle) follow(ctx context.Context, k *Keeper) {
 	if c.line == nil || c.line.AllSynchronized != nil {
@@ -134,8 +140,8 @@ func (c *chronicle) follow(ctx context.Context, k *Keeper) {
 	if err != nil {
 		return
 	}
-	enough, all := i.synchronized()
 	now := k.clock.Wall()
+	enough, all := i.synchronized()
 	if enough && c.line.FirstWrite == nil {
 		c.mark(func(t *Timeline) { stamp(&t.FirstWrite, now) })
 	}

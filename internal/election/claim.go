@@ -12,8 +12,9 @@ import (
 
 // claim is what belongs to the term that this run has claimed and does not hold yet.
 type claim struct {
-	// at is when it was claimed.
-	at time.Duration
+	// at is when it was claimed, or gone on with by a run that did not claim it itself. round is the start of the last round of votes
+	// of this run that a majority granted: FAILOVER is sent under it. Before there was one it is too long ago for that.
+	at, round time.Duration
 	// fenced says that enough replicas have promised and reported, and that this one is the best of them.
 	fenced bool
 	// issued says that FAILOVER was sent: the replica may become PRIMARY; answered is when the engine said that it would.
@@ -23,8 +24,9 @@ type claim struct {
 	request *Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
 	force bool
-	// former is the holder of the term before, empty when it is not known; expired says that its votes have, and that it has
-	// not released them. Then its report is not waited for, else not by one that may be promoted.
+	// former is the holder of the term before, empty when it is not known, also where another run made the claim; expired says that
+	// nobody has released its votes: they had run out, or were this pod's own, or a person's word stood against them. Then its report
+	// is not waited for where it is the last one missing and no data loss is allowed, else not by one that may be promoted.
 	former  string
 	expired bool
 }
@@ -241,11 +243,40 @@ func returns(timelines []Timeline, leading Record, self string) bool {
 	return t != nil && t.From == self
 }
 
+// handedOver is the open switchover to this server for which the holder gave up its term, nil for none. A claim that is made where the
+// one that the holder makes for this run is not seen yet, or has no majority, is made for the same.
+func (k *Keeper) handedOver(leading Record) *Request {
+	told := k.told()
+	r := told.open()
+	if r == nil || r.Kind != RequestSwitchover || !strings.EqualFold(r.To, k.self.Server) {
+		return nil
+	}
+	_, accepted := told.answers[r.ID]
+	if gone := leading.State == StateReleased || leading.State == StateClaimed && leading.Holder.SameRun(k.self); !accepted || !gone {
+		return nil
+	}
+	return r
+}
+
+// nextLine begins the timeline of a term that this server claims. Where it claims anew what another server has claimed for it, the line
+// is of the same request, which need not have been seen: it is at one voter, and the claim may be at another.
+func (k *Keeper) nextLine(term int64, cause Cause, leading Record) Timeline {
+	timelines := k.told().timelines
+	t := Timeline{Term: term, Cause: cause, From: served(timelines, leading), To: k.self.Server}
+	if made := unserved(timelines, leading); made != nil && made.RequestID != "" && leading.State == StateClaimed && leading.Holder.SameRun(k.self) {
+		t.Cause, t.RequestID, t.Failover = made.Cause, made.RequestID, made.Failover
+	}
+	return t
+}
+
 // claimNext asks for the next term.
 func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, request *Request) Outcome {
 	now := k.clock.Now()
 	if now < k.retryAt {
 		return Outcome{}
+	}
+	if request == nil {
+		request = k.handedOver(leading)
 	}
 	remembered, err := k.remembered()
 	if err != nil {
@@ -257,7 +288,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		}
 	}
 	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
-	k.chronicle.begin(k, Timeline{Term: term, Cause: cause, From: served(k.told().timelines, leading), To: k.self.Server}, request)
+	k.chronicle.begin(k, k.nextLine(term, cause, leading), request)
 	expired := !k.ballot.Released()
 	if granted := k.ask(ctx, term, leading, request); !granted.Carried {
 		// What was granted may or may not be there: the next step reads it and goes on from it.
@@ -266,7 +297,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: claiming term %d: %s", k.group, term, granted)}
 	}
 	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
-	k.claim = claim{at: now, request: request, former: leading.Holder.Server, expired: expired}
+	k.claim = claim{at: now, round: now, request: request, former: leading.Holder.Server, expired: expired}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
 }
@@ -296,8 +327,9 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 // renewing replaces no other claim's, and is made anew in a term of its own.
 func (k *Keeper) takeOver(leading Record, remembered Remembered) Outcome {
 	now := k.clock.Now()
-	k.term, k.state, k.renewed = leading.Term, StateClaimed, now
-	k.claim = claim{at: now}
+	k.term, k.state, k.agreed, k.renewed = leading.Term, StateClaimed, true, now
+	// Another one's round, or one of a former life, is none of this clock.
+	k.claim = claim{at: now, round: now - k.timings.Acknowledge}
 	k.recallVoters(remembered)
 	k.chronicle.resume(k)
 	told := k.told()

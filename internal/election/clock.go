@@ -15,7 +15,7 @@ type Clock interface {
 	Now() time.Duration
 	// Sleep returns after d, or earlier with ctx's error.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Wall is the time of day, for people to read.
+	// Wall is the time of day, for people to read and for the deadlines of statements: the engine has the same.
 	Wall() time.Time
 }
 

@@ -40,7 +40,7 @@ func decide(candidate string, reports []Report) decision {
 	voting := 0
 	for _, r := range newest.Replicas {
 		modes[strings.ToLower(r.Server)] = r.Mode
-		if r.Mode.votes() {
+		if r.Mode.Votes() {
 			voting++
 		}
 	}
@@ -51,7 +51,7 @@ func decide(candidate string, reports []Report) decision {
 	var eligible []Report
 	for _, r := range reports {
 		mode := modes[strings.ToLower(r.Server)]
-		if mode.votes() {
+		if mode.Votes() {
 			d.reported++
 		}
 		if mode == ModeSynchronous && r.Sequence == newest.Sequence {
@@ -78,7 +78,7 @@ func decide(candidate string, reports []Report) decision {
 
 // better compares two reports of one configuration.
 func better(a, b Report) int {
-	return cmp.Or(compareBool(a.ready(), b.ready()), compareLogs(a.Databases, b.Databases))
+	return cmp.Or(compareBool(a.ready(), b.ready()), CompareLogs(a.Databases, b.Databases))
 }
 
 func compareBool(a, b bool) int {
@@ -91,8 +91,8 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// compareLogs compares the hardened ends of the local copies, database by database in the order of their names.
-func compareLogs(a, b []DatabaseState) int {
+// CompareLogs compares the hardened ends of the local copies, database by database in the order of their names: above 0 where a has more.
+func CompareLogs(a, b []DatabaseState) int {
 	ends := func(states []DatabaseState) map[string]string {
 		m := map[string]string{}
 		for _, s := range states {

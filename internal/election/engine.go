@@ -29,8 +29,8 @@ const (
 	ModeConfigurationOnly Mode = "CONFIGURATION_ONLY"
 )
 
-// votes says whether a replica of the mode takes part in configuration commits.
-func (m Mode) votes() bool { return m == ModeSynchronous || m == ModeConfigurationOnly }
+// Votes says whether a replica of the mode takes part in configuration commits.
+func (m Mode) Votes() bool { return m == ModeSynchronous || m == ModeConfigurationOnly }
 
 // ErrNotSynchronized is the engine's refusal to become primary without all acknowledged writes (error 41142).
 var ErrNotSynchronized = errors.New("the replica is not synchronized: the engine refused FAILOVER")
@@ -108,19 +108,19 @@ type Engine interface {
 	Observe(ctx context.Context, group string) (Observation, error)
 	// Inspect reads what the engine knows of the group's replicas and databases.
 	Inspect(ctx context.Context, group string) (Inspection, error)
-	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run later than notAfter from now: a renewal
+	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day: a renewal
 	// that was queued in a frozen engine must not revive a dead lease.
-	RenewLease(ctx context.Context, group string, validity, notAfter time.Duration) error
+	RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
 	// role changes later. ErrNotSynchronized when the engine refuses.
-	Failover(ctx context.Context, group string, validity, notAfter time.Duration) error
+	Failover(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Force is Failover with FORCE_FAILOVER_ALLOW_DATA_LOSS: only for a request that allows data loss.
-	Force(ctx context.Context, group string, validity, notAfter time.Duration) error
+	Force(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Offline takes the local replica OFFLINE: its role becomes RESOLVING and nobody reads or writes.
 	Offline(ctx context.Context, group string) error
 	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became. The batch must itself
-	// refuse to run later than notAfter from now: it must not undo an OFFLINE that came later.
-	BecomeSecondary(ctx context.Context, group string, notAfter time.Duration) error
+	// refuse to run after the deadline: it must not undo an OFFLINE that came later.
+	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.

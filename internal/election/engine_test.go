@@ -43,8 +43,8 @@ func (r *run) thaw() {
 	r.queued = nil
 }
 
-// travel lets the time pass that a statement takes to arrive.
-func (r *run) travel(notAfter time.Duration) time.Duration {
+// travel lets the time pass that a statement takes to arrive, and returns what is left then until its deadline.
+func (r *run) travel(deadline time.Time) time.Duration {
 	if r.lag > 0 {
 		lag := r.lag
 		r.lag = 0
@@ -52,9 +52,8 @@ func (r *run) travel(notAfter time.Duration) time.Duration {
 			r.s.w.advance(min(left, 200*time.Millisecond))
 			r.s.w.meanwhile()
 		}
-		return notAfter - lag
 	}
-	return notAfter
+	return deadline.Sub(r.s.w.wall())
 }
 
 func (r *run) Observe(context.Context, string) (election.Observation, error) {
@@ -108,20 +107,21 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 	return i, nil
 }
 
-func (r *run) RenewLease(_ context.Context, _ string, validity, notAfter time.Duration) error {
-	return r.call(r.travel(notAfter), func(now time.Duration) { r.lease = max(r.lease, now+validity) })
+func (r *run) RenewLease(_ context.Context, _ string, validity time.Duration, deadline time.Time) error {
+	r.renewBy = deadline
+	return r.call(r.travel(deadline), func(now time.Duration) { r.lease = max(r.lease, now+validity) })
 }
 
-func (r *run) Failover(_ context.Context, _ string, validity, notAfter time.Duration) error {
+func (r *run) Failover(_ context.Context, _ string, validity time.Duration, deadline time.Time) error {
 	if r.refuse || !r.s.config.synced[r.s.name] && !r.s.w.breaks.force {
 		return election.ErrNotSynchronized
 	}
-	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity, false) })
+	return r.call(r.travel(deadline), func(now time.Duration) { r.take(now, validity, false) })
 }
 
-func (r *run) Force(_ context.Context, _ string, validity, notAfter time.Duration) error {
+func (r *run) Force(_ context.Context, _ string, validity time.Duration, deadline time.Time) error {
 	r.s.w.forced = true
-	return r.call(r.travel(notAfter), func(now time.Duration) { r.take(now, validity, true) })
+	return r.call(r.travel(deadline), func(now time.Duration) { r.take(now, validity, true) })
 }
 
 // take makes the replica primary of a new epoch if a majority agrees to it, as the engines of the model do: a FAILOVER that
@@ -151,8 +151,8 @@ func (r *run) Offline(context.Context, string) error {
 	})
 }
 
-func (r *run) BecomeSecondary(_ context.Context, _ string, notAfter time.Duration) error {
-	return r.call(notAfter, func(time.Duration) { r.role, r.follows = election.RoleSecondary, "" })
+func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) error {
+	return r.call(deadline.Sub(r.s.w.wall()), func(time.Duration) { r.role, r.follows = election.RoleSecondary, "" })
 }
 
 func (r *run) Resume(context.Context, string, []string) error {

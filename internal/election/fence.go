@@ -52,7 +52,7 @@ var ErrPromised = errors.New("another term was promised")
 
 // Peers are the agents of the group's other replicas. An error leaves open whether anything was done.
 type Peers interface {
-	// Fence asks a server's agent to fence its replica.
+	// Fence asks a server's agent to fence its replica. It is asked to the end also when ctx ends before that.
 	Fence(ctx context.Context, server string, r FenceRequest) (Report, error)
 	// Report asks a server's agent what its replica has, and changes nothing.
 	Report(ctx context.Context, server, group string) (Report, error)
@@ -70,8 +70,12 @@ const (
 )
 
 // Fence promises the request's term and reports. The order is what safety rests on: the promise is durable before
-// anything else, the replica is OFFLINE before anything is said of its log.
+// anything else, the replica is OFFLINE before anything is said of its log. A request that comes so late that its term is held
+// already, or over, is refused: it would take a replica OFFLINE that follows the primary.
 func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
+	if err := k.late(r); err != nil {
+		return Report{}, err
+	}
 	if err := k.promise(r); err != nil {
 		return Report{}, err
 	}
@@ -82,11 +86,26 @@ func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 		if k.clock.Now() < k.outstanding {
 			return Report{}, fmt.Errorf("fencing %s in group %s: an earlier statement has had no answer and could undo it", k.self.Server, k.group)
 		}
-		if err := k.offline(ctx); err != nil {
+		seen, err := k.offline(ctx)
+		if err != nil {
 			return Report{}, fmt.Errorf("fencing %s in group %s: %w", k.self.Server, k.group, err)
 		}
+		return k.reportOf(ctx, seen)
 	}
 	return k.report(ctx)
+}
+
+// late refuses what another candidate asked for a term that came to be held since, or came to nothing before one that is. Following
+// raises no promise, so the promise does not tell.
+func (k *Keeper) late(r FenceRequest) error {
+	leading, ok := k.ballot.Leading()
+	if !ok || leading.State != StateHeld || strings.EqualFold(r.Candidate.Server, k.self.Server) {
+		return nil
+	}
+	if leading.Term > r.Term || leading.Term == r.Term && leading.Holder.SameRun(r.Candidate) {
+		return fmt.Errorf("fencing %s in group %s for term %d: %s holds term %d already", k.self.Server, k.group, r.Term, leading.Holder.Server, leading.Term)
+	}
+	return nil
 }
 
 // promise makes the promise durable, or refuses.
@@ -110,24 +129,27 @@ func (k *Keeper) promise(r FenceRequest) error {
 	return k.remember(remembered)
 }
 
-// offline takes the replica OFFLINE and waits until it says RESOLVING.
-func (k *Keeper) offline(ctx context.Context) error {
+// offline takes the replica OFFLINE and returns what is seen of it once it says RESOLVING.
+func (k *Keeper) offline(ctx context.Context) (Observation, error) {
 	seen, err := k.engine.Observe(ctx, k.group)
-	if err != nil {
-		return err
-	}
-	if !seen.Exists {
-		return nil
+	if err != nil || !seen.Exists {
+		return seen, err
 	}
 	if err := k.engine.Offline(ctx, k.group); err != nil {
-		return err
+		return seen, err
 	}
+	return k.awaitResolving(ctx)
+}
+
+// awaitResolving waits until the replica says RESOLVING.
+func (k *Keeper) awaitResolving(ctx context.Context) (Observation, error) {
 	for {
-		if seen, err = k.engine.Observe(ctx, k.group); err != nil || seen.Role == RoleResolving {
-			return err
+		seen, err := k.engine.Observe(ctx, k.group)
+		if err != nil || seen.Role == RoleResolving {
+			return seen, err
 		}
 		if err := k.clock.Sleep(ctx, resolvingPoll); err != nil {
-			return fmt.Errorf("the replica is %s still: %w", seen.Role, err)
+			return seen, fmt.Errorf("the replica is %s still: %w", seen.Role, err)
 		}
 	}
 }
@@ -140,6 +162,11 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
 	}
+	return k.reportOf(ctx, seen)
+}
+
+// reportOf reports of a replica that was seen just now.
+func (k *Keeper) reportOf(ctx context.Context, seen Observation) (Report, error) {
 	remembered, err := k.remembered()
 	if err != nil {
 		return Report{}, err
@@ -151,10 +178,10 @@ func (k *Keeper) report(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// gatherReports fences this replica and all others that answer. Those that do not are left out; once enough have
-// reported the rest gets a short grace, unless all are wanted. The former holder gets none when its votes have expired or
-// this replica is the best to be promoted without it: what was acknowledged this one has then, and the former holder's engine,
-// if not its pod, has ended or is RESOLVING.
+// gatherReports fences this replica and all others that answer. Those that do not are left out, unless all are wanted. Once enough
+// have reported the rest gets a short grace; none where this replica is the best by then: it has what was acknowledged. The former
+// holder gets none either when its votes have expired. A claim without a round of votes of its own gets one meanwhile: both take a
+// round trip, and neither needs the other.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
 	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
 	bounded, done := context.WithTimeout(ctx, fenceTimeout)
@@ -183,6 +210,9 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 			answers <- answer{replica.Server, r, err}
 		}()
 	}
+	if !k.fresh() {
+		_, _ = k.round(ctx, Quick, k.state)
+	}
 	hurried := false
 	for len(waiting) > 0 {
 		a := <-answers
@@ -195,7 +225,7 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 			continue
 		}
 		switch {
-		case len(waiting) == 1 && waiting[k.claim.former] && (k.claim.expired || d.eligible && d.best == k.self.Server && own.ready()):
+		case d.eligible && d.best == k.self.Server && own.ready(), len(waiting) == 1 && waiting[k.claim.former] && k.claim.expired:
 			cancel()
 		case !hurried:
 			hurried = true

@@ -119,3 +119,61 @@ func TestAReseedThatFailsIsNotCalledRefused(t *testing.T) {
 	w.live(3)
 	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone)))
 }
+
+// refused says whether any voter has it that a request was refused.
+func (w *world) refused(g *WithT, id string) bool {
+	for _, a := range w.answers(g) {
+		if a.ID == id && a.Outcome == election.OutcomeRefused {
+			return true
+		}
+	}
+	return false
+}
+
+// A primary that is away for a moment refuses no reseed, and nothing is given up until it is back.
+func TestAReseedWaitsForAPrimaryThatIsSoonBack(t *testing.T) {
+	w, g, _ := forced(t)
+	w.servers[1].isolate(true)
+	w.ask(election.Request{ID: "r", Kind: election.RequestReseed, To: names[0]})
+	w.live(1)
+	g.Expect(w.servers[0].run.reseeded).To(BeZero())
+	g.Expect(w.refused(g, "r")).To(BeFalse())
+	w.servers[1].isolate(false)
+	w.live(5)
+	g.Expect(w.servers[0].run.reseeded).To(Equal(1))
+	g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone))))
+}
+
+// What was begun is not called Refused for what it has itself done, or for a primary that is lost meanwhile.
+func TestAReseedThatWasBegunIsNeverRefused(t *testing.T) {
+	for name, meanwhile := range map[string]func(w *world){
+		"the suspended copy is gone": func(w *world) {
+			w.servers[0].run.suspended = false
+			w.live(5)
+		},
+		"the primary is lost": func(w *world) {
+			w.servers[1].isolate(true)
+			w.servers[2].isolate(true)
+			w.live(20)
+			w.servers[1].isolate(false)
+			w.servers[2].isolate(false)
+			w.live(10)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g, _ := forced(t)
+			w.ask(election.Request{ID: "j", Kind: election.RequestRejoin, To: names[0]})
+			w.live(5)
+			s := w.servers[0]
+			s.run.suspended, s.run.reseedErr = true, errors.New("database is in use")
+			w.ask(election.Request{ID: "r", Kind: election.RequestReseed, To: names[0]})
+			w.live(3)
+			g.Expect(s.memory).To(And(HaveField("Begun", "r"), HaveField("Quarantined", BeZero())))
+			meanwhile(w)
+			g.Expect(w.refused(g, "r")).To(BeFalse())
+			s.run.reseedErr = nil
+			w.live(5)
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone))))
+		})
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -55,7 +53,8 @@ type Keeper struct {
 	state State
 	// agreed says that a majority has had this run's vote in this term: only then may lower ones be replaced unasked.
 	agreed bool
-	// renewed is the start of the last round that a majority granted.
+	// renewed is the start of the last round that a majority granted, or when this run went on with a term without one: the votes had
+	// been read then, and the engine is given no lease for it.
 	renewed time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
 	unanswered time.Duration
@@ -159,7 +158,7 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 		out.Look = k.nextLook()
 	}
 	out.Term, out.State = k.term, k.state
-	if err == nil && seen.Exists {
+	if err == nil && seen.Exists && out.Role == "" {
 		out.Role = seen.Role
 	}
 	out.Quarantined = k.rejoin.quarantined
@@ -231,8 +230,7 @@ func (k *Keeper) nextLook() time.Duration {
 
 // hold renews the votes of this run's term and, with a majority, the engine's lease.
 func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outcome {
-	start := k.clock.Now()
-	if k.justClaimed(start) && seenErr == nil && seen.Exists && seen.Role != RolePrimary {
+	if k.justClaimed(k.clock.Now()) && seenErr == nil && seen.Exists && seen.Role != RolePrimary {
 		return k.promote(ctx, k.renewed)
 	}
 	pace, state := Patient, k.state
@@ -241,13 +239,13 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 		if seenErr == nil && seen.Exists && seen.Role == RolePrimary && k.claim.issued {
 			// FAILOVER has done what it was to do: the votes may say so at once, and the listener follow them.
 			state = StateHeld
+			k.chronicle.primary(k)
 		}
 	}
-	granted := k.cast(ctx, pace, k.term, state)
+	granted, start := k.round(ctx, pace, state)
 	if !granted.Carried {
 		return k.withoutMajority(ctx, seen, seenErr, granted)
 	}
-	k.renewed, k.voted, k.carried = start, state, granted.Configuration
 	if seenErr != nil {
 		return k.engineSilent(start, seenErr)
 	}
@@ -274,7 +272,17 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	}
 }
 
-// justClaimed says whether a majority has granted this run's claim so lately that fencing needs no other round of votes.
+// round asks for the votes of this run's term anew, and returns when it began.
+func (k *Keeper) round(ctx context.Context, pace Pace, state State) (granted Tally, start time.Duration) {
+	start = k.clock.Now()
+	if granted = k.cast(ctx, pace, k.term, state); granted.Carried {
+		k.renewed, k.claim.round, k.voted, k.carried = start, start, state, granted.Configuration
+	}
+	return granted, start
+}
+
+// justClaimed says whether a majority has granted this run's claim, or was seen to have granted it to this run by another's, so lately
+// that fencing needs no other round of votes before it.
 func (k *Keeper) justClaimed(now time.Duration) bool {
 	return k.state == StateClaimed && k.agreed && !k.claim.fenced && k.renewed == k.claim.at && now < k.renewed+k.timings.APITimeout
 }
@@ -327,44 +335,16 @@ func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
 		return Outcome{}, false
 	}
 	term := k.term
+	// The others are woken once a majority knows: more they need not read.
+	done := k.ballot.Hurry()
 	granted := k.release(ctx)
+	done()
 	out := Outcome{Action: fmt.Sprintf("released term %d: the engine has ended", term)}
 	if granted.Granted == 0 {
 		out.Err = fmt.Errorf("group %s: no voter took the release of term %d", k.group, term)
 	}
 	k.wakePartners(ctx)
 	return out, true
-}
-
-// Partners are the servers of the group's other replicas as last seen, nil before they were.
-func (k *Keeper) Partners() []string { return slices.Clone(k.partners) }
-
-// inspect reads what the engine knows of the group, and remembers the partners.
-func (k *Keeper) inspect(ctx context.Context) (Inspection, error) {
-	i, err := k.engine.Inspect(ctx, k.group)
-	if err != nil {
-		return i, err
-	}
-	k.partners = nil
-	for _, r := range i.Replicas {
-		if !strings.EqualFold(r.Server, k.self.Server) {
-			k.partners = append(k.partners, r.Server)
-		}
-	}
-	return i, nil
-}
-
-// wakePartners lets the others look at the votes now. They do so by themselves within Renew.
-func (k *Keeper) wakePartners(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, quickGrace)
-	defer cancel()
-	woken := make(chan error, len(k.partners))
-	for _, server := range k.partners {
-		go func() { woken <- k.peers.Wake(ctx, server, k.group) }()
-	}
-	for range k.partners {
-		<-woken
-	}
 }
 
 // serve renews the lease of the primary.
@@ -375,8 +355,8 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	if seen.Skew > maxSkew || seen.Skew < -maxSkew {
 		return Outcome{Action: "lease not renewed", Err: fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew)}
 	}
-	if err := k.alter(ctx, start, func(ctx context.Context, notAfter time.Duration) error {
-		return k.engine.RenewLease(ctx, k.group, k.timings.WriteLease, notAfter)
+	if err := k.alter(ctx, start, func(ctx context.Context, deadline time.Time) error {
+		return k.engine.RenewLease(ctx, k.group, k.timings.WriteLease, deadline)
 	}); err != nil {
 		return k.engineSilent(start, fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err))
 	}
@@ -403,28 +383,23 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	return out
 }
 
-// meetPartners finds out once who the other replicas' servers are.
-func (k *Keeper) meetPartners(ctx context.Context) error {
-	if k.partners != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
-	defer cancel()
-	if _, err := k.inspect(ctx); err != nil {
-		return fmt.Errorf("looking at the replicas of group %s: %w", k.group, err)
-	}
-	return nil
+// until is what is left until a moment of the clock, and that moment as a time of day for the engine. The time of day is read first:
+// where this process stands still between the two readings, the engine's deadline comes earlier than the moment, never later.
+func (k *Keeper) until(moment time.Duration) (left time.Duration, deadline time.Time) {
+	wall := k.clock.Wall()
+	left = moment - k.clock.Now()
+	return left, wall.Add(left)
 }
 
 // alter runs a statement that must be acknowledged within Acknowledge of the round's start.
-func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(ctx context.Context, notAfter time.Duration) error) error {
-	left := start + k.timings.Acknowledge - k.clock.Now()
+func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(ctx context.Context, deadline time.Time) error) error {
+	left, deadline := k.until(start + k.timings.Acknowledge)
 	if left <= 0 {
 		return errors.New("the votes took too long: nothing was sent to the engine")
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	err := statement(ctx, left)
+	err := statement(ctx, deadline)
 	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 		k.unanswered = 0
 	}

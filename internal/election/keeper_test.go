@@ -3,6 +3,8 @@
 package election_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -304,6 +306,58 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(Equal(term), "a request is carried out once")
 }
 
+// The target of a switchover looks at the votes while it is being handed the next term, and finds that at one of them, or at none yet:
+// it claims a term of its own, for the switchover. The old primary is away meanwhile.
+func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
+	for handed := range 2 {
+		t.Run(fmt.Sprintf("%d votes handed over", handed), func(t *testing.T) {
+			w, g := held(t)
+			w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+			g.Eventually(func() string {
+				w.advance(500 * time.Millisecond)
+				w.replicate()
+				return w.servers[0].step().Action
+			}).Should(ContainSubstring("handed term 2 over to " + names[1]))
+			former := w.servers[0].run.self
+			w.servers[0].crash()
+			w.servers[0].run.asleep = true
+			for _, v := range w.voters[handed:] {
+				v.record.Term, v.record.State, v.record.Holder, v.version = 1, election.StateReleased, former, v.version+1
+			}
+			w.live(15)
+			carriedOut(w, g, BeEquivalentTo(handed+2))
+		})
+	}
+	t.Run("the request is not seen", func(t *testing.T) {
+		w, g := held(t)
+		w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+		w.servers[1].cut[1] = true
+		g.Eventually(func() string {
+			w.advance(500 * time.Millisecond)
+			w.replicate()
+			return w.servers[0].step().Action
+		}).Should(ContainSubstring("handed term 2 over to " + names[1]))
+		former := w.servers[0].run.self
+		w.servers[0].crash()
+		w.servers[0].run.asleep = true
+		v := w.voters[2]
+		v.record.Term, v.record.State, v.record.Holder, v.version = 1, election.StateReleased, former, v.version+1
+		w.live(30)
+		g.Expect(w.primary()).To(Equal(w.servers[1]), w.picture())
+		w.servers[1].cut[1] = false
+		w.live(5)
+		carriedOut(w, g, BeEquivalentTo(3))
+	})
+}
+
+// carriedOut expects the second server to have done what request s asks for, in such a term.
+func carriedOut(w *world, g *WithT, term OmegaMatcher) {
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+	lines := w.timelines(g)
+	g.Expect(lines[len(lines)-1]).To(And(HaveField("Cause", election.CauseSwitchover), HaveField("RequestID", "s"), HaveField("To", names[1]), HaveField("Term", term)))
+}
+
 func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(w *world)
@@ -458,4 +512,50 @@ func TestAClaimWithoutAMajorityIsMadeAnew(t *testing.T) {
 	w.live(30)
 	g.Expect(w.primary()).NotTo(BeNil(), w.picture())
 	g.Expect(w.voters[2].record).To(And(HaveField("State", election.StateHeld), HaveField("Term", BeNumerically(">", 6))))
+}
+
+// A fence of a claim that was given up may arrive when a later term is held. The replica that follows there has promised neither.
+func TestAFenceOfAnOlderClaimTakesNoFollowerOffline(t *testing.T) {
+	w, g := held(t)
+	w.servers[1].apart[names[2]], w.servers[2].apart[names[1]] = true, true
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.live(3)
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	clear(w.servers[1].apart)
+	clear(w.servers[2].apart)
+	w.live(20)
+	follower := w.servers[2]
+	g.Expect(follower.run.follows).To(Equal(names[1]))
+	g.Expect(follower.memory.Promise.Term).To(BeNumerically("<", 2), "nobody has fenced it")
+	before := follower.run.offlines
+	_, err := follower.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 1, Candidate: w.servers[0].run.self})
+	g.Expect(err).To(MatchError(ContainSubstring("holds term")))
+	g.Expect(follower.run.offlines).To(Equal(before))
+	g.Expect(follower.run.role).To(Equal(election.RoleSecondary))
+}
+
+// pausing is a voter after whose swaps the agent stands still for a time whenever it has read a clock.
+type pausing struct {
+	link
+	pause *time.Duration
+}
+
+func (p pausing) Swap(ctx context.Context, version string, r election.Record) (string, error) {
+	p.s.w.reading.Store(int64(*p.pause))
+	return p.link.Swap(ctx, version, r)
+}
+
+// The engine is given until Acknowledge after the round began, however long the process stands still before it says so.
+func TestAPauseOfTheAgentLengthensNoDeadline(t *testing.T) {
+	g := NewWithT(t)
+	pause := time.Duration(0)
+	w := newWorldOver(election.DefaultTimings(), func(s *server, i int) election.Voter { return pausing{link{s, i}, &pause} })
+	w.servers[0].step()
+	w.create()
+	w.live(2)
+	w.advance(500 * time.Millisecond)
+	began := w.wall()
+	pause = 200 * time.Millisecond
+	w.servers[0].step()
+	g.Expect(w.servers[0].run.renewBy).To(And(BeTemporally(">", began), BeTemporally("<=", began.Add(w.timings.Acknowledge))))
 }

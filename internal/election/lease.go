@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,14 @@ const (
 )
 
 // LeaseName is the name of a group's Lease at every voter, in the group's namespace.
-func LeaseName(group string) string { return "geosql-" + group }
+func LeaseName(group string) string { return leasePrefix + group }
+
+// leasePrefix precedes a group's name in its Lease's.
+const leasePrefix = "geosql-"
+
+// GroupOf is the group whose Lease has a name; false when it is no group's. Other Leases of the operator may have such a name,
+// too: DecodeLease tells.
+func GroupOf(lease string) (group string, ok bool) { return strings.CutPrefix(lease, leasePrefix) }
 
 // NewLease is the Lease of a voter that has never voted. The manager creates it at every voter before anybody may claim
 // the first term, with no configuration of voters, and at one that is to vote later with the newest configuration that it

@@ -30,16 +30,17 @@ type landscape struct {
 	far [3]time.Duration
 }
 
-// site is a voter as the second site's agent reaches it.
+// site is a voter as the agent of a site reaches it, with the round trips from there.
 type site struct {
-	l *landscape
-	i int
+	l   *landscape
+	i   int
+	far *[3]time.Duration
 }
 
 func (s site) Name() string { return s.l.votes[s.i].name }
 
 // travel takes the time of a round trip; a lost site takes as long as anybody waits.
-func (l *landscape) travel(ctx context.Context, i int) error {
+func (l *landscape) travel(ctx context.Context, i int, far *[3]time.Duration) error {
 	l.mu.Lock()
 	lost := l.lost && i == 0
 	l.mu.Unlock()
@@ -47,11 +48,11 @@ func (l *landscape) travel(ctx context.Context, i int) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return bubbleClock{}.Sleep(ctx, l.far[i])
+	return bubbleClock{}.Sleep(ctx, far[i])
 }
 
 func (s site) Read(ctx context.Context) (election.Record, string, error) {
-	if err := s.l.travel(ctx, s.i); err != nil {
+	if err := s.l.travel(ctx, s.i, s.far); err != nil {
 		return election.Record{}, "", err
 	}
 	s.l.mu.Lock()
@@ -61,7 +62,7 @@ func (s site) Read(ctx context.Context) (election.Record, string, error) {
 }
 
 func (s site) Swap(ctx context.Context, version string, r election.Record) (string, error) {
-	if err := s.l.travel(ctx, s.i); err != nil {
+	if err := s.l.travel(ctx, s.i, s.far); err != nil {
 		return "", err
 	}
 	s.l.mu.Lock()
@@ -107,7 +108,7 @@ func (l *landscape) Fence(ctx context.Context, server string, _ election.FenceRe
 		<-ctx.Done()
 		return election.Report{}, ctx.Err()
 	}
-	if err := l.travel(ctx, i); err != nil {
+	if err := l.travel(ctx, i, &l.far); err != nil {
 		return election.Report{}, err
 	}
 	return election.Report{Server: server, Role: election.RoleResolving, Inspection: threeReplicas(server)}, nil
@@ -147,20 +148,20 @@ func (e *instant) Inspect(context.Context, string) (election.Inspection, error) 
 	return threeReplicas(names[1]), nil
 }
 
-func (e *instant) RenewLease(context.Context, string, time.Duration, time.Duration) error { return nil }
+func (e *instant) RenewLease(context.Context, string, time.Duration, time.Time) error { return nil }
 
-func (e *instant) Failover(context.Context, string, time.Duration, time.Duration) error {
+func (e *instant) Failover(context.Context, string, time.Duration, time.Time) error {
 	e.role, e.at = election.RoleResolving, time.Now()
 	return nil
 }
 
-func (e *instant) Force(context.Context, string, time.Duration, time.Duration) error { return nil }
-func (e *instant) Offline(context.Context, string) error                             { return nil }
-func (e *instant) BecomeSecondary(context.Context, string, time.Duration) error      { return nil }
-func (e *instant) Resume(context.Context, string, []string) error                    { return nil }
-func (e *instant) Reseed(context.Context, string, []string) error                    { return nil }
-func (e *instant) EndSessions(context.Context, string, time.Duration) error          { return nil }
-func (e *instant) Kill() error                                                       { return nil }
+func (e *instant) Force(context.Context, string, time.Duration, time.Time) error { return nil }
+func (e *instant) Offline(context.Context, string) error                         { return nil }
+func (e *instant) BecomeSecondary(context.Context, string, time.Time) error      { return nil }
+func (e *instant) Resume(context.Context, string, []string) error                { return nil }
+func (e *instant) Reseed(context.Context, string, []string) error                { return nil }
+func (e *instant) EndSessions(context.Context, string, time.Duration) error      { return nil }
+func (e *instant) Kill() error                                                   { return nil }
 
 // bubbleClock is the time of the test's bubble.
 type bubbleClock struct{}
@@ -180,13 +181,18 @@ func (bubbleClock) Sleep(ctx context.Context, d time.Duration) error {
 
 // newLandscape has the second server's keeper.
 func newLandscape(timings election.Timings) (*landscape, *election.Ballot, *election.Keeper) {
+	return newLandscapeWith(timings, &instant{role: election.RoleSecondary})
+}
+
+// newLandscapeWith has another engine.
+func newLandscapeWith(timings election.Timings, engine election.Engine) (*landscape, *election.Ballot, *election.Keeper) {
 	l := &landscape{far: [3]time.Duration{4 * time.Millisecond, time.Millisecond, wan}}
 	var voters []election.Voter
 	for i := range l.votes {
 		l.votes[i] = &leaseStore{name: fmt.Sprint("site", i)}
-		voters = append(voters, site{l, i})
+		voters = append(voters, site{l, i, &l.far})
 	}
-	engine, nonces := &instant{role: election.RoleSecondary}, 0
+	nonces := 0
 	ballot := ballotOf(voters, bubbleClock{}, timings.APITimeout)
 	return l, ballot, election.New(election.Options{
 		Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
@@ -236,13 +242,13 @@ type onDisk struct{ election.Remembered }
 func (d *onDisk) Load() (election.Remembered, error) { return d.Remembered, nil }
 func (d *onDisk) Save(r election.Remembered) error   { d.Remembered = r; return nil }
 
-// With a lost site the others have a primary D(1+e) and six round trips between them after the last renewal - it is seen, the
-// votes are claimed, the other replica is fenced, the votes are renewed, the engine commits, the votes say Held - beside the time
-// until a renewal is looked at. Neither the lost voter nor the lost replica is waited for, and nothing is asked twice.
+// With a lost site the others have a primary D(1+e) and five round trips between them after the last renewal - it is seen, the
+// votes are claimed, the other replica is fenced, the engine commits, the votes say Held - beside the time until a renewal is
+// looked at. Neither the lost voter nor the lost replica is waited for, and nothing is asked twice.
 // The same holds for a term that began some seconds ago: another site may be lost soon after the first one.
 func TestALostSiteCostsRoundTripsAndNoWaiting(t *testing.T) {
 	timings := election.DefaultTimings()
-	const bound = 6*wan + 250*time.Millisecond
+	const bound = 5*wan + 250*time.Millisecond
 	for _, renewals := range []int{60, 8} {
 		for _, lostAt := range []time.Duration{10 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
 			for _, stepsAt := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond, 950 * time.Millisecond} {
@@ -282,8 +288,64 @@ func TestAPodThatIsGoneIsNotWaitedFor(t *testing.T) {
 		}
 		took := l.held.Sub(began)
 		t.Logf("Held after %s, %.1f round trips", took, float64(took)/float64(wan))
-		if bound := 2*wan + 200*time.Millisecond; took > bound {
+		if bound := 2*wan + 100*time.Millisecond; took > bound {
 			t.Errorf("more than %s", bound)
+		}
+	})
+}
+
+// busy is an engine that, once it is primary, has no answer about its databases in any time; the statement after that needs a new
+// connection.
+type busy struct {
+	instant
+	renewed []time.Time
+}
+
+func (e *busy) Inspect(ctx context.Context, group string) (election.Inspection, error) {
+	if e.role != election.RolePrimary {
+		return e.instant.Inspect(ctx, group)
+	}
+	<-ctx.Done()
+	return election.Inspection{}, ctx.Err()
+}
+
+func (e *busy) RenewLease(ctx context.Context, _ string, _ time.Duration, _ time.Time) error {
+	if err := (bubbleClock{}).Sleep(ctx, wan); err != nil {
+		return err
+	}
+	e.renewed = append(e.renewed, time.Now())
+	return nil
+}
+
+// What a new primary's databases are is for the record alone: its lease is renewed whether or not the engine tells, also with the
+// short timings that docs/failover.md recommends.
+func TestTheLeaseIsRenewedBeforeTheRecordIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timings := election.Timings{Expiry: 4300 * time.Millisecond, Renew: 500 * time.Millisecond, APITimeout: 600 * time.Millisecond, Acknowledge: 700 * time.Millisecond,
+			AgentRestart: 700 * time.Millisecond, WriteLease: 2 * time.Second, Overrun: time.Second, Kill: 500 * time.Millisecond, Drift: 0.01}
+		if err := timings.Check(); err != nil {
+			t.Fatal(err)
+		}
+		engine := &busy{instant: instant{role: election.RoleSecondary}}
+		l, _, k := newLandscapeWith(timings, engine)
+		l.renew()
+		k.Step(t.Context())
+		l.vote(election.StateReleased)
+		l.gone = true
+		for time.Since(bubbleStart) < 10*time.Second {
+			began := time.Now()
+			out := k.Step(t.Context())
+			time.Sleep(out.Pause(time.Since(began), timings.Renew))
+		}
+		if len(engine.renewed) == 0 {
+			t.Fatal("the lease was never renewed")
+		}
+		last := engine.at
+		for _, at := range append(engine.renewed, time.Now()) {
+			if gap := at.Sub(last); gap > timings.WriteLease {
+				t.Errorf("the lease was not renewed for %s", gap)
+			}
+			last = at
 		}
 	})
 }

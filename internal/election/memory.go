@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"geosql.dev/operator/internal/durable"
 )
 
 // Promise is an agent's word not to serve, nor help to serve, any lower term.
@@ -71,26 +72,7 @@ func (m FileMemory) Load() (Remembered, error) {
 
 // Save implements Memory: the file is replaced as a whole, and file and folder are on disk.
 func (m FileMemory) Save(r Remembered) error {
-	dir := filepath.Dir(m.Path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	next, err := os.OpenFile(m.Path+".next", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	_, err = next.WriteString(encodeJSON(r))
-	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	if err := os.Rename(next.Name(), m.Path); err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	folder, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+	if err := durable.Replace(m.Path, []byte(encodeJSON(r))); err != nil {
 		return fmt.Errorf("keep the promises: %w", err)
 	}
 	return nil

@@ -22,7 +22,8 @@ const (
 	roleWait = 400 * time.Millisecond
 )
 
-// promote carries a claim on: fence, decide, and in a later step, with fresh votes, FAILOVER.
+// promote carries a claim on: fence, decide, and FAILOVER, with the votes of a round that began so lately that the engine can
+// acknowledge its lease within Acknowledge of it.
 func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
 	if start > k.claim.at+k.timings.Expiry {
 		return k.giveUp(ctx, ReasonNoQuorum, fmt.Errorf("group %s: term %d came to nothing within %s", k.group, k.term, k.timings.Expiry))
@@ -33,7 +34,12 @@ func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
 	if !k.claim.fenced {
 		return k.fenceAll(ctx)
 	}
-	return k.failOver(ctx, start)
+	return k.failOver(ctx)
+}
+
+// fresh says whether the claim's last round leaves the engine time enough to acknowledge its lease.
+func (k *Keeper) fresh() bool {
+	return !k.claim.issued && k.clock.Now() < k.claim.round+k.timings.Acknowledge-k.timings.Acknowledge/4
 }
 
 // fenceAll gathers promises and reports, and decides by them.
@@ -51,12 +57,7 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	chosen := k.claim.request != nil && k.claim.request.To != ""
 	switch {
 	case d.quorate() && d.eligible && (d.best == k.self.Server || chosen):
-		k.claim.fenced = true
-		k.chronicle.fenced(k)
-		if forcing {
-			k.chronicle.estimate(k, reports)
-		}
-		return Outcome{Action: fmt.Sprintf("fenced %d of %d replicas", d.reported, d.needed), Soon: soon}
+		return k.decided(ctx, d, reports)
 	case d.quorate() && forcing && chosen:
 		k.claim.fenced, k.claim.force = true, true
 		k.chronicle.fenced(k)
@@ -78,6 +79,23 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		Action: "waiting for reports", Soon: k.timings.Renew / 4,
 		Err: fmt.Errorf("group %s: %d of the %d replicas that are needed have reported in term %d", k.group, d.reported, d.needed, k.term),
 	}
+}
+
+// decided goes on when this replica is to be promoted: at once, unless what it costs is to be on record before, or the votes are to be
+// asked anew.
+func (k *Keeper) decided(ctx context.Context, d decision, reports []Report) Outcome {
+	k.claim.fenced = true
+	k.chronicle.fenced(k)
+	fenced := fmt.Sprintf("fenced %d of %d replicas", d.reported, d.needed)
+	switch {
+	case k.claim.request != nil && k.claim.request.AllowDataLoss:
+		k.chronicle.estimate(k, reports)
+	case k.fresh():
+		out := k.failOver(ctx)
+		out.Action = fenced + ", " + out.Action
+		return out
+	}
+	return Outcome{Action: fenced, Soon: soon}
 }
 
 // eligible are the reports without those of replicas that a forced failover has left behind, unless data loss is allowed:
@@ -107,7 +125,10 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	k.chronicle.claimed(k)
 	next := Record{Term: term, State: StateClaimed, Holder: to.Holder, Notes: k.dueNotes()}
 	next.Holder.Nonce = k.nonce()
+	// Nobody waits for a vote beyond the majority: the other server renews them all.
+	done := k.ballot.Hurry()
 	granted := k.ballot.Claim(ctx, next, k.timings.SuspectAfter(), func(present Record) bool { return present.Holder.SameRun(k.self) })
+	done()
 	if granted.Carried {
 		k.noted(next.Notes)
 	}
@@ -148,34 +169,37 @@ func (k *Keeper) backoff() time.Duration {
 	return min(time.Duration((1+k.random())*float64(k.timings.Renew))<<(k.failures-1), k.timings.Expiry)
 }
 
-// awaitPrimary waits for the role that FAILOVER has announced. Whether it came is for the next step to see, with fresh votes.
-func (k *Keeper) awaitPrimary(ctx context.Context) {
+// awaitPrimary waits for the role that FAILOVER has announced. When it does not come, the next step looks again, with fresh votes.
+func (k *Keeper) awaitPrimary(ctx context.Context) (seen Observation, came bool) {
 	ctx, cancel := context.WithTimeout(ctx, roleWait)
 	defer cancel()
 	for until := k.clock.Now() + roleWait; k.clock.Now() < until; {
-		if seen, err := k.engine.Observe(ctx, k.group); err != nil || seen.Role == RolePrimary {
-			return
+		seen, err := k.engine.Observe(ctx, k.group)
+		if err == nil && seen.Role == RolePrimary {
+			return seen, true
 		}
-		if k.clock.Sleep(ctx, resolvingPoll) != nil {
-			return
+		if err != nil || k.clock.Sleep(ctx, resolvingPoll) != nil {
+			break
 		}
 	}
+	return Observation{}, false
 }
 
 // takeBack makes sure that a replica whose FAILOVER was sent serves nobody.
 func (k *Keeper) takeBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
-	return k.offline(ctx)
+	_, err := k.offline(ctx)
+	return err
 }
 
-// failOver makes this server primary in the term that it claimed; the votes were renewed in this round.
-func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
+// failOver makes this server primary in the term that it claimed, under the claim's last round of votes, and lets the votes say so.
+func (k *Keeper) failOver(ctx context.Context) Outcome {
 	if k.claim.answered > 0 && k.clock.Now() < k.claim.answered+k.timings.Renew {
 		return Outcome{Action: "the role is changing", Soon: rolePoll}
 	}
-	notAfter := start + k.timings.Acknowledge - k.clock.Now()
-	if notAfter <= 0 {
+	left, deadline := k.until(k.claim.round + k.timings.Acknowledge)
+	if left <= 0 {
 		return Outcome{Err: errors.New("the votes took too long: nothing was sent to the engine"), Soon: soon}
 	}
 	statement, name := k.engine.Failover, "failover"
@@ -188,13 +212,18 @@ func (k *Keeper) failOver(ctx context.Context, start time.Duration) Outcome {
 	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
 	k.claim.issued = true
-	err := statement(bounded, k.group, k.timings.WriteLease, notAfter)
-	k.unanswerable(err, notAfter)
+	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
+	k.unanswerable(err, left)
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()
-		k.awaitPrimary(ctx)
-		return Outcome{Action: name + " issued", Soon: soon}
+		seen, came := k.awaitPrimary(ctx)
+		if !came {
+			return Outcome{Action: name + " issued", Soon: soon}
+		}
+		out := k.hold(ctx, seen, nil)
+		out.Role = seen.Role
+		return out
 	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
 		k.claim.force = true
 		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}

@@ -231,7 +231,7 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		return Outcome{Action: action, Err: fmt.Errorf("making %s a secondary of %s in group %s: %w", k.self.Server, leading.Holder.Server, k.group, err)}
 	}
 	if s.offline {
-		if err := k.offline(ctx); err != nil {
+		if _, err := k.offline(ctx); err != nil {
 			return failed("following", err)
 		}
 	}
@@ -239,7 +239,7 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		// OFFLINE of one that followed was for the log that it did not take.
 		r.revived = r.revived || s.offline && r.standing < r.stranger
 		r.stranger = k.clock.Now()
-		err := k.engine.BecomeSecondary(ctx, k.group, becomeWithin)
+		err := k.engine.BecomeSecondary(ctx, k.group, k.clock.Wall().Add(becomeWithin))
 		k.unanswerable(err, becomeWithin)
 		if err != nil {
 			return failed("following", err)

@@ -130,8 +130,9 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	case meant && r.decides() && (!r.Expired(k.clock.Wall()) || k.begun(r)):
 		// What was begun is brought to its end, however long that takes: Refused means that nothing was touched.
 		return k.decideFork(ctx, r, seen, told)
-	case holds && k.chronicle.ledBy(r):
-		// The voter with the request may have been silent when this replica became primary.
+	case holds && (k.chronicle.ledBy(r) || meant && accepted && r.Kind == RequestSwitchover && !strings.EqualFold(answer.By, k.self.Server)):
+		// The voter with the request may have been silent when this replica became primary. Who accepted a switchover was primary then,
+		// and gave that up.
 		k.requests.settle(k, r, OutcomeDone, ReasonPromoted, k.self.Server+" is primary")
 	case accepted && holds && age > abandoned:
 		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
@@ -209,7 +210,7 @@ func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, t
 	fed := r.Kind != RequestReseed || follows(seen, leading)
 	no := k.checkDecision(r, seen, told.fork, remembered)
 	if no == nil && !fed && remembered.Begun != r.ID && k.requests.age(k, r) > k.timings.SuspectAfter() {
-		no = &refusal{ReasonNoPrimary, "this replica is connected to no primary that could seed its copies anew: they may be all there is"}
+		no = &refusal{ReasonNoPrimary, "this replica is connected to no primary that could seed its copies anew, and they may be all there is: ask again once kubectl geosql status shows it CONNECTED"}
 	}
 	if no != nil {
 		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
@@ -230,7 +231,8 @@ func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, t
 	return k.carryOutDecision(ctx, r, told.fork)
 }
 
-// checkDecision says what speaks against a decision that was not begun with; nil for nothing.
+// checkDecision says what speaks against a decision; nil for nothing. What was begun with may itself have ended the quarantine or
+// the suspension: neither is asked for again.
 func (k *Keeper) checkDecision(r *Request, seen Observation, fork *Fork, remembered Remembered) *refusal {
 	switch {
 	case seen.Role == RolePrimary || fork == nil:

@@ -48,6 +48,7 @@ func (w *world) suffer(rng *rand.Rand, b breaks, steps int) error {
 		w.advance(time.Duration(50+rng.IntN(700)) * time.Millisecond)
 		w.disturb(rng)
 		w.reorder(rng)
+		w.mislaid.step(w)
 		w.replicate()
 		for _, i := range rng.Perm(3) {
 			if rng.IntN(4) > 0 {

@@ -93,7 +93,9 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards.
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, nil)
 	if out.Action == "taken offline" {
-		if err := k.takeBack(ctx); err != nil {
+		bounded, cancel := context.WithTimeout(ctx, fenceTimeout)
+		defer cancel()
+		if _, err := k.awaitResolving(bounded); err != nil {
 			k.forgo()
 			return Outcome{Action: "switchover", Err: err}
 		}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"geosql.dev/operator/internal/election"
@@ -24,6 +25,8 @@ type world struct {
 	servers []*server
 	nonces  int
 	timings election.Timings
+	// reading is for how long a process stands still each time that it has read a clock.
+	reading atomic.Int64
 	breaks  breaks
 	voter   func(s *server, i int) election.Voter
 
@@ -38,6 +41,8 @@ type world struct {
 	forced bool
 	// looked is the configuration of voters by which Leases are created, zero for the newest.
 	looked election.Configuration
+	// mislaid is what becomes of the votes in a schedule, nil for nothing.
+	mislaid *mislaid
 	// fault is the first violation that was seen.
 	fault error
 }
@@ -140,7 +145,9 @@ type run struct {
 	reseeded  int
 	reseedErr error
 	lease     time.Duration
-	queued    []func(now time.Duration)
+	// renewBy is the deadline of the last renewal of the lease.
+	renewBy time.Time
+	queued  []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
 	// lag passes while a statement is on its way.
@@ -216,9 +223,27 @@ func (s *server) crash() {
 
 type clock struct{ s *server }
 
-func (c clock) Now() time.Duration                         { return time.Duration(float64(c.s.w.now) * c.s.rate) }
+// Now and Wall let pass what reading takes.
+func (c clock) Now() time.Duration {
+	defer c.s.w.read()
+	return time.Duration(float64(c.s.w.now) * c.s.rate)
+}
+
+func (c clock) Wall() time.Time {
+	defer c.s.w.read()
+	return c.s.w.wall()
+}
+
 func (c clock) Sleep(context.Context, time.Duration) error { return context.DeadlineExceeded }
-func (c clock) Wall() time.Time                            { return time.Unix(1_800_000_000, 0).Add(c.s.w.now) }
+
+// wall is the time of day, which all machines agree on.
+func (w *world) wall() time.Time { return time.Unix(1_800_000_000, 0).Add(w.now) }
+
+func (w *world) read() {
+	if pause := time.Duration(w.reading.Load()); pause > 0 {
+		w.now += pause
+	}
+}
 
 type disk struct{ s *server }
 

@@ -47,12 +47,12 @@ func Read(ctx context.Context, reader client.Reader, namespace, group string) Vo
 	case err != nil:
 		return Vote{Err: fmt.Errorf("read Lease %s: %w", key, err)}
 	}
-	return decode(&lease)
+	return Of(&lease)
 }
 
-// decode reads everything that a Lease has. What people wrote into an annotation and nobody can read is as if it were
+// Of reads everything that a Lease has. What people wrote into an annotation and nobody can read is as if it were
 // not there: it must not hide the vote.
-func decode(lease *coordinationv1.Lease) Vote {
+func Of(lease *coordinationv1.Lease) Vote {
 	var v Vote
 	if v.Record, v.Err = election.DecodeLease(lease); v.Err != nil {
 		return v

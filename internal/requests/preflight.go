@@ -31,7 +31,8 @@ const (
 	ReasonNotFenced = "NotFenced"
 	// ReasonNotCreated: the group does not exist on any server yet.
 	ReasonNotCreated = "NotCreated"
-	// ReasonStatusStale: the group's status is older than FreshFor, so that nothing can be told from it.
+	// ReasonStatusStale: the group's status is older than FreshFor, so that nothing can be told from it, or no newer than the Failover
+	// that it speaks against.
 	ReasonStatusStale = "StatusStale"
 	// ReasonStatusUnknown: the group's status does not tell whether the replica has every acknowledged write.
 	ReasonStatusUnknown = "StatusUnknown"
@@ -45,6 +46,8 @@ type Preflight struct {
 	Verdict Verdict
 	Reason  string
 	Message string
+	// Seen is when the server's status was taken that a Refuse goes by; zero when the declaration alone refuses.
+	Seen metav1.Time
 }
 
 // Check says what the group's declaration and status say of a request, as of now. The agents check again with what they
@@ -54,7 +57,7 @@ func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now ti
 		return p
 	}
 	if group.Status.GroupID == "" {
-		return Preflight{Wait, ReasonNotCreated, fmt.Sprintf("group %s has not been created yet", group.Name)}
+		return Preflight{Verdict: Wait, Reason: ReasonNotCreated, Message: fmt.Sprintf("group %s has not been created yet", group.Name)}
 	}
 	if spec.Kind == v1alpha1.FailoverSwitchover {
 		return checkSwitchover(group, spec.To, now)
@@ -65,7 +68,7 @@ func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now ti
 // CheckDeclaration says what the group's declaration alone says of a request.
 func CheckDeclaration(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) Preflight {
 	if group.Spec.ClusterType == v1alpha1.ClusterNone {
-		return Preflight{Refuse, ReasonNotFenced, "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP"}
+		return Preflight{Verdict: Refuse, Reason: ReasonNotFenced, Message: "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP"}
 	}
 	if spec.To == "" {
 		return Preflight{Verdict: Go}
@@ -84,38 +87,39 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 	}
 	switch {
 	case declared == nil:
-		return Preflight{Refuse, election.ReasonNotAReplica, fmt.Sprintf("%s is no replica of group %s; its replicas are %s", spec.To, group.Name, strings.Join(names, ", "))}
+		return Preflight{Verdict: Refuse, Reason: election.ReasonNotAReplica, Message: fmt.Sprintf("%s is no replica of group %s; its replicas are %s", spec.To, group.Name, strings.Join(names, ", "))}
 	case declared.AvailabilityMode == v1alpha1.ConfigurationOnly && spec.Kind != v1alpha1.FailoverRejoin:
-		return Preflight{Refuse, election.ReasonNotAReplica, fmt.Sprintf("%s is a ConfigurationOnly replica: it holds no databases", spec.To)}
-	case declared.AvailabilityMode == v1alpha1.AsynchronousCommit && promotes(spec.Kind) && !spec.AllowDataLoss:
-		return Preflight{Refuse, election.ReasonNotSynchronous, fmt.Sprintf(
+		return Preflight{Verdict: Refuse, Reason: election.ReasonNotAReplica, Message: fmt.Sprintf("%s is a ConfigurationOnly replica: it holds no databases", spec.To)}
+	case declared.AvailabilityMode == v1alpha1.AsynchronousCommit && Promotes(spec.Kind) && !spec.AllowDataLoss:
+		return Preflight{Verdict: Refuse, Reason: election.ReasonNotSynchronous, Message: fmt.Sprintf(
 			"%s is an AsynchronousCommit replica and may lack acknowledged writes: make it SynchronousCommit first, or ask for a Failover with allowDataLoss", spec.To)}
 	}
 	return Preflight{Verdict: Go}
 }
 
-func promotes(kind v1alpha1.FailoverKind) bool {
+// Promotes tells of a kind of request that it makes a replica primary.
+func Promotes(kind v1alpha1.FailoverKind) bool {
 	return kind == v1alpha1.FailoverSwitchover || kind == v1alpha1.FailoverFailover
 }
 
 // checkSwitchover looks at the status. What the status does not tell is waited for.
 func checkSwitchover(group *v1alpha1.AvailabilityGroup, to v1alpha1.ServerName, now time.Time) Preflight {
 	if group.Status.Primary == "" {
-		return Preflight{Wait, election.ReasonNoPrimary, "no server says that it is primary: a Switchover needs a primary that lives; a Failover does not"}
+		return Preflight{Verdict: Wait, Reason: election.ReasonNoPrimary, Message: "no server says that it is primary: a Switchover needs a primary that lives; a Failover does not"}
 	}
 	replica := Replica(group, string(to))
 	if replica == nil || replica.Promotable == nil {
-		return Preflight{Wait, ReasonStatusUnknown, fmt.Sprintf("the group's status says nothing of %s yet", to)}
+		return Preflight{Verdict: Wait, Reason: ReasonStatusUnknown, Message: fmt.Sprintf("the group's status says nothing of %s yet", to)}
 	}
 	p := replica.Promotable
 	message := p.Message
 	switch {
 	case p.Status == metav1.ConditionUnknown:
-		return Preflight{Wait, p.Reason, message}
+		return Preflight{Verdict: Wait, Reason: p.Reason, Message: message}
 	case replica.ObservedAt == nil || now.Sub(replica.ObservedAt.Time) > FreshFor:
-		return Preflight{Wait, ReasonStatusStale, fmt.Sprintf("what the group's status says of %s is older than %s: does the operator run?", to, FreshFor)}
+		return Preflight{Verdict: Wait, Reason: ReasonStatusStale, Message: fmt.Sprintf("what the group's status says of %s is older than %s: does the operator run?", to, FreshFor)}
 	case p.Status == metav1.ConditionFalse:
-		return Preflight{Refuse, p.Reason, message}
+		return Preflight{Verdict: Refuse, Reason: p.Reason, Message: message, Seen: *replica.ObservedAt}
 	}
 	return Preflight{Verdict: Go}
 }

@@ -11,17 +11,6 @@ import (
 // Votes are what a group's voters say, in the order of the voters.
 type Votes []Vote
 
-// Known says how many voters answered and have a Lease.
-func (v Votes) Known() int {
-	n := 0
-	for _, x := range v {
-		if x.Err == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // Majority says whether those that are known decide in the newest configuration of voters that they tell of.
 func (v Votes) Majority() bool {
 	_, majority := v.Leading()

@@ -39,7 +39,7 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if leaf := r.TLS.VerifiedChains[0][0]; !isOf(leaf, h.options.Target.Namespace) {
-		http.Error(w, fmt.Sprintf("the certificate is not that of a server of namespace %s", h.options.Target.Namespace), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("servers of namespace %s are answered alone, and the certificate is for %s", h.options.Target.Namespace, strings.Join(leaf.DNSNames, ", ")), http.StatusForbidden)
 		return
 	}
 	h.mu.Lock()

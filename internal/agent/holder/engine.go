@@ -150,28 +150,26 @@ func standing(ctx context.Context, db *mssql.DB, group string) (suspended, idle 
 	return suspended, idle, err
 }
 
-// RenewLease implements election.Engine. The deadline is the agent's clock plus notAfter; engine and agent share a
-// machine, and the keeper renews nothing while their clocks differ.
-func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity, notAfter time.Duration) error {
-	deadline := time.Now().Add(notAfter)
+// RenewLease implements election.Engine. The deadline is on the agent's clock; engine and agent share a machine, and the keeper
+// renews nothing while their clocks differ.
+func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Exec(ctx, tsql.RenewWriteLease(group, validity, deadline))
 	})
 }
 
 // Failover implements election.Engine.
-func (e *sqlEngine) Failover(ctx context.Context, group string, validity, notAfter time.Duration) error {
-	return e.asManager(ctx, group, validity, notAfter, tsql.Failover)
+func (e *sqlEngine) Failover(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
+	return e.asManager(ctx, group, validity, deadline, tsql.Failover)
 }
 
 // Force implements election.Engine.
-func (e *sqlEngine) Force(ctx context.Context, group string, validity, notAfter time.Duration) error {
-	return e.asManager(ctx, group, validity, notAfter, tsql.ForceFailover)
+func (e *sqlEngine) Force(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
+	return e.asManager(ctx, group, validity, deadline, tsql.ForceFailover)
 }
 
 // asManager runs lease, session key and failover on one connection, whose reset would forget the key.
-func (e *sqlEngine) asManager(ctx context.Context, group string, validity, notAfter time.Duration, failover func(string, time.Time) tsql.Statement) error {
-	deadline := time.Now().Add(notAfter)
+func (e *sqlEngine) asManager(ctx context.Context, group string, validity time.Duration, deadline time.Time, failover func(string, time.Time) tsql.Statement) error {
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
 			for _, statement := range []tsql.Statement{
@@ -199,8 +197,7 @@ func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 }
 
 // BecomeSecondary implements election.Engine.
-func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, notAfter time.Duration) error {
-	deadline := time.Now().Add(notAfter)
+func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Exec(ctx, tsql.SetRoleSecondary(group, deadline))
 	})

@@ -63,17 +63,17 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
-	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, -time.Second)).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
+	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
 	for range 5 {
-		g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Second)).To(Succeed())
+		g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(time.Second))).To(Succeed())
 		g.Consistently(look, time.Second, 200*time.Millisecond).Should(HaveField("Role", election.RolePrimary))
 	}
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "without renewals the lease runs out")
 
-	g.Expect(e.Failover(ctx, "content", 3*time.Second, -time.Second)).To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
-	g.Expect(e.Failover(ctx, "content", 3*time.Second, 2*time.Second)).To(Succeed())
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
-	g.Expect(e.Failover(ctx, "content", 3*time.Second, 2*time.Second)).To(Succeed(), "already primary is done")
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed(), "already primary is done")
 	g.Expect(e.Offline(ctx, "content")).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving))
 
@@ -81,7 +81,7 @@ func TestEngineOverTSQL(t *testing.T) {
 	bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	g.Expect(e.RenewLease(bounded, "content", 3*time.Second, time.Second)).To(MatchError(context.DeadlineExceeded))
+	g.Expect(e.RenewLease(bounded, "content", 3*time.Second, time.Now().Add(time.Second))).To(MatchError(context.DeadlineExceeded))
 	g.Expect(time.Since(began)).To(BeNumerically("<", 10*time.Second), "a frozen engine does not hold the agent up")
 	process.Thaw()
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
@@ -127,7 +127,7 @@ func TestARestartedEngineIsResolving(t *testing.T) {
 	process.Kill(t)
 	process.Launch(t)
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RoleResolving)))
-	g.Expect(e.Failover(t.Context(), "content", 3*time.Second, 2*time.Second)).To(Succeed())
+	g.Expect(e.Failover(t.Context(), "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
 	db, err := process.Connector(t).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA, Database: "Content"})
 	g.Expect(err).NotTo(HaveOccurred())

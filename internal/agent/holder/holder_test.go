@@ -64,11 +64,11 @@ func (e *engine) Observe(context.Context, string) (o election.Observation, err e
 	return o, err
 }
 
-func (e *engine) RenewLease(_ context.Context, _ string, validity, _ time.Duration) error {
+func (e *engine) RenewLease(_ context.Context, _ string, validity time.Duration, _ time.Time) error {
 	return e.do(func() { e.lease = time.Now().Add(validity) })
 }
 
-func (e *engine) Failover(context.Context, string, time.Duration, time.Duration) error {
+func (e *engine) Failover(context.Context, string, time.Duration, time.Time) error {
 	return e.do(func() { e.role = election.RolePrimary; e.calls = append(e.calls, "failover") })
 }
 
@@ -76,7 +76,7 @@ func (e *engine) Offline(context.Context, string) error {
 	return e.do(func() { e.role = election.RoleResolving; e.calls = append(e.calls, "offline") })
 }
 
-func (e *engine) Force(context.Context, string, time.Duration, time.Duration) error {
+func (e *engine) Force(context.Context, string, time.Duration, time.Time) error {
 	return e.do(func() { e.calls = append(e.calls, "force") })
 }
 
@@ -88,7 +88,7 @@ func (e *engine) Inspect(context.Context, string) (i election.Inspection, err er
 	return i, err
 }
 
-func (e *engine) BecomeSecondary(context.Context, string, time.Duration) error { return nil }
+func (e *engine) BecomeSecondary(context.Context, string, time.Time) error { return nil }
 
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 

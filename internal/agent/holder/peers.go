@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// agentPort is that of the sidecars, in the Service of each server at every site.
-	agentPort = "8443"
 	// reportBytes bounds what is read of a peer's answer.
 	reportBytes = 1 << 20
 	// idleConnection is how long an unused connection is kept; greetEvery is well below it.
@@ -58,16 +56,32 @@ type peerClient struct {
 
 func newPeers(tlsDir string, address func(server string) string) *peers {
 	if address == nil {
-		address = func(server string) string { return net.JoinHostPort(server, agentPort) }
+		address = credentials.AgentAddress
 	}
 	return &peers{tlsDir: tlsDir, address: address, clients: map[string]*peerClient{}}
 }
 
-// Fence implements election.Peers.
+// Fence implements election.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on with the former
+// primary until its own agent sees that there is another. Once it has seen that it refuses, however late it is asked.
 func (p *peers) Fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
-	var report election.Report
-	err := p.call(ctx, http.MethodPost, server, r.Group, pathFence, r, &report)
-	return report, err
+	type answer struct {
+		report election.Report
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		var a answer
+		a.err = p.call(ctx, http.MethodPost, server, r.Group, pathFence, r, &a.report)
+		answered <- a
+	}()
+	select {
+	case a := <-answered:
+		return a.report, a.err
+	case <-ctx.Done():
+		return election.Report{}, fmt.Errorf("ask the agent of %s: %w", server, ctx.Err())
+	}
 }
 
 // Report implements election.Peers.

@@ -55,8 +55,11 @@ func newRunner(h *Holder, g orders.Group) *runner {
 	return r
 }
 
-// wakeUp lets the next step begin now.
+// wakeUp lets the next step begin now, and one under way end as soon as a majority of the voters has answered.
 func (r *runner) wakeUp() {
+	if b := r.ballot.Load(); b != nil {
+		b.Hurry()()
+	}
 	select {
 	case r.wake <- struct{}{}:
 	default:

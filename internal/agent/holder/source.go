@@ -10,13 +10,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"geosql.dev/operator/internal/durable"
 	"geosql.dev/operator/internal/orders"
 )
 
@@ -32,22 +33,46 @@ type SecretSource struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Name      string
+	// TellsMissing says that update is called without data when the API server says that there is no Secret. It must not be set
+	// where Secrets hold orders.
+	TellsMissing bool
 }
 
 // Watch implements Source.
 func (s SecretSource) Watch(ctx context.Context, update func(data map[string][]byte)) error {
+	var store cache.Store
+	var one sync.Mutex
 	changed := func(obj any) {
+		one.Lock()
+		defer one.Unlock()
 		if secret, ok := obj.(*corev1.Secret); ok && secret.Name == s.Name {
 			update(secret.Data)
 		}
 	}
-	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+	// A Secret that has come since is in the store, and what is told of it is told after this.
+	missing := func() {
+		one.Lock()
+		defer one.Unlock()
+		if s.TellsMissing && len(store.List()) == 0 {
+			update(nil)
+		}
+	}
+	var controller cache.Controller
+	store, controller = cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "secrets", s.Namespace,
 			fields.OneTermEqualSelector("metadata.name", s.Name)),
 		ObjectType: &corev1.Secret{},
-		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }},
+		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: func(any) { missing() }},
+	})
+	var first sync.WaitGroup
+	first.Go(func() {
+		// One that was deleted while nobody listened makes no event.
+		if cache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
+			missing()
+		}
 	})
 	controller.RunWithContext(ctx)
+	first.Wait()
 	return ctx.Err()
 }
 
@@ -87,23 +112,10 @@ func (m memory) save(groups map[string]orders.Group) {
 	}
 }
 
-// write replaces the file as a whole.
 func (m memory) write(groups map[string]orders.Group) error {
 	content, err := json.Marshal(groups)
 	if err != nil {
 		return fmt.Errorf("encode the orders: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(m.file), 0o700); err != nil {
-		return err
-	}
-	next, err := os.OpenFile(m.file+".next", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	err = errors.Join(err, next.Sync(), next.Close())
-	if err == nil {
-		err = os.Rename(next.Name(), m.file)
-	}
-	return err
+	return durable.Replace(m.file, content)
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+
+	"geosql.dev/operator/internal/credentials"
+)
+
+const (
+	// statusBytes bounds what is read of an answer.
+	statusBytes = 1 << 20
+	// refusalBytes bounds what is read, and told, of an answer that is none.
+	refusalBytes = 200
+)
+
+// ReadStatus asks the agent of a server for its /status, which is JSON. It is reached at address, a host and a port; its certificate
+// is for host, the name of the server's instance, and signed by ca (PEM). The token is one of Secret credentials.ReaderName; where
+// it is empty none is shown, which agents of earlier releases take and others answer with 401. An error names the host.
+func ReadStatus(ctx context.Context, address, host string, ca []byte, token string) ([]byte, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("ask the agent of %s: its certificate cannot be verified: there is no %s", host, credentials.KeyCA)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/status", nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent of %s: %w", host, err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent of %s: %w", host, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, refusalBytes))
+		return nil, fmt.Errorf("the agent of %s answers %s: %s", host, response.Status, bytes.TrimSpace(text))
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read what the agent of %s answers: %w", host, err)
+	}
+	return body, nil
+}
