@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 
+	"geosql.dev/operator/standin/catalogproc"
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr"
@@ -19,6 +20,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
+		catalogproc.Extension{},
 		principals,
 		groups,
 		sqlagent.New(sqlagent.Options{Host: ownHost(settings), Subsystems: subsystems(replication)}),

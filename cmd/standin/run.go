@@ -148,7 +148,7 @@ func (i *instance) engineConfig(port int) engine.Config {
 		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root, ErrorLog: s.ErrorLog,
 		SAPassword: s.Password, Edition: s.Edition, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
-		StartupOptions: s.Arguments.Options, TraceFlags: s.TraceFlags, Extensions: extensions(s),
+		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags, Extensions: extensions(s),
 		Log:         slog.New(i.log.From("spid1s")),
 		KillSession: func(spid int) bool { return i.server != nil && i.server.Kill(spid) },
 		Shutdown: func(noWait bool) {

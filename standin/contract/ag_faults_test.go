@@ -293,12 +293,12 @@ func TestAGLogHeldByALostReplicaFills(t *testing.T) {
 	c.synchronized(0, 1)
 	g.Eventually(c.state(0, 2), patient).Should(Equal("SYNCHRONIZING"))
 	admin := c.admins[0]
-	mustExec(t, admin, "ALTER DATABASE [app] MODIFY FILE (NAME = app_log, MAXSIZE = 4MB)")
+	mustExec(t, admin, "ALTER DATABASE [app] MODIFY FILE (NAME = app_log, MAXSIZE = 8MB)")
 	db := c.servers[0].open(t, "app")
 	mustExec(t, db, "CREATE TABLE dbo.fill (id int IDENTITY PRIMARY KEY, v varbinary(max))")
 	reason := func() any { return value(t, admin, "SELECT log_reuse_wait_desc FROM sys.databases WHERE name = 'app'") }
 	fill := func() (err error) {
-		for n := 0; n < 40 && err == nil; n++ {
+		for n := 0; n < 80 && err == nil; n++ {
 			_, err = db.ExecContext(t.Context(), "INSERT INTO dbo.fill (v) VALUES (CAST(REPLICATE(CAST('x' AS varchar(max)), 200000) AS varbinary(max)))")
 		}
 		return err

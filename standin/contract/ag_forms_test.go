@@ -21,6 +21,7 @@ func TestAGForms(t *testing.T) {
 	replica := func(name string) string {
 		return fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'TCP://%s:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL)", name, strings.ToLower(name))
 	}
+	mustExec(t, admin, "CREATE DATABASE app; ALTER DATABASE app SET RECOVERY FULL; BACKUP DATABASE app TO DISK = N'app.bak'")
 	mustExec(t, admin, "CREATE AVAILABILITY GROUP ag WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON "+replica("AGA")+", "+replica("AGB"))
 	alter := func(text string) string { return "ALTER AVAILABILITY GROUP ag " + text }
 	modify := func(option string) string { return alter("MODIFY REPLICA ON N'AGB' WITH (" + option + ")") }
@@ -53,7 +54,7 @@ func TestAGForms(t *testing.T) {
 		{text: modify("FAILOVER_MODE = EXTERNAL"), column: "failover_mode_desc", want: "EXTERNAL"},
 		{text: modify("SEEDING_MODE = AUTOMATIC"), column: "seeding_mode_desc", want: "AUTOMATIC"},
 		{text: modify("SEEDING_MODE = MANUAL"), column: "seeding_mode", want: int64(1)},
-		{text: modify("BACKUP_PRIORITY = 101"), number: 1080},
+		{text: modify("BACKUP_PRIORITY = 101"), number: 35209},
 		{text: modify("BACKUP_PRIORITY = 100"), column: "backup_priority", want: int64(100)},
 		{text: modify("SESSION_TIMEOUT = 4"), number: 35214},
 		{text: modify("SESSION_TIMEOUT = 15"), column: "session_timeout", want: int64(15)},
@@ -74,9 +75,9 @@ func TestAGForms(t *testing.T) {
 
 		{text: set("AUTOMATED_BACKUP_PREFERENCE = PRIMARY"), column: ".automated_backup_preference_desc", want: "PRIMARY"},
 		{text: set("AUTOMATED_BACKUP_PREFERENCE = SECONDARY_ONLY"), column: ".automated_backup_preference", want: int64(1)},
-		{text: set("FAILURE_CONDITION_LEVEL = 6"), number: 1080},
+		{text: set("FAILURE_CONDITION_LEVEL = 6"), number: 35228},
 		{text: set("FAILURE_CONDITION_LEVEL = 5"), column: ".failure_condition_level", want: int64(5)},
-		{text: set("HEALTH_CHECK_TIMEOUT = 1000"), number: 1080},
+		{text: set("HEALTH_CHECK_TIMEOUT = 14999"), number: 35229},
 		{text: set("HEALTH_CHECK_TIMEOUT = 60000"), column: ".health_check_timeout", want: int64(60000)},
 		{text: set("DB_FAILOVER = ON"), column: ".db_failover", want: true},
 		{text: set("DB_FAILOVER = OFF"), column: ".db_failover", want: false},
@@ -94,10 +95,15 @@ func TestAGForms(t *testing.T) {
 		{text: alter("REMOVE DATABASE nowhere"), number: 35281},
 		{text: alter("ADD DATABASE nowhere"), number: 35238},
 		{text: alter("ADD DATABASE master"), number: 35249},
+		{text: alter("ADD LISTENER N'd' (WITH IP ((N'10.0.0.1', N'0.0.0.0')), PORT = 65536)"), number: 19482},
+		{text: alter("ADD LISTENER N'd' (WITH DHCP ON (N'10.0.0.0', N'255.0.0.0'))"), column: "(SELECT dns_name FROM sys.availability_group_listeners)", want: "d"},
+		{text: alter("MODIFY LISTENER N'd' (ADD IP (N'10.0.0.1', N'255.0.0.0'))"), number: 19460},
+		{text: alter("REMOVE LISTENER N'd'"), column: "(SELECT COUNT(*) FROM sys.availability_group_listeners)", want: int64(0)},
 		{text: alter("RESTART LISTENER N'l'"), number: 19469},
 		{text: alter("REMOVE LISTENER N'l'"), number: 19469},
 		{text: alter("ADD LISTENER N'bad name' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"), number: 19485},
 		{text: alter("ADD LISTENER N'l' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"), column: "(SELECT port FROM sys.availability_group_listeners)", want: int64(1433)},
+		{text: alter("MODIFY LISTENER N'l' (PORT = 0)"), number: 19482},
 		{text: alter("ADD LISTENER N'm' (WITH IP ((N'10.0.0.2', N'0.0.0.0')))"), number: 19477},
 		{text: alter("MODIFY LISTENER N'l' (PORT = 1533)"), column: "(SELECT port FROM sys.availability_group_listeners)", want: int64(1533)},
 		{text: alter("MODIFY LISTENER N'l' (ADD IP (N'10.0.1.1', N'0.0.0.0'))"), column: "(SELECT COUNT(*) FROM sys.availability_group_listener_ip_addresses)", want: int64(2)},
@@ -106,11 +112,25 @@ func TestAGForms(t *testing.T) {
 		{text: alter("DENY CREATE ANY DATABASE"), column: ".name", want: "ag"},
 		{text: alter("GRANT CREATE ANY DATABASE"), column: ".name", want: "ag"},
 
+		// Of several names one that is refused leaves the others as they were.
+		{text: alter("ADD REPLICA ON " + replica("AGC") + ", " + replica("AGC")), number: 35282},
+		{text: alter("REMOVE REPLICA ON N'AGB', N'AGX'"), number: 35283},
+		{text: set("DB_FAILOVER = OFF"), column: "(SELECT COUNT(*) FROM sys.availability_replicas)", want: int64(2)},
+		{text: alter("ADD DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(1)},
+		{text: alter("REMOVE DATABASE app, nowhere"), number: 35281},
+		{text: alter("REMOVE DATABASE app, app"), number: 35234},
+		{text: set("DB_FAILOVER = OFF"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(1)},
+		{text: alter("REMOVE DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(0)},
+
 		{text: alter("FAILOVER"), number: 47104},
 		{text: alter("FORCE_FAILOVER_ALLOW_DATA_LOSS"), number: 47104},
 		{text: "BEGIN TRANSACTION; " + alter("OFFLINE"), number: 226},
 		{text: alter("JOIN"), number: 35224},
-		{text: "ALTER AVAILABILITY GROUP nowhere FAILOVER", number: 41100},
+		{text: "ALTER AVAILABILITY GROUP nowhere FAILOVER", number: 15151},
+		{text: "DROP AVAILABILITY GROUP nowhere", number: 15151},
+		{text: "USE tempdb; " + alter("OFFLINE"), number: 35208},
+		{text: "USE tempdb; DROP AVAILABILITY GROUP ag", number: 35208},
+		{text: "USE tempdb; CREATE AVAILABILITY GROUP other WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON " + replica("AGA"), number: 35208},
 
 		// A distributed group needs a member here; contained groups are not supported, and say so.
 		{text: "CREATE AVAILABILITY GROUP dag WITH (DISTRIBUTED) AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"), number: 19501},

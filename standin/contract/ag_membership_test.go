@@ -29,7 +29,7 @@ func TestAGMembers(t *testing.T) {
 	c.agDatabase(0, "app")
 	mustExec(t, c.admins[0], "CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = 600) FOR REPLICA ON "+
 		c.replica(0, "SYNCHRONOUS_COMMIT")+", "+c.replica(1, "SYNCHRONOUS_COMMIT"))
-	g.Expect(failure(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] OFFLINE").Number).To(Equal(int32(41100)))
+	g.Expect(failure(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] OFFLINE").Number).To(Equal(int32(15151)))
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
 	g.Expect(failure(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)").Number).To(Equal(int32(41106)))
 

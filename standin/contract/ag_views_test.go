@@ -21,7 +21,7 @@ func documentedType(c *sql.ColumnType) string {
 	case "decimal", "numeric":
 		p, s, _ := c.DecimalSize()
 		return fmt.Sprintf("numeric(%d,%d)", p, s)
-	case "nvarchar", "varchar", "varbinary", "char", "binary":
+	case "nvarchar", "varchar", "varbinary", "char", "nchar", "binary":
 		n, _ := c.Length()
 		if n > 8000 {
 			return name + "(max)"

@@ -438,6 +438,20 @@ func failure(t *testing.T, db executor, text string, params ...any) mssql.Error 
 	return e
 }
 
+// failures are all errors that a batch is answered with, in their order.
+func failures(t *testing.T, db executor, text string) []mssql.Error {
+	t.Helper()
+	_, err := tryQuery(db, text)
+	var e mssql.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%s: an error of the server was expected, not %v", text, err)
+	}
+	if len(e.All) == 0 {
+		return []mssql.Error{e}
+	}
+	return e.All
+}
+
 // connection is one connection of a pool.
 func connection(t *testing.T, db *sql.DB) *sql.Conn {
 	t.Helper()

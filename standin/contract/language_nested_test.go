@@ -71,7 +71,7 @@ func TestSequencesGiveEachRowAValue(t *testing.T) {
 		{"INSERT numbered (name) SELECT v FROM (VALUES ('c'), ('d')) AS x (v)", "ok"},
 		{"INSERT numbered VALUES (NEXT VALUE FOR s, 'e'), (NEXT VALUE FOR s, 'f')", "ok"},
 		{"SELECT id, name FROM numbered ORDER BY name", "10 a; 20 b; 30 c; 40 d; 50 e; 60 f"},
-		{"SELECT NEXT VALUE FOR s, name FROM numbered WHERE id > 40 ORDER BY name", "70 e; 80 f"},
+		{"SELECT NEXT VALUE FOR s OVER (ORDER BY name), name FROM numbered WHERE id > 40 ORDER BY name", "70 e; 80 f"},
 		{"UPDATE numbered SET id = NEXT VALUE FOR s", "ok"},
 		{"SELECT COUNT(DISTINCT id), MAX(id) FROM numbered", "6 140"},
 		{"SELECT NEXT VALUE FOR s", "150"},

@@ -92,3 +92,17 @@ func TestTableValuedParameters(t *testing.T) {
 	_, err := db.ExecContext(t.Context(), "SELECT COUNT(*) FROM @p1", mssql.TVP{TypeName: "Nothing", Value: rows})
 	g.Expect(err).To(MatchError(ContainSubstring("Nothing")))
 }
+
+// A result of varchar and nvarchar is nvarchar, whose length is 4000 at most
+// (docs/t-sql/data-types/data-type-precedence-transact-sql.md; docs/t-sql/data-types/nchar-and-nvarchar-transact-sql.md).
+func TestVarCharBesideNVarChar(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"DECLARE @long varchar(8000) = REPLICATE('x', 8000); SELECT CASE WHEN 1 = 1 THEN @long ELSE N'y' END AS v, COALESCE(@long, N'y') AS w, CAST(@long AS varchar(max)) AS m INTO kept", "ok"},
+		{"SELECT name, TYPE_NAME(system_type_id), max_length FROM sys.columns WHERE object_id = OBJECT_ID('kept') ORDER BY column_id", "v nvarchar 8000; w nvarchar 8000; m varchar -1"},
+		{"SELECT LEN(v), LEN(w), LEN(m) FROM kept", "4000 4000 8000"},
+		{"SELECT DATALENGTH(c) FROM (SELECT CAST(REPLICATE('x', 8000) AS varchar(8000)) AS c UNION ALL SELECT N'yy') AS u ORDER BY 1", "4; 8000"},
+		{"SELECT DATALENGTH(c) FROM (SELECT CAST(REPLICATE('x', 8000) AS varchar(max)) AS c UNION ALL SELECT N'yy') AS u ORDER BY 1", "4; 16000"},
+	})
+}

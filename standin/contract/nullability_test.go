@@ -70,6 +70,7 @@ var nullability = []struct {
 	{"a LEFT JOIN b ON b.id = a.id", "ISNULL(b.id, 0)", false},
 	{"a RIGHT JOIN b ON b.id = a.id", "a.id", true},
 	{"a FULL JOIN b ON b.id = a.id", "b.id", true},
+	{"a, b RIGHT JOIN c ON c.id = b.id", "a.id", false},
 	{"a LEFT JOIN (SELECT 1 AS one, id FROM b) AS d ON d.id = a.id", "d.one", true},
 	{"a LEFT JOIN (b JOIN c ON c.id = b.id) ON b.id = a.id", "c.id", true},
 	{"a OUTER APPLY (SELECT b.id, 1 AS one FROM b WHERE b.id = a.id) AS d", "d.one", true},

@@ -134,3 +134,17 @@ func TestChecksumsAgree(t *testing.T) {
 	g.Expect(value(t, db, "SELECT CHECKSUM_AGG(BINARY_CHECKSUM(*)) FROM copied")).NotTo(Equal(original))
 	g.Expect(value(t, db, "SELECT CONVERT(varchar(64), HASHBYTES('SHA2_256', 'abc'), 2)")).To(Equal("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"))
 }
+
+// TestJoinsThatAreOperands: a comma joins what the joins at its sides make, and a join whose condition comes last is joined as one
+// (docs/t-sql/queries/from-transact-sql.md, joined_table).
+func TestJoinsThatAreOperands(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE a (id int); CREATE TABLE b (id int); CREATE TABLE c (id int); INSERT a VALUES (1), (2); INSERT c VALUES (2), (3)", "ok"},
+		{"SELECT a.id, b.id, c.id FROM a, b RIGHT JOIN c ON c.id = b.id ORDER BY 1, 3", "1 NULL 2; 1 NULL 3; 2 NULL 2; 2 NULL 3"},
+		{"SELECT * FROM a, b FULL JOIN c ON c.id = b.id WHERE a.id = 1 ORDER BY 3", "1 NULL 2; 1 NULL 3"},
+		{"SELECT a.id, c.id FROM a LEFT JOIN b RIGHT JOIN c ON c.id = b.id ON c.id = a.id ORDER BY 1", "1 NULL; 2 2"},
+		{"SELECT a.id, c.id FROM a CROSS JOIN b RIGHT JOIN c ON c.id = a.id ORDER BY 2", "NULL 2; NULL 3"},
+		{"SELECT a.id, x.id, y.id FROM a, c AS x JOIN c AS y ON y.id > x.id WHERE a.id = x.id", "2 2 3"},
+	})
+}

@@ -81,3 +81,23 @@ func TestCataloguedReplicationTablesAreThere(t *testing.T) {
 	g.Expect(query(t, r.pubDB, `DECLARE @installed int; EXEC @installed = sys.sp_MS_replication_installed; SELECT @installed`)).To(Equal([][]any{{int64(1)}}))
 	g.Expect(query(t, r.distDB, `SELECT publisher, publisher_db, publication, publication_type, subscriber, subscriber_db, article, alert_error_code, alert_error_text FROM msdb..sysreplicationalerts WHERE status = 0`)).To(BeEmpty())
 }
+
+// The distributor is told of an article before the publisher's transaction ends. One that is rolled back, as when its session
+// ends, is added anew under another number, and leaves no subscription behind that waits for its snapshot.
+func TestAnArticleThatWasRolledBackLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publishWith(t, "@immediate_sync = N'true'")
+	dist := r.dist.open(t, "distribution")
+	mustExec(t, r.source, `CREATE TABLE dbo.parcels (id int PRIMARY KEY)`)
+	const add = `EXEC sp_addarticle @publication = N'web', @article = N'parcels', @source_owner = N'dbo', @source_object = N'parcels'; `
+	mustExec(t, r.source, `BEGIN TRANSACTION; `+add+`ROLLBACK TRANSACTION`)
+	const known = `SELECT (SELECT COUNT(*) FROM dbo.MSarticles WHERE article = N'parcels'), (SELECT COUNT(*) FROM dbo.MSsubscriptions WHERE subscriber_db = N'virtual')`
+	g.Expect(query(t, dist, known)).To(Equal([][]any{{int64(1), int64(3)}}), "the distributor cannot know of it")
+	g.Expect(scalar(r.source, `SELECT COUNT(*) FROM dbo.sysarticles WHERE name = N'parcels'`)).To(BeEquivalentTo(0))
+	mustExec(t, r.source, add)
+	g.Expect(query(t, dist, known)).To(Equal([][]any{{int64(1), int64(3)}}))
+	g.Expect(scalar(dist, `SELECT article_id FROM dbo.MSarticles WHERE article = N'parcels'`)).To(Equal(scalar(r.source, `SELECT CAST(artid AS bigint) FROM dbo.sysarticles WHERE name = N'parcels'`)))
+}

@@ -151,7 +151,7 @@ func TestDefinitionsThatCannotBePublished(t *testing.T) {
 		`@source_object = N'variant', @type = N'serializable proc exec'`:                          21023,
 		`@source_object = N'nothing', @type = N'proc exec', @ins_cmd = N'SQL'`:                    21224,
 		`@source_object = N'all_orders', @type = N'indexed view logbased'`:                        21023,
-		`@source_object = N'all_orders', @type = N'something else'`:                               15600,
+		`@source_object = N'all_orders', @type = N'something else'`:                               14023,
 	} {
 		g.Expect(failure(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'a', @source_owner = N'dbo', `+more).Number).To(Equal(number), more)
 	}

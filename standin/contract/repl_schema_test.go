@@ -60,7 +60,7 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 		text   string
 	}{
 		{4929, `ALTER TABLE dbo.pictures DROP CONSTRAINT PK_pictures`}, {5074, `ALTER TABLE dbo.pictures DROP COLUMN code`}, {4711, `TRUNCATE TABLE dbo.orders`}, {3724, `DROP TABLE dbo.orders`},
-		{21810, `ALTER TABLE dbo.pictures ADD n int IDENTITY(1,1)`}, {21380, `ALTER TABLE dbo.orders ADD v rowversion`}, {21541, `ALTER TABLE dbo.orders DISABLE TRIGGER ALL`}, {4924, `ALTER TABLE dbo.orders DROP COLUMN nothing`},
+		{21810, `ALTER TABLE dbo.pictures ADD n int IDENTITY(1,1)`}, {21380, `ALTER TABLE dbo.orders ADD v rowversion`}, {21541, `ALTER TABLE dbo.orders DISABLE TRIGGER ALL`}, {21867, `ALTER TABLE dbo.orders SWITCH TO dbo.elsewhere`}, {4924, `ALTER TABLE dbo.orders DROP COLUMN nothing`},
 		{21246, `EXEC sp_repladdcolumn @source_object = N'dbo.keyless', @column = N'x', @typetext = N'int NULL'`},
 		{21255, `EXEC sp_repladdcolumn @source_object = N'dbo.orders', @column = N'note', @typetext = N'int NULL'`},
 		{21264, `EXEC sp_repldropcolumn @source_object = N'dbo.orders', @column = N'id'`},

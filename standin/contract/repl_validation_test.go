@@ -90,3 +90,39 @@ func TestValidation(t *testing.T) {
 	g.Expect(query(t, r.source, `DECLARE @n bigint, @sum bigint; EXEC sp_table_validation @table = N'pictures', @expected_rowcount = @n OUTPUT, @expected_checksum = @sum OUTPUT, @rowcount_only = 2; SELECT @n, CASE WHEN @sum <> 0 THEN 1 ELSE 0 END`)).To(Equal([][]any{{int64(2), int64(1)}}))
 	g.Expect(query(t, r.target, `DECLARE @r int; EXEC @r = sp_table_validation @table = N'pictures', @expected_rowcount = 2; SELECT @r`)).To(Equal([][]any{{int64(1)}}))
 }
+
+// What a validation found before an error is known, with one stream and with several: the next run of the agent begins after it, and
+// judges it no more.
+func TestValidationBeforeAnError(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	r.push(t)
+	r.snapshot(t)
+	r.bothSame(t)
+	r.stopDistribution(t)
+	mustExec(t, r.target, `DELETE FROM dbo.pictures`)
+	expected := ""
+	for n, streams := range []string{"", "-SubscriptionStreams 4"} {
+		mustExec(t, r.source, `EXEC sp_article_validation @publication = N'web', @article = N'pictures'`)
+		for i := range 30 {
+			mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (@p1, N'some', 1, NULL, NULL)`, 1000*(n+1)+i)
+		}
+		code := fmt.Sprintf("twice %d", n)
+		mustExec(t, r.target, `INSERT INTO dbo.pictures VALUES (@p1, 1, NULL)`, code)
+		mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES (@p1, 1, NULL)`, code)
+		g.Eventually(r.undelivered).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, distributionCommand(0, "-CommitBatchSize 1 "+streams))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+		g.Eventually(func() ([][]any, error) {
+			return tryQuery(r.distDB, `SELECT TOP (1) 1 FROM distribution.dbo.MSrepl_errors WHERE error_text LIKE @p1`, "%"+code+"%")
+		}).WithTimeout(deliverWithin).ShouldNot(BeEmpty())
+		expected += " [Subscriber 'SUB' subscription to article 'pictures' in publication 'web' failed data validation.]"
+		g.Expect(r.validations()).To(Equal("["+expected[1:]+"]"), streams)
+		mustExec(t, r.target, `DELETE FROM dbo.pictures WHERE code = @p1`, code)
+		g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.pictures WHERE code = @p1`, code) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(1))
+		r.stopDistribution(t)
+	}
+}

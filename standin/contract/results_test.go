@@ -16,6 +16,19 @@ import (
 // result.
 func events(t *testing.T, db executor, text string) string {
 	t.Helper()
+	out, _ := listen(t, db, text)
+	return out
+}
+
+// notices are the texts of the messages that a statement sends beside its results.
+func notices(t *testing.T, db executor, text string) []string {
+	t.Helper()
+	_, texts := listen(t, db, text)
+	return texts
+}
+
+func listen(t *testing.T, db executor, text string) (out string, texts []string) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -23,11 +36,10 @@ func events(t *testing.T, db executor, text string) string {
 	rows, err := db.QueryContext(ctx, text, said)
 	g.Expect(err).NotTo(HaveOccurred(), text)
 	defer rows.Close()
-	out := ""
 	for more := true; more; {
 		switch m := said.Message(ctx).(type) {
 		case sqlexp.MsgNotice:
-			out += "n"
+			out, texts = out+"n", append(texts, m.Message.String())
 		case sqlexp.MsgNext:
 			out += "c"
 			for rows.Next() {
@@ -43,7 +55,7 @@ func events(t *testing.T, db executor, text string) string {
 		}
 	}
 	g.Expect(rows.Err()).NotTo(HaveOccurred())
-	return out
+	return out, texts
 }
 
 // TestMessagesAreResults: each statement has an end of its own, so that a message is told apart from the results beside it

@@ -32,14 +32,14 @@ func init() {
 		return v, nil
 	}
 	addBuiltins(map[string]*builtinFunction{
-		variableNow: {min: 1, max: 1, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		variableNow: {Min: 1, Max: 1, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			v, err := at(e, a[0])
 			if err != nil {
 				return nil, err
 			}
 			return v.value, nil
 		}},
-		assignVariable: {min: 2, max: 2, nulls: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		assignVariable: {Min: 2, Max: 2, Nulls: true, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			v, err := at(e, a[0])
 			if err != nil {
 				return nil, err

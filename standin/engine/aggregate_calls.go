@@ -122,8 +122,12 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		b.fail(174, name, 1)
 	default:
 		args = b.scalars(sc, n.Parameters)
-		if args[0].aggregate && n.OverClause == nil {
+		if args[0].aggregate && n.OverClause == nil || hasSubquery(n.Parameters) {
 			b.fail(130)
+		}
+		b.notNested(args...)
+		if n.OverClause != nil && distinct != "" {
+			b.fail(10759)
 		}
 		if args[0].null {
 			b.fail(8117, "NULL", name)

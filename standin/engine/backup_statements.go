@@ -36,9 +36,11 @@ func installBackup(r *Registry) {
 
 // backupNote is what the engine adds to a backup's header.
 type backupNote struct {
-	Name, Description  string
-	MediaName          string
-	Files              []File
+	Name, Description string
+	MediaName         string
+	Files             []File
+	// Groups are the names of the file groups by number.
+	Groups             map[int32]string
 	Collation          string
 	CompatibilityLevel int
 	Created            time.Time
@@ -102,7 +104,7 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 		verb = "BACKUP LOG"
 	}
 	if s.count > 0 {
-		return sqlerr.New(3021, 0)
+		return s.terminated(w, verb, sqlerr.New(3021, 0))
 	}
 	name, err := s.nameOr(n.Database, n.Variable)
 	if err != nil {
@@ -110,7 +112,7 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	}
 	db := s.inst.Database(name)
 	if db == nil {
-		return sqlerr.New(911, 11, name)
+		return s.terminated(w, verb, sqlerr.New(911, 11, name))
 	}
 	if err := s.require(ctx, Permission{Name: verb, Database: db}); err != nil {
 		return err
@@ -140,7 +142,8 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	return nil
 }
 
-// terminated sends the error and makes 3013 the statement's.
+// terminated sends the error and makes 3013 the statement's, which is all that a TRY block gets
+// (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
 func (s *Session) terminated(w tds.Writer, verb string, err error) error {
 	if errors.Is(err, errCancelled) {
 		return err
@@ -149,8 +152,10 @@ func (s *Session) terminated(w tds.Writer, verb string, err error) error {
 	if first.Line == 0 {
 		first.Line = s.line
 	}
-	if e := w.Message(&first); e != nil {
-		return e
+	if s.tryDepth == 0 {
+		if e := w.Message(&first); e != nil {
+			return e
+		}
 	}
 	return sqlerr.New(3013, 1, verb)
 }
@@ -168,7 +173,7 @@ func (s *Session) checkDevice(path string, o syntax.BackupOptions) error {
 
 func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, path string, w tds.Writer) error {
 	info := db.Info()
-	note := backupNote{Name: n.Options.Name, Description: n.Options.Description, MediaName: n.Options.MediaName, Files: info.Files, Collation: info.Collation,
+	note := backupNote{Groups: groupNames(ctx, db), Name: n.Options.Name, Description: n.Options.Description, MediaName: n.Options.MediaName, Files: db.files(ctx), Collation: info.Collation,
 		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: uuid.New(), User: s.login.Name, Checksum: n.Options.Checksum,
 		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess}
 	raw, err := json.Marshal(note)
@@ -274,17 +279,22 @@ func backupMessages(w tds.Writer, db *Database, log bool, size int64, took time.
 }
 
 func (s *Session) recordBackup(ctx context.Context, r backupRecord) error {
+	return s.record(ctx, "__backupset", &r.ID, &r)
+}
+
+// record keeps a document in a table of msdb under the number after its last one, which goes to id, a field of the document.
+func (s *Session) record(ctx context.Context, table string, id *int64, document any) error {
 	return s.write(ctx, s.inst.DatabaseByID(4), func(tx *storage.Tx) error {
-		err := sqlitex.Execute(tx.Conn(), "SELECT coalesce(max(id), 0) + 1 FROM __backupset", &sqlitex.ExecOptions{
-			ResultFunc: func(stmt *sqlite.Stmt) error { r.ID = stmt.ColumnInt64(0); return nil }})
+		err := sqlitex.Execute(tx.Conn(), "SELECT coalesce(max(id), 0) + 1 FROM "+table, &sqlitex.ExecOptions{
+			ResultFunc: func(stmt *sqlite.Stmt) error { *id = stmt.ColumnInt64(0); return nil }})
 		if err != nil {
 			return err
 		}
-		doc, err := json.Marshal(r)
+		text, err := json.Marshal(document)
 		if err != nil {
 			return err
 		}
-		return sqlitex.Execute(tx.Conn(), "INSERT INTO __backupset VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{r.ID, string(doc)}})
+		return sqlitex.Execute(tx.Conn(), "INSERT INTO "+table+" VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{*id, string(text)}})
 	})
 }
 

@@ -104,11 +104,17 @@ func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 	var rows [][]any
 	for _, f := range n.Files {
 		kind, group, size := "D", any("PRIMARY"), h.Size
-		if f.Log {
+		switch {
+		case f.Log:
 			kind, group, size = "L", nil, 0
+		case f.ID > 1:
+			size = 0
+		}
+		if name := n.Groups[f.group()]; name != "" {
+			group = name
 		}
 		rows = append(rows, []any{f.LogicalName, f.PhysicalName, kind, group, decimal.NewFromInt(f.SizePages * 8192), decimal.NewFromInt(max(0, f.MaxSizePages) * 8192), int64(f.ID),
-			nil, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), yes(!f.Log), nil, nil, nil, false, true, nil, nil})
+			nil, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), int64(f.group()), nil, nil, nil, false, true, nil, nil})
 	}
 	return writeResult(w, cols, rows)
 }

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
+	"geosql.dev/operator/standin/xmlmethod"
 )
 
 // Control flow travels as errors.
@@ -328,12 +329,14 @@ func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
 	}
 	isolation := s.settings.isolation
 	s.settings = defaultSettings()
+	s.speakFirst()
 	s.settings.isolation = isolation
 	s.sessionKeys = map[string]sessionValue{}
+	s.preparedStatements().Clear()
 	s.login, s.user = s.original, nil
 	s.releaseSessionLocks()
 	s.cursors, s.cursorRows, s.fetchStatus = nil, 0, 0
-	s.documents, s.xml = preparedDocuments{}, xmlCache{}
+	s.xml = xmlmethod.Kept{}
 	s.rowCount, s.lastError, s.lastIdentity, s.outerIdentity, s.errors = 0, 0, nil, nil, nil
 	if !keepTransaction {
 		s.closeLocal()

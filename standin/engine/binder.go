@@ -60,6 +60,9 @@ type binder struct {
 	varies, rough bool
 	// permissions were asked for, and are asked for again when the plan is used again.
 	permissions []Permission
+	// namesAll tells to go on after a column that is not found, so that missing has all of them.
+	namesAll bool
+	missing  []*sqlerr.Error
 }
 
 type bindError struct{ err *sqlerr.Error }
@@ -87,6 +90,30 @@ type need struct {
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
 	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*schema{}, used: map[int32]bool{}}
+}
+
+// notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on with NULL.
+func (b *binder) notFound(number int32, name, shown string) expr {
+	err := sqlerr.New(number, 1, shown)
+	if !b.namesAll {
+		panic(bindError{err})
+	}
+	b.missing = append(b.missing, err)
+	return expr{sql: "NULL", typ: sqltype.IntType, null: true, nullable: true, name: name}
+}
+
+// bindNaming is bindSafely of a whole statement, whose error names all columns that are not found.
+func (b *binder) bindNaming(f func()) *sqlerr.Error {
+	b.namesAll = true
+	err := bindSafely(f)
+	b.namesAll = false
+	if len(b.missing) == 0 {
+		return err
+	}
+	if err != nil && unresolved(err) {
+		b.missing = append(b.missing, err)
+	}
+	return sqlerr.Together(b.missing)
 }
 
 // bindSafely runs f and turns the panics of fail into an error.
@@ -134,6 +161,8 @@ type expr struct {
 	// collation is the key for character values; explicit is true for COLLATE, implicit for a column.
 	collation          string
 	explicit, implicit bool
+	// collationName is what the collation is called, empty where that is not known: several have the same key.
+	collationName string
 	// lit is the value of a literal.
 	lit    any
 	hasLit bool
@@ -151,13 +180,6 @@ type expr struct {
 	json, xml bool
 }
 
-func quoteText(s string) string {
-	if strings.IndexByte(s, 0) >= 0 {
-		return fmt.Sprintf("CAST(x'%x' AS TEXT)", s)
-	}
-	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-}
-
 // literal is a constant of a type.
 func literal(t sqltype.Type, v any) expr {
 	e := expr{typ: t, lit: v, hasLit: true, nullable: v == nil, null: false}
@@ -165,31 +187,11 @@ func literal(t sqltype.Type, v any) expr {
 	if err != nil {
 		panic(bindError{internalError(err)})
 	}
-	e.sql = rawText(raw)
+	e.sql = sqltype.StoredLiteral(raw)
 	if t.Kind.IsCharacter() {
 		e.collation = "tsql_ci_as"
 	}
 	return e
-}
-
-func rawText(raw any) string {
-	switch x := raw.(type) {
-	case nil:
-		return "NULL"
-	case int64:
-		if x == -9223372036854775808 {
-			return "(-9223372036854775807-1)"
-		}
-		return strconv.FormatInt(x, 10)
-	case float64:
-		s := strconv.FormatFloat(x, 'e', 17, 64)
-		return s
-	case string:
-		return quoteText(x)
-	case []byte:
-		return fmt.Sprintf("x'%x'", x)
-	}
-	return "NULL"
 }
 
 // parameter adds a variable or computed value.
@@ -417,22 +419,59 @@ func comparedAlike(a, t sqltype.Type) bool {
 
 // collate picks the collation for a comparison of character values: an explicit one, else a column's, else the default.
 func (b *binder) collate(operation string, list ...expr) string {
-	var chosen expr
-	for _, e := range list {
+	chosen, other := precedingCollation(list)
+	if other != nil {
+		b.failWith(sqlerr.New(468, 9, other.collationShown(), chosen.collationShown(), operation+" operation"))
+	}
+	return chosen.collation
+}
+
+// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent.
+func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) expr {
+	chosen, other := precedingCollation(list)
+	switch {
+	case other == nil:
+	case t.Kind == sqltype.NVarChar || t.Kind == sqltype.NChar || t.Kind == sqltype.NText:
+		b.fail(451, other.collationShown(), chosen.collationShown(), operator, "SELECT", 1)
+	default:
+		b.fail(457, t.Kind, t.Kind, other.collationShown(), chosen.collationShown(), operator)
+	}
+	return chosen
+}
+
+// precedingCollation is the expression whose collation goes before those of the others
+// (docs/t-sql/statements/collation-precedence-transact-sql.md), and one that is its equal and has another.
+func precedingCollation(list []expr) (chosen expr, other *expr) {
+	for i, e := range list {
 		if e.collation == "" {
 			continue
 		}
 		switch {
 		case chosen.collation == "", e.explicit && !chosen.explicit, e.implicit && !chosen.implicit && !chosen.explicit:
 			chosen = e
-		case e.collation != chosen.collation && e.explicit == chosen.explicit && e.implicit && chosen.implicit:
-			b.fail(468, chosen.collation, e.collation, operation)
+		case (e.explicit && chosen.explicit || e.explicit == chosen.explicit && e.implicit && chosen.implicit) && differentCollations(e, chosen):
+			return chosen, &list[i]
 		}
 	}
 	if chosen.collation == "" {
-		return "tsql_ci_as"
+		chosen.collation = "tsql_ci_as"
 	}
-	return chosen.collation
+	return chosen, nil
+}
+
+func differentCollations(l, r expr) bool {
+	if l.collationName == "" || r.collationName == "" {
+		return l.collation != r.collation
+	}
+	return !strings.EqualFold(l.collationName, r.collationName)
+}
+
+// collationShown is what messages call an expression's collation.
+func (e expr) collationShown() string {
+	if e.collationName == "" {
+		return sqltype.DefaultCollation
+	}
+	return e.collationName
 }
 
 // collated is e's SQL with its collation, for ORDER BY, GROUP BY, DISTINCT and comparisons.

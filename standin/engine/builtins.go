@@ -3,58 +3,36 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/builtin"
+	"geosql.dev/operator/standin/forclause"
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// evaluation is what a built-in function sees besides its arguments.
+// evaluation is what a built-in function of the engine sees besides its arguments.
 type evaluation struct {
+	builtin.Evaluation
 	session *Session
-	state   *connState
-	types   []sqltype.Type
-	result  sqltype.Type
-	// collation is that of the arguments: functions that look for text compare by it.
-	collation string
 }
-
-// defaultCollationKey is the key of the instance's collation.
-const defaultCollationKey = "tsql_ci_as"
 
 // builtinFunction is a function of T-SQL that is evaluated in Go.
-type builtinFunction struct {
-	min, max int
-	// params are the types that arguments are converted to, the last one repeated; Unknown leaves one as it is.
-	params []sqltype.Type
-	typ    sqltype.Type
-	infer  func(types []sqltype.Type, args []expr) sqltype.Type
-	// pure functions depend on their arguments alone.
-	pure bool
-	// nulls is true when the function wants to see NULL arguments; others give NULL for them.
-	nulls bool
-	run   func(e *evaluation, args []any) (any, *sqlerr.Error)
-}
-
-func (f *builtinFunction) eval(e *evaluation, args []any) (any, *sqlerr.Error) {
-	if !f.nulls {
-		for _, a := range args {
-			if a == nil {
-				return nil, nil
-			}
-		}
-	}
-	return f.run(e, args)
-}
+type builtinFunction = builtin.Function[*evaluation]
 
 var (
-	anyType = sqltype.Type{}
-	nmax    = sqltype.NVarCharMax
-	intT    = sqltype.IntType
-	bigT    = sqltype.BigIntType
-	floatT  = sqltype.FloatType
+	nmax = sqltype.NVarCharMax
+	intT = sqltype.IntType
+	bigT = sqltype.BigIntType
 )
 
-// builtins are all functions of this kind by lower-case name; the files functions_*.go fill it.
-var builtins = map[string]*builtinFunction{}
+// builtins are all functions of this kind by lower-case name: those of package builtin, the FOR clause's, and the engine's own, which see the session.
+var builtins = func() map[string]*builtinFunction {
+	out := map[string]*builtinFunction{}
+	for _, functions := range []map[string]*builtin.Function[*builtin.Evaluation]{builtin.Functions(), forclause.Functions()} {
+		for name, f := range functions {
+			out[name] = builtin.Of(f, func(e *evaluation) *builtin.Evaluation { return &e.Evaluation })
+		}
+	}
+	return out
+}()
 
 func addBuiltins(m map[string]*builtinFunction) {
 	for name, f := range m {
@@ -62,73 +40,11 @@ func addBuiltins(m map[string]*builtinFunction) {
 	}
 }
 
-// characterLike is the type of a string function's result: as the argument's, but variable.
-func characterLike(types []sqltype.Type, _ []expr) sqltype.Type {
-	t := types[0]
-	switch {
-	case t.Kind == sqltype.Char || t.Kind == sqltype.VarChar:
-		t.Kind = sqltype.VarChar
-	case t.Kind == sqltype.NChar || t.Kind == sqltype.NVarChar:
-		t.Kind = sqltype.NVarChar
-	case t.Kind == sqltype.Text:
-		return sqltype.VarCharMax
-	case t.Kind == sqltype.NText || t.Kind == sqltype.XML:
-		return sqltype.NVarCharMax
-	case t.Kind.IsBinary():
-		return sqltype.Type{Kind: sqltype.VarBinary, Length: t.Length}
-	default:
-		return sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
-	}
-	return t
-}
-
-// widened is the same with room for growth.
-func widened(types []sqltype.Type, args []expr) sqltype.Type {
-	t := characterLike(types, args)
-	if t.Length != sqltype.MaxLength {
-		t.Length = 8000
-		if t.Kind == sqltype.NVarChar {
-			t.Length = 4000
-		}
-	}
-	return t
-}
-
-// numberLike is the type of ABS, ROUND, FLOOR and their kin.
-func numberLike(types []sqltype.Type, _ []expr) sqltype.Type {
-	t := types[0]
-	switch {
-	case t.Kind == sqltype.Bit || t.Kind == sqltype.TinyInt || t.Kind == sqltype.SmallInt:
-		return sqltype.IntType
-	case t.Kind == sqltype.SmallMoney:
-		return sqltype.MoneyType
-	case t.Kind == sqltype.Real, t.Kind.IsCharacter():
-		return sqltype.FloatType
-	}
-	return t
-}
-
-// text is a value as a string function reads it.
-func text(v any, t sqltype.Type) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	out, err := sqltype.Convert(v, t, sqltype.NVarCharMax, 0, sqltype.Explicit)
-	if err != nil {
-		return ""
-	}
-	s, _ := out.(string)
-	return s
-}
-
-// fit brings a result to the function's type.
-func (e *evaluation) fit(v any, from sqltype.Type) (any, *sqlerr.Error) {
-	out, err := sqltype.Convert(v, from, e.result, 0, sqltype.Explicit)
-	if err != nil {
-		copied := *err
-		return nil, &copied
-	}
-	return out, nil
+// evaluation is what a function that is called with a signature sees.
+func (st *connState) evaluation(sig *signature) *evaluation {
+	dates := st.session.dates()
+	return &evaluation{session: st.session, Evaluation: builtin.Evaluation{Types: sig.types, Result: sig.result, Collation: sig.collation,
+		DateFirst: dates.first, DateOrder: dates.order, Language: st.session.language()}}
 }
 
 func integer(v any) int64 {

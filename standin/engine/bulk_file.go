@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/datafile"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -21,7 +22,7 @@ import (
 
 // bulkOptions are those of BULK INSERT ... WITH (docs/t-sql/statements/bulk-insert-transact-sql.md).
 type bulkOptions struct {
-	format                              dataFormat
+	format                              datafile.Format
 	firstRow, lastRow, batch, maxErrors int64
 	keepIdentity, keepNulls             bool
 }
@@ -66,12 +67,12 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 	}); e != nil {
 		return e
 	}
-	f, err := s.openDataFile(ctx, dataFileName(n.From))
+	f, err := s.openDataFile(ctx, plainName(n.From))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	load := &bulkLoad{s: s, ctx: ctx, w: w, options: o, file: newDataFile(f, o.format)}
+	load := &bulkLoad{s: s, ctx: ctx, w: w, options: o, file: datafile.NewReader(f, o.format)}
 	load.choose(sch, obj)
 	total := int64(0)
 	for !load.ended {
@@ -86,22 +87,9 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 	return w.Done(s.shown(total))
 }
 
-// dataFileName is the name of BULK INSERT's file, which is no variable.
-func dataFileName(n *ast.IdentifierOrValueExpression) string {
-	switch {
-	case n.Identifier != nil:
-		return n.Identifier.Value
-	case n.ValueExpression != nil:
-		if lit, ok := n.ValueExpression.(*ast.StringLiteral); ok {
-			return lit.Value
-		}
-	}
-	return n.Value
-}
-
 // bulkOptions reads WITH ( ... ).
 func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOption) (bulkOptions, error) {
-	o := bulkOptions{format: dataFormat{field: "\t", row: "\n"}, firstRow: 1, maxErrors: 10}
+	o := bulkOptions{format: datafile.Format{Field: "\t", Row: "\n"}, firstRow: 1, maxErrors: 10}
 	fieldGiven := false
 	for _, opt := range options {
 		switch n := opt.(type) {
@@ -124,8 +112,8 @@ func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOptio
 			// A promise about the file's order, which nothing here gains from.
 		}
 	}
-	if o.format.csv && !fieldGiven {
-		o.format.field = ","
+	if o.format.CSV && !fieldGiven {
+		o.format.Field = ","
 	}
 	return o, nil
 }
@@ -162,20 +150,20 @@ func (s *Session) bulkOption(ctx context.Context, o *bulkOptions, n *ast.Literal
 	known := true
 	switch n.OptionKind {
 	case "FieldTerminator":
-		o.format.field, o.format.exactField = terminator(text)
+		o.format.Field, o.format.ExactField = datafile.Terminator(text)
 	case "RowTerminator":
-		o.format.row, o.format.exactRow = terminator(text)
+		o.format.Row, o.format.ExactRow = datafile.Terminator(text)
 	case "FieldQuote":
-		o.format.quote = text
+		o.format.Quote = text
 	case "DataFileFormat":
 		known = strings.EqualFold(text, "CSV")
-		o.format.csv = true
+		o.format.CSV = true
 	case "DataFileType":
-		o.format.wide = strings.EqualFold(text, "widechar")
-		known = o.format.wide || strings.EqualFold(text, "char")
+		o.format.Wide = strings.EqualFold(text, "widechar")
+		known = o.format.Wide || strings.EqualFold(text, "char")
 	case "CodePage":
-		o.format.utf8 = text == "65001"
-		known = o.format.utf8 || strings.EqualFold(text, "ACP") || strings.EqualFold(text, "RAW") || text == "1252"
+		o.format.UTF8 = text == "65001"
+		known = o.format.UTF8 || strings.EqualFold(text, "ACP") || strings.EqualFold(text, "RAW") || text == "1252"
 	case "RowsPerBatch", "KilobytesPerBatch", "ROWS_PER_BATCH", "KILOBYTES_PER_BATCH":
 	default:
 		return refusedBulkOption(n.OptionKind)
@@ -192,7 +180,7 @@ type bulkLoad struct {
 	ctx     context.Context
 	w       tds.Writer
 	options bulkOptions
-	file    *dataFile
+	file    *datafile.Reader
 	// fields are the table's columns in the order of a record's fields, columns those that are stored.
 	fields, columns []*Column
 	types           []tds.Column
@@ -234,7 +222,7 @@ func (l *bulkLoad) row() ([]any, error) {
 			l.ended = true
 			return nil, io.EOF
 		}
-		record, err := l.file.next(len(l.fields))
+		record, err := l.file.Next(len(l.fields))
 		if errors.Is(err, io.EOF) {
 			l.ended = true
 		}
@@ -309,5 +297,5 @@ func (l *bulkLoad) fieldValue(text string, t sqltype.Type) (any, *sqlerr.Error) 
 	if err != nil {
 		return nil, sqlerr.New(4864, 1)
 	}
-	return l.s.convert(data, sqltype.Type{Kind: sqltype.VarBinary, Length: sqltype.MaxLength}, t, sqltype.Assign)
+	return l.s.convert(data, sqltype.VarBinaryMax, t, sqltype.Assign)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -142,9 +143,9 @@ var absentFunctions = func() map[string]bool {
 // builtin binds a function that is evaluated in Go.
 func (b *binder) builtin(name string, args []expr) expr {
 	if f := builtins[name]; f != nil && b.s.inst.registry.functions[name] == nil {
-		b.countArguments(name, len(args), f.min, f.max)
+		b.countArguments(name, len(args), f.Min, f.Max)
 		for i := range args {
-			if t, ok := parameterAt(f.params, i); ok {
+			if t, ok := parameterAt(f.Params, i); ok {
 				args[i] = b.convert(args[i], t, sqltype.Implicit, 0, false)
 			} else if args[i].null {
 				args[i] = literal(sqltype.IntType, nil)
@@ -154,14 +155,14 @@ func (b *binder) builtin(name string, args []expr) expr {
 		for i := range args {
 			types[i] = args[i].typ
 		}
-		t := f.typ
-		if f.infer != nil {
-			t = f.infer(types, args)
+		t := f.Type
+		if f.Infer != nil {
+			t = f.Infer(types)
 		}
 		if t.Kind == sqltype.Unknown {
 			b.fail(8116, typeName(args, 0), 1, name)
 		}
-		return b.goCall(name, args, t, f.pure)
+		return b.goCall(name, args, t, f.Pure)
 	}
 	f := b.s.inst.registry.functions[name]
 	if f == nil {
@@ -230,7 +231,7 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 	b.varies = b.varies || !pure || name == "format" || name == "datename"
 	b.rough = b.rough || t.Kind.IsApproximate()
 	signature := makeSignature(name, types, t)
-	if c := commonCollation(args); c != "" && c != defaultCollationKey {
+	if c := commonCollation(args); c != "" && c != sqltype.DefaultCollationKey {
 		signature += ";" + c
 	}
 	out.sql = f + "('" + strings.ReplaceAll(signature, "'", "''") + "'"
@@ -358,8 +359,12 @@ func (b *binder) datePart(name string, node ast.ScalarExpression) string {
 	case *ast.IdentifierLiteral:
 		word = lower(p.Value)
 	}
-	part, ok := dateParts[word]
-	if !ok {
+	part, ok := builtin.DateParts[word]
+	switch {
+	case ok:
+	case word != "":
+		b.fail(155, word, name)
+	default:
 		b.fail(1023, 1, name)
 	}
 	return part

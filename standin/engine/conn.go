@@ -31,6 +31,8 @@ type connState struct {
 	quiet bool
 	// deferred are the foreign keys that the running statement may have violated on its way.
 	deferred map[int32]bool
+	// search is set while the row is looked for at which an INSERT collided.
+	search *search
 }
 
 // connStates finds the state of a connection.
@@ -42,6 +44,9 @@ func (c *connStates) of(conn *sqlite.Conn) *connState {
 	}
 	return nil
 }
+
+// forget is called for every connection that is closed.
+func (c *connStates) forget(conn *sqlite.Conn) { c.m.Delete(conn) }
 
 // prepareConn is called for every new connection of every database.
 func (inst *Instance) prepareConn(conn *sqlite.Conn) error {
@@ -97,34 +102,4 @@ func (st *connState) take() *sqlerr.Error {
 	e := st.err
 	st.err = nil
 	return e
-}
-
-// rawValue is the stored form that a SQLite value has.
-func rawValue(v sqlite.Value) any {
-	switch v.Type() {
-	case sqlite.TypeInteger:
-		return v.Int64()
-	case sqlite.TypeFloat:
-		return v.Float()
-	case sqlite.TypeText:
-		return v.Text()
-	case sqlite.TypeBlob:
-		return v.Blob()
-	}
-	return nil
-}
-
-// sqliteValue is the inverse of rawValue.
-func sqliteValue(raw any) sqlite.Value {
-	switch x := raw.(type) {
-	case int64:
-		return sqlite.IntegerValue(x)
-	case float64:
-		return sqlite.FloatValue(x)
-	case string:
-		return sqlite.TextValue(x)
-	case []byte:
-		return sqlite.BlobValue(x)
-	}
-	return sqlite.Value{}
 }

@@ -200,7 +200,7 @@ func (st *connState) nullInColumn(_, column int32) *sqlerr.Error {
 
 // store computes tsql_store(x, from, to, column).
 func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
-	raw := rawValue(args[0])
+	raw := storage.ArgumentValue(args[0])
 	from, to, column := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64()), int32(args[3].Int64())
 	var c *Column
 	if st.session != nil && st.session.target != nil {

@@ -92,6 +92,20 @@ func listOf(l *ast.StatementList) []ast.Statement {
 	return l.Statements
 }
 
+// plainName is a name that is written as an identifier or a string, and is no variable; empty for none.
+func plainName(n *ast.IdentifierOrValueExpression) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Identifier != nil:
+		return n.Identifier.Value
+	}
+	if text, ok := n.ValueExpression.(*ast.StringLiteral); ok {
+		return text.Value
+	}
+	return n.Value
+}
+
 func (s *Session) nameOrVariable(n *ast.IdentifierOrValueExpression) (string, error) {
 	if n == nil {
 		return "", nil

@@ -112,7 +112,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	level := columnName(int32(len(c.outputs) + 1))
 	steps := make([]string, len(members))
 	for i, member := range members {
-		step := b.query(&scope{}, member, queryOptions{subquery: true, types: types, hidden: func(*scope, []output) []output {
+		step := b.query(&scope{}, member, queryOptions{subquery: true, types: types, anchor: c, hidden: func(*scope, []output) []output {
 			counted = true
 			return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
 		}})
@@ -132,6 +132,11 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 		columns = append(columns, "0")
 	}
 	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ")" + strings.Join(steps, "")
+}
+
+// sameType tells whether an expression has exactly that type, as the recursive part has to have the anchor's; an untyped NULL has any.
+func sameType(e expr, t sqltype.Type) bool {
+	return e.null || e.typ == t
 }
 
 func (b *binder) findCTE(name string) *cte {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -96,7 +97,7 @@ func currentOf(where *ast.WhereClause) string {
 
 // currentRow is the condition that WHERE CURRENT OF stands for: the row of the target that the cursor was at when it was
 // fetched last (docs/t-sql/queries/update-transact-sql.md, CURRENT OF).
-func (b *binder) currentRow(c *change, name string) string {
+func (b *binder) currentRow(c *change, name string, wanted []string) string {
 	b.volatile = true
 	cur, err := b.s.currentCursor(name)
 	if err != nil {
@@ -109,6 +110,11 @@ func (b *binder) currentRow(c *change, name string) string {
 		b.fail(16929)
 	case cur.at < 0 || cur.at >= len(cur.rows):
 		b.fail(16931)
+	}
+	for _, column := range wanted {
+		if len(cur.updates) > 0 && !slices.Contains(cur.updates, lower(column)) {
+			b.fail(16932)
+		}
 	}
 	for i, src := range cur.tables {
 		if src.object.ID == c.obj.ID && src.space == c.space {

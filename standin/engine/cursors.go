@@ -22,8 +22,9 @@ type cursor struct {
 	variables map[string]*variable
 	scroll    bool
 
-	// readOnly cursors are no way to change rows.
+	// readOnly cursors are no way to change rows; updates are the columns of FOR UPDATE OF, none where all may be changed.
 	readOnly bool
+	updates  []string
 	open     bool
 	// tables are the base tables of the query, numbers the row numbers in them of each of its rows.
 	tables  []*source
@@ -211,11 +212,40 @@ func (s *Session) newCursor(name string, definition *ast.CursorDefinition) (c *c
 		}
 	}
 	c.scroll = c.scroll && !forward
+	if err := c.forUpdate(); err != nil {
+		return nil, false, err
+	}
 	for name, v := range s.frame().variables {
 		copied := *v
 		c.variables[name] = &copied
 	}
 	return c, local, nil
+}
+
+// forUpdate judges FOR UPDATE, which is none of cursors that are read-only
+// (docs/t-sql/language-elements/declare-cursor-transact-sql.md, FOR UPDATE and FAST_FORWARD).
+func (c *cursor) forUpdate() error {
+	q, ok := c.definition.Select.QueryExpression.(*ast.QuerySpecification)
+	if !ok {
+		return nil
+	}
+	update, ok := q.ForClause.(*ast.UpdateForClause)
+	if !ok {
+		return nil
+	}
+	for _, o := range c.definition.Options {
+		if strings.EqualFold(strings.ReplaceAll(o.OptionKind, "_", ""), "FastForward") {
+			return sqlerr.New(1048, 1, "FAST_FORWARD", "FOR UPDATE")
+		}
+	}
+	if c.readOnly {
+		return sqlerr.New(16957, 1)
+	}
+	for _, ref := range update.Columns {
+		parts := identifiers(ref.MultiPartIdentifier)
+		c.updates = append(c.updates, lower(parts[len(parts)-1]))
+	}
+	return nil
 }
 
 // namedCursor finds a local cursor first, then a global one.

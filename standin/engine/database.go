@@ -43,6 +43,19 @@ type File struct {
 	PercentGrowth                   bool
 	// Effective is where a file of tempdb is until the next start, when PhysicalName was changed.
 	Effective string
+	// Group is the data_space_id of a data file, 0 for PRIMARY. GUID is file_guid of all but the first two.
+	Group int32     `json:",omitempty"`
+	GUID  uuid.UUID `json:",omitzero"`
+	// Emptied tells that DBCC SHRINKFILE (EMPTYFILE) has moved away what the file had.
+	Emptied bool `json:",omitempty"`
+}
+
+// group is the data_space_id of a file, 0 of one of the log.
+func (f File) group() int32 {
+	if f.Log {
+		return 0
+	}
+	return max(f.Group, primaryGroup)
 }
 
 // DatabaseInfo is what master knows of a database.
@@ -72,6 +85,10 @@ type DatabaseInfo struct {
 	Offline, Restoring bool
 	// RecoveryModel is what the last open said, for databases that are not open.
 	RecoveryModel storage.RecoveryModel
+	// attached tells that the files were there before the database, and stay where it cannot be added.
+	attached bool
+	// placements are what CREATE DATABASE declares beside the first two files, until the database has them.
+	placements []*Object
 }
 
 // Database is one database of the instance.

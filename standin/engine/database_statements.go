@@ -23,6 +23,7 @@ func installServerStatements(r *Registry) {
 	on(r, (*Session).dropDatabase)
 	on(r, (*Session).alterDatabase)
 	on(r, (*Session).kill)
+	on(r, (*Session).killBackground)
 	on(r, func(s *Session, ctx context.Context, n *syntax.Checkpoint, w tds.Writer) error {
 		return s.db.Storage().Checkpoint(ctx)
 	})
@@ -60,8 +61,16 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	if err := s.inst.checkPaths(info.Files); err != nil {
 		return err
 	}
+	if info.attached = n.ForAttach || n.ForAttachRebuildLog; !info.attached { // what is attached has its own
+		if info.placements, err = declaredPlacements(n, info.Files); err != nil {
+			return err
+		}
+	}
 	_, err = s.inst.AddDatabase(ctx, info, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
-		if n.ForAttach || n.ForAttachRebuildLog {
+		if info.attached {
+			if err := s.inst.present(info.Files); err != nil {
+				return nil, err
+			}
 			return storage.Open(ctx, files, opts)
 		}
 		opts.RecoveryModel = s.inst.DatabaseByID(3).recoveryModel()
@@ -74,76 +83,6 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 		return err
 	}
 	s.inst.log.Info("database created", "database", n.Name)
-	return nil
-}
-
-// declaredFiles are the files of CREATE DATABASE, with defaults where none are declared.
-func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]File, error) {
-	files := inst.defaultFiles(n.Name)
-	if len(n.Files) > 0 {
-		files = nil
-		for i, f := range n.Files {
-			file := File{ID: int32(i + 1), LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: -1, Growth: 8192}
-			if i > 0 {
-				file.ID = int32(i + 2)
-			}
-			if err := declare(&file, f); err != nil {
-				return nil, err
-			}
-			files = append(files, file)
-		}
-		def := inst.defaultFiles(n.Name)[1]
-		if len(n.Logs) == 0 {
-			files = append(files, def)
-		}
-	} else if len(n.Logs) > 0 {
-		files = files[:1]
-	}
-	for i, f := range n.Logs {
-		file := File{ID: 2, Log: true, LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: 268435456, Growth: 8192}
-		if i > 0 {
-			file.ID = int32(len(files) + 2)
-		}
-		if err := declare(&file, f); err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	seen := map[string]bool{}
-	for _, f := range files {
-		if f.LogicalName == "" || f.PhysicalName == "" {
-			return nil, sqlerr.New(5172, 1, f.LogicalName)
-		}
-		if seen[lower(f.LogicalName)] {
-			return nil, sqlerr.New(1828, 3, f.LogicalName)
-		}
-		seen[lower(f.LogicalName)] = true
-	}
-	return files, nil
-}
-
-func declare(file *File, f syntax.FileSpec) error {
-	if f.FileName != nil {
-		file.PhysicalName = *f.FileName
-	}
-	if f.Size != nil {
-		file.SizePages = f.Size.KB / 8
-	}
-	if f.MaxSize != nil {
-		file.MaxSizePages = f.MaxSize.KB / 8
-		if f.MaxSize.Unlimited {
-			file.MaxSizePages = -1
-		}
-	}
-	if f.Growth != nil {
-		file.Growth, file.PercentGrowth = f.Growth.KB/8, false
-		if f.Growth.Percent {
-			file.Growth, file.PercentGrowth = f.Growth.KB, true
-		}
-	}
-	if file.MaxSizePages > 0 && file.SizePages > file.MaxSizePages {
-		return sqlerr.New(5040, 1, "", file.ID, file.SizePages, file.MaxSizePages)
-	}
 	return nil
 }
 
@@ -169,7 +108,7 @@ func (s *Session) dropDatabase(ctx context.Context, n *syntax.DropDatabase, w td
 
 func (s *Session) dropOne(ctx context.Context, db *Database) error {
 	if db.System() {
-		return sqlerr.New(3708, 4, "drop", "database", db.Name(), "system database")
+		return sqlerr.New(3708, 4, "drop", "database", db.Name(), "database")
 	}
 	// Source: docs/t-sql/statements/drop-database-transact-sql.md (Permissions).
 	if s.require(ctx, Permission{Name: "CONTROL", Database: db}) != nil && s.require(ctx, Permission{Name: "ALTER ANY DATABASE"}) != nil {
@@ -236,7 +175,13 @@ func (s *Session) alterDatabase(ctx context.Context, n *syntax.AlterDatabase, w 
 	case syntax.DBModifyFile:
 		return s.modifyFile(ctx, db, a.File, w)
 	case syntax.DBRemoveFile:
-		return s.removeFile(ctx, db, a.LogicalName)
+		return s.removeFile(ctx, db, a.LogicalName, w)
+	case syntax.DBAddFileGroup:
+		return s.addFileGroup(ctx, db, a.Name)
+	case syntax.DBRemoveFileGroup:
+		return s.removeFileGroup(ctx, db, a.Name, w)
+	case syntax.DBModifyFileGroup:
+		return s.modifyFileGroup(ctx, db, a, w)
 	case syntax.DBCollate:
 		return unsupported("ALTER DATABASE ... COLLATE")
 	case syntax.DBSetHADR:
@@ -261,103 +206,21 @@ func (s *Session) renameDatabase(ctx context.Context, db *Database, name string)
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Name = name })
 }
 
-func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile) error {
-	var added []File
-	info := db.Info()
-	next := int32(0)
-	for _, f := range info.Files {
-		next = max(next, f.ID)
-	}
-	for _, f := range a.Files {
-		next++
-		file := File{ID: next, Log: a.Log, LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: -1, Growth: 8192}
-		if err := declare(&file, f); err != nil {
-			return err
-		}
-		if file.LogicalName == "" || file.PhysicalName == "" {
-			return sqlerr.New(5172, 1, file.LogicalName)
-		}
-		for _, old := range append(info.Files, added...) {
-			if strings.EqualFold(old.LogicalName, file.LogicalName) {
-				return sqlerr.New(1828, 3, file.LogicalName)
-			}
-		}
-		added = append(added, file)
-	}
-	if err := s.inst.checkPaths(added); err != nil {
-		return err
-	}
-	return db.Update(ctx, func(i *DatabaseInfo) { i.Files = append(i.Files, added...) })
-}
-
-func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpec, w tds.Writer) error {
-	found := false
-	for _, old := range db.Info().Files {
-		found = found || strings.EqualFold(old.LogicalName, f.LogicalName)
-	}
-	if !found {
-		return sqlerr.New(5041, 1, f.LogicalName)
-	}
-	if f.FileName != nil && db.ID() != 2 {
-		return unsupported("Moving a file of a database other than tempdb")
-	}
-	defer func() { limitLog(db.Storage(), db.Info().Files) }()
-	return db.Update(ctx, func(i *DatabaseInfo) {
-		for n := range i.Files {
-			if !strings.EqualFold(i.Files[n].LogicalName, f.LogicalName) {
-				continue
-			}
-			if db.ID() == 2 && i.Files[n].Effective == "" {
-				i.Files[n].Effective = i.Files[n].PhysicalName
-			}
-			_ = declare(&i.Files[n], f)
-			if f.NewName != nil {
-				i.Files[n].LogicalName = *f.NewName
-			}
-		}
-	})
-}
-
-// maxLogPages is the greatest size of a log file, 2 TB (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
-const maxLogPages = 268435456
-
-// limitLog holds a database's log to the MAXSIZE of its file.
-func limitLog(st *storage.Database, files []File) {
-	if st == nil {
-		return
-	}
-	for _, f := range files {
-		if f.Log && f.MaxSizePages > 0 && f.MaxSizePages < maxLogPages {
-			st.Log().Limit(f.MaxSizePages * 8192)
-			return
-		}
-	}
-}
-
-func (s *Session) removeFile(ctx context.Context, db *Database, name string) error {
-	for _, f := range db.Info().Files {
-		if !strings.EqualFold(f.LogicalName, name) {
-			continue
-		}
-		if f.ID <= 2 {
-			return sqlerr.New(5020, 1)
-		}
-		return db.Update(ctx, func(i *DatabaseInfo) {
-			for n := range i.Files {
-				if i.Files[n].ID == f.ID {
-					i.Files = append(i.Files[:n], i.Files[n+1:]...)
-					return
-				}
-			}
-		})
-	}
-	return sqlerr.New(5009, 1)
-}
-
-// kill is KILL spid.
+// kill is KILL of a session. There are no distributed transactions that a unit of work could name, and what a session that
+// was killed had open is rolled back before it is gone.
 func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error {
 	if err := s.require(ctx, Permission{Name: "ALTER ANY CONNECTION"}); err != nil {
 		return sqlerr.New(6102, 1)
+	}
+	switch {
+	case s.count > 0:
+		return sqlerr.New(6115, 1)
+	case n.UnitOfWork != "" && n.StatusOnly:
+		return sqlerr.New(6121, 1, n.UnitOfWork)
+	case n.UnitOfWork != "":
+		return sqlerr.New(6110, 1, n.UnitOfWork)
+	case n.StatusOnly:
+		return sqlerr.New(6120, 1, n.SPID)
 	}
 	if n.SPID == int64(s.spid) {
 		return sqlerr.New(6104, 1)
@@ -376,6 +239,21 @@ func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error 
 		return nil
 	}
 	return sqlerr.New(6106, 1, n.SPID)
+}
+
+// killBackground is KILL QUERY NOTIFICATION SUBSCRIPTION and KILL STATS JOB. There are no subscriptions, and no job updates
+// statistics.
+func (s *Session) killBackground(ctx context.Context, n *syntax.KillBackground, w tds.Writer) error {
+	if err := s.require(ctx, Permission{Name: "ALTER ANY CONNECTION"}); err != nil {
+		return sqlerr.New(6102, 1)
+	}
+	switch {
+	case n.Statistics:
+		return unsupported("KILL STATS JOB")
+	case !n.All:
+		return sqlerr.New(9206, 1, n.ID)
+	}
+	return nil
 }
 
 func (s *Session) shutdown(ctx context.Context, n *syntax.Shutdown, w tds.Writer) error {

@@ -192,7 +192,21 @@ func (inst *Instance) prepareTables(ctx context.Context, db *Database) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	tx, err := db.storage.Begin(ctx)
+	return inTransaction(ctx, db.storage, func(tx *storage.Tx) error {
+		for _, t := range missing {
+			for _, ddl := range t.DDL {
+				if err := runInternal(tx, ddl); err != nil {
+					return fmt.Errorf("make table %s in database %q: %w", t.Name, db.Name(), err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// inTransaction runs f in a transaction of its own, which is rolled back where f fails.
+func inTransaction(ctx context.Context, db *storage.Database, f func(*storage.Tx) error) error {
+	tx, err := db.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,15 +215,11 @@ func (inst *Instance) prepareTables(ctx context.Context, db *Database) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range missing {
-		for _, ddl := range t.DDL {
-			if err := runInternal(tx, ddl); err != nil {
-				leave()
-				return fmt.Errorf("make table %s in database %q: %w", t.Name, db.Name(), err)
-			}
-		}
-	}
+	err = f(tx)
 	leave()
+	if err != nil {
+		return err
+	}
 	_, err = tx.Commit(ctx)
 	return err
 }
@@ -278,22 +288,7 @@ func (inst *Instance) readMaster(ctx context.Context, sql string, row func(*sqli
 
 // writeMaster runs f in a transaction of its own in master.
 func (inst *Instance) writeMaster(ctx context.Context, f func(*sqlite.Conn) error) error {
-	tx, err := inst.DatabaseByID(1).Storage().Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	leave, err := tx.Use(ctx)
-	if err != nil {
-		return err
-	}
-	err = f(tx.Conn())
-	leave()
-	if err != nil {
-		return err
-	}
-	_, err = tx.Commit(ctx)
-	return err
+	return inTransaction(ctx, inst.DatabaseByID(1).Storage(), func(tx *storage.Tx) error { return f(tx.Conn()) })
 }
 
 func (inst *Instance) saveInfo(ctx context.Context, info DatabaseInfo) error {
@@ -363,7 +358,13 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 		err = inst.prepareTables(ctx, db)
 	}
 	if err == nil {
+		err = inst.preparePlacements(ctx, db, info.placements)
+	}
+	if err == nil {
 		err = inst.saveInfo(ctx, full)
+	}
+	if err != nil && info.attached {
+		return nil, errors.Join(err, st.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.Drop())

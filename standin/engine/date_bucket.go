@@ -3,11 +3,8 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -28,50 +25,4 @@ func (b *binder) dateBucket(sc *scope, params []ast.ScalarExpression) expr {
 		args = append(args, b.convert(b.scalar(sc, params[3]), t, sqltype.Implicit, 0, false))
 	}
 	return b.goCall("date_bucket", args, t, true)
-}
-
-func init() {
-	addBuiltins(map[string]*builtinFunction{"date_bucket": {min: 3, max: 4, pure: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-		width, t, origin := integer(a[1]), a[2].(time.Time), day1900
-		if width <= 0 {
-			return nil, sqlerr.New(9834, 1)
-		}
-		if len(a) > 3 {
-			origin = a[3].(time.Time)
-		}
-		out, err := sqltype.FitTime(bucketStart(a[0].(string), width, t, origin), e.types[2], e.result)
-		if err != nil {
-			return nil, sqlerr.New(517, 1, e.result.Kind)
-		}
-		return out, nil
-	}}})
-}
-
-// bucketStart is the begin of the bucket, width parts wide and counted from origin, that t is in.
-func bucketStart(part string, width int64, t, origin time.Time) time.Time {
-	floor := func(n int64) int64 {
-		q := n / width
-		if n%width < 0 {
-			q--
-		}
-		return q * width
-	}
-	if months := map[string]int64{"year": 12, "quarter": 3, "month": 1}[part]; months > 0 {
-		width *= months
-		n := int64(t.Year()-origin.Year())*12 + int64(t.Month()) - int64(origin.Month())
-		if addMonths(origin, n).After(t) {
-			n--
-		}
-		return addMonths(origin, floor(n))
-	}
-	unit := timeUnits[part]
-	switch part {
-	case "day":
-		unit = 24 * timeUnits["hour"]
-	case "week":
-		unit = 7 * 24 * timeUnits["hour"]
-	}
-	width *= unit
-	base := sqltype.Ticks(origin)
-	return sqltype.FromTicks(base + floor(sqltype.Ticks(t)-base)).In(t.Location())
 }

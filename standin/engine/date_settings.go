@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"time"
-
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -29,20 +27,16 @@ func (s *Session) dates() dateSettings {
 	return s.settings.dates
 }
 
-// style is a conversion's own style, or what the session's dates stand for where it gives none.
+// style is a conversion's own style, or what the session's dates stand for where it gives none, in the session's language.
 func (s *Session) style(given int) int {
-	if given != 0 {
-		return given
+	d := s.dates()
+	if given == 0 {
+		given = d.order.Style()
 	}
-	return s.dates().order.Style()
+	return sqltype.LocalStyle(given, d.language)
 }
 
 // convert converts a value without a style, as the session reads dates.
 func (s *Session) convert(v any, from, to sqltype.Type, mode sqltype.Mode) (any, *sqlerr.Error) {
 	return sqltype.Convert(v, from, to, s.style(0), mode)
-}
-
-// daysIntoWeek are the days since the begin of t's week.
-func daysIntoWeek(t time.Time, first int64) int64 {
-	return (int64(t.Weekday()) - first%7 + 7) % 7
 }

@@ -5,24 +5,57 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
 
-// dbcc executes the few DBCC commands that mean something here.
+// dbccTakes has what the commands take behind WITH besides NO_INFOMSGS, in the parser's words.
+var dbccTakes = map[string][]string{
+	"checkdb":         {"AllErrorMessages", "ExtendedLogicalChecks", "TabLock", "EstimateOnly", "PhysicalOnly", "DataPurity", "MAXDOP"},
+	"checktable":      {"AllErrorMessages", "ExtendedLogicalChecks", "TabLock", "EstimateOnly", "PhysicalOnly", "DataPurity", "MAXDOP"},
+	"checkfilegroup":  {"AllErrorMessages", "TabLock", "EstimateOnly", "PhysicalOnly", "MAXDOP"},
+	"checkalloc":      {"AllErrorMessages", "TabLock", "EstimateOnly"},
+	"updateusage":     {"CountRows"},
+	"opentran":        {"TableResults"},
+	"freesystemcache": {"MarkInUseForRemoval"},
+	"checkcatalog":    nil, "checkident": nil, "cleantable": nil, "dbreindex": nil, "dropcleanbuffers": nil, "freeproccache": nil, "inputbuffer": nil,
+	"freesessioncache": nil, "help": nil, "proccache": nil, "shrinkdatabase": nil, "shrinkfile": nil, "sqlperf": nil, "traceoff": nil, "traceon": nil, "tracestatus": nil, "useroptions": nil,
+}
+
+// dbcc executes the DBCC commands that mean something here.
 func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	switch strings.ToLower(n.Command) {
+	command := strings.ToLower(n.Command)
+	if takes, known := dbccTakes[command]; known {
+		for _, o := range n.Options {
+			if o.OptionKind != "NoInfoMessages" && !slices.Contains(takes, o.OptionKind) {
+				return sqlerr.New(2532, 1)
+			}
+		}
+	}
+	switch command {
 	case "checkident":
 		return s.checkIdent(ctx, n, w)
-	case "checkdb", "checktable", "checkalloc", "checkcatalog", "freeproccache", "dropcleanbuffers", "freesystemcache", "updateusage", "cleantable":
+	case "checkdb", "checkalloc", "checkcatalog", "checkfilegroup":
 		return s.checkDatabase(ctx, n, w)
+	case "checktable":
+		return s.checkTable(ctx, n, w)
+	case "updateusage", "cleantable":
+		return s.nothingToCorrect(ctx, n, w)
+	case "freeproccache", "dropcleanbuffers", "freesystemcache", "freesessioncache":
+		return dbccDone(n, w)
+	case "shrinkfile":
+		return s.shrinkFile(ctx, n, w)
+	case "shrinkdatabase":
+		return s.shrinkDatabase(ctx, n, w)
+	case "dbreindex":
+		return s.reindex(ctx, n, w)
 	case "traceon", "traceoff":
 		return s.traceFlags(ctx, n)
 	case "tracestatus":
@@ -35,31 +68,37 @@ func (s *Session) dbcc(ctx context.Context, n *ast.DbccStatement, w tds.Writer) 
 		return s.logSpace(ctx, n, w)
 	case "inputbuffer":
 		return s.inputBuffer(ctx, n, w)
+	case "help":
+		return s.dbccHelp(ctx, n, w)
+	case "proccache":
+		return s.procedureCache(ctx, n, w)
+	case "showstatistics":
+		return s.showStatistics(ctx, n, w)
 	case "free", "":
 		switch name := strings.ToUpper(n.DllName); name {
-		case "CHECKCONSTRAINTS", "CLONEDATABASE", "INDEXDEFRAG", "FLUSHAUTHCACHE":
+		case "CHECKCONSTRAINTS":
+			return s.checkConstraints(ctx, n, w)
+		case "LOGINFO":
+			return s.logInfo(ctx, n, w)
+		case "CLONEDATABASE", "INDEXDEFRAG", "FLUSHAUTHCACHE":
 			return unsupported("DBCC " + name)
 		}
 		return sqlerr.New(2526, 3)
 	}
-	return unsupported("DBCC " + strings.Replace(strings.ToUpper(n.Command), "SHOWSTATISTICS", "SHOW_STATISTICS", 1))
+	return unsupported("DBCC " + strings.ToUpper(n.Command))
 }
 
 // dbccDone is what DBCC commands say last, unless WITH NO_INFOMSGS keeps them from it.
-func dbccDone(n *ast.DbccStatement, w tds.Writer) error {
-	for _, o := range n.Options {
-		if o.OptionKind == "NoInfoMessages" {
-			return nil
-		}
-	}
-	return w.Message(&sqlerr.Error{Number: 2528, State: 1, Message: "DBCC execution completed. If DBCC printed error messages, contact your system administrator."})
-}
+func dbccDone(n *ast.DbccStatement, w tds.Writer) error { return dbccSays(n, w, 2528) }
 
 // logSpace is DBCC SQLPERF (LOGSPACE): size in MB and use in percent of every database's log
 // (docs/t-sql/database-console-commands/dbcc-sqlperf-transact-sql.md).
 func (s *Session) logSpace(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) == 2 {
+		return s.clearStatistics(ctx, n, w)
+	}
 	if len(n.Literals) != 1 {
-		return unsupported("DBCC SQLPERF that clears statistics")
+		return sqlerr.New(2583, 3)
 	}
 	word, err := s.dbccWord(ctx, n.Literals[0])
 	if err != nil {
@@ -127,15 +166,9 @@ func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.W
 // openTransactions is DBCC OPENTRAN: the oldest open transaction in a database, as far as it is known from between batches
 // (docs/t-sql/database-console-commands/dbcc-opentran-transact-sql.md).
 func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	db := s.db
-	if len(n.Literals) > 0 {
-		word, err := s.dbccWord(ctx, n.Literals[0])
-		if err != nil {
-			return err
-		}
-		if db = s.inst.Database(word); db == nil {
-			return sqlerr.New(2520, 5, word)
-		}
+	db, err := s.dbccDatabase(ctx, n)
+	if err != nil {
+		return err
 	}
 	for _, o := range n.Options {
 		if o.OptionKind != "NoInfoMessages" {
@@ -170,31 +203,6 @@ func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w 
 	return dbccDone(n, w)
 }
 
-// checkDatabase is DBCC CHECKDB and other commands that have nothing to do here but to look.
-func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	if strings.EqualFold(n.Command, "checkdb") || strings.EqualFold(n.Command, "checktable") {
-		conn, release, err := s.readConn(ctx, s.db)
-		if err != nil {
-			return err
-		}
-		defer release()
-		bad := ""
-		err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			if text := stmt.ColumnText(0); text != "ok" {
-				bad = text
-			}
-			return nil
-		}})
-		if err != nil {
-			return err
-		}
-		if bad != "" {
-			return sqlerr.New(8946, 12, bad)
-		}
-	}
-	return dbccDone(n, w)
-}
-
 // checkIdent is DBCC CHECKIDENT ('table' [, NORESEED | RESEED [, value]]).
 func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) == 0 {
@@ -209,11 +217,13 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	var space int32
 	var sch *schema
 	var o *Object
+	var d *dmlPlan
 	if e := bindSafely(func() {
 		space, sch, o = b.tableToWrite(name, 2501)
 		if o.Table.identityColumn() == nil {
 			b.fail(7997, o.Name)
 		}
+		d = b.dmlPlan("UPDATE", space, sch, o)
 	}); e != nil {
 		return e
 	}
@@ -231,7 +241,6 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 			return err
 		}
 	}
-	d := b.dmlPlan("UPDATE", space, sch, o)
 	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
 		c, err := s.identityCounter(&d.target, conn)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -28,6 +29,9 @@ type ddl struct {
 	sch  *schema
 	conn *sqlite.Conn
 	tx   *storage.Tx
+	// on and textOn are where CREATE TABLE or SELECT INTO places the table and its large values.
+	on     *ast.FileGroupOrPartitionScheme
+	textOn *ast.IdentifierOrValueExpression
 }
 
 // schemaNamed is the schema of a name in a space, the user's default one unless the name says which.
@@ -72,6 +76,10 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 	if err := s.allow(ctx, db); err != nil {
 		return err
 	}
+	// Names within the statement are those of the database that it changes.
+	before := s.db
+	s.db = db
+	defer func() { s.db = before }()
 	return s.write(ctx, db, func(tx *storage.Tx) error {
 		version, err := schemaVersion(tx.Conn())
 		if err != nil {
@@ -132,7 +140,7 @@ func (d *ddl) nextID() int32 {
 // place checks that a name is free and its schema exists.
 func (d *ddl) place(name objectName) error {
 	if d.space == tempSpace {
-		if d.sch.byName[objectKey(1, name.name)] != nil {
+		if o := d.sch.byName[objectKey(1, name.name)]; o != nil && !d.hides(o) {
 			return sqlerr.New(2714, 6, name.name)
 		}
 		return nil
@@ -151,11 +159,19 @@ func (d *ddl) place(name objectName) error {
 	return nil
 }
 
+// hides tells whether the module that runs may make a temporary table with the name of o, which one of its callers made: its own is
+// gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
+func (d *ddl) hides(o *Object) bool {
+	f := d.s.frame()
+	return f != nil && f.procedure != "" && o.Kind == kindTable && o.Properties["frame"] != fmt.Sprintf("%p", f)
+}
+
 // save stores an object's metadata.
 func (d *ddl) save(o *Object) error {
 	old := d.sch.objects[o.ID]
 	if old != nil {
-		delete(d.sch.byName, objectKey(old.Schema, old.Name))
+		delete(d.sch.objects, old.ID)
+		d.sch.unname(old)
 		kept := d.sch.byChild[old.Parent]
 		for i, c := range kept {
 			if c.ID == o.ID {
@@ -184,7 +200,7 @@ func (d *ddl) modify(o *Object) error {
 // remove forgets an object.
 func (d *ddl) remove(o *Object) error {
 	delete(d.sch.objects, o.ID)
-	delete(d.sch.byName, objectKey(o.Schema, o.Name))
+	d.sch.unname(o)
 	kept := d.sch.byChild[o.Parent]
 	for i, c := range kept {
 		if c.ID == o.ID {
@@ -295,7 +311,7 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 		err = d.run("CREATE UNIQUE INDEX " + name + "n ON " + o.storageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond)
 	}
 	if err != nil && strings.Contains(err.Error(), "UNIQUE constraint failed") {
-		return sqlerr.New(1505, 1, d.sch.schemaName(o)+"."+o.Name, i.Name, "(not known)")
+		return sqlerr.New(1505, 1, d.sch.schemaName(o)+"."+o.Name, i.Name, d.duplicateRow(o, i, keys, where))
 	}
 	return err
 }

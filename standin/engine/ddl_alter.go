@@ -58,6 +58,9 @@ func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableEl
 				return err
 			}
 		}
+		if err := o.Table.fitsRow(o.Name); err != nil {
+			return err
+		}
 		for _, c := range n.Definition.TableConstraints {
 			if err := b.constraint(c); err != nil {
 				return err
@@ -145,22 +148,27 @@ func (b *tableBuilder) fillColumn(c *Column, withValues bool) error {
 	case c.Default != 0:
 		bind := newBinder(b.d.ctx, b.d.s, b.d.space)
 		bind.spaces[b.d.space] = b.d.sch
-		t := &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "ALTER TABLE", db: b.d.db}
+		t := b.d.target(b.o, "ALTER TABLE")
 		var p *plan
-		if e := bindSafely(func() { p = bind.plan(bind.store(bind.defaultValue(b.d.sch, c), c, t)) }); e != nil {
+		if e := bindSafely(func() { p = bind.plan(bind.store(bind.defaultValue(b.d.space, b.d.sch, c), c, t)) }); e != nil {
 			return e
 		}
 		return b.fillWith(c, p, t)
 	default:
 		return sqlerr.New(4901, 1, c.Name, b.o.Name)
 	}
-	return b.fillWith(c, &plan{sql: value}, &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "ALTER TABLE", db: b.d.db})
+	return b.fillWith(c, &plan{sql: value}, b.d.target(b.o, "ALTER TABLE"))
 }
 
+// fillWith sets a column of all rows. Constraints of the table are not judged again: rows that NOCHECK let in may stay.
 func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 	before := b.d.s.target
 	b.d.s.target = t
 	defer func() { b.d.s.target = before }()
+	if st := b.d.s.inst.conns.of(b.d.conn); st != nil {
+		st.quiet = true
+		defer func() { st.quiet = false }()
+	}
 	stmt, _, err := b.d.conn.PrepareTransient("UPDATE " + b.o.storageName() + " SET " + columnName(c.ID) + " = " + p.sql)
 	if err != nil {
 		return err
@@ -169,14 +177,8 @@ func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 	if err := b.d.s.bindParams(p, stmt); err != nil {
 		return err
 	}
-	if _, err = stmt.Step(); err != nil {
-		if st := b.d.s.inst.conns.of(b.d.conn); st != nil {
-			if e := st.take(); e != nil {
-				return e
-			}
-		}
-	}
-	return err
+	_, err = stmt.Step()
+	return b.d.stepError(err)
 }
 
 func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnStatement, w tds.Writer) error {
@@ -199,7 +201,10 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		if c.Computed != "" || c.Type.Kind == sqltype.RowVersion {
 			return sqlerr.New(4928, 1, c.Name, "COMPUTED")
 		}
-		if err := d.readers(o, c); err != nil {
+		if err := d.partitions(o, c); err != nil {
+			return err
+		}
+		if err := d.unread(o, c); err != nil {
 			return err
 		}
 		b := &tableBuilder{d: d, o: o, altering: true}
@@ -272,11 +277,7 @@ func (b *tableBuilder) convertColumn(c *Column, next Column) error {
 		return sqlerr.New(4927, 1, c.Name, next.Type.Kind)
 	}
 	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", columnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
-	t := &writeTarget{object: b.o, schema: b.d.sch.schemaName(b.o), verb: "UPDATE", db: b.d.db, database: "tempdb"}
-	if b.d.db != nil {
-		t.database = b.d.db.Name()
-	}
-	return b.fillWith(c, &plan{sql: sql}, t)
+	return b.fillWith(c, &plan{sql: sql}, b.d.target(b.o, "UPDATE"))
 }
 
 // alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.
@@ -341,14 +342,21 @@ func (d *ddl) enable(o, child *Object, verify bool) error {
 
 // rebuild is ALTER TABLE ... REBUILD, which records compression. It changes nothing that others see of the table.
 func (s *Session) rebuild(ctx context.Context, n *ast.AlterTableRebuildStatement, w tds.Writer) error {
+	number, err := s.partitionNumber(ctx, n.Partition)
+	if err != nil {
+		return err
+	}
 	return s.changeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *ddl, o *Object) error {
+		if err := d.onePartition(number, o.Table.Place, n.IndexOptions, "alter table", "table", o.Name); err != nil {
+			return err
+		}
 		b := &tableBuilder{d: d, o: o}
 		for _, opt := range n.IndexOptions {
 			c, ok := opt.(*ast.DataCompressionOption)
 			if !ok {
 				continue
 			}
-			level, err := compressionOf(c)
+			level, err := compressionOf(c, o.Table, "alter table", "table", o.Name)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTable
 			if kind == "column" {
 				err = d.dropColumn(o, el.Name.Value, el.IsIfExists)
 			} else {
-				err = d.dropConstraint(o, el.Name.Value, el.IsIfExists)
+				err = d.dropConstraint(o, el.Name.Value, el.IsIfExists, keyMovedTo(el.DropClusteredConstraintOptions))
 			}
 			if err != nil {
 				return err
@@ -44,6 +44,9 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 	}
 	if len(o.Table.Columns) == 1 {
 		return sqlerr.New(4923, 1, name, o.Name)
+	}
+	if err := d.partitions(o, c); err != nil {
+		return err
 	}
 	for _, i := range o.Table.Indexes {
 		for _, k := range i.Keys {
@@ -67,14 +70,15 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 				used = used || id == c.ID
 			}
 		}
-		if child.Kind == kindCheck && strings.Contains(lower(child.Definition), lower(c.Name)) {
-			used = true
+		checked, err := d.checks(o, child, c)
+		if err != nil {
+			return err
 		}
-		if used {
+		if used || checked {
 			return sqlerr.New(5074, 1, "object", child.Name, "column", name)
 		}
 	}
-	if err := d.readers(o, c); err != nil {
+	if err := d.unread(o, c); err != nil {
 		return err
 	}
 	if c.Persisted {
@@ -96,7 +100,7 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 	return nil
 }
 
-func (d *ddl) dropConstraint(o *Object, name string, ifExists bool) error {
+func (d *ddl) dropConstraint(o *Object, name string, ifExists bool, to *ast.FileGroupOrPartitionScheme) error {
 	var con *Object
 	for _, child := range d.sch.children(o.ID) {
 		if strings.EqualFold(child.Name, name) {
@@ -121,14 +125,14 @@ func (d *ddl) dropConstraint(o *Object, name string, ifExists bool) error {
 			return err
 		}
 	default:
-		if err := d.dropKey(o, con); err != nil {
+		if err := d.dropKey(o, con, to); err != nil {
 			return err
 		}
 	}
 	return d.remove(con)
 }
 
-func (d *ddl) dropKey(o, con *Object) error {
+func (d *ddl) dropKey(o, con *Object, to *ast.FileGroupOrPartitionScheme) error {
 	for at, i := range o.Table.Indexes {
 		if i.Constraint != con.ID {
 			continue
@@ -137,6 +141,9 @@ func (d *ddl) dropKey(o, con *Object) error {
 			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.ForeignKey.RefIndex == i.ID {
 				return sqlerr.New(3725, 0, con.Name, o.Name, fk.Name)
 			}
+		}
+		if err := d.moveHeap(o, i, to); err != nil {
+			return err
 		}
 		if i.PrimaryKey && o.Table.RowidColumn != 0 {
 			if err := d.freeRowid(o); err != nil {

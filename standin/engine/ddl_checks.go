@@ -12,24 +12,32 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 )
 
-// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
-func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+// rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only source.
+func (d *ddl) rowBinder(o *Object, prefix string) (*binder, *scope) {
 	b := newBinder(d.ctx, d.s, d.space)
 	b.spaces[d.space] = d.sch
 	src := &source{alias: o.Name, object: o}
-	for _, c := range o.Table.Columns {
-		text := prefix + columnName(c.ID)
-		if c.Computed != "" {
-			k, err := d.computed(o, c, prefix)
-			if err != nil {
-				return "", err
-			}
-			text = k.sql
-		}
-		src.addColumn(c.Name, text, c.Type, c.Nullable, c.collationKey(), c)
+	for _, c := range storedColumns(o) {
+		src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
 	}
 	sc := &scope{}
 	sc.add(src)
+	return b, sc
+}
+
+// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
+func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+	b, sc := d.rowBinder(o, prefix)
+	for _, c := range o.Table.Columns {
+		if c.Computed == "" {
+			continue
+		}
+		k, err := d.computed(o, c, prefix)
+		if err != nil {
+			return "", err
+		}
+		sc.sources[0].addColumn(c.Name, k.sql, c.Type, c.Nullable, c.collationKey(), c)
+	}
 	var sql string
 	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
 		return "", e
@@ -61,8 +69,18 @@ func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 	return cond, err
 }
 
-// condition is that of a check constraint.
+// condition is that of a check constraint, which must be one that it may have.
 func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
+	return d.lookAtCheck(table, check, prefix, func(b *binder, e expr) {
+		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
+		if e.xml {
+			b.fail(423, table.shownName())
+		}
+	})
+}
+
+// lookAtCheck binds the condition of a check constraint, and shows what it is made of.
+func (d *ddl) lookAtCheck(table, check *Object, prefix string, look func(*binder, expr)) (string, error) {
 	node := parsePredicate(check.Definition)
 	if node == nil {
 		return "", sqlerr.New(102, 1, check.Definition)
@@ -70,10 +88,7 @@ func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
 	return d.over(table, prefix, func(b *binder, sc *scope) string {
 		b.kept = true
 		e := b.predicate(sc, node)
-		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
-		if e.xml {
-			b.fail(423, table.shownName())
-		}
+		look(b, e)
 		return e.sql
 	})
 }
@@ -81,6 +96,11 @@ func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
 // find tells whether a query gives a row.
 func (d *ddl) find(sql string, found *bool) error {
 	err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }})
+	return d.stepError(err)
+}
+
+// stepError is what a function of ours has raised in a statement that failed, else SQLite's error.
+func (d *ddl) stepError(err error) error {
 	if err != nil {
 		if st := d.s.inst.conns.of(d.conn); st != nil {
 			if e := st.take(); e != nil {
@@ -116,6 +136,15 @@ func (d *ddl) verifyCheck(table, check *Object) error {
 	return d.verify("SELECT 1 FROM "+table.storageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
 }
 
+// target is a table as the messages of a statement name it.
+func (d *ddl) target(table *Object, verb string) *writeTarget {
+	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
+	if d.db != nil {
+		t.database = d.db.Name()
+	}
+	return t
+}
+
 func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
 	bad := false
 	if err := d.find(sql, &bad); err != nil {
@@ -124,10 +153,7 @@ func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
 	if !bad {
 		return nil
 	}
-	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
-	if d.db != nil {
-		t.database = d.db.Name()
-	}
+	t := d.target(table, verb)
 	kind, where := "CHECK", table
 	if constraint.ForeignKey != nil {
 		kind = "FOREIGN KEY"

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
@@ -24,9 +25,15 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	if n.StorageOptions != nil && n.StorageOptions.IsFileStream {
 		return unsupported("FILESTREAM columns")
 	}
+	if n.StorageOptions != nil && n.StorageOptions.SparseOption == "ColumnSetForAllSparseColumns" {
+		return unsupported("COLUMN_SET FOR ALL_SPARSE_COLUMNS")
+	}
 	t.NextColumn++
 	t.Columns = append(t.Columns, c)
 	if n.ComputedColumnExpression != nil {
+		if hasSubquery(n.ComputedColumnExpression) {
+			return sqlerr.New(1046, 1)
+		}
 		c.Computed, c.Persisted = b.text(n.ComputedColumnExpression), n.IsPersisted
 		if err := mayCompute(n); err != nil {
 			return err
@@ -40,10 +47,14 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	if err := b.columnType(n, c); err != nil {
 		return err
 	}
+	if err := b.onlyOnce(n, c); err != nil {
+		return err
+	}
 	if n.Nullable != nil {
 		c.Nullable = n.Nullable.Nullable
 	}
 	c.RowGUID = n.IsRowGuidCol
+	c.Sparse = n.StorageOptions != nil && n.StorageOptions.SparseOption == "Sparse"
 	if n.IdentityOptions != nil {
 		if err := b.identity(n, c); err != nil {
 			return err
@@ -54,13 +65,57 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 			return err
 		}
 	}
+	if err := b.constraintsOnce(n, c); err != nil {
+		return err
+	}
 	for _, con := range n.Constraints {
 		if err := b.columnConstraint(con, c, n); err != nil {
 			return err
 		}
 	}
+	if err := b.properties(c); err != nil {
+		return err
+	}
 	if n.Index != nil {
 		return b.inlineIndex(n.Index, c)
+	}
+	return nil
+}
+
+// onlyOnce refuses what a table or a column has once: a column of type rowversion, and NULL or NOT NULL.
+func (b *tableBuilder) onlyOnce(n *ast.ColumnDefinition, c *Column) error {
+	for _, other := range b.o.Table.Columns {
+		if other != c && c.Type.Kind == sqltype.RowVersion && other.Type.Kind == sqltype.RowVersion {
+			return sqlerr.New(2738, 2, b.o.Name, c.Name)
+		}
+	}
+	switch syntax.RepeatedInColumn(b.text(n)) {
+	case "NULL":
+		return sqlerr.New(8150, 0, c.Name, b.o.Name)
+	case "DEFAULT":
+		return sqlerr.New(8148, 0, "column DEFAULT", "column", c.Name, b.o.Name)
+	}
+	return nil
+}
+
+// constraintsOnce refuses constraints of which a column has one alone.
+func (b *tableBuilder) constraintsOnce(n *ast.ColumnDefinition, c *Column) error {
+	unique, foreign := 0, 0
+	for _, con := range n.Constraints {
+		switch t := con.(type) {
+		case *ast.UniqueConstraintDefinition:
+			if !t.IsPrimaryKey {
+				unique++
+			}
+		case *ast.ForeignKeyConstraintDefinition:
+			foreign++
+		}
+	}
+	switch {
+	case unique > 1:
+		return sqlerr.New(8148, 0, "column UNIQUE", "column", c.Name, b.o.Name)
+	case foreign > 1:
+		return sqlerr.New(8148, 0, "column FOREIGN KEY", "column", c.Name, b.o.Name)
 	}
 	return nil
 }
@@ -156,7 +211,7 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 		*part.out, _ = v.(int64)
 	}
 	if id.Increment == 0 {
-		return sqlerr.New(2748, 1, c.Name)
+		return sqlerr.New(2753, 2, c.Name)
 	}
 	c.Identity, c.Nullable = id, false
 	return nil

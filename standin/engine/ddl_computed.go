@@ -23,14 +23,8 @@ type computation struct {
 
 // computation binds an expression over the plain columns of a table, prefixed ("NEW.").
 func (d *ddl) computation(o *Object, node ast.ScalarExpression, prefix string) (computation, error) {
-	b := newBinder(d.ctx, d.s, d.space)
-	b.spaces[d.space] = d.sch
-	src := &source{alias: o.Name, object: o}
-	for _, c := range storedColumns(o) {
-		src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
-	}
-	sc := &scope{}
-	sc.add(src)
+	b, sc := d.rowBinder(o, prefix)
+	defer b.inDatabase(d.space)()
 	var k computation
 	if e := bindSafely(func() { k.expr = b.scalar(sc, node) }); e != nil {
 		return k, e
@@ -42,8 +36,11 @@ func (d *ddl) computation(o *Object, node ast.ScalarExpression, prefix string) (
 	if outside {
 		return k, sqlerr.New(1046, 1)
 	}
-	if k.aggregate || k.window {
-		return k, unsupported("An aggregate in a computed column")
+	switch {
+	case k.window:
+		return k, sqlerr.New(4108, 1)
+	case k.aggregate:
+		return k, sqlerr.New(175, 1)
 	}
 	k.varies, k.rough = b.varies, b.rough || k.typ.Kind.IsApproximate()
 	return k, nil
@@ -76,11 +73,7 @@ func mayCompute(n *ast.ColumnDefinition) error {
 			if !t.Nullable && !n.IsPersisted {
 				return sqlerr.New(8183, 1)
 			}
-		case *ast.CheckConstraintDefinition:
-			if !n.IsPersisted {
-				return sqlerr.New(8183, 1)
-			}
-		case *ast.ForeignKeyConstraintDefinition:
+		case *ast.CheckConstraintDefinition, *ast.ForeignKeyConstraintDefinition:
 			if !n.IsPersisted {
 				return sqlerr.New(8183, 1)
 			}
@@ -167,13 +160,9 @@ func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
 			return err
 		}
 		null := false
-		before := d.s.target
-		d.s.target = &writeTarget{object: o, schema: d.sch.schemaName(o), verb: "ALTER TABLE", db: d.db, database: "tempdb"}
-		if d.db != nil {
-			d.s.target.database = d.db.Name()
-		}
+		before, target := d.s.target, d.target(o, "ALTER TABLE")
+		d.s.target = target
 		err = d.find("SELECT 1 FROM "+o.storageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
-		target := d.s.target
 		d.s.target = before
 		if err != nil {
 			return err
@@ -205,21 +194,36 @@ func (d *ddl) releasePersisted(o *Object, c *Column) error {
 	return nil
 }
 
-// readers refuses a change of a column that others are computed from.
-func (d *ddl) readers(o *Object, c *Column) error {
+// reader is a column that is computed from another one; nil when there is none.
+func (d *ddl) reader(o *Object, c *Column) (*Column, error) {
 	for _, other := range o.Table.Columns {
 		if other.Computed == "" || other == c {
 			continue
 		}
 		k, err := d.computed(o, other, "")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, read := range k.free {
 			if read.column == c {
-				return sqlerr.New(5074, 1, "column", other.Name, "column", c.Name)
+				return other, nil
 			}
 		}
+	}
+	return nil, nil
+}
+
+// unread refuses a change of a column that another one is computed from.
+func (d *ddl) unread(o *Object, c *Column) error {
+	other, err := d.reader(o, c)
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		return sqlerr.New(5074, 1, "column", other.Name, "column", c.Name)
+	}
+	if by := d.boundTo(o, c); by != "" {
+		return sqlerr.New(5074, 1, "object", by, "column", c.Name)
 	}
 	return nil
 }
@@ -227,40 +231,43 @@ func (d *ddl) readers(o *Object, c *Column) error {
 // enforced tells whether a computed column or a check constraint is made of a column (docs/relational-databases/system-stored-procedures/
 // sp-rename-transact-sql.md, enforced dependencies).
 func (d *ddl) enforced(o *Object, c *Column) (bool, error) {
-	if err := d.readers(o, c); err != nil {
-		if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 5074 {
-			return true, nil
-		}
-		return false, err
+	if other, err := d.reader(o, c); err != nil || other != nil {
+		return other != nil, err
+	}
+	if d.boundTo(o, c) != "" {
+		return true, nil
 	}
 	for _, child := range d.sch.children(o.ID) {
-		if child.Kind != kindCheck {
-			continue
-		}
-		node, used := parsePredicate(child.Definition), false
-		if node == nil {
-			continue
-		}
-		if _, err := d.over(o, "", func(b *binder, sc *scope) string {
-			b.kept = true
-			e := b.predicate(sc, node)
-			for _, read := range e.free {
-				used = used || read.column == c
-			}
-			return e.sql
-		}); err != nil {
-			return false, err
-		}
-		if used {
-			return true, nil
+		if used, err := d.checks(o, child, c); used || err != nil {
+			return used, err
 		}
 	}
 	return false, nil
 }
 
+// checks tells whether an object of a table is a check constraint that is made of a column.
+func (d *ddl) checks(o, child *Object, c *Column) (used bool, err error) {
+	if child.Kind != kindCheck {
+		return false, nil
+	}
+	_, err = d.lookAtCheck(o, child, "", func(_ *binder, e expr) {
+		for _, read := range e.free {
+			used = used || read.column == c
+		}
+	})
+	return used, err
+}
+
 // keyed refuses an index of computed columns that cannot be one (docs/relational-databases/indexes/indexes-on-computed-columns.md).
 func (b *tableBuilder) keyed(i *Index) error {
 	t := b.o.Table
+	if size, most := t.keySize(i), i.maxKeySize(); size > most {
+		kind := "nonclustered"
+		if i.Clustered {
+			kind = "clustered"
+		}
+		return sqlerr.New(1944, 1, i.Name, size, kind, most)
+	}
 	columns := append([]int32(nil), i.Included...)
 	for _, k := range i.Keys {
 		columns = append(columns, k.Column)
@@ -300,13 +307,20 @@ func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) 
 	if c.Computed == "" {
 		return columnName(c.ID), columnDDL(c), nil
 	}
-	k, err := d.computed(o, c, "")
+	if plain, collated, err = d.computedText(o, c, ""); err == nil && c.Type.Kind == sqltype.SQLVariant {
+		plain = variantKeySQL(plain)
+		collated = plain
+	}
+	return plain, collated, err
+}
+
+// computedText is what a column is computed by as a part of other SQL, and the same with its collation.
+func (d *ddl) computedText(o *Object, c *Column, prefix string) (plain, collated string, err error) {
+	k, err := d.computed(o, c, prefix)
 	if err != nil {
 		return "", "", err
 	}
-	if plain = "(" + k.sql + ")"; c.Type.Kind == sqltype.SQLVariant {
-		plain = variantKeySQL(k.sql)
-	}
+	plain = "(" + k.sql + ")"
 	if key := c.collationKey(); key != "" {
 		return plain, plain + " COLLATE " + key, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -23,6 +24,7 @@ func installDDL(r *Registry) {
 	on(r, (*Session).alterTableDrop)
 	on(r, (*Session).alterConstraints)
 	on(r, (*Session).rebuild)
+	on(r, (*Session).switchTable)
 	on(r, (*Session).setTableOptions)
 	on(r, (*Session).createIndexStatement)
 	on(r, (*Session).dropIndexStatement)
@@ -45,6 +47,7 @@ func installDDL(r *Registry) {
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSequenceStatement, w tds.Writer) error {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "sequence object", kindSequence)
 	})
+	installPartitions(r)
 	on(r, (*Session).createSchema)
 	on(r, (*Session).dropSchema)
 	on(r, (*Session).transfer)
@@ -83,13 +86,17 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 		return sqlerr.New(3701, 5, "drop", word, name.String())
 	}
 	if !strings.Contains(kinds, o.Kind) {
-		return sqlerr.New(3705, 1, "DROP "+strings.ToUpper(word), name.String(), name.String(), kindWords[o.Kind], "DROP "+strings.ToUpper(kindWords[o.Kind]))
+		verb := strings.TrimSuffix(strings.TrimPrefix(strings.ToUpper(word), "DROP "), " OBJECT")
+		return sqlerr.New(3705, 1, verb, name.String(), name.String(), kindWords[o.Kind], "DROP "+strings.ToUpper(kindWords[o.Kind]))
 	}
 	if d.db != nil {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
 		if err := d.s.require(d.ctx, p); err != nil {
 			return sqlerr.New(3701, 5, "drop", word, name.String())
 		}
+	}
+	if by := d.boundTo(o, nil); by != "" {
+		return sqlerr.New(3729, 1, "DROP "+strings.ToUpper(kindWords[o.Kind]), name.String(), by)
 	}
 	if err := d.s.objectEvent(d.ctx, d, "DROP", o); err != nil {
 		return err
@@ -145,14 +152,15 @@ func (d *ddl) dropTable(o *Object) error {
 // truncate is TRUNCATE TABLE.
 func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w tds.Writer) error {
 	name := nameOf(n.TableName)
-	if len(n.PartitionRanges) > 0 {
-		return unsupported("TRUNCATE TABLE ... WITH (PARTITIONS)")
-	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *schema
 	var o *Object
+	var d *dmlPlan
 	if e := bindSafely(func() {
+		if _, _, other := b.resolveWrite(name); other != nil && other.Kind != kindTable {
+			b.fail(4708, name.String())
+		}
 		space, sch, o = b.tableToWrite(name, 4701)
 		b.require("ALTER", space, sch, o)
 		for _, fk := range sch.objects {
@@ -160,10 +168,10 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 				b.fail(4712, name.String())
 			}
 		}
+		d = b.dmlPlan("DELETE", space, sch, o)
 	}); e != nil {
 		return e
 	}
-	d := b.dmlPlan("DELETE", space, sch, o)
 	if d.target.db != nil {
 		for _, f := range s.inst.registry.objectHooks {
 			if err := f(ctx, s, d.target.db, "TRUNCATE", o.ID); err != nil {
@@ -171,7 +179,17 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 			}
 		}
 	}
+	var numbers []int
+	if len(n.PartitionRanges) > 0 {
+		var err error
+		if numbers, err = s.partitionsChosen(ctx, sch, o, n.PartitionRanges); err != nil {
+			return err
+		}
+	}
 	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
+		if len(numbers) > 0 {
+			return sqlitex.ExecuteTransient(conn, "DELETE FROM main."+o.storageName()+" WHERE "+sch.inPartitions(o, numbers), nil)
+		}
 		if err := sqlitex.Execute(conn, "DELETE FROM main."+o.storageName(), nil); err != nil {
 			return err
 		}
@@ -189,13 +207,19 @@ func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement
 	if err := s.requireDDL(ctx, objectName{}, "CREATE SCHEMA"); err != nil {
 		return err
 	}
-	err := s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+	u, err := s.userIn(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	owner := int64(u.ID)
+	if n.Owner != nil {
+		if owner, err = s.principalID(ctx, n.Owner.Value); err != nil {
+			return err
+		}
+	}
+	err = s.changeSchema(ctx, objectName{}, func(d *ddl) error {
 		if d.sch.schemaByName(n.Name.Value) != nil {
 			return sqlerr.New(2714, 6, n.Name.Value)
-		}
-		owner := int64(1)
-		if n.Owner != nil {
-			owner = d.principalID(n.Owner.Value)
 		}
 		ids := make([]int, 0, len(d.sch.schemas))
 		for id := range d.sch.schemas {
@@ -214,14 +238,48 @@ func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement
 	return s.statements(ctx, listOf(n.StatementList), w)
 }
 
-// principalID is the principal_id of a user; 1 when the extension that keeps users does not know it.
-func (d *ddl) principalID(name string) int64 {
-	if lookup := d.s.inst.registry.principals; lookup != nil {
-		if id, ok := lookup(d.ctx, d.s, d.db, name); ok {
-			return int64(id)
-		}
+// principalID is the principal_id of a user or role that the session may make an owner (15151); 1 where no extension keeps users.
+func (s *Session) principalID(ctx context.Context, name string) (int64, error) {
+	lookup := s.inst.registry.principals
+	if lookup == nil {
+		return 1, nil
 	}
-	return 1
+	id, ok := lookup(ctx, s, s.db, name)
+	if !ok {
+		return 0, sqlerr.New(15151, 1, "find", "user", name)
+	}
+	return int64(id), nil
+}
+
+// SetSchemaOwner gives a schema of the current database another owner, who is a principal_id; the caller has asked whether it may. dropped
+// is told the schema's objects within the same transaction, unless the owner stays the same. Errors: 15151 for no such schema, 15150 for
+// sys, dbo and INFORMATION_SCHEMA (docs/t-sql/statements/alter-authorization-transact-sql.md, Special Cases and Conditions).
+func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, dropped func(tx *storage.Tx, objects []int32) error) error {
+	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+		sc := d.sch.schemaByName(name)
+		if sc == nil {
+			return sqlerr.New(15151, 1, "find", "schema", name)
+		}
+		if sc.ID == 1 || sc.ID == 3 || sc.ID == 4 {
+			return sqlerr.New(15150, 1, "alter", "schema", name)
+		}
+		if sc.Principal == owner {
+			return nil
+		}
+		var objects []int32
+		for _, o := range d.sch.objects {
+			if o.Schema == sc.ID {
+				objects = append(objects, o.ID)
+			}
+		}
+		changed := *sc
+		changed.Principal = owner
+		d.sch.schemas[sc.ID] = &changed
+		if err := dropped(d.tx, objects); err != nil {
+			return err
+		}
+		return d.exec("UPDATE __schemas SET principal = ? WHERE id = ?", int64(owner), int64(sc.ID))
+	})
 }
 
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
@@ -301,15 +359,15 @@ func (s *Session) requireDDL(ctx context.Context, name objectName, permission st
 	return s.require(ctx, Permission{Name: "ALTER", Database: db, Schema: name.schema})
 }
 
-// ObjectFunc is asked before a user object is changed: verb is ALTER, REBUILD, TRIGGER, DISABLE TRIGGER ALL, DROP,
-// TRUNCATE or RENAME.
+// ObjectFunc is asked before a user object is changed: verb is ALTER, REBUILD, SWITCH, TRIGGER, DISABLE TRIGGER
+// ALL, DROP, TRUNCATE or RENAME.
 type ObjectFunc func(ctx context.Context, s *Session, db *Database, verb string, objectID int32) error
 
 // OnObject registers a func that is asked before a table or other user object is altered, truncated or dropped; its
 // *sqlerr.Error (3724, 4929 ...) refuses.
 func (r *Registry) OnObject(f ObjectFunc) { r.objectHooks = append(r.objectHooks, f) }
 
-// Principals sets who knows the principal_id of a database's user or role.
+// Principals sets who knows the principal_id of a database's user or role that the session may make an owner.
 func (r *Registry) Principals(f func(ctx context.Context, s *Session, db *Database, name string) (int32, bool)) {
 	r.principals = f
 }

@@ -41,14 +41,8 @@ func (d *ddl) columnText(o *Object, id int32, prefix string) (string, error) {
 	if c == nil || c.Computed == "" {
 		return prefix + columnName(id), nil
 	}
-	k, err := d.computed(o, c, prefix)
-	if err != nil {
-		return "", err
-	}
-	if key := c.collationKey(); key != "" {
-		return "(" + k.sql + ") COLLATE " + key, nil
-	}
-	return "(" + k.sql + ")", nil
+	_, text, err := d.computedText(o, c, prefix)
+	return text, err
 }
 
 // updateOf is the list of columns that a trigger watches: none when one of them is computed, since it changes with others.
@@ -79,6 +73,27 @@ func (d *ddl) verifyForeignKey(child, fk *Object) error {
 	}
 	return d.verify(fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
 		child.storageName(), strings.Join(given, " AND "), parent.storageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
+}
+
+// mayAct refuses actions that a foreign key cannot have: SET NULL of columns that take none (1761), SET DEFAULT of such columns without a default
+// (1762), and a second way for a change to come to a table (1785)
+// (docs/relational-databases/tables/primary-and-foreign-key-constraints.md, Cascading referential integrity).
+func (b *tableBuilder) mayAct(name string, k *ForeignKey) error {
+	for _, id := range k.Columns {
+		c := b.o.Table.columnByID(id)
+		for _, action := range []string{k.OnDelete, k.OnUpdate} {
+			switch {
+			case action == "SET_NULL" && !c.Nullable:
+				return sqlerr.New(1761, 0, name)
+			case action == "SET_DEFAULT" && !c.Nullable && c.Default == 0:
+				return sqlerr.New(1762, 0, name)
+			}
+		}
+	}
+	if (k.OnDelete != "NO_ACTION" || k.OnUpdate != "NO_ACTION") && b.d.cascadesTwice(k.Referenced, b.o.ID) {
+		return sqlerr.New(1785, 0, name, b.o.Name)
+	}
+	return nil
 }
 
 // mayRefer refuses foreign keys that computed columns cannot have: of columns that are not persisted, and with actions that would give

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		return err
 	}
 	if b.d.space == tempSpace {
-		return nil // 1756: foreign keys of temporary tables are ignored
+		b.d.s.notices = append(b.d.s.notices, sqlerr.New(1756, 0, o.Name))
+		return nil
 	}
 	ref := nameOf(n.ReferenceTableName)
 	if ref.database != "" && !strings.EqualFold(ref.database, b.d.db.Name()) {
@@ -42,6 +44,9 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		return err
 	}
 	if err := b.referencedColumns(n, o, parent, k); err != nil {
+		return err
+	}
+	if err := b.mayAct(o.Name, k); err != nil {
 		return err
 	}
 	o.ForeignKey, o.NotForReplication, o.NotTrusted = k, n.NotForReplication, b.noCheck
@@ -101,8 +106,14 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 		if child.Type.Kind != ref.Type.Kind {
 			return sqlerr.New(1778, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
 		}
-		if child.Type.Precision != ref.Type.Precision || child.Type.Scale != ref.Type.Scale {
+		if child.Type.Precision != ref.Type.Precision || child.Type.Scale != ref.Type.Scale || child.Type.Length != ref.Type.Length {
 			return sqlerr.New(1753, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
+		}
+	}
+	for i := range k.Columns {
+		child, ref := b.o.Table.columnByID(k.Columns[i]), parent.Table.columnByID(k.RefColumns[i])
+		if child.Type.Kind.IsCharacter() && !strings.EqualFold(child.Collation, ref.Collation) {
+			return sqlerr.New(1757, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
 		}
 	}
 	for _, i := range parent.Table.Indexes {
@@ -135,7 +146,7 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 	for _, opt := range options {
 		switch o := opt.(type) {
 		case *ast.DataCompressionOption:
-			c, err := compressionOf(o)
+			c, err := compressionOf(o, b.o.Table, "index", "index", i.Name)
 			if err != nil {
 				return err
 			}
@@ -154,10 +165,8 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 				return err
 			}
 		case *ast.IndexStateOption:
-			if strings.EqualFold(o.OptionKind, "IgnoreDupKey") {
-				if err := i.ignoreDuplicates(o.OptionState); err != nil {
-					return err
-				}
+			if err := i.setState(lower(o.OptionKind), o.OptionState); err != nil {
+				return err
 			}
 		}
 	}
@@ -203,10 +212,32 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
 	return o, nil
 }
 
+// mayBeIndexed judges what an index is to be on when it is no table (docs/t-sql/statements/create-index-transact-sql.md).
+func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
+	if d.space == tempSpace {
+		return nil
+	}
+	o := d.sch.find(d.schemaNamed(name), name.name)
+	switch {
+	case o == nil || o.Kind == kindTable || o.Kind == kindSynonym:
+		return nil
+	case o.Kind != kindView:
+		return sqlerr.New(1914, 1, o.Name)
+	case !o.isSchemaBound():
+		return sqlerr.New(1939, 1, "index", o.Name)
+	case !n.Unique || n.Clustered == nil || !*n.Clustered:
+		return sqlerr.New(1940, 1, o.Name)
+	}
+	return unsupported("An index on a view")
+}
+
 // createIndexStatement is CREATE INDEX.
 func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexStatement, w tds.Writer) error {
 	name := nameOf(n.OnName)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
+		if err := d.mayBeIndexed(name, n); err != nil {
+			return err
+		}
 		o, err := d.tableForDDL(name, 1088)
 		if err != nil {
 			return err
@@ -223,7 +254,7 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 				continue
 			}
 			if !dropExisting {
-				return sqlerr.New(1913, 1, "index", i.Name, name.String())
+				return sqlerr.New(1913, 1, i.Name, "table", name.String())
 			}
 			if err := d.dropIndex(o, other); err != nil {
 				return err
@@ -231,18 +262,13 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 			o.Table.Indexes = append(o.Table.Indexes[:at], o.Table.Indexes[at+1:]...)
 			break
 		}
-		for _, c := range n.IncludeColumns {
-			parts := identifiers(c.MultiPartIdentifier)
-			col := o.Table.column(parts[len(parts)-1])
-			if col == nil {
-				return sqlerr.New(1911, 1, parts[len(parts)-1])
-			}
-			i.Included = append(i.Included, col.ID)
-		}
-		if n.FilterPredicate != nil {
-			i.Filter = "(" + b.text(n.FilterPredicate) + ")"
+		if err := b.covered(i, n.IncludeColumns, n.FilterPredicate); err != nil {
+			return err
 		}
 		if err := b.placeIndex(i); err != nil {
+			return err
+		}
+		if err := b.locate(i, n.OnFileGroupOrPartitionScheme); err != nil {
 			return err
 		}
 		if err := b.indexOptions(i, n.IndexOptions); err != nil {
@@ -257,6 +283,29 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 		}
 		return d.modify(o)
 	})
+}
+
+// covered gives an index what INCLUDE and WHERE say.
+func (b *tableBuilder) covered(i *Index, columns []*ast.ColumnReferenceExpression, filter ast.BooleanExpression) error {
+	for _, c := range columns {
+		parts := identifiers(c.MultiPartIdentifier)
+		col := b.o.Table.column(parts[len(parts)-1])
+		if col == nil {
+			return sqlerr.New(1911, 1, parts[len(parts)-1])
+		}
+		if isKey(i.Keys, col.ID) || slices.Contains(i.Included, col.ID) {
+			return sqlerr.New(1909, 1, "index", col.Name)
+		}
+		i.Included = append(i.Included, col.ID)
+	}
+	if filter != nil {
+		i.Filter = "(" + b.text(filter) + ")"
+	}
+	return nil
+}
+
+func isKey(keys []Key, column int32) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return k.Column == column })
 }
 
 func dropsExisting(options []ast.IndexOption) bool {
@@ -277,9 +326,9 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 			table, index = nameOf(clause.Object), clause.Index.Value
 		case clause.LegacyIndex != nil:
 			o := nameOf(clause.LegacyIndex)
-			table, index = objectName{database: o.database, name: o.schema}, o.name
+			table, index = objectName{schema: o.database, name: o.schema}, o.name
 		default:
-			return sqlerr.New(102, 1, "")
+			return sqlerr.New(159, 1)
 		}
 		err := s.changeSchema(ctx, table, func(d *ddl) error {
 			o, err := d.tableForDDL(table, 4902)
@@ -299,6 +348,9 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 						kind = "PRIMARY KEY"
 					}
 					return sqlerr.New(3723, 4, table.String()+"."+index, kind)
+				}
+				if err := d.moveHeap(o, i, movedTo(clause.Options)); err != nil {
+					return err
 				}
 				if err := d.dropIndex(o, i); err != nil {
 					return err
@@ -321,6 +373,10 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 // alterIndex is ALTER INDEX: REBUILD and REORGANIZE record compression; DISABLE takes the index away until REBUILD.
 func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w tds.Writer) error {
 	name := nameOf(n.OnName)
+	number, err := s.partitionNumber(ctx, n.Partition)
+	if err != nil {
+		return err
+	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		o, err := d.tableForDDL(name, 1088)
 		if err != nil {
@@ -333,6 +389,9 @@ func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w 
 				continue
 			}
 			found = true
+			if err := d.onePartition(number, i.Place, n.IndexOptions, "ALTER INDEX", "index", i.Name); err != nil {
+				return err
+			}
 			switch n.AlterIndexType {
 			case "Rebuild":
 				if i.Disabled {

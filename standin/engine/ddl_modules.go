@@ -4,6 +4,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -26,7 +28,8 @@ const (
 func installModules(r *Registry) {
 	module := func(node ast.Statement, kind string, mode moduleMode, name func(ast.Statement) *ast.SchemaObjectName) {
 		r.Statement(node, func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
-			return s.defineModule(ctx, nameOf(name(st.Node)), kind, mode, st)
+			module := nameOf(name(st.Node))
+			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.name)
 		})
 	}
 	module((*ast.CreateViewStatement)(nil), kindView, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName })
@@ -50,6 +53,17 @@ func installModules(r *Registry) {
 	})
 }
 
+// ofModule names the module in an error about its definition.
+func ofModule(err error, name string) error {
+	var e *sqlerr.Error
+	if !errors.As(err, &e) || e.Procedure != "" || e.Number == 40517 {
+		return err
+	}
+	told := *e
+	told.Procedure = name
+	return &told
+}
+
 // defineModule keeps a module's text.
 func (s *Session) defineModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement) error {
 	permission := map[string]string{kindView: "CREATE VIEW", kindProcedure: "CREATE PROCEDURE", kindScalar: "CREATE FUNCTION"}[kind]
@@ -69,6 +83,12 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if err := checkCursorParameters(partsOf(st.Node).parameters); err != nil {
 		return err
 	}
+	if err := parameterSizes(partsOf(st.Node).parameters); err != nil {
+		return err
+	}
+	if err := s.mayBind(ctx, name, kind, st); err != nil {
+		return err
+	}
 	if kind == kindView {
 		if err := s.checkView(ctx, st.Node); err != nil {
 			return err
@@ -81,10 +101,12 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		case *ast.TableValuedFunctionReturnType:
 			kind = kindTableFunction
 		}
-		if kind != kindInline {
-			if err := checkFunction(partsOf(st.Node)); err != nil {
-				return err
-			}
+		check := checkFunction
+		if kind == kindInline {
+			check = func(m moduleParts) error { return s.checkInline(ctx, name.name, m) }
+		}
+		if err := check(partsOf(st.Node)); err != nil {
+			return err
 		}
 	}
 	var table *Table
@@ -105,6 +127,17 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		}
 	}
 	return define()
+}
+
+// parameterSizes refuses parameters that are longer than their types may be.
+func parameterSizes(params []*ast.ProcedureParameter) error {
+	for _, p := range params {
+		if _, e := dataTypeOf(p.DataType, false); e != nil && e.Number == 2717 {
+			size, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")")
+			return sqlerr.New(2717, e.State, size, "parameter", p.VariableName.Value, 4000)
+		}
+	}
+	return nil
 }
 
 // external tells whether a module's body is in an assembly.
@@ -137,76 +170,31 @@ func (s *Session) placeModule(ctx context.Context, name objectName, kind string,
 		switch {
 		case old == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
-		case old != nil && (mode == createModule || old.Kind != kind):
+		case old != nil && mode == createModule:
 			return sqlerr.New(2714, 3, name.name)
+		case old != nil && old.Kind != kind:
+			return sqlerr.New(2010, 1, name.String())
 		case old != nil:
+			if by := d.boundTo(old, nil); by != "" {
+				return sqlerr.New(3729, 3, "ALTER", name.String(), by)
+			}
 			changed := *old
-			changed.Definition, changed.QuotedIdentifier, changed.Table = st.Definition(), s.settings.options["QuotedIdentifier"], table
+			changed.Table = table
+			if err := d.define(&changed, st); err != nil {
+				return err
+			}
 			return d.modify(&changed)
 		}
 		if err := d.place(name); err != nil {
 			return err
 		}
 		o := d.newObject(name, kind)
-		o.Definition, o.QuotedIdentifier, o.Table = st.Definition(), s.settings.options["QuotedIdentifier"], table
+		o.Table = table
+		if err := d.define(o, st); err != nil {
+			return err
+		}
 		return d.save(o)
 	})
-}
-
-// checkView binds a view's query, so that a view over nothing is refused.
-func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
-	var def *ast.SelectStatement
-	var names []*ast.Identifier
-	switch n := node.(type) {
-	case *ast.CreateViewStatement:
-		def, names = n.SelectStatement, n.Columns
-	case *ast.AlterViewStatement:
-		def, names = n.SelectStatement, n.Columns
-	case *ast.CreateOrAlterViewStatement:
-		def, names = n.SelectStatement, n.Columns
-	}
-	if def == nil {
-		return sqlerr.New(102, 1, "VIEW")
-	}
-	b := newBinder(ctx, s, s.db.ID())
-	err := bindSafely(func() {
-		b.with(def.WithCtesAndXmlNamespaces)
-		q := b.query(&scope{}, def.QueryExpression, queryOptions{subquery: true})
-		view := nameOf(viewName(node)).name
-		if len(names) > 0 && len(names) != len(q.outputs) {
-			b.fail(pick(len(names) > len(q.outputs), 8159, 8158), view)
-		}
-		seen := map[string]bool{}
-		for i, o := range q.outputs {
-			name := o.name
-			if len(names) > 0 {
-				name = names[i].Value
-			}
-			if name == "" {
-				b.fail(4511, i+1)
-			}
-			if seen[lower(name)] {
-				b.fail(4506, name, view)
-			}
-			seen[lower(name)] = true
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-func viewName(node ast.Statement) *ast.SchemaObjectName {
-	switch n := node.(type) {
-	case *ast.CreateViewStatement:
-		return n.SchemaObjectName
-	case *ast.AlterViewStatement:
-		return n.SchemaObjectName
-	case *ast.CreateOrAlterViewStatement:
-		return n.SchemaObjectName
-	}
-	return nil
 }
 
 func returnType(node ast.Statement) ast.FunctionReturnType {
@@ -327,6 +315,9 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	if s.nest >= maxNesting {
 		return nil, sqlerr.New(217, 1, maxNesting)
 	}
+	if o.NullOnNull && slices.Contains(args, nil) {
+		return nil, nil
+	}
 	m := partsOf(node)
 	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest}
 	for i, p := range m.parameters {
@@ -344,7 +335,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		s.db = db
 	}
 	f.returns = &result
-	err = s.functionBody(m)
+	err = s.asOf(s.context(), o, func() error { return s.functionBody(m) })
 	s.db, s.line = before, line
 	s.tryDepth--
 	s.popFrame()

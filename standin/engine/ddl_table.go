@@ -26,6 +26,9 @@ type tableBuilder struct {
 	noCheck  bool
 	// computes are the computed columns of CREATE TABLE, whose types are known once those of all others are.
 	computes []func() error
+	// placed tells that the place of a new table is known, unplaced are indexes of its columns that wait for it.
+	placed   bool
+	unplaced []func() error
 }
 
 func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, w tds.Writer) error {
@@ -45,6 +48,7 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 		if err := d.place(name); err != nil {
 			return err
 		}
+		d.on, d.textOn = n.OnFileGroupOrPartitionScheme, n.TextImageOn
 		_, err := d.makeTable(name, n.Definition, n.Options)
 		return err
 	})
@@ -66,6 +70,12 @@ func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast
 		if err := f(); err != nil {
 			return nil, err
 		}
+	}
+	if err := o.Table.fitsRow(o.Name); err != nil {
+		return nil, err
+	}
+	if err := b.placeTable(d.on, d.textOn); err != nil {
+		return nil, err
 	}
 	for _, c := range def.TableConstraints {
 		if err := b.constraint(c); err != nil {
@@ -109,7 +119,7 @@ func (b *tableBuilder) chooseRowid() {
 func (b *tableBuilder) option(opt ast.TableOption) error {
 	switch t := opt.(type) {
 	case *ast.TableDataCompressionOption:
-		c, err := compressionOf(t.DataCompressionOption)
+		c, err := compressionOf(t.DataCompressionOption, b.o.Table, "create table", "table", b.o.Name)
 		if err != nil {
 			return err
 		}
@@ -126,7 +136,14 @@ func (b *tableBuilder) option(opt ast.TableOption) error {
 	return nil
 }
 
-func compressionOf(o *ast.DataCompressionOption) (int, error) {
+// compressionOf is DATA_COMPRESSION within a statement about a table or an index of that name, of which no single partitions can be chosen (7729).
+func compressionOf(o *ast.DataCompressionOption, t *Table, statement, kind, name string) (int, error) {
+	if len(o.PartitionRanges) > 0 {
+		if t.Place.Column != 0 {
+			return 0, unsupported("DATA_COMPRESSION of single partitions")
+		}
+		return 0, sqlerr.New(7729, 1, statement, kind, name)
+	}
 	switch strings.ToUpper(o.CompressionLevel) {
 	case "NONE":
 		return 0, nil
@@ -185,7 +202,7 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 		}
 		node = inner.Expression
 	}
-	text := valueText(node, 0)
+	text := syntax.ValueText(node)
 	if text == "" {
 		text = b.text(node)
 	}
@@ -200,6 +217,9 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column)
 		return sqlerr.New(1754, 0, b.o.Name, c.Name)
 	case c.Type.Kind == sqltype.RowVersion:
 		return sqlerr.New(1755, 0, b.o.Name, c.Name)
+	}
+	if hasSubquery(n.Expression) {
+		return sqlerr.New(1046, 1)
 	}
 	o, err := b.child(n.ConstraintIdentifier, kindDefault, "DF", c.Name)
 	if err != nil {
@@ -226,15 +246,19 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column)
 func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column, n *ast.ColumnDefinition) error {
 	switch t := con.(type) {
 	case *ast.NullableConstraintDefinition:
-		if c.Identity == nil || !t.Nullable {
-			c.Nullable = t.Nullable
+		if c.Identity != nil && t.Nullable {
+			return sqlerr.New(8147, 1, c.Name, b.o.Name)
 		}
+		c.Nullable = t.Nullable
 		return nil
 	case *ast.DefaultConstraintDefinition:
 		return b.addDefault(t, c)
 	case *ast.UniqueConstraintDefinition:
 		if t.IsPrimaryKey && declaredNull(n) {
 			return sqlerr.New(8111, 1, b.o.Name)
+		}
+		if !mayBeKey(c) {
+			return sqlerr.New(1919, 1, c.Name, b.o.Name)
 		}
 		return b.key(t, []Key{{Column: c.ID}}, c)
 	case *ast.CheckConstraintDefinition:
@@ -301,6 +325,15 @@ func (b *tableBuilder) fkName(t *ast.ForeignKeyConstraintDefinition) string {
 	return ""
 }
 
+// mayBeKey tells whether a column's type may be that of a key of an index.
+func mayBeKey(c *Column) bool {
+	switch c.Type.Kind {
+	case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
+		return false
+	}
+	return c.Type.Length != sqltype.MaxLength
+}
+
 func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
 	var keys []Key
 	for _, k := range columns {
@@ -315,11 +348,7 @@ func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
 				return nil, sqlerr.New(1909, 2, "index", name)
 			}
 		}
-		switch c.Type.Kind {
-		case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
-			return nil, sqlerr.New(1919, 1, name, b.o.Name)
-		}
-		if c.Type.Length == sqltype.MaxLength {
+		if !mayBeKey(c) {
 			return nil, sqlerr.New(1919, 1, name, b.o.Name)
 		}
 		keys = append(keys, Key{Column: c.ID, Descending: k.SortOrder == ast.SortOrderDescending})
@@ -339,8 +368,11 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 	kind, prefix := kindUnique, "UQ"
 	if n.IsPrimaryKey {
 		kind, prefix = kindPrimaryKey, "PK"
-		if t.primaryKey() != nil {
+		switch {
+		case t.primaryKey() != nil && b.altering:
 			return sqlerr.New(1779, 0, b.o.Name)
+		case t.primaryKey() != nil:
+			return sqlerr.New(8110, 0, b.o.Name)
 		}
 		for _, k := range keys {
 			c := t.columnByID(k.Column)
@@ -362,6 +394,9 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 	}
 	index := &Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
 	if err := b.placeIndex(index); err != nil {
+		return err
+	}
+	if err := b.locate(index, n.OnFileGroupOrPartitionScheme); err != nil {
 		return err
 	}
 	if err := b.indexOptions(index, n.IndexOptions); err != nil {
@@ -390,9 +425,15 @@ func (b *tableBuilder) hasClustered() bool {
 
 // placeIndex gives an index its index_id.
 func (b *tableBuilder) placeIndex(i *Index) error {
+	if len(i.Keys) > maxKeyColumns {
+		return sqlerr.New(1904, 1, "index", i.Name, b.o.Name, len(i.Keys), "index", maxKeyColumns)
+	}
 	if i.Clustered {
 		for _, other := range b.o.Table.Indexes {
 			if other.Clustered {
+				if i.Constraint != 0 && other.Constraint != 0 {
+					return sqlerr.New(8112, 0, b.o.Name)
+				}
 				return sqlerr.New(1902, 3, "clustered", b.o.Name, other.Name)
 			}
 		}
@@ -413,13 +454,19 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 	if err != nil {
 		return err
 	}
-	text := conditionText(n.CheckCondition, 0)
+	if hasSubquery(n.CheckCondition) {
+		return sqlerr.New(1046, 1)
+	}
+	text := syntax.ConditionText(n.CheckCondition)
 	if text == "" || parsePredicate(text) == nil {
 		text = b.text(n.CheckCondition)
 	}
 	o.Definition = "(" + text + ")"
 	o.Column, o.NotForReplication, o.NotTrusted = column, n.NotForReplication, b.noCheck
 	b.later = append(b.later, func() error {
+		if column != 0 && b.namesOther(n.CheckCondition, name) {
+			return sqlerr.New(8141, 0, "CHECK", name, b.o.Name)
+		}
 		if b.altering && !b.noCheck {
 			if err := b.d.verifyCheck(b.o, o); err != nil {
 				return err
@@ -447,7 +494,13 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 			return unsupported("A columnstore index")
 		}
 	}
+	if err := b.covered(i, n.IncludeColumns, n.FilterPredicate); err != nil {
+		return err
+	}
 	if err := b.placeIndex(i); err != nil {
+		return err
+	}
+	if err := b.locate(i, n.OnFileGroupOrPartitionScheme); err != nil {
 		return err
 	}
 	if err := b.indexOptions(i, n.IndexOptions); err != nil {

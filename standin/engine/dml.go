@@ -33,6 +33,8 @@ type dmlPlan struct {
 	named bool
 	// keys are the values of a single inserted row by column, for messages.
 	keys map[int32]string
+	// again is the INSERT of several rows in the form in which the row that collided is looked for.
+	again string
 	// values is the number of rows of VALUES.
 	values int
 	// rows is set for a change that is made row by row, slow for one that is when a unique key collides on the way.
@@ -90,7 +92,7 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 		space, sch, obj = tempSpace, b.schema(tempSpace), b.s.localObject(v.table)
 		alias = aliasOf(n.Alias)
 	default:
-		b.refuse(fmt.Sprintf("%s of %T", verb, ref))
+		b.refuse(verb + " of the table reference " + named(ref))
 	}
 	if obj.Kind != kindTable && obj.Kind != kindTableType {
 		b.fail(208, obj.Name)
@@ -128,6 +130,9 @@ func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dm
 	if space > 0 {
 		t.db = b.s.inst.DatabaseByID(space)
 		t.database = t.db.Name()
+	}
+	if e := sch.mayBeWritten(obj, t); e != nil {
+		panic(bindError{e})
 	}
 	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.selfKeys(obj), ruled: obj.Table.ruled()}
 }
@@ -222,6 +227,9 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	}
 	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, obj, d, "inserted")
 	p := b.plan(head + body + returning)
+	if d.keys == nil && len(names) > 0 {
+		d.again = b.withClause() + head + "SELECT * FROM (" + body + ") WHERE 1"
+	}
 	p.dml, p.columns = d, cols
 	return p
 }
@@ -287,7 +295,8 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		parts := identifiers(r.MultiPartIdentifier)
 		c := obj.Table.column(parts[len(parts)-1])
 		if c == nil {
-			b.fail(207, parts[len(parts)-1])
+			b.notFound(207, "", parts[len(parts)-1])
+			continue
 		}
 		if seen[c.ID] {
 			b.fail(264, c.Name)
@@ -296,6 +305,8 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		switch {
 		case c.Computed != "":
 			b.fail(271, c.Name)
+		case c.Identity != nil && strings.HasPrefix(obj.Name, "@"):
+			b.fail(1077)
 		case c.Identity != nil && !onIdentity:
 			b.fail(544, obj.Name)
 		case c.Identity != nil:
@@ -348,7 +359,7 @@ func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perR
 			b.sequenceRow = everyRow
 		}
 		defer func() { b.sequenceRow = outside }()
-		return b.store(b.defaultValue(sch, c), c, &d.target)
+		return b.store(b.defaultValue(d.space, sch, c), c, &d.target)
 	case !c.Nullable:
 		panic(bindError{nullError(&d.target, c)})
 	}
@@ -356,7 +367,7 @@ func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perR
 }
 
 // defaultValue binds a column's default.
-func (b *binder) defaultValue(sch *schema, c *Column) expr {
+func (b *binder) defaultValue(space int32, sch *schema, c *Column) expr {
 	o := sch.objects[c.Default]
 	if o == nil {
 		return expr{sql: "NULL", null: true, nullable: true, typ: sqltype.IntType}
@@ -365,6 +376,7 @@ func (b *binder) defaultValue(sch *schema, c *Column) expr {
 	if node == nil {
 		b.fail(4413, o.Name)
 	}
+	defer b.inDatabase(space)()
 	return b.scalar(&scope{}, node)
 }
 
@@ -372,6 +384,9 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 	d.values = len(rows)
 	out := make([]string, len(rows))
 	for i, r := range rows {
+		if len(r.ColumnValues) != len(rows[0].ColumnValues) {
+			b.fail(10709)
+		}
 		if len(r.ColumnValues) < len(columns) {
 			b.fail(pick(d.named, 109, 213))
 		}
@@ -390,6 +405,9 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 				}
 				parts[j] = b.automatic(sch, obj, c, d, false, i)
 				continue
+			}
+			if _, null := r.ColumnValues[j].(*ast.NullLiteral); null && c.Identity != nil {
+				b.fail(339)
 			}
 			if c.Type.Kind == sqltype.RowVersion {
 				b.fail(273)

@@ -317,7 +317,17 @@ func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
 	if errors.As(err, &e) || errors.Is(err, errCancelled) {
 		return err
 	}
-	if e := s.constraintError(&p.dml.target, err, func(c *Column) string { return s.keyValue(p, conn, c) }); e != nil {
+	var found map[int32]string
+	if p.dml.verb == "INSERT" && isCollision(err) {
+		found = s.collidedKeys(p, conn, p.dml.target.failedIndex(err.Error()))
+	}
+	key := func(c *Column) string {
+		if found != nil {
+			return found[c.ID]
+		}
+		return s.keyValue(p, conn, c)
+	}
+	if e := s.constraintError(&p.dml.target, err, key); e != nil {
 		return e
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -61,15 +62,35 @@ func (s *Session) executeStrings(ctx context.Context, spec *ast.ExecuteSpecifica
 		text.WriteString(str)
 	}
 	if spec.LinkedServer != nil {
+		if spec.ExecuteContext != nil {
+			return unsupported("EXECUTE (...) AS ... AT a linked server")
+		}
 		if s.inst.registry.remote == nil {
 			return sqlerr.New(7202, 2, spec.LinkedServer.Value)
 		}
 		return s.inst.registry.remote.Execute(ctx, s, spec.LinkedServer.Value, text.String(), w)
 	}
 	if spec.ExecuteContext != nil {
-		return unsupported("EXECUTE (...) AS")
+		leave, err := s.executeAs(ctx, spec.ExecuteContext)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	return s.nested(ctx, func() error { return s.runBatch(ctx, text.String(), "", nil, w) })
+}
+
+// executeAs is AS LOGIN and AS USER of EXECUTE ('text'), which hold until the text has run (docs/t-sql/language-elements/execute-transact-sql.md).
+func (s *Session) executeAs(ctx context.Context, n *ast.ExecuteContext) (leave func(), err error) {
+	name, err := s.evaluate(ctx, n.Principal, sqltype.Sysname)
+	if err != nil {
+		return nil, err
+	}
+	if s.inst.registry.impersonate == nil {
+		return nil, unsupported("EXECUTE (...) AS")
+	}
+	text, _ := name.(string)
+	return s.inst.registry.impersonate(ctx, s, strings.ToUpper(n.Kind), text)
 }
 
 // nested guards the depth of modules and the transaction count around one.
@@ -94,6 +115,9 @@ func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceNa
 		v := s.variable(r.ProcedureVariable.Name)
 		if v == nil {
 			return objectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
+		}
+		if !v.typ.Kind.IsCharacter() {
+			return objectName{}, sqlerr.New(8199, 1)
 		}
 		text, _ := v.value.(string)
 		return splitName(text), nil
@@ -154,7 +178,7 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 		return 0, sqlerr.New(217, 1, maxNesting)
 	}
 	if p, db := s.findProcedure(name); p != nil {
-		return s.runProcedure(ctx, p, db, args, w)
+		return s.withProcedureEvents(ctx, p, db, args, func() (int32, error) { return s.runProcedure(ctx, p, db, args, w) }, w)
 	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
@@ -245,7 +269,7 @@ func (s *Session) executeRemote(ctx context.Context, name objectName, args []arg
 	return s.inst.registry.remote.Execute(ctx, s, name.server, text.String(), w)
 }
 
-func quoteName(s string) string { return "[" + strings.ReplaceAll(s, "]", "]]") + "]" }
+func quoteName(s string) string { return syntax.QuoteName(s) }
 
 // literalText writes a value as a T-SQL literal.
 func literalText(v any, t sqltype.Type) (string, error) {
@@ -301,7 +325,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	s.frames = append(s.frames, f)
 	s.nest++
 	line := s.line
-	err = landed(s.statements(ctx, listOf(m.body), w))
+	err = s.asOf(ctx, o, func() error { return landed(s.statements(ctx, listOf(m.body), w)) })
 	s.popFrame()
 	s.db, s.line = before, line
 	if errors.Is(err, errReturn) {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -74,6 +75,8 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 		return b.cast(sc, n.Parameter, n.DataType, nil, true, n.Collation)
 	case *ast.TryConvertCall:
 		return b.cast(sc, n.Parameter, n.DataType, n.Style, true, n.Collation)
+	case *ast.PartitionFunctionCall:
+		return b.partitionNumber(sc, n)
 	case *ast.ParseCall:
 		return b.parseCall(sc, n.StringValue, n.DataType, n.Culture, 0)
 	case *ast.TryParseCall:
@@ -119,11 +122,11 @@ func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) ex
 		if len(parts) == 0 {
 			b.fail(102, "*")
 		}
-		if sc != nil || len(parts) > 1 {
-			if len(parts) > 1 {
-				b.fail(4104, strings.Join(parts, "."))
-			}
-			b.fail(207, parts[0])
+		if len(parts) > 1 {
+			return b.notFound(4104, parts[len(parts)-1], strings.Join(parts, "."))
+		}
+		if sc != nil {
+			return b.notFound(207, parts[0], parts[0])
 		}
 		b.fail(128, parts[0])
 	}
@@ -181,7 +184,7 @@ func (b *binder) collateClause(e expr, name string) expr {
 	if !e.typ.Kind.IsCharacter() && !e.null {
 		b.fail(447, e.typ.Kind)
 	}
-	e.collation, e.explicit = c.Key(), true
+	e.collation, e.explicit, e.collationName = c.Key(), true, c.Name
 	e.hasLit, e.param = false, 0
 	return e
 }
@@ -193,10 +196,16 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 	case "Positive":
 		return e
 	case "Negative":
+		t := e.typ
+		if t.Kind == sqltype.TinyInt { // docs/t-sql/language-elements/unary-operators-negative.md, Result types
+			t = sqltype.SmallIntType
+		}
 		if e.hasLit {
 			switch v := e.lit.(type) {
 			case int64:
-				return literal(e.typ, -v)
+				if out, err := sqltype.Convert(-v, sqltype.BigIntType, t, 0, sqltype.Implicit); err == nil && v != math.MinInt64 {
+					return literal(t, out)
+				}
 			case float64:
 				return literal(e.typ, -v)
 			case decimal.Decimal:
@@ -206,12 +215,19 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 				return literal(e.typ, v.Neg())
 			}
 		}
+		if k := e.typ.Kind; !e.null && !k.IsNumeric() && k != sqltype.SQLVariant || k == sqltype.Bit {
+			b.fail(8117, k, "minus")
+		}
 		zero := literal(sqltype.IntType, int64(0))
 		if e.typ.Kind.IsExact() {
 			out := b.binary("Subtract", b.convert(zero, e.typ, sqltype.Implicit, 0, false), e)
 			return b.convert(out, e.typ, sqltype.Implicit, 0, false)
 		}
-		return b.binary("Subtract", zero, e)
+		out := b.binary("Subtract", zero, e)
+		if t.Kind.IsInteger() {
+			out = b.convert(out, t, sqltype.Implicit, 0, false)
+		}
+		return out
 	case "BitwiseNot":
 		if !e.typ.Kind.IsInteger() && e.typ.Kind != sqltype.Bit {
 			b.fail(8117, e.typ.Kind, "'~'")

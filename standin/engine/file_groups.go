@@ -3,47 +3,219 @@
 package engine
 
 import (
-	"reflect"
+	"errors"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 )
 
-// checkFileGroups is 1921 when a statement that makes a table, a constraint or an index places it anywhere but in PRIMARY, which is all
-// there is (docs/t-sql/statements/create-table-transact-sql.md, ON and TEXTIMAGE_ON).
-func checkFileGroups(node ast.Statement) error {
-	var wrong *sqlerr.Error
-	place := func(kind string, name *ast.IdentifierOrValueExpression) {
-		if name == nil || wrong != nil {
-			return
+// spaceName is a name after ON, TEXTIMAGE_ON or MOVE TO, as a name or as a string.
+func spaceName(name *ast.IdentifierOrValueExpression) string {
+	if name.Identifier != nil {
+		return name.Identifier.Value
+	}
+	return strings.Trim(name.Value, `"'[]`)
+}
+
+// placeAt is the place that ON names; otherwise where the statement has none (docs/t-sql/statements/create-table-transact-sql.md and
+// create-index-transact-sql.md, ON). "default" is what byDefault says. 1921: there is no such file group.
+func (d *ddl) placeAt(o *Object, on *ast.FileGroupOrPartitionScheme, otherwise, byDefault Place) (Place, error) {
+	switch {
+	case on == nil || on.Name == nil:
+		return otherwise, nil
+	case len(on.PartitionSchemeColumns) > 0:
+		return d.partitionBy(o, on)
+	case strings.EqualFold(spaceName(on.Name), "default"):
+		return byDefault, nil
+	}
+	return d.groupNamed(spaceName(on.Name))
+}
+
+// groupNamed is the place of a file group that may be written.
+func (d *ddl) groupNamed(name string) (Place, error) {
+	g := d.sch.fileGroup(name)
+	switch {
+	case g == nil:
+		return Place{}, sqlerr.New(1921, 1, "filegroup", name)
+	case g.FileGroup.ReadOnly:
+		return Place{}, sqlerr.New(1924, 2, g.Name)
+	}
+	return placeIn(g), nil
+}
+
+func placeIn(g *Object) Place {
+	if g.FileGroup.ID == primaryGroup {
+		return Place{}
+	}
+	return Place{Space: g.FileGroup.ID}
+}
+
+// defaultPlace is where a table goes that no statement places.
+func (d *ddl) defaultPlace() (Place, error) {
+	g := d.sch.defaultGroup()
+	if g.FileGroup.ReadOnly {
+		return Place{}, sqlerr.New(1924, 2, g.Name)
+	}
+	return placeIn(g), nil
+}
+
+// placeTable places a new table, and its large values where TEXTIMAGE_ON says. 1709: it has none.
+func (b *tableBuilder) placeTable(on *ast.FileGroupOrPartitionScheme, text *ast.IdentifierOrValueExpression) error {
+	t := b.o.Table
+	var err error
+	if on == nil || strings.EqualFold(spaceName(on.Name), "default") {
+		t.Place, err = b.d.defaultPlace()
+	} else {
+		t.Place, err = b.d.placeAt(b.o, on, Place{}, Place{})
+	}
+	b.placed = true
+	for _, f := range b.unplaced {
+		err = errors.Join(err, f())
+	}
+	if err != nil || text == nil {
+		return unjoin(err)
+	}
+	if t.Place.Column != 0 {
+		return sqlerr.New(1707, 1)
+	}
+	if !t.large() {
+		return sqlerr.New(1709, 1)
+	}
+	place, err := b.d.defaultPlace()
+	if !strings.EqualFold(spaceName(text), "default") {
+		place, err = b.d.groupNamed(spaceName(text))
+	}
+	t.TextSpace = place.space()
+	return err
+}
+
+// large tells whether a table has columns of large values.
+func (t *Table) large() bool {
+	for _, c := range t.Columns {
+		switch c.Type.Kind {
+		case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
+			return true
 		}
-		text := name.Value
-		if name.Identifier != nil {
-			text = name.Identifier.Value
-		}
-		if text = strings.Trim(text, `"'[]`); kind != "filegroup" || !strings.EqualFold(text, "PRIMARY") && !strings.EqualFold(text, "default") {
-			wrong = sqlerr.New(1921, 1, kind, text)
+		if c.Type.Length == sqltype.MaxLength && (c.Computed == "" || c.Persisted) {
+			return true
 		}
 	}
-	switch node.(type) {
-	case *ast.CreateTableStatement, *ast.CreateIndexStatement, *ast.AlterTableAddTableElementStatement, *ast.DropIndexStatement:
-	default:
+	return false
+}
+
+// textSpace is sys.tables.lob_data_space_id: 0 for a table without large values.
+func (t *Table) textSpace() int32 {
+	switch {
+	case !t.large():
+		return 0
+	case t.TextSpace != 0:
+		return t.TextSpace
+	}
+	return t.Place.space()
+}
+
+// locate places an index: a clustered one takes the table along.
+func (b *tableBuilder) locate(i *Index, on *ast.FileGroupOrPartitionScheme) error {
+	t := b.o.Table
+	if !b.placed && !b.altering {
+		b.unplaced = append(b.unplaced, func() error { return b.locate(i, on) })
 		return nil
 	}
-	if n, ok := node.(*ast.CreateTableStatement); ok {
-		place("filegroup", n.TextImageOn)
+	byDefault := t.Place
+	if b.verb == "CREATE INDEX" {
+		byDefault = placeIn(b.d.sch.defaultGroup())
 	}
-	eachNode(reflect.ValueOf(node), func(n any) {
-		if p, ok := n.(*ast.FileGroupOrPartitionScheme); ok && len(p.PartitionSchemeColumns) > 0 {
-			place("partition scheme", p.Name)
-		} else if ok {
-			place("filegroup", p.Name)
+	var err error
+	if i.Place, err = b.d.placeAt(b.o, on, t.Place, byDefault); err != nil {
+		return err
+	}
+	if err := t.uniqueWithin(i); err != nil {
+		return err
+	}
+	if i.Clustered {
+		if t.TextSpace == 0 && t.large() {
+			t.TextSpace = t.Place.space() // large values stay where they are
 		}
-	})
-	if wrong != nil {
-		return wrong
+		t.Place = i.Place
+	}
+	return nil
+}
+
+// mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new rows where the
+// file group has no files (622).
+func (s *schema) mayBeWritten(o *Object, t writeTarget) *sqlerr.Error {
+	if len(s.placements) == 0 || o.Table == nil {
+		return nil
+	}
+	for id, p := range o.Table.places() {
+		g := s.fileGroupOf(p.space())
+		if scheme, _ := s.schemeOf(p.space()); scheme != nil {
+			// What a statement does to the rows of one partition is not known before it runs: all of its file groups have to be read-only.
+			g = s.fileGroupOf(scheme.Groups[0])
+			for _, id := range scheme.Groups {
+				if other := s.fileGroupOf(id); other != nil && !other.FileGroup.ReadOnly && s.hasFiles(id) {
+					g = other
+				}
+			}
+		}
+		switch {
+		case g == nil:
+		case g.FileGroup.ReadOnly:
+			name := ""
+			for _, i := range o.Table.Indexes {
+				if i.ID == id {
+					name = i.Name
+				}
+			}
+			return sqlerr.New(652, 1, name, t.String(), partitionID(o.ID, id, 1), g.Name)
+		case (t.verb == "INSERT" || t.verb == "MERGE") && !s.hasFiles(g.FileGroup.ID):
+			return sqlerr.New(622, 3, g.Name)
+		}
+	}
+	return nil
+}
+
+// partitionID is sys.partitions.partition_id.
+func partitionID(object, index int32, number int) int64 {
+	return int64(uint32(object))<<16 | int64(index) | int64(number-1)<<48
+}
+
+// movedTo is MOVE TO of DROP INDEX; nil where it is not given.
+func movedTo(options []ast.DropIndexOption) *ast.FileGroupOrPartitionScheme {
+	for _, o := range options {
+		if m, ok := o.(*ast.MoveToDropIndexOption); ok {
+			return m.MoveTo
+		}
+	}
+	return nil
+}
+
+// moveHeap leaves the heap that a table becomes without its clustered index where that was, or where MOVE TO says
+// (docs/t-sql/statements/drop-index-transact-sql.md). 3748: another index has nothing to move.
+func (d *ddl) moveHeap(o *Object, dropped *Index, to *ast.FileGroupOrPartitionScheme) error {
+	if to == nil {
+		return nil
+	}
+	if !dropped.Clustered {
+		return sqlerr.New(3748, 1, dropped.Name)
+	}
+	place, err := d.placeAt(o, to, o.Table.Place, placeIn(d.sch.defaultGroup()))
+	if err != nil {
+		return err
+	}
+	o.Table.Place = place
+	return nil
+}
+
+// keyMovedTo is MOVE TO of ALTER TABLE DROP CONSTRAINT; nil where it is not given.
+func keyMovedTo(options []ast.DropClusteredConstraintOption) *ast.FileGroupOrPartitionScheme {
+	for _, o := range options {
+		if m, ok := o.(*ast.DropClusteredConstraintMoveOption); ok {
+			return m.OptionValue
+		}
 	}
 	return nil
 }

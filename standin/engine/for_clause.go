@@ -10,30 +10,16 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/forclause"
+	"geosql.dev/operator/standin/jsondata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/xmldata"
 )
 
-// forShape is what FOR JSON or FOR XML makes of a query's rows. The functions for_json_row and for_xml_row get it as
-// their first argument.
+// forShape is the shape of a FOR clause that is being bound, and what stands around its rows.
 type forShape struct {
-	Names []string
-	// Raw are the columns that are JSON or XML themselves, by position.
-	Raw map[int]bool `json:",omitempty"`
-	// Nulls is INCLUDE_NULL_VALUES or XSINIL.
-	Nulls bool `json:",omitempty"`
-	// Row is the element around each row of XML; Elements makes columns elements of RAW and AUTO, Path reads their names
-	// as paths.
-	Row      string `json:",omitempty"`
-	Elements bool   `json:",omitempty"`
-	Path     bool   `json:",omitempty"`
-	// Declared are the declarations of namespaces that each row's element has, as text with a blank before each.
-	Declared string `json:",omitempty"`
-
-	// Levels are the tables that AUTO nests; empty when there is one. JSON tells FOR JSON AUTO from FOR XML AUTO.
-	Levels []forLevel `json:",omitempty"`
-	JSON   bool       `json:",omitempty"`
-
+	forclause.Shape
 	root               string
 	array, typed, auto bool
 }
@@ -59,10 +45,10 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 		b.nest(sc, &shape, inner.outputs)
 	}
 	if len(shape.Levels) > 0 {
-		f.function, f.separator = "for_auto_row", ","
+		f.function, f.separator = forclause.AutoRow, ","
 	}
 	args := append([]expr{{}}, b.forColumns(&shape, f.column, inner.outputs)...)
-	text, err := json.Marshal(&shape)
+	text, err := json.Marshal(&shape.Shape)
 	if err != nil {
 		b.failWith(internalError(err))
 	}
@@ -73,11 +59,11 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	if shape.typed {
 		out.typ, out.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
 	}
-	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, quoteText(f.separator))
+	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, sqltype.StoredLiteral(f.separator))
 	if len(shape.Levels) > 0 {
-		rows = b.goCall("for_auto", []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
+		rows = b.goCall(forclause.Nest, []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
 	}
-	query := fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", quoteText(f.open), rows, quoteText(f.end), inner.sql)
+	query := fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", sqltype.StoredLiteral(f.open), rows, sqltype.StoredLiteral(f.end), inner.sql)
 	if !shape.typed {
 		query += " HAVING count(*) > 0"
 	}
@@ -93,18 +79,18 @@ type forFrame struct {
 func (b *binder) forFrame(clause ast.ForClause) (forShape, forFrame) {
 	switch c := clause.(type) {
 	case *ast.JsonForClause:
-		shape, f := b.jsonShape(c), forFrame{function: "for_json_row", separator: ",", column: jsonColumn}
+		shape, f := b.jsonShape(c), forFrame{function: forclause.JSONRow, separator: ",", column: jsonColumn}
 		if shape.array {
 			f.open, f.end = "[", "]"
 		}
 		if shape.root != "" {
-			f.open, f.end = "{"+quoteJSON(shape.root)+":"+f.open, f.end+"}"
+			f.open, f.end = "{"+jsondata.Quote(shape.root)+":"+f.open, f.end+"}"
 		}
 		return shape, f
 	case *ast.XmlForClause:
-		shape, f := b.xmlShape(c), forFrame{function: "for_xml_row", column: xmlColumn}
+		shape, f := b.xmlShape(c), forFrame{function: forclause.XMLRow, column: xmlColumn}
 		if shape.root != "" {
-			f.open, f.end = "<"+xmlName(shape.root)+shape.Declared+">", "</"+xmlName(shape.root)+">"
+			f.open, f.end = "<"+xmldata.EncodeName(shape.root)+shape.Declared+">", "</"+xmldata.EncodeName(shape.root)+">"
 			shape.Declared = ""
 		}
 		return shape, f
@@ -128,7 +114,7 @@ func (b *binder) forColumns(shape *forShape, name string, outputs []output) []ex
 			b.fail(6809)
 		}
 		if name == jsonColumn && c.name == "" {
-			b.failWith(jsonError(13605, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."))
+			b.failWith(jsondata.Error(13605, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."))
 		}
 		if c.expr.json && name == jsonColumn || e.typ.Kind == sqltype.XML && name == xmlColumn {
 			if shape.Raw == nil {
@@ -145,7 +131,7 @@ func (b *binder) forColumns(shape *forShape, name string, outputs []output) []ex
 func (b *binder) nest(sc *scope, shape *forShape, outputs []output) {
 	missing := sqlerr.New(6800, 1)
 	if shape.JSON {
-		missing = jsonError(13600, 1, "FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause with a table name.")
+		missing = jsondata.Error(13600, 1, "FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause with a table name.")
 	}
 	levels := b.autoLevels(sc, outputs, missing)
 	shape.Row = levels[0].Name
@@ -155,7 +141,7 @@ func (b *binder) nest(sc *scope, shape *forShape, outputs []output) {
 }
 
 func (b *binder) jsonShape(f *ast.JsonForClause) forShape {
-	shape := forShape{array: true, JSON: true}
+	shape := forShape{array: true, Shape: forclause.Shape{JSON: true}}
 	for _, option := range f.Options {
 		switch option.OptionKind {
 		case "Auto":
@@ -223,48 +209,12 @@ func (b *binder) declareNamespaces(shape *forShape) {
 		case n.Prefix == "xsi" && shape.Nulls:
 			b.fail(6873)
 		case n.Prefix == "":
-			shape.Declared += ` xmlns="` + xmlAttribute.Replace(n.URI) + `"`
+			shape.Declared += ` xmlns="` + xmldata.EscapeAttribute(n.URI) + `"`
 		default:
-			shape.Declared += " xmlns:" + n.Prefix + `="` + xmlAttribute.Replace(n.URI) + `"`
+			shape.Declared += " xmlns:" + n.Prefix + `="` + xmldata.EscapeAttribute(n.URI) + `"`
 		}
 	}
 	if shape.Declared != "" && shape.Row == "" && shape.root == "" && !shape.auto {
 		b.refuse("FOR XML without an element around each row, with XMLNAMESPACES or XSINIL")
 	}
-}
-
-// openJSONTable is OPENJSON in FROM: with its default columns, or those of its WITH clause, which are taken out of each
-// element by their paths.
-func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string {
-	path := n.RowPattern
-	if path == nil {
-		path = &ast.NullLiteral{}
-	}
-	args := []ast.ScalarExpression{n.Variable, path}
-	if len(n.SchemaDeclarationItems) == 0 {
-		return b.tableFunction(sc, objectName{name: "openjson"}, args, aliasOf(n.Alias), nil)
-	}
-	alias := aliasOf(n.Alias)
-	text := b.tableFunction(sc, objectName{name: "openjson elements"}, args, alias, nil)
-	src := sc.sources[len(sc.sources)-1]
-	value := expr{sql: src.columns[0].sql, typ: nmax, nullable: true, collation: "tsql_ci_as"}
-	src.columns = nil
-	if alias == "" {
-		src.alias = "openjson"
-	}
-	for _, item := range n.SchemaDeclarationItems {
-		d := item.ColumnDefinition
-		t := b.dataType(d.DataType, false)
-		at := literal(nmax, `$."`+d.ColumnIdentifier.Value+`"`)
-		if item.Mapping != nil {
-			at = b.scalar(sc, item.Mapping)
-		}
-		function := "json_text"
-		if item.AsJson {
-			function = "json_query"
-		}
-		e := b.convert(b.goCall(function, []expr{value, at}, nmax, true), t, sqltype.Implicit, 0, false)
-		src.addColumn(d.ColumnIdentifier.Value, e.sql, t, true, e.collation, nil)
-	}
-	return text
 }

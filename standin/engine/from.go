@@ -16,21 +16,83 @@ import (
 func (b *binder) from(sc *scope, refs []ast.TableReference) string {
 	parts := make([]string, len(refs))
 	for i, r := range refs {
-		parts[i] = b.table(sc, r)
+		parts[i] = b.joined(sc, r, i > 0)
 	}
-	seen := map[string]bool{}
-	for _, src := range sc.sources {
-		key := lower(src.database + "." + src.schema + "." + src.alias)
-		if src.alias != "" && seen[key] {
-			b.fail(1013, src.alias, src.alias)
-		}
-		seen[key] = true
-	}
+	b.exposedOnce(sc)
 	return strings.Join(parts, ", ")
 }
 
-// table binds one table reference and returns its SQL.
+// joined binds a table or a join that stands to the right of a comma or a join. SQLite joins from left to right, commas among joins: a
+// join that is an operand of its own keeps its rows apart by parentheses.
+func (b *binder) joined(sc *scope, ref ast.TableReference, right bool) string {
+	text := b.table(sc, ref)
+	if _, join := ref.(*ast.QualifiedJoin); join && right {
+		return "(" + text + ")"
+	}
+	return text
+}
+
+// exposedOnce refuses sources of one FROM clause that go by the same name: two correlation names (1011), one and a table's own
+// (1012), or two tables' (1013).
+func (b *binder) exposedOnce(sc *scope) {
+	for i, src := range sc.sources {
+		for _, earlier := range sc.sources[:i] {
+			if src.alias == "" || !strings.EqualFold(src.alias, earlier.alias) {
+				continue
+			}
+			switch {
+			case src.correlated && earlier.correlated:
+				b.fail(1011, src.alias)
+			case src.correlated:
+				b.fail(1012, src.alias, earlier.shown())
+			case earlier.correlated:
+				b.fail(1012, earlier.alias, src.shown())
+			case strings.EqualFold(src.schema, earlier.schema) && strings.EqualFold(src.database, earlier.database):
+				b.fail(1013, src.shown(), earlier.shown())
+			}
+		}
+	}
+}
+
+// shown is what the FROM clause calls a source that has no correlation name.
+func (src *source) shown() string {
+	if src.name != "" {
+		return src.name
+	}
+	return src.alias
+}
+
+// table binds one table reference and returns its SQL; a source that has a correlation name knows that.
 func (b *binder) table(sc *scope, ref ast.TableReference) string {
+	text := b.tableReference(sc, ref)
+	if last := len(sc.sources) - 1; last >= 0 && correlation(ref) != "" {
+		sc.sources[last].correlated = strings.EqualFold(sc.sources[last].alias, correlation(ref))
+	}
+	return text
+}
+
+// correlation is the name that stands behind a table of a FROM clause, empty for none and for joins.
+func correlation(ref ast.TableReference) string {
+	switch n := ref.(type) {
+	case *ast.NamedTableReference:
+		return aliasOf(n.Alias)
+	case *ast.QueryDerivedTable:
+		return aliasOf(n.Alias)
+	case *ast.InlineDerivedTable:
+		return aliasOf(n.Alias)
+	case *ast.VariableTableReference:
+		return aliasOf(n.Alias)
+	case *ast.SchemaObjectFunctionTableReference:
+		return aliasOf(n.Alias)
+	case *ast.GlobalFunctionTableReference:
+		return aliasOf(n.Alias)
+	case *ast.OpenJsonTableReference:
+		return aliasOf(n.Alias)
+	}
+	return ""
+}
+
+func (b *binder) tableReference(sc *scope, ref ast.TableReference) string {
 	if t := b.target; t != nil && t.ref == ref {
 		b.target = nil
 		return t.bind(sc)
@@ -103,17 +165,21 @@ func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
 	if !ok {
 		b.refuse("The join " + n.QualifiedJoinType)
 	}
+	first := len(sc.sources)
 	left := b.table(sc, n.FirstTableReference)
-	before := len(sc.sources)
-	right := b.table(sc, n.SecondTableReference)
+	second := len(sc.sources)
+	right := b.joined(sc, n.SecondTableReference, true)
 	if n.QualifiedJoinType != "Inner" {
-		for i, src := range sc.sources {
-			if (i >= before) == (n.QualifiedJoinType == "LeftOuter") || n.QualifiedJoinType == "FullOuter" {
+		for i, src := range sc.sources[first:] {
+			if (first+i >= second) == (n.QualifiedJoinType == "LeftOuter") || n.QualifiedJoinType == "FullOuter" {
 				src.outer()
 			}
 		}
 	}
 	on := b.predicate(sc, n.SearchCondition)
+	if on.aggregate {
+		b.fail(1015)
+	}
 	return left + " " + word + " " + right + " ON " + on.sql
 }
 
@@ -131,7 +197,7 @@ func (b *binder) unqualifiedJoin(sc *scope, n *ast.UnqualifiedJoin) string {
 	left := b.table(sc, n.FirstTableReference)
 	switch n.UnqualifiedJoinType {
 	case "CrossJoin":
-		return left + " JOIN " + b.table(sc, n.SecondTableReference) + " ON 1"
+		return left + " JOIN " + b.joined(sc, n.SecondTableReference, true) + " ON 1"
 	case "CrossApply", "OuterApply":
 		return b.apply(sc, left, n.SecondTableReference, n.UnqualifiedJoinType == "OuterApply")
 	}
@@ -238,7 +304,9 @@ func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
 	}
 	if name.schema == "" && name.database == "" {
 		if c := b.findCTE(name.name); c != nil {
-			return b.cteSource(sc, c, aliasOf(n.Alias))
+			text := b.cteSource(sc, c, aliasOf(n.Alias))
+			sc.sources[len(sc.sources)-1].correlated = true
+			return text
 		}
 	}
 	return b.tableByName(sc, name, aliasOf(n.Alias))
@@ -285,6 +353,8 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 			alias = obj.Name
 		}
 		return b.tableByName(sc, splitName(obj.Target), alias)
+	case kindInline, kindTableFunction:
+		b.fail(216, name.String())
 	}
 	b.fail(208, name.String())
 	return ""
@@ -332,6 +402,7 @@ func (b *binder) computedColumn(src, plain *source, c *Column) {
 	if node == nil {
 		b.fail(207, c.Name)
 	}
+	defer b.inDatabase(plain.space)()
 	inner := &scope{sources: []*source{plain}}
 	e := b.scalar(inner, node)
 	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
@@ -388,8 +459,19 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 	if name.database != "" && !strings.EqualFold(name.database, b.s.db.Name()) {
 		key += "@" + lower(name.database)
 	}
-	b.needs = append(b.needs, need{view: key, columns: v.Columns})
-	return "temp.v_" + identifierSafe(key) + " AS " + src.sqlite
+	return b.virtualTable(src, need{view: key, columns: v.Columns})
+}
+
+// virtualTable is the text in FROM of the virtual table behind a system view or function, with the arguments of the latter.
+func (b *binder) virtualTable(src *source, n need, args ...string) string {
+	n.args = len(args)
+	b.needs = append(b.needs, n)
+	text := "temp.v_" + identifierSafe(n.view)
+	if len(args) > 0 {
+		// SQLite takes arguments in parentheses for the hidden columns.
+		text += "(" + strings.Join(args, ", ") + ")"
+	}
+	return text + " AS " + src.sqlite
 }
 
 // tableFunction binds a system table function with its arguments.
@@ -457,12 +539,7 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		src.addColumn(cname, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, collation, nil)
 	}
 	sc.add(src)
-	b.needs = append(b.needs, need{view: key, args: len(args), columns: f.Columns})
-	if len(terms) == 0 {
-		return "temp.v_" + identifierSafe(key) + " AS " + src.sqlite
-	}
-	// SQLite takes arguments in parentheses for the hidden columns.
-	return "temp.v_" + identifierSafe(key) + "(" + strings.Join(terms, ", ") + ") AS " + src.sqlite
+	return b.virtualTable(src, need{view: key, columns: f.Columns}, terms...)
 }
 
 // resultColumn is an output as a client sees it.

@@ -4,11 +4,13 @@ package engine
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // functionBody executes the statements of a function, in whose frame the session is.
@@ -99,9 +101,16 @@ func checkFunction(m moduleParts) error {
 		}
 	}
 	var err error
+	_, tableValued := m.returns.(*ast.TableValuedFunctionReturnType)
 	eachStatement(list, func(st ast.Statement) {
 		if e := checkFunctionStatement(st); e != nil && err == nil {
-			err = e
+			err = e.At(syntax.Line(st))
+		}
+		if ret, ok := st.(*ast.ReturnStatement); ok && err == nil && ret.Expression != nil && tableValued {
+			err = sqlerr.New(178, 1).At(syntax.Line(st))
+		}
+		if err == nil && !compound(st) {
+			err = sideEffects(st)
 		}
 	})
 	if err != nil {
@@ -116,7 +125,16 @@ func checkFunction(m moduleParts) error {
 	return nil
 }
 
-func checkFunctionStatement(st ast.Statement) error {
+// compound tells whether a statement has nothing but other statements.
+func compound(st ast.Statement) bool {
+	switch st.(type) {
+	case *ast.BeginEndBlockStatement, *ast.TryCatchStatement:
+		return true
+	}
+	return false
+}
+
+func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 	variable := func(target ast.TableReference) bool {
 		_, ok := target.(*ast.VariableTableReference)
 		return ok
@@ -146,7 +164,11 @@ func checkFunctionStatement(st ast.Statement) error {
 	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement, *ast.ContinueStatement,
 		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement, *ast.LabelStatement,
 		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.FetchCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement,
-		*ast.ExecuteStatement, *ast.MergeStatement:
+		*ast.MergeStatement:
+	case *ast.ExecuteStatement:
+		if _, text := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableStringList); text {
+			verb = "EXECUTE STRING"
+		}
 	case *ast.TryCatchStatement:
 		verb = "BEGIN TRY"
 	case *ast.PrintStatement:
@@ -160,4 +182,30 @@ func checkFunctionStatement(st ast.Statement) error {
 		return sqlerr.New(443, 14, verb)
 	}
 	return nil
+}
+
+// sideEffecting are the functions of which each call changes something, so that no function may call them
+// (docs/t-sql/functions: create-function-transact-sql.md, Limitations; newid-transact-sql.md; rand-transact-sql.md).
+var sideEffecting = map[string]bool{"newid": true, "newsequentialid": true, "rand": true, "textptr": true}
+
+// sideEffects is 443 for the first call of such a function in a statement.
+func sideEffects(st ast.Statement) error {
+	var found *sqlerr.Error
+	line := syntax.Line(st)
+	eachNode(reflect.ValueOf(st), func(n any) {
+		if inner, ok := n.(ast.Statement); ok && syntax.Line(inner) > 0 {
+			line = syntax.Line(inner)
+		}
+		if ref, ok := n.(*ast.NamedTableReference); ok && found == nil && nameOf(ref.SchemaObject).temporary() {
+			found = sqlerr.New(2772, 1).At(line)
+		}
+		call, ok := n.(*ast.FunctionCall)
+		if ok && found == nil && call.CallTarget == nil && call.FunctionName != nil && sideEffecting[lower(call.FunctionName.Value)] {
+			found = sqlerr.New(443, 1, lower(call.FunctionName.Value)).At(line)
+		}
+	})
+	if found == nil {
+		return nil
+	}
+	return found
 }

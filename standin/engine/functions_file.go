@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 
 	"geosql.dev/operator/standin/sqltype"
@@ -11,11 +12,12 @@ import (
 // installFileFunctions registers FILEPROPERTY (docs/t-sql/functions/fileproperty-transact-sql.md), CURRENT_TIMEZONE and
 // CURRENT_TIMEZONE_ID (docs/t-sql/functions/current-timezone-transact-sql.md): the server's clock is UTC.
 func installFileFunctions(*Registry) {
+	addBuiltins(fileGroupFunctions())
 	addBuiltins(map[string]*builtinFunction{
 		"fileproperty": systemFunction(2, 2, sqltype.IntType, []sqltype.Type{nmax, nmax}, func(s *Session, a []any) any {
 			name, _ := a[0].(string)
 			property, _ := a[1].(string)
-			for _, f := range fileRecords(s.viewDatabase(), true) {
+			for _, f := range fileRecords(s.context(), s.viewDatabase(), true) {
 				if logical, _ := f["name"].(string); strings.EqualFold(logical, strings.TrimRight(name, " ")) {
 					return fileProperty(s.viewDatabase(), f, lower(property))
 				}
@@ -31,17 +33,19 @@ func fileProperty(db *Database, f record, property string) any {
 	kind, _ := f["type"].(int64)
 	switch property {
 	case "isreadonly":
-		return int64(0)
+		readOnly, _ := f["is_read_only"].(bool)
+		return asBit(readOnly)
 	case "isprimaryfile":
-		return 1 - kind
+		return asBit(f["file_id"] == int32(1))
 	case "islogfile":
 		return kind
 	case "spaceused":
-		st := db.Storage()
-		if kind == 0 || st == nil {
-			return f["size"]
+		name, _ := f["name"].(string)
+		for _, file := range db.files(context.Background()) {
+			if file.LogicalName == name {
+				return db.usedPages(file)
+			}
 		}
-		return (int64(st.Log().Bytes(st.Log().End())-st.Log().Bytes(st.Log().Oldest())) + 8191) / 8192
 	}
 	return nil
 }

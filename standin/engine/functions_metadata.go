@@ -46,51 +46,14 @@ func init() {
 			}
 			return nil
 		}),
-		"filegroup_name": systemFunction(1, 1, sqltype.NVarCharOf(128), []sqltype.Type{intT}, func(_ *Session, a []any) any {
-			if integer(a[0]) != 1 {
-				return nil
-			}
-			return "PRIMARY"
-		}),
-		"filegroup_id": systemFunction(1, 1, intT, name, func(_ *Session, a []any) any {
-			if n, _ := a[0].(string); !strings.EqualFold(n, "PRIMARY") {
-				return nil
-			}
-			return int64(1)
-		}),
-		"filegroupproperty": systemFunction(2, 2, intT, []sqltype.Type{nmax, nmax}, func(_ *Session, a []any) any {
-			group, _ := a[0].(string)
-			property, _ := a[1].(string)
-			if value, ok := map[string]int64{"isreadonly": 0, "isuserdefinedfg": 0, "isdefault": 1}[lower(property)]; ok && strings.EqualFold(group, "PRIMARY") {
-				return value
-			}
-			return nil
-		}),
 		"fulltextserviceproperty": systemFunction(1, 1, intT, name, func(_ *Session, a []any) any {
 			if n, _ := a[0].(string); !strings.EqualFold(n, "IsFullTextInstalled") {
 				return nil
 			}
 			return int64(0)
 		}),
-		"file_idex": systemFunction(1, 1, intT, name, func(s *Session, a []any) any {
-			n, _ := a[0].(string)
-			for _, f := range s.db.Info().Files {
-				if strings.EqualFold(f.LogicalName, n) {
-					return int64(f.ID)
-				}
-			}
-			return nil
-		}),
-		"file_name": systemFunction(1, 1, sqltype.Sysname, []sqltype.Type{intT}, func(s *Session, a []any) any {
-			for _, f := range s.db.Info().Files {
-				if id, ok := a[0].(int64); ok && int64(f.ID) == id {
-					return f.LogicalName
-				}
-			}
-			return nil
-		}),
-		"sql_variant_property": {min: 2, max: 2, typ: sqltype.VariantType, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			t := e.types[0]
+		"sql_variant_property": {Min: 2, Max: 2, Type: sqltype.VariantType, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			t := e.Types[0]
 			if t.Kind == sqltype.SQLVariant {
 				t = sqltype.TypeOf(a[0])
 			}

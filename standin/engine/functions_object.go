@@ -213,6 +213,12 @@ func indexProperty(s *Session, a []any) any {
 			return yes(i.Unique)
 		case "isdisabled":
 			return yes(i.Disabled)
+		case "ispadindex":
+			return yes(i.Padded)
+		case "isrowlockdisallowed":
+			return yes(i.Locks.NoRow)
+		case "ispagelockdisallowed":
+			return yes(i.Locks.NoPage)
 		}
 	}
 	return nil

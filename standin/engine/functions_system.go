@@ -10,7 +10,7 @@ import (
 )
 
 func systemFunction(lo, hi int, t sqltype.Type, params []sqltype.Type, run func(s *Session, a []any) any) *builtinFunction {
-	return &builtinFunction{min: lo, max: hi, params: params, typ: t, nulls: true, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+	return &builtinFunction{Min: lo, Max: hi, Params: params, Type: t, Nulls: true, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 		if e.session == nil {
 			return nil, internalError(errNoSession)
 		}
@@ -136,7 +136,7 @@ func init() {
 		}),
 		"object_definition": systemFunction(1, 1, nmax, number, func(s *Session, a []any) any {
 			if o := s.objectByID(a[0]); o != nil {
-				return orNull(o.Definition)
+				return o.shownDefinition()
 			}
 			return nil
 		}),
@@ -217,6 +217,7 @@ func init() {
 		"host_id":        systemFunction(0, 0, sqltype.Type{Kind: sqltype.Char, Length: 10}, nil, func(s *Session, a []any) any { return "0         " }),
 		"app_name":       systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
 		"program_name":   systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
+		"eventdata":      systemFunction(0, 0, sqltype.Type{Kind: sqltype.XML}, nil, func(s *Session, _ []any) any { return s.eventData() }),
 		"original_login": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.original.Name }),
 		"session_context": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
 			k, _ := a[0].(string)
@@ -267,21 +268,17 @@ func init() {
 			}
 			return int64(1)
 		}),
-		"file_id": systemFunction(1, 1, sqltype.SmallIntType, name, func(s *Session, a []any) any {
-			n, _ := a[0].(string)
-			for _, f := range s.db.Info().Files {
-				if strings.EqualFold(f.LogicalName, n) {
-					return int64(f.ID)
-				}
+		"formatmessage": {Min: 1, Max: 21, Type: sqltype.NVarCharOf(2047), Nulls: true, Run: messageText},
+		"min_active_rowversion": systemFunction(0, 0, sqltype.Type{Kind: sqltype.Binary, Length: 8}, nil, func(s *Session, a []any) any {
+			if n, ok := s.lastRowVersion(s.committed); ok {
+				return rowVersionValue(n + 1)
 			}
 			return nil
 		}),
-		"formatmessage":         {min: 1, max: 21, typ: sqltype.NVarCharOf(2047), nulls: true, run: messageText},
-		"min_active_rowversion": systemFunction(0, 0, sqltype.Type{Kind: sqltype.Binary, Length: 8}, nil, func(s *Session, a []any) any { return make([]byte, 8) }),
-		"applock_mode": {min: 3, max: 3, params: name, typ: sqltype.NVarCharOf(32), run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		"applock_mode": {Min: 3, Max: 3, Params: name, Type: sqltype.NVarCharOf(32), Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return e.session.appLockMode(a[1].(string)), nil
 		}},
-		"applock_test": {min: 4, max: 4, params: name, typ: intT, run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+		"applock_test": {Min: 4, Max: 4, Params: name, Type: intT, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return e.session.appLockGrantable(a[1].(string), a[2].(string)), nil
 		}},
 	})

@@ -57,7 +57,12 @@ func installGlobals(r *Registry) {
 		}
 		return int64(0)
 	})
-	global("@@dbts", sqltype.Type{Kind: sqltype.VarBinary, Length: 8}, func(s *Session) any { return make([]byte, 8) })
+	global("@@dbts", sqltype.Type{Kind: sqltype.VarBinary, Length: 8}, func(s *Session) any {
+		if n, ok := s.lastRowVersion(s.connection); ok {
+			return rowVersionValue(n)
+		}
+		return nil
+	})
 	global("@@connections", sqltype.IntType, func(s *Session) any { return s.inst.counters.logins.Load() })
 	global("@@remserver", sqltype.Sysname, func(s *Session) any { return nil })
 	for _, name := range []string{"@@cpu_busy", "@@idle", "@@io_busy", "@@pack_received", "@@pack_sent", "@@packet_errors", "@@timeticks", "@@total_errors", "@@total_read", "@@total_write"} {
@@ -154,20 +159,15 @@ func (s *Session) databaseProperty(name, property string) any {
 		return yes(info.Subscribed)
 	case "ismergepublished":
 		return yes(info.MergePublished)
-	case "isinstandby", "isautoclose", "isautoshrink", "isparameterizationforced", "isanynullsenabled":
-		return int64(0)
-	case "issyncwithbackup":
-		return int64(0)
 	case "sqlsortorder":
 		return int64(52)
 	case "comparisonstyle":
 		return int64(196609)
 	case "lcid":
 		return int64(1033)
-	case "isfulltextenabled":
-		return int64(0)
-	case "isautocreatestatistics", "isautoupdatestatistics":
-		return int64(1)
+	}
+	if on, known := info.optionProperty(lower(property)); known {
+		return on
 	}
 	return nil
 }

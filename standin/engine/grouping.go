@@ -302,9 +302,14 @@ func (b *binder) absentExpression(e expr) expr {
 	return expr{sql: "NULL", typ: e.typ, nullable: true, collation: e.collation, implicit: e.implicit, name: e.name}
 }
 
+// absent tells whether a column is outside of the grouping set, so that NULL stands in its place.
+func (b *binder) absent(c *sourceColumn) bool {
+	return b.groupSet != nil && b.groupSet.inside == 0 && c != nil && b.groupSet.absent[c]
+}
+
 // absentColumn is NULL in place of a column outside of the grouping set.
 func (b *binder) absentColumn(e expr) expr {
-	if b.groupSet == nil || b.groupSet.inside > 0 || e.column == nil || !b.groupSet.absent[e.column] {
+	if !b.absent(e.column) {
 		return e
 	}
 	return expr{sql: "NULL", typ: e.typ, nullable: true, collation: e.collation, implicit: e.implicit, name: e.name}

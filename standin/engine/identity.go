@@ -147,11 +147,11 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 	}
 	n := c.last + c.increment
 	col := t.object.Table.identityColumn()
-	if col.Type.Kind.IsInteger() && !fitsInteger(col.Type.Kind, n) {
+	if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
 		return 0, sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
 	}
 	if lo, hi := wholeBounds(col.Type); n < lo || n > hi {
-		return 0, sqlerr.New(8115, 1, "IDENTITY", numericWord(col.Type))
+		return 0, sqlerr.New(8115, 1, "IDENTITY", sqltype.NumericWord(col.Type))
 	}
 	c.last, c.used = n, true
 	s.lastIdentity = n
@@ -176,6 +176,9 @@ func (s *Session) writeConn(t *writeTarget) (*sqlite.Conn, error) {
 func (st *connState) nextIdentity([]sqlite.Value) (any, *sqlerr.Error) {
 	if st.session == nil || st.session.target == nil {
 		return nil, internalError(fmt.Errorf("an identity value is asked for outside of a statement"))
+	}
+	if st.search != nil {
+		return st.search.identity(), nil
 	}
 	n, err := st.session.nextIdentityOf(st.session.target)
 	if err != nil {
@@ -267,6 +270,24 @@ func (db *Database) saveIdentities() {
 	}
 }
 
+// noRowVersion is the last row version of a database that has used none.
+const noRowVersion = 2000
+
+func rowVersionValue(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+// lastRowVersion is the last one that the current database has used, as a connection to it sees that.
+func (s *Session) lastRowVersion(connect func(context.Context, int32) (*sqlite.Conn, func(), error)) (n int64, ok bool) {
+	conn, release, err := connect(s.context(), s.db.ID())
+	if err != nil {
+		return 0, false
+	}
+	defer release()
+	n = noRowVersion
+	err = sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = 0",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+	return n, err == nil
+}
+
 // nextRowVersion is the next value of a rowversion column: a counter of the database.
 func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 	if st.session == nil || st.session.target == nil {
@@ -277,11 +298,11 @@ func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 	if t.db == nil {
 		n = int64(transactionIDs.Add(1))
 	} else {
-		err := sqlitex.Execute(st.conn, "INSERT INTO __identity VALUES (0, 2000) ON CONFLICT (id) DO UPDATE SET last = last + 1 RETURNING last",
-			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+		err := sqlitex.Execute(st.conn, "INSERT INTO __identity VALUES (0, ?) ON CONFLICT (id) DO UPDATE SET last = last + 1 RETURNING last",
+			&sqlitex.ExecOptions{Args: []any{int64(noRowVersion + 1)}, ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
 		if err != nil {
 			return nil, internalError(err)
 		}
 	}
-	return binary.BigEndian.AppendUint64(nil, uint64(n)), nil
+	return rowVersionValue(n), nil
 }

@@ -53,11 +53,11 @@ func (s *Session) identityFunction(ctx context.Context, n *ast.SelectStatement) 
 			return nil, sqlerr.New(8109, 1, nameOf(n.Into).name)
 		}
 		var err error
-		if found, err = s.identityInto(ctx, call, columnNameOf(scalar.ColumnName)); err != nil {
+		if found, err = s.identityInto(ctx, call, plainName(scalar.ColumnName)); err != nil {
 			return nil, err
 		}
 		placed := *scalar
-		placed.Expression = &ast.CastCall{DataType: call.DataType, Parameter: &ast.IntegerLiteral{LiteralType: "Integer", Value: "0"}}
+		placed.Expression = &ast.CastCall{DataType: call.DataType, Parameter: integerNode("0")}
 		copied.SelectElements[i] = &placed
 	}
 	if found != nil {
@@ -86,15 +86,4 @@ func (s *Session) identityInto(ctx context.Context, call *ast.IdentityFunctionCa
 		*to = n
 	}
 	return c, nil
-}
-
-// columnNameOf is the name that AS gives to an element of a select list, empty for none.
-func columnNameOf(n *ast.IdentifierOrValueExpression) string {
-	switch {
-	case n == nil:
-		return ""
-	case n.Identifier != nil:
-		return n.Identifier.Value
-	}
-	return n.Value
 }

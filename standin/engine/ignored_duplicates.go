@@ -8,6 +8,25 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 )
 
+// setState sets an option of an index that is ON or OFF, by the parser's name in lower case
+// (docs/t-sql/statements/create-index-transact-sql.md).
+func (i *Index) setState(option, state string) error {
+	on := strings.EqualFold(state, "On")
+	switch option {
+	case "ignoredupkey":
+		return i.ignoreDuplicates(state)
+	case "padindex":
+		i.Padded = on
+	case "allowrowlocks", "allowpagelocks":
+		i.Locks.set(option, on)
+	case "statisticsnorecompute":
+		i.NoRecompute = on
+	case "optimizeforsequentialkey":
+		i.SequentialKey = on
+	}
+	return nil
+}
+
 // ignoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique indexes.
 func (i *Index) ignoreDuplicates(state string) error {
 	on := strings.EqualFold(state, "On")

@@ -87,6 +87,9 @@ func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.Scalar
 	}
 	call := b.inlineFunction(name)
 	if call == nil {
+		if _, _, o := b.resolveWrite(name); o != nil && (o.Kind == kindTable || o.Kind == kindView) || o == nil && b.s.findView(name) != nil {
+			b.fail(215, name.String())
+		}
 		b.fail(208, name.String())
 	}
 	leave := b.enterFunction(&scope{}, call, args)

@@ -102,7 +102,7 @@ func (s *Session) insertFrom(ctx context.Context, space int32, obj *Object, colu
 				if err := s.storeRow(p, columns, types, row, raw); err != nil {
 					return err
 				}
-				if err := s.stepRow(ctx, p, conn, stmt, st, raw); err != nil {
+				if err := s.stepRow(ctx, p, conn, stmt, st, columns, raw); err != nil {
 					return err
 				}
 				count++
@@ -155,7 +155,7 @@ func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, 
 	return nil
 }
 
-func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, raw []any) error {
+func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, columns []*Column, raw []any) error {
 	for i := range p.params {
 		if i < len(raw) && p.params[i].typ.Kind == sqltype.Unknown {
 			storage.BindValue(stmt, i+1, raw[i])
@@ -175,6 +175,9 @@ func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt 
 			return errCancelled
 		}
 		keys := map[int32]string{}
+		for i, c := range columns {
+			keys[c.ID] = showKey(c.Type, raw[i])
+		}
 		if e := s.constraintError(&p.dml.target, err, func(c *Column) string { return keys[c.ID] }); e != nil {
 			return e
 		}

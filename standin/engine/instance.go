@@ -35,6 +35,8 @@ type Config struct {
 	MemoryLimitMB int64
 	// StartupOptions are sqlservr's arguments (-T3604, -k100, -m), as given.
 	StartupOptions []string
+	// Minimal is -f: logon triggers do not fire.
+	Minimal bool
 	// TraceFlags are those that -T set.
 	TraceFlags []int
 	// SegmentBytes and MaxLogBytes are passed to storage for user databases; 0 is its default.

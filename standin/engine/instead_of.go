@@ -100,7 +100,8 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 		parts := identifiers(ref.MultiPartIdentifier)
 		col := c.obj.Table.column(parts[len(parts)-1])
 		if col == nil {
-			b.fail(207, parts[len(parts)-1])
+			b.notFound(207, "", parts[len(parts)-1])
+			continue
 		}
 		given = append(given, col)
 	}
@@ -202,7 +203,11 @@ func (b *binder) insteadOfUpdate(spec *ast.UpdateSpecification, c *change, r *ro
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := c.obj.Table.column(parts[len(parts)-1])
-		b.updatable(col, parts[len(parts)-1], seen)
+		if col == nil {
+			b.notFound(207, "", parts[len(parts)-1])
+			continue
+		}
+		b.updatable(col, seen)
 		seen[col.ID] = true
 		columns, values = append(columns, col), append(values, b.newValue(c, a, col))
 	}

@@ -55,7 +55,7 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 
 func emptySchema() *schema {
 	s := &schema{version: 1, schemas: map[int32]*SchemaName{1: {ID: 1, Name: "dbo", Principal: 1}}, objects: map[int32]*Object{},
-		byName: map[string]*Object{}, byChild: map[int32][]*Object{}}
+		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}
 	return s
 }
 
@@ -111,7 +111,7 @@ func (l *localSpace) restoreProcedures() {
 	for _, o := range l.schema.objects {
 		if o.Kind == kindProcedure {
 			delete(next.objects, o.ID)
-			delete(next.byName, objectKey(o.Schema, o.Name))
+			next.unname(o)
 		}
 	}
 	for _, o := range before.objects {
@@ -125,10 +125,10 @@ func (l *localSpace) restoreProcedures() {
 func (l *localSpace) forget(o *Object) {
 	next := l.copySchema()
 	delete(next.objects, o.ID)
-	delete(next.byName, objectKey(o.Schema, o.Name))
+	next.unname(o)
 	for _, c := range next.byChild[o.ID] {
 		delete(next.objects, c.ID)
-		delete(next.byName, objectKey(c.Schema, c.Name))
+		next.unname(c)
 	}
 	delete(next.byChild, o.ID)
 	l.schema = next
@@ -177,7 +177,7 @@ func (s *Session) dropLocals(f *frame) {
 func (s *Session) closeLocal() {
 	for _, space := range append(s.functionSpaces, s.local) {
 		if space.conn != nil {
-			s.inst.conns.m.Delete(space.conn)
+			s.inst.conns.forget(space.conn)
 			_ = space.conn.Close() // in memory
 		}
 	}

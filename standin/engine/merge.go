@@ -247,7 +247,11 @@ func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []str
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := m.c.obj.Table.column(parts[len(parts)-1])
-		m.updatable(col, parts[len(parts)-1], seen)
+		if col == nil {
+			m.binder.notFound(207, "", parts[len(parts)-1])
+			continue
+		}
+		m.updatable(col, seen)
 		seen[col.ID] = true
 		columns, values = append(columns, col), append(values, m.newValue(&inner, a, col))
 	}

@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -107,12 +108,11 @@ func (s *Session) message(number int64) (*userMessage, error) {
 	if number >= leastUserMessage {
 		return s.userMessage(number)
 	}
-	for _, m := range sqlerr.Messages() {
-		if int64(m.Number) == number {
-			return &userMessage{number, int64(m.Severity), m.Logged, m.Text}, nil
-		}
+	m, ok := sqlerr.Message(int32(number))
+	if !ok || int64(m.Number) != number {
+		return nil, nil
 	}
-	return nil, nil
+	return &userMessage{number, int64(m.Severity), m.Logged, m.Text}, nil
 }
 
 func (s *Session) userMessages(where string, args ...any) ([]*userMessage, error) {
@@ -146,7 +146,7 @@ func messageText(e *evaluation, a []any) (any, *sqlerr.Error) {
 	if !ok {
 		return nil, nil
 	}
-	return first(formatMessage(text, a[1:]))
+	return first(builtin.FormatMessage(text, a[1:]))
 }
 
 func messageRecords(_ context.Context, s *Session) ([]record, error) {

@@ -134,7 +134,7 @@ func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 		return fmt.Errorf("read table %s of another database: %w", t.table, err)
 	}
 	for i, a := range argv {
-		storage.BindValue(c.stmt, i+1, rawValue(a))
+		storage.BindValue(c.stmt, i+1, storage.ArgumentValue(a))
 	}
 	return c.Next()
 }
@@ -146,7 +146,7 @@ func (c *foreignCursor) Next() error {
 }
 
 func (c *foreignCursor) Column(i int, _ bool) (sqlite.Value, error) {
-	return sqliteValue(storage.ColumnValue(c.stmt, i)), nil
+	return storage.ResultValue(storage.ColumnValue(c.stmt, i)), nil
 }
 
 // RowID is the row's own number: outer joins tell rows apart by it over several scans.

@@ -12,9 +12,9 @@ import (
 // momentaryValue binds what is the same for all rows of a statement where a condition is kept for all statements to come, as that of
 // a CHECK constraint is: it has no parameters, and asks the session that executes.
 func (b *binder) momentaryValue(key string, t sqltype.Type) expr {
-	e := expr{sql: "tsql_value(" + quoteText(key) + ")", typ: t, nullable: true}
+	e := expr{sql: "tsql_value(" + sqltype.StoredLiteral(key) + ")", typ: t, nullable: true}
 	if t.Kind.IsCharacter() {
-		e.collation = "tsql_ci_as"
+		e.collation = sqltype.DefaultCollationKey
 	}
 	return e
 }

@@ -22,7 +22,7 @@ var odbcParts = map[string][2]string{"dayname": {"DATENAME", "weekday"}, "monthn
 	"quarter": {"DATEPART", "quarter"}, "week": {"DATEPART", "week"}, "extract": {"DATEPART", ""}}
 
 // odbcSame are those that have the same name and meaning in both.
-const odbcSame = " abs acos ascii asin atan ceiling char cos cot concat degrees difference exp floor left log10 ltrim month pi power radians replace right round rtrim sign sin soundex space sqrt substring tan year "
+const odbcSame = " abs acos ascii asin atan ceiling char cos cot degrees difference exp floor log10 ltrim month pi power radians replace round rtrim sign sin soundex space sqrt substring tan year "
 
 // odbcFunction binds {fn name(...)}: as the function of Transact-SQL that it stands for. Those of Appendix E that have none are refused.
 func (b *binder) odbcFunction(sc *scope, n *ast.OdbcFunctionCall) expr {

@@ -38,6 +38,12 @@ func (b *binder) binary(kind string, l, r expr) expr {
 		rt = lt
 	}
 	switch {
+	case lt.Kind == rt.Kind && invalidBothSides(op, lt.Kind):
+		b.fail(8117, lt.Kind, operatorNames[op])
+	case formerLarge(lt.Kind) || formerLarge(rt.Kind):
+		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
+	case (op == '-' || op == '*' || op == '/') && lt.Kind.IsCharacter() && rt.Kind.IsCharacter() && !l.null && !r.null:
+		b.fail(8117, lt.Kind, operatorNames[op])
 	case op == '+' && lt.Kind.IsCharacter() && rt.Kind.IsCharacter(), op == '+' && lt.Kind.IsBinary() && rt.Kind.IsBinary():
 		return b.concatenate(l, r, lt, rt)
 	case lt.Kind.IsTemporal() || rt.Kind.IsTemporal():
@@ -47,16 +53,33 @@ func (b *binder) binary(kind string, l, r expr) expr {
 		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 	}
 	t := numericResult(op, literalDigits(l, lt), literalDigits(r, rt))
-	l, r = b.operand(l, t), b.operand(r, t)
-	if op == '&' || op == '|' || op == '^' {
-		if !t.Kind.IsInteger() && t.Kind != sqltype.Bit {
-			b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
-		}
+	if t.Kind.IsInteger() {
+		t.Precision = 0
 	}
+	l, r = b.operand(l, t), b.operand(r, t)
 	bits := op == '&' || op == '|' || op == '^'
+	if bits && !t.Kind.IsInteger() && t.Kind != sqltype.Bit {
+		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
+	}
 	out := expr{typ: t, nullable: !bits || l.nullable || r.nullable}
 	out.sql = fmt.Sprintf("tsql_arith('%c',%d,%d,%d,%s,%s)", op, sqltype.Pack(l.typ), sqltype.Pack(r.typ), sqltype.Pack(t), l.sql, r.sql)
 	return merge(out, l, r)
+}
+
+// formerLarge are the types that no operator takes.
+func formerLarge(k sqltype.Kind) bool {
+	return k == sqltype.Text || k == sqltype.NText || k == sqltype.Image
+}
+
+// invalidBothSides tells whether an operator has no meaning for a type that both of its operands have: 8117 names the one type, 402 two.
+func invalidBothSides(op byte, k sqltype.Kind) bool {
+	switch k {
+	case sqltype.XML, sqltype.UniqueIdentifier, sqltype.SQLVariant:
+		return true
+	case sqltype.Bit:
+		return op == '+' || op == '-' || op == '*' || op == '/'
+	}
+	return formerLarge(k)
 }
 
 // literalDigits is the type with which an integer literal takes part in decimal arithmetic: as many digits as it has.
@@ -65,7 +88,7 @@ func literalDigits(e expr, t sqltype.Type) sqltype.Type {
 	if !e.hasLit || !ok || t.Kind != sqltype.Int {
 		return t
 	}
-	return sqltype.Type{Kind: sqltype.Int, Precision: uint8(len(strconv.FormatInt(abs64(n), 10)))}
+	return sqltype.Type{Kind: sqltype.Int, Precision: uint8(len(strconv.FormatInt(sqltype.Magnitude(n), 10)))}
 }
 
 func firstNonNumeric(types ...sqltype.Type) sqltype.Kind {
@@ -150,7 +173,8 @@ func (b *binder) concatenate(l, r expr, lt, rt sqltype.Type) expr {
 	// What is beyond is cut without a word (docs/t-sql/language-elements/string-concatenation-transact-sql.md, Remarks).
 	cut := t.Length != sqltype.MaxLength && lt.Length+rt.Length > limit
 	if t.Kind.IsCharacter() {
-		out.collation = b.collate("add operator", l, r)
+		from := b.collateResult("add", t, l, r)
+		out.collation, out.collationName = from.collation, from.collationName
 		out.implicit, out.explicit = l.implicit || r.implicit, l.explicit || r.explicit
 		out.sql = "(" + l.sql + "||" + r.sql + ")"
 		if ls, lok := l.lit.(string); lok && l.hasLit {
@@ -176,6 +200,15 @@ func (b *binder) dateArithmetic(op byte, l, r expr, lt, rt sqltype.Type) expr {
 	if op != '+' && op != '-' || lt.Kind.IsTemporal() && !legacy(lt) || rt.Kind.IsTemporal() && !legacy(rt) {
 		if lt.Kind.IsTemporal() && rt.Kind.IsTemporal() {
 			b.fail(8117, lt.Kind, operatorNames[op])
+		}
+		if temporal := lt.Kind; op == '*' || op == '/' {
+			if !lt.Kind.IsTemporal() {
+				temporal = rt.Kind
+			}
+			if temporal == sqltype.DateTime || temporal == sqltype.SmallDateTime {
+				b.fail(8117, temporal, operatorNames[op])
+			}
+			b.fail(206, lt.Kind, rt.Kind)
 		}
 		if op != '+' && op != '-' {
 			b.fail(402, lt.Kind, rt.Kind, operatorNames[op])

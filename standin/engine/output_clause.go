@@ -37,6 +37,7 @@ func (b *binder) outputElements(o *ast.OutputClause, into *ast.OutputIntoClause,
 		return o.SelectColumns
 	}
 	name := b.outputTarget(into.IntoTable)
+	b.takesOutput(name)
 	d.into = &name
 	for _, c := range into.IntoTableColumns {
 		parts := identifiers(c.MultiPartIdentifier)
@@ -50,12 +51,45 @@ func (b *binder) outputElements(o *ast.OutputClause, into *ast.OutputIntoClause,
 
 // outputList binds the elements of the OUTPUT clause; those of a clause beside OUTPUT INTO follow the ones that are stored.
 func (b *binder) outputList(sc *scope, elements []ast.SelectElement, d *dmlPlan) []output {
-	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{})
-	d.stored = len(list.outputs)
-	if d.shown == nil {
-		return list.outputs
+	if hasSubquery(elements) || hasSubquery(d.shown) {
+		b.fail(10705)
 	}
-	return append(list.outputs, b.selectList(sc, &ast.QuerySpecification{SelectElements: d.shown}, queryOptions{}).outputs...)
+	list := b.selectList(sc, &ast.QuerySpecification{SelectElements: elements}, queryOptions{}).outputs
+	d.stored = len(list)
+	if d.shown != nil {
+		list = append(list, b.selectList(sc, &ast.QuerySpecification{SelectElements: d.shown}, queryOptions{}).outputs...)
+	}
+	for _, out := range list {
+		if out.expr.aggregate {
+			b.fail(158)
+		}
+	}
+	return list
+}
+
+// takesOutput refuses targets of OUTPUT INTO (docs/t-sql/queries/output-clause-transact-sql.md, Arguments): views (330), and tables with triggers
+// (331), on either side of a foreign key (332) or with CHECK constraints (333).
+func (b *binder) takesOutput(name objectName) {
+	_, sch, o := b.resolveWrite(name)
+	switch {
+	case o == nil:
+		return
+	case o.Kind == kindView:
+		b.fail(330, name.String())
+	case o.Kind != kindTable:
+		return
+	}
+	for _, other := range sch.objects {
+		switch k := other.ForeignKey; {
+		case other.Disabled, k == nil && other.Parent != o.ID:
+		case k != nil && (other.Parent == o.ID || k.Referenced == o.ID):
+			b.fail(332, name.String(), other.Name)
+		case other.Kind == kindTrigger:
+			b.fail(331, name.String())
+		case other.Kind == kindCheck:
+			b.fail(333, name.String(), other.Name)
+		}
+	}
 }
 
 func (b *binder) outputTarget(ref ast.TableReference) objectName {

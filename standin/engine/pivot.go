@@ -90,7 +90,7 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 	for i, v := range values {
 		numbers[i] = fmt.Sprintf("SELECT %d AS i", i)
 		value += fmt.Sprintf(" WHEN %d THEN %s", i, v.sql)
-		label += fmt.Sprintf(" WHEN %d THEN %s", i, quoteText(v.name))
+		label += fmt.Sprintf(" WHEN %d THEN %s", i, sqltype.StoredLiteral(v.name))
 	}
 	e := values[0]
 	e.sql, e.column, e.free, e.hasLit = value+" END", nil, nil, false

@@ -86,7 +86,7 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 	for range 3 {
 		b := newBinder(ctx, s, home)
 		var p *plan
-		if err := bindSafely(func() { p = f(b) }); err != nil {
+		if err := b.bindNaming(func() { p = f(b) }); err != nil {
 			return nil, err
 		}
 		if p.dml != nil {

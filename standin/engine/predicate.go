@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -61,15 +62,11 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	return expr{}
 }
 
-var comparisons = map[string]string{"Equals": "=", "NotEqualToBrackets": "<>", "NotEqualToExclamation": "<>",
-	"GreaterThan": ">", "LessThan": "<", "GreaterThanOrEqualTo": ">=", "LessThanOrEqualTo": "<=",
-	"NotLessThan": ">=", "NotGreaterThan": "<="}
-
 var comparisonNames = map[string]string{"=": "equal to", "<>": "not equal to", ">": "greater than", "<": "less than",
 	">=": "greater than or equal to", "<=": "less than or equal to"}
 
 func (b *binder) comparison(kind string, l, r expr) expr {
-	op, ok := comparisons[kind]
+	op, ok := syntax.Comparisons[kind]
 	if !ok {
 		b.refuse("The comparison " + kind)
 	}
@@ -77,7 +74,7 @@ func (b *binder) comparison(kind string, l, r expr) expr {
 	pair, t := b.unify(l, r)
 	sql := "(" + pair[0].sql
 	if t.Kind.IsCharacter() {
-		sql += " COLLATE " + b.collate(comparisonNames[op]+" operation", l, r)
+		sql += " COLLATE " + b.collate(comparisonNames[op], l, r)
 	}
 	return merge(expr{sql: sql + " " + op + " " + pair[1].sql + ")"}, l, r)
 }
@@ -109,7 +106,9 @@ func (b *binder) between(sc *scope, n *ast.BooleanTernaryExpression) expr {
 	}
 	sql := list[0].sql
 	if t.Kind.IsCharacter() {
-		sql += " COLLATE " + b.collate("BETWEEN operation", x, lo, hi)
+		b.collate("greater than or equal to", x, lo)
+		b.collate("less than or equal to", x, hi)
+		sql += " COLLATE " + b.collate("between", x, lo, hi)
 	}
 	return merge(expr{sql: "(" + sql + word + list[1].sql + " AND " + list[2].sql + ")"}, x, lo, hi)
 }
@@ -131,7 +130,7 @@ func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
 		pair, t := b.unify(x, o)
 		sql := pair[0].sql
 		if t.Kind.IsCharacter() {
-			sql += " COLLATE " + b.collate("IN operation", x, o)
+			sql += " COLLATE " + b.collate("equal to", x, o)
 		}
 		out := merge(expr{sql: "(" + sql + word + "SELECT " + pair[1].sql + " FROM (" + q.sql + ")))"}, x)
 		out.free = append(out.free, inner.outer...)
@@ -141,7 +140,7 @@ func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
 	list, t := b.unify(values...)
 	sql := list[0].sql
 	if t.Kind.IsCharacter() {
-		sql += " COLLATE " + b.collate("IN operation", values...)
+		sql += " COLLATE " + b.collate("equal to", values...)
 	}
 	parts := make([]string, len(list)-1)
 	for i := range parts {
@@ -159,7 +158,7 @@ func (b *binder) likePredicate(sc *scope, n *ast.BooleanLikeExpression) expr {
 		escape = e.sql
 		parts = append(parts, e)
 	}
-	key := b.collate("LIKE operation", x, p)
+	key := b.collate("like", x, p)
 	xs, ps := b.convert(x, sqltype.NVarCharMax, sqltype.Implicit, 0, false), b.convert(p, sqltype.NVarCharMax, sqltype.Implicit, 0, false)
 	sql := fmt.Sprintf("tsql_like(%s,%s,%s,'%s')", xs.sql, ps.sql, escape, key)
 	if n.NotDefined {
@@ -195,7 +194,7 @@ func (b *binder) quantified(sc *scope, n *ast.SubqueryComparisonPredicate) expr 
 // quantifiedAggregate compares an aggregate, which may not stand inside of a subquery, with the subquery's least or
 // greatest value; a NULL among the values leaves it unknown unless the rest decides.
 func (b *binder) quantifiedAggregate(kind string, all bool, x, o expr, q boundQuery) expr {
-	extreme, op := "max", comparisons[kind]
+	extreme, op := "max", syntax.Comparisons[kind]
 	switch {
 	case op == ">" || op == ">=":
 		extreme = map[bool]string{true: "max", false: "min"}[all]
@@ -215,7 +214,7 @@ func (b *binder) distinct(sc *scope, n *ast.DistinctPredicate) expr {
 	pair, t := b.unify(l, r)
 	sql := pair[0].sql
 	if t.Kind.IsCharacter() {
-		sql += " COLLATE " + b.collate("IS DISTINCT FROM operation", l, r)
+		sql += " COLLATE " + b.collate("is distinct from", l, r)
 	}
 	word := " IS NOT "
 	if n.IsNot {
@@ -248,13 +247,16 @@ func (b *binder) conditional(sc *scope, node ast.ScalarExpression) expr {
 	case *ast.NullIfExpression:
 		l, r := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression)
 		if l.null {
-			b.fail(4127)
+			b.fail(4151)
 		}
 		out := b.cases([]expr{b.comparison("Equals", l, r)}, []expr{{sql: "NULL", null: true, nullable: true}}, l)
 		out.typ = l.typ
 		return out
 	case *ast.CoalesceExpression:
 		list := b.scalars(sc, n.Expressions)
+		if !slices.ContainsFunc(list, func(e expr) bool { return !e.null }) {
+			b.fail(4127)
+		}
 		conditions := make([]expr, len(list)-1)
 		for i, e := range list[:len(list)-1] {
 			conditions[i] = merge(expr{sql: "(" + e.sql + " IS NOT NULL)"}, e)
@@ -298,7 +300,8 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 		out.nullable = out.nullable || !storedAlike(e.typ, t)
 	}
 	if t.Kind.IsCharacter() {
-		out.collation = b.collate("CASE operation", all...)
+		from := b.collateResult("CASE", t, all...)
+		out.collation, out.collationName, out.implicit, out.explicit = from.collation, from.collationName, from.implicit, from.explicit
 	}
 	out.sql = sql.String()
 	return out

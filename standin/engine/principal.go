@@ -17,6 +17,8 @@ type Login struct {
 	ID int32
 	// DefaultDatabase may be empty for master.
 	DefaultDatabase string
+	// DefaultLanguage may be empty for us_english.
+	DefaultLanguage string
 	// Sysadmin may do everything and is dbo in every database.
 	Sysadmin bool
 }

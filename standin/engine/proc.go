@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
@@ -24,6 +25,8 @@ type Procedure struct {
 	Variadic bool
 	// NoTransaction refuses to run within a user transaction (15002).
 	NoTransaction bool
+	// NotAllowed is the error for a value that is not in a parameter's Allowed; nil, or a nil result, is 15600.
+	NotAllowed func(p *Parameter, value string) *sqlerr.Error
 	// Run does the work. Parameters are checked and converted before. The return status is 0 unless SetStatus said
 	// otherwise; a returned *sqlerr.Error makes it 1 (the engine sends the error).
 	Run func(ctx context.Context, call *ProcCall) error
@@ -59,8 +62,8 @@ type ProcCall struct {
 	types     map[string]sqltype.Type
 	given     map[string]bool
 	status    int32
-	// given0 is the type of the first parameter as it was given.
-	given0 sqltype.Type
+	// givenTypes are those of the parameters as they were given.
+	givenTypes map[string]sqltype.Type
 }
 
 // Given tells whether the caller gave the parameter (with its @).

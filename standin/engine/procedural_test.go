@@ -276,7 +276,7 @@ func TestCursorsOfSystemProcedures(t *testing.T) {
 	cursor, err := open("EXEC dbo.one")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(cursor).NotTo(BeZero())
-	_, err = open("EXEC sp_pkeys 'one'")
+	_, err = open("EXEC sp_who")
 	var e mssql.Error
 	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
 	g.Expect(e.Number).To(Equal(int32(16937)))

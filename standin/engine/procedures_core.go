@@ -31,22 +31,22 @@ func installProcedures(r *Registry) {
 		{Name: "@newname", Type: sqltype.Sysname, Required: true}, {Name: "@objtype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 13}}}, Run: rename})
 	r.Procedure(Procedure{Name: "sp_who", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who})
 	r.Procedure(Procedure{Name: "sp_helpdb", Parameters: []Parameter{{Name: "@dbname", Type: sqltype.Sysname}}, Run: helpDatabase})
-	r.Procedure(Procedure{Name: "sp_datatype_info_100", Parameters: []Parameter{{Name: "@data_type", Type: sqltype.IntType, Default: int64(0)}, {Name: "@ODBCVer", Type: sqltype.TinyIntType, Default: int64(2)}}, Run: dataTypeInfo})
-	r.Procedure(Procedure{Name: "sp_datatype_info", Parameters: []Parameter{{Name: "@data_type", Type: sqltype.IntType, Default: int64(0)}, {Name: "@ODBCVer", Type: sqltype.TinyIntType, Default: int64(2)}}, Run: dataTypeInfo})
 	r.Procedure(Procedure{Name: "sp_helptext", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(776), Required: true}, {Name: "@columnname", Type: sqltype.Sysname}}, Run: helpText})
 	r.Procedure(Procedure{Name: "sp_databases", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error {
-		return c.Exec(ctx, "SELECT name AS DATABASE_NAME, CAST(8192 AS int) AS DATABASE_SIZE, CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases ORDER BY name")
+		return c.Exec(ctx, `SELECT d.name AS DATABASE_NAME, CAST((SELECT SUM(CAST(f.size AS bigint)) * 8 FROM sys.master_files AS f WHERE f.database_id = d.database_id) AS int) AS DATABASE_SIZE,
+			CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases AS d ORDER BY d.name`)
 	}})
 	r.Procedure(Procedure{Name: "sp_reset_connection", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) }})
 	r.procedures["sp_executesql"].Run = executeSQL
-	installCatalogProcedures(r)
+	installPreparedProcedures(r)
+	installCursorProcedures(r)
+	installOptionProcedures(r)
 	installHelp(r)
 	installJSON(r)
 	installXML(r)
 	installOpenXML(r)
 	installMessages(r)
-	installMetadataProcedures(r)
-	installSecurityHelp(r)
+	installDescriptions(r)
 	installServerProcedures(r)
 }
 
@@ -59,17 +59,29 @@ func wideText(t sqltype.Type) bool {
 	return false
 }
 
+// wide is 214 where a parameter was given as text that is not Unicode; shown is its name in the message.
+func (c *ProcCall) wide(name, shown string) error {
+	if t := c.givenTypes[name]; t.Kind != sqltype.Unknown && !wideText(t) {
+		return sqlerr.New(214, 2, shown, "ntext/nchar/nvarchar")
+	}
+	return nil
+}
+
 // executeSQL is EXEC sp_executesql in a batch; the protocol calls Session.Execute itself.
 func executeSQL(ctx context.Context, c *ProcCall) error {
 	text, ok := c.Value("@stmt").(string)
 	if !ok {
 		return nil
 	}
-	s := c.Session
-	if t := c.given0; t.Kind != sqltype.Unknown && !wideText(t) {
-		return sqlerr.New(214, 2, "@statement", "ntext/nchar/nvarchar")
+	if err := c.wide("@stmt", "@statement"); err != nil {
+		return err
 	}
-	args := c.extra
+	return runText(ctx, c, text, c.String("@params"))
+}
+
+// runText runs a text whose parameters are what the caller gave besides those of the procedure itself.
+func runText(ctx context.Context, c *ProcCall, text, declaration string) error {
+	s, args := c.Session, c.extra
 	params := make([]tds.Param, len(args))
 	for i, a := range args {
 		params[i] = tds.Param{Name: a.name, Type: a.typ, Value: a.value, Output: a.output != nil}
@@ -80,7 +92,7 @@ func executeSQL(ctx context.Context, c *ProcCall) error {
 			params[i].Value = a.table
 		}
 	}
-	err := s.executeText(ctx, text, c.String("@params"), params, c.Writer, false)
+	err := s.executeText(ctx, text, declaration, params, c.Writer, false)
 	for i, a := range args {
 		if a.output != nil && err == nil {
 			v, e := sqltype.Convert(params[i].Value, sqltype.TypeOf(params[i].Value), a.output.typ, 0, sqltype.Explicit)
@@ -236,6 +248,9 @@ func rename(ctx context.Context, c *ProcCall) error {
 		case "INDEX":
 			return d.renameIndex(o, name.name, newName)
 		case "", "OBJECT":
+			if d.boundTo(o, nil) != "" {
+				return sqlerr.New(15336, 1, old)
+			}
 			if err := d.renameObject(o, newName); err != nil {
 				return err
 			}
@@ -324,8 +339,9 @@ func (d *ddl) renameObject(o *Object, name string) error {
 }
 
 func who(ctx context.Context, c *ProcCall) error {
-	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", sqltype.Sysname),
-		col("hostname", sqltype.Type{Kind: sqltype.NChar, Length: 128}), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", sqltype.Sysname), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
+	wide := sqltype.Type{Kind: sqltype.NChar, Length: 128}
+	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", wide),
+		col("hostname", wide), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", wide), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
 	if err := sessionsNamed(c); err != nil {
 		return err
 	}
@@ -359,8 +375,8 @@ func helpDatabase(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(15010, 1, c.String("@dbname"))
 	}
 	err := c.Exec(ctx, `SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
-		CONVERT(nvarchar(11), d.create_date) AS created, CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
-		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS status, d.compatibility_level
+		CONVERT(nvarchar(11), d.create_date) AS created, CAST(CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
+		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS nvarchar(600)) AS status, d.compatibility_level
 		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
 	if err != nil || c.IsNull("@dbname") {
 		return err
@@ -368,7 +384,7 @@ func helpDatabase(ctx context.Context, c *ProcCall) error {
 	before := c.Session.db
 	c.Session.db = c.Session.inst.Database(c.String("@dbname"))
 	defer func() { c.Session.db = before }()
-	return c.Exec(ctx, "EXEC sp_helpfile")
+	return c.Exec(ctx, fileText("CAST(name AS nchar(128)) AS name", "nvarchar(128)", "nvarchar(18)")+"1 = 1 ORDER BY file_id")
 }
 
 func helpText(ctx context.Context, c *ProcCall) error {
@@ -383,6 +399,9 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	}
 	if o.Definition == "" {
 		return sqlerr.New(15197, 1, o.Name)
+	}
+	if o.Encrypted {
+		return c.Writer.Message(sqlerr.New(15471, 1, o.Name))
 	}
 	var rows [][]any
 	for _, line := range strings.SplitAfter(o.Definition, "\n") {

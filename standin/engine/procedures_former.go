@@ -41,12 +41,12 @@ var formerStatements = [][3]string{
 // installFormerProcedures registers those, and further procedures with which people look around.
 func installFormerProcedures(r *Registry) {
 	for _, p := range formerStatements {
-		r.textProcedure(p[0], p[1], p[2])
+		r.TextProcedure(p[0], p[1], p[2])
 	}
 	for _, name := range []string{"sp_enumerrorlogs", "xp_enumerrorlogs"} {
-		r.Procedure(Procedure{Name: name, Parameters: parameterList("@p1 int = 1"), Run: listErrorLogs})
+		r.Procedure(Procedure{Name: name, Parameters: ParameterList("@p1 int = 1"), Run: listErrorLogs})
 	}
-	r.Procedure(Procedure{Name: "sp_describe_parameter_encryption", Parameters: parameterList("@tsql! nvarchar(max), @params nvarchar(max)"), Run: describeEncryption})
+	r.Procedure(Procedure{Name: "sp_describe_parameter_encryption", Parameters: ParameterList("@tsql! nvarchar(max), @params nvarchar(max)"), Run: describeEncryption})
 }
 
 // listErrorLogs are the error logs that there are, the current one first.

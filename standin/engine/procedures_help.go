@@ -101,7 +101,7 @@ func help(ctx context.Context, c *ProcCall) error {
 		if err := c.Exec(ctx, columns+identity, int64(id)); err != nil || o.Kind == kindView {
 			return err
 		}
-		if err := c.Exec(ctx, "SELECT CAST('PRIMARY' AS sysname) AS Data_located_on_filegroup"); err != nil {
+		if err := c.Exec(ctx, "SELECT CAST((SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id = @p1 AND i.index_id < 2) AS sysname) AS Data_located_on_filegroup", int64(id)); err != nil {
 			return err
 		}
 		if err := c.Exec(ctx, indexText, int64(id)); err != nil {
@@ -117,9 +117,9 @@ func help(ctx context.Context, c *ProcCall) error {
 
 // indexText lists the indexes of table @p1.
 const indexText = `SELECT i.name AS index_name, CAST(CONCAT(LOWER(i.type_desc), IIF(i.is_unique = 1, ', unique', ''), IIF(i.is_primary_key = 1, ', primary key', ''), IIF(i.is_unique_constraint = 1, ', unique key', ''),
-		' located on PRIMARY') AS varchar(210)) AS index_description,
+		' located on ', (SELECT d.name FROM sys.data_spaces d WHERE d.data_space_id = i.data_space_id)) AS varchar(210)) AS index_description,
 	CAST((SELECT STRING_AGG(c.name + IIF(ic.is_descending_key = 1, '(-)', ''), ', ') WITHIN GROUP (ORDER BY ic.key_ordinal) FROM sys.index_columns ic
-		JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id WHERE ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.is_included_column = 0) AS nvarchar(2078)) AS index_keys
+		JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id WHERE ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.key_ordinal > 0) AS nvarchar(2078)) AS index_keys
 	FROM sys.indexes i WHERE i.object_id = @p1 AND i.index_id > 0 ORDER BY i.name;`
 
 // constraintText lists the constraints of table @p1.
@@ -172,10 +172,15 @@ func helpTrigger(ctx context.Context, c *ProcCall) error {
 }
 
 func helpFile(ctx context.Context, c *ProcCall) error {
-	return c.Exec(ctx, `SELECT name, CAST(file_id AS smallint) AS fileid, CAST(physical_name AS nchar(260)) AS filename, CAST(IIF(type = 0, 'PRIMARY', NULL) AS sysname) AS filegroup,
-			CAST(CONCAT(CAST(size AS bigint) * 8, ' KB') AS nvarchar(18)) AS size, CAST(IIF(max_size = -1, 'Unlimited', CONCAT(CAST(max_size AS bigint) * 8, ' KB')) AS nvarchar(18)) AS maxsize,
-			CAST(IIF(is_percent_growth = 1, CONCAT(growth, '%'), CONCAT(CAST(growth AS bigint) * 8, ' KB')) AS nvarchar(18)) AS growth, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage
-		FROM sys.database_files WHERE @p1 IS NULL OR name = @p1 ORDER BY file_id`, c.Value("@filename"))
+	return c.Exec(ctx, fileText("name", "sysname", "nvarchar(15)")+"@p1 IS NULL OR name = @p1 ORDER BY file_id", c.Value("@filename"))
+}
+
+// fileText lists files as sp_helpfile, sp_helpdb and sp_helpfilegroup show them, each with types of its own; WHERE stands at its end.
+func fileText(name, group, number string) string {
+	return `SELECT ` + name + `, CAST(file_id AS smallint) AS fileid, CAST(physical_name AS nchar(260)) AS filename, ` + map[bool]string{true: `CAST(FILEGROUP_NAME(data_space_id) AS ` + group + `) AS filegroup, `}[group != ""] +
+		`CAST(CONCAT(CAST(size AS bigint) * 8, ' KB') AS ` + number + `) AS size, CAST(IIF(max_size = -1, 'Unlimited', CONCAT(CAST(max_size AS bigint) * 8, ' KB')) AS ` + number + `) AS maxsize,
+			CAST(IIF(is_percent_growth = 1, CONCAT(growth, '%'), CONCAT(CAST(growth AS bigint) * 8, ' KB')) AS ` + number + `) AS growth` +
+		map[bool]string{true: `, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage`}[group != ""] + ` FROM sys.database_files WHERE `
 }
 
 func spaceUsed(ctx context.Context, c *ProcCall) error {
@@ -184,7 +189,7 @@ func spaceUsed(ctx context.Context, c *ProcCall) error {
 		if err != nil {
 			return err
 		}
-		return c.Exec(ctx, `SELECT OBJECT_NAME(@p1) AS name, CAST(STR(MAX(row_count), 20) AS char(20)) AS rows, CAST(CONCAT(SUM(reserved_page_count) * 8, ' KB') AS varchar(18)) AS reserved,
+		return c.Exec(ctx, `SELECT OBJECT_NAME(@p1) AS name, CAST(STR(SUM(IIF(index_id < 2, row_count, 0)), 20) AS char(20)) AS rows, CAST(CONCAT(SUM(reserved_page_count) * 8, ' KB') AS varchar(18)) AS reserved,
 				CAST(CONCAT(SUM(IIF(index_id < 2, used_page_count, 0)) * 8, ' KB') AS varchar(18)) AS data, CAST(CONCAT(SUM(IIF(index_id < 2, 0, used_page_count)) * 8, ' KB') AS varchar(18)) AS index_size,
 				CAST(CONCAT(SUM(reserved_page_count - used_page_count) * 8, ' KB') AS varchar(18)) AS unused FROM sys.dm_db_partition_stats WHERE object_id = @p1`, int64(id))
 	}

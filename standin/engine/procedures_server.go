@@ -22,17 +22,18 @@ func installServerProcedures(r *Registry) {
 		return `DECLARE @n sysname = N'', @t nvarchar(max); WHILE 1 = 1 BEGIN SET @n = (SELECT MIN(name) FROM ` + list + ` x WHERE name > @n); IF @n IS NULL BREAK;
 			SET @t = REPLACE(CONCAT(@p1, NCHAR(10), @p3, NCHAR(10), @p4), @p2, ` + name + `); EXEC (@t); END`
 	}
-	r.textProcedure("sp_MSforeachdb", each, loop("(SELECT name FROM sys.databases WHERE state = 0)", "@n"))
-	r.textProcedure("sp_MSforeachtable", each, loop("(SELECT QUOTENAME(SCHEMA_NAME(schema_id)) + N'.' + QUOTENAME(name) AS name FROM sys.tables)", "@n"))
-	r.textProcedure("sp_helpfilegroup", "@filegroupname sysname", `SELECT name AS groupname, CAST(data_space_id AS smallint) AS groupid, CAST((SELECT COUNT(*) FROM sys.database_files f WHERE f.data_space_id = g.data_space_id) AS int) AS filecount
-		FROM sys.filegroups g WHERE @p1 IS NULL OR name = @p1`)
-	r.textProcedure("sp_helpsort", "", `SELECT CAST('Latin1-General, case-insensitive, accent-sensitive, kanatype-insensitive, width-insensitive for Unicode Data, SQL Server Sort Order 52 on Code Page 1252 for non-Unicode Data' AS nvarchar(4000)) AS [Server default collation]`)
-	r.textProcedure("sp_helpstats", "@objname! nvarchar(776), @results nvarchar(5) = STATS", `SELECT s.name AS statistics_name, (SELECT STRING_AGG(COL_NAME(c.object_id, c.column_id), ', ') WITHIN GROUP (ORDER BY c.key_ordinal) FROM sys.index_columns c
+	r.TextProcedure("sp_MSforeachdb", each, loop("(SELECT name FROM sys.databases WHERE state = 0)", "@n"))
+	r.TextProcedure("sp_MSforeachtable", each, loop("(SELECT QUOTENAME(SCHEMA_NAME(schema_id)) + N'.' + QUOTENAME(name) AS name FROM sys.tables)", "@n"))
+	r.TextProcedure("sp_helpfilegroup", "@filegroupname sysname", `SELECT name AS groupname, CAST(data_space_id AS smallint) AS groupid, CAST((SELECT COUNT(*) FROM sys.database_files f WHERE f.data_space_id = g.data_space_id) AS int) AS filecount
+		FROM sys.filegroups g WHERE @p1 IS NULL OR name = @p1;
+		IF @p1 IS NOT NULL `+fileText("name AS file_in_group", "", "nvarchar(15)")+`data_space_id = FILEGROUP_ID(@p1) ORDER BY file_id`)
+	r.TextProcedure("sp_helpsort", "", `SELECT CAST('Latin1-General, case-insensitive, accent-sensitive, kanatype-insensitive, width-insensitive for Unicode Data, SQL Server Sort Order 52 on Code Page 1252 for non-Unicode Data' AS nvarchar(4000)) AS [Server default collation]`)
+	r.TextProcedure("sp_helpstats", "@objname! nvarchar(776), @results nvarchar(5) = STATS", `SELECT s.name AS statistics_name, (SELECT STRING_AGG(COL_NAME(c.object_id, c.column_id), ', ') WITHIN GROUP (ORDER BY c.key_ordinal) FROM sys.index_columns c
 			WHERE c.object_id = s.object_id AND c.index_id = s.stats_id AND c.is_included_column = 0) AS statistics_keys FROM sys.stats s WHERE s.object_id = OBJECT_ID(@p1) ORDER BY s.stats_id`)
-	r.textProcedure("sp_autostats", "@tblname! nvarchar(776), @flagc varchar(10), @indname sysname", `IF @p2 IS NOT NULL AND @p2 <> 'ON' BEGIN RAISERROR('The stand-in keeps no statistics of its own; automatic updates cannot be switched off.', 16, 1); RETURN END
+	r.TextProcedure("sp_autostats", "@tblname! nvarchar(776), @flagc varchar(10), @indname sysname", `IF @p2 IS NOT NULL AND @p2 <> 'ON' BEGIN RAISERROR('The stand-in keeps no statistics of its own; automatic updates cannot be switched off.', 16, 1); RETURN END
 		SELECT QUOTENAME(s.name) AS [Index Name], CAST('ON' AS varchar(3)) AS [AUTOSTATS], STATS_DATE(s.object_id, s.stats_id) AS [Last Updated] FROM sys.stats s WHERE s.object_id = OBJECT_ID(@p1)`)
 	for _, name := range []string{"sp_refreshview", "sp_refreshsqlmodule"} {
-		r.Procedure(Procedure{Name: name, Parameters: parameterList("@name! nvarchar(776)"), Run: func(ctx context.Context, c *ProcCall) error {
+		r.Procedure(Procedure{Name: name, Parameters: ParameterList("@name! nvarchar(776)"), Run: func(ctx context.Context, c *ProcCall) error {
 			// Modules are bound anew whenever the metadata have changed: there is nothing to refresh but to see that it exists.
 			id, err := namedObject(ctx, c, "@name")
 			if err != nil {
@@ -44,12 +45,12 @@ func installServerProcedures(r *Registry) {
 			return nil
 		}})
 	}
-	r.textProcedure("sp_linkedservers_rowset", "@srvname! sysname", `SELECT name AS SVR_NAME, CAST(product AS nvarchar(128)) AS SVR_PRODUCT, CAST(provider AS nvarchar(128)) AS SVR_PROVIDERNAME, data_source AS SVR_DATASOURCE FROM sys.servers WHERE name = @p1`)
-	r.textProcedure("sp_lock", "@spid1 int, @spid2 int", `SELECT CAST(request_session_id AS smallint) AS spid, CAST(resource_database_id AS smallint) AS dbid, CAST(ISNULL(IIF(resource_type = 'OBJECT', resource_associated_entity_id, 0), 0) AS int) AS ObjId,
+	r.TextProcedure("sp_linkedservers_rowset", "@srvname! sysname", `SELECT name AS SVR_NAME, CAST(product AS nvarchar(128)) AS SVR_PRODUCT, CAST(provider AS nvarchar(128)) AS SVR_PROVIDERNAME, data_source AS SVR_DATASOURCE FROM sys.servers WHERE name = @p1`)
+	r.TextProcedure("sp_lock", "@spid1 int, @spid2 int", `SELECT CAST(request_session_id AS smallint) AS spid, CAST(resource_database_id AS smallint) AS dbid, CAST(ISNULL(IIF(resource_type = 'OBJECT', resource_associated_entity_id, 0), 0) AS int) AS ObjId,
 			CAST(0 AS smallint) AS IndId, CAST(CASE resource_type WHEN 'DATABASE' THEN 'DB' WHEN 'APPLICATION' THEN 'APP' ELSE 'TAB' END AS nchar(4)) AS Type, CAST(resource_description AS nchar(32)) AS Resource, CAST(request_mode AS nvarchar(8)) AS Mode,
 			CAST(request_status AS nvarchar(5)) AS Status FROM sys.dm_tran_locks WHERE @p1 IS NULL OR request_session_id IN (@p1, @p2) ORDER BY spid, dbid`)
-	r.Procedure(Procedure{Name: "xp_msver", Parameters: parameterList("@optname sysname"), Run: versionInformation})
-	log := parameterList("@p1 int = 0, @p2 int = 1, @p3 nvarchar(4000), @p4 nvarchar(4000), @p5 datetime, @p6 datetime, @p7 nvarchar(10) = asc")
+	r.Procedure(Procedure{Name: "xp_msver", Parameters: ParameterList("@optname sysname"), Run: versionInformation})
+	log := ParameterList("@p1 int = 0, @p2 int = 1, @p3 nvarchar(4000), @p4 nvarchar(4000), @p5 datetime, @p6 datetime, @p7 nvarchar(10) = asc")
 	r.Procedure(Procedure{Name: "sp_readerrorlog", Parameters: log[:4], Run: readErrorLog})
 	r.Procedure(Procedure{Name: "xp_readerrorlog", Parameters: log, Run: readErrorLog})
 }

@@ -40,6 +40,8 @@ type queryOptions struct {
 	assign bool
 	// types are what the outputs are converted to, for the recursive part of a common table expression.
 	types []sqltype.Type
+	// anchor is that expression, whose columns the outputs have to match in type.
+	anchor *cte
 	// hidden, when set, gives further columns of the query, which its outputs do not name. A query that groups rows has
 	// none: it is refused when it has a name.
 	hidden func(sc *scope, outputs []output) []output
@@ -101,8 +103,14 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	for i, t := range o.types {
 		if i < len(out.outputs) {
 			e := out.outputs[i].expr
+			if o.anchor != nil && !sameType(e, t) {
+				b.fail(240, o.anchor.outputs[i].name, o.anchor.name)
+			}
 			out.outputs[i].expr = merge(b.convert(e, t, sqltype.Implicit, 0, false), e)
 		}
+	}
+	if p.distinct {
+		b.distinctTypes(out.outputs)
 	}
 	sc.outputs = out.outputs
 	aggregate := false
@@ -261,12 +269,13 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		if x.xml {
 			b.fail(4148)
 		}
-		if x.hasLit || len(x.free) == 0 {
-			b.fail(164)
-		}
 		if x.aggregate {
 			b.fail(144)
 		}
+		if x.hasLit || len(x.free) == 0 {
+			b.fail(164)
+		}
+		b.sortable(x)
 		if x.window {
 			b.fail(4108)
 		}
@@ -320,12 +329,7 @@ func (b *binder) selectList(sc *scope, q *ast.QuerySpecification, o queryOptions
 			e := b.scalar(sc, n.Expression)
 			name := e.name
 			if n.ColumnName != nil {
-				name = n.ColumnName.Value
-				if n.ColumnName.Identifier != nil {
-					name = n.ColumnName.Identifier.Value
-				} else if s, ok := n.ColumnName.ValueExpression.(*ast.StringLiteral); ok {
-					name = s.Value
-				}
+				name = plainName(n.ColumnName)
 			}
 			out.outputs = append(out.outputs, output{name: name, expr: e})
 		case *ast.SelectSetVariable:

@@ -53,6 +53,9 @@ func (p *selectParts) without(outputs []output) string {
 func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) expr {
 	e := b.scalar(&scope{parent: nil}, unparenthesised(node))
 	if percent {
+		if n, ok := e.lit.(int64); e.hasLit && ok && (n < 0 || n > 100) {
+			b.fail(1031)
+		}
 		return b.convert(e, sqltype.FloatType, sqltype.Implicit, 0, false)
 	}
 	if !e.typ.Kind.IsInteger() && !e.typ.Kind.IsExact() || e.typ.Kind.IsExact() && e.typ.Scale > 0 {
@@ -73,7 +76,14 @@ func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {
 
 func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, outputs []output, aggregate bool) string {
 	var parts []string
+	seen := map[string]bool{}
 	for _, el := range o.OrderByElements {
+		switch constant, variable := fixedOrder(el.Expression); {
+		case variable:
+			b.fail(1008, len(parts)+1)
+		case constant:
+			b.fail(408, len(parts)+1)
+		}
 		e, position := b.orderElement(sc, el.Expression, outputs)
 		if position == 0 {
 			if p.distinct && !inOutputs(e, outputs) {
@@ -86,6 +96,16 @@ func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, output
 		if e.hasLit && position == 0 {
 			b.fail(408, len(parts)+1)
 		}
+		b.sortable(e)
+		key := strconv.Itoa(position)
+		if position == 0 {
+			key = e.sql
+		}
+		key += " " + e.collation // a column may be there with several
+		if seen[key] && (position > 0 || e.column != nil) {
+			b.fail(169)
+		}
+		seen[key] = true
 		text := e.collated()
 		if position > 0 && (p.distinct || e.aggregate || e.window) {
 			text = strconv.Itoa(position)
@@ -99,6 +119,30 @@ func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, output
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// fixedOrder tells whether an element of ORDER BY is the same for every row, by its form alone: a variable, NULL, or operators on such. A number is a
+// column's position, a string may be its name.
+func fixedOrder(node ast.ScalarExpression) (constant, variable bool) {
+	switch n := unparenthesised(node).(type) {
+	case *ast.VariableReference:
+		return true, true
+	case *ast.NullLiteral:
+		return true, false
+	case *ast.BinaryExpression:
+		first, one := fixedOperand(n.FirstExpression)
+		second, other := fixedOperand(n.SecondExpression)
+		return first && second, first && second && (one || other)
+	}
+	return false, false
+}
+
+func fixedOperand(node ast.ScalarExpression) (constant, variable bool) {
+	switch unparenthesised(node).(type) {
+	case *ast.IntegerLiteral, *ast.NumericLiteral, *ast.RealLiteral, *ast.StringLiteral:
+		return true, false
+	}
+	return fixedOrder(node)
 }
 
 func inOutputs(e expr, outputs []output) bool {

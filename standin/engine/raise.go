@@ -5,13 +5,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
+	"math"
 	"strings"
 
-	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -34,10 +33,36 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 		s.popFrame()
 	}
 	s.nest = nest
+	if unresolved(e) && s.trouble.err == e && s.trouble.at == frames {
+		return err // of this level: who called it may catch it
+	}
 	s.errors = append(s.errors, e)
 	err = s.statements(ctx, listOf(n.CatchStatements), w)
 	s.errors = s.errors[:len(s.errors)-1]
 	return err
+}
+
+// unresolved tells whether an error is one of the resolution of names, which a TRY block does not catch at the level at which
+// it comes up (docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a TRY...CATCH construct").
+func unresolved(e *sqlerr.Error) bool {
+	switch e.Number {
+	case 207, 208, 209, 4104:
+		return true
+	}
+	return false
+}
+
+// cameUp notes where an error came up that goes to a TRY block as told: what a statement hands on is not new there, and what
+// a call or THROW brings was another level's.
+func (s *Session) cameUp(node ast.Statement, from, told *sqlerr.Error) {
+	if from != s.trouble.err {
+		s.trouble.at = len(s.frames)
+		switch node.(type) {
+		case *ast.ExecuteStatement, *ast.ThrowStatement:
+			s.trouble.at++
+		}
+	}
+	s.trouble.err = told
 }
 
 // caught is the error that the innermost running CATCH block has caught.
@@ -95,8 +120,8 @@ func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (*user
 		return nil, err
 	}
 	n, _ := v.(int64)
-	if n < 13000 {
-		return nil, sqlerr.New(2732, 1, n)
+	if n < minMessageID {
+		return nil, sqlerr.New(2732, 1, n, minMessageID, math.MaxInt32)
 	}
 	m, err := s.message(n)
 	if err != nil {
@@ -107,6 +132,14 @@ func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (*user
 	}
 	return m, nil
 }
+
+// maxUnloggedSeverity is the highest severity without the option LOG, minMessageID the least number of a message that can be
+// raised (docs/t-sql/language-elements/raiserror-transact-sql.md, Arguments).
+const (
+	maxUnloggedSeverity = 18
+	minMessageID        = 13000
+	maxSubstitutions    = 20
+)
 
 func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w tds.Writer) error {
 	m, err := s.raised(ctx, n.FirstParameter)
@@ -122,21 +155,25 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	if err != nil {
 		return err
 	}
+	if len(n.OptionalParameters) > maxSubstitutions {
+		return sqlerr.New(2747, 1, maxSubstitutions)
+	}
 	args := make([]any, len(n.OptionalParameters))
 	for i, p := range n.OptionalParameters {
 		if args[i], err = s.evaluateAny(ctx, p); err != nil {
 			return err
 		}
 	}
-	text, e := formatMessage(m.text, args)
+	text, e := builtin.FormatMessage(m.text, args)
 	if e != nil {
 		return e
 	}
 	if severity < 0 {
 		severity = m.severity // docs/t-sql/language-elements/raiserror-transact-sql.md, severity
 	}
-	if severity > 18 && !s.login.Sysadmin {
-		return sqlerr.New(2754, 1)
+	logged := strings.Contains(strings.ToUpper(n.RaiseErrorOptions), "LOG")
+	if severity > maxUnloggedSeverity && (!s.login.Sysadmin || !logged) {
+		return sqlerr.New(2754, 1, maxUnloggedSeverity)
 	}
 	if state < 0 || state > 255 {
 		state = 1
@@ -152,94 +189,10 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 		}
 		return w.Message(out)
 	}
-	if strings.Contains(strings.ToUpper(n.RaiseErrorOptions), "LOG") {
+	if logged {
 		s.inst.log.Error("RAISERROR WITH LOG", "number", number, "severity", severity, "state", state, "message", text)
 	}
 	return out
-}
-
-// wholeArgument is a constant beyond int's range, which %I64d takes.
-func wholeArgument(d decimal.Decimal, flags string) (int64, bool) {
-	n, err := strconv.ParseInt(d.String(), 10, 64)
-	return n, err == nil && strings.Contains(flags, "I64")
-}
-
-// formatMessage fills in RAISERROR's arguments (docs/t-sql/language-elements/raiserror-transact-sql.md).
-func formatMessage(text string, args []any) (string, *sqlerr.Error) {
-	var out strings.Builder
-	next := 0
-	for i := 0; i < len(text); i++ {
-		if text[i] != '%' {
-			out.WriteByte(text[i])
-			continue
-		}
-		if i+1 < len(text) && text[i+1] == '%' {
-			out.WriteByte('%')
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(text) && strings.IndexByte("-+ 0#123456789.*hlI64", text[end]) >= 0 {
-			end++
-		}
-		if end >= len(text) || strings.IndexByte("diosuxX", text[end]) < 0 {
-			return "", sqlerr.New(2787, 1, text[i:min(len(text), end+1)])
-		}
-		flags := strings.NewReplacer("h", "", "l", "", "I64", "").Replace(text[i+1 : end])
-		for strings.Contains(flags, "*") {
-			width := any(int64(0))
-			if next < len(args) {
-				width = args[next]
-			}
-			next++
-			flags = strings.Replace(flags, "*", fmt.Sprint(width), 1)
-		}
-		var v any
-		if next < len(args) {
-			v = args[next]
-		}
-		next++
-		verb, value, err := messageArgument(text[end], v, text[i+1:end], next)
-		switch {
-		case err != nil:
-			return "", err
-		case v == nil:
-			flags = ""
-		}
-		fmt.Fprintf(&out, "%"+flags+string(verb), value)
-		i = end
-	}
-	return sqltype.Cut(out.String(), 2047), nil
-}
-
-// messageArgument is an argument, of that number, for a conversion with its flags: as Go has both.
-func messageArgument(verb byte, v any, flags string, number int) (byte, any, *sqlerr.Error) {
-	if verb == 'i' || verb == 'u' {
-		verb = 'd'
-	}
-	switch x := v.(type) {
-	case nil:
-		return 's', "(null)", nil
-	case bool:
-		return verb, map[bool]int{true: 1}[x], nil
-	case int64:
-		if verb == 's' {
-			return 0, nil, sqlerr.New(2786, 1, number)
-		}
-		return verb, x, nil
-	case string:
-		if verb != 's' {
-			return 0, nil, sqlerr.New(2786, 1, number)
-		}
-		return verb, x, nil
-	case decimal.Decimal:
-		whole, ok := wholeArgument(x, flags)
-		if !ok {
-			return 0, nil, sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, number)
-		}
-		return verb, whole, nil
-	}
-	return 0, nil, sqlerr.New(2748, 1, sqltype.TypeOf(v).Kind, number)
 }
 
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {

@@ -92,7 +92,7 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 			continue
 		}
 		for _, r := range references(o) {
-			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": false, "referenced_class": 1,
+			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": o.isSchemaBound(), "referenced_class": 1,
 				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": orNull(r.name.server), "referenced_database_name": orNull(r.name.database), "referenced_schema_name": orNull(r.name.schema),
 				"referenced_entity_name": r.name.name, "referenced_minor_id": 0, "is_caller_dependent": r.called && r.name.schema == "", "is_ambiguous": false, "updated": r.updated, "selected": r.selected}
 			if r.name.server == "" && r.name.database == "" {
@@ -134,7 +134,7 @@ func installReferences(r *Registry) {
 			FROM sys.sql_expression_dependencies d LEFT JOIN sys.sql_dependencies s ON s.object_id = d.referencing_id AND s.referenced_major_id = d.referenced_id WHERE d.referencing_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
 	r.textFunction("sys", "dm_sql_referencing_entities", "referencing_schema_name sysname, referencing_entity_name sysname, referencing_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_caller_dependent bit",
 		`SELECT OBJECT_SCHEMA_NAME(referencing_id), OBJECT_NAME(referencing_id), referencing_id, referencing_class, referencing_class_desc, is_caller_dependent FROM sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
-	r.textProcedure("sp_depends", "@objname! nvarchar(776)", `DECLARE @id int = OBJECT_ID(@p1);
+	r.TextProcedure("sp_depends", "@objname! nvarchar(776)", `DECLARE @id int = OBJECT_ID(@p1);
 		IF @id IS NULL BEGIN DECLARE @db sysname = DB_NAME(); RAISERROR(15009, 16, 1, @p1, @db); RETURN END
 		IF NOT EXISTS (SELECT 1 FROM sys.sql_dependencies WHERE @id IN (object_id, referenced_major_id)) BEGIN PRINT 'Object does not reference any object, and no objects reference it.'; RETURN END
 		IF EXISTS (SELECT 1 FROM sys.sql_dependencies WHERE object_id = @id) BEGIN

@@ -42,7 +42,11 @@ type Registry struct {
 	principals     func(context.Context, *Session, *Database, string) (int32, bool)
 	alterations    map[reflect.Type]AlterFunc
 	authenticator  Authenticator
+	impersonate    ImpersonateFunc
+	actAs          ActAsFunc
 	authorizer     Authorizer
+	atServer       func(permission string) bool
+	hasPrincipal   func(context.Context, *Session, *Database, string) bool
 	remote         RemoteServers
 	problems       []string
 }
@@ -63,6 +67,14 @@ func newRegistry(inst *Instance) *Registry {
 
 // Instance is the instance that is being set up. Its databases are not open yet in Install; keep it for later.
 func (r *Registry) Instance() *Instance { return r.inst }
+
+// ServerPermissions tells the engine which permissions without a securable are those of the server; others are the database's.
+func (r *Registry) ServerPermissions(f func(permission string) bool) { r.atServer = f }
+
+// HasPrincipal tells the engine who knows whether a database has a user or role of a name, whatever the session may do with it.
+func (r *Registry) HasPrincipal(f func(ctx context.Context, s *Session, db *Database, name string) bool) {
+	r.hasPrincipal = f
+}
 
 // StatementFunc executes one statement of the type it is registered for. A returned *sqlerr.Error goes to the client
 // (or to a CATCH block) with the statement's line; the func sends nothing about it itself. It need not call w.Done.
@@ -121,6 +133,19 @@ func (r *Registry) ServerProperty(name string, value func(*Instance) any) {
 // Table registers an internal table, which is made in every database of its scope when the database is created, and
 // when a database made by an older program is opened.
 func (r *Registry) Table(t InternalTable) { r.tables = append(r.tables, t) }
+
+// ImpersonateFunc lets a session be a login or a user (kind LOGIN or USER) of a name until leave is called.
+type ImpersonateFunc func(ctx context.Context, s *Session, kind, name string) (leave func(), err error)
+
+// ActAsFunc lets a session be a principal of a database (principal_id), or a login when one is named, until leave is called; it asks for no
+// permission.
+type ActAsFunc func(ctx context.Context, s *Session, db *Database, principal int32, login string) (leave func(), err error)
+
+// OnActAs sets who lets modules WITH EXECUTE AS run as somebody else.
+func (r *Registry) OnActAs(f ActAsFunc) { r.actAs = f }
+
+// OnImpersonate sets who lets EXECUTE (...) AS run as somebody else.
+func (r *Registry) OnImpersonate(f ImpersonateFunc) { r.impersonate = f }
 
 // OnStart registers a func that runs when all databases are recovered and before the first client is let in.
 func (r *Registry) OnStart(f func(ctx context.Context) error) { r.starters = append(r.starters, f) }

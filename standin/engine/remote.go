@@ -69,7 +69,7 @@ func (b *binder) remoteQuery(sc *scope, server, text, alias string) string {
 			if err != nil {
 				panic(bindError{internalError(err)})
 			}
-			values[i] = rawText(raw)
+			values[i] = sqltype.StoredLiteral(raw)
 		}
 		selects = append(selects, "("+strings.Join(values, ",")+")")
 	}

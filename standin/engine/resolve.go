@@ -205,7 +205,7 @@ func (b *binder) require(permission string, space int32, sch *schema, obj *Objec
 	}
 }
 
-// inDatabase makes another database the current one while a module of it is bound.
+// inDatabase makes another database the current one while a module, a default or a computed column of it is bound.
 func (b *binder) inDatabase(space int32) func() {
 	before := b.s.db
 	if db := b.s.inst.DatabaseByID(space); db != nil {
@@ -282,33 +282,7 @@ func undelimited(text string) string {
 
 // splitName reads a name of up to four parts, with brackets or quotes.
 func splitName(text string) objectName {
-	var parts []string
-	var cur strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '[', '"':
-			end := c
-			if c == '[' {
-				end = ']'
-			}
-			for i++; i < len(text); i++ {
-				if text[i] == end {
-					if i+1 < len(text) && text[i+1] == end {
-						i++
-					} else {
-						break
-					}
-				}
-				cur.WriteByte(text[i])
-			}
-		case '.':
-			parts = append(parts, cur.String())
-			cur.Reset()
-		default:
-			cur.WriteByte(c)
-		}
-	}
-	parts = append(parts, cur.String())
+	parts := syntax.SplitName(text)
 	var o objectName
 	outs := []*string{&o.name, &o.schema, &o.database, &o.server}
 	for i := 0; i < len(parts) && i < 4; i++ {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
@@ -20,8 +18,8 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// openBackup opens a backup file and reads its header.
-func openBackup(path string) (*os.File, *storage.BackupReader, backupNote, error) {
+// openBackup opens a backup file and reads its header. A file has one backup set: set is 1, 0 when none is named (4038).
+func openBackup(path string, set int64) (*os.File, *storage.BackupReader, backupNote, error) {
 	var note backupNote
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,6 +29,10 @@ func openBackup(path string) (*os.File, *storage.BackupReader, backupNote, error
 	if err != nil {
 		f.Close()
 		return nil, nil, note, backupError(err, "", path)
+	}
+	if set > 1 {
+		f.Close()
+		return nil, nil, note, sqlerr.New(4038, 1, set, path)
 	}
 	if len(r.Header.Note) > 0 {
 		if err := json.Unmarshal(r.Header.Note, &note); err != nil {
@@ -47,7 +49,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 	case "DATABASE", "LOG":
 		verb := "RESTORE " + n.Kind
 		if s.count > 0 {
-			return sqlerr.New(3021, 0)
+			return s.terminated(w, verb, sqlerr.New(3021, 0))
 		}
 		if err := s.require(ctx, Permission{Name: "CREATE ANY DATABASE"}); err != nil {
 			return sqlerr.New(262, 1, "CREATE DATABASE", "master")
@@ -69,7 +71,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 	if err != nil {
 		return err
 	}
-	f, r, note, err := openBackup(path)
+	f, r, note, err := openBackup(path, n.Options.File)
 	if err != nil {
 		return s.terminated(w, "RESTORE "+n.Kind, err)
 	}
@@ -93,9 +95,6 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	if o.Standby != "" || o.StopAt != "" || o.StopAtMark != "" || o.StopBeforeMark != "" {
 		return unsupported("RESTORE WITH STANDBY, STOPAT, STOPATMARK and STOPBEFOREMARK")
 	}
-	if o.File > 1 {
-		return sqlerr.New(3242, 2, fmt.Sprintf("file %d", o.File))
-	}
 	db := s.inst.Database(name)
 	if len(n.Devices) == 0 {
 		return s.recoverOnly(ctx, db, name)
@@ -104,7 +103,7 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	if err != nil {
 		return err
 	}
-	f, r, note, err := openBackup(path)
+	f, r, note, err := openBackup(path, o.File)
 	if err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 			return err
 		}
 	}
-	if err := s.recordRestore(ctx, db, r.Header, path, n.Kind); err != nil {
+	if err := s.recordRestore(ctx, db, path, n.Kind); err != nil {
 		return err
 	}
 	pages := r.Header.Size/8192 + 1
@@ -181,7 +180,7 @@ func (s *Session) restoredFiles(name string, note backupNote, o syntax.RestoreOp
 		if strings.EqualFold(other.Name(), name) {
 			continue
 		}
-		for _, f := range other.Info().Files {
+		for _, f := range other.files(s.context()) {
 			for _, mine := range files {
 				if f.PhysicalName == mine.PhysicalName {
 					return nil, sqlerr.New(1834, 1, f.PhysicalName, other.Name())
@@ -262,18 +261,7 @@ type restoreRecord struct {
 	Set      uuid.UUID
 }
 
-func (s *Session) recordRestore(ctx context.Context, db *Database, h storage.BackupHeader, path, kind string) error {
+func (s *Session) recordRestore(ctx context.Context, db *Database, path, kind string) error {
 	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: kind[:1], Device: path}
-	return s.write(ctx, s.inst.DatabaseByID(4), func(tx *storage.Tx) error {
-		err := sqlitex.Execute(tx.Conn(), "SELECT coalesce(max(id), 0) + 1 FROM __restorehistory", &sqlitex.ExecOptions{
-			ResultFunc: func(stmt *sqlite.Stmt) error { r.ID = stmt.ColumnInt64(0); return nil }})
-		if err != nil {
-			return err
-		}
-		doc, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		return sqlitex.Execute(tx.Conn(), "INSERT INTO __restorehistory VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{r.ID, string(doc)}})
-	})
+	return s.record(ctx, "__restorehistory", &r.ID, &r)
 }

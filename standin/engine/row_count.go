@@ -22,7 +22,7 @@ func (b *binder) rowCount(e expr, number int32, least int64) expr {
 const rowLimit = "row limit"
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{rowLimit: {min: 3, max: 3, nulls: true, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	addBuiltins(map[string]*builtinFunction{rowLimit: {Min: 3, Max: 3, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 		n, ok := a[0].(int64)
 		switch {
 		case !ok:

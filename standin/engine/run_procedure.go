@@ -113,9 +113,10 @@ func (c *ProcCall) bind(args []argument, outputs map[string]*variable) error {
 			continue
 		}
 		name := lower(param.Name)
-		if param == &p.Parameters[0] {
-			c.given0 = a.typ
+		if c.givenTypes == nil {
+			c.givenTypes = map[string]sqltype.Type{}
 		}
+		c.givenTypes[name] = a.typ
 		if seen[name] {
 			return sqlerr.New(8143, 1, param.Name)
 		}
@@ -163,6 +164,11 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 		return sqlerr.New(8114, 1, from.Kind, param.Type.Kind)
 	}
 	if text, ok := v.(string); ok && len(param.Allowed) > 0 && !allowed(param.Allowed, text) {
+		if f := c.procedure.NotAllowed; f != nil {
+			if e := f(param, text); e != nil {
+				return procedureError(e, c.procedure.Name)
+			}
+		}
 		return sqlerr.New(15600, 1, c.procedure.Name)
 	}
 	c.values[name], c.given[name] = v, true

@@ -23,7 +23,7 @@ const rowsInSamplePage = 64
 const inSample = "in sample"
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{inSample: {min: 4, max: 4, nulls: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	addBuiltins(map[string]*builtinFunction{inSample: {Min: 4, Max: 4, Nulls: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 		part, ok := a[2].(float64)
 		seed, seeded := a[1].(int64)
 		if !ok || !seeded || part < 0 || seed < 1 || a[3] == nil && part > 100 {

@@ -30,6 +30,8 @@ const (
 	kindSynonym    = "SN"
 	kindTableType  = "TT"
 	kindTrigger    = "TR"
+	// kindScoped are triggers of the database and, in master, of the server, which are in no schema and no objects to sys.objects.
+	kindScoped = "scoped trigger"
 	// kindAlias are alias types, which are no objects to sys.objects.
 	kindAlias         = "alias"
 	kindTableFunction = "TF"
@@ -59,16 +61,29 @@ type Object struct {
 	// Definition is the text of a module, check or default.
 	Definition string      `json:"definition,omitempty"`
 	ForeignKey *ForeignKey `json:"foreignKey,omitempty"`
+	// ExecuteAs is the principal_id that a module of a database runs as, executeAsOwner for its owner; nil for its caller. ExecuteAsLogin is
+	// the login that a trigger of the server runs as.
+	ExecuteAs      *int32 `json:"executeAs,omitempty"`
+	ExecuteAsLogin string `json:"executeAsLogin,omitempty"`
+	// Encrypted modules show their text to nobody. NullOnNull is RETURNS NULL ON NULL INPUT, Recompiled WITH RECOMPILE.
+	Encrypted  bool `json:"encrypted,omitempty"`
+	NullOnNull bool `json:"nullOnNull,omitempty"`
+	Recompiled bool `json:"recompiled,omitempty"`
 	// Column is a default's or column check's column.
 	Column int32 `json:"column,omitempty"`
 	// Disabled and NotTrusted are a check's or foreign key's; NotForReplication is recorded.
-	Disabled          bool              `json:"disabled,omitempty"`
-	NotTrusted        bool              `json:"notTrusted,omitempty"`
-	NotForReplication bool              `json:"notForReplication,omitempty"`
-	QuotedIdentifier  bool              `json:"quotedIdentifier,omitempty"`
-	Sequence          *Sequence         `json:"sequence,omitempty"`
-	Target            string            `json:"target,omitempty"`
-	Properties        map[string]string `json:"properties,omitempty"`
+	Disabled          bool      `json:"disabled,omitempty"`
+	NotTrusted        bool      `json:"notTrusted,omitempty"`
+	NotForReplication bool      `json:"notForReplication,omitempty"`
+	QuotedIdentifier  bool      `json:"quotedIdentifier,omitempty"`
+	Sequence          *Sequence `json:"sequence,omitempty"`
+	Target            string    `json:"target,omitempty"`
+	// FileGroup, File, Function and Scheme are placements, which are no objects to sys.objects.
+	FileGroup  *FileGroup         `json:"fileGroup,omitempty"`
+	File       *File              `json:"file,omitempty"`
+	Function   *PartitionFunction `json:"function,omitempty"`
+	Scheme     *PartitionScheme   `json:"scheme,omitempty"`
+	Properties map[string]string  `json:"properties,omitempty"`
 }
 
 // Table is what a table adds to an object.
@@ -89,6 +104,30 @@ type Table struct {
 	AnsiNullsOff bool `json:"ansiNullsOff,omitempty"`
 	// LockEscalation is sys.tables.lock_escalation: 0 table, 1 disabled, 2 automatic.
 	LockEscalation int `json:"lockEscalation,omitempty"`
+	// HeapLocks are those of the table where it has no clustered index.
+	HeapLocks IndexLocks `json:"heapLocks,omitzero"`
+	// OutOfRow, BulkLock and TextInRow are options of sp_tableoption.
+	OutOfRow  bool `json:"outOfRow,omitempty"`
+	BulkLock  bool `json:"bulkLock,omitempty"`
+	TextInRow int  `json:"textInRow,omitempty"`
+	// Place is where the heap or the clustered index is, TextSpace where large values are when TEXTIMAGE_ON says so.
+	Place     Place `json:"place,omitzero"`
+	TextSpace int32 `json:"textSpace,omitempty"`
+}
+
+// IndexLocks tells which locks ALLOW_ROW_LOCKS and ALLOW_PAGE_LOCKS have forbidden. They are recorded: rows and pages are not locked.
+type IndexLocks struct {
+	NoRow  bool `json:"noRow,omitempty"`
+	NoPage bool `json:"noPage,omitempty"`
+}
+
+// set sets one of the options, by its name in lower case without underscores.
+func (l *IndexLocks) set(option string, on bool) {
+	if option == "allowrowlocks" {
+		l.NoRow = !on
+	} else {
+		l.NoPage = !on
+	}
 }
 
 // Column is a column of a table.
@@ -98,6 +137,7 @@ type Column struct {
 	Type      sqltype.Type `json:"type"`
 	Nullable  bool         `json:"nullable,omitempty"`
 	Collation string       `json:"collation,omitempty"`
+	Sparse    bool         `json:"sparse,omitempty"`
 	Identity  *Identity    `json:"identity,omitempty"`
 	// Default is the object_id of its default constraint.
 	Default int32 `json:"default,omitempty"`
@@ -135,6 +175,11 @@ type Index struct {
 	Disabled    bool `json:"disabled,omitempty"`
 	FillFactor  int  `json:"fillFactor,omitempty"`
 	IgnoreDup   bool `json:"ignoreDup,omitempty"`
+	// Padded, SequentialKey and Locks are PAD_INDEX, OPTIMIZE_FOR_SEQUENTIAL_KEY and the options of locks, as they were given.
+	Padded        bool       `json:"padded,omitempty"`
+	SequentialKey bool       `json:"sequentialKey,omitempty"`
+	Locks         IndexLocks `json:"locks,omitzero"`
+	Place         Place      `json:"place,omitzero"`
 	// NoRecompute and StatsUpdated are those of the index's statistics, as UPDATE STATISTICS left them.
 	NoRecompute  bool       `json:"noRecompute,omitempty"`
 	StatsUpdated *time.Time `json:"statsUpdated,omitempty"`
@@ -180,6 +225,8 @@ type schema struct {
 	objects map[int32]*Object
 	byName  map[string]*Object
 	byChild map[int32][]*Object
+	// placements are the file groups and files.
+	placements map[int32]*Object
 }
 
 func objectKey(schemaID int32, name string) string {
@@ -309,7 +356,7 @@ func schemaVersion(conn *sqlite.Conn) (int64, error) {
 // loadSchema reads all metadata that a connection sees.
 func loadSchema(conn *sqlite.Conn, version int64) (*schema, error) {
 	s := &schema{version: version, schemas: map[int32]*SchemaName{}, objects: map[int32]*Object{},
-		byName: map[string]*Object{}, byChild: map[int32][]*Object{}}
+		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}
 	err := sqlitex.Execute(conn, "SELECT id, name, principal FROM __schemas", &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			n := &SchemaName{ID: stmt.ColumnInt32(0), Name: stmt.ColumnText(1), Principal: stmt.ColumnInt32(2)}
@@ -335,9 +382,32 @@ func loadSchema(conn *sqlite.Conn, version int64) (*schema, error) {
 }
 
 func (s *schema) add(o *Object) {
+	if o.placement() {
+		s.placements[o.ID] = o
+		return
+	}
 	s.objects[o.ID] = o
-	s.byName[objectKey(o.Schema, o.Name)] = o
+	if key := objectKey(o.Schema, o.Name); !hidden(o, s.byName[key]) {
+		s.byName[key] = o
+	}
 	if o.Parent != 0 {
 		s.byChild[o.Parent] = append(s.byChild[o.Parent], o)
+	}
+}
+
+// hidden tells whether a name is that of a later temporary object than o: their numbers, which are negative, fall.
+func hidden(o, named *Object) bool { return named != nil && named.ID < o.ID && o.ID < 0 }
+
+// unname takes an object's name away, which is then that of the temporary table that it hid.
+func (s *schema) unname(o *Object) {
+	key := objectKey(o.Schema, o.Name)
+	delete(s.byName, key)
+	if o.ID >= 0 {
+		return
+	}
+	for _, other := range s.objects {
+		if other.ID != o.ID && objectKey(other.Schema, other.Name) == key && !hidden(other, s.byName[key]) {
+			s.byName[key] = other
+		}
 	}
 }

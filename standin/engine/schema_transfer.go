@@ -47,6 +47,9 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if o.Schema == target.ID {
 			return nil
 		}
+		if d.boundTo(o, nil) != "" {
+			return sqlerr.New(15348, 1)
+		}
 		if d.sch.byName[objectKey(target.ID, o.Name)] != nil {
 			return sqlerr.New(15530, 1, "object", name.name)
 		}

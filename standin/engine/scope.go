@@ -26,6 +26,8 @@ type source struct {
 	scope *scope
 	// alias is its name in the query; schema and database qualify it when it has no alias of its own.
 	alias, schema, database string
+	// correlated tells that alias is a correlation name, which stands behind the table.
+	correlated bool
 	// sqlite is its alias in SQLite's SQL.
 	sqlite string
 	// name is what the FROM clause calls a table, for the messages of XQuery.
@@ -101,22 +103,25 @@ func (b *binder) column(sc *scope, parts []string) expr {
 		}
 		if hit != nil {
 			b.rough = b.rough || hit.typ.Kind.IsApproximate()
-			for s := sc; s != at; s = s.parent {
+			for s := sc; s != at && !b.absent(hit); s = s.parent {
 				s.outer = append(s.outer, hit)
 			}
 			return hit.expr()
 		}
 	}
 	if len(qualifier) > 0 && !found {
-		b.fail(4104, strings.Join(parts, "."))
+		return b.notFound(4104, name, strings.Join(parts, "."))
 	}
-	b.fail(207, name)
-	return expr{}
+	return b.notFound(207, name, name)
 }
 
 func (c *sourceColumn) expr() expr {
-	return expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
+	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
 		column: c, name: c.name, free: []*sourceColumn{c}}
+	if c.column != nil && c.collation != "" {
+		e.collationName = c.column.Collation
+	}
+	return e
 }
 
 // identifiers are the parts of a name.

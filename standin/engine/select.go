@@ -142,7 +142,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	identity := false
 	for i, c := range p.columns {
 		if c.Name == "" {
-			return sqlerr.New(1038, 1)
+			return sqlerr.New(1038, 5)
 		}
 		if table.column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
@@ -164,8 +164,18 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	}
 	var obj *Object
 	if err := s.changeSchema(ctx, name, func(d *ddl) error {
+		if err := d.place(name); err != nil {
+			return err
+		}
 		obj = d.newObject(name, kindTable)
 		obj.Table = table
+		b := &tableBuilder{d: d, o: obj}
+		if n.On != nil {
+			d.on = &ast.FileGroupOrPartitionScheme{Name: &ast.IdentifierOrValueExpression{Identifier: n.On}}
+		}
+		if err := b.placeTable(d.on, nil); err != nil {
+			return err
+		}
 		return d.createTable(obj)
 	}); err != nil {
 		return err

@@ -19,8 +19,11 @@ const everyRow = -1
 // (docs/t-sql/functions/next-value-for-transact-sql.md, General Remarks).
 func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
 	space, _, o := b.resolve(nameOf(n.SequenceName))
-	if o == nil || o.Kind != kindSequence {
+	if o == nil {
 		b.fail(208, nameOf(n.SequenceName).String())
+	}
+	if o.Kind != kindSequence {
+		b.fail(11726, nameOf(n.SequenceName).String())
 	}
 	if b.sequenceRow == everyRow {
 		b.locks = true // a reader joins the transaction that takes the values

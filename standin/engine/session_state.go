@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
+	"geosql.dev/operator/standin/xmlmethod"
 )
 
 // settings are a session's SET options.
@@ -52,10 +53,11 @@ type sessionState struct {
 
 	rowCount  int64
 	lastError int32
-	xml       xmlCache
-	documents preparedDocuments
+	xml       xmlmethod.Kept
 	// leniency is the notice that a statement has earned whose errors in arithmetic are NULL; 0 when none.
 	leniency int32
+	// notices are what a statement says beside its results.
+	notices []*sqlerr.Error
 	// cursors are the global ones; fetchStatus and cursorRows are @@FETCH_STATUS and @@CURSOR_ROWS.
 	cursors      map[string]*cursor
 	fetchStatus  int64
@@ -65,8 +67,13 @@ type sessionState struct {
 	outerIdentity any
 	errors        []*sqlerr.Error // what CATCH blocks that are running have caught
 	tryDepth      int
-	nest          int
-	broken        breakage
+	// trouble is the error that a TRY block has to deal with, and how many frames there were where it came up.
+	trouble struct {
+		err *sqlerr.Error
+		at  int
+	}
+	nest   int
+	broken breakage
 
 	batches      batchCache
 	plans        planCache
@@ -97,6 +104,8 @@ type sessionValue struct {
 type frame struct {
 	variables map[string]*variable
 	batch     *syntax.Batch
+	// node is the statement that runs, the innermost one.
+	node ast.Statement
 	// procedure is the name of the module, empty for a batch.
 	procedure string
 	objectID  int32
@@ -140,6 +149,7 @@ type sessionSpec struct {
 func (inst *Instance) openSession(ctx context.Context, spec sessionSpec) (*Session, error) {
 	s := &Session{inst: inst, request: spec.request, login: spec.login, original: spec.login, started: time.Now(), internal: spec.internal}
 	s.settings = defaultSettings()
+	s.speakFirst()
 	s.sessionKeys = map[string]sessionValue{}
 	s.statementContext = ctx
 	name := spec.database

@@ -33,9 +33,15 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		lo, ro := left.outputs[i].expr, right.outputs[i].expr
 		lo, ro = asColumn(lo, i), asColumn(ro, i)
 		pair, t := b.unifyResults(lo, ro)
+		if k := t.Kind; !q.All && (k == sqltype.XML || k == sqltype.Text || k == sqltype.NText || k == sqltype.Image) {
+			b.fail(5335, k)
+		}
 		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair), null: lo.null && ro.null}
 		if t.Kind.IsCharacter() {
-			e.collation = b.collate("UNION operation", lo, ro)
+			if q.All {
+				b.collateResult("UNION ALL", t, lo, ro)
+			}
+			e.collation = b.collate(strings.ToUpper(q.BinaryQueryExpressionType), lo, ro)
 			pair[0].collation, pair[1].collation = e.collation, e.collation
 		}
 		l[i] = fmt.Sprintf("%s AS c%d", pair[0].collated(), i+1)

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -155,15 +156,17 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 		return nil
 	case "DeadlockPriority":
 		v, err := word()
-		switch strings.ToLower(v) {
-		case "low":
-			s.settings.deadlock = -5
-		case "high":
-			s.settings.deadlock = 5
-		default:
-			s.settings.deadlock = 0
+		if err != nil {
+			return err
 		}
-		return err
+		n, known := map[string]int64{"low": -5, "normal": 0, "high": 5}[strings.ToLower(v)]
+		if !known {
+			if n, err = strconv.ParseInt(v, 10, 64); err != nil || n < -10 || n > 10 {
+				return sqlerr.New(2755, 1, -10, 10)
+			}
+		}
+		s.settings.deadlock = n
+		return nil
 	case "ContextInfo":
 		v, err := s.evaluate(ctx, g.Parameter, sqltype.VarBinaryOf(128))
 		if err == nil {

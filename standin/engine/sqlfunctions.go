@@ -11,8 +11,11 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/aggregate"
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 )
 
 // The functions that SQLite statements made by the engine use:
@@ -29,6 +32,8 @@ import (
 //	tsql_sequence(database, sequence)   the next value of a sequence
 //	tsql_depth(level, limit)   the next level of a recursion
 //	tsql_known(number)   1 while the session keeps the instance of xml of that number
+//	tsql_collided(key...)   keeps the key at which an INSERT collided
+//	tsql_partition(key, list, value)   how many boundary values of a partition function are before a value
 //	tsql_defer(key)   notes a foreign key that is to be judged when the statement ends
 //
 // and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
@@ -52,8 +57,10 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_sequence", 2, false, st.nextOfSequence},
 		{"tsql_defer", 1, false, st.deferKey},
 		{"tsql_depth", 2, false, st.depth},
+		{"tsql_collided", -1, false, st.collided},
 		{"tsql_notnull", 3, false, st.notNull},
 		{"tsql_known", 1, false, st.knowsInstance},
+		{"tsql_partition", 3, true, st.partition},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},
 		{"tsql_store", 4, false, st.store},
@@ -71,14 +78,14 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 				if e != nil {
 					return sqlite.Value{}, st.failIn(ctx, e)
 				}
-				return sqliteValue(raw), nil
+				return storage.ResultValue(raw), nil
 			},
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return registerAggregates(conn, st)
+	return aggregate.Register(conn, st.failIn)
 }
 
 // lenient tells whether an error in arithmetic is NULL instead, as it is with ARITHABORT OFF and ANSI_WARNINGS OFF
@@ -118,6 +125,8 @@ type signature struct {
 	result sqltype.Type
 	// collation is the key of the arguments' collation.
 	collation string
+	// bare tells that the function gets the values of sql_variant without their types.
+	bare bool
 }
 
 var signatures sync.Map
@@ -142,7 +151,7 @@ func parseSignature(s string) *signature {
 		return sig.(*signature)
 	}
 	parts := strings.Split(s, ";")
-	sig := &signature{name: parts[0]}
+	sig := &signature{name: parts[0], bare: !seesVariants[parts[0]]}
 	if parts[1] != "" {
 		for _, p := range strings.Split(parts[1], ",") {
 			n, _ := strconv.ParseInt(p, 10, 64)
@@ -150,7 +159,7 @@ func parseSignature(s string) *signature {
 		}
 	}
 	n, _ := strconv.ParseInt(parts[2], 10, 64)
-	sig.result, sig.collation = sqltype.Unpack(n), defaultCollationKey
+	sig.result, sig.collation = sqltype.Unpack(n), sqltype.DefaultCollationKey
 	if len(parts) > 3 {
 		sig.collation = parts[3]
 	}
@@ -163,7 +172,7 @@ var seesVariants = map[string]bool{"sql_variant_property": true, "datalength": t
 
 // variantKey computes tsql_vkey(x), by which values of sql_variant compare.
 func (st *connState) variantKey(args []sqlite.Value) (any, *sqlerr.Error) {
-	raw, ok := rawValue(args[0]).([]byte)
+	raw, ok := storage.ArgumentValue(args[0]).([]byte)
 	if !ok {
 		return nil, nil
 	}
@@ -179,16 +188,16 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 	sig := parseSignature(args[0].Text())
 	values := make([]any, len(args)-1)
 	for i := range values {
-		v, err := sqltype.Decode(sig.types[i], rawValue(args[i+1]))
+		v, err := sqltype.Decode(sig.types[i], storage.ArgumentValue(args[i+1]))
 		if err != nil {
 			return nil, internalError(err)
 		}
-		if values[i] = v; !seesVariants[sig.name] {
+		if values[i] = v; sig.bare {
 			values[i] = sqltype.Bare(v)
 		}
 	}
 	if f := builtins[sig.name]; f != nil && st.inst.registry.functions[sig.name] == nil {
-		v, e := f.eval(&evaluation{session: st.session, state: st, types: sig.types, result: sig.result, collation: sig.collation}, values)
+		v, e := f.Eval(st.evaluation(sig), values)
 		if e != nil {
 			return nil, e
 		}
@@ -235,7 +244,7 @@ func normalise(v any) any {
 }
 
 func (st *connState) convert(args []sqlite.Value) (any, *sqlerr.Error) {
-	raw := rawValue(args[0])
+	raw := storage.ArgumentValue(args[0])
 	if raw == nil {
 		return nil, nil
 	}
@@ -283,7 +292,7 @@ func (st *connState) notNull(args []sqlite.Value) (any, *sqlerr.Error) {
 	if args[0].Type() == sqlite.TypeNull {
 		return nil, st.nullInColumn(int32(args[1].Int64()), int32(args[2].Int64()))
 	}
-	return rawValue(args[0]), nil
+	return storage.ArgumentValue(args[0]), nil
 }
 
 // one guards a scalar subquery: its second argument is the number of rows (512).
@@ -291,7 +300,7 @@ func (st *connState) one(args []sqlite.Value) (any, *sqlerr.Error) {
 	if args[1].Int64() > 1 {
 		return nil, sqlerr.New(512, 1)
 	}
-	return rawValue(args[0]), nil
+	return storage.ArgumentValue(args[0]), nil
 }
 
 func (st *connState) like(args []sqlite.Value) (any, *sqlerr.Error) {
@@ -306,7 +315,7 @@ func (st *connState) like(args []sqlite.Value) (any, *sqlerr.Error) {
 		}
 		escape = r[0]
 	}
-	if likeMatch(args[0].Text(), args[1].Text(), escape, args[3].Text()) {
+	if builtin.Like(args[0].Text(), args[1].Text(), escape, args[3].Text()) {
 		return int64(1), nil
 	}
 	return int64(0), nil
@@ -323,9 +332,9 @@ func (st *connState) checkInteger(args []sqlite.Value) (any, *sqlerr.Error) {
 	return n, nil
 }
 
-// internalError is for what must not happen; it says so without leaking more than the Go error's text.
+// internalError is for what must not happen.
 func internalError(err error) *sqlerr.Error {
-	return &sqlerr.Error{Number: 565, Class: 18, State: 1, Message: "A severe error occurred in the stand-in engine: " + err.Error()}
+	return sqlerr.Internal(err)
 }
 
 // asError is any Go error as a SQL Server error.

@@ -209,7 +209,7 @@ func (inst *Instance) Sessions() []*Session {
 
 // storageOptions are what every database is opened with.
 func (inst *Instance) storageOptions(name string) storage.Options {
-	return storage.Options{Name: name, Prepare: inst.prepareConn, SegmentBytes: inst.config.SegmentBytes, MaxLogBytes: inst.config.MaxLogBytes}
+	return storage.Options{Name: name, Prepare: inst.prepareConn, Forget: inst.conns.forget, SegmentBytes: inst.config.SegmentBytes, MaxLogBytes: inst.config.MaxLogBytes}
 }
 
 func (inst *Instance) systemFiles(name string) []File {
@@ -232,6 +232,10 @@ func (inst *Instance) Login(ctx context.Context, req tds.LoginRequest) (tds.Sess
 	}
 	s, err := inst.openSession(ctx, sessionSpec{login: login, database: req.Database, request: req})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.logon(ctx); err != nil {
+		_ = s.Close()
 		return nil, err
 	}
 	return s, nil

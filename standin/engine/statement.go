@@ -41,10 +41,20 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		return errCancelled
 	}
 	s.line = syntax.Line(node)
+	if f := s.frame(); f != nil {
+		f.node = node
+	}
 	s.clockAt = time.Now()
 	mark := len(s.foreignConns)
+	s.notices = nil
 	err := s.dispatch(ctx, node, w)
 	s.releaseForeign(mark)
+	for _, notice := range s.notices {
+		if err == nil {
+			err = w.Message(notice.At(s.line))
+		}
+	}
+	s.notices = nil
 	if n := s.leniency; n != 0 {
 		s.leniency = 0
 		if told := w.Message(sqlerr.New(n, 0).At(s.line)); err == nil {
@@ -108,7 +118,7 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 	}
 	e := *asError(err)
 	if e.Line == 0 && !(e.Procedure != "" && aboutArguments(e.Number)) {
-		e.Line = syntax.Line(node)
+		_ = e.At(syntax.Line(node))
 	}
 	if f := s.frame(); f != nil && e.Procedure == "" {
 		e.Procedure = f.procedure
@@ -121,7 +131,20 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 		if s.count > 0 && (aborts || s.settings.xactAbort && !isRaiserror(node)) {
 			s.doomed = true
 		}
+		if then := consequence(node, &e); then != nil {
+			s.lastError, then.Line, then.Procedure, then.Class = then.Number, e.Line, e.Procedure, 16
+			s.cameUp(node, asError(err), then)
+			return then
+		}
+		s.cameUp(node, asError(err), &e)
 		return &e
+	}
+	for _, earlier := range e.Before {
+		told := *earlier
+		told.Line, told.Procedure = e.Line, e.Procedure
+		if err := w.Message(&told); err != nil {
+			return err
+		}
 	}
 	if err := w.Message(&e); err != nil {
 		return err
@@ -135,9 +158,11 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 			return err
 		}
 	}
-	if keepsConstraintFromBeing(e.Number) && definesTable(node) {
-		s.lastError = numberNoConstraint
-		if err := w.Message(&sqlerr.Error{Number: numberNoConstraint, Class: 16, Message: "Could not create constraint or index. See previous errors.", Line: e.Line, Procedure: e.Procedure}); err != nil {
+	if then := consequence(node, &e); then != nil {
+		s.lastError = then.Number
+		// Some of them are listed with severity 10, and are errors all the same.
+		then.Class, then.Line, then.Procedure = 16, e.Line, e.Procedure
+		if err := w.Message(then); err != nil {
 			return err
 		}
 	}
@@ -160,25 +185,6 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 func aboutArguments(n int32) bool {
 	switch n {
 	case 201, 8144, 8145, 8146, 8162, 8114:
-		return true
-	}
-	return false
-}
-
-// numberNoConstraint follows the error that says why a constraint cannot be made.
-const numberNoConstraint = 1750
-
-func keepsConstraintFromBeing(n int32) bool {
-	switch n {
-	case 1711, 1715, 1764, 1765, 1767, 1769, 1776, 1778, 1785, 2729, 2799, 8111:
-		return true
-	}
-	return false
-}
-
-func definesTable(node ast.Statement) bool {
-	switch node.(type) {
-	case *ast.CreateTableStatement, *ast.AlterTableAddTableElementStatement:
 		return true
 	}
 	return false
@@ -239,9 +245,6 @@ func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer
 	if run == nil {
 		return unsupported("The statement " + describe(node))
 	}
-	if err := checkFileGroups(node); err != nil {
-		return err
-	}
 	if s.settings.implicitTransactions && s.count == 0 && startsTransaction(node) {
 		s.beginTransaction("")
 	}
@@ -254,7 +257,7 @@ func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer
 	} else {
 		st = syntax.Statement{Node: node, Line: syntax.Line(node)}
 	}
-	return run(ctx, s, st, w)
+	return s.withEvents(ctx, node, st, func() error { return run(ctx, s, st, w) }, w)
 }
 
 // needsText are statements whose text is kept (modules) or shown.

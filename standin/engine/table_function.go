@@ -80,12 +80,7 @@ func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, 
 	}
 	sc.add(src)
 	key := fmt.Sprintf("%s%d:%d:%x", functionKey, space, o.ID, uint64(sch.version))
-	b.needs = append(b.needs, need{view: key, args: len(args), columns: columns})
-	text := "temp.v_" + identifierSafe(key)
-	if len(terms) > 0 {
-		text += "(" + strings.Join(terms, ", ") + ")"
-	}
-	return text + " AS " + src.sqlite
+	return b.virtualTable(src, need{view: key, columns: columns}, terms...)
 }
 
 // functionRows runs a multi-statement table-valued function; raw are its arguments as they are stored.
@@ -122,7 +117,12 @@ func (s *Session) functionRows(ctx context.Context, key string, raw []any) ([]td
 	s.frames = append(s.frames, f)
 	s.nest++
 	s.tryDepth++
-	columns, rows, err := s.runTableFunction(ctx, partsOf(node), f, raw)
+	var columns []tds.Column
+	var rows [][]any
+	err = s.asOf(ctx, o, func() (err error) {
+		columns, rows, err = s.runTableFunction(ctx, partsOf(node), f, raw)
+		return err
+	})
 	s.tryDepth--
 	s.popFrame()
 	s.db, s.line = before, line

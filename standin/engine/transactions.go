@@ -295,6 +295,22 @@ func (s *Session) readConn(ctx context.Context, db *Database) (*sqlite.Conn, fun
 		}
 		return s.attach(o.tx.Conn(), leave)
 	}
+	return s.readerOf(ctx, db)
+}
+
+// committed is a connection to a database that sees what is committed, and nothing of the session's own transaction.
+func (s *Session) committed(ctx context.Context, space int32) (*sqlite.Conn, func(), error) {
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return nil, nil, sqlerr.New(911, 1, fmt.Sprint(space))
+	}
+	if err := db.available(); err != nil {
+		return nil, nil, err
+	}
+	return s.readerOf(ctx, db)
+}
+
+func (s *Session) readerOf(ctx context.Context, db *Database) (*sqlite.Conn, func(), error) {
 	r, err := db.Storage().Reader(ctx)
 	if err != nil {
 		return nil, nil, err

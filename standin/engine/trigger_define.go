@@ -15,8 +15,8 @@ import (
 func triggerStatement(mode moduleMode) StatementFunc {
 	return func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
 		m := triggerParts(st.Node)
-		if err := m.check(); err != nil {
-			return err
+		if m.scope == databaseScope || m.scope == serverScope {
+			return s.scopedTriggerStatement(ctx, m, mode, st)
 		}
 		events, err := m.events()
 		if err != nil {
@@ -48,6 +48,8 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead boo
 	switch {
 	case old == nil && mode == alterModule:
 		return sqlerr.New(208, 6, name.String())
+	case old != nil && mode != createModule && old.Kind != kindTrigger:
+		return sqlerr.New(2010, 1, name.String())
 	case old != nil && (mode == createModule || old.Kind != kindTrigger || old.Parent != o.ID):
 		return sqlerr.New(2714, 2, name.name)
 	}
@@ -65,8 +67,9 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead boo
 		trigger = d.newObject(name, kindTrigger)
 		trigger.Schema, trigger.Parent = o.Schema, o.ID
 	}
-	trigger.QuotedIdentifier = d.s.settings.options["QuotedIdentifier"]
-	trigger.Definition = st.Definition()
+	if err := d.define(trigger, st); err != nil {
+		return err
+	}
 	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
 	if instead {
 		trigger.Properties[insteadOf] = "1"

@@ -23,12 +23,14 @@ type triggerFrame struct {
 	// updated are the columns that the statement gives values (UPDATE(), COLUMNS_UPDATED()).
 	updated map[int32]bool
 	table   *Object
+	// data is what EVENTDATA() returns in a DDL trigger.
+	data any
 }
 
 // triggerEvents is the property of a trigger's object that has its events: "INSERT,UPDATE".
 const triggerEvents = "events"
 
-// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of their making.
+// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and then of their making.
 func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
 	var out []*Object
 	if obj.Kind != kindTable {
@@ -39,8 +41,30 @@ func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
 			out = append(out, o)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Created.Before(out[j].Created) })
+	inOrder(out, verb)
 	return out
+}
+
+// inOrder sorts triggers as they fire for an event: the first one, others in the order of their making, the last one.
+func inOrder(list []*Object, event string) {
+	sort.SliceStable(list, func(i, j int) bool {
+		if a, b := list[i].place(event), list[j].place(event); a != b {
+			return a < b
+		}
+		return list[i].Created.Before(list[j].Created)
+	})
+}
+
+// place is 0 for the first trigger of an event, 2 for the last, else 1.
+func (o *Object) place(event string) int {
+	for i, order := range []string{"first", "last"} {
+		for _, e := range strings.Split(o.Properties[order], ",") {
+			if e == event {
+				return 2 * i
+			}
+		}
+	}
+	return 1
 }
 
 // noOutputWithTriggers is error 334.
@@ -92,7 +116,7 @@ func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) erro
 			}
 		}
 		for _, t := range p.dml.triggers {
-			if !strings.Contains(t.Properties[triggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t) {
+			if !strings.Contains(t.Properties[triggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
 				continue
 			}
 			s.rowCount = int64(len(changed))
@@ -114,15 +138,33 @@ func (r *rowwise) acts(verb string) bool {
 	return false
 }
 
-// firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from happening.
-func (s *Session) firing(t *Object) bool {
+// firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from happening. Objects of several
+// databases have the same numbers; a trigger runs in its own.
+func (s *Session) firing(t *Object, db *Database) bool {
 	f := s.frame()
-	return f != nil && f.trigger != nil && f.objectID == t.ID
+	return f != nil && f.trigger != nil && f.objectID == t.ID && s.db == db
 }
 
 // fire runs one trigger. Errors within it undo the transaction, as with XACT_ABORT ON
 // (docs/t-sql/statements/create-trigger-transact-sql.md, Remarks).
 func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow, w tds.Writer) error {
+	f := &triggerFrame{table: p.dml.object, updated: map[int32]bool{}}
+	for _, row := range rows {
+		for _, c := range row.find.set {
+			f.updated[c.ID] = true
+		}
+		if row.find.direct {
+			for _, c := range p.dml.object.Table.Columns {
+				f.updated[c.ID] = true
+			}
+		}
+	}
+	fill := func() error { return s.fillTrigger(ctx, f, p.dml.rows.image, rows) }
+	return s.runTrigger(ctx, t, f, s.inst.DatabaseByID(p.dml.space), fill, w)
+}
+
+// runTrigger runs a trigger's statements in a database, after ready.
+func (s *Session) runTrigger(ctx context.Context, t *Object, trigger *triggerFrame, db *Database, ready func() error, w tds.Writer) error {
 	if s.nest >= maxNesting {
 		return sqlerr.New(217, 1, maxNesting)
 	}
@@ -130,28 +172,17 @@ func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow
 	if perr != nil {
 		return perr
 	}
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: t.Name, objectID: t.ID, depth: s.nest, trancount: s.count,
-		trigger: &triggerFrame{table: p.dml.object, updated: map[int32]bool{}}}
-	for _, row := range rows {
-		for _, c := range row.find.set {
-			f.trigger.updated[c.ID] = true
-		}
-		if row.find.direct {
-			for _, c := range p.dml.object.Table.Columns {
-				f.trigger.updated[c.ID] = true
-			}
-		}
-	}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: t.Name, objectID: t.ID, depth: s.nest, trancount: s.count, trigger: trigger}
 	before, line, settings := s.db, s.line, s.settings
-	if db := s.inst.DatabaseByID(p.dml.space); db != nil {
+	if db != nil {
 		s.db = db
 	}
 	s.settings.xactAbort = true
 	s.frames = append(s.frames, f)
 	s.nest++
-	err := s.fillTrigger(ctx, f.trigger, p.dml.rows.image, rows)
+	err := ready()
 	if err == nil {
-		err = s.statements(ctx, listOf(triggerParts(node).body), w)
+		err = s.asOf(ctx, t, func() error { return s.statements(ctx, listOf(triggerParts(node).body), w) })
 	}
 	s.popFrame()
 	s.db, s.line = before, line
@@ -245,9 +276,10 @@ type triggerModule struct {
 	scope   string
 	kind    string
 	actions []*ast.TriggerAction
-	options []ast.TriggerOptionType
 	body    *ast.StatementList
 	name    *ast.SchemaObjectName
+	// creates and alters are set for CREATE and ALTER, neither for CREATE OR ALTER.
+	creates, alters bool
 }
 
 func triggerParts(node ast.Statement) triggerModule {
@@ -255,11 +287,11 @@ func triggerParts(node ast.Statement) triggerModule {
 	var on *ast.TriggerObject
 	switch n := node.(type) {
 	case *ast.CreateTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, creates: true}
 	case *ast.AlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, alters: true}
 	case *ast.CreateOrAlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, options: n.Options, body: n.StatementList, name: n.Name}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name}
 	}
 	if on != nil {
 		m.table, m.scope = on.Name, on.TriggerScope
@@ -290,18 +322,6 @@ func (m *triggerModule) events() ([]string, error) {
 	return out, nil
 }
 
-// check refuses triggers that the engine does not fire.
-func (m *triggerModule) check() error {
-	switch {
-	case m.table == nil || m.scope != "" && m.scope != "Normal":
-		return unsupported("A DDL or logon trigger")
-	}
-	for _, o := range m.options {
-		return unsupported("A trigger's option " + named(o))
-	}
-	return nil
-}
-
 func installTriggers(r *Registry) {
 	define := func(node ast.Statement, mode moduleMode) {
 		r.Statement(node, triggerStatement(mode))
@@ -309,6 +329,7 @@ func installTriggers(r *Registry) {
 	define((*ast.CreateTriggerStatement)(nil), createModule)
 	define((*ast.AlterTriggerStatement)(nil), alterModule)
 	define((*ast.CreateOrAlterTriggerStatement)(nil), createOrAlterModule)
+	installTriggerOrder(r)
 	on(r, (*Session).dropTrigger)
 	on(r, (*Session).enableTrigger)
 	on(r, func(s *Session, ctx context.Context, n *ast.AlterTableTriggerModificationStatement, w tds.Writer) error {
@@ -324,14 +345,14 @@ func installTriggers(r *Registry) {
 }
 
 func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTriggerStatement, w tds.Writer) error {
-	if n.TriggerObject == nil || n.TriggerObject.Name == nil {
-		return unsupported("A DDL or logon trigger")
-	}
 	names := make([]string, len(n.TriggerNames))
 	for i, id := range n.TriggerNames {
 		names[i] = nameOf(id).name
 	}
 	disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
+	if scope := n.TriggerObject.TriggerScope; scope == databaseScope || scope == serverScope {
+		return s.switchScoped(ctx, scope, n.All, names, disable)
+	}
 	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
 		return d.switchTriggers(o, n.All, names, disable)
 	})
@@ -374,8 +395,8 @@ func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool) 
 }
 
 func (s *Session) dropTrigger(ctx context.Context, n *ast.DropTriggerStatement, w tds.Writer) error {
-	if n.TriggerScope != "" && n.TriggerScope != "Normal" {
-		return unsupported("A DDL or logon trigger")
+	if n.TriggerScope == databaseScope || n.TriggerScope == serverScope {
+		return s.dropScoped(ctx, n)
 	}
 	return s.drop(ctx, n.Objects, n.IsIfExists, "trigger", kindTrigger)
 }
@@ -404,7 +425,7 @@ func (s *Session) triggerDepth() int64 {
 // updateCall binds UPDATE(column).
 func (b *binder) updateCall(n *ast.UpdateCall) expr {
 	t := b.s.runningTrigger()
-	if t == nil {
+	if t == nil || t.table == nil {
 		b.fail(102, "UPDATE")
 	}
 	c := t.table.Table.column(n.Identifier.Value)
@@ -420,7 +441,7 @@ func (b *binder) updateCall(n *ast.UpdateCall) expr {
 
 // columnsUpdated is COLUMNS_UPDATED(): a bit for each column, the first one lowest in the first byte.
 func columnsUpdated(t *triggerFrame) []byte {
-	if t == nil {
+	if t == nil || t.table == nil {
 		return nil
 	}
 	out := make([]byte, (t.table.Table.NextColumn+6)/8)

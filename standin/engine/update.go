@@ -55,7 +55,7 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 		b.throughFrom(c, t, verb, target, from, wanted)
 	case from != nil:
 		c.from = b.from(c.sc, from.TableReferences)
-		if c.src = targetSource(c.sc, c.obj, alias); c.src == nil {
+		if c.src = b.targetSource(c.sc, c.obj, alias); c.src == nil {
 			c.from += ", " + b.loneTarget(c, alias)
 		}
 	default:
@@ -68,7 +68,7 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 		}
 	}
 	if cursor := currentOf(where); cursor != "" {
-		c.where = b.currentRow(c, cursor)
+		c.where = b.currentRow(c, cursor, wanted)
 	} else if where != nil && where.SearchCondition != nil {
 		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
 	}
@@ -204,11 +204,18 @@ func namedTarget(target ast.TableReference, from *ast.FromClause, view bool) ast
 }
 
 // targetSource is the source of FROM that is the target, nil when FROM does not have it.
-func targetSource(sc *scope, obj *Object, alias string) *source {
+func (b *binder) targetSource(sc *scope, obj *Object, alias string) *source {
+	var under []*source
 	for _, src := range sc.sources {
-		if src.object == obj && (alias == "" || strings.EqualFold(src.alias, alias)) {
+		if src.object == obj && (strings.EqualFold(src.alias, alias) || alias == "" && !src.correlated) {
 			return src
 		}
+		if src.object == obj && alias == "" {
+			under = append(under, src)
+		}
+	}
+	if len(under) > 1 {
+		b.fail(8154, obj.Name)
 	}
 	for _, src := range sc.sources {
 		if src.object != nil && src.object.ID == obj.ID {
@@ -246,7 +253,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	for _, set := range spec.SetClauses {
 		if m, ok := set.(*ast.FunctionCallSetClause); ok {
 			col, value := b.changingMethod(c, m.MutatorFunction)
-			b.updatable(col, col.Name, seen)
+			b.updatable(col, seen)
 			seen[col.ID] = true
 			columns, values = append(columns, col), append(values, value)
 			continue
@@ -261,7 +268,11 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := c.column(parts[len(parts)-1])
-		b.updatable(col, parts[len(parts)-1], seen)
+		if col == nil {
+			b.notFound(207, "", parts[len(parts)-1])
+			continue
+		}
+		b.updatable(col, seen)
 		seen[col.ID] = true
 		columns = append(columns, col)
 		values = append(values, b.newValue(c, a, col))
@@ -287,10 +298,8 @@ func (b *binder) rowVersions(c *change, columns []*Column, values []string) ([]*
 	return columns, values
 }
 
-func (b *binder) updatable(col *Column, name string, seen map[int32]bool) {
+func (b *binder) updatable(col *Column, seen map[int32]bool) {
 	switch {
-	case col == nil:
-		b.fail(207, name)
 	case seen[col.ID]:
 		b.fail(264, col.Name)
 	case col.Identity != nil:
@@ -307,11 +316,14 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) st
 		if col.Default == 0 {
 			return b.store(expr{sql: "NULL", null: true}, col, &c.d.target)
 		}
-		return b.store(b.defaultValue(c.sch, col), col, &c.d.target)
+		return b.store(b.defaultValue(c.space, c.sch, col), col, &c.d.target)
 	}
 	b.sequenceRow = everyRow
 	e := b.scalar(c.sc, a.NewValue)
 	b.sequenceRow = 0
+	if e.aggregate {
+		b.fail(157)
+	}
 	if op := compoundOperator(a.AssignmentKind); op != "" {
 		e = b.binary(op, b.scalar(c.sc, a.Column), e)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -72,7 +73,7 @@ func (c *viewCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 	}
 	raw := make([]any, c.table.args)
 	for i := range raw {
-		raw[i] = rawValue(argv[i])
+		raw[i] = storage.ArgumentValue(argv[i])
 	}
 	if !c.read || strings.HasPrefix(c.table.key, functionKey) || !slices.EqualFunc(raw, c.args, sameArgument) {
 		cols, rows, err := st.session.viewRows(st.session.context(), c.table.key, raw)
@@ -145,7 +146,7 @@ func (c *viewCursor) Column(i int, _ bool) (sqlite.Value, error) {
 	if e != nil {
 		return sqlite.Value{}, c.table.st.fail(e)
 	}
-	return sqliteValue(raw), nil
+	return storage.ResultValue(raw), nil
 }
 
 func (c *viewCursor) RowID() (int64, error) { return int64(c.row()), nil }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -83,12 +84,12 @@ func indexPages(ctx context.Context, s *Session, args []any) ([][]any, error) {
 		if args[0] != nil && integer(args[0]) != 0 && integer(args[0]) != int64(db.ID()) || db.State() != Online {
 			continue
 		}
-		found, err := s.rowsOf(ctx, db, `SELECT CAST(DB_ID() AS smallint), p.object_id, p.index_id, 1, CASE WHEN i.type = 0 THEN 'HEAP' WHEN i.type = 1 THEN 'CLUSTERED INDEX' ELSE 'NONCLUSTERED INDEX' END, 'IN_ROW_DATA', CAST(1 AS tinyint),
+		found, err := s.rowsOf(ctx, db, `SELECT CAST(DB_ID() AS smallint), p.object_id, p.index_id, p.partition_number, CASE WHEN i.type = 0 THEN 'HEAP' WHEN i.type = 1 THEN 'CLUSTERED INDEX' ELSE 'NONCLUSTERED INDEX' END, 'IN_ROW_DATA', CAST(1 AS tinyint),
 				CAST(0 AS tinyint), CAST(0 AS float), CAST(1 AS bigint), CAST(p.used_page_count AS float), p.used_page_count, CAST(NULL AS float), IIF(@p4 = 'LIMITED', NULL, p.row_count), CAST(IIF(@p4 = 'LIMITED', NULL, 0) AS bigint),
 				CAST(IIF(@p4 = 'LIMITED', NULL, 0) AS bigint), CAST(NULL AS int), CAST(NULL AS int), CAST(NULL AS float), CAST(IIF(i.type = 0 AND @p4 <> 'LIMITED', 0, NULL) AS bigint), CAST(0 AS bigint), p.partition_id,
 				CAST(0 AS tinyint), 'NOT VALID', CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint)
 			FROM sys.dm_db_partition_stats p JOIN sys.indexes i ON i.object_id = p.object_id AND i.index_id = p.index_id
-			WHERE (ISNULL(@p1, 0) = 0 OR p.object_id = @p1) AND (ISNULL(@p2, -1) = -1 OR p.index_id = @p2) AND ISNULL(@p3, 0) IN (0, 1) ORDER BY p.object_id, p.index_id`,
+			WHERE (ISNULL(@p1, 0) = 0 OR p.object_id = @p1) AND (ISNULL(@p2, -1) = -1 OR p.index_id = @p2) AND (ISNULL(@p3, 0) = 0 OR p.partition_number = @p3) ORDER BY p.object_id, p.index_id, p.partition_number`,
 			[]any{args[1], args[2], args[3], scan})
 		if err != nil {
 			return nil, err
@@ -116,8 +117,8 @@ func installSettingViews(r *Registry) {
 			"(4, N'QUERY_OPTIMIZER_HOTFIXES', CAST(0 AS sql_variant)), (6, N'IDENTITY_CACHE', CAST(1 AS sql_variant))) v (id, name, value)")
 	r.recordView("", "sys", "time_zone_info", "name sysname, current_utc_offset nvarchar(6), is_currently_dst bit", func(context.Context, *Session) ([]record, error) {
 		var out []record
-		for _, name := range zoneNames() {
-			zone, err := namedZone(name)
+		for _, name := range builtin.TimeZones() {
+			zone, err := builtin.TimeZone(name)
 			if err != nil {
 				return nil, err
 			}

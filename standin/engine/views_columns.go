@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -41,6 +42,7 @@ func installColumnViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
+		list = wholeIndexes(list)
 		for _, rec := range list {
 			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
 			if o := sch.objects[rec["object_id"].(int32)]; o != nil {
@@ -104,7 +106,7 @@ func columnRecords(ctx context.Context, s *Session, keep func(*Column) bool) ([]
 			rec := record{"object_id": o.ID, "name": c.Name, "column_id": c.ID, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
 				"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_nullable": c.Nullable, "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
 				"is_rowguidcol": c.RowGUID, "is_identity": c.Identity != nil, "is_computed": c.Computed != "", "is_filestream": false, "is_replicated": o.Table.Replicated, "is_non_sql_subscribed": false,
-				"is_merge_published": false, "is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": c.Default, "rule_object_id": 0, "is_sparse": false,
+				"is_merge_published": false, "is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": c.Default, "rule_object_id": 0, "is_sparse": c.Sparse,
 				"is_column_set": false, "generated_always_type": 0, "generated_always_type_desc": "NOT_APPLICABLE", "is_hidden": false, "is_masked": false}
 			if c.Type.Kind.IsCharacter() {
 				rec["collation_name"] = c.Collation
@@ -222,8 +224,8 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 				heap = false
 			}
 		}
-		base := record{"object_id": o.ID, "data_space_id": 1, "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
-			"is_ignored_in_optimization": false, "allow_row_locks": true, "allow_page_locks": true, "has_filter": false, "suppress_dup_key_messages": false, "auto_created": false,
+		base := record{"object_id": o.ID, "data_space_id": o.Table.Place.space(), "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
+			"is_ignored_in_optimization": false, "allow_row_locks": !o.Table.HeapLocks.NoRow, "allow_page_locks": !o.Table.HeapLocks.NoPage, "has_filter": false, "suppress_dup_key_messages": false, "auto_created": false,
 			"optimize_for_sequential_key": false}
 		with := func(more record) record {
 			rec := record{}
@@ -244,7 +246,8 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 				kind = 1
 			}
 			rec := with(record{"index_id": i.ID, "name": i.Name, "type": kind, "type_desc": desc(kind, "HEAP", "CLUSTERED", "NONCLUSTERED"), "is_unique": i.Unique,
-				"is_primary_key": i.PrimaryKey, "is_unique_constraint": i.Constraint != 0 && !i.PrimaryKey, "fill_factor": i.FillFactor, "is_disabled": i.Disabled})
+				"is_primary_key": i.PrimaryKey, "is_unique_constraint": i.Constraint != 0 && !i.PrimaryKey, "fill_factor": i.FillFactor, "is_disabled": i.Disabled,
+				"data_space_id": i.Place.space(), "ignore_dup_key": i.IgnoreDup, "is_padded": i.Padded, "allow_row_locks": !i.Locks.NoRow, "allow_page_locks": !i.Locks.NoPage, "optimize_for_sequential_key": i.SequentialKey})
 			if i.Filter != "" {
 				rec["has_filter"], rec["filter_definition"] = true, i.Filter
 			}
@@ -252,6 +255,12 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 		}
 	}
 	return out, nil
+}
+
+// partitionColumn is a column that partitions a heap or an index without being in its key.
+func partitionColumn(o *Object, index int32, ordinal int, column int32) record {
+	return record{"object_id": o.ID, "index_id": index, "index_column_id": ordinal, "column_id": column, "key_ordinal": 0, "partition_ordinal": 1,
+		"is_descending_key": false, "is_included_column": false, "column_store_order_ordinal": 0}
 }
 
 func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
@@ -264,17 +273,23 @@ func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 		if o.Kind != kindTable {
 			continue
 		}
+		if p := o.Table.Place.Column; p != 0 && !o.Table.clustered() {
+			out = append(out, partitionColumn(o, 0, 1, p))
+		}
 		for _, i := range o.Table.Indexes {
 			n := 0
 			for k, key := range i.Keys {
 				n++
-				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": key.Column, "key_ordinal": k + 1, "partition_ordinal": 0,
+				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": key.Column, "key_ordinal": k + 1, "partition_ordinal": asBit(key.Column == i.Place.Column),
 					"is_descending_key": key.Descending, "is_included_column": false, "column_store_order_ordinal": 0})
 			}
 			for _, c := range i.Included {
 				n++
-				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": 0,
+				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": asBit(c == i.Place.Column),
 					"is_descending_key": false, "is_included_column": true, "column_store_order_ordinal": 0})
+			}
+			if p := i.Place.Column; p != 0 && !isKey(i.Keys, p) && !slices.Contains(i.Included, p) {
+				out = append(out, partitionColumn(o, i.ID, n+1, p))
 			}
 		}
 	}

@@ -73,13 +73,16 @@ func installConstraintViews(r *Registry) {
 
 func installModuleViews(r *Registry) {
 	modules := func(ctx context.Context, s *Session) ([]record, error) {
-		_, objects, err := s.visible(ctx)
+		sch, objects, err := s.visible(ctx)
+		if err != nil {
+			return nil, err
+		}
 		var out []record
-		for _, o := range objects {
+		for _, o := range append(sch.scoped(databaseScope), objects...) {
 			switch o.Kind {
-			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger:
-				out = append(out, record{"object_id": o.ID, "definition": o.Definition, "uses_ansi_nulls": true, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": false,
-					"uses_database_collation": false, "is_recompiled": false, "null_on_null_input": false, "uses_native_compilation": false, "is_inlineable": false})
+			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger, kindScoped:
+				out = append(out, record{"object_id": o.ID, "definition": o.shownDefinition(), "uses_ansi_nulls": true, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": o.isSchemaBound(),
+					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.executeAsPrincipal(), "uses_native_compilation": false, "is_inlineable": false})
 			}
 		}
 		return out, err

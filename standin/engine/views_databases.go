@@ -15,29 +15,7 @@ import (
 
 func installDatabaseViews(r *Registry) {
 	r.recordView("", "sys", "databases", "", databaseRecords)
-	r.recordView("", "sys", "master_files", "", func(ctx context.Context, s *Session) ([]record, error) {
-		var out []record
-		for _, db := range s.inst.Databases() {
-			out = append(out, fileRecords(db, false)...)
-		}
-		return out, nil
-	})
-	r.recordView("", "sys", "database_files", "file_id int, file_guid uniqueidentifier, type tinyint, type_desc nvarchar(60), data_space_id int, name sysname, "+
-		"physical_name nvarchar(260), state tinyint, state_desc nvarchar(60), size int, max_size int, growth int, is_media_read_only bit, is_read_only bit, is_sparse bit, "+
-		"is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), "+
-		"read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), "+
-		"redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			return fileRecords(s.viewDatabase(), true), nil
-		})
-	r.recordView("", "sys", "filegroups", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit, filegroup_guid uniqueidentifier, log_filegroup_id int, is_read_only bit, is_autogrow_all_files bit",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			return []record{{"name": "PRIMARY", "data_space_id": 1, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": true, "is_system": false, "is_read_only": false, "is_autogrow_all_files": false}}, nil
-		})
-	r.recordView("", "sys", "data_spaces", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			return []record{{"name": "PRIMARY", "data_space_id": 1, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": true, "is_system": false}}, nil
-		})
+	installFileViews(r)
 	r.recordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
 		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
 	r.recordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, cmptlevel tinyint, filename nvarchar(260), version smallint",
@@ -97,33 +75,6 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 		out = append(out, rec)
 	}
 	return out, nil
-}
-
-func fileRecords(db *Database, effective bool) []record {
-	var out []record
-	info := db.Info()
-	for _, f := range info.Files {
-		kind, space := int64(0), int64(1)
-		if f.Log {
-			kind, space = 1, 0
-		}
-		path := f.PhysicalName
-		if effective && f.Effective != "" {
-			path = f.Effective
-		}
-		size := f.SizePages
-		if real := fileSize(db.inst.onDisk(path)) / 8192; real > size {
-			size = real
-		}
-		state := int64(0)
-		if db.State() == Offline {
-			state = 6
-		}
-		out = append(out, record{"database_id": info.ID, "file_id": f.ID, "file_guid": uuid.NewSHA1(info.BrokerGUID, []byte(f.LogicalName)), "type": kind, "type_desc": desc(kind, "ROWS", "LOG"),
-			"data_space_id": space, "name": f.LogicalName, "physical_name": path, "state": state, "state_desc": db.State().String(), "size": size, "max_size": f.MaxSizePages, "growth": f.Growth,
-			"is_media_read_only": false, "is_media_read_onlyF": false, "is_read_only": false, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
-	}
-	return out
 }
 
 // fileSize is a file's size in bytes, or that of all files of a folder.

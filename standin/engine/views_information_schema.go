@@ -41,7 +41,7 @@ func installInformationSchema(r *Registry) {
 			var out []record
 			for _, o := range objects {
 				if o.Kind == kindView {
-					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": sqltype.Cut(o.Definition, 4000), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
+					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": o.cutDefinition(), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
 				}
 			}
 			return out
@@ -125,7 +125,7 @@ func installInformationSchema(r *Registry) {
 			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION", kindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
 				out = append(out, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
-					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": sqltype.Cut(o.Definition, 4000), "CREATED": o.Created, "LAST_ALTERED": o.Modified})
+					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": o.cutDefinition(), "CREATED": o.Created, "LAST_ALTERED": o.Modified})
 			}
 		}
 		return out

@@ -44,7 +44,7 @@ func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 	var list []*Object
 	for _, o := range sch.sorted() {
 		switch {
-		case o.Kind == kindAlias:
+		case o.Kind == kindAlias, o.Kind == kindScoped:
 			continue
 		case o.Kind == kindTableType:
 			shown := *o
@@ -118,9 +118,9 @@ func installObjectViews(r *Registry) {
 				continue
 			}
 			rec := objectRecord(o)
-			for k, v := range (record{"lob_data_space_id": 0, "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": false, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
-				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": 0,
-				"large_value_types_out_of_row": false, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
+			for k, v := range (record{"lob_data_space_id": o.Table.textSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
+				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
+				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
 				"is_external": false, "is_node": false, "is_edge": false, "ledger_type": 0, "ledger_type_desc": "NON_LEDGER_TABLE"}) {
 				rec[k] = v
@@ -142,18 +142,26 @@ func installObjectViews(r *Registry) {
 			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
 			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[insteadOf] != ""
 		}
+		for _, t := range sch.scoped(databaseScope) {
+			out = append(out, scopedRecord(t, 0, "DATABASE"))
+		}
 		return out, nil
 	})
-	r.recordView("", "sys", "trigger_events", "object_id int, type int, type_desc nvarchar(60), is_first bit, is_last bit, event_group_type int, event_group_type_desc nvarchar(60), is_trigger_event bit", func(ctx context.Context, s *Session) ([]record, error) {
-		_, list, err := s.visible(ctx)
-		var out []record
+	installEventTypes(r)
+	installScopedViews(r)
+	r.recordView("", "sys", "trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
+		sch, list, err := s.visible(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out := scopedEventRecords(sch.scoped(databaseScope))
 		for _, o := range list {
 			if o.Kind != kindTrigger {
 				continue
 			}
 			for i, word := range []string{"INSERT", "UPDATE", "DELETE"} {
 				if strings.Contains(o.Properties[triggerEvents], word) {
-					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": false, "is_last": false, "is_trigger_event": true})
+					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.place(word) == 0, "is_last": o.place(word) == 2, "is_trigger_event": true})
 				}
 			}
 		}
@@ -286,15 +294,29 @@ func allocationUnits(ctx context.Context, s *Session) ([]record, error) {
 	list, err := partitionRecords(ctx, s)
 	out := make([]record, 0, len(list))
 	for _, p := range list {
-		out = append(out, record{"allocation_unit_id": p["hobt_id"].(int64) | 1<<56, "type": 1, "type_desc": "IN_ROW_DATA", "container_id": p["hobt_id"], "data_space_id": 1,
+		out = append(out, record{"allocation_unit_id": p["hobt_id"].(int64) | 1<<62, "type": 1, "type_desc": "IN_ROW_DATA", "container_id": p["hobt_id"], "data_space_id": p["data_space_id"],
 			"total_pages": int64(1), "used_pages": int64(1), "data_pages": int64(1)})
 	}
 	return out, err
 }
 
-// partitionRecords counts the rows of every table; each index of a table has as many.
+// wholeIndexes are partitions put together to the heaps and indexes that they are of.
+func wholeIndexes(list []record) []record {
+	var out []record
+	for _, rec := range list {
+		if rec["partition_number"] == 1 {
+			out = append(out, rec)
+		} else {
+			last := out[len(out)-1]
+			last["rows"] = last["rows"].(int64) + rec["rows"].(int64)
+		}
+	}
+	return out
+}
+
+// partitionRecords counts the rows of every partition of every table; each index of a table has as many.
 func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
-	_, list, err := s.visible(ctx)
+	sch, list, err := s.visible(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -312,27 +334,32 @@ func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 		if o.ID < 0 {
 			from = s.local.conn
 		}
-		rows := int64(0)
-		if err := sqlitex.ExecuteTransient(from, "SELECT count(*) FROM main."+o.storageName(), &sqlitex.ExecOptions{
-			ResultFunc: func(stmt *sqlite.Stmt) error { rows = stmt.ColumnInt64(0); return nil }}); err != nil {
-			return nil, err
-		}
-		add := func(index int32, compression int) {
-			id := int64(uint32(o.ID))<<16 | int64(index)
-			out = append(out, record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": 1, "hobt_id": id, "rows": rows, "filestream_filegroup_id": 0,
-				"data_compression": compression, "data_compression_desc": desc(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
-		}
-		heap := true
-		for _, i := range o.Table.Indexes {
-			if i.Clustered {
-				heap = false
+		counted := map[Place]map[int]int64{}
+		add := func(index int32, compression int, place Place) error {
+			counts := counted[place]
+			if counts == nil {
+				var err error
+				if counts, err = partitionRows(from, sch, o, place); err != nil {
+					return err
+				}
+				counted[place] = counts
 			}
+			for i, group := range sch.groupsOf(place) {
+				id := partitionID(o.ID, index, i+1)
+				out = append(out, record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": i + 1, "hobt_id": id, "rows": counts[i+1], "filestream_filegroup_id": 0, "data_space_id": group,
+					"data_compression": compression, "data_compression_desc": desc(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
+			}
+			return nil
 		}
-		if heap {
-			add(0, o.Table.Compression)
+		var err error
+		if !o.Table.clustered() {
+			err = add(0, o.Table.Compression, o.Table.Place)
 		}
 		for _, i := range o.Table.Indexes {
-			add(i.ID, i.Compression)
+			err = errors.Join(err, add(i.ID, i.Compression, i.Place))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

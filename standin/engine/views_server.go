@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -171,7 +172,7 @@ func installServerFunctions(r *Registry) {
 				if args[0] != nil && integer(args[0]) != int64(db.ID()) {
 					continue
 				}
-				for _, f := range db.Info().Files {
+				for _, f := range db.files(ctx) {
 					if args[1] != nil && integer(args[1]) != int64(f.ID) {
 						continue
 					}
@@ -193,7 +194,7 @@ func installServerFunctions(r *Registry) {
 			if db == nil {
 				return nil, nil
 			}
-			for _, f := range db.Info().Files {
+			for _, f := range db.files(ctx) {
 				if int64(f.ID) == integer(args[1]) {
 					total, free := volume(f.PhysicalName)
 					return [][]any{{int64(db.ID()), int64(f.ID), "/", "", "", "", total, free, int64(0), int64(0), int64(1), int64(0), int64(0)}}, nil
@@ -202,7 +203,7 @@ func installServerFunctions(r *Registry) {
 			return nil, nil
 		}})
 	installExtendedProperties(r)
-	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, sqltype.NVarCharOf(1), sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
+	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, nmax, sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			rows, err := s.inst.registry.tableFunctions["sys.string_split"].Rows(ctx, s, args[:2])
 			for i := range rows {
@@ -210,11 +211,14 @@ func installServerFunctions(r *Registry) {
 			}
 			return rows, err
 		}})
-	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split", Parameters: []sqltype.Type{nmax, sqltype.NVarCharOf(1)}, Columns: columns("value nvarchar(4000)"),
+	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split", Parameters: []sqltype.Type{nmax, nmax}, Columns: columns("value nvarchar(4000)"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			text, ok := args[0].(string)
-			sep, _ := args[1].(string)
-			if !ok || sep == "" {
+			sep, separates := args[1].(string)
+			switch {
+			case separates && len([]rune(sep)) != 1:
+				return nil, sqlerr.New(214, 11, "separator", "nchar(1)/nvarchar(1)")
+			case !ok || !separates:
 				return nil, nil
 			}
 			var rows [][]any

@@ -54,7 +54,7 @@ func installTextViews(r *Registry) {
 	r.textView("sys", "syslogins", "sid varbinary(85), createdate datetime, updatedate datetime, name sysname, dbname sysname, language sysname, denylogin int, hasaccess int, isntname int, sysadmin int, loginname sysname",
 		"SELECT sid, create_date, modify_date, name, default_database_name, default_language_name, CAST(is_disabled AS int), 1, 0, IS_SRVROLEMEMBER('sysadmin', name), name FROM sys.server_principals WHERE type <> 'R'")
 	r.textView("sys", "syscomments", "id int, number smallint, colid smallint, status smallint, ctext varbinary(8000), texttype smallint, language smallint, encrypted bit, compressed bit, text nvarchar(4000)",
-		"SELECT object_id, CAST(1 AS smallint), CAST(1 AS smallint), CAST(0 AS smallint), CAST(NULL AS varbinary(8000)), CAST(2 AS smallint), CAST(0 AS smallint), CAST(0 AS bit), CAST(0 AS bit), CAST(definition AS nvarchar(4000)) FROM sys.sql_modules")
+		"SELECT object_id, CAST(1 AS smallint), CAST(1 AS smallint), CAST(0 AS smallint), CAST(NULL AS varbinary(8000)), CAST(2 AS smallint), CAST(0 AS smallint), CAST(IIF(definition IS NULL, 1, 0) AS bit), CAST(0 AS bit), CAST(definition AS nvarchar(4000)) FROM sys.sql_modules")
 	r.textView("sys", "sysfiles", "fileid smallint, groupid smallint, size int, maxsize int, growth int, status int, perf int, name sysname, filename nvarchar(260)",
 		"SELECT CAST(file_id AS smallint), CAST(IIF(type = 0, 1, 0) AS smallint), size, max_size, growth, 0, 0, name, physical_name FROM sys.database_files")
 	installHostViews(r)

@@ -30,7 +30,7 @@ func (r *Registry) textFunction(schema, name, list, text string, parameters ...s
 }
 
 // refusedFunctions are documented table-valued functions that the stand-in does not have: they are refused by name, not as unknown.
-var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, "fn_trace_gettable": true, "fn_xe_file_target_read_file": true, "fn_get_audit_file": true, "fn_builtin_permissions": true,
+var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, "fn_trace_gettable": true, "fn_xe_file_target_read_file": true, "fn_get_audit_file": true,
 	"dm_db_page_info": true, "dm_db_index_operational_stats": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "dm_db_incremental_stats_properties": true, "fn_get_sql": true,
 	"dm_exec_query_plan_stats": true, "dm_exec_cursors": true, "dm_os_file_exists": true, "dm_exec_describe_first_result_set_for_object": true, "dm_exec_query_statistics_xml": true}
 
@@ -73,6 +73,10 @@ func installMsdbViews(r *Registry) {
 		"log_shipping_primary_secondaries"} {
 		r.emptyView("msdb", "dbo", name, logShippingColumns[name])
 	}
+	// Policies are not managed here, which tools ask first.
+	r.recordView("msdb", "dbo", "syspolicy_configuration", "name sysname, current_value sql_variant", func(context.Context, *Session) ([]record, error) {
+		return []record{{"name": "Enabled", "current_value": int64(0)}, {"name": "HistoryRetentionInDays", "current_value": int64(0)}, {"name": "LogOnSuccess", "current_value": int64(0)}}, nil
+	})
 	r.emptyView("msdb", "dbo", "suspect_pages", "database_id int, file_id int, page_id bigint, event_type int, error_count int, last_update_date datetime")
 	r.emptyView("msdb", "dbo", "logmarkhistory", "database_name nvarchar(128), mark_name nvarchar(128), description nvarchar(255), user_name nvarchar(128), lsn numeric(25,0), mark_time datetime")
 	mail := "mailitem_id int, profile_id int, recipients varchar(max), copy_recipients varchar(max), blind_copy_recipients varchar(max), subject nvarchar(255), body nvarchar(max), body_format varchar(20), importance varchar(6), " +

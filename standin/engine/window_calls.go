@@ -41,6 +41,7 @@ func (b *binder) namedWindow(o *ast.OverClause) *ast.OverClause {
 // over binds OVER (...).
 func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 	o = b.namedWindow(o)
+	b.checkFrame(o)
 	var s strings.Builder
 	var parts []expr
 	s.WriteString(" OVER (")
@@ -80,6 +81,7 @@ func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 		}
 	}
 	s.WriteString(")")
+	b.notNested(parts...)
 	return s.String(), parts
 }
 
@@ -107,7 +109,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 			if len(args) != 1 {
 				b.fail(174, name, 1)
 			}
-			out.sql += b.convert(args[0], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+			out.sql += b.rowCount(b.convert(args[0], sqltype.BigIntType, sqltype.Implicit, 0, false), 4116, 1).sql
 		}
 		out.sql += ")"
 	case "percent_rank", "cume_dist":
@@ -117,7 +119,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		out.typ, out.collation = args[0].typ, args[0].collation
 		out.sql = name + "(" + args[0].sql
 		if len(args) > 1 {
-			out.sql += "," + b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false).sql
+			out.sql += "," + b.rowCount(b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false), 8730, 0).sql
 		}
 		if len(args) > 2 {
 			out.sql += "," + b.convert(args[2], args[0].typ, sqltype.Implicit, 0, false).sql
@@ -133,6 +135,10 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 	if b.namedWindow(n.OverClause).OrderByClause == nil {
 		b.fail(4112, n.FunctionName.Value)
 	}
+	if n.OverClause.WindowFrameClause != nil && name != "first_value" && name != "last_value" {
+		b.fail(10752, lower(name))
+	}
+	b.notNested(args...)
 	over, parts := b.over(sc, n.OverClause)
 	out.sql += over
 	out = merge(out, args...)

@@ -41,7 +41,7 @@ func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*Column, string
 }
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{writeValue: {min: 4, max: 4, nulls: true, pure: true, run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+	addBuiltins(map[string]*builtinFunction{writeValue: {Min: 4, Max: 4, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 		if a[0] == nil {
 			return nil, sqlerr.New(7116, 4, 0) // there is no value to write into
 		}

@@ -23,6 +23,7 @@ func (w *discardWriter) Message(e *sqlerr.Error) error {
 func (w *discardWriter) ReturnStatus(int32) error                    { return nil }
 func (w *discardWriter) ReturnValue(string, sqltype.Type, any) error { return nil }
 func (w *discardWriter) Database(string, string) error               { return nil }
+func (w *discardWriter) Language(string, string) error               { return nil }
 
 // collectWriter keeps all result sets.
 type collectWriter struct {

@@ -12,21 +12,13 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/operator/standin/xmlmethod"
 	"geosql.dev/operator/standin/xquery"
 )
 
 // xmlMethods are the methods of the xml data type with the number of their arguments
 // (docs/t-sql/xml/xml-data-type-methods.md). Their names are in lower case only.
 var xmlMethods = map[string]int{"value": 2, "query": 1, "exist": 1, "nodes": 1, "modify": 1}
-
-// xmlExpression is an expression of XQuery with all that it is compiled with; the functions that evaluate it get it as JSON.
-type xmlExpression struct {
-	Text, Method string
-	Namespaces   []xmldata.Binding `json:",omitempty"`
-	Context      xquery.Context    `json:",omitempty"`
-	// Accessors are the types of sql:variable() and sql:column(), in the order of their values.
-	Accessors []xquery.Kind `json:",omitempty"`
-}
 
 // xmlReceiver is what a method is called on: the whole instance with the number of the node that is meant in it.
 type xmlReceiver struct {
@@ -115,15 +107,15 @@ func (b *binder) xmlMethod(sc *scope, r xmlReceiver, n *ast.FunctionCall) expr {
 	e := b.xquery(sc, r, name, n.Parameters[0])
 	switch name {
 	case "exist":
-		return b.xmlCall("exist", r, e, sqltype.Type{Kind: sqltype.Bit})
+		return b.xmlCall(xmlmethod.Exist, r, e, sqltype.Type{Kind: sqltype.Bit})
 	case "query":
-		return b.xmlCall("query", r, e, sqltype.Type{Kind: sqltype.XML})
+		return b.xmlCall(xmlmethod.Query, r, e, sqltype.Type{Kind: sqltype.XML})
 	}
 	t := b.valueType(n.Parameters[1])
 	if t.Kind.IsBinary() {
-		return b.convert(b.xmlCall("bytes", r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
+		return b.convert(b.xmlCall(xmlmethod.Bytes, r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
 	}
-	value := b.xmlCall("value", r, e, nmax)
+	value := b.xmlCall(xmlmethod.Value, r, e, nmax)
 	return merge(b.convert(value, t, sqltype.Explicit, 0, false), value)
 }
 
@@ -163,7 +155,7 @@ func (b *binder) valueType(node ast.ScalarExpression) sqltype.Type {
 
 // boundXQuery is a compiled expression with the values of its accessors.
 type boundXQuery struct {
-	xmlExpression
+	xmlmethod.Expression
 	compiled *xquery.Query
 	values   []expr
 }
@@ -178,8 +170,8 @@ func (r xmlReceiver) methodName(method string) string {
 
 // xquery compiles the expression of a method.
 func (b *binder) xquery(sc *scope, r xmlReceiver, method string, node ast.ScalarExpression) boundXQuery {
-	out := boundXQuery{xmlExpression: xmlExpression{Text: b.literalArgument(node, 1, method), Method: r.methodName(method), Namespaces: b.namespaces, Context: r.context}}
-	compiled, err := xquery.Compile(out.Text, out.static(xquery.Uses[method], b.accessors(sc, &out)))
+	out := boundXQuery{Expression: xmlmethod.Expression{Text: b.literalArgument(node, 1, method), Method: r.methodName(method), Namespaces: b.namespaces, Context: r.context}}
+	compiled, err := xquery.Compile(out.Text, out.Static(xquery.Uses[method], b.accessors(sc, &out)))
 	if err != nil {
 		b.failWith(err)
 	}
@@ -247,13 +239,8 @@ var xqueryKinds = map[sqltype.Kind]xquery.Kind{sqltype.TinyInt: xquery.UnsignedB
 	sqltype.Binary: xquery.Base64Binary, sqltype.VarBinary: xquery.Base64Binary, sqltype.DateTime: xquery.DateTime, sqltype.SmallDateTime: xquery.DateTime, sqltype.DateTime2: xquery.DateTime,
 	sqltype.DateTimeOffset: xquery.DateTime, sqltype.Date: xquery.Date, sqltype.Time: xquery.Time}
 
-// static is what the expression is compiled with for a use of it.
-func (x *xmlExpression) static(use xquery.Use, accessor func(xquery.Accessor) (xquery.Type, *sqlerr.Error)) xquery.Static {
-	return xquery.Static{Method: x.Method, Namespaces: x.Namespaces, Context: x.Context, Use: use, Accessor: accessor}
-}
-
 // text is the expression as the functions that evaluate it take it.
-func (b *binder) xmlText(x *xmlExpression) expr {
+func (b *binder) xmlText(x *xmlmethod.Expression) expr {
 	text, err := json.Marshal(x)
 	if err != nil {
 		b.failWith(internalError(err))
@@ -261,18 +248,18 @@ func (b *binder) xmlText(x *xmlExpression) expr {
 	return literal(nmax, string(text))
 }
 
-// xmlArguments are the arguments of the functions that evaluate an expression: see xmlMethodArguments.
+// xmlArguments are the arguments of the functions that evaluate an expression: see xmlmethod.Value.
 func (b *binder) xmlArguments(r xmlReceiver, x *boundXQuery) []expr {
 	values := literal(nmax, "[]")
 	if len(x.values) > 0 {
-		values = b.goCall("xml accessors", x.values, nmax, true)
+		values = b.goCall(xmlmethod.Accessors, x.values, nmax, true)
 	}
-	return []expr{{sql: r.node, typ: bigT, nullable: true}, b.xmlText(&x.xmlExpression), values, {sql: r.number, typ: bigT},
+	return []expr{{sql: r.node, typ: bigT, nullable: true}, b.xmlText(&x.Expression), values, {sql: r.number, typ: bigT},
 		merge(expr{sql: r.document, typ: nmax, nullable: true}, r.parts...)}
 }
 
 func (b *binder) xmlCall(function string, r xmlReceiver, x boundXQuery, t sqltype.Type) expr {
-	out := b.goCall(xmlMethodPrefix+function, b.xmlArguments(r, &x), t, true)
+	out := b.goCall(function, b.xmlArguments(r, &x), t, true)
 	out.xml = true
 	return out
 }

@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"strings"
-
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
@@ -54,11 +52,9 @@ func (b *binder) nodes(sc *scope, r xmlReceiver, method string, params []ast.Sca
 	c := src.columns[0]
 	c.document, c.origin, c.context = r.whole, r.origin, x.compiled.RowContext()
 	sc.add(src)
-	f := b.s.inst.registry.tableFunctions[nodesView]
-	b.needs = append(b.needs, need{view: nodesView, args: len(args), columns: f.Columns})
 	terms := make([]string, len(args))
 	for i, a := range args {
 		terms[i] = a.sql
 	}
-	return "temp.v_" + identifierSafe(nodesView) + "(" + strings.Join(terms, ", ") + ") AS " + src.sqlite
+	return b.virtualTable(src, need{view: nodesView, columns: b.s.inst.registry.tableFunctions[nodesView].Columns}, terms...)
 }

@@ -20,11 +20,8 @@ import (
 func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Statement, w tds.Writer) error {
 	started := replica.BootTime()
 	n := st.Node.(*syntax.AlterAvailabilityGroup)
-	if err := e.enabled(); err != nil {
+	if err := e.mayDefine(s, "ALTER AVAILABILITY GROUP"); err != nil {
 		return err
-	}
-	if s.InUserTransaction() {
-		return failure(226, "ALTER AVAILABILITY GROUP")
 	}
 	switch join := n.Action.(type) {
 	case syntax.AGJoin:
@@ -32,11 +29,8 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 	case syntax.AGJoinDistributed:
 		return e.joinDistributed(ctx, s, n.Name, join)
 	}
-	g, err := e.group(n.Name)
-	if err != nil {
-		return err
-	}
-	if !e.mayGroup(ctx, s, g, "ALTER") {
+	g := e.replicas().Group(n.Name)
+	if g == nil || !e.mayGroup(ctx, s, g, "ALTER") {
 		return failure(15151, "alter", "availability group", n.Name)
 	}
 	if g.Distributed() {
@@ -155,7 +149,33 @@ func (e *Extension) addDatabases(ctx context.Context, g *replica.Group, names []
 	return nil
 }
 
+// stepwise changes a configuration in steps that each have to be agreed on: none is taken unless all of them can be.
+func stepwise(ctx context.Context, g *replica.Group, steps []func(*group.Configuration) error) error {
+	rehearsed := g.Configuration().Clone()
+	for _, step := range steps {
+		if err := step(rehearsed); err != nil {
+			return err
+		}
+	}
+	for _, step := range steps {
+		if err := g.Alter(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func removeDatabases(ctx context.Context, g *replica.Group, names []string) error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch c := g.Configuration(); {
+		case seen[strings.ToLower(name)]:
+			return failure(35234, name)
+		case c.DatabaseNamed(name) == nil:
+			return failure(35281, name, c.Name)
+		}
+		seen[strings.ToLower(name)] = true
+	}
 	for _, name := range names {
 		if err := g.RemoveDatabase(ctx, name); err != nil {
 			return err
@@ -166,8 +186,9 @@ func removeDatabases(ctx context.Context, g *replica.Group, names []string) erro
 
 // addReplicas adds one replica after another: a configuration changes one voter at a time.
 func (e *Extension) addReplicas(ctx context.Context, s *engine.Session, g *replica.Group, specs []syntax.ReplicaSpec) error {
+	var steps []func(*group.Configuration) error
 	for i := range specs {
-		err := g.Alter(ctx, func(c *group.Configuration) error {
+		steps = append(steps, func(c *group.Configuration) error {
 			if c.Server(specs[i].Server) != nil {
 				return failure(35282, specs[i].Server, c.Name)
 			}
@@ -178,11 +199,8 @@ func (e *Extension) addReplicas(ctx context.Context, s *engine.Session, g *repli
 			c.Replicas = append(c.Replicas, *r)
 			return checkGroup(c, "ADD REPLICA")
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return stepwise(ctx, g, steps)
 }
 
 // modifyReplica is MODIFY REPLICA ON with its one option.
@@ -207,8 +225,9 @@ func modifyReplica(ctx context.Context, g *replica.Group, spec syntax.ReplicaSpe
 }
 
 func removeReplicas(ctx context.Context, g *replica.Group, servers []string) error {
+	var steps []func(*group.Configuration) error
 	for _, server := range servers {
-		err := g.Alter(ctx, func(c *group.Configuration) error {
+		steps = append(steps, func(c *group.Configuration) error {
 			r := c.Server(server)
 			switch {
 			case r == nil:
@@ -223,11 +242,8 @@ func removeReplicas(ctx context.Context, g *replica.Group, servers []string) err
 			}
 			return checkGroup(c, "REMOVE REPLICA")
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return stepwise(ctx, g, steps)
 }
 
 // dropRoute takes a removed server out of a routing list.

@@ -17,18 +17,22 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// maxNameLength is the longest name of a group with CLUSTER_TYPE EXTERNAL or NONE.
-const maxNameLength = 64
+const (
+	// maxNameLength is the longest name of a group with CLUSTER_TYPE EXTERNAL or NONE.
+	maxNameLength = 64
+	// Bounds of FAILURE_CONDITION_LEVEL, and the least HEALTH_CHECK_TIMEOUT in milliseconds
+	// (docs/t-sql/statements/create-availability-group-transact-sql.md, Arguments).
+	minFailureConditionLevel = 1
+	maxFailureConditionLevel = 5
+	minHealthCheckTimeout    = 15000
+)
 
 // create is CREATE AVAILABILITY GROUP.
 func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Statement, _ tds.Writer) error {
 	started := replica.BootTime()
 	n := st.Node.(*syntax.CreateAvailabilityGroup)
-	if err := e.enabled(); err != nil {
+	if err := e.mayDefine(s, createOperation); err != nil {
 		return err
-	}
-	if s.InUserTransaction() {
-		return failure(226, "CREATE AVAILABILITY GROUP")
 	}
 	if !e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") && !e.security.MayServer(ctx, s, "CREATE AVAILABILITY GROUP") {
 		return failure(15247)
@@ -137,10 +141,16 @@ func setOptions(c *group.Configuration, o syntax.AvailabilityGroupOptions) error
 	if o.AutomatedBackupPreference != nil {
 		c.Options.BackupPreference = map[string]uint8{"PRIMARY": 0, "SECONDARY_ONLY": 1, "SECONDARY": 2, "NONE": 3}[*o.AutomatedBackupPreference]
 	}
-	if o.FailureConditionLevel != nil {
+	if level := o.FailureConditionLevel; level != nil {
+		if *level < minFailureConditionLevel || *level > maxFailureConditionLevel {
+			return failure(35228, c.Name, minFailureConditionLevel, maxFailureConditionLevel)
+		}
 		c.Options.FailureConditionLevel = int(*o.FailureConditionLevel)
 	}
-	if o.HealthCheckTimeout != nil {
+	if timeout := o.HealthCheckTimeout; timeout != nil {
+		if *timeout < minHealthCheckTimeout {
+			return failure(35229, c.Name, minHealthCheckTimeout)
+		}
 		c.Options.HealthCheckTimeout = *o.HealthCheckTimeout
 	}
 	if o.DBFailover != nil {
@@ -190,11 +200,8 @@ func (e *Extension) candidate(name, groupName string) (*engine.Database, error) 
 // drop is DROP AVAILABILITY GROUP.
 func (e *Extension) drop(ctx context.Context, s *engine.Session, st syntax.Statement, _ tds.Writer) error {
 	n := st.Node.(*syntax.DropAvailabilityGroup)
-	if err := e.enabled(); err != nil {
+	if err := e.mayDefine(s, "DROP AVAILABILITY GROUP"); err != nil {
 		return err
-	}
-	if s.InUserTransaction() {
-		return failure(226, "DROP AVAILABILITY GROUP")
 	}
 	g := e.replicas().Group(n.Name)
 	if g == nil {

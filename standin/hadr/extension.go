@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -160,6 +161,21 @@ func (e *Extension) group(name string) (*replica.Group, error) {
 		return nil, failure(41100, name)
 	}
 	return g, nil
+}
+
+// mayDefine tells where CREATE, ALTER and DROP AVAILABILITY GROUP may not be: without the feature (47105), in a transaction
+// (226), in another database than master (35208).
+func (e *Extension) mayDefine(s *engine.Session, statement string) error {
+	if err := e.enabled(); err != nil {
+		return err
+	}
+	if s.InUserTransaction() {
+		return failure(226, statement)
+	}
+	if !strings.EqualFold(s.Database(), "master") {
+		return failure(35208)
+	}
+	return nil
 }
 
 func (e *Extension) enabled() error {

@@ -60,9 +60,12 @@ func addListener(c *group.Configuration, spec syntax.ListenerSpec) error {
 	if !listenerName.MatchString(spec.Name) {
 		return failure(19485, spec.Name)
 	}
-	l := group.Listener{ID: uuid.New(), Name: spec.Name, Port: int(spec.Port), DHCP: spec.DHCP}
-	if l.Port == 0 {
-		l.Port = defaultListenerPort
+	l := group.Listener{ID: uuid.New(), Name: spec.Name, Port: defaultListenerPort, DHCP: spec.DHCP}
+	if spec.Port != nil {
+		if err := checkPort(*spec.Port); err != nil {
+			return err
+		}
+		l.Port = int(*spec.Port)
 	}
 	for _, a := range spec.IPs {
 		if err := addAddress(&l, a); err != nil {
@@ -98,11 +101,24 @@ func modifyListener(c *group.Configuration, a syntax.AGModifyListener) error {
 		return err
 	}
 	if a.AddIP != nil {
+		if c.Listeners[i].DHCP {
+			return failure(19460, c.Listeners[i].Name)
+		}
 		return addAddress(&c.Listeners[i], *a.AddIP)
 	}
-	if c.Listeners[i].Port == int(a.Port) {
-		return failure(19468, a.Name, c.Name, a.Port)
+	if err := checkPort(*a.Port); err != nil {
+		return err
 	}
-	c.Listeners[i].Port = int(a.Port)
+	if c.Listeners[i].Port == int(*a.Port) {
+		return failure(19468, a.Name, c.Name, *a.Port)
+	}
+	c.Listeners[i].Port = int(*a.Port)
+	return nil
+}
+
+func checkPort(port int64) error {
+	if port < 1 || port > 65535 {
+		return failure(19482, port)
+	}
 	return nil
 }

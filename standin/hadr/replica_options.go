@@ -18,6 +18,7 @@ import (
 const (
 	createOperation   = "CREATE AVAILABILITY GROUP"
 	minSessionTimeout = 5
+	maxBackupPriority = 100
 	maxReplicas       = 9
 	// maxSynchronous is the documented maximum from 2019 on, the primary included.
 	maxSynchronous = 5
@@ -106,8 +107,11 @@ func setReplica(c *group.Configuration, r *group.Replica, spec *syntax.ReplicaSp
 	if spec.SeedingMode != nil {
 		r.AutomaticSeeding = *spec.SeedingMode == "AUTOMATIC"
 	}
-	if spec.BackupPriority != nil {
-		r.BackupPriority = int(*spec.BackupPriority)
+	if priority := spec.BackupPriority; priority != nil {
+		if *priority < 0 || *priority > maxBackupPriority {
+			return failure(35209, operation, spec.Server, 0, maxBackupPriority)
+		}
+		r.BackupPriority = int(*priority)
 	}
 	if spec.SessionTimeout != nil {
 		if *spec.SessionTimeout < minSessionTimeout {

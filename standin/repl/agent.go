@@ -23,10 +23,13 @@ type agentRun struct {
 	distDB   string
 	// directory is the publisher's working directory at the distributor.
 	directory string
-	delivered struct{ transactions, commands int64 }
+	delivered delivered
 	seqno     []byte
 	latency   int64
 }
+
+// delivered counts what was delivered.
+type delivered struct{ transactions, commands int64 }
 
 // Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text.
 func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string) (string, error) {
@@ -121,18 +124,36 @@ func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) err
 	return nil
 }
 
-// note writes a line of history. Failing to write is no reason to stop delivering; it goes to the error log.
+// note writes a line of history, also when the agent is told to stop: the last line says so. Failing to write is no reason to stop
+// delivering; it goes to the error log.
 func (r *agentRun) note(ctx context.Context, status int, comments string) {
-	if r.history == "" || r.distConn == nil || r.args.str("-HistoryVerboseLevel") == "0" && status != runFail {
+	if r.history == "" || r.distConn == nil || !r.notes(status) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	err := r.distConn.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9, @verbose = @p10",
-		r.agentID, status, comments, r.started, r.seqno, r.delivered.transactions, r.delivered.commands, r.latency, r.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
-	if err != nil {
+	if err := r.writeLine(context.WithoutCancel(ctx), r.distConn, line{status: status, comments: comments, seqno: r.seqno, delivered: r.delivered}); err != nil {
 		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}
+}
+
+// notes tells whether -HistoryVerboseLevel asks for lines of that status.
+func (r *agentRun) notes(status int) bool {
+	return r.args.str("-HistoryVerboseLevel") != "0" || status == runFail
+}
+
+// line is a line of history.
+type line struct {
+	status    int
+	comments  string
+	seqno     []byte
+	delivered delivered
+}
+
+// writeLine writes a line of history over a connection to the distributor, which has ten seconds to take it.
+func (r *agentRun) writeLine(ctx context.Context, to *conn, l line) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return to.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9, @verbose = @p10",
+		r.agentID, l.status, l.comments, r.started, l.seqno, l.delivered.transactions, l.delivered.commands, r.latency, l.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
 }
 
 // finish writes the end of a run into the history.

@@ -3,10 +3,12 @@
 package repl
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
@@ -122,5 +124,33 @@ func TestAddressesOfServers(t *testing.T) {
 		if got := addressOfSource(sourceOfAddress(address)); got != address {
 			t.Errorf("%s becomes %s", address, got)
 		}
+	}
+}
+
+// Text of varchar columns goes as varchar where each of its characters is one byte in every code page.
+func TestTextOfVarChar(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("x", 4001)
+	for _, c := range []struct {
+		t       sqltype.Type
+		v       string
+		want    any
+		literal string
+	}{
+		{sqltype.Type{Kind: sqltype.VarChar, Length: 20}, "it's", mssql.VarChar("it's"), "'it''s'"},
+		{sqltype.Type{Kind: sqltype.VarChar, Length: 20}, "Zoë", "Zoë", "N'Zoë'"},
+		{sqltype.Type{Kind: sqltype.VarChar, Length: 20}, "", "", "N''"},
+		{sqltype.NVarCharOf(20), "plain", "plain", "N'plain'"},
+		{sqltype.VarCharMax, long, mssql.VarCharMax(long), "'" + long + "'"},
+		{sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, long, mssql.VarCharMax(long), "'" + long + "'"}, // beside nvarchar in another row it must not become nvarchar(4000)
+		{sqltype.VarCharMax, long[1:], mssql.VarChar(long[1:]), "'" + long[1:] + "'"},
+	} {
+		buf, err := appendDecoded(nil, c.t, c.v)
+		g.Expect(err).NotTo(HaveOccurred())
+		v, rest, err := readValue(buf)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(rest).To(BeEmpty())
+		g.Expect(v).To(Equal(c.want))
+		g.Expect(literalOf(v)).To(Equal(c.literal))
 	}
 }

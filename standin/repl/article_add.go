@@ -50,14 +50,24 @@ func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...
 	return "", raise(21023, 1, parameter+" = N'"+given+"'")
 }
 
+// articleStatus are the documented bits of @status: active, column names in INSERT, parameterised, and one that is SQL Server's
+// own (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md).
+const articleStatus = 1 | 8 | 16 | 64
+
 func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@article")
 	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return err
 	}
-	if name == "" || strings.EqualFold(name, "all") {
+	if name == "" {
+		return raise(14043, 1, "@article", "sp_addarticle")
+	}
+	if strings.EqualFold(name, "all") {
 		return raise(14032, 1, "@article")
+	}
+	if call.Int("@status")&^articleStatus != 0 {
+		return raise(14097, 1)
 	}
 	kind := strings.ToLower(strings.TrimSpace(call.String("@type")))
 	module, isModule := moduleKinds[kind]

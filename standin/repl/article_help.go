@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"strings"
 
 	"geosql.dev/operator/standin/engine"
 )
@@ -21,12 +22,15 @@ func (e *Extension) helpArticle(ctx context.Context, call *engine.ProcCall) erro
 	if err != nil {
 		return err
 	}
+	if r.Int(0, "n") == 0 && !strings.Contains(name, "%") && !call.Given("@found") {
+		return raise(20027, 1, name)
+	}
 	call.SetOutput("@found", min(r.Int(0, "n"), 1))
 	return call.Exec(ctx, `SELECT a.artid AS [article id], a.name AS [article name], CAST(s.name + N'.' + o.name AS nvarchar(257)) AS [base object], a.dest_table AS [destination object],
 		CAST(s.name + N'.' + o.name AS nvarchar(257)) AS [synchronization object], CAST(a.type AS smallint) AS [type], a.status, CAST(NULL AS nvarchar(257)) AS [filter],
 		a.description, a.ins_cmd AS insert_command, a.upd_cmd AS update_command, a.del_cmd AS delete_command, a.creation_script AS [creation script path],
 		CAST(CASE WHEN a.type & 1 = 1 AND (SELECT COUNT(*) FROM dbo.sysarticlecolumns AS c WHERE c.artid = a.artid) < (SELECT COUNT(*) FROM sys.columns AS k WHERE k.object_id = a.objid AND k.is_computed = 0) THEN 1 ELSE 0 END AS bit) AS [vertical partition],
-		a.pre_creation_cmd, a.filter_clause, a.schema_option, a.dest_owner, s.name AS source_owner, o.name AS unqua_source_object, s.name AS sync_object_owner,
+		a.pre_creation_cmd, CAST(a.filter_clause AS ntext) AS filter_clause, a.schema_option, a.dest_owner, s.name AS source_owner, o.name AS unqua_source_object, s.name AS sync_object_owner,
 		o.name AS unqualified_sync_object, CAST(NULL AS sysname) AS filter_owner, CAST(NULL AS sysname) AS unqua_filter, 0 AS auto_identity_range,
 		CAST(NULL AS int) AS publisher_identity_range, CAST(NULL AS bigint) AS identity_range, CAST(NULL AS bigint) AS threshold,
 		1 AS identityrangemanagementoption, a.fire_triggers_on_snapshot

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // pending is a whole command on its way to the subscriber.
@@ -69,13 +70,15 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 		if errors.Is(err, errEnough) {
 			break
 		}
-		if every := d.args.num("-TransactionsPerHistory", 100); err == nil && every > 0 && w.committedSince > int64(every) {
+		if every := d.args.num("-TransactionsPerHistory", 100); err == nil && every > 0 && w.committedSince > int64(every) &&
+			d.aside.progress(ctx, line{status: runProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered}) {
 			w.committedSince = 0
-			d.noteAside(ctx, runProgress, d.deliveredText(), w.newest)
 		}
 		if err != nil {
 			w.rollback(ctx)
-			return 0, err
+			stop()
+			d.aside.wait()
+			return 0, d.tellBefore(ctx, w.progress, err)
 		}
 		if b.end {
 			break
@@ -86,6 +89,7 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 		return 0, ctx.Err()
 	}
 	stop()
+	d.aside.wait()
 	return w.total, d.tell(ctx, w.progress)
 }
 
@@ -168,6 +172,20 @@ func (d *delivery) tell(ctx context.Context, p progress) error {
 	d.seqno = p.newest
 	d.note(ctx, runProgress, d.deliveredText())
 	return nil
+}
+
+// tellBefore tells the distributor what arrived before an error, and returns that: the next run begins after it and says nothing of it
+// any more. The distributor has ten seconds to take it, as for a line of history.
+func (d *delivery) tellBefore(ctx context.Context, p progress, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if e := d.tell(bounded, p); e != nil {
+		d.e.inst.Log().Warn("replication: what arrived before an error could not be told to the distributor", "agent", d.name, "error", e.Error())
+	}
+	return err
 }
 
 func (d *delivery) deliveredText() string {

@@ -21,21 +21,25 @@ func (e *Extension) runDistribution(ctx context.Context, commandLine string) (st
 		return "", err
 	}
 	defer end()
-	d := &delivery{agentRun: r}
+	d := &delivery{agentRun: r, aside: aside{run: r}, streams: map[int]*conn{}}
 	err = d.run(ctx)
 	d.subscriber.close()
+	d.closeStreams()
+	d.aside.close()
 	return r.finish(ctx, err)
 }
 
 // delivery is a run of the Distribution Agent.
 type delivery struct {
 	*agentRun
+	aside      aside
 	subscriber *conn
 	kind       int64
 	database   int64 // publisher_database_id
 	articles   []subscribedArticle
-	// mu guards last and what is delivered while several streams apply.
-	mu sync.Mutex
+	// mu guards last, what is delivered, and the connections of streams while several streams apply.
+	mu      sync.Mutex
+	streams map[int]*conn
 	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
 	last []byte
 	// have are the marks in MSsnapshotdeliveryprogress, applied the articles whose snapshot the subscriber has, or that need none.

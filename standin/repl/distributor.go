@@ -182,6 +182,12 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 	if err := e.requireDistributor(ctx, s); err != nil {
 		return err
 	}
+	if db := e.inst.Database(name); name == "" || db != nil && db.System() {
+		return raise(20587, 1, "@database", "sp_adddistributiondb")
+	}
+	if mode := call.Int("@security_mode"); mode < 0 || mode > 1 {
+		return raise(14109, 1)
+	}
 	lo, hi, history := call.Int("@min_distretention"), call.Int("@max_distretention"), call.Int("@history_retention")
 	if lo < 0 || hi < 0 || history < 0 {
 		return raise(14106, 1)

@@ -108,7 +108,7 @@ const (
 
 // procedure registers a procedure that is documented in the catalog, or that has parameters of its own.
 func (e *Extension) procedure(r *engine.Registry, name string, who access, parameters []engine.Parameter, run func(context.Context, *engine.ProcCall) error) {
-	r.Procedure(engine.Procedure{Name: name, Parameters: parameters, Run: func(ctx context.Context, call *engine.ProcCall) error {
+	r.Procedure(engine.Procedure{Name: name, Parameters: parameters, NotAllowed: notAllowed(name), Run: func(ctx context.Context, call *engine.ProcCall) error {
 		if err := e.allow(ctx, call, who); err != nil {
 			return err
 		}

@@ -29,25 +29,6 @@ func (d *delivery) keepAlive(ctx context.Context) {
 		if since := d.subscriber.waitingSince(); since.IsZero() || time.Since(since) < interval {
 			continue
 		}
-		d.noteAside(ctx, runProgress, waitingMessage, nil)
+		d.aside.note(ctx, line{status: runProgress, comments: waitingMessage})
 	}
-}
-
-// noteAside writes a line of history over a connection of its own: the agent's may be in the middle of reading commands.
-func (d *delivery) noteAside(ctx context.Context, status int, comments string, seqno []byte) {
-	t := d.distConn.target
-	t.database = d.distDB
-	c, err := d.e.connect(ctx, t)
-	if err != nil {
-		if ctx.Err() == nil {
-			d.e.inst.Log().Warn("replication: history could not be written", "agent", d.name, "error", err.Error())
-		}
-		return
-	}
-	defer c.close()
-	aside := &agentRun{e: d.e, args: d.args, name: d.name, history: d.history, agentID: d.agentID, started: d.started, distConn: c, seqno: seqno}
-	if seqno != nil {
-		aside.delivered = d.delivered
-	}
-	aside.note(ctx, status, comments)
 }

@@ -17,7 +17,7 @@ func lit(v any) string {
 	case nil:
 		return "NULL"
 	case string:
-		return "N'" + strings.ReplaceAll(x, "'", "''") + "'"
+		return "N" + quoted(x)
 	case []byte:
 		if x == nil {
 			return "NULL"
@@ -35,6 +35,9 @@ func lit(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// quoted is a text in quotes.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // fill replaces each ? of a text by a literal. The text must have no other question mark.
 func fill(format string, args ...any) string {

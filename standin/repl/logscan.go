@@ -189,7 +189,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(10)), column("originator_id", sqltype.IntType), column("publisher_database_id", sqltype.IntType),
+	cols := []tds.Column{column("xact_seqno", sqltype.BinaryOf(10)), column("originator_id", sqltype.IntType), column("publisher_database_id", sqltype.IntType),
 		column("article_id", sqltype.IntType), column("type", sqltype.IntType), column("command", sqltype.NVarCharOf(1024))}
 	var out [][]any
 	for _, t := range list {
@@ -366,6 +366,8 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		return nil
 	case "DISABLE TRIGGER ALL":
 		return raise(21541, 1)
+	case "SWITCH": // no publication allows it (@allow_partition_switch)
+		return raise(21867, 1, o.Name)
 	case "TRUNCATE":
 		logged := false
 		err := s.AsSystem(func() error {

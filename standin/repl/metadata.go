@@ -68,7 +68,11 @@ func (e *Extension) addArticleRow(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
-	err = s.Exec(ctx, `DELETE FROM dbo.MSarticles WHERE publisher_id = @p1 AND publisher_db = @p2 AND article_id = @p4;
+	// An article of that name and another number is one that its publisher rolled back after it was told here: names are the
+	// publication's own, and its virtual subscription would wait for a snapshot for ever.
+	err = s.Exec(ctx, `DELETE FROM dbo.MSsubscriptions WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication_id = @p3 AND article_id IN
+			(SELECT article_id FROM dbo.MSarticles WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication_id = @p3 AND article = @p5 AND article_id <> @p4);
+		DELETE FROM dbo.MSarticles WHERE publisher_id = @p1 AND publisher_db = @p2 AND (article_id = @p4 OR publication_id = @p3 AND article = @p5);
 		INSERT INTO dbo.MSarticles (publisher_id, publisher_db, publication_id, article_id, article, destination_object, source_owner, source_object, destination_owner)
 		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9)`, p.publisher, call.String("@publisher_db"), p.id, call.Int("@article_id"), call.String("@article"),
 		call.String("@destination_object"), call.String("@source_owner"), call.String("@source_object"), call.String("@destination_owner"))

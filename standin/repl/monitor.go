@@ -19,10 +19,10 @@ func (e *Extension) installMonitor(r *engine.Registry) {
 	e.procedure(r, "sp_replcounters", anyone, nil, e.replCounters)
 }
 
-// inDistributionDatabase is 21874 outside a distribution database.
+// inDistributionDatabase is 21482 outside a distribution database.
 func inDistributionDatabase(call *engine.ProcCall, procedure string) error {
 	if !call.Database.Info().Distributor {
-		return raise(21874, 1, procedure, call.Database.Name())
+		return raise(21482, 1, procedure, "distribution")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, `SELECT p.publisher_db, p.publication, p.publication_type, ISNULL((SELECT MAX(`+monitorStatus+`)`+agents+`), 2) AS status, 0 AS warning,
+	r, err := call.Session.Query(ctx, `SELECT p.publisher_db, p.publication, p.publication_type, ISNULL((SELECT TOP (1) `+monitorStatus+agents+` ORDER BY 1 DESC), 2) AS status, 0 AS warning,
 		`+strings.Replace(latest, "%s", "MAX", 1)+` AS worst_latency, `+strings.Replace(latest, "%s", "MIN", 1)+` AS best_latency, `+strings.Replace(latest, "%s", "AVG", 1)+` AS average_latency,
 		(SELECT MAX(h.time) FROM dbo.MSdistribution_history AS h JOIN dbo.MSdistribution_agents AS a ON a.id = h.agent_id WHERE a.publisher_id = p.publisher_id AND a.publisher_db = p.publisher_db AND a.publication = p.publication) AS last_distsync,
 		p.retention, `+fmt.Sprintf(threshold, "t.value", latencyMetric)+` AS latencythreshold, `+fmt.Sprintf(threshold, "p.retention * (100 - t.value) / 100", expirationMetric)+` AS expirationthreshold, CAST(NULL AS int) AS agentnotrunningthreshold,
@@ -106,7 +106,7 @@ func (e *Extension) monitorPublisher(ctx context.Context, call *engine.ProcCall)
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, `SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT MAX(`+monitorStatus+`) FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS w ON w.server_id = a.publisher_id WHERE w.name = d.name), 2) AS status,
+	r, err := call.Session.Query(ctx, `SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT TOP (1) `+monitorStatus+` FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS w ON w.server_id = a.publisher_id WHERE w.name = d.name ORDER BY 1 DESC), 2) AS status,
 		0 AS warning, (SELECT COUNT(*) FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = d.name) AS publicationcount
 		FROM msdb.dbo.MSdistpublishers AS d WHERE d.distribution_db = DB_NAME() AND d.name LIKE @p1`, pattern(call.String("@publisher")))
 	if err != nil {
@@ -143,5 +143,5 @@ func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) err
 		out = append(out, []any{db.Name(), int64(len(list)), 0.0, latency, sc.done[:], end[:]})
 	}
 	return call.ResultSet(columns("Database", sqltype.NVarCharOf(128), "Replicated transactions", sqltype.IntType, "Replication rate trans/sec", sqltype.FloatType,
-		"Replication latency", sqltype.FloatType, "Replbeginlsn", sqltype.VarBinaryOf(10), "Replendlsn", sqltype.VarBinaryOf(10)), out)
+		"Replication latency", sqltype.FloatType, "Replbeginlsn", sqltype.BinaryOf(10), "Replendlsn", sqltype.BinaryOf(10)), out)
 }

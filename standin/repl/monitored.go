@@ -153,8 +153,8 @@ func (e *Extension) monitorSubscription(ctx context.Context, call *engine.ProcCa
 		"latencythreshold", sqltype.IntType, "agentnotrunning", sqltype.IntType, "agentnotrunningthreshold", sqltype.IntType, "timetoexpiration", sqltype.IntType,
 		"expirationthreshold", sqltype.IntType, "last_distsync", sqltype.DateTimeType, "distribution_agentname", sqltype.NVarCharOf(128), "mergeagentname", sqltype.NVarCharOf(128),
 		"mergesubscriptionfriendlyname", sqltype.NVarCharOf(128), "mergeagentlocation", sqltype.NVarCharOf(128), "mergeconnectiontype", sqltype.IntType, "mergePerformance", sqltype.IntType,
-		"mergerunspeed", sqltype.FloatType, "mergerunduration", sqltype.IntType, "monitorranking", sqltype.IntType, "distributionagentjobid", sqltype.VarBinaryOf(16),
-		"mergeagentjobid", sqltype.VarBinaryOf(16), "distributionagentid", sqltype.IntType, "distributionagentprofileid", sqltype.IntType, "mergeagentid", sqltype.IntType,
+		"mergerunspeed", sqltype.FloatType, "mergerunduration", sqltype.IntType, "monitorranking", sqltype.IntType, "distributionagentjobid", sqltype.BinaryOf(16),
+		"mergeagentjobid", sqltype.BinaryOf(16), "distributionagentid", sqltype.IntType, "distributionagentprofileid", sqltype.IntType, "mergeagentid", sqltype.IntType,
 		"mergeagentprofileid", sqltype.IntType), out)
 }
 

@@ -82,7 +82,7 @@ var refusedParameters = map[string]map[string][]string{
 // procedures pass them to each other, or the page calls them deprecated. standin/README.md names those that somebody could
 // miss.
 var idleParameters = map[string]string{
-	"sp_adddistributiondb":                   "@data_file_size @log_file_size @security_mode @login @password @createmode @from_scripting @deletebatchsize_xact @deletebatchsize_cmd",
+	"sp_adddistributiondb":                   "@data_file_size @log_file_size @login @password @createmode @from_scripting @deletebatchsize_xact @deletebatchsize_cmd",
 	"sp_adddistributor":                      "@heartbeat_interval @from_scripting @security_mode @trust_distributor_certificate",
 	"sp_addlogreader_agent":                  "@job_password @job_security_mode",
 	"sp_changelogreader_agent":               "@job_password",

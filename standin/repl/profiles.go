@@ -146,7 +146,7 @@ func (e *Extension) dropProfile(ctx context.Context, call *engine.ProcCall) erro
 }
 
 func (e *Extension) helpProfile(ctx context.Context, call *engine.ProcCall) error {
-	return call.Exec(ctx, `SELECT profile_id, profile_name, agent_type, type, description, def_profile FROM msdb.dbo.MSagent_profiles
+	return call.Exec(ctx, `SELECT profile_id, profile_name, agent_type, type AS Type, CAST(description AS varchar(3000)) AS description, def_profile FROM msdb.dbo.MSagent_profiles
 		WHERE (@p1 = 0 OR agent_type = @p1) AND (@p2 = -1 OR profile_id = @p2)`, call.Int("@agent_type"), orMinus(call, "@profile_id"))
 }
 

@@ -365,7 +365,7 @@ func (e *Extension) setSubscriptionSeqno(ctx context.Context, call *engine.ProcC
 		call.String("@publisher"), call.String("@publisher_db"), publication, call.Bytes("@xact_seqno")); err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT @p1 AS [ORIGINAL XACT_SEQNO], @p2 AS [UPDATED XACT_SEQNO], 1 AS [SUBSCRIPTION STREAM COUNT]", r.Bytes(0, "transaction_timestamp"), call.Bytes("@xact_seqno"))
+	return call.Exec(ctx, "SELECT CAST(@p1 AS varbinary(16)) AS [ORIGINAL XACT_SEQNO], CAST(@p2 AS varbinary(16)) AS [UPDATED XACT_SEQNO], 1 AS [SUBSCRIPTION STREAM COUNT]", r.Bytes(0, "transaction_timestamp"), call.Bytes("@xact_seqno"))
 }
 
 func (e *Extension) helpSubscriptionErrors(ctx context.Context, call *engine.ProcCall) error {
@@ -376,7 +376,7 @@ func (e *Extension) helpSubscriptionErrors(ctx context.Context, call *engine.Pro
 	if agent == 0 {
 		return raise(14055, 1)
 	}
-	return call.Exec(ctx, `SELECT r.id, r.time, r.error_type_id, r.source_type_id, r.source_name, r.error_code, r.error_text, r.xact_seqno, r.command_id, r.session_id
+	return call.Exec(ctx, `SELECT r.id, r.time, r.error_type_id, r.source_type_id, r.source_name, r.error_code, CAST(r.error_text AS ntext) AS error_text, r.xact_seqno, r.command_id, r.session_id
 		FROM dbo.MSrepl_errors AS r WHERE r.id IN (SELECT h.error_id FROM dbo.MSdistribution_history AS h WHERE h.agent_id = @p1) ORDER BY r.time`, agent)
 }
 

@@ -32,6 +32,9 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 	if db == nil {
 		return raise(15010, 1, call.String("@dbname"))
 	}
+	if db.System() || db.Info().Distributor {
+		return raise(20587, 1, "@dbname", "sp_replicationdboption")
+	}
 	on := strings.EqualFold(call.String("@value"), "true")
 	switch option {
 	case "publish":
@@ -191,7 +194,10 @@ type newPublication struct {
 // newPublicationOf reads the parameters, and refuses what this server does not do.
 func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
 	n.name = call.String("@publication")
-	if n.name == "" || strings.EqualFold(n.name, "all") {
+	if n.name == "" {
+		return n, raise(14043, 1, "@publication", "sp_addpublication")
+	}
+	if strings.EqualFold(n.name, "all") {
 		return n, raise(14034, 1)
 	}
 	if err := refusePublicationOptions(call); err != nil {
@@ -454,35 +460,4 @@ func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) 
 		0 AS enabled_for_p2p, 0 AS publish_local_changes_only, 0 AS enabled_for_het_sub, 0 AS enabled_for_p2p_conflictdetection, p.originator_id,
 		0 AS p2p_continue_onconflict, 0 AS alllow_partition_switch, 0 AS replicate_partition_switch
 		FROM dbo.syspublications AS p WHERE p.name LIKE @p1`, name)
-}
-
-func (e *Extension) grantPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
-	return e.publicationAccess(ctx, call, `IF NOT EXISTS (SELECT 1 FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?)
-		INSERT INTO dbo.MSpublication_access VALUES (@pub, ?)`, call.String("@login"), call.String("@login"))
-}
-
-func (e *Extension) revokePublicationAccess(ctx context.Context, call *engine.ProcCall) error {
-	return e.publicationAccess(ctx, call, "DELETE FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?", call.String("@login"))
-}
-
-func (e *Extension) publicationAccess(ctx context.Context, call *engine.ProcCall, format string, args ...any) error {
-	p, pub, err := e.published(ctx, call)
-	if err != nil {
-		return err
-	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, thePublication+format, append([]any{p.server, p.db.Name(), pub.name}, args...)...)
-	return err
-}
-
-func (e *Extension) helpPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
-	p, err := e.publisher(ctx, call)
-	if err != nil {
-		return err
-	}
-	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT a.login AS loginname, 0 AS isntname, 0 AS isntgroup FROM dbo.MSpublication_access AS a JOIN dbo.MSpublications AS p ON p.publication_id = a.publication_id
-		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ? AND ? IN (N'', N'%', a.login)`, p.server, p.db.Name(), call.String("@publication"), call.String("@login"))
-	if err != nil {
-		return err
-	}
-	return call.ResultSet(r.Columns, r.Rows)
 }

@@ -174,7 +174,7 @@ func (e *Extension) helpPullSubscription(ctx context.Context, call *engine.ProcC
 		push = 0
 	}
 	return call.Exec(ctx, `SELECT r.publisher, r.publisher_db AS [publisher database], r.publication, r.independent_agent, r.subscription_type AS [subscription type],
-		r.distribution_agent AS [distribution agent], r.description AS [publication description], r.time AS [last updating time],
+		CAST(r.distribution_agent AS nvarchar(100)) AS [distribution agent], r.description AS [publication description], r.time AS [last updating time],
 		CAST(r.publisher + N':' + r.publisher_db + N':' + r.publication AS varchar(386)) AS [subscription name], r.transaction_timestamp AS [last transaction timestamp],
 		r.update_mode AS [update mode], r.agent_id AS [distribution agent job_id], CAST(0 AS int) AS enabled_for_synmgr, r.subscription_guid AS [subscription guid], r.subid,
 		r.immediate_sync, p.publisher_login AS [publisher login], CAST(NULL AS nvarchar(524)) AS [publisher password], p.publisher_security_mode AS [publisher security_mode],

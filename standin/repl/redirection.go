@@ -34,7 +34,7 @@ func redirection(ctx context.Context, call *engine.ProcCall) (string, error) {
 }
 
 func (e *Extension) redirectPublisher(ctx context.Context, call *engine.ProcCall) error {
-	if err := inDistributionDatabase(call, "sp_redirect_publisher"); err != nil {
+	if err := redirectsHere(call, "sp_redirect_publisher"); err != nil {
 		return err
 	}
 	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
@@ -56,7 +56,7 @@ func (e *Extension) redirectPublisher(ctx context.Context, call *engine.ProcCall
 }
 
 func (e *Extension) getRedirectedPublisher(ctx context.Context, call *engine.ProcCall) error {
-	if err := inDistributionDatabase(call, "sp_get_redirected_publisher"); err != nil {
+	if err := redirectsHere(call, "sp_get_redirected_publisher"); err != nil {
 		return err
 	}
 	to, err := redirection(ctx, call)
@@ -128,7 +128,7 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 }
 
 func (e *Extension) validateRedirectedPublisher(ctx context.Context, call *engine.ProcCall) error {
-	if err := inDistributionDatabase(call, "sp_validate_redirected_publisher"); err != nil {
+	if err := redirectsHere(call, "sp_validate_redirected_publisher"); err != nil {
 		return err
 	}
 	to, err := redirection(ctx, call)
@@ -187,6 +187,14 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 				return raise(21893, 1, name, publisher, host)
 			}
 		}
+	}
+	return nil
+}
+
+// redirectsHere is 21874 for a procedure of redirected publishers outside a distribution database.
+func redirectsHere(call *engine.ProcCall, procedure string) error {
+	if !call.Database.Info().Distributor {
+		return raise(21874, 1, procedure, call.Database.Name())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package repl
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -228,9 +229,20 @@ func (e *Extension) snapshotCommands(ctx context.Context, call *engine.ProcCall)
 }
 
 func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) error {
+	if err := inDistributionDatabase(call, "sp_browsereplcmds"); err != nil {
+		return err
+	}
 	low, high, err := seqnoRange(call)
 	if err != nil {
 		return err
+	}
+	if !call.IsNull("@command_id") {
+		switch {
+		case call.IsNull("@xact_seqno_start") || call.IsNull("@publisher_database_id"):
+			return raise(21110, 1)
+		case !bytes.Equal(low, high):
+			return raise(21109, 1)
+		}
 	}
 	query := `SELECT c.xact_seqno, c.article_id, c.type, c.partial_command, c.hashkey, c.command, c.command_id FROM dbo.MSrepl_commands AS c WHERE c.xact_seqno >= @p1 AND c.xact_seqno <= @p2`
 	args := []any{low, high}

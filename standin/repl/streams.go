@@ -45,7 +45,9 @@ type streams struct {
 func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 	first, stop := d.reading(ctx, d.last, nil, d.appliedList())
 	defer stop()
-	s := &streams{d: d, units: make(chan unit), before: d.last}
+	// One transaction for each stream is ready when its answer comes: answers come together, and reading that many then would be
+	// added to every round trip.
+	s := &streams{d: d, units: make(chan unit, n), before: d.last}
 	work, working := errgroup.WithContext(ctx)
 	started := 0
 	large := false
@@ -53,7 +55,8 @@ func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 		if b.err != nil {
 			close(s.units)
 			_ = work.Wait() // the reader's error is the cause
-			return s.total, b.err
+			stop()
+			return s.total, d.tellBefore(ctx, s.found, b.err)
 		}
 		s.held = append(s.held, b.commands...)
 		for _, c := range b.commands {
@@ -64,9 +67,12 @@ func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 			break
 		}
 		for u := s.cut(b.end); u != nil && working.Err() == nil; u = s.cut(b.end) {
-			if started < n {
+			// Where one transaction is all there is, one stream is enough. Else all connect at the same time: one after another, at a
+			// few round trips each, would take as long as all have to do.
+			for started < n && (started == 0 || !b.end || len(s.held) > 0) {
+				i := started
 				started++
-				work.Go(func() error { return s.stream(working) })
+				work.Go(func() error { return s.stream(working, i) })
 			}
 			select {
 			case s.units <- *u:
@@ -79,7 +85,8 @@ func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 	}
 	close(s.units)
 	if err := work.Wait(); err != nil {
-		return s.total, err
+		stop()
+		return s.total, d.tellBefore(ctx, s.found, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return s.total, err
@@ -120,14 +127,18 @@ func (s *streams) cut(end bool) *unit {
 	return u
 }
 
-// stream applies units over a connection of its own.
-func (s *streams) stream(ctx context.Context) error {
+// stream applies units over a connection of its own, which the agent keeps for what it delivers next.
+func (s *streams) stream(ctx context.Context, number int) (err error) {
 	d := s.d
-	to, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+	to, err := d.streamConn(ctx, number)
 	if err != nil {
 		return err
 	}
-	defer to.close()
+	defer func() {
+		if err != nil {
+			d.dropStream(number)
+		}
+	}()
 	for {
 		var u unit
 		var more bool
@@ -149,6 +160,42 @@ func (s *streams) stream(ctx context.Context) error {
 		s.found.add(w.progress)
 		d.mu.Unlock()
 	}
+}
+
+// streamConn is the connection of a stream, by its number from 0: made when it is first asked for.
+func (d *delivery) streamConn(ctx context.Context, number int) (*conn, error) {
+	d.mu.Lock()
+	to := d.streams[number]
+	d.mu.Unlock()
+	if to != nil {
+		return to, nil
+	}
+	to, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams[number] = to
+	return to, nil
+}
+
+// dropStream closes the connection of a stream.
+func (d *delivery) dropStream(number int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams[number].close()
+	delete(d.streams, number)
+}
+
+// closeStreams closes the connections of all streams.
+func (d *delivery) closeStreams() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, to := range d.streams {
+		to.close()
+	}
+	d.streams = nil
 }
 
 // watchedPosition is a subscription's position as of the end of its database's log: one of all those who wait for their

@@ -317,6 +317,11 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 }
 
 func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall) error {
+	if name := pattern(call.String("@publication")); !strings.Contains(name, "%") {
+		if _, err := findPublication(ctx, call.Session, name); err != nil {
+			return err
+		}
+	}
 	args := []any{pattern(call.String("@publication")), pattern(call.String("@article")), pattern(call.String("@subscriber")), pattern(call.String("@destination_db"))}
 	from := ` FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 		WHERE p.name LIKE @p1 AND a.name LIKE @p2 AND s.srvname LIKE @p3 AND s.dest_db LIKE @p4`

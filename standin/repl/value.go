@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
+	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/shopspring/decimal"
 
 	"geosql.dev/operator/standin/sqltype"
@@ -28,7 +30,14 @@ const (
 	valueFloat      = 5
 	valueText       = 6
 	valueBinary     = 7
+	// valueVarChar is text in ASCII of a char or varchar column: a parameter of one byte for each character, where text has two.
+	valueVarChar = 8
 )
+
+// maxVarChar is how long a text is that goes as varchar(n) and not as varchar(max). A varchar has room for 8000, but a snapshot's rows
+// are inserted several at a time: where one of them has such a text and another one in nvarchar, the column of both is nvarchar, which
+// has room for 4000 (docs/t-sql/queries/table-value-constructor-transact-sql.md, "Data types": as UNION ALL converts).
+const maxVarChar = 4000
 
 // appendValue appends a stored value (nil, int64, float64, string, []byte) of a column of type t.
 func appendValue(buf []byte, t sqltype.Type, stored any) ([]byte, error) {
@@ -59,6 +68,9 @@ func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 	case []byte:
 		return append(binary.AppendUvarint(append(buf, valueBinary), uint64(len(x))), x...), nil
 	case string:
+		if t.Kind.IsCharacter() && !t.Kind.IsUnicode() && x != "" && isASCII(x) {
+			return append(binary.AppendUvarint(append(buf, valueVarChar), uint64(len(x))), x...), nil
+		}
 		return appendText(buf, x), nil
 	case decimal.Decimal:
 		return appendText(buf, x.String()), nil
@@ -72,6 +84,16 @@ func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 
 func appendText(buf []byte, s string) []byte {
 	return append(binary.AppendUvarint(append(buf, valueText), uint64(len(s))), s...)
+}
+
+// isASCII tells whether a text has the same bytes in every code page.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // timeText is a date or time as T-SQL reads it without loss, whatever the language of the session.
@@ -99,7 +121,8 @@ func timeText(t sqltype.Type, v time.Time) string {
 
 var errShort = errors.New("the data end in the middle of a value")
 
-// readValue reads a value as a parameter for the driver: nil, []byte(nil), bool, int64, float64, string or []byte.
+// readValue reads a value as a parameter for the driver: nil, []byte(nil), bool, int64, float64, string, mssql.VarChar,
+// mssql.VarCharMax or []byte.
 func readValue(buf []byte) (v any, rest []byte, err error) {
 	if len(buf) == 0 {
 		return nil, nil, errShort
@@ -121,16 +144,21 @@ func readValue(buf []byte) (v any, rest []byte, err error) {
 			return int64(n), buf[8:], nil
 		}
 		return math.Float64frombits(n), buf[8:], nil
-	case valueText, valueBinary:
+	case valueText, valueVarChar, valueBinary:
 		n, w := binary.Uvarint(buf)
 		if w <= 0 || uint64(len(buf)-w) < n {
 			return nil, nil, errShort
 		}
-		content := buf[w : w+int(n)]
-		if kind == valueText {
-			return string(content), buf[w+int(n):], nil
+		content, rest := buf[w:w+int(n)], buf[w+int(n):]
+		switch {
+		case kind == valueText:
+			return string(content), rest, nil
+		case kind == valueBinary:
+			return append([]byte{}, content...), rest, nil
+		case n > maxVarChar:
+			return mssql.VarCharMax(content), rest, nil
 		}
-		return append([]byte{}, content...), buf[w+int(n):], nil
+		return mssql.VarChar(content), rest, nil
 	}
 	return nil, nil, fmt.Errorf("%d is no kind of value", kind)
 }
@@ -142,6 +170,10 @@ func literalOf(v any) string {
 		return strconv.FormatInt(x, 10)
 	case float64:
 		return strconv.FormatFloat(x, 'e', -1, 64)
+	case mssql.VarChar:
+		return quoted(string(x))
+	case mssql.VarCharMax:
+		return quoted(string(x))
 	}
 	return lit(v)
 }

@@ -226,15 +226,18 @@ func (w *writer) commit(ctx context.Context, b *batch) error {
 	b.value(w.before)
 	b.text.WriteString(";\nIF @@ROWCOUNT = 0 THROW 50000, N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n")
 	b.commits = append(b.commits, commit{w.last, w.transactions, w.commands, w.tokens, w.validated})
+	// What the distributor is to be told of a commit is known only with its answer: not when what follows in the request fails.
+	alone := w.skips() || len(w.tokens)+len(w.validated) > 0
 	w.open, w.before = false, w.last
 	w.transactions, w.commands, w.tokens, w.validated = 0, 0, nil, nil
-	if w.skips() {
+	if alone {
 		return w.flush(ctx, b)
 	}
 	return nil
 }
 
-// flush makes the round trip. A failure within it ends the transaction, so that nothing after it is committed.
+// flush makes the round trip. A failure within it ends the transaction, so that nothing after it is committed: CATCH does that, and where an
+// error passes TRY (207, 208), the writer's own rollback.
 func (w *writer) flush(ctx context.Context, b *batch) error {
 	if b.text.Len() == 0 {
 		return nil

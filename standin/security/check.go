@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/engine"
 )
@@ -84,7 +85,25 @@ func (e *Extension) may(ctx context.Context, s *engine.Session, db *engine.Datab
 	case denies:
 		return false
 	}
-	return e.mayServer(ctx, s, serverPermissionFor(name, sec)...)
+	return e.ownsSchemaOf(ctx, s, db, catalog.roles(u.ID), sec) || e.mayServer(ctx, s, serverPermissionFor(name, sec)...)
+}
+
+// ownsSchemaOf tells whether one of the principals owns a schema, or that of an object: an owner may do everything there
+// (docs/relational-databases/security/permissions-database-engine.md).
+func (e *Extension) ownsSchemaOf(ctx context.Context, s *engine.Session, db *engine.Database, principals map[int32]bool, sec securable) bool {
+	id := sec.schema
+	if sec.class == classSchema {
+		id = sec.major
+	}
+	if id == 0 || sec.class != classSchema && sec.class != classObject {
+		return false
+	}
+	owns := false
+	err := e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
+		return sqlitex.Execute(conn, "SELECT principal FROM __schemas WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(id)},
+			ResultFunc: func(stmt *sqlite.Stmt) error { owns = principals[stmt.ColumnInt32(0)]; return nil }})
+	})
+	return err == nil && owns
 }
 
 // unrestricted: a sysadmin who is not impersonating a database user.

@@ -96,10 +96,18 @@ func databaseSteps(sec securable, name string) []step {
 		return steps
 	}
 	steps = append(steps, step{securable{class: sec.class, major: sec.major}, name},
-		step{securable{class: sec.class, major: sec.major}, "CONTROL"}, step{database, name})
+		step{securable{class: sec.class, major: sec.major}, "CONTROL"})
+	// To take what is within is not covered by TAKE OWNERSHIP of what it is in
+	// (docs/t-sql/statements/grant-object-permissions-transact-sql.md, grant-schema-permissions-transact-sql.md).
+	within := name != "TAKE OWNERSHIP"
+	if within {
+		steps = append(steps, step{database, name})
+	}
 	if sec.class == classObject && sec.schema != 0 {
 		schema := securable{class: classSchema, major: sec.schema}
-		steps = append(steps, step{schema, name}, step{schema, "CONTROL"})
+		if steps = append(steps, step{schema, "CONTROL"}); within {
+			steps = append(steps, step{schema, name})
+		}
 	}
 	if name == "ALTER" {
 		switch sec.class {

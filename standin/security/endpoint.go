@@ -69,7 +69,7 @@ func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *sy
 		Encryption: "REQUIRED", Algorithms: []string{"AES"}}
 	if n.Authorization != "" {
 		l := catalog.login(n.Authorization)
-		if l == nil {
+		if l == nil || !e.mayActAsLogin(ctx, s, l) {
 			return failure(15151, 1, "find", "login", n.Authorization)
 		}
 		ep.Owner = l.ID
@@ -235,7 +235,7 @@ func (e *Extension) changeEndpointOwner(ctx context.Context, s *engine.Session, 
 		return failure(15151, 1, "find", "endpoint", name)
 	}
 	l := catalog.login(principal)
-	if l == nil || l.Type == rolePrincipal {
+	if l == nil || l.Type == rolePrincipal || !e.mayActAsLogin(ctx, s, l) {
 		return failure(15151, 1, "find", "principal", principal)
 	}
 	ep := *found

@@ -68,8 +68,11 @@ func (e *Extension) Install(r *engine.Registry) error {
 		r.Table(t)
 	}
 	r.Authenticator(e)
+	r.ServerPermissions(func(permission string) bool { return serverPermissions[permission] })
 	r.Authorizer(e)
 	r.RemoteServers(e)
+	r.Principals(e.principal)
+	r.HasPrincipal(e.hasPrincipal)
 	r.OnStart(e.start)
 	r.OnStop(func(context.Context) { e.remotes.close() })
 	r.OnSessionEnd(e.forget)
@@ -79,6 +82,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installCertificateFunctions(r)
 	e.installViews(r)
 	e.installProcedures(r)
+	installHelp(r)
 	return nil
 }
 
@@ -96,6 +100,8 @@ func (e *Extension) installStatements(r *engine.Registry) {
 	statement(r, e.alterAuthorization)
 	statement(r, e.executeAs)
 	statement(r, e.revert)
+	r.OnImpersonate(e.impersonate)
+	r.OnActAs(e.actAs)
 	statement(r, e.createMasterKey)
 	statement(r, e.alterMasterKey)
 	statement(r, e.dropMasterKey)

@@ -55,6 +55,7 @@ func (e *Extension) installFunctions(r *engine.Registry) {
 	function(r, "HAS_DBACCESS", 1, 1, sysname, integer, e.hasDatabaseAccess)
 	function(r, "HAS_PERMS_BY_NAME", 3, 5, sysname, integer, e.hasPermissions)
 	e.installMyPermissions(r)
+	installBuiltinPermissions(r)
 	function(r, "PWDENCRYPT", 1, 1, sysname, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(_ *engine.Session, args []any) (any, error) {
 		password, ok := text(args, 0)
 		if !ok {
@@ -271,7 +272,7 @@ func (e *Extension) hasPermissions(s *engine.Session, args []any) (any, error) {
 	name, named := text(args, 0)
 	class, _ := text(args, 1)
 	permission, ok := text(args, 2)
-	if !ok || len(args) > 3 && args[3] != nil {
+	if !ok {
 		return nil, nil
 	}
 	ctx := context.Background()
@@ -282,6 +283,15 @@ func (e *Extension) hasPermissions(s *engine.Session, args []any) (any, error) {
 	sec, db, server, ok, err := e.namedSecurable(ctx, s, class, name)
 	if err != nil || !ok {
 		return nil, err
+	}
+	if column, given := text(args, 3); given {
+		// What columns may is what their table may: a grant on columns opens nothing here, and none is denied.
+		subclass, _ := text(args, 4)
+		columns, err := e.columnsOf(ctx, s, target{sec: sec, db: db})
+		if _, found := columns[strings.ToLower(column)]; err != nil || !found || !strings.EqualFold(subclass, "COLUMN") {
+			return nil, err
+		}
+		return e.anyOf(permission, columnPermissions, func(p string) bool { return e.may(ctx, s, db, sec, p) }), nil
 	}
 	return e.anyOf(permission, securablePermissions[sec.class], func(p string) bool {
 		if server {
@@ -354,7 +364,7 @@ func (e *Extension) namedSecurable(ctx context.Context, s *engine.Session, class
 				sec, ok, err = findSchema(conn, last)
 				return err
 			}
-			sec, ok, err = e.objectOn(ctx, s, conn, parts)
+			sec, _, ok, err = e.objectOn(ctx, s, conn, parts)
 			return err
 		})
 		return sec, db, false, ok, err

@@ -4,6 +4,7 @@ package security
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // installMyPermissions registers fn_my_permissions (securable, class): what the caller may do on a server, a database or a securable in
-// it (docs/relational-databases/system-functions/sys-fn-my-permissions-transact-sql.md). Columns are not listed by themselves.
+// it (docs/relational-databases/system-functions/sys-fn-my-permissions-transact-sql.md). On the columns of a table the caller may what it may on the table.
 func (e *Extension) installMyPermissions(r *engine.Registry) {
 	sysname := sqltype.Sysname
 	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_my_permissions", Parameters: []sqltype.Type{sysname, sysname},
@@ -32,12 +33,25 @@ func (e *Extension) installMyPermissions(r *engine.Registry) {
 			if class == "DATABASE" {
 				name = "database"
 			}
-			return permitted(name, securablePermissions[sec.class], func(p string) bool {
+			may := func(p string) bool {
 				if server {
 					return e.maySecurable(ctx, s, p, sec.class, sec.major)
 				}
 				return e.may(ctx, s, db, sec, p)
-			}), nil
+			}
+			rows := permitted(name, securablePermissions[sec.class], may)
+			if sec.class == classObject && !server {
+				columns, err := e.columnsNamed(ctx, s, target{sec: sec, db: db})
+				if err != nil {
+					return nil, err
+				}
+				for _, column := range slices.Sorted(maps.Keys(columns)) {
+					for _, row := range permitted(name, columnPermissions, may) {
+						rows = append(rows, []any{name, column, row[2]})
+					}
+				}
+			}
+			return rows, nil
 		}})
 }
 

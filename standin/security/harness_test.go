@@ -139,6 +139,8 @@ func numberOf(err error) int32 {
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &e) && len(e.All) > 0:
+		return e.All[0].Number // what follows it says what did not happen
 	case errors.As(err, &e):
 		return e.Number
 	}

@@ -4,6 +4,7 @@ package security
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -21,6 +22,8 @@ type execution struct {
 	user     *user
 	database int32
 	noRevert bool
+	// bound is what EXECUTE ('text') AS made: REVERT within the text does not end it.
+	bound bool
 }
 
 // context is the innermost EXECUTE AS of a session, nil outside one.
@@ -68,6 +71,83 @@ func (e *Extension) executeAs(ctx context.Context, s *engine.Session, n *syntax.
 	return nil
 }
 
+// impersonate is EXECUTE AS for the time of one text; leaving takes back what the text left behind, too.
+func (e *Extension) impersonate(ctx context.Context, s *engine.Session, kind, name string) (leave func(), err error) {
+	before := s.Login()
+	if err := e.executeAs(ctx, s, &syntax.ExecuteAs{Kind: kind, Name: name}); err != nil {
+		return nil, err
+	}
+	x := e.context(s)
+	x.bound = true
+	return e.leaving(s, x, before), nil
+}
+
+// leaving ends an execution, and those that were begun within it.
+func (e *Extension) leaving(s *engine.Session, x *execution, before engine.Login) func() {
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for at, other := range e.contexts[s] {
+			if other == x {
+				e.contexts[s] = e.contexts[s][:at]
+				s.SetLogin(before)
+				return
+			}
+		}
+	}
+}
+
+// actAs is EXECUTE AS of a module for as long as it runs; who defined the module has been asked for the permission. Errors: 15517 for a user
+// and 15406 for a login that is not there or is a role.
+func (e *Extension) actAs(ctx context.Context, s *engine.Session, db *engine.Database, principal int32, login string) (leave func(), err error) {
+	logins, err := e.server(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	x := &execution{before: s.Login(), bound: true}
+	var become engine.Login
+	if login != "" {
+		l := logins.login(login)
+		if l == nil || l.Type == rolePrincipal || l.Type == certificatePrincipal {
+			return nil, failure(15406, 1, login)
+		}
+		become = logins.asLogin(l)
+	} else {
+		catalog, err := e.database(ctx, s, db)
+		if err != nil {
+			return nil, err
+		}
+		u := catalog.userByID(principal)
+		if u == nil {
+			return nil, failure(15517, 1, fmt.Sprint(principal))
+		}
+		if u.Type == rolePrincipal || u.Type == certificatePrincipal {
+			return nil, failure(15517, 1, u.Name)
+		}
+		x.user, x.database, become = u, db.ID(), logins.behind(u, db)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.contexts[s]) >= maxImpersonation {
+		return nil, failure(15159, 1, maxImpersonation)
+	}
+	e.contexts[s] = append(e.contexts[s], x)
+	s.SetLogin(become)
+	return e.leaving(s, x, x.before), nil
+}
+
+// behind is who a session is at the server while it is a user of a database.
+func (c *serverCatalog) behind(u *user, db *engine.Database) engine.Login {
+	sid := u.SID
+	if u.ID == dboID {
+		sid = db.Info().OwnerSID
+	}
+	if l := c.loginBySID(sid); l != nil {
+		return engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: db.Name()}
+	}
+	return engine.Login{Name: sidText(u.SID), SID: u.SID, DefaultDatabase: db.Name()}
+}
+
 func (e *Extension) impersonatedLogin(ctx context.Context, s *engine.Session, name string) (engine.Login, error) {
 	catalog, err := e.server(ctx, s)
 	if err != nil {
@@ -107,22 +187,14 @@ func (e *Extension) impersonatedUser(ctx context.Context, s *engine.Session, nam
 	if err != nil {
 		return nil, engine.Login{}, err
 	}
-	become := engine.Login{Name: sidText(u.SID), SID: u.SID, DefaultDatabase: db.Name()}
-	if u.ID == dboID {
-		if l := logins.loginBySID(db.Info().OwnerSID); l != nil {
-			become = engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: db.Name()}
-		}
-	} else if l := logins.loginBySID(u.SID); l != nil {
-		become = engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: db.Name()}
-	}
-	return u, become, nil
+	return u, logins.behind(u, db), nil
 }
 
 // revert is REVERT. Outside an EXECUTE AS it does nothing; 15199 in another database than the one that EXECUTE AS USER
 // was called in, 15591 after WITH NO REVERT.
 func (e *Extension) revert(_ context.Context, s *engine.Session, n *syntax.Revert) error {
 	x := e.context(s)
-	if x == nil {
+	if x == nil || x.bound {
 		return nil
 	}
 	if n.Cookie != "" {

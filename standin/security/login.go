@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -134,7 +135,7 @@ func (c *serverCatalog) serverRoles(id int32) map[int32]bool {
 
 // asLogin is what the engine wants to know of a login.
 func (c *serverCatalog) asLogin(l *login) engine.Login {
-	return engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: l.DefaultDatabase,
+	return engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: l.DefaultDatabase, DefaultLanguage: l.DefaultLanguage,
 		Sysadmin: c.serverRoles(l.ID)[sysadminID]}
 }
 
@@ -290,10 +291,11 @@ func (e *Extension) applyDefaults(l *login, o syntax.LoginOptions) error {
 		l.DefaultDatabase = *o.DefaultDatabase
 	}
 	if o.DefaultLanguage != nil {
-		if !strings.EqualFold(*o.DefaultLanguage, "us_english") && !strings.EqualFold(*o.DefaultLanguage, "english") {
-			return failure(2740, 1, *o.DefaultLanguage)
+		language := sqltype.FindLanguage(*o.DefaultLanguage)
+		if language == nil {
+			return failure(15033, 1, *o.DefaultLanguage)
 		}
-		l.DefaultLanguage = "us_english"
+		l.DefaultLanguage = language.Name
 	}
 	return nil
 }

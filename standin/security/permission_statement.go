@@ -4,6 +4,7 @@ package security
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -175,13 +176,14 @@ func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on
 		return target{}, notFound
 	}
 	var sec securable
+	var kind string
 	var ok bool
 	err = e.reading(ctx, s, db, func(conn *sqlite.Conn) (err error) {
 		switch on.Class {
 		case "SCHEMA":
 			sec, ok, err = findSchema(conn, name)
 		case "OBJECT":
-			sec, ok, err = e.objectOn(ctx, s, conn, on.Name)
+			sec, kind, ok, err = e.objectOn(ctx, s, conn, on.Name)
 		}
 		return err
 	})
@@ -191,11 +193,30 @@ func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on
 	if !ok {
 		return target{}, notFound
 	}
-	return databaseTarget(db, sec), nil
+	t := databaseTarget(db, sec)
+	t.known = maps.Clone(t.known)
+	for _, name := range foreignToKind(kind) {
+		delete(t.known, name)
+	}
+	return t, nil
+}
+
+// foreignToKind are the permissions on objects that those of a kind do not have
+// (docs/t-sql/statements/grant-object-permissions-transact-sql.md, permission).
+func foreignToKind(kind string) []string {
+	switch kind {
+	case "P":
+		return []string{"SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES", "RECEIVE", "VIEW CHANGE TRACKING"}
+	case "FN":
+		return []string{"SELECT", "INSERT", "UPDATE", "DELETE", "RECEIVE", "VIEW CHANGE TRACKING"}
+	case "U", "V", "IF", "TF":
+		return []string{"EXECUTE", "RECEIVE"}
+	}
+	return nil
 }
 
 // objectOn finds [database.][schema.]object; without a schema the user's default schema and then dbo are searched.
-func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlite.Conn, name []string) (securable, bool, error) {
+func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlite.Conn, name []string) (sec securable, kind string, ok bool, err error) {
 	object := name[len(name)-1]
 	schemas := []string{"dbo"}
 	if len(name) > 1 && name[len(name)-2] != "" {
@@ -204,15 +225,15 @@ func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlit
 		schemas = []string{u.DefaultSchema, "dbo"}
 	}
 	if len(name) > 2 && !strings.EqualFold(name[len(name)-3], s.CurrentDatabase().Name()) {
-		return securable{}, false, nil
+		return securable{}, "", false, nil
 	}
 	for _, schema := range schemas {
-		sec, _, ok, err := findObject(conn, schema, object)
+		sec, kind, ok, err = findObject(conn, schema, object)
 		if err != nil || ok {
-			return sec, ok, err
+			return sec, kind, ok, err
 		}
 	}
-	return securable{}, false, nil
+	return securable{}, "", false, nil
 }
 
 // names are the permissions of the statement; ALL stands for the old list of each class.
@@ -220,7 +241,11 @@ func (t target) names(n *syntax.PermissionStatement) ([]string, error) {
 	var all []string
 	for _, p := range n.Permissions {
 		if p.Name == "ALL" {
-			all = append(all, allPrivileges[t.sec.class]...)
+			for _, name := range allPrivileges[t.sec.class] {
+				if t.known[name] {
+					all = append(all, name)
+				}
+			}
 			continue
 		}
 		if !t.known[p.Name] {
@@ -349,86 +374,26 @@ func (e *Extension) columnIDs(ctx context.Context, s *engine.Session, t target, 
 	return minors, nil
 }
 
+// columnsOf has the numbers of a table's columns by their names in lower case.
 func (e *Extension) columnsOf(ctx context.Context, s *engine.Session, t target) (map[string]int32, error) {
+	named, err := e.columnsNamed(ctx, s, t)
+	columns := make(map[string]int32, len(named))
+	for name, id := range named {
+		columns[strings.ToLower(name)] = id
+	}
+	return columns, err
+}
+
+// columnsNamed is columnsOf with the names as they are.
+func (e *Extension) columnsNamed(ctx context.Context, s *engine.Session, t target) (map[string]int32, error) {
 	columns := map[string]int32{}
 	err := e.reading(ctx, s, t.db, func(conn *sqlite.Conn) error {
 		return sqlitex.Execute(conn, `SELECT json_extract(c.value, '$.name'), json_extract(c.value, '$.id')
 			FROM __objects o, json_each(o.doc, '$.table.columns') c WHERE o.id = ?`, &sqlitex.ExecOptions{
 			Args: []any{t.sec.major}, ResultFunc: func(stmt *sqlite.Stmt) error {
-				columns[strings.ToLower(stmt.ColumnText(0))] = stmt.ColumnInt32(1)
+				columns[stmt.ColumnText(0)] = stmt.ColumnInt32(1)
 				return nil
 			}})
 	})
 	return columns, err
-}
-
-// alterAuthorization changes an owner: of a database, a role, an endpoint or a certificate.
-func (e *Extension) alterAuthorization(ctx context.Context, s *engine.Session, n *syntax.AlterAuthorization) error {
-	name := n.On.Name[len(n.On.Name)-1]
-	switch n.On.Class {
-	case "DATABASE":
-		return e.changeDatabaseOwner(ctx, s, name, n.Principal)
-	case "ENDPOINT":
-		return e.changeEndpointOwner(ctx, s, name, n.Principal)
-	case "ROLE", "CERTIFICATE":
-		return e.changeOwner(ctx, s, n.On.Class, name, n.Principal)
-	}
-	return failure(1043, 1, "ALTER AUTHORIZATION ON "+n.On.Class)
-}
-
-func (e *Extension) changeDatabaseOwner(ctx context.Context, s *engine.Session, name, principal string) error {
-	db := e.inst.Database(name)
-	if db == nil || !e.mayDatabase(ctx, s, db, "TAKE OWNERSHIP", "CONTROL") {
-		return failure(15151, 1, "find", "database", name)
-	}
-	if db.System() {
-		return failure(15109, 1)
-	}
-	logins, err := e.server(ctx, s)
-	if err != nil {
-		return err
-	}
-	l := logins.login(principal)
-	if l == nil || l.Type == rolePrincipal {
-		return failure(15151, 1, "find", "principal", principal)
-	}
-	catalog, err := e.database(ctx, s, db)
-	if err != nil {
-		return err
-	}
-	if catalog.userBySID(l.SID) != nil {
-		return failure(15110, 1)
-	}
-	return db.Update(ctx, func(info *engine.DatabaseInfo) { info.OwnerSID = l.SID })
-}
-
-func (e *Extension) changeOwner(ctx context.Context, s *engine.Session, class, name, principal string) error {
-	db := s.CurrentDatabase()
-	catalog, err := e.database(ctx, s, db)
-	if err != nil {
-		return err
-	}
-	owner := catalog.user(principal)
-	if owner == nil || !e.mayDatabase(ctx, s, db, "CONTROL") {
-		return failure(15151, 1, "find", "principal", principal)
-	}
-	if class == "ROLE" {
-		found := catalog.user(name)
-		if found == nil || found.Type != rolePrincipal || found.Fixed {
-			return failure(15151, 1, "find", "role", name)
-		}
-		role := *found
-		role.Owner = owner.ID
-		return e.writing(ctx, s, db, func(tx *storage.Tx) error { return put(tx, tableUsers, &role) })
-	}
-	found := catalog.certificate(name)
-	if found == nil {
-		return failure(15151, 1, "find", "certificate", name)
-	}
-	if owner.Type == rolePrincipal {
-		return failure(15345, 1, "certificate")
-	}
-	c := *found
-	c.Owner = owner.ID
-	return e.writing(ctx, s, db, func(tx *storage.Tx) error { return put(tx, tableCertificates, &c) })
 }

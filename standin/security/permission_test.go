@@ -101,6 +101,9 @@ func TestDatabasePermissionsAreCoveredAndDenied(t *testing.T) {
 		{"backup operator", []int32{dbBackupOperatorID}, nil, database, "BACKUP LOG", true},
 		{"alter covers create", nil, []*permission{row(database, 5, "ALTER", granted)}, database, "CREATE TABLE", true},
 		{"control covers all", nil, []*permission{row(database, 5, "CONTROL", granted)}, table, "DELETE", true},
+		{"taking the database takes no schema", nil, []*permission{row(database, 5, "TAKE OWNERSHIP", granted)}, schema, "TAKE OWNERSHIP", false},
+		{"taking the schema takes no table", nil, []*permission{row(schema, 5, "TAKE OWNERSHIP", granted)}, table, "TAKE OWNERSHIP", false},
+		{"control of the schema takes tables", nil, []*permission{row(schema, 5, "CONTROL", granted)}, table, "TAKE OWNERSHIP", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			NewWithT(t).Expect(databaseWith(c.memberOf, c.rows...).allowed(5, c.on, c.asked)).To(Equal(c.want))

@@ -33,6 +33,9 @@ func (e *Extension) createRole(ctx context.Context, s *engine.Session, n *syntax
 	if err != nil {
 		return err
 	}
+	if u := catalog.userByID(owner); n.Authorization != "" && !e.mayActAs(ctx, s, db, catalog, u) {
+		return failure(15151, 1, "find", "principal", n.Authorization)
+	}
 	now := e.now().UTC()
 	r := &user{Name: n.Name, Type: rolePrincipal, Created: now, Modified: now, Owner: owner}
 	return e.writing(ctx, s, db, func(tx *storage.Tx) error {
@@ -60,6 +63,25 @@ func (e *Extension) ownerOf(ctx context.Context, s *engine.Session, db *engine.D
 	return u.ID, nil
 }
 
+// principal is the principal_id of a database's user or role that s may make the owner of a schema
+// (docs/t-sql/statements/create-schema-transact-sql.md, Permissions).
+func (e *Extension) principal(ctx context.Context, s *engine.Session, db *engine.Database, name string) (int32, bool) {
+	c, err := e.database(ctx, s, db)
+	if err != nil {
+		return 0, false
+	}
+	u := c.user(name)
+	if u == nil || !e.mayActAs(ctx, s, db, c, u) {
+		return 0, false
+	}
+	return u.ID, true
+}
+
+func (e *Extension) hasPrincipal(ctx context.Context, s *engine.Session, db *engine.Database, name string) bool {
+	c, err := e.database(ctx, s, db)
+	return err == nil && c.user(name) != nil
+}
+
 func (e *Extension) createServerRole(ctx context.Context, s *engine.Session, n *syntax.CreateRole) error {
 	if !e.mayServer(ctx, s, "CREATE SERVER ROLE", "ALTER ANY SERVER ROLE") {
 		return notPermitted()
@@ -74,7 +96,7 @@ func (e *Extension) createServerRole(ctx context.Context, s *engine.Session, n *
 	owner := s.Login().ID
 	if n.Authorization != "" {
 		l := catalog.login(n.Authorization)
-		if l == nil {
+		if l == nil || !e.mayActAsLogin(ctx, s, l) {
 			return failure(15151, 1, "find", "server principal", n.Authorization)
 		}
 		owner = l.ID

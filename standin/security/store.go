@@ -291,6 +291,12 @@ func (e *Extension) reading(ctx context.Context, s *engine.Session, db *engine.D
 // writing runs f in s's transaction in db and forgets what was cached of it.
 func (e *Extension) writing(ctx context.Context, s *engine.Session, db *engine.Database, f func(*storage.Tx) error) error {
 	err := s.Write(ctx, db, f)
+	e.wrote(s, db)
+	return err
+}
+
+// wrote forgets what is kept in memory of a database that s wrote to.
+func (e *Extension) wrote(s *engine.Session, db *engine.Database) {
 	if s.InUserTransaction() {
 		e.cache.mu.Lock()
 		if e.cache.dirty == nil {
@@ -303,5 +309,4 @@ func (e *Extension) writing(ctx context.Context, s *engine.Session, db *engine.D
 	if db == e.master() {
 		e.cache.drop(nil)
 	}
-	return err
 }

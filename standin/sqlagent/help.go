@@ -75,7 +75,7 @@ func (e *Extension) helpJob(ctx context.Context, call *engine.ProcCall) error {
 		}
 	}
 	if aspect == "STEPS" || aspect == "ALL" {
-		if err := e.sendSteps(ctx, call, id, "", nil); err != nil {
+		if err := e.sendSteps(ctx, call, id, true, "", nil); err != nil {
 			return err
 		}
 	}
@@ -126,14 +126,30 @@ func (e *Extension) helpJobStep(ctx context.Context, call *engine.ProcCall) erro
 	if err != nil {
 		return err
 	}
-	return e.sendSteps(ctx, call, job, call.String("@step_name"), call.Value("@step_id"))
+	return e.sendSteps(ctx, call, job, call.Bool("@suffix"), call.String("@step_name"), call.Value("@step_id"))
 }
 
-func (e *Extension) sendSteps(ctx context.Context, call *engine.ProcCall, job uuid.UUID, name string, id any) error {
-	text := `SELECT step_id, step_name, subsystem, command, flags, cmdexec_success_code, on_success_action, on_success_step_id, on_fail_action,
-		on_fail_step_id, server, database_name, database_user_name, retry_attempts, retry_interval, os_run_priority, output_file_name,
-		last_run_outcome, last_run_duration, last_run_retries, last_run_date, last_run_time, proxy_id
-		FROM msdb.dbo.sysjobsteps WHERE job_id = @p1`
+// described are the columns of a step's result set that are texts with a description behind the number where @suffix asks for it, as sp_help_job
+// shows them (docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md,
+// docs/relational-databases/system-stored-procedures/sp-help-jobstep-transact-sql.md). The words of the descriptions are recalled, not read.
+var described = strings.NewReplacer("{flags}", `CAST(flags AS nvarchar(4000)) + IIF(flags = 0, N' (normal)', N'') AS flags`,
+	"{on_success_action}", actionText("on_success_action"), "{on_fail_action}", actionText("on_fail_action"),
+	"{os_run_priority}", `CAST(CONCAT(os_run_priority, IIF(os_run_priority = 0, ' (normal)', '')) AS varchar(4000)) AS os_run_priority`)
+
+func actionText(column string) string {
+	return fmt.Sprintf(`CAST(%[1]s AS nvarchar(4000)) + CASE %[1]s WHEN 1 THEN N' (quit with success)' WHEN 2 THEN N' (quit with failure)' WHEN 3 THEN N' (goto next step)' WHEN 4 THEN N' (goto step)' ELSE N'' END AS %[1]s`, column)
+}
+
+func (e *Extension) sendSteps(ctx context.Context, call *engine.ProcCall, job uuid.UUID, suffix bool, name string, id any) error {
+	columns := `step_id, step_name, subsystem, command, {flags}, cmdexec_success_code, {on_success_action}, on_success_step_id, {on_fail_action},
+		on_fail_step_id, server, database_name, database_user_name, retry_attempts, retry_interval, {os_run_priority}, output_file_name,
+		last_run_outcome, last_run_duration, last_run_retries, last_run_date, last_run_time, proxy_id`
+	if suffix {
+		columns = described.Replace(columns)
+	} else {
+		columns = strings.NewReplacer("{", "", "}", "").Replace(columns)
+	}
+	text := "SELECT " + columns + " FROM msdb.dbo.sysjobsteps WHERE job_id = @p1"
 	args := []any{job}
 	if id != nil {
 		args = append(args, id)

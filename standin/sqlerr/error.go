@@ -19,6 +19,18 @@ type Error struct {
 	Procedure string
 	// Line is the line in the batch or procedure, from 1; 0 when it is not known.
 	Line int32
+	// Before are errors of the same statement that clients are told first; a CATCH block knows the last one alone.
+	Before []*Error
+}
+
+// Together is the last of several errors of one statement with the others before it, nil for none.
+func Together(list []*Error) *Error {
+	if len(list) == 0 {
+		return nil
+	}
+	last := *list[len(list)-1]
+	last.Before = append([]*Error(nil), list[:len(list)-1]...)
+	return &last
 }
 
 // Error makes Error an error: "Msg 208, Level 16, State 1: Invalid object name 'x'."

@@ -19,6 +19,9 @@ var formats = func() map[int32]string {
 // events4000 is the list of events that has numbers which the catalog's selection leaves out.
 const events4000 = "docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md"
 
+// eventsList is the list of all events.
+const eventsList = "docs/relational-databases/errors-events/database-engine-events-and-errors.md"
+
 // notListed has the severities of numbers that catalog does not list, with the document that gives them.
 var notListed = map[int32]struct {
 	severity uint8
@@ -30,7 +33,7 @@ var notListed = map[int32]struct {
 	6107:  {14, "docs/t-sql/language-elements/kill-transact-sql.md (only user processes can be killed)"},
 	7202:  {11, "docs/relational-databases/system-stored-procedures/sp-addlinkedserver-transact-sql.md (server not in sys.servers)"},
 	15151: {16, "docs/t-sql/statements/alter-login-transact-sql.md (Remarks)"},
-	25023: {16, "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
+	25023: {16, eventsList},
 	22022: {16, "docs/relational-databases/system-stored-procedures/sp-start-job-transact-sql.md (SQLServerAgent error)"},
 }
 
@@ -81,7 +84,7 @@ var syntaxFormats = map[int32]string{
 	213:  "Column name or number of supplied values does not match table definition.",
 	263:  "Must specify table to select from.",
 	319:  "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated with a semicolon.",
-	321:  "\"%v\" is not a recognized table hints option.",
+	321:  "\"%v\" is not a recognized table hints option. If it is intended as a parameter to a table-valued function or to the CHANGETABLE function, ensure that your database compatibility mode is set to 90.",
 	336:  "Incorrect syntax near '%v'. If this is intended to be a common table expression, you need to explicitly terminate the previous statement with a semicolon.",
 	343:  "Unknown object type '%v' used in a CREATE, DROP, or ALTER statement.",
 	346:  "The parameter \"%v\" can not be declared READONLY since it is not a table-valued parameter.",
@@ -170,14 +173,14 @@ var conversionFormats = map[int32]string{
 	529:  "Explicit conversion from data type %v to %v is not allowed.",
 	535:  "The %v function resulted in an overflow. The number of dateparts separating two date/time instances is too large. Try to use %v with a less precise datepart.",
 	537:  "Invalid length parameter passed to the LEFT or SUBSTRING function.",
-	1001: "Line %v: length or precision specification %v is invalid.",
-	1002: "Line %v: specified scale %v is invalid.",
+	1001: "Line %v: Length or precision specification %v is invalid.",
+	1002: "Line %v: Specified scale %v is invalid.",
 	1003: "Line %v: %v clause allowed only for %v.",
 	2628: "String or binary data would be truncated in table '%v', column '%v'. Truncated value: '%v'.",
-	2715: "Column, parameter, or variable #%v: cannot find data type %v.",
+	2715: "Column, parameter, or variable #%v: Cannot find data type %v.",
 	2716: "Column, parameter, or variable #%v: cannot specify a column width on data type %v.",
 	2717: "The size (%v) given to the %v '%v' exceeds the maximum allowed (%v).",
-	2750: "Column or parameter #%v: specified column precision %v is greater than the maximum precision of %v.",
+	2750: "Column or parameter #%v: Specified column precision %v is greater than the maximum precision of %v.",
 	8114: "Error converting data type %v to %v.",
 	8115: "Arithmetic overflow error converting %v to data type %v.",
 	8116: "Argument data type %v is invalid for argument %v of %v function.",
@@ -232,5 +235,6 @@ var constraintFormats = map[int32]string{
 	8139: "Number of referencing columns in foreign key differs from number of referenced columns, table '%v'.",
 	8141: "Column %v constraint for column '%v' references another column, table '%v'.",
 	8147: "Could not create IDENTITY attribute on nullable column '%v', table '%v'.",
-	8148: "More than one column %v constraint specified for column '%v'%v, table '%v'.",
+	8150: "Multiple NULL constraints were specified for column '%v', table '%v'.",
+	8148: "More than one %v constraint specified for %v '%v', table '%v'.",
 }

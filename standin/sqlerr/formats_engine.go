@@ -18,6 +18,8 @@ var engineFormats = map[int32]string{
 	8109:  "Attempting to add multiple identity columns to table '%v' using the SELECT INTO statement.",
 	10760: "Scale argument is not valid. Valid expressions for data type %v scale argument are integer constants and integer constant expressions.",
 	246:   "No anchor member was specified for recursive query \"%v\".",
+	158:   "An aggregate may not appear in the OUTPUT clause.",
+	240:   "Types don't match between the anchor and the recursive part in column \"%v\" of recursive query \"%v\".",
 	252:   "Recursive common table expression '%v' does not contain a top-level UNION ALL operator.",
 	259:   "Ad hoc updates to system catalogs are not allowed.",
 	289:   "Cannot construct data type %v, some of the arguments have values which are not valid.",
@@ -58,8 +60,32 @@ var engineFormats = map[int32]string{
 	3153:  "The database is already fully recovered.",
 	824:   "SQL Server detected a logical consistency-based I/O error: %v. It occurred during a %v of page %v in database ID %v at offset %v in file '%v'. Additional messages in the SQL Server error log or operating system error log may provide more detail. This is a severe error condition that threatens database integrity and must be corrected immediately. Complete a full database consistency check (DBCC CHECKDB). This error can be caused by many factors; for more information, see https://go.microsoft.com/fwlink/?linkid=2252374.",
 	9004:  "An error occurred while processing the log for database '%v'. If possible, restore from backup. If a backup is not available, it might be necessary to rebuild the log.",
+	1036:  "File option %v is required in this CREATE/ALTER DATABASE statement.",
 	3623:  "An invalid floating point operation occurred.",
-	4127:  "At least one of the arguments to NULLIF must be an expression that is not the NULL constant.",
+	4127:  "At least one of the arguments to COALESCE must be an expression that is not the NULL constant.",
+	330:   "The target '%v' of the OUTPUT INTO clause cannot be a view or common table expression.",
+	331:   "The target table '%v' of the OUTPUT INTO clause cannot have any enabled triggers.",
+	332:   "The target table '%v' of the OUTPUT INTO clause cannot be on either side of a (primary key, foreign key) relationship. Found reference constraint '%v'.",
+	333:   "The target table '%v' of the OUTPUT INTO clause cannot have any enabled check constraints or any enabled rules. Found check constraint or rule '%v'.",
+	421:   "The %v data type cannot be selected as DISTINCT because it is not comparable.",
+	1048:  "Conflicting cursor options %v and %v.",
+	1031:  "Percent values must be between 0 and 100.",
+	1761:  "Cannot create the foreign key \"%v\" with the SET NULL referential action, because one or more referencing columns are not nullable.",
+	1762:  "Cannot create the foreign key \"%v\" with the SET DEFAULT referential action, because one or more referencing not-nullable columns lack a default constraint.",
+	2753:  "Identity column '%v' contains invalid INCREMENT.",
+	2772:  "Cannot access temporary tables from within a function.",
+	4116:  "The function 'ntile' takes only a positive int or bigint expression as its input.",
+	4151:  "The type of the first argument to NULLIF cannot be the NULL constant because the type of the first argument has to be known.",
+	4193:  "'%v' is not a valid window frame and cannot be used with the OVER clause.",
+	4194:  "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.",
+	5335:  "The data type %v cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not comparable.",
+	8730:  "Offset parameter for Lag and Lead functions cannot be a negative value.",
+	10705: "Subqueries are not allowed in the OUTPUT clause.",
+	10752: "The function '%v' may not have a window frame.",
+	10756: "Window frame with ROWS or RANGE must have an ORDER BY clause.",
+	10759: "Use of DISTINCT is not allowed with the OVER clause.",
+	2010:  "Cannot perform alter on '%v' because it is an incompatible object type.",
+	4514:  "CREATE FUNCTION failed because a column name is not specified for column %v.",
 	4511:  "Create View or Function failed because no column name was specified for column %v.",
 	4701:  "Cannot find the object \"%v\" because it does not exist or you do not have permissions.",
 	4712:  "Cannot truncate table '%v' because it is being referenced by a FOREIGN KEY constraint.",
@@ -71,7 +97,6 @@ var engineFormats = map[int32]string{
 	5020:  "The primary data or log file cannot be removed from a database.",
 	5040:  "MODIFY FILE failed for database '%v', file id %v. Size of file (%v KB) is greater than MAXSIZE (%v KB).",
 	5170:  "Cannot create file '%v' because it already exists. Change the file path or the file name, and retry the operation.",
-	5172:  "The file '%v' needs both a logical name (NAME) and a path (FILENAME).",
 	5308:  "Windowed functions and aggregates do not support integer indices or constants as ORDER BY clause expressions.",
 	6004:  "User does not have permission to perform this action.",
 	6005:  "SHUTDOWN is in progress.%v",
@@ -79,6 +104,7 @@ var engineFormats = map[int32]string{
 	6401:  "Cannot %v %v. No transaction or savepoint of that name was found.",
 	7119:  "Attempting to grow LOB beyond maximum allowed size of 2147483647 bytes.",
 	7357:  "Cannot process the object \"%v\". The OLE DB provider \"%v\" for linked server \"%v\" indicates that either the object has no columns or the current user does not have permissions on that object.",
+	7729:  "Cannot specify partition number in the %v statement as the %v '%v' is not partitioned.",
 	7997:  "'%v' does not contain an identity column.",
 	8164:  "An INSERT EXEC statement cannot be nested.",
 	8946:  "The data file failed its consistency check: %v",
@@ -111,9 +137,9 @@ func eventsPage(first, last int) string {
 func init() {
 	maps.Copy(formats, engineFormats)
 	for page, numbers := range map[string][]int32{
-		eventsPage(0, 999): {177, 247, 408, 447}, eventsPage(2000, 2999): {2583}, eventsPage(4000, 4999): {4511, 4701, 4712},
-		eventsPage(5000, 5999): {5170, 5172, 5308}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7955, 7997},
-		eventsPage(8000, 8999): {8109, 8946}, eventsPage(10000, 10999): {10760, 10704, 10709, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
+		eventsPage(0, 999): {158, 177, 247, 408, 447}, eventsPage(1000, 1999): {1036, 1761, 1762}, eventsPage(2000, 2999): {2010, 2583, 2753}, eventsPage(4000, 4999): {4116, 4151, 4193, 4194, 4511, 4514, 4701, 4712},
+		eventsPage(5000, 5999): {5170, 5308, 5335}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7729, 7955, 7997},
+		eventsPage(8000, 8999): {8109, 8730, 8946}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
 	} {
 		for _, n := range numbers {
@@ -122,7 +148,7 @@ func init() {
 			}
 			severity := uint8(16)
 			switch n {
-			case 177, 408, 5308, 10709, 10741:
+			case 158, 177, 408, 1036, 5308, 10705, 10709, 10741:
 				severity = 15
 			case 6102, 6004, 6005:
 				severity = 14

@@ -13,6 +13,12 @@ var loadFormats = map[int32]string{
 	498:   "Invalid value in the TABLESAMPLE or REPEATABLE clause.",
 	1074:  "Creation of temporary functions is not allowed.",
 	1084:  "'%v' is an invalid event type.",
+	1094:  "Cannot specify a schema name as a prefix to the trigger name for database and server level triggers.",
+	1095:  "\"%v\" has already been specified as an event type.",
+	1098:  "The specified event type(s) is/are not valid on the specified target object.",
+	15125: "Trigger '%v' is not a trigger for '%v'.",
+	15130: "There already exists a '%v' trigger for '%v'.",
+	15133: "INSTEAD OF trigger '%v' cannot be associated with an order.",
 	1927:  "There are already statistics on table '%v' named '%v'.",
 	2706:  "Table '%v' does not exist.",
 	2767:  "Could not locate statistics '%v' in the system catalogs.",
@@ -36,7 +42,7 @@ var loadFormats = map[int32]string{
 func init() {
 	maps.Copy(formats, loadFormats)
 	for page, numbers := range map[string][]int32{
-		eventsPage(0, 999): {129, 491, 494, 497, 498}, eventsPage(1000, 1999): {1074, 1084}, eventsPage(3000, 3999): {3739},
+		eventsPage(0, 999): {129, 491, 494, 497, 498}, eventsPage(1000, 1999): {1074, 1084, 1094, 1098}, eventsPage(15000, 15999): {15125, 15130, 15133}, eventsPage(3000, 3999): {3739},
 		eventsPage(4000, 4999): {4103, 4832, 4834, 4860, 4861, 4863, 4864, 4865, 4866, 4869}, eventsPage(7000, 7999): {7998},
 		"docs/t-sql/functions/parse-transact-sql.md": {9818, 10761},
 	} {
@@ -46,7 +52,7 @@ func init() {
 			}
 			severity := uint8(16)
 			switch n {
-			case 129, 1074, 1084, 4103, 10761:
+			case 129, 1074, 1084, 1094, 1098, 4103, 10761:
 				severity = 15
 			case 3739:
 				severity = 11

@@ -30,6 +30,9 @@ var objectFormats = map[int32]string{
 	4901:  "ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the column being added is an identity or timestamp column; or the table must be empty. Column '%v' cannot be added to non-empty table '%v' because it does not satisfy these conditions.",
 	4902:  "Cannot find the object \"%v\" because it does not exist or you do not have permissions.",
 	4909:  "Cannot alter '%v' because it is not a table.",
+	4035:  "Processed %v pages for database '%v', file '%v' on file %v.",
+	4038:  "Cannot find file ID %v on device '%v'.",
+	4916:  "Could not enable or disable the constraint. See previous errors.",
 	4922:  "%v %v failed because one or more objects access this %v.",
 	4924:  "%v failed because column '%v' does not exist in table '%v'.",
 	4928:  "Cannot alter column '%v' because it is '%v'.",
@@ -39,6 +42,7 @@ var objectFormats = map[int32]string{
 	15001: "Object '%v' does not exist or is not a valid object for this operation.",
 	15009: "The object '%v' does not exist in database '%v' or is invalid for this operation.",
 	15165: "Could not find object '%v' or you do not have permission.",
+	15471: "The text for object '%v' is encrypted.",
 	15197: "There is no text for object '%v'.",
 	15217: "Property cannot be updated or deleted. Property '%v' does not exist for '%v'.",
 	15225: "No item by the name of '%v' could be found in the current database '%v', given that @itemtype was input as '%v'.",
@@ -63,6 +67,7 @@ var sessionFormats = map[int32]string{
 	2742:  "SET DATEFIRST %v is out of range.",
 	2747:  "Too many substitution parameters for RAISERROR. Cannot exceed %v substitution parameters.",
 	2748:  "Cannot specify %v data type (parameter %v) as a substitution parameter.",
+	2738:  "A table can only have one timestamp column. Because table '%v' already has one, the column '%v' cannot be added.",
 	2754:  "Error severity levels greater than %v can only be specified by members of the sysadmin role, using the WITH LOG option.",
 	2755:  "SET DEADLOCK_PRIORITY option is invalid. Valid options are {HIGH | NORMAL | LOW | %v to %v}.",
 	2756:  "Invalid value %v for state. Valid range is from %v to 255.",
@@ -189,6 +194,7 @@ var databaseFormats = map[int32]string{
 	9001:  "The log for database '%v' is not available. Check the operating system error log for related error messages. Resolve any errors and restart the database.",
 	9002:  "The transaction log for database '%v' is full due to '%v' and the holdup lsn is %v.",
 	15010: "The database '%v' does not exist. Supply a valid database name. To see available databases, use sys.databases.",
+	15033: "'%v' is not a valid official language name.",
 	15069: "One or more users are using the database. The requested operation cannot be completed.",
 }
 

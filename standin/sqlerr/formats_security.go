@@ -22,6 +22,7 @@ var loginFormats = map[int32]string{
 	18461: "Login failed for user '%v'. Reason: Server is in single user mode. Only one administrator can connect at this time.%v",
 	18464: "Login failed for user '%v'. Reason: Password change failed. The password does not meet the requirements of the password policy because it is too short.%v",
 	18466: "Login failed for user '%v'. Reason: Password change failed. The password does not meet the requirements of the password policy because it is not complex enough.%v",
+	17892: "Logon failed for login '%v' due to trigger execution.%v",
 	18470: "Login failed for user '%v'. Reason: The account is disabled.%v",
 	18486: "Login failed for user '%v' because the account is currently locked out.%v",
 	18487: "Login failed for user '%v'. Reason: The password of the account has expired.%v",

@@ -21,9 +21,22 @@ type Listed struct {
 func Messages() []Listed {
 	out := make([]Listed, 0, len(formats))
 	for n, format := range formats {
-		info, known := catalog.Error(n)
-		out = append(out, Listed{n, Severity(n), known && info.Logged, strings.ReplaceAll(format, "%v", "%s")})
+		out = append(out, listed(n, format))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Number < out[j].Number })
 	return out
+}
+
+// Message is the one of a number; false when it has no text here.
+func Message(number int32) (Listed, bool) {
+	format, ok := formats[number]
+	if !ok {
+		return Listed{}, false
+	}
+	return listed(number, format), true
+}
+
+func listed(number int32, format string) Listed {
+	info, known := catalog.Error(number)
+	return Listed{number, Severity(number), known && info.Logged, strings.ReplaceAll(format, "%v", "%s")}
 }

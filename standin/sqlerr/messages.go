@@ -4,6 +4,7 @@ package sqlerr
 
 import (
 	"fmt"
+	"strings"
 
 	"geosql.dev/operator/catalog"
 )
@@ -21,10 +22,19 @@ func Unsupported(what string) *Error {
 	return &Error{Number: 40517, Class: 16, State: 1, Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
 }
 
-// At sets the line and returns the same error.
+// Internal is for what must not happen; it says so without leaking more than the Go error's text.
+func Internal(err error) *Error {
+	return &Error{Number: 565, Class: 18, State: 1, Message: "A severe error occurred in the stand-in engine: " + err.Error()}
+}
+
+// At sets the line, also in the texts that tell it (1001, 1002), and returns the same error.
 func (e *Error) At(line int32) *Error {
-	if e != nil {
-		e.Line = line
+	if e == nil {
+		return nil
+	}
+	e.Line = line
+	if _, what, ok := strings.Cut(e.Message, ": "); ok && (e.Number == 1001 || e.Number == 1002) {
+		e.Message = fmt.Sprintf("Line %d: %s", line, what)
 	}
 	return e
 }

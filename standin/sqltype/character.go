@@ -255,9 +255,7 @@ func toFloat(v any, from, to Type) (any, *sqlerr.Error) {
 	var f float64
 	switch x := v.(type) {
 	case bool:
-		if x {
-			f = 1
-		}
+		f = float64(bitNumber(x))
 	case int64:
 		f = float64(x)
 	case float64:

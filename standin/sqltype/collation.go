@@ -12,6 +12,9 @@ import (
 // DefaultCollation is the collation of a new instance.
 const DefaultCollation = "SQL_Latin1_General_CP1_CI_AS"
 
+// DefaultCollationKey is its Key.
+const DefaultCollationKey = "tsql_ci_as"
+
 // Collation is how character values compare.
 type Collation struct {
 	// Name is its full name, as the views tell it.

@@ -45,8 +45,12 @@ func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	if err := Convertible(from, to, mode); err != nil {
 		return nil, err
 	}
-	if style < 0 && !(from.Kind.IsCharacter() && to.Kind.IsTemporal()) {
-		style = 0
+	bare, language := splitStyle(style)
+	if bare < 0 && !(from.Kind.IsCharacter() && to.Kind.IsTemporal()) {
+		bare = 0
+	}
+	if style = bare; from.Kind.IsTemporal() || to.Kind.IsTemporal() {
+		style = LocalStyle(bare, language.ID)
 	}
 	switch {
 	case to.Kind == SQLVariant:

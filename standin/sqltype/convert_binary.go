@@ -79,9 +79,7 @@ func integerBytes(v any, from Type) []byte {
 	var n int64
 	switch x := v.(type) {
 	case bool:
-		if x {
-			n = 1
-		}
+		n = bitNumber(x)
 	case int64:
 		n = x
 	}

@@ -26,6 +26,14 @@ func integerRange(k Kind) (lo, hi int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
+// bitNumber is a bit as a number.
+func bitNumber(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 	lo, hi := integerRange(to.Kind)
 	overflow := func() *sqlerr.Error {
@@ -37,9 +45,7 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 	var n int64
 	switch x := v.(type) {
 	case bool:
-		if x {
-			n = 1
-		}
+		n = bitNumber(x)
 	case int64:
 		n = x
 	case float64:
@@ -133,9 +139,7 @@ func toDecimal(v any, from, to Type) (any, *sqlerr.Error) {
 	var d decimal.Decimal
 	switch x := v.(type) {
 	case bool:
-		if x {
-			d = decimal.NewFromInt(1)
-		}
+		d = decimal.NewFromInt(bitNumber(x))
 	case int64:
 		d = decimal.NewFromInt(x)
 	case float64:

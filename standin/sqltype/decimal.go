@@ -121,6 +121,10 @@ func unionLength(hi, lo Type) Type {
 		hi.Kind = NVarChar
 	}
 	hi.Length = max(hi.Length, lo.Length)
+	if hi.Kind.IsUnicode() {
+		// What is longer is cut (docs/t-sql/data-types/nchar-and-nvarchar-transact-sql.md: n is 4000 at most).
+		hi.Length = min(hi.Length, 4000)
+	}
 	return hi
 }
 

@@ -165,10 +165,7 @@ func Encode(t Type, v any) (any, error) {
 	}
 	switch x := v.(type) {
 	case bool:
-		if x {
-			return int64(1), nil
-		}
-		return int64(0), nil
+		return bitNumber(x), nil
 	case int64, float64, string:
 		return x, nil
 	case decimal.Decimal:

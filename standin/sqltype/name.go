@@ -91,6 +91,9 @@ func NVarCharOf(n int) Type { return Type{Kind: NVarChar, Length: n} }
 // VarBinaryOf is varbinary(n).
 func VarBinaryOf(n int) Type { return Type{Kind: VarBinary, Length: n} }
 
+// BinaryOf is binary(n).
+func BinaryOf(n int) Type { return Type{Kind: Binary, Length: n} }
+
 // DecimalOf is decimal(p,s).
 func DecimalOf(precision, scale uint8) Type {
 	return Type{Kind: Decimal, Precision: precision, Scale: scale}
@@ -160,7 +163,7 @@ func named(t Type, name string, args []string, inCast bool) (Type, *sqlerr.Error
 	default:
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n <= 0 {
-			return Type{}, sqlerr.New(1001, 1, args[0])
+			return Type{}, sqlerr.New(1001, 1, 1, args[0])
 		}
 		if n > 8000 {
 			return Type{}, sqlerr.New(131, 2, n, "type", name, 8000)
@@ -216,7 +219,7 @@ func namedTime(t Type, name string, args []string) (Type, *sqlerr.Error) {
 	}
 	n, err := strconv.Atoi(args[0])
 	if err != nil || len(args) > 1 || n < 0 || n > 7 {
-		return Type{}, sqlerr.New(1002, 1, args[0])
+		return Type{}, sqlerr.New(1002, 1, 1, args[0])
 	}
 	t.Scale = uint8(n)
 	return t, nil

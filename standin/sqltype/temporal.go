@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
 
@@ -117,6 +119,7 @@ func defaultStyle(from Type) int {
 // FormatTime writes a date or time in a style of CONVERT (docs/t-sql/functions/cast-and-convert-transact-sql.md).
 // Error 281 for a style that does not exist.
 func FormatTime(t time.Time, from Type, style int) (string, *sqlerr.Error) {
+	style, language := splitStyle(style)
 	if style == 0 {
 		style = defaultStyle(from)
 	}
@@ -127,7 +130,7 @@ func FormatTime(t time.Time, from Type, style int) (string, *sqlerr.Error) {
 	date, clock := layout[0], layout[1]
 	var parts []string
 	if from.Kind != Time && date != "" {
-		parts = append(parts, t.Format(date))
+		parts = append(parts, strings.Replace(t.Format(strings.Replace(date, "Jan", "\x00", 1)), "\x00", language.Short[t.Month()-1], 1))
 	}
 	if from.Kind != Date && clock != "" {
 		parts = append(parts, formatClock(t, from, clock))
@@ -209,7 +212,8 @@ func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 	if to.Kind == SmallDateTime {
 		bad = sqlerr.New(295, 3)
 	}
-	p := timeParser{rest: strings.TrimSpace(s), style: style, to: to.Kind, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
+	style, language := splitStyle(style)
+	p := timeParser{rest: strings.TrimSpace(s), style: style, language: language, to: to.Kind, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
 	if p.rest != "" && !p.parse() {
 		return time.Time{}, bad
 	}
@@ -225,6 +229,7 @@ func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 type timeParser struct {
 	rest                 string
 	style                int
+	language             *Language
 	to                   Kind
 	year, day            int
 	month                time.Month
@@ -273,7 +278,7 @@ func (p *timeParser) digits() (string, bool) {
 }
 
 func (p *timeParser) date() bool {
-	if c := p.rest[0]; c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
+	if c, _ := utf8.DecodeRuneInString(p.rest); unicode.IsLetter(c) {
 		return p.monthFirst()
 	}
 	first, ok := p.digits()
@@ -321,7 +326,14 @@ func (p *timeParser) compact(d string) bool {
 	return true
 }
 
+// monthName takes the name of a month in the session's language
+// (docs/t-sql/statements/set-language-transact-sql.md, docs/t-sql/data-types/datetime-transact-sql.md, "Alphabetical").
 func (p *timeParser) monthName() bool {
+	if !p.language.english {
+		m, n := p.language.monthAt(p.rest)
+		p.month, p.rest = m, strings.TrimLeft(p.rest[n:], " -.,")
+		return n > 0
+	}
 	n := 0
 	for n < len(p.rest) && (p.rest[n]|0x20 >= 'a' && p.rest[n]|0x20 <= 'z') {
 		n++

@@ -78,11 +78,7 @@ func VariantKey(b []byte) ([]byte, error) {
 func variantKey(t Type, v any) []byte {
 	switch x := v.(type) {
 	case bool:
-		n := int64(0)
-		if x {
-			n = 1
-		}
-		return exactKey(decimal.NewFromInt(n))
+		return exactKey(decimal.NewFromInt(bitNumber(x)))
 	case int64:
 		return exactKey(decimal.NewFromInt(x))
 	case decimal.Decimal:
@@ -98,7 +94,7 @@ func variantKey(t Type, v any) []byte {
 	case time.Time:
 		n := Ticks(x)
 		if t.Kind == Time {
-			n += Ticks(time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)) - Ticks(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
+			n += Ticks(base1900)
 		}
 		return binary.BigEndian.AppendUint64([]byte{familyTime}, uint64(n)^(1<<63))
 	case string:

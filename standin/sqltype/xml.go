@@ -86,10 +86,7 @@ func decodeUTF16(b []byte, order binary.ByteOrder) string {
 // xmlBytes is xml as bytes: in UTF-16 behind a byte order mark.
 func xmlBytes(v any, to Type) (any, *sqlerr.Error) {
 	s, _ := v.(string)
-	out := []byte{0xff, 0xfe}
-	for _, u := range utf16.Encode([]rune(s)) {
-		out = binary.LittleEndian.AppendUint16(out, u)
-	}
+	out := append([]byte{0xff, 0xfe}, CharacterBytes(s, NVarCharMax)...)
 	if to.Length != MaxLength && len(out) > to.Length {
 		return nil, sqlerr.New(6354, 10)
 	}

@@ -135,7 +135,7 @@ func (db *Database) copyData(ctx context.Context) (_ *dataCopy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
+	defer func() { _ = db.disconnect(src) }() // it only reads
 	if err := exec(src, "BEGIN"); err != nil {
 		return nil, fmt.Errorf("copy the data file: %w", err)
 	}

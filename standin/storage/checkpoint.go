@@ -26,6 +26,10 @@ type checkpointState struct {
 	durable LSN
 	bytes   uint64
 	at      time.Time
+
+	// moving is held while conn moves pages; conn is nil before the first checkpoint.
+	moving sync.Mutex
+	conn   *sqlite.Conn
 }
 
 // checkpoints runs checkpoints when enough log was written, or some time has passed.
@@ -58,13 +62,7 @@ func (db *Database) checkpoints(ctx context.Context) {
 // Checkpoint brings all committed changes into the data file, durably, and truncates what the log need not keep.
 func (db *Database) Checkpoint(ctx context.Context) error {
 	// Most of the work happens beside the writer; the rest, in the writer's turn, is short.
-	conn, err := db.connect(sqlite.OpenReadWrite)
-	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	err = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(PASSIVE)", nil)
-	conn.Close()
-	if err != nil {
+	if err := db.movePages(); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	if err := db.takeTurn(ctx); err != nil {
@@ -72,6 +70,40 @@ func (db *Database) Checkpoint(ctx context.Context) error {
 	}
 	defer func() { <-db.turn }()
 	return db.checkpointLocked()
+}
+
+// movePages moves pages into the data file beside the writer, as many as readers let it. Its connection is kept for the
+// next time: to open one takes as long as to move some hundred pages.
+func (db *Database) movePages() error {
+	c := &db.checkpoint
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	db.mu.Lock()
+	closed := db.closed
+	db.mu.Unlock()
+	if closed != nil {
+		return closed
+	}
+	if c.conn == nil {
+		conn, err := db.connect(sqlite.OpenReadWrite)
+		if err != nil {
+			return err
+		}
+		c.conn = conn
+	}
+	return exec(c.conn, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+// close ends the connection that moves pages; the database is marked closed already.
+func (c *checkpointState) close(disconnect func(*sqlite.Conn) error) error {
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	if c.conn == nil {
+		return nil
+	}
+	err := disconnect(c.conn)
+	c.conn = nil
+	return err
 }
 
 // checkpointLocked runs in the writer's turn.

@@ -188,10 +188,19 @@ func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 		err = db.opts.Prepare(conn)
 	}
 	if err != nil {
-		conn.Close()
+		_ = db.disconnect(conn)
 		return nil, fmt.Errorf("set up a connection to the data file: %w", err)
 	}
 	return conn, nil
+}
+
+// disconnect closes a connection of connect.
+func (db *Database) disconnect(conn *sqlite.Conn) error {
+	err := conn.Close()
+	if db.opts.Forget != nil {
+		db.opts.Forget(conn)
+	}
+	return err
 }
 
 // initialise makes this package's tables. __storage has no key on purpose: it is not captured then, it is this copy's own.
@@ -313,12 +322,12 @@ func (db *Database) Close() error {
 	db.breakAll(ErrClosed)
 	db.turn <- struct{}{}
 	err := db.checkpointLocked()
-	if e := db.closeWriter(); err == nil && e != nil {
+	if e := errors.Join(db.checkpoint.close(db.disconnect), db.closeWriter()); err == nil && e != nil {
 		err = fmt.Errorf("close the data file: %w", e)
 	}
 	db.mu.Lock()
 	for _, i := range db.idle {
-		i.conn.Close()
+		_ = db.disconnect(i.conn) // it only reads
 	}
 	db.idle = nil
 	db.mu.Unlock()
@@ -330,7 +339,7 @@ func (db *Database) Close() error {
 }
 
 func (db *Database) closeWriter() error {
-	err := db.writer.Close()
+	err := db.disconnect(db.writer)
 	if db.changes != nil {
 		db.changes.close()
 	}

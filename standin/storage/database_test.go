@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,4 +244,60 @@ func TestTheLogHasASizeLimit(t *testing.T) {
 	g.Expect(db.HoldLog(storage.HoldReplication, storage.LSN{})).To(Succeed())
 	g.Expect(db.Checkpoint(t.Context())).To(Succeed())
 	mustWrite(t, db, "INSERT INTO t VALUES (1000, 'x')")
+}
+
+// Connections are expensive to open: a database that is written to for days must not open one for each checkpoint.
+func TestCheckpointsShareAConnection(t *testing.T) {
+	g := NewWithT(t)
+	var opened atomic.Int32
+	db := create(t, storage.Options{Prepare: func(*sqlite.Conn) error { opened.Add(1); return nil }})
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
+	g.Expect(db.Checkpoint(t.Context())).To(Succeed())
+	before := opened.Load()
+	for n := range 5 {
+		mustWrite(t, db, fmt.Sprintf("INSERT INTO t VALUES (%d, randomblob(10000))", n))
+		g.Expect(db.Checkpoint(t.Context())).To(Succeed())
+	}
+	g.Expect(opened.Load()).To(Equal(before))
+	g.Expect(db.Close()).To(Succeed())
+	g.Expect(errors.Is(db.Checkpoint(t.Context()), storage.ErrClosed)).To(BeTrue())
+}
+
+// A server that runs for months forgets the connections that it has closed: those of many readers at once, of a backup, and of a
+// database that is closed.
+func TestClosedConnectionsAreForgotten(t *testing.T) {
+	g := NewWithT(t)
+	var known sync.Map
+	count := func() (n int) {
+		known.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	db := create(t, storage.Options{
+		Prepare: func(conn *sqlite.Conn) error { known.Store(conn, true); return nil },
+		Forget: func(conn *sqlite.Conn) {
+			_, there := known.LoadAndDelete(conn)
+			g.Expect(there).To(BeTrue())
+		}})
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
+	g.Expect(db.Checkpoint(t.Context())).To(Succeed())
+	readAtOnce := func() {
+		var readers []*storage.Reader
+		for range 20 {
+			r, err := db.Reader(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			readers = append(readers, r)
+		}
+		for _, r := range readers {
+			r.Release()
+		}
+	}
+	readAtOnce()
+	before := count()
+	g.Expect(before).To(BeNumerically("<", 20))
+	readAtOnce()
+	_, err := db.Backup(t.Context(), io.Discard, storage.BackupOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(count()).To(Equal(before))
+	g.Expect(db.Close()).To(Succeed())
+	g.Expect(count()).To(BeZero())
 }

@@ -13,8 +13,6 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/operator/standin/storage/disk"
-	// SQLite's memory.
-	_ "geosql.dev/operator/standin/storage/memory"
 )
 
 // dataURI is the URI of a data file, whose pages are checked (SQL Server's PAGE_VERIFY CHECKSUM).

@@ -189,7 +189,7 @@ func (r *Reader) end() {
 	}
 	r.db.mu.Unlock()
 	if !ok {
-		r.conn.Close()
+		_ = r.db.disconnect(r.conn) // it only reads
 	}
 }
 

@@ -46,6 +46,8 @@ type Options struct {
 	Name string
 	// Prepare is called once for every connection: collations, functions, virtual tables.
 	Prepare func(*sqlite.Conn) error
+	// Forget is called once for every connection that was closed.
+	Forget func(*sqlite.Conn)
 	// MaxLogBytes is the size at which the log is full; 0 means 2 TB.
 	MaxLogBytes int64
 	// SegmentBytes is the size of a virtual log file; 0 means 16 MB.

@@ -10,6 +10,8 @@ import (
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
 	"zombiezen.com/go/sqlite"
+
+	"geosql.dev/operator/standin/storage/memory"
 )
 
 // BindValue binds a stored form (nil, int64, float64, string or []byte) to a parameter, from 1.
@@ -26,7 +28,7 @@ func BindValue(stmt *sqlite.Stmt, i int, v any) {
 			stmt.BindZeroBlob(i, 0)
 			return
 		}
-		stmt.BindBytes(i, v)
+		bindBlob(stmt, i, v)
 	default:
 		stmt.BindNull(i)
 	}
@@ -50,6 +52,36 @@ func ColumnValue(stmt *sqlite.Stmt, i int) any {
 	}
 }
 
+// ArgumentValue is the stored form of an argument of a function; a blob's bytes are SQLite's.
+func ArgumentValue(v sqlite.Value) any {
+	switch v.Type() {
+	case sqlite.TypeInteger:
+		return v.Int64()
+	case sqlite.TypeFloat:
+		return v.Float()
+	case sqlite.TypeText:
+		return v.Text()
+	case sqlite.TypeBlob:
+		return v.Blob()
+	}
+	return nil
+}
+
+// ResultValue is a stored form as a function's result.
+func ResultValue(raw any) sqlite.Value {
+	switch x := raw.(type) {
+	case int64:
+		return sqlite.IntegerValue(x)
+	case float64:
+		return sqlite.FloatValue(x)
+	case string:
+		return sqlite.TextValue(x)
+	case []byte:
+		return sqlite.BlobValue(x)
+	}
+	return sqlite.Value{}
+}
+
 // statementFields are where a statement has SQLite's statement, and where it has its connection and that the state of
 // its thread: the package that makes statements does not say.
 var statementFields = func() (f struct {
@@ -64,36 +96,38 @@ var statementFields = func() (f struct {
 	return f
 }()
 
-// longText is the length from which a text is worth its own way to SQLite, in bytes.
-const longText = 64
-
 // bindText is stmt.BindText, which copies a text byte by byte.
 func bindText(stmt *sqlite.Stmt, i int, text string) {
-	f := statementFields
-	if !f.known || len(text) < longText || len(text) > math.MaxInt32 {
+	if !bindCopy(stmt, i, text, sqlite3.Xsqlite3_bind_text) {
 		stmt.BindText(i, text)
-		return
+	}
+}
+
+func bindBlob(stmt *sqlite.Stmt, i int, blob []byte) {
+	if !bindCopy(stmt, i, blob, sqlite3.Xsqlite3_bind_blob) {
+		stmt.BindBytes(i, blob)
+	}
+}
+
+type bindFunc = func(tls *libc.TLS, statement uintptr, i int32, value uintptr, n int32, free uintptr) int32
+
+// bindCopy binds a copy in memory of SQLite's. The statement tells what is wrong when it is asked itself after false.
+func bindCopy[T string | []byte](stmt *sqlite.Stmt, i int, value T, bind bindFunc) bool {
+	f := statementFields
+	if !f.known || len(value) == 0 || len(value) > math.MaxInt32 {
+		return false
 	}
 	handle := *(*uintptr)(unsafe.Add(unsafe.Pointer(stmt), f.statement))
 	conn := *(**sqlite.Conn)(unsafe.Add(unsafe.Pointer(stmt), f.conn))
 	tls := *(**libc.TLS)(unsafe.Add(unsafe.Pointer(conn), f.threads))
 	if handle == 0 || tls == nil {
-		return
+		return false
 	}
-	mem := libc.Xmalloc(tls, libc.Tsize_t(len(text)))
+	mem := memory.Allocate(tls, int32(len(value)))
 	if mem == 0 {
-		stmt.BindText(i, text)
-		return
+		return false
 	}
-	copy(unsafe.Slice(pointer[byte](mem), len(text)), text)
-	if sqlite3.Xsqlite3_bind_text(tls, handle, int32(i), mem, int32(len(text)), freeAddress()) != sqlite3.SQLITE_OK {
-		// SQLite has freed the memory. The statement keeps the error that it finds itself.
-		stmt.BindText(i, text)
-	}
-}
-
-// freeAddress makes the function that frees memory callable by SQLite; see hookAddress.
-func freeAddress() uintptr {
-	f := libc.Xfree
-	return *(*uintptr)(unsafe.Pointer(&f))
+	copy(unsafe.Slice(pointer[byte](mem), len(value)), value)
+	// SQLite frees the memory also when it fails.
+	return bind(tls, handle, int32(i), mem, int32(len(value)), memory.Release()) == sqlite3.SQLITE_OK
 }

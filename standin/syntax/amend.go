@@ -104,6 +104,37 @@ func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
 	}
 }
 
+// checksAdded leaves out NOT FOR REPLICATION behind the CHECK of a table in ALTER TABLE ADD, where teesql does not read it.
+func checksAdded(tokens []token, inside []bool, instead map[int]string) {
+	for i := 1; i+4 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("CHECK") || !tokens[i+1].is("NOT") || !tokens[i+2].is("FOR") || !tokens[i+3].is("REPLICATION") {
+			continue
+		}
+		before := i - 1
+		if i > 2 && tokens[i-2].is("CONSTRAINT") {
+			before = i - 3
+		}
+		if tokens[before].is("ADD") || tokens[before].is(",") && inListOfADD(tokens, before) {
+			instead[i+1], instead[i+2], instead[i+3] = "", "", ""
+		}
+	}
+}
+
+// notForReplication notes what checksAdded has left out.
+func (f *finisher) notForReplication(n *ast.AlterTableAddTableElementStatement) {
+	for _, c := range n.Definition.TableConstraints {
+		check, ok := c.(*ast.CheckConstraintDefinition)
+		if !ok {
+			continue
+		}
+		at := f.tokenOf(check.CheckCondition) - 1
+		for at > 0 && f.tokens[at].is("(") {
+			at--
+		}
+		check.NotForReplication = check.NotForReplication || at > 0 && f.tokens[at].is("REPLICATION")
+	}
+}
+
 func isName(t token) bool {
 	return t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text)
 }

@@ -23,9 +23,9 @@ type CreateAvailabilityGroup struct {
 type AvailabilityGroupOptions struct {
 	// AutomatedBackupPreference is PRIMARY, SECONDARY_ONLY, SECONDARY or NONE.
 	AutomatedBackupPreference *string
-	// FailureConditionLevel is 1 to 5.
+	// FailureConditionLevel is any whole number: who executes it knows the range (35228).
 	FailureConditionLevel *int64
-	// HealthCheckTimeout is in milliseconds, 15000 to 4294967295.
+	// HealthCheckTimeout is in milliseconds; who executes it knows the least (35229).
 	HealthCheckTimeout *int64
 	DBFailover         *bool
 	// DTCSupport is PER_DB or NONE.
@@ -55,7 +55,7 @@ type ReplicaSpec struct {
 	FailoverMode *string
 	// SeedingMode is AUTOMATIC or MANUAL.
 	SeedingMode *string
-	// BackupPriority is 0 to 100.
+	// BackupPriority is any whole number: who executes it knows the range (35209).
 	BackupPriority *int64
 	// SessionTimeout is in seconds.
 	SessionTimeout *int64
@@ -93,8 +93,8 @@ type ListenerSpec struct {
 	// Subnet is the network of DHCP ON ( ... ).
 	Subnet *ListenerAddress
 	IPs    []ListenerAddress
-	// Port is 0 when not given.
-	Port int64
+	// Port is any whole number, nil when not given.
+	Port *int64
 }
 
 // ListenerAddress is an address with its IPv4 mask; Mask is empty for IPv6.
@@ -135,7 +135,7 @@ type (
 	AGModifyListener struct {
 		Name  string
 		AddIP *ListenerAddress
-		Port  int64
+		Port  *int64
 	}
 	AGRestartListener struct{ Name string }
 	AGRemoveListener  struct{ Name string }
@@ -245,7 +245,7 @@ func (p *parser) listenerAction() any {
 			a.AddIP = &ip
 		} else {
 			p.expect("PORT", "=")
-			a.Port = p.integerIn(1, 65535)
+			a.Port = ptr(p.integer())
 		}
 		p.expect(")")
 		return a
@@ -272,7 +272,7 @@ func (p *parser) listener() ListenerSpec {
 		p.list(func() { l.IPs = append(l.IPs, p.listenerAddress()) })
 		if p.accept(",") {
 			p.expect("PORT", "=")
-			l.Port = p.integerIn(1, 65535)
+			l.Port = ptr(p.integer())
 		}
 	}
 	p.expect(")")

@@ -19,9 +19,9 @@ func (p *parser) availabilityGroupOption(o *AvailabilityGroupOptions, seen map[s
 	case p.accept("AUTOMATED_BACKUP_PREFERENCE", "="):
 		o.AutomatedBackupPreference = ptr(p.oneOf("PRIMARY", "SECONDARY_ONLY", "SECONDARY", "NONE"))
 	case p.accept("FAILURE_CONDITION_LEVEL", "="):
-		o.FailureConditionLevel = ptr(p.integerIn(1, 5))
+		o.FailureConditionLevel = ptr(p.integer())
 	case p.accept("HEALTH_CHECK_TIMEOUT", "="):
-		o.HealthCheckTimeout = ptr(p.integerIn(15000, 4294967295))
+		o.HealthCheckTimeout = ptr(p.integerIn(0, 4294967295))
 	case p.accept("DB_FAILOVER", "="):
 		o.DBFailover = ptr(p.onOff())
 	case p.accept("DTC_SUPPORT", "="):
@@ -95,7 +95,7 @@ func (p *parser) replicaOption(r *ReplicaSpec, seen map[string]bool) {
 	case p.accept("SEEDING_MODE", "="):
 		r.SeedingMode = ptr(p.oneOf("AUTOMATIC", "MANUAL"))
 	case p.accept("BACKUP_PRIORITY", "="):
-		r.BackupPriority = ptr(p.integerIn(0, 100))
+		r.BackupPriority = ptr(p.integer())
 	case p.accept("SESSION_TIMEOUT", "="):
 		r.SessionTimeout = ptr(p.integer())
 	case p.accept("PRIMARY_ROLE"):

@@ -85,9 +85,12 @@ func (p *parser) createCertificate() ast.Statement {
 		n.Authorization = p.name()
 	}
 	if p.accept("FROM") {
-		if p.accept("BINARY", "=") {
+		switch {
+		case p.is("EXECUTABLE", "FILE"), p.is("ASSEMBLY"):
+			p.unsupported("CREATE CERTIFICATE FROM " + upper(p.peek().text))
+		case p.accept("BINARY", "="):
 			n.Binary = p.binary()
-		} else {
+		default:
 			p.expect("FILE", "=")
 			n.File = p.stringLiteral()
 		}

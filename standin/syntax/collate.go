@@ -132,7 +132,7 @@ func operandBefore(tokens []token, at int) int {
 			}
 			start--
 		}
-	case t.kind == tokenString, t.kind == tokenVariable:
+	case t.kind == tokenString, t.kind == tokenVariable, t.kind == tokenInteger, t.kind == tokenNumber:
 		return start
 	case t.kind == tokenWord && characterTypes[upper(t.text)]:
 		if p := tokens[max(start-1, 0)]; start == 0 || p.kind == tokenQuoted || p.kind == tokenWord && !isReserved(p.text) {

@@ -24,11 +24,22 @@ type Revert struct {
 	Cookie string
 }
 
-// Kill is KILL spid [WITH STATUSONLY] (docs/t-sql/language-elements/kill-transact-sql.md).
+// Kill is KILL spid [WITH STATUSONLY] and KILL 'unit of work' [WITH STATUSONLY | COMMIT | ROLLBACK]
+// (docs/t-sql/language-elements/kill-transact-sql.md). UnitOfWork is empty when a session is named.
 type Kill struct {
 	own
 	SPID       int64
+	UnitOfWork string
 	StatusOnly bool
+}
+
+// KillBackground is KILL QUERY NOTIFICATION SUBSCRIPTION { ALL | id } and KILL STATS JOB id
+// (docs/t-sql/language-elements/kill-query-notification-subscription-transact-sql.md, kill-stats-job-transact-sql.md).
+type KillBackground struct {
+	own
+	// Statistics tells that a job is named, and not subscriptions.
+	Statistics, All bool
+	ID              int64
 }
 
 // Checkpoint is CHECKPOINT [seconds]; Seconds is 0 when not given.
@@ -98,13 +109,15 @@ func parseRevert(p *parser) ast.Statement {
 
 func parseServerControl(p *parser) ast.Statement {
 	switch {
-	case p.accept("KILL"):
-		n := &Kill{SPID: p.integer()}
-		if p.accept("WITH") {
-			p.expect("STATUSONLY")
-			n.StatusOnly = true
+	case p.accept("KILL", "QUERY", "NOTIFICATION", "SUBSCRIPTION"):
+		if p.accept("ALL") {
+			return &KillBackground{All: true}
 		}
-		return n
+		return &KillBackground{ID: p.integer()}
+	case p.accept("KILL", "STATS", "JOB"):
+		return &KillBackground{Statistics: true, ID: p.integer()}
+	case p.accept("KILL"):
+		return parseKill(p)
 	case p.accept("CHECKPOINT"):
 		n := &Checkpoint{}
 		if p.peek().kind == tokenInteger {
@@ -118,8 +131,26 @@ func parseServerControl(p *parser) ast.Statement {
 	return &Reconfigure{Override: p.accept("WITH", "OVERRIDE")}
 }
 
+func parseKill(p *parser) ast.Statement {
+	n := &Kill{}
+	ends := []string{"STATUSONLY"}
+	if p.peek().kind == tokenString {
+		n.UnitOfWork = p.stringLiteral()
+		ends = append(ends, "COMMIT", "ROLLBACK")
+	} else {
+		n.SPID = p.integer()
+	}
+	if p.accept("WITH") {
+		n.StatusOnly = p.oneOf(ends...) == "STATUSONLY"
+	}
+	return n
+}
+
 func parseWaitFor(p *parser) ast.Statement {
 	p.expect("WAITFOR")
+	if p.is("(", "RECEIVE") || p.is("(", "GET", "CONVERSATION") {
+		p.unsupported("WAITFOR (RECEIVE ...)")
+	}
 	n := &WaitFor{Time: p.oneOf("DELAY", "TIME") == "TIME"}
 	if p.peek().kind == tokenVariable {
 		n.Variable = p.next().text

@@ -11,7 +11,9 @@ type CreateDatabase struct {
 	// Containment is NONE or PARTIAL, empty when not given.
 	Containment string
 	Files, Logs []FileSpec
-	Collation   string
+	// FileGroups are those beside PRIMARY, whose files are Files.
+	FileGroups []FileGroupSpec
+	Collation  string
 	// ForAttach is FOR ATTACH, ForAttachRebuildLog FOR ATTACH_REBUILD_LOG.
 	ForAttach, ForAttachRebuildLog bool
 	// SnapshotOf is the source of AS SNAPSHOT OF, empty for an ordinary database.
@@ -59,10 +61,11 @@ type (
 	DBSetHADR struct{ Action, Group string }
 	// DBModifyName is MODIFY NAME.
 	DBModifyName struct{ NewName string }
-	// DBAddFile is ADD FILE, or ADD LOG FILE when Log is true.
+	// DBAddFile is ADD FILE, or ADD LOG FILE when Log is true. FileGroup is empty where the statement names none.
 	DBAddFile struct {
-		Files []FileSpec
-		Log   bool
+		Files     []FileSpec
+		Log       bool
+		FileGroup string
 	}
 	// DBModifyFile is MODIFY FILE, DBRemoveFile REMOVE FILE.
 	DBModifyFile struct{ File FileSpec }
@@ -114,8 +117,7 @@ func (p *parser) createDatabase() ast.Statement {
 		n.Containment = p.oneOf("NONE", "PARTIAL")
 	}
 	if p.accept("ON") {
-		p.accept("PRIMARY")
-		n.Files = p.fileSpecs()
+		p.createdFiles(n)
 		if p.accept("LOG", "ON") {
 			n.Logs = p.fileSpecs()
 		}
@@ -126,6 +128,8 @@ func (p *parser) createDatabase() ast.Statement {
 		n.Collation = p.name()
 	}
 	switch {
+	case n.Files == nil && p.is("FOR"):
+		p.refuse()
 	case p.accept("FOR", "ATTACH"):
 		n.ForAttach = true
 	case p.accept("FOR", "ATTACH_REBUILD_LOG"):
@@ -152,24 +156,17 @@ func (p *parser) databaseAction() any {
 		return DBAddFile{Files: p.fileSpecs(), Log: true}
 	case p.accept("ADD", "FILE"):
 		a := DBAddFile{Files: p.fileSpecs()}
-		if p.accept("TO", "FILEGROUP") && !p.accept("PRIMARY") {
-			p.at--
-			p.accept("FILEGROUP")
-			if t := p.peek(); t.kind != tokenQuoted || !equalFold(t.value, "PRIMARY") {
-				if !isName(t) {
-					p.refuse()
-				}
-				p.unsupported(otherFileGroup)
-			}
-			p.next()
+		if p.accept("TO", "FILEGROUP") {
+			a.FileGroup = p.fileGroupName()
 		}
 		return a
 	case p.accept("REMOVE", "FILE"):
 		return DBRemoveFile{p.fileName()}
 	case p.accept("COLLATE"):
 		return DBCollate{p.name()}
-	case p.is("ADD", "FILEGROUP"), p.is("MODIFY", "FILEGROUP"), p.is("REMOVE", "FILEGROUP"):
-		p.unsupported(otherFileGroup)
+	}
+	if a := p.fileGroupAction(); a != nil {
+		return a
 	}
 	p.refuse()
 	return nil
@@ -184,8 +181,14 @@ func (p *parser) setHADR() any {
 
 func (p *parser) databaseSet() any {
 	a := DBSet{Options: p.databaseOptions()}
+	p.termination(&a)
+	return a
+}
+
+// termination parses WITH <termination>, if there is one.
+func (p *parser) termination(a *DBSet) {
 	if !p.accept("WITH") {
-		return a
+		return
 	}
 	switch {
 	case p.accept("NO_WAIT"):
@@ -197,21 +200,15 @@ func (p *parser) databaseSet() any {
 		a.RollbackAfter = p.integer()
 		p.accept("SECONDS")
 	}
-	return a
 }
 
 func (p *parser) fileSpecs() []FileSpec {
 	all := []FileSpec{p.fileSpec()}
 	for p.accept(",") {
-		if p.is("FILEGROUP") {
-			p.unsupported(otherFileGroup)
-		}
 		all = append(all, p.fileSpec())
 	}
 	return all
 }
-
-const otherFileGroup = "A file group other than PRIMARY"
 
 // fileName parses a logical file name: a name or a string.
 func (p *parser) fileName() string {

@@ -2,10 +2,7 @@
 
 package syntax
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // flagOptions are the options of ALTER DATABASE ... SET without a value.
 var flagOptions = []string{"ONLINE", "OFFLINE", "EMERGENCY", "READ_ONLY", "READ_WRITE", "SINGLE_USER", "RESTRICTED_USER",
@@ -83,5 +80,3 @@ func (p *parser) databaseOption() DatabaseOption {
 	p.unknownOption("ALTER DATABASE SET")
 	return DatabaseOption{}
 }
-
-func equalFold(a, b string) bool { return strings.EqualFold(a, b) }

@@ -33,20 +33,27 @@ var queryHints = wordSet(`CONCAT DISABLE DISABLE_OPTIMIZED_PLAN_FORCING EXPAND F
 // unknownOptions refuses options that teesql lets pass: 155 for those of tables and indexes, 102 for query hints.
 func unknownOptions(tokens []token, inside []bool) *sqlerr.Error {
 	definition := false // within CREATE or ALTER of a TABLE or INDEX
+	alteredIndex := false
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
 		if inside[i] || t.kind != tokenWord {
 			definition = definition && !t.is(";") && !inside[i]
+			alteredIndex = alteredIndex && definition
 			continue
 		}
 		switch {
 		case t.is("CREATE"), t.is("ALTER") && !definition:
 			definition = definesStorage(tokens[i+1:])
-		case t.is("SELECT"), t.is("INSERT"), t.is("UPDATE"), t.is("DELETE"), t.is("EXEC"), t.is("EXECUTE"):
+			alteredIndex = t.is("ALTER") && next.is("INDEX")
+		case t.is("SELECT"), t.is("INSERT"), t.is("UPDATE"), t.is("DELETE"), t.is("MERGE"), t.is("TRUNCATE"), t.is("EXEC"), t.is("EXECUTE"):
 			definition = definition && i > 0 && !tokens[i-1].is(";") && (tokens[i-1].is("ON") || tokens[i-1].is("FOR"))
-		case definition && t.is("WITH") && next.is("("):
-			if at := unknownWord(tokens, i+2, storageOptions); at > 0 {
-				return sqlerr.New(155, 1, tokens[at].text, "CREATE/ALTER TABLE or INDEX").At(tokens[at].line)
+		case definition && t.is("WITH") && next.is("("), alteredIndex && t.is("SET") && next.is("("):
+			if err := badStorageOptions(tokens, i); err != nil {
+				return err
+			}
+		case definition && t.is("LOCK_ESCALATION") && next.is("="):
+			if value := tokens[min(i+2, len(tokens)-1)]; !lockEscalations[upper(value.text)] {
+				return near(tokens, min(i+2, len(tokens)-1))
 			}
 		case t.is("OPTION") && next.is("("):
 			if at := unknownWord(tokens, i+2, queryHints); at > 0 {

@@ -21,6 +21,9 @@ func parseEventSession(p *parser) ast.Statement {
 	}
 	n := &AlterEventSession{Name: p.name()}
 	p.expect("ON", "SERVER")
+	if p.is("ADD") || p.is("DROP") {
+		p.unsupported("ALTER EVENT SESSION ... " + upper(p.peek().text))
+	}
 	if p.accept("WITH") {
 		p.expect("(", "STARTUP_STATE", "=")
 		n.StartupState = ptr(p.oneOf("ON", "OFF") == "ON")

@@ -16,7 +16,9 @@ type finisher struct {
 	tokens   []token
 	nodes    map[int]ast.Statement // by offset; emptied as they find their places
 	implicit bool                  // the batch began with a procedure's name
-	err      *sqlerr.Error
+	// mayBeMisplaced tells whether placeFaults is to look at the statements.
+	mayBeMisplaced bool
+	err            *sqlerr.Error
 }
 
 // list finishes a list of statements in place.
@@ -28,12 +30,21 @@ func (f *finisher) list(statements []ast.Statement, outermost bool) {
 		if f.leading(statements[i]); outermost && f.err == nil {
 			f.mustBeFirst(statements, i)
 		}
+		if !outermost && f.err == nil {
+			f.nestedDefinition(statements[i])
+		}
 		if i > 0 && f.err == nil {
 			f.withoutSemicolon(statements[i])
 		}
 		f.statement(&statements[i])
 		if outermost && f.err == nil {
 			f.whole(statements[i])
+		}
+		if outermost && f.err == nil && !IsOwn(statements[i]) {
+			f.err = dataTypes(statements[i])
+		}
+		if outermost && f.err == nil && f.mayBeMisplaced {
+			f.err = f.placeFaults(statements[i])
 		}
 	}
 }
@@ -58,10 +69,10 @@ func (f *finisher) statement(s *ast.Statement) {
 		f.endsWith(n, "END")
 		f.block(n.StatementList)
 	case *ast.IfStatement:
-		f.statement(&n.ThenStatement)
-		f.statement(&n.ElseStatement)
+		f.branch(&n.ThenStatement)
+		f.branch(&n.ElseStatement)
 	case *ast.WhileStatement:
-		f.statement(&n.Statement)
+		f.branch(&n.Statement)
 	case *ast.TryCatchStatement:
 		f.endsWith(n, "CATCH")
 		f.block(n.TryStatements)
@@ -95,7 +106,24 @@ func (f *finisher) statement(s *ast.Statement) {
 		}
 	case *ast.ExecuteStatement:
 		f.execute(n)
+	case *ast.UseStatement:
+		f.useInModule(n)
+	case *ast.CreateTableStatement:
+		places(n.Definition)
+	case *ast.AlterTableAddTableElementStatement:
+		f.notForReplication(n)
+		places(n.Definition)
+	case *ast.SelectStatement:
+		f.intoVariable(n)
 	}
+}
+
+// branch finishes a statement that another one has.
+func (f *finisher) branch(s *ast.Statement) {
+	if *s != nil {
+		f.nestedDefinition(*s)
+	}
+	f.statement(s)
 }
 
 func (f *finisher) replace(s *ast.Statement, n *ast.RevertStatement) {

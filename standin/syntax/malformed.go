@@ -3,6 +3,7 @@
 package syntax
 
 import (
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -40,6 +41,16 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && (state.is("ON") || state.is("OFF")) {
 				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
 			}
+			if next.is("IDENTITY_INSERT") && err == nil {
+				err = withoutState(tokens, i+2)
+			}
+			if next.is("LOCK_TIMEOUT") && (state.kind == tokenWord || state.kind == tokenString || state.kind == tokenQuoted) {
+				err = near(tokens, min(i+2, len(tokens)-1))
+			}
+		case "SAVE":
+			if after := min(i+2, len(tokens)-1); next.isOneOf("TRAN", "TRANSACTION") && (tokens[after].kind == tokenEnd || tokens[after].is(";")) {
+				err = near(tokens, i+1)
+			}
 		case "TOP":
 			if next.kind == tokenWord {
 				err = near(tokens, i+1)
@@ -53,11 +64,26 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 				err = near(tokens, i+1)
 			}
 		case "CREATE", "ALTER":
-			err = badDefinition(tokens, i+1)
-		case "DROP":
-			if next.is("MASTER") && !tokens[min(i+2, len(tokens)-1)].is("KEY") {
-				err = near(tokens, min(i+2, len(tokens)-1))
+			if err = badDefinition(tokens, i+1); err == nil {
+				err = badModuleOptions(tokens, i+1)
 			}
+		case "DROP":
+			switch {
+			case next.is("MASTER") && !tokens[min(i+2, len(tokens)-1)].is("KEY"):
+				err = near(tokens, min(i+2, len(tokens)-1))
+			case next.is("INDEX") && ofAlterTable(tokens, i):
+				err = sqlerr.Unsupported("ALTER TABLE ... DROP INDEX").At(next.line)
+			case next.is("INDEX"):
+				err = indexWithoutTable(tokens, i+2)
+			case next.is("PARTITION"):
+				err = badPartition(tokens, i+1)
+			}
+		case "SWITCH":
+			if ofAlterTable(tokens, i) {
+				err = badSwitch(tokens, i)
+			}
+		case "DBCC":
+			err = badDBCC(tokens, i+1)
 		case "UPDATE":
 			if next.is("STATISTICS") {
 				err = badStatistics(tokens, i+1)
@@ -68,6 +94,20 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// withoutState judges SET IDENTITY_INSERT from the table's name on: ON or OFF has to follow it.
+func withoutState(tokens []token, at int) *sqlerr.Error {
+	for at+1 < len(tokens) && (isName(tokens[at]) || tokens[at].is(".")) { // database..table has no schema's name
+		at++
+		if isName(tokens[at-1]) && !tokens[at].is(".") {
+			break
+		}
+	}
+	if tokens[min(at, len(tokens)-1)].isOneOf("ON", "OFF") {
+		return nil
+	}
+	return near(tokens, min(at, len(tokens)-1))
 }
 
 // endsValue tells whether a token may not be what something is equal to: the end, a semicolon, a comma, a closing parenthesis.
@@ -81,7 +121,7 @@ func badCursor(tokens []token, at int) *sqlerr.Error {
 	if !isName(tokens[at]) {
 		return nil
 	}
-	declared := false
+	declared, given := false, []string{}
 	for i := at + 1; i < len(tokens); i++ {
 		switch t := tokens[i]; {
 		case t.is("CURSOR") && !declared:
@@ -90,11 +130,29 @@ func badCursor(tokens []token, at int) *sqlerr.Error {
 			return nil
 		case t.kind == tokenWord && !isReserved(t.text) && !cursorOptions[upper(t.text)] && !t.is("INSENSITIVE"):
 			return sqlerr.New(155, 2, t.text, "CURSOR").At(t.line)
+		case declared && cursorOptions[upper(t.text)]:
+			for _, other := range given {
+				if conflictingCursors(other, upper(t.text)) {
+					return sqlerr.New(1048, 1, other, upper(t.text)).At(t.line)
+				}
+			}
+			given = append(given, upper(t.text))
 		case t.kind != tokenWord || isReserved(t.text):
 			return near(tokens, i)
 		}
 	}
 	return nil
+}
+
+// cursorChoices are options of cursors of which one may be given (docs/t-sql/language-elements/declare-cursor-transact-sql.md, Syntax and
+// Arguments).
+var cursorChoices = [][]string{{"LOCAL", "GLOBAL"}, {"FORWARD_ONLY", "SCROLL"}, {"FAST_FORWARD", "SCROLL"}, {"STATIC", "KEYSET", "DYNAMIC", "FAST_FORWARD"},
+	{"READ_ONLY", "SCROLL_LOCKS", "OPTIMISTIC"}, {"FAST_FORWARD", "SCROLL_LOCKS", "OPTIMISTIC"}}
+
+func conflictingCursors(one, other string) bool {
+	return slices.ContainsFunc(cursorChoices, func(choice []string) bool {
+		return one != other && slices.Contains(choice, one) && slices.Contains(choice, other)
+	})
 }
 
 // badDefinition judges CREATE and ALTER from the word after them on.
@@ -115,8 +173,12 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		return withoutAs(tokens, at+3)
 	case t.is("STATISTICS") && tokens[at-1].is("CREATE"):
 		return badStatistics(tokens, at)
+	case t.is("PARTITION"):
+		return badPartition(tokens, at)
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
+	case t.is("INDEX") && tokens[at-1].is("ALTER") && isName(next) && withoutAction(tokens, at+2):
+		return near(tokens, len(tokens)-1)
 	case t.is("INDEX") && isName(next):
 		if on := tokens[min(at+2, len(tokens)-1)]; tokens[at-1].is("ALTER") || on.is("ON") || on.kind == tokenEnd {
 			return nil
@@ -126,7 +188,39 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
+// withoutAction tells whether a batch ends with the table of an ALTER INDEX, from the ON before it on.
+func withoutAction(tokens []token, at int) bool {
+	if at >= len(tokens) || !tokens[at].is("ON") {
+		return false
+	}
+	at++
+	for at+1 < len(tokens) && isName(tokens[at]) && tokens[at+1].is(".") {
+		at += 2
+	}
+	return at+1 < len(tokens) && isName(tokens[at]) && tokens[at+1].kind == tokenEnd
+}
+
 func isProcedure(t token) bool { return t.is("PROCEDURE") || t.is("PROC") }
+
+// ofAlterTable tells whether a clause is the first one of an ALTER TABLE: the table's name is before it.
+func ofAlterTable(tokens []token, at int) bool {
+	at--
+	for at > 2 && isName(tokens[at]) && tokens[at-1].is(".") {
+		at -= 2
+	}
+	return at > 1 && isName(tokens[at]) && tokens[at-1].is("TABLE") && tokens[at-2].is("ALTER")
+}
+
+// indexWithoutTable is 159 for DROP INDEX, from the index's name on, that does not say of which table.
+func indexWithoutTable(tokens []token, at int) *sqlerr.Error {
+	if tokens[at].is("IF") {
+		at = min(at+2, len(tokens)-1)
+	}
+	if !isName(tokens[at]) || tokens[at+1].is("ON") || tokens[at+1].is(".") {
+		return nil
+	}
+	return sqlerr.New(159, 1).At(tokens[at].line)
+}
 
 // badSequence finds START without WITH and INCREMENT without BY (docs/t-sql/statements/create-sequence-transact-sql.md, Syntax).
 func badSequence(tokens []token, at int) *sqlerr.Error {

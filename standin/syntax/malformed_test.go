@@ -46,6 +46,24 @@ func TestHalvesOfStatements(t *testing.T) {
 		{"SELECT * FROM a INNER b ON 1 = 1", 102, 1, 1, "'b'"},
 		{"ALTER TABLE t ALTER a int", 102, 1, 1, "'a'"},
 		{"CREATE PROCEDURE AS SELECT 1", 156, 1, 1, "'AS'"},
+		{"CREATE PARTITION FUNCTION f (int) RANGE LEFT FOR VALUES (1)", 102, 1, 1, "'RANGE'"},
+		{"CREATE PARTITION FUNCTION f (int) AS\nRANGE MIDDLE FOR VALUES (1)", 102, 1, 2, "'MIDDLE'"},
+		{"CREATE PARTITION FUNCTION f (int) AS RANGE FOR VALUES (1 2)", 102, 1, 1, "'2'"},
+		{"CREATE PARTITION FUNCTION f (int) AS RANGE FOR VALUES (1,)", 102, 1, 1, "')'"},
+		{"CREATE PARTITION FUNCTION f (int) AS RANGE FOR VALUES (1) nonsense", 102, 1, 1, "'nonsense'"},
+		{"CREATE PARTITION SCHEME s PARTITION f ALL TO (a)", 102, 1, 1, "'PARTITION'"},
+		{"CREATE PARTITION SCHEME s AS PARTITION f TO (a b)", 102, 1, 1, "'b'"},
+		{"CREATE PARTITION SCHEME s AS PARTITION f TO ()", 102, 1, 1, "')'"},
+		{"ALTER PARTITION FUNCTION f SPLIT RANGE (1)", 102, 1, 1, "'SPLIT'"},
+		{"ALTER PARTITION FUNCTION f() SPLIT RANGE (1, 2)", 102, 1, 1, "','"},
+		{"ALTER PARTITION FUNCTION f()\nHALVE RANGE (1)", 102, 1, 2, "'HALVE'"},
+		{"ALTER PARTITION SCHEME s NEXT a", 102, 1, 1, "'a'"},
+		{"DROP PARTITION FUNCTION IF EXISTS f", 156, 1, 1, "'IF'"},
+		{"TRUNCATE TABLE t WITH (PARTITIONS ())", 102, 1, 1, "')'"},
+		{"TRUNCATE TABLE t WITH (PARTITIONS (1\n2))", 102, 1, 2, "'2'"},
+		{"CREATE INDEX i ON t (a)\nWITH (ONLINE = MAYBE)", 102, 1, 2, "'MAYBE'"},
+		{"CREATE INDEX i ON t (a) WITH (PAD_INDEX = ON, PAD_INDEX = ON)", 1039, 1, 1, "'PAD_INDEX'"},
+		{"ALTER INDEX i ON t SET\n(NOSUCH = ON)", 155, 1, 2, "'NOSUCH'"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,6 +86,10 @@ func TestWholeStatements(t *testing.T) {
 		"CREATE PROCEDURE p @a AS int = 1, @b AS varchar(9) OUTPUT WITH RECOMPILE, EXECUTE AS OWNER AS SELECT @a",
 		"CREATE SEQUENCE s AS int START WITH 1 INCREMENT BY 1 NO CYCLE SELECT 1 AS START",
 		"SET IDENTITY_INSERT t ON", "SET ANSI_NULLS, QUOTED_IDENTIFIER ON", "SELECT TOP (@n) a FROM t", "SELECT TOP 5 PERCENT a FROM t",
+		"SELECT a FROM t ORDER BY a OFFSET @first - 1 ROWS FETCH NEXT @last - @first + 1 ROWS ONLY OPTION (OPTIMIZE FOR (@first = 1, @last = 20))",
+		"SELECT offset, COALESCE(a, b) FROM t ORDER BY offset OFFSET (SELECT 1) ROWS FETCH FIRST 1 ROW ONLY; DECLARE @t TABLE (a int PRIMARY KEY, UNIQUE (a))",
+		"SELECT IDENTITY(int, 1, 1) AS a INTO b FROM t; SET IDENTITY_INSERT d.s.t OFF; SET IDENTITY_INSERT d..t ON; SAVE TRAN a; DELETE TOP (1) t; IF 1 = 1 CREATE TABLE x (a int)",
+		"CREATE TABLE t (a int)\nMERGE t WITH (HOLDLOCK) USING u ON t.a = u.a WHEN MATCHED THEN DELETE;\nCREATE TABLE v (a int)\nTRUNCATE TABLE t WITH (PARTITIONS (1))",
 		"/* one /* two */ still one */ SELECT 1 /**/", "SELECT 1 -- no /* comment\n/* a\n/* b\n*/\n*/ SELECT '/*', 2 /* '/* */ */",
 	} {
 		t.Run(text, func(t *testing.T) {

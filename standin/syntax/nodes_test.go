@@ -43,7 +43,7 @@ func TestAvailabilityGroupNode(t *testing.T) {
 	g.Expect(*n.Replicas[2].AvailabilityMode).To(Equal("CONFIGURATION_ONLY"))
 	g.Expect(n.Replicas[2].FailoverMode).To(BeNil())
 	g.Expect(n.Listener.IPs).To(Equal([]syntax.ListenerAddress{{IP: "10.0.0.1", Mask: "255.255.255.0"}, {IP: "2001::1"}}))
-	g.Expect(n.Listener.Port).To(BeEquivalentTo(1433))
+	g.Expect(*n.Listener.Port).To(BeEquivalentTo(1433))
 }
 
 func TestAlterAvailabilityGroupActions(t *testing.T) {

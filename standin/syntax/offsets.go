@@ -69,13 +69,21 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	wrapParentheses(tokens, inside, before, closing)
 	wrapQuantifiers(tokens, inside, before, closing)
 	wrapVariables(tokens, inside, before, closing)
+	endPartitions(tokens, inside, closing)
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)
 	tableOfIndex(tokens, inside, before, instead)
 	notNullOfIdentity(tokens, inside, instead)
+	checksAdded(tokens, inside, instead)
 	columnsOfChange(tokens, inside, instead)
 	currentOf(tokens, inside, instead)
+	placesOfKeys(tokens, inside, instead)
 	statisticsValues(tokens, inside, instead)
+	degreeOfDBCC(tokens, inside, instead)
+	withoutModuleOptions(tokens, instead)
+	if altersTrigger(tokens) {
+		instead[0] = "CREATE"
+	}
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
 			insert(t.pos, text)
@@ -118,11 +126,40 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 // first word for a column.
 const UnnamedConstraint = "unnamed$"
 
-// addsUnnamed tells whether token i begins a constraint without a name behind ALTER TABLE name [WITH CHECK] ADD.
+// addsUnnamed tells whether token i begins a constraint without a name in the list behind ALTER TABLE name [WITH CHECK] ADD.
 func addsUnnamed(tokens []token, i int) bool {
-	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].is("ADD") {
+	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].is("ADD") && !tokens[i-1].is(",") {
 		return false
 	}
+	if !beginsConstraint(tokens, i) {
+		return false
+	}
+	return tokens[i-1].is("ADD") || inListOfADD(tokens, i-1)
+}
+
+// inListOfADD tells whether the comma at token at parts what one ADD adds.
+func inListOfADD(tokens []token, at int) bool {
+	depth := 0
+	for at--; at >= 0; at-- {
+		switch t := tokens[at]; {
+		case t.is(")"):
+			depth++
+		case t.is("("):
+			if depth--; depth < 0 {
+				return false
+			}
+		case depth > 0:
+		case t.is("ADD"):
+			return true
+		case t.isOneOf(";", "EXEC", "EXECUTE", "SELECT", "VALUES", "DECLARE"):
+			return false
+		}
+	}
+	return false
+}
+
+// beginsConstraint tells whether a constraint without a name begins at token i.
+func beginsConstraint(tokens []token, i int) bool {
 	switch t, next := tokens[i], tokens[i+1]; {
 	case t.is("PRIMARY"), t.is("FOREIGN"):
 		if at := i + 2; next.is("KEY") && at+1 < len(tokens) {

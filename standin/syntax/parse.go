@@ -34,30 +34,30 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 	if err != nil {
 		return nil, err
 	}
+	batch, err = parseTokens(text, tokens)
+	return batch, inModule(err, tokens)
+}
+
+func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) {
 	defer func() {
 		if r := recover(); r != nil {
 			// A defect here refuses the batch and leaves the connection.
 			batch, err = nil, near(tokens, len(tokens)-1)
 		}
 	}()
+	for _, judge := range []func([]token) *sqlerr.Error{badName, deepName, declaredTwice} {
+		if err := judge(tokens); err != nil {
+			return nil, err
+		}
+	}
 	source, nodes, inside, err := replaceOwn(withoutNested(text, tokens), tokens)
 	if err != nil {
 		return nil, err
 	}
-	if err := dangling(tokens, inside); err != nil {
-		return nil, err
-	}
-	if err := impossiblePair(tokens, inside); err != nil {
-		return nil, err
-	}
-	if err := misshapen(tokens, inside); err != nil {
-		return nil, err
-	}
-	if err := malformed(tokens, inside); err != nil {
-		return nil, err
-	}
-	if err := unknownOptions(tokens, inside); err != nil {
-		return nil, err
+	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, malformed, outOfPlace, badLevel, unknownOptions} {
+		if err := judge(tokens, inside); err != nil {
+			return nil, err
+		}
 	}
 	o := newOffsets(text)
 	implicit := startsWithProcedureName(tokens)
@@ -75,6 +75,9 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 	if err := joinView(script, body, o, tokens); err != nil {
 		return nil, err
 	}
+	if err := unbalanced(tokens); err != nil {
+		return nil, err
+	}
 	batch = &Batch{Text: text, offsets: o, tokens: tokens}
 	if len(script.Batches) > 1 {
 		return nil, nearWord(tokens, "GO")
@@ -83,7 +86,12 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 		return batch, nil
 	}
 	list := script.Batches[0].Statements
-	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit}
+	if altersTrigger(tokens) && len(list) > 0 {
+		if n, ok := list[0].(*ast.CreateTriggerStatement); ok {
+			list[0] = alterTrigger(n)
+		}
+	}
+	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit, mayBeMisplaced: mayBeMisplaced(tokens)}
 	f.list(list, true)
 	if f.err != nil {
 		return nil, f.err
@@ -185,6 +193,9 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 	if !notACondition(message) {
 		if n+1 < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
 			n++
+		}
+		if err := unknownHint(tokens, n); err != nil {
+			return err
 		}
 		return near(tokens, n)
 	}

@@ -60,6 +60,10 @@ var securableClasses = []string{
 	"SCHEMA", "LOGIN", "ENDPOINT", "CERTIFICATE", "USER", "ROLE", "TYPE",
 }
 
+// absentClasses are those of what the stand-in never has.
+var absentClasses = []string{"SEARCH PROPERTY LIST", "FULLTEXT CATALOG", "FULLTEXT STOPLIST", "ASSEMBLY", "CONTRACT", "MESSAGE TYPE", "REMOTE SERVICE BINDING",
+	"ROUTE", "SERVICE", "XML SCHEMA COLLECTION", "DATABASE SCOPED CREDENTIAL", "EXTERNAL LANGUAGE"}
+
 func parsePermission(p *parser) ast.Statement {
 	n := &PermissionStatement{Action: p.oneOf("GRANT", "DENY", "REVOKE")}
 	if n.Action == "REVOKE" {
@@ -122,6 +126,11 @@ func (p *parser) permission() PermissionSpec {
 
 func (p *parser) securable() Securable {
 	s := Securable{Class: "OBJECT"}
+	for _, class := range absentClasses {
+		if p.is(append(strings.Fields(class), "::")...) {
+			p.unsupported("The securable class " + class)
+		}
+	}
 	for _, class := range securableClasses {
 		words := append(strings.Fields(class), "::")
 		if p.accept(words...) {

@@ -8,11 +8,11 @@ import "strings"
 // words before them that make them keywords.
 var plainNames = map[string][]string{
 	"TYPE": {"CREATE", "ALTER", "DROP", "MESSAGE"}, "MESSAGE": {"CREATE", "ALTER", "DROP"}, "WORK": {"COMMIT", "ROLLBACK"},
-	"LOGIN": {"CREATE", "ALTER", "DROP"}, "PASSWORD": nil, "MATCH": nil, "TIME": nil,
+	"LOGIN": {"CREATE", "ALTER", "DROP"}, "LANGUAGE": {"EXTERNAL"}, "PASSWORD": nil, "MATCH": nil, "TIME": nil,
 }
 
 // aliasNames are more such words, which teesql does not take for the name of a column in SELECT name = expression.
-var aliasNames = wordSet("CALLER CATCH COOKIE DELAY DIALOG ENCRYPTION GET JOB LANGUAGE MASTER QUERY SEND STATS SUBSCRIPTION TRY")
+var aliasNames = wordSet("CALLER CATCH COOKIE DELAY DIALOG ENCRYPTION GET JOB MASTER QUERY SEND STATS SUBSCRIPTION TRY")
 
 // isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
 func isPlainName(tokens []token, i int) bool {
@@ -35,6 +35,18 @@ func isPlainName(tokens []token, i int) bool {
 	}
 	next := tokens[i+1]
 	switch word {
+	case "TYPE":
+		return !next.is("::") // ALTER SCHEMA s TRANSFER type::t
+	case "LANGUAGE":
+		switch {
+		case next.is("="):
+			return !last.is("(") // ATOMIC WITH (LANGUAGE = 'name')
+		case last.is("SET"):
+			return false
+		}
+		return next.kind != tokenString && next.kind != tokenInteger && next.kind != tokenBinary && next.kind != tokenVariable // of full text
+	case "LOGIN":
+		return !last.is("AS") || !next.is("=") || i < 2 || !tokens[i-2].is(")") // EXECUTE ('text') AS LOGIN = 'name'
 	case "MATCH":
 		return !next.is("(") // the graph predicate
 	case "TIME":

@@ -12,7 +12,7 @@ import (
 )
 
 func TestWordsThatAreNotReservedAreNames(t *testing.T) {
-	for _, word := range []string{"type", "login", "password", "message", "work", "match"} {
+	for _, word := range []string{"type", "login", "password", "message", "work", "match", "language"} {
 		for _, text := range []string{"SELECT " + word + " FROM x WHERE " + word + " = 1 AND a." + word + " IN (2) ORDER BY " + word,
 			"INSERT INTO x (" + word + ") VALUES (1)", "UPDATE x SET " + word + " = 1", "CREATE TABLE t (" + word + " int)"} {
 			_, err := syntax.Parse(text)
@@ -23,7 +23,7 @@ func TestWordsThatAreNotReservedAreNames(t *testing.T) {
 		_, err := syntax.Parse("SELECT " + word + " = a.text, b, " + word + " = 1 FROM x AS a")
 		NewWithT(t).Expect(err).To(BeNil(), word)
 	}
-	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date", "SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK"} {
+	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date", "SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK", "SET LANGUAGE British", "SET LANGUAGE @l", "SET LANGUAGE [Français]", "SELECT @@LANGUAGE, language FROM x"} {
 		_, err := syntax.Parse(text)
 		NewWithT(t).Expect(err).To(BeNil(), text)
 	}

@@ -30,21 +30,8 @@ func (l *lexer) quotesFrom(tokens []token) {
 
 // definesModule tells whether a batch begins with CREATE or ALTER of a procedure, function, trigger or view.
 func definesModule(tokens []token) bool {
-	at := 1
-	if !tokens[0].is("CREATE") && !tokens[0].is("ALTER") {
-		return false
-	}
-	if len(tokens) > 3 && tokens[1].is("OR") {
-		at = 3
-	}
-	if len(tokens) <= at {
-		return false
-	}
-	switch upper(tokens[at].text) {
-	case "PROC", "PROCEDURE", "FUNCTION", "TRIGGER", "VIEW":
-		return true
-	}
-	return false
+	_, kind := moduleName(tokens)
+	return kind != ""
 }
 
 // stringLiteral is a value in single quotes.

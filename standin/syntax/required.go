@@ -22,6 +22,8 @@ var required = map[reflect.Type][]string{
 	nodeType[ast.FromClause]():                         {"TableReferences"},
 	nodeType[ast.NamedTableReference]():                {"SchemaObject"},
 	nodeType[ast.WhereClause]():                        {},
+	nodeType[ast.PivotedTableReference]():              {"Alias"},
+	nodeType[ast.UnpivotedTableReference]():            {"Alias"},
 	nodeType[ast.HavingClause]():                       {"SearchCondition"},
 	nodeType[ast.GroupByClause]():                      {"GroupingSpecifications"},
 	nodeType[ast.OrderByClause]():                      {"OrderByElements"},

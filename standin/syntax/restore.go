@@ -149,9 +149,9 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 	case p.accept("STOPAT", "="):
 		o.StopAt = p.stringLiteral()
 	case p.accept("STOPATMARK", "="):
-		o.StopAtMark = p.stringLiteral()
+		o.StopAtMark = p.markName()
 	case p.accept("STOPBEFOREMARK", "="):
-		o.StopBeforeMark = p.stringLiteral()
+		o.StopBeforeMark = p.markName()
 	case p.accept("BLOCKSIZE", "="):
 		o.BlockSize = p.integer()
 	case p.accept("BUFFERCOUNT", "="):
@@ -162,4 +162,12 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 		return false
 	}
 	return true
+}
+
+// markName is the name of a marked transaction, or 'lsn:...'; examples of the page have it without quotes.
+func (p *parser) markName() string {
+	if p.peek().kind == tokenString {
+		return p.stringLiteral()
+	}
+	return p.name()
 }

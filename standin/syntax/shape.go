@@ -107,6 +107,18 @@ func (f *finisher) shape(node ast.Statement) {
 		if last := f.lastOf(n); f.tokens[last].is("ADD") {
 			f.err = near(f.tokens, last)
 		}
+	case *ast.TruncateTableStatement:
+		f.partitions(n)
+	case *ast.CreatePartitionFunctionStatement:
+		if n.ParameterType != nil {
+			f.boundaries(n, n.BoundaryValues)
+		}
+	case *ast.AlterPartitionFunctionStatement:
+		if n.Boundary == nil {
+			f.boundaries(n, nil)
+		} else {
+			f.boundaries(n, []ast.ScalarExpression{n.Boundary})
+		}
 	case *ast.CreateFunctionStatement:
 		f.function(n, n.ReturnType)
 	case *ast.AlterFunctionStatement:

@@ -98,11 +98,17 @@ func (p *parser) alterUser() ast.Statement {
 	return n
 }
 
+// absentUserOptions are those of users of contained databases and of encrypted columns.
+var absentUserOptions = wordSet("PASSWORD OLD_PASSWORD DEFAULT_LANGUAGE SID ALLOW_ENCRYPTED_VALUE_MODIFICATIONS")
+
 func (p *parser) userOptions(option func() bool) {
 	seen := map[string]bool{}
 	for {
 		p.once(seen, upper(p.peek().text))
 		if !option() {
+			if absentUserOptions[upper(p.peek().text)] {
+				p.unsupported("The option " + upper(p.peek().text) + " of a user")
+			}
 			p.unknownOption("USER")
 		}
 		if !p.accept(",") {

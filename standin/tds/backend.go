@@ -36,13 +36,18 @@ type LoginRequest struct {
 	PacketSize                                                     int
 	Remote, Local                                                  net.Addr
 	Encrypted                                                      bool
+	// Prepared are the connection's prepared statements, nil for none.
+	Prepared *PreparedStatements
+	// Cursors are its server cursors, nil for none.
+	Cursors *Cursors
 }
 
 // Session is one logged-in client. Its methods are called one at a time. Errors of statements go to the Writer;
 // a returned error ends the connection.
 type Session interface {
-	// Database and SPID are told to the client at login; PacketHeader carries the SPID.
+	// Database, Language and SPID are told to the client at login; PacketHeader carries the SPID.
 	Database() string
+	Language() string
 	SPID() int
 	// Batch executes one batch of T-SQL.
 	Batch(ctx context.Context, text string, w Writer) error
@@ -123,4 +128,6 @@ type Writer interface {
 	ReturnValue(name string, t sqltype.Type, value any) error
 	// Database tells of a changed database context.
 	Database(name, old string) error
+	// Language tells of a changed language.
+	Language(name, old string) error
 }

@@ -38,19 +38,17 @@ type conn struct {
 	requests chan *request
 	// descriptor is the transaction that the client was last told of.
 	descriptor uint64
-	prepared   map[int32]prepared
-	nextHandle int32
+	prepared   PreparedStatements
 	// parameters is how many the last call had: the next one is likely to have as many.
 	parameters int
-	// cursors are open server cursors by their handles, which begin apart from those of prepared statements.
-	cursors    map[int32]*serverCursor
-	nextCursor int32
+	cursors    *Cursors
 	// bulk is the INSERT BULK batch whose rows come next.
 	bulk string
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, requests: make(chan *request), prepared: map[int32]prepared{}, cursors: map[int32]*serverCursor{}, nextCursor: firstCursor}
+	c := &conn{srv: s, nc: nc, requests: make(chan *request)}
+	c.cursors = &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: &c.prepared, hold: s.hold, release: s.release}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -78,7 +76,7 @@ func (c *conn) serve() {
 		return
 	}
 	defer c.srv.connected.Add(-1)
-	defer c.closeCursors()
+	defer c.cursors.Clear()
 	defer func() {
 		if err := c.session.Close(); err != nil {
 			c.logf("close session %d: %v", c.spid.Load(), err)
@@ -319,6 +317,7 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	if l.changes {
 		request.NewPassword = &l.newPassword
 	}
+	request.Prepared, request.Cursors = &c.prepared, c.cursors
 	session, err := c.srv.cfg.Backend.Login(ctx, request)
 	if err != nil {
 		c.srv.connected.Add(-1)
@@ -361,6 +360,10 @@ func (c *conn) handle(r *request) error {
 	if errors.As(err, &broken) {
 		w.fatal = true
 	}
+	if err == nil && c.ctx.Err() != nil {
+		// Killed, or shut down: what was cancelled half-way may look like what came to its end, and must not be answered so.
+		err = c.ctx.Err()
+	}
 	switch {
 	case err == nil:
 	case errors.As(err, &told):
@@ -388,8 +391,8 @@ func (c *conn) resetFirst(r *request, w *response) error {
 	if err := c.session.Reset(c.ctx, r.status&statusResetSkipTran != 0); err != nil {
 		return fmt.Errorf("reset session %d: %w", c.spid.Load(), err)
 	}
-	clear(c.prepared)
-	c.closeCursors()
+	c.prepared.Clear()
+	c.cursors.Clear()
 	c.bulk = ""
 	w.transaction()
 	if c.version.atLeast(version72) {

@@ -3,6 +3,7 @@
 package tds
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -73,37 +74,91 @@ var rowStatus = Column{Name: "ROWSTAT", Type: intType, Hidden: true}
 
 const fetchSucceeded = int64(1)
 
+// Cursors are the server cursors of a connection, by their handles, which begin apart from those of prepared statements.
+type Cursors struct {
+	all      map[int32]*serverCursor
+	last     int32
+	prepared *PreparedStatements
+	// hold and release count the memory of rows.
+	hold    func(int) bool
+	release func(int)
+}
+
+// NewCursors are those of a session without a connection.
+func NewCursors(prepared *PreparedStatements) *Cursors {
+	return &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: prepared, hold: func(int) bool { return true }, release: func(int) {}}
+}
+
+// CursorHost executes the statements of cursors.
+type CursorHost interface {
+	// IsQuery and Execute are those of Session.
+	IsQuery(text string) bool
+	Execute(ctx context.Context, text, decl string, params []Param, w Writer) error
+}
+
+// cursorRequest is one call of a cursor procedure.
+type cursorRequest struct {
+	*Cursors
+	ctx  context.Context
+	host CursorHost
+	call Call
+	w    Writer
+	// given are the values of output parameters, by their place.
+	given map[int]int64
+}
+
+// Call executes one of the cursor procedures and gives the values of its output parameters by their place; those of the statement come through the
+// writer.
+func (c *Cursors) Call(ctx context.Context, host CursorHost, name string, call Call, w Writer) (given map[int]int64, err error) {
+	q := &cursorRequest{Cursors: c, ctx: ctx, host: host, call: call, w: w}
+	err = q.run(name)
+	return q.given, err
+}
+
 func (c *conn) cursorCall(r *request, name string, call Call, w *response) error {
+	given, err := c.cursors.Call(r.ctx, c.session, name, call, w)
+	own := w.values
+	w.values = nil
+	for at, p := range call.Params {
+		if n, ok := given[at]; ok && p.Output {
+			_ = w.ReturnValue(p.Name, intType, n)
+		}
+	}
+	w.values = append(w.values, own...)
+	return err
+}
+
+func (q *cursorRequest) run(name string) error {
 	switch name {
 	case "sp_cursoropen":
-		return c.openCursor(r, call, w)
+		return q.openCursor()
 	case "sp_cursorprepare":
-		return c.prepareCursor(call, w)
+		return q.prepareCursor()
 	case "sp_cursorexecute":
-		return c.executeCursor(r, call, w)
+		return q.executeCursor()
 	case "sp_cursorprepexec":
-		return c.prepareAndOpenCursor(r, call, w)
+		return q.prepareAndOpenCursor()
 	case "sp_cursorunprepare":
-		return c.unprepare(call)
+		return q.prepared.unprepare(q.call)
 	}
-	if len(call.Params) == 0 {
+	if len(q.call.Params) == 0 {
 		return sqlerr.New(201, 10, name, "@cursor")
 	}
-	handle, _ := handleOf(call.Params[0])
-	cursor := c.cursors[handle]
+	handle, _ := handleOf(q.call.Params[0])
+	cursor := q.all[handle]
 	if cursor == nil {
 		return sqlerr.New(16909, 1, name, handle)
 	}
 	switch name {
 	case "sp_cursorfetch":
-		return c.fetchCursor(handle, cursor, call, w)
+		return q.fetchCursor(handle, cursor)
 	case "sp_cursor":
-		return cursor.operate(call, w)
+		return cursor.operate(q.call, q.w)
 	case "sp_cursoroption":
-		return cursor.option(call, w)
+		return q.option(cursor)
 	case "sp_cursorclose":
-		c.closeCursor(handle)
-		return w.ReturnStatus(cursorDone)
+		q.close(handle)
+		return q.w.ReturnStatus(cursorDone)
 	}
 	return sqlerr.New(2812, 62, name)
 }
@@ -112,85 +167,84 @@ func (c *conn) cursorCall(r *request, name string, call Call, w *response) error
 // places of scrollopt, ccopt and rowcount among the call's parameters.
 type opening struct {
 	procedure string
-	prepared
+	Prepared
 	params                     []Param
 	cursor, scroll, cc, rowNum int
 	// handle is the prepared handle that goes before the rest; 0 for none.
 	handle int32
 }
 
-func (c *conn) openCursor(r *request, call Call, w *response) error {
-	o := opening{procedure: "sp_cursoropen", cursor: 0, scroll: 2, cc: 3, rowNum: 4}
+func (q *cursorRequest) openCursor() error {
+	o, call := opening{procedure: "sp_cursoropen", cursor: 0, scroll: 2, cc: 3, rowNum: 4}, q.call
 	if len(call.Params) < 2 {
 		return sqlerr.New(201, 10, o.procedure, "@stmt")
 	}
 	var err error
-	if o.text, err = textOf(call.Params[1], o.procedure, "@stmt"); err != nil {
+	if o.Text, err = textOf(call.Params[1], o.procedure, "@stmt"); err != nil {
 		return err
 	}
 	if len(call.Params) > 5 {
 		if number(call, o.scroll, 0)&scrollParameterized == 0 {
 			return sqlerr.New(16914, 1, o.procedure)
 		}
-		if o.declaration, err = textOf(call.Params[5], o.procedure, "@paramdef"); err != nil {
+		if o.Declaration, err = textOf(call.Params[5], o.procedure, "@paramdef"); err != nil {
 			return err
 		}
 		o.params = call.Params[6:]
 	}
-	return c.open(r, call, o, w)
+	return q.open(o)
 }
 
-func (c *conn) prepareCursor(call Call, w *response) error {
-	_, _, p, err := definition("sp_cursorprepare", call, "@handle", "@params", "@stmt")
+func (q *cursorRequest) prepareCursor() error {
+	_, _, p, err := definition("sp_cursorprepare", q.call, "@handle", "@params", "@stmt")
 	if err != nil {
 		return err
 	}
-	if !c.session.IsQuery(p.text) && number(call, 5, 0)&concurAllowDirect == 0 {
+	if !q.host.IsQuery(p.Text) && number(q.call, 5, 0)&concurAllowDirect == 0 {
 		return sqlerr.New(16937, 1)
 	}
-	handle, err := c.keep(p)
+	handle, err := q.prepared.Keep(p)
 	if err != nil {
 		return err
 	}
-	outputs(call, w, map[int]int64{0: int64(handle), 4: granted(number(call, 4, scrollStatic)), 5: concurReadOnly})
+	q.given = map[int]int64{0: int64(handle), 4: granted(number(q.call, 4, scrollStatic)), 5: concurReadOnly}
 	return nil
 }
 
-func (c *conn) executeCursor(r *request, call Call, w *response) error {
-	o := opening{procedure: "sp_cursorexecute", cursor: 1, scroll: 2, cc: 3, rowNum: 4}
+func (q *cursorRequest) executeCursor() error {
+	o, call := opening{procedure: "sp_cursorexecute", cursor: 1, scroll: 2, cc: 3, rowNum: 4}, q.call
 	if len(call.Params) < 2 {
 		return sqlerr.New(201, 10, o.procedure, "@cursor")
 	}
-	handle, ok := handleOf(call.Params[0])
-	p, known := c.prepared[handle]
-	if !ok || !known {
-		return sqlerr.New(8179, 2, handle)
+	p, err := q.prepared.as(call.Params[0])
+	if err != nil {
+		return err
 	}
-	o.prepared, o.params = p, call.Params[min(5, len(call.Params)):]
-	return c.open(r, call, o, w)
+	o.Prepared, o.params = p, call.Params[min(5, len(call.Params)):]
+	return q.open(o)
 }
 
-func (c *conn) prepareAndOpenCursor(r *request, call Call, w *response) error {
+func (q *cursorRequest) prepareAndOpenCursor() error {
 	// Its document has a parameter before scrollopt, options, which neither ODBC nor JDBC sends.
-	o := opening{procedure: "sp_cursorprepexec", cursor: 1, scroll: 4, cc: 5, rowNum: 6}
+	o, call := opening{procedure: "sp_cursorprepexec", cursor: 1, scroll: 4, cc: 5, rowNum: 6}, q.call
 	if len(call.Params) < 4 {
 		return sqlerr.New(201, 10, o.procedure, "@stmt")
 	}
 	var err error
-	if o.declaration, err = textOf(call.Params[2], o.procedure, "@params"); err != nil {
+	if o.Declaration, err = textOf(call.Params[2], o.procedure, "@params"); err != nil {
 		return err
 	}
-	if o.text, err = textOf(call.Params[3], o.procedure, "@stmt"); err != nil {
+	if o.Text, err = textOf(call.Params[3], o.procedure, "@stmt"); err != nil {
 		return err
 	}
 	if old, ok := call.Params[0].Value.(int64); ok {
-		delete(c.prepared, int32(old))
+		q.prepared.Drop(int32(old))
 	}
-	if o.handle, err = c.keep(o.prepared); err != nil {
+	if o.handle, err = q.prepared.Keep(o.Prepared); err != nil {
 		return err
 	}
 	o.params = call.Params[min(7, len(call.Params)):]
-	return c.open(r, call, o, w)
+	return q.open(o)
 }
 
 // granted is the kind of cursor that is made where another is asked for.
@@ -205,76 +259,83 @@ func granted(asked int64) int64 {
 }
 
 // open executes the statement, keeps its rows and tells the client what it got.
-func (c *conn) open(r *request, call Call, o opening, w *response) error {
-	scroll, cc := number(call, o.scroll, 0), number(call, o.cc, concurReadOnly)
+func (q *cursorRequest) open(o opening) error {
+	scroll, cc := number(q.call, o.scroll, 0), number(q.call, o.cc, concurReadOnly)
 	kind := granted(scroll)
 	acceptable := map[int64]int64{scrollStatic: scrollStaticOK, scrollForward: scrollForwardOK, scrollFastForward: scrollFastForwardOK}[kind]
 	if scroll&scrollCheck != 0 && scroll&acceptable == 0 || cc&concurCheck != 0 && cc&concurReadOnlyOK == 0 {
 		return sqlerr.New(16955, 2)
 	}
-	if len(c.cursors) >= maxCursors {
+	if len(q.all) >= maxCursors {
 		return sqlerr.New(16960, 1)
 	}
 	given := map[int]int64{o.cursor: 0, o.scroll: kind, o.cc: concurReadOnly, o.rowNum: -1}
 	if o.handle != 0 {
 		given[0] = int64(o.handle)
 	}
-	if !c.session.IsQuery(o.text) {
+	if !q.host.IsQuery(o.Text) {
 		if cc&concurAllowDirect == 0 {
 			return sqlerr.New(16937, 1)
 		}
 		// Clients know by this message that what follows is no cursor.
-		w.Message(informational(16954, "Executing SQL directly; no cursor."))
-		err := c.session.Execute(r.ctx, o.text, o.declaration, o.params, w)
-		prepend(call, w, given)
-		return err
+		_ = q.w.Message(informational(16954, "Executing SQL directly; no cursor."))
+		q.given = given
+		return q.host.Execute(q.ctx, o.Text, o.Declaration, o.params, q.w)
 	}
-	take := &cursorWriter{response: w}
-	err := c.session.Execute(r.ctx, o.text, o.declaration, o.params, take)
-	if err != nil || take.failed || r.attention.Load() {
-		c.srv.release(take.held)
-		return errors.Join(err, w.ReturnStatus(cursorFailed))
+	take := &cursorWriter{Writer: q.w, hold: q.hold}
+	err := q.host.Execute(q.ctx, o.Text, o.Declaration, o.params, take)
+	if err != nil || take.failed || q.cancelled() {
+		q.release(take.held)
+		return errors.Join(err, q.w.ReturnStatus(cursorFailed))
 	}
 	if take.sets != 1 {
-		c.srv.release(take.held)
+		q.release(take.held)
 		return sqlerr.New(16937, 2)
 	}
 	if asked := scroll & scrollKinds; asked == scrollKeyset || asked == scrollDynamic || cc&concurKinds > concurReadOnly {
-		w.Message(informational(16956, "The created cursor is not of the requested type."))
+		_ = q.w.Message(informational(16956, "The created cursor is not of the requested type."))
 	}
 	cursor := &serverCursor{columns: append(take.columns, rowStatus), rows: take.rows, options: kind | scroll&scrollAutoClose, held: take.held}
-	c.nextCursor++
-	handle := c.nextCursor
-	c.cursors[handle] = cursor
+	q.last++
+	handle := q.last
+	q.all[handle] = cursor
 	given[o.cursor] = int64(handle)
 	if kind == scrollStatic {
 		given[o.rowNum] = int64(len(cursor.rows))
 	}
 	status := int32(cursorDone)
-	_ = w.Columns(cursor.columns)
+	_ = q.w.Columns(cursor.columns)
 	if scroll&scrollAutoFetch != 0 && kind == scrollFastForward {
-		n := number(call, o.rowNum, defaultFetch)
-		status = cursor.send(c.move(handle, cursor, fetchNext, 0, int(max(1, min(n, int64(len(cursor.rows)+1))))), w)
+		n := number(q.call, o.rowNum, defaultFetch)
+		status = cursor.send(q.move(handle, cursor, fetchNext, 0, int(max(1, min(n, int64(len(cursor.rows)+1))))), q.w)
 		given[o.rowNum] = int64(cursor.size)
 	} else {
-		w.Done(0)
+		_ = q.w.Done(0)
 	}
-	prepend(call, w, given)
-	return w.ReturnStatus(status)
+	q.given = given
+	return q.w.ReturnStatus(status)
 }
 
-// closeCursor forgets a cursor and its rows.
-func (c *conn) closeCursor(handle int32) {
-	if cursor := c.cursors[handle]; cursor != nil {
-		c.srv.release(cursor.held)
-		delete(c.cursors, handle)
+// cancelled tells whether the client has given the request up.
+func (q *cursorRequest) cancelled() bool {
+	if r, ok := q.w.(*response); ok {
+		return r.cancelled()
+	}
+	return q.ctx.Err() != nil
+}
+
+// close forgets a cursor and its rows.
+func (c *Cursors) close(handle int32) {
+	if cursor := c.all[handle]; cursor != nil {
+		c.release(cursor.held)
+		delete(c.all, handle)
 	}
 }
 
-// closeCursors is the end of the session, or its reset.
-func (c *conn) closeCursors() {
-	for handle := range c.cursors {
-		c.closeCursor(handle)
+// Clear is the end of the session, or its reset.
+func (c *Cursors) Clear() {
+	for handle := range c.all {
+		c.close(handle)
 	}
 }
 
@@ -292,26 +353,10 @@ func number(call Call, at int, otherwise int64) int64 {
 	return otherwise
 }
 
-// outputs gives integers for the parameters of a call that ask for one, in their order.
-func outputs(call Call, w *response, given map[int]int64) {
-	for at, p := range call.Params {
-		if n, ok := given[at]; ok && p.Output {
-			_ = w.ReturnValue(p.Name, intType, n)
-		}
-	}
-}
-
-// prepend is outputs for those that go before what the statement itself gave.
-func prepend(call Call, w *response, given map[int]int64) {
-	own := w.values
-	w.values = nil
-	outputs(call, w, given)
-	w.values = append(w.values, own...)
-}
-
 // cursorWriter keeps the rows of the statement of a cursor; messages and output parameters go to the client.
 type cursorWriter struct {
-	*response
+	Writer
+	hold    func(int) bool
 	sets    int
 	columns []Column
 	rows    [][]any
@@ -343,9 +388,9 @@ func (w *cursorWriter) Row(values []any) error {
 			size += len(x)
 		}
 	}
-	if !w.c.srv.hold(size) {
+	if !w.hold(size) {
 		w.failed = true
-		return w.response.Message(&sqlerr.Error{Number: 701, Class: 17, State: 123,
+		return w.Writer.Message(&sqlerr.Error{Number: 701, Class: 17, State: 123,
 			Message: fmt.Sprintf("There is insufficient memory to hold the %d rows of a cursor that were read so far.", len(w.rows))})
 	}
 	w.held += size
@@ -359,7 +404,7 @@ func (w *cursorWriter) Done(int64) error { return nil }
 // Message tells the client.
 func (w *cursorWriter) Message(e *sqlerr.Error) error {
 	w.failed = w.failed || e.Class > 10
-	return w.response.Message(e)
+	return w.Writer.Message(e)
 }
 
 // ReturnStatus is that of a procedure that the cursor is opened on; the call has its own.
@@ -367,5 +412,5 @@ func (w *cursorWriter) ReturnStatus(int32) error { return nil }
 
 // ReturnValue gives an output parameter of the statement.
 func (w *cursorWriter) ReturnValue(name string, t sqltype.Type, value any) error {
-	return w.response.ReturnValue(name, t, value)
+	return w.Writer.ReturnValue(name, t, value)
 }

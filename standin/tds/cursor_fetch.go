@@ -25,15 +25,16 @@ const (
 // forwardRefused are the names of the fetch types that a forward-only cursor has not.
 var forwardRefused = map[int64]string{fetchPrevious: "prev", fetchPreviousOnly: "prev", fetchLast: "last", fetchAbsolute: "absolute", fetchRelative: "relative"}
 
-func (c *conn) fetchCursor(handle int32, cursor *serverCursor, call Call, w *response) error {
+func (q *cursorRequest) fetchCursor(handle int32, cursor *serverCursor) error {
 	const procedure = "sp_cursorfetch"
+	call, w := q.call, q.w
 	kind, row, n := number(call, 1, fetchNext)&^fetchSkipUpdate, number(call, 2, 0), number(call, 3, defaultFetch)
 	if kind == fetchInfo {
 		at := cursor.first
 		if at > len(cursor.rows) {
 			at = -1
 		}
-		outputs(call, w, map[int]int64{2: int64(at), 3: cursor.count()})
+		q.given = map[int]int64{2: int64(at), 3: cursor.count()}
 		return w.ReturnStatus(cursorDone)
 	}
 	if name := forwardRefused[kind]; name != "" && cursor.options&scrollStatic == 0 {
@@ -51,19 +52,19 @@ func (c *conn) fetchCursor(handle int32, cursor *serverCursor, call Call, w *res
 	if n < 0 {
 		return sqlerr.New(16902, 3, procedure, "nrows")
 	}
-	if call.noMetadata {
-		_ = w.columnsUntold(cursor.columns)
+	if r, ok := w.(*response); ok && call.noMetadata {
+		_ = r.columnsUntold(cursor.columns)
 	} else {
 		_ = w.Columns(cursor.columns)
 	}
 	// Numbers beyond the rows mean what the nearest one beyond means, and cannot overflow.
 	beyond := int64(2*len(cursor.rows) + 2)
-	status := c.move(handle, cursor, kind, int(max(-beyond, min(row, beyond))), int(min(n, beyond)))
+	status := q.move(handle, cursor, kind, int(max(-beyond, min(row, beyond))), int(min(n, beyond)))
 	return w.ReturnStatus(cursor.send(status, w))
 }
 
 // move places the fetch buffer: its first row and size. Nothing is fetched beyond the rows, where the cursor then is.
-func (c *conn) move(handle int32, cursor *serverCursor, kind int64, row, n int) int32 {
+func (c *Cursors) move(handle int32, cursor *serverCursor, kind int64, row, n int) int32 {
 	last, first, status := len(cursor.rows), cursor.first, int32(cursorDone)
 	switch kind {
 	case fetchFirst:
@@ -107,7 +108,7 @@ func (c *conn) move(handle int32, cursor *serverCursor, kind int64, row, n int) 
 		cursor.size = max(0, min(n, last-cursor.first+1))
 	}
 	if cursor.size < n && cursor.options&scrollAutoClose != 0 && cursor.options&scrollFastForward != 0 {
-		c.closeCursor(handle)
+		c.close(handle)
 		return cursorClosed
 	}
 	return status
@@ -123,11 +124,11 @@ func adjusted(first, offset, n int) (int, int32) {
 }
 
 // send gives the rows of the fetch buffer and ends the result set.
-func (cursor *serverCursor) send(status int32, w *response) int32 {
+func (cursor *serverCursor) send(status int32, w Writer) int32 {
 	for i := range cursor.size {
 		_ = w.Row(append(append(make([]any, 0, len(cursor.columns)), cursor.rows[cursor.first-1+i]...), fetchSucceeded))
 	}
-	w.Done(int64(cursor.size))
+	_ = w.Done(int64(cursor.size))
 	return status
 }
 
@@ -153,7 +154,7 @@ const (
 
 // operate is sp_cursor: rows of the fetch buffer are given again, which is how ODBC reads a row's values after a fetch.
 // Everything that changes rows is refused, as it is for static cursors.
-func (cursor *serverCursor) operate(call Call, w *response) error {
+func (cursor *serverCursor) operate(call Call, w Writer) error {
 	switch number(call, 1, 0) {
 	case operationSetPosition:
 		return w.ReturnStatus(cursorDone)
@@ -178,15 +179,16 @@ func (cursor *serverCursor) operate(call Call, w *response) error {
 
 // option is sp_cursoroption (docs/relational-databases/system-stored-procedures/sp-cursoroption-transact-sql.md). A name is of no
 // consequence, since WHERE CURRENT OF finds none of these cursors, and texts are always sent whole.
-func (cursor *serverCursor) option(call Call, w *response) error {
+func (q *cursorRequest) option(cursor *serverCursor) error {
+	call, w := q.call, q.w
 	switch number(call, 1, 0) {
 	case 1, 2, 3:
 	case 4:
-		outputs(call, w, map[int]int64{2: cursor.options & scrollKinds})
+		q.given = map[int]int64{2: cursor.options & scrollKinds}
 	case 5:
-		outputs(call, w, map[int]int64{2: concurReadOnly})
+		q.given = map[int]int64{2: concurReadOnly}
 	case 6:
-		outputs(call, w, map[int]int64{2: cursor.count()})
+		q.given = map[int]int64{2: cursor.count()}
 	default:
 		return sqlerr.New(16902, 4, "sp_cursoroption", "code")
 	}

@@ -40,6 +40,7 @@ func (silentBackend) InTransaction() uint64                       { return 0 }
 func (silentBackend) Reset(context.Context, bool) error           { return nil }
 func (silentBackend) Close() error                                { return nil }
 func (silentBackend) IsQuery(string) bool                         { return true }
+func (silentBackend) Language() string                            { return "us_english" }
 func (silentBackend) BulkInsert(_ context.Context, _ string, _ []Column, next func() ([]any, error)) (int64, error) {
 	for n := int64(0); ; n++ {
 		if _, err := next(); errors.Is(err, io.EOF) {

@@ -9,8 +9,47 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// prepared is a statement that sp_prepare or sp_prepexec keeps for the connection.
-type prepared struct{ text, declaration string }
+// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters.
+type Prepared struct{ Text, Declaration string }
+
+// PreparedStatements are those of a connection by their handles, which count from 1. The protocol and the procedures of a batch share them.
+type PreparedStatements struct {
+	all  map[int32]Prepared
+	last int32
+}
+
+// Keep gives a statement its handle; error 701 when there are too many.
+func (s *PreparedStatements) Keep(p Prepared) (int32, error) {
+	if len(s.all) >= maxPrepared {
+		return 0, &sqlerr.Error{Number: 701, Class: 19, State: 123,
+			Message: fmt.Sprintf("There is insufficient memory for more than %d prepared statements of a connection; unprepare some.", maxPrepared)}
+	}
+	if s.all == nil {
+		s.all = map[int32]Prepared{}
+	}
+	s.last++
+	s.all[s.last] = p
+	return s.last, nil
+}
+
+// Find is the statement of a handle; error 8179 when there is none.
+func (s *PreparedStatements) Find(handle int32) (Prepared, error) {
+	p, ok := s.all[handle]
+	if !ok {
+		return p, sqlerr.New(8179, 2, handle)
+	}
+	return p, nil
+}
+
+// Drop forgets the statement of a handle, and tells whether there was one.
+func (s *PreparedStatements) Drop(handle int32) bool {
+	_, ok := s.all[handle]
+	delete(s.all, handle)
+	return ok
+}
+
+// Clear forgets all.
+func (s *PreparedStatements) Clear() { clear(s.all) }
 
 // maxPrepared bounds the statements of a connection, whose texts are held in memory.
 const maxPrepared = 10000
@@ -63,26 +102,16 @@ func (c *conn) executeSQL(r *request, call Call, w *response) error {
 }
 
 // definition reads handle, declaration and statement of sp_prepare and sp_prepexec.
-func definition(procedure string, call Call, names ...string) (fixed, rest []Param, p prepared, err error) {
+func definition(procedure string, call Call, names ...string) (fixed, rest []Param, p Prepared, err error) {
 	if len(call.Params) < 3 {
 		return nil, nil, p, sqlerr.New(201, 10, procedure, names[min(len(call.Params), len(names)-1)])
 	}
 	fixed, rest = leading(call.Params, names...)
-	if p.declaration, err = textOf(fixed[1], procedure, names[1]); err != nil {
+	if p.Declaration, err = textOf(fixed[1], procedure, names[1]); err != nil {
 		return nil, nil, p, err
 	}
-	p.text, err = textOf(fixed[2], procedure, names[2])
+	p.Text, err = textOf(fixed[2], procedure, names[2])
 	return fixed, rest, p, err
-}
-
-func (c *conn) keep(p prepared) (int32, error) {
-	if len(c.prepared) >= maxPrepared {
-		return 0, &sqlerr.Error{Number: 701, Class: 19, State: 123,
-			Message: fmt.Sprintf("There is insufficient memory for more than %d prepared statements of a connection; unprepare some.", maxPrepared)}
-	}
-	c.nextHandle++
-	c.prepared[c.nextHandle] = p
-	return c.nextHandle, nil
 }
 
 func (c *conn) prepare(call Call, w *response) error {
@@ -90,7 +119,7 @@ func (c *conn) prepare(call Call, w *response) error {
 	if err != nil {
 		return err
 	}
-	handle, err := c.keep(p)
+	handle, err := c.prepared.Keep(p)
 	if err != nil {
 		return err
 	}
@@ -113,13 +142,13 @@ func (c *conn) prepareAndExecute(r *request, call Call, w *response) error {
 		return err
 	}
 	if old, ok := fixed[0].Value.(int64); ok {
-		delete(c.prepared, int32(old))
+		c.prepared.Drop(int32(old))
 	}
-	handle, err := c.keep(p)
+	handle, err := c.prepared.Keep(p)
 	if err != nil {
 		return err
 	}
-	err = c.session.Execute(r.ctx, p.text, p.declaration, rest, w)
+	err = c.session.Execute(r.ctx, p.Text, p.Declaration, rest, w)
 	w.returnHandle(handle)
 	return err
 }
@@ -129,26 +158,32 @@ func handleOf(p Param) (int32, bool) {
 	return int32(n), ok && n == int64(int32(n))
 }
 
+// as is the statement whose handle a parameter has.
+func (s *PreparedStatements) as(p Param) (Prepared, error) {
+	handle, ok := handleOf(p)
+	if !ok {
+		return Prepared{}, sqlerr.New(8179, 2, handle)
+	}
+	return s.Find(handle)
+}
+
 func (c *conn) executePrepared(r *request, call Call, w *response) error {
 	if len(call.Params) == 0 {
 		return sqlerr.New(201, 10, "sp_execute", "@handle")
 	}
-	handle, ok := handleOf(call.Params[0])
-	p, known := c.prepared[handle]
-	if !ok || !known {
-		return sqlerr.New(8179, 2, handle)
+	p, err := c.prepared.as(call.Params[0])
+	if err != nil {
+		return err
 	}
-	return c.session.Execute(r.ctx, p.text, p.declaration, call.Params[1:], w)
+	return c.session.Execute(r.ctx, p.Text, p.Declaration, call.Params[1:], w)
 }
 
-func (c *conn) unprepare(call Call) error {
+func (s *PreparedStatements) unprepare(call Call) error {
 	if len(call.Params) == 0 {
 		return sqlerr.New(201, 10, "sp_unprepare", "@handle")
 	}
-	handle, ok := handleOf(call.Params[0])
-	if _, known := c.prepared[handle]; !ok || !known {
+	if handle, ok := handleOf(call.Params[0]); !ok || !s.Drop(handle) {
 		return sqlerr.New(8179, 5, handle)
 	}
-	delete(c.prepared, handle)
 	return nil
 }

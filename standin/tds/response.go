@@ -183,6 +183,15 @@ func (r *response) Database(name, old string) error {
 	return r.put(r.c.version.appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
 }
 
+// Language tells of a changed language.
+func (r *response) Language(name, old string) error {
+	if r.err != nil {
+		return r.err
+	}
+	b := appendEnvText(nil, envLanguage, name, old)
+	return r.put(r.c.version.appendMessage(b, sqlerr.New(5703, 1, name), r.c.srv.cfg.Backend.ServerName()))
+}
+
 // Flush sends what was written so far, so that a client sees progress of a statement that still runs.
 func (r *response) Flush() error {
 	if r.err == nil {
@@ -193,21 +202,28 @@ func (r *response) Flush() error {
 
 // transaction tells the client when its transaction began or ended since it was last told.
 func (r *response) transaction() {
+	if b := r.transactionChange(); b != nil {
+		r.put(b)
+	}
+}
+
+// transactionChange is what the client has to be told of its transaction; nil when there is nothing.
+func (r *response) transactionChange() []byte {
 	if r.c.session == nil {
-		return
+		return nil
 	}
 	now := r.c.session.InTransaction()
 	if now == r.c.descriptor {
-		return
+		return nil
 	}
 	if !r.c.version.atLeast(version72) {
 		r.c.descriptor = now
-		return
+		return nil
 	}
 	var b []byte
 	if r.c.descriptor != 0 {
 		kind := envCommit
-		if r.failed {
+		if r.failed || r.last != nil && r.last.status&doneError != 0 {
 			kind = envRollback
 		}
 		b = appendTransaction(b, kind, r.c.descriptor)
@@ -216,7 +232,7 @@ func (r *response) transaction() {
 		b = appendTransaction(b, envBegin, now)
 	}
 	r.c.descriptor = now
-	r.put(b)
+	return b
 }
 
 // endCall ends one remote procedure call: return status, output parameters, DONEPROC.
@@ -278,7 +294,11 @@ func (r *response) output(i int, name string) (int, string) {
 
 // finish ends the response: the last DONE without DONE_MORE, and the acknowledgement of an ATTENTION.
 func (r *response) finish() error {
-	r.transaction()
+	if b := r.transactionChange(); b != nil && r.err == nil {
+		// Before the DONE that waits: a driver that returns at an error's DONE (go-mssqldb) would send its next request with the
+		// descriptor of a transaction that has ended.
+		_, r.err = r.c.out.Write(b)
+	}
 	attention := r.req.finish()
 	if r.err != nil {
 		return r.err

@@ -171,10 +171,10 @@ func (c *conn) call(r *request, call Call, w *response) error {
 	case "sp_execute":
 		return c.executePrepared(r, call, w)
 	case "sp_unprepare":
-		return c.unprepare(call)
+		return c.prepared.unprepare(call)
 	case "sp_reset_connection":
-		clear(c.prepared)
-		c.closeCursors()
+		c.prepared.Clear()
+		c.cursors.Clear()
 		return c.session.Reset(r.ctx, false)
 	case "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursorexecute", "sp_cursorunprepare",
 		"sp_cursor", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":

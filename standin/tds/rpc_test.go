@@ -8,7 +8,10 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"net"
+	"sync"
 	"testing"
+	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
@@ -130,4 +133,79 @@ func TestKill(t *testing.T) {
 	g.Expect(server.Kill(backend.session(0).spid)).To(BeTrue())
 	g.Expect(c.ended(10e9)).To(Succeed())
 	g.Eventually(server.Connections, "60s").Should(BeZero())
+}
+
+// lateClosing is a listener whose connections close when they have written once more, or shortly after: what a server says
+// between the end of a statement and that of its connection is heard.
+type lateClosing struct{ net.Listener }
+
+func (l lateClosing) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &lateConn{Conn: nc, written: make(chan struct{}, 1)}, nil
+}
+
+type lateConn struct {
+	net.Conn
+	written chan struct{}
+	once    sync.Once
+}
+
+func (c *lateConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	select {
+	case c.written <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+func (c *lateConn) Close() error {
+	err := net.ErrClosed
+	c.once.Do(func() {
+		select {
+		case <-c.written: // before
+		default:
+		}
+		select {
+		case <-c.written:
+		case <-time.After(300 * time.Millisecond):
+		}
+		err = c.Conn.Close()
+	})
+	return err
+}
+
+// A statement that KILL cancels is not answered as one that succeeded, however its session ends it: who asked for a commit
+// would take it for acknowledged.
+func TestWhatIsKilledIsNotAnswered(t *testing.T) {
+	g := NewWithT(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	backend, server := serveOn(t, lateClosing{l})
+	db := open(t, l.Addr().String(), "encrypt=disable")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := db.Exec("wait quietly")
+		answered <- err
+	}()
+	g.Eventually(func() bool { return backend.count() == 1 && backend.session(0).executed.Load() == 1 }).Should(BeTrue())
+	g.Expect(server.Kill(backend.session(0).spid)).To(BeTrue())
+	g.Expect(<-answered).To(HaveOccurred())
+}
+
+// A driver may return at the first DONE with an error and send its next request: by then it knows that its transaction has ended.
+func TestTheEndOfATransactionIsToldBeforeTheErrorsEnd(t *testing.T) {
+	g := NewWithT(t)
+	_, _, address := serveServer(t)
+	c := dial(t, address)
+	c.login(t)
+	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("doom")...))
+	reply := c.reply(t)
+	rolledBack := bytes.Index(reply, []byte{0xE3, 11, 0, 10})
+	g.Expect(rolledBack).To(BeNumerically(">", 0), "ENVCHANGE of a rollback: %x", reply)
+	g.Expect(bytes.Contains(reply[:rolledBack], []byte{0xFD, 3, 0})).To(BeFalse(), "a DONE with an error before it: %x", reply)
+	g.Expect(reply[len(reply)-13:][:3]).To(Equal([]byte{0xFD, 2, 0}), "the error's DONE is the last: %x", reply)
 }

@@ -173,6 +173,9 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "wait":
 		<-ctx.Done()
 		s.cancelled.Add(1)
+		if argument == "quietly" {
+			return nil
+		}
 		return ctx.Err()
 	case "use":
 		old := s.database
@@ -185,6 +188,13 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "commit":
 		s.transaction = 0
 		return w.Done(-1)
+	case "doom":
+		s.next++
+		s.transaction = s.next
+		w.Message(&sqlerr.Error{Number: 50001, Class: 16, State: 1, Message: "it failed"})
+		err := w.Done(-1)
+		s.transaction = 0
+		return err
 	case "unsendable":
 		w.Columns([]tds.Column{{Name: "n", Type: intType}})
 		return w.Row([]any{"not a number"})
@@ -253,6 +263,8 @@ func (s *echoSession) Execute(ctx context.Context, text, decl string, params []t
 }
 
 // IsQuery knows two texts that are none.
+func (s *echoSession) Language() string { return "us_english" }
+
 func (s *echoSession) IsQuery(text string) bool {
 	return text != "begin" && !strings.HasPrefix(text, "insert")
 }
@@ -284,6 +296,14 @@ func serve(t *testing.T, change ...func(*tds.Config)) (*echoBackend, string) {
 
 func serveServer(t *testing.T, change ...func(*tds.Config)) (*echoBackend, *tds.Server, string) {
 	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+	backend, server := serveOn(t, l, change...)
+	return backend, server, l.Addr().String()
+}
+
+func serveOn(t *testing.T, l net.Listener, change ...func(*tds.Config)) (*echoBackend, *tds.Server) {
+	t.Helper()
 	g := gomega.NewWithT(t)
 	backend := &echoBackend{}
 	cfg := tds.Config{Backend: backend, FailedLoginDelay: time.Millisecond}
@@ -291,8 +311,6 @@ func serveServer(t *testing.T, change ...func(*tds.Config)) (*echoBackend, *tds.
 		f(&cfg)
 	}
 	server, err := tds.NewServer(cfg)
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
@@ -305,7 +323,7 @@ func serveServer(t *testing.T, change ...func(*tds.Config)) (*echoBackend, *tds.
 			g.Expect(backend.session(i).closed.Load()).To(gomega.BeTrue(), "session %d is closed", i)
 		}
 	})
-	return backend, server, l.Addr().String()
+	return backend, server
 }
 
 // open gives a database handle with one connection.

@@ -228,8 +228,8 @@ func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte 
 		b = appendEnvText(b, envUnicodeLocale, strconv.Itoa(1033), "")
 		b = appendEnvText(b, envUnicodeStyle, strconv.Itoa(unicodeStyle), "")
 	}
-	b = appendEnvText(b, envLanguage, "us_english", "")
-	b = l.version.appendMessage(b, sqlerr.New(5703, 1, "us_english"), server)
+	b = appendEnvText(b, envLanguage, s.Language(), "")
+	b = l.version.appendMessage(b, sqlerr.New(5703, 1, s.Language()), server)
 	engine := backend.Version()
 	ack := binary.BigEndian.AppendUint32([]byte{1}, l.version.acknowledged())
 	ack = appendShortText(ack, programName)

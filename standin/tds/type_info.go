@@ -90,11 +90,13 @@ func (w wireType) partial() bool {
 	return w.token == typeXML || (w.size == lengthOfMax && (w.token == typeNVarChar || w.token == typeBigVarChar || w.token == typeBigVarBinary))
 }
 
-// fixedTypes are the types whose size does not depend on a declaration, in their nullable forms.
-var fixedTypes = map[sqltype.Kind]struct {
+// fixedType is the nullable form of a type whose size does not depend on a declaration.
+type fixedType struct {
 	token byte
 	size  int
-}{
+}
+
+var fixedTypes = map[sqltype.Kind]fixedType{
 	sqltype.Bit: {typeBitN, 1}, sqltype.TinyInt: {typeIntN, 1}, sqltype.SmallInt: {typeIntN, 2}, sqltype.Int: {typeIntN, 4},
 	sqltype.BigInt: {typeIntN, 8}, sqltype.SmallMoney: {typeMoneyN, 4}, sqltype.Money: {typeMoneyN, 8},
 	sqltype.Real: {typeFloatN, 4}, sqltype.Float: {typeFloatN, 8}, sqltype.SmallDateTime: {typeDateTimeN, 4},
@@ -114,34 +116,16 @@ var sizedTypes = map[sqltype.Kind]struct {
 	sqltype.NChar: {typeNChar, 2, false}, sqltype.NVarChar: {typeNVarChar, 2, true},
 }
 
-// fixedToken is the form of the type without a length, which has no NULL ([MS-TDS] 2.2.5.4.1); 0 for types that have none.
+// fixedForms are the tokens of the forms without a length, which have no NULL ([MS-TDS] 2.2.5.4.1), by the nullable form.
+var fixedForms = map[fixedType]byte{
+	{typeBitN, 1}: typeBit, {typeIntN, 1}: typeInt1, {typeIntN, 2}: typeInt2, {typeIntN, 4}: typeInt4, {typeIntN, 8}: typeInt8,
+	{typeFloatN, 4}: typeFloat4, {typeFloatN, 8}: typeFloat8, {typeMoneyN, 4}: typeMoney4, {typeMoneyN, 8}: typeMoney8,
+	{typeDateTimeN, 4}: typeDateTime4, {typeDateTimeN, 8}: typeDateTime8,
+}
+
+// fixedToken is the token of the type's form without a length; 0 for types that have none.
 func (w wireType) fixedToken() byte {
-	long := w.size == 8
-	switch {
-	case w.token == typeBitN:
-		return typeBit
-	case w.token == typeFloatN && long:
-		return typeFloat8
-	case w.token == typeFloatN:
-		return typeFloat4
-	case w.token == typeMoneyN && long:
-		return typeMoney8
-	case w.token == typeMoneyN:
-		return typeMoney4
-	case w.token == typeDateTimeN && long:
-		return typeDateTime8
-	case w.token == typeDateTimeN:
-		return typeDateTime4
-	case w.token != typeIntN:
-		return 0
-	case w.size == 1:
-		return typeInt1
-	case w.size == 2:
-		return typeInt2
-	case long:
-		return typeInt8
-	}
-	return typeInt4
+	return fixedForms[fixedType{w.token, w.size}]
 }
 
 // wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one, where there is one.

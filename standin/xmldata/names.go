@@ -3,6 +3,8 @@
 package xmldata
 
 import (
+	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -56,12 +58,16 @@ func isCharacter(r rune) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// IsBlank tells whether text has nothing but white space.
-func IsBlank(s string) bool {
-	for i := range len(s) {
-		if !isSpace(s[i]) {
-			return false
+// EncodeName writes what a name of XML may not have as _xHHHH_.
+func EncodeName(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r > 127
+		if letter || i > 0 && (r >= '0' && r <= '9' || r == '.' || r == '-' || r == ':') {
+			b.WriteRune(r)
+			continue
 		}
+		fmt.Fprintf(&b, "_x%04X_", r)
 	}
-	return true
+	return b.String()
 }

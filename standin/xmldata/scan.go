@@ -191,8 +191,23 @@ func (s *scanner) character(out []byte) []byte {
 	return append(out, s.text[from:s.at]...)
 }
 
-// predefined are the entities of XML itself.
-var predefined = map[string]string{"amp": "&", "lt": "<", "gt": ">", "quot": `"`, "apos": "'"}
+// charactersTo reads what is before a delimiter, and passes that (9400 when it does not come).
+func (s *scanner) charactersTo(delimiter string, out []byte) []byte {
+	for s.err == nil && s.at < len(s.text) && !s.has(delimiter) {
+		out = s.character(out)
+	}
+	if s.at >= len(s.text) {
+		s.fail(9400, len(s.text))
+		return out
+	}
+	s.at += len(delimiter)
+	return out
+}
+
+var entities = map[string]string{"amp": "&", "lt": "<", "gt": ">", "quot": `"`, "apos": "'"}
+
+// Entity is what &name; stands for without a declaration (XML 1.0, 4.6); empty for every other name.
+func Entity(name string) string { return entities[name] }
 
 // reference reads &name; or &#number;.
 func (s *scanner) reference() string {
@@ -206,11 +221,11 @@ func (s *scanner) reference() string {
 		s.failHere(9421)
 	case s.at >= len(s.text) || s.text[s.at] != ';':
 		s.failHere(9411)
-	case predefined[name] == "":
+	case Entity(name) == "":
 		s.failHere(9448)
 	default:
 		s.at++
-		return predefined[name]
+		return Entity(name)
 	}
 	return ""
 }
@@ -292,15 +307,7 @@ func (s *scanner) name() Name {
 
 func (s *scanner) comment() {
 	s.at += len("<!--")
-	var text []byte
-	for s.err == nil && s.at < len(s.text) && !s.has("--") {
-		text = s.character(text)
-	}
-	if s.at >= len(s.text) {
-		s.fail(9400, len(s.text))
-		return
-	}
-	s.at += len("--")
+	text := s.charactersTo("--", nil)
 	if !s.has(">") {
 		s.failHere(9424)
 		return
@@ -311,15 +318,9 @@ func (s *scanner) comment() {
 
 func (s *scanner) section() {
 	s.at += len("<![CDATA[")
-	for s.err == nil && s.at < len(s.text) && !s.has("]]>") {
-		s.significant = true
-		s.run = s.character(s.run)
-	}
-	if s.at >= len(s.text) {
-		s.fail(9400, len(s.text))
-		return
-	}
-	s.at += len("]]>")
+	before := len(s.run)
+	s.run = s.charactersTo("]]>", s.run)
+	s.significant = s.significant || len(s.run) > before
 }
 
 func (s *scanner) instruction() {
@@ -336,14 +337,6 @@ func (s *scanner) instruction() {
 		s.failHere(9451)
 		return
 	}
-	var data []byte
-	for s.err == nil && s.at < len(s.text) && !s.has("?>") {
-		data = s.character(data)
-	}
-	if s.at >= len(s.text) {
-		s.fail(9400, len(s.text))
-		return
-	}
-	s.at += len("?>")
+	data := s.charactersTo("?>", nil)
 	s.below(&Node{Kind: Instruction, Name: Name{Local: target}, Value: string(data)})
 }

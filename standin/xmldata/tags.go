@@ -72,21 +72,7 @@ func (s *scanner) space(n *Node) bool {
 // attribute reads an attribute, or the declaration of a namespace.
 func (s *scanner) attribute(n *Node) {
 	name := s.name()
-	s.skipSpace()
-	if s.err != nil {
-		return
-	}
-	if !s.has("=") {
-		s.failHere(9414)
-		return
-	}
-	s.at++
-	s.skipSpace()
-	if !s.has(`"`) && !s.has("'") {
-		s.failHere(9413)
-		return
-	}
-	value := s.quoted()
+	value := s.assigned()
 	if s.err != nil {
 		return
 	}
@@ -95,6 +81,22 @@ func (s *scanner) attribute(n *Node) {
 		return
 	}
 	n.Attributes = append(n.Attributes, &Node{Kind: Attribute, Name: name, Value: value, Parent: n})
+}
+
+// assigned reads the equals sign behind a name, and the value in quotes behind that.
+func (s *scanner) assigned() string {
+	s.skipSpace()
+	if !s.has("=") {
+		s.failHere(9414)
+		return ""
+	}
+	s.at++
+	s.skipSpace()
+	if !s.has(`"`) && !s.has("'") {
+		s.failHere(9413)
+		return ""
+	}
+	return s.quoted()
 }
 
 // quoted reads an attribute's value; white space in it becomes blanks (XML 1.0, 3.3.3).
@@ -220,18 +222,7 @@ func (s *scanner) declaration() {
 			return
 		}
 		next = place
-		s.skipSpace()
-		if !s.has("=") {
-			s.failHere(9414)
-			return
-		}
-		s.at++
-		s.skipSpace()
-		if !s.has(`"`) && !s.has("'") {
-			s.failHere(9413)
-			return
-		}
-		value := s.quoted()
+		value := s.assigned()
 		switch {
 		case s.err != nil:
 		case word == "version" && value != "1.0", word == "standalone" && value != "yes" && value != "no":

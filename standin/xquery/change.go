@@ -4,7 +4,6 @@ package xquery
 
 import (
 	"slices"
-	"strings"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/xmldata"
@@ -250,11 +249,7 @@ func (c *Change) replace(r *run, target *xmldata.Node, content sequence) {
 		r.err = sqlerr.New(6325, 1)
 		return
 	}
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = v.String()
-	}
-	if target.Value = strings.Join(texts, " "); target.Value == "" && target.Kind == xmldata.Text {
+	if target.Value = listText(values); target.Value == "" && target.Kind == xmldata.Text {
 		remove(target)
 	}
 }

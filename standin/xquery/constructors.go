@@ -61,13 +61,18 @@ func (e *maker) evalText(r *run, f focus, n *xmldata.Node) sequence {
 	if len(values) == 0 && e.kind == nodeText {
 		return nil
 	}
+	n.Value = listText(values)
+	r.spend(len(n.Value) / 16)
+	return sequence{{node: n}}
+}
+
+// listText are values with a blank between them.
+func listText(values []*Atom) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = v.String()
 	}
-	n.Value = strings.Join(texts, " ")
-	r.spend(len(n.Value) / 16)
-	return sequence{{node: n}}
+	return strings.Join(texts, " ")
 }
 
 // fill puts a sequence into an element: copies of nodes, and values as text with a blank between them.

@@ -84,13 +84,17 @@ func (r *run) argumentText(s sequence) string {
 	return ""
 }
 
+// argumentOrItem is the only argument of a function, or the context item when it is called without.
+func argumentOrItem(f focus, a []sequence) sequence {
+	if len(a) > 0 {
+		return a[0]
+	}
+	return sequence{f.item}
+}
+
 func textFunction(make func(string) *Atom) func(*run, focus, []sequence) sequence {
 	return func(r *run, f focus, a []sequence) sequence {
-		s := sequence{f.item}
-		if len(a) > 0 {
-			s = a[0]
-		}
-		t := r.argumentText(s)
+		t := r.argumentText(argumentOrItem(f, a))
 		r.spend(len(t) / 16)
 		return oneAtom(make(t))
 	}
@@ -98,10 +102,7 @@ func textFunction(make func(string) *Atom) func(*run, focus, []sequence) sequenc
 
 func nameFunction(name func(*xmldata.Node) string) func(*run, focus, []sequence) sequence {
 	return func(_ *run, f focus, a []sequence) sequence {
-		s := sequence{f.item}
-		if len(a) > 0 {
-			s = a[0]
-		}
+		s := argumentOrItem(f, a)
 		if !isNode(s) {
 			return oneAtom(textAtom(String, ""))
 		}
@@ -110,11 +111,7 @@ func nameFunction(name func(*xmldata.Node) string) func(*run, focus, []sequence)
 }
 
 func number(r *run, f focus, a []sequence) sequence {
-	s := sequence{f.item}
-	if len(a) > 0 {
-		s = a[0]
-	}
-	if list := r.atomize(s); len(list) > 0 {
+	if list := r.atomize(argumentOrItem(f, a)); len(list) > 0 {
 		if n := list[0].cast(Double); n != nil {
 			return oneAtom(n)
 		}

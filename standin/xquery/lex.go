@@ -258,8 +258,6 @@ func (p *parser) literal() (string, bool) {
 	return "", false
 }
 
-var entities = map[string]string{"amp": "&", "lt": "<", "gt": ">", "quot": `"`, "apos": "'"}
-
 // reference passes &name; or &#number; within a literal.
 func (p *parser) reference() string {
 	p.at++
@@ -283,9 +281,9 @@ func (p *parser) reference() string {
 		p.at += end + 1
 		return string(rune(n))
 	}
-	name := p.name()
+	entity := xmldata.Entity(p.name())
 	switch {
-	case entities[name] == "":
+	case entity == "":
 		p.fail(2282)
 	case !p.has(";"):
 		r, _ := utf8.DecodeRuneInString(p.text[p.at:])
@@ -293,5 +291,5 @@ func (p *parser) reference() string {
 	default:
 		p.at++
 	}
-	return entities[name]
+	return entity
 }

@@ -4,7 +4,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -19,9 +18,10 @@ const lineLife = helloTimeout / 2
 
 const (
 	// linesEvery is how often a replica without a primary greets the others, well within lineLife, and alone is after how long
-	// without a word of a primary it does; where the primary's connection has ended it does at once.
+	// without a word of a primary it does, give or take aloneEvery; where the primary's connection has ended it does at once.
 	linesEvery = lineLife * 4 / 5
 	alone      = 2 * maxHeartbeat
+	aloneEvery = alone / 8
 	// greetTimeout bounds one greeting.
 	greetTimeout = 2 * time.Second
 )
@@ -33,8 +33,8 @@ const (
 type lines struct {
 	mu   sync.Mutex
 	kept map[uuid.UUID]line
-	// silent are the replicas that did not answer when they were asked last.
-	silent map[uuid.UUID]bool
+	// greeted is when the others were last greeted.
+	greeted time.Time
 }
 
 type line struct {
@@ -71,26 +71,27 @@ func (l *lines) take(replica uuid.UUID) *endpoint.Conn {
 	return k.conn
 }
 
-// heard notes whether a replica answered.
-func (l *lines) heard(replica uuid.UUID, answered bool) {
+// due tells whether the others are to be greeted again, as they are then.
+func (l *lines) due(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.silent == nil {
-		l.silent = map[uuid.UUID]bool{}
+	if now.Sub(l.greeted) < linesEvery {
+		return false
 	}
-	l.silent[replica] = !answered
+	l.greeted = now
+	return true
 }
 
-// silentOnly tells whether all of the replicas were silent before.
-func (l *lines) silentOnly(replicas map[uuid.UUID]bool) bool {
+// expire closes those that may not be used again: an answer may have come when nobody waited for it any more.
+func (l *lines) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id := range replicas {
-		if !l.silent[id] {
-			return false
+	for replica, k := range l.kept {
+		if time.Since(k.at) > lineLife {
+			k.conn.Close()
+			delete(l.kept, replica)
 		}
 	}
-	return true
 }
 
 // drop closes all.
@@ -100,7 +101,7 @@ func (l *lines) drop() {
 	for _, k := range l.kept {
 		k.conn.Close()
 	}
-	l.kept, l.silent = nil, nil
+	l.kept, l.greeted = nil, time.Time{}
 }
 
 // dropLines closes the kept connections unless this replica is becoming primary and uses them.
@@ -114,15 +115,9 @@ func (g *Group) dropLines() {
 }
 
 // askOne asks a replica, over the kept connection while that works.
-func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest) (p group.Promise, err error) {
+func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest) (group.Promise, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	defer func() {
-		// That nobody waited for an answer says nothing of the replica.
-		if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
-			g.lines.heard(r.ID, err == nil)
-		}
-	}()
 	if conn := g.lines.take(r.ID); conn != nil {
 		if p, err := askOver(ctx, conn, req); err == nil {
 			g.lines.keep(r.ID, conn)
@@ -132,9 +127,10 @@ func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest
 	}
 	conn, err := g.m.dial(ctx, r.EndpointURL, hello{Purpose: purposePrepare, Group: g.id, Name: g.Name(), From: g.Self()})
 	if err != nil {
-		return p, err
+		return group.Promise{}, err
 	}
-	if p, err = askOver(ctx, conn, req); err != nil {
+	p, err := askOver(ctx, conn, req)
+	if err != nil {
 		conn.Close()
 		return p, err
 	}
@@ -144,7 +140,7 @@ func (g *Group) askOne(ctx context.Context, r *group.Replica, req prepareRequest
 
 // keepLines has connections ready at replicas that have no primary.
 func (m *Manager) keepLines() {
-	tick := time.NewTicker(linesEvery)
+	tick := time.NewTicker(aloneEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -155,9 +151,12 @@ func (m *Manager) keepLines() {
 		}
 		for _, g := range m.Groups() {
 			switch leading, isAlone := g.company(); {
-			case isAlone:
+			case isAlone && g.lines.due(time.Now()):
 				m.wait.Go(g.greet)
-			case !leading:
+			case isAlone:
+			case leading:
+				g.lines.expire()
+			default:
 				g.lines.drop()
 			}
 		}

@@ -120,6 +120,8 @@ type progress struct {
 type prepareRequest struct {
 	Epoch uint32 `json:"epoch"`
 	Read  bool   `json:"read"`
+	// Candidate, with Read, asks those for a promise as well who know of no primary and call the candidate synchronized.
+	Candidate uuid.UUID `json:"candidate,omitzero"`
 }
 
 // The answers to the opening of a log connection.

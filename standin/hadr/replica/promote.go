@@ -5,6 +5,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // askTimeout bounds the questions to the other replicas at a failover.
 const askTimeout = 5 * time.Second
 
-// askGrace is how long the others are waited for once a majority has answered.
+// askGrace is how long the others are waited for once a majority has answered, where every answer counts.
 const askGrace = 300 * time.Millisecond
 
 // Failover is ALTER AVAILABILITY GROUP ... FAILOVER: it returns when the failover is certain to be lossless and has
@@ -30,13 +31,7 @@ func (g *Group) Failover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	defer g.dropLines()
-	// First only ask: a refused failover must not disturb a primary that is well.
-	answers := g.ask(ctx, prepareRequest{Read: true}, false)
-	if _, err := g.decide(answers, true); err != nil {
-		return err
-	}
-	epoch := g.nextEpoch(answers)
-	promises, err := g.prepare(ctx, epoch, false)
+	epoch, promises, err := g.promises(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,6 +40,58 @@ func (g *Group) Failover(ctx context.Context) error {
 		return err
 	}
 	return g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch))
+}
+
+// promises are those of a new epoch. First the others are only asked: a refused failover must not disturb a primary that they hear.
+// Whoever hears none, and knows no reason to refuse, promises at once. FAILOVER may be refused all the same, by what the others know;
+// a primary that lives and had not reached those resigns when it does.
+func (g *Group) promises(ctx context.Context) (epoch uint32, all []group.Promise, err error) {
+	first := g.firstQuestion()
+	answers := g.ask(ctx, first, false)
+	if first.Epoch > 0 && g.promisedBy(answers) {
+		all, err = g.promiseToo(first.Epoch, answers)
+		return first.Epoch, all, err
+	}
+	if _, err := g.decide(answers, true); err != nil {
+		return 0, nil, err
+	}
+	epoch = g.nextEpoch(answers)
+	all, err = g.prepare(ctx, epoch, false)
+	return epoch, all, err
+}
+
+// firstQuestion asks for what the others know and, where this replica has no primary and may be promoted by what it knows itself,
+// for their promises as well.
+func (g *Group) firstQuestion() prepareRequest {
+	g.mu.Lock()
+	c := g.st.Accepted
+	may := g.yieldsLocked(g.self)
+	g.mu.Unlock()
+	if !may || !g.ready(c) {
+		return prepareRequest{Read: true}
+	}
+	return prepareRequest{Read: true, Epoch: g.nextEpoch(nil), Candidate: g.self}
+}
+
+// yieldsLocked tells whether nobody is disturbed and nothing is lost, by what this replica knows, if another one becomes primary
+// now: none has been heard for the time alone, or the connection of the last one has ended, and the candidate is called synchronized.
+func (g *Group) yieldsLocked(candidate uuid.UUID) bool {
+	c := g.st.Accepted
+	if g.lead != nil || c == nil || c.Options.ClusterType != group.External || g.distributed() || time.Since(g.contact.at) <= alone {
+		return false
+	}
+	r := c.Replica(candidate)
+	return r != nil && r.Mode == group.Synchronous && c.SynchronizedAt(candidate)
+}
+
+// promisedBy tells whether a majority has promised already, this replica's own promise not counted as missing.
+func (g *Group) promisedBy(answers []group.Promise) bool {
+	g.mu.Lock()
+	c, self := g.st.Accepted, g.self
+	g.mu.Unlock()
+	return group.Majority(c.Voters(), func(id uuid.UUID) bool {
+		return id == self || slices.ContainsFunc(answers, func(p group.Promise) bool { return p.From == id && p.Granted })
+	})
 }
 
 // mayFailover checks what this replica knows by itself.
@@ -121,6 +168,15 @@ func (g *Group) nextEpoch(answers []group.Promise) uint32 {
 
 // prepare promises the epoch to this replica itself, which ends every older stream of log, and asks the others.
 func (g *Group) prepare(ctx context.Context, epoch uint32, patient bool) ([]group.Promise, error) {
+	own, err := g.promiseToo(epoch, nil)
+	if err != nil {
+		return nil, err
+	}
+	return append(g.ask(ctx, prepareRequest{Epoch: epoch}, patient), own...), nil
+}
+
+// promiseToo promises the epoch to this replica itself, beside the others' promises.
+func (g *Group) promiseToo(epoch uint32, others []group.Promise) ([]group.Promise, error) {
 	own, err := g.promise(prepareRequest{Epoch: epoch})
 	if err != nil {
 		return nil, err
@@ -128,24 +184,23 @@ func (g *Group) prepare(ctx context.Context, epoch uint32, patient bool) ([]grou
 	if !own.Granted {
 		return nil, failure(41181, g.Name())
 	}
-	return append(g.ask(ctx, prepareRequest{Epoch: epoch}, patient), own), nil
+	return append(others, own), nil
 }
 
-// ask asks all other replicas at once, with Read this one too. It returns the answers that came once all did, or once a
-// majority did and stragglers had askGrace more - none, unless it is to be patient, where only those are left that were silent
-// before: a replica behind a cut network must not take the time that the failover has.
+// ask asks all other replicas at once, with Read this one too. It returns the answers that came once a majority has answered: more
+// are not needed to know the newest configuration, and a replica that is far or behind a cut network must not take the time that
+// the failover has. If it is to be patient, because every answer counts, it waits until all have answered, or for askGrace
+// after the majority.
 func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []group.Promise {
 	g.mu.Lock()
 	c, self := g.st.Accepted, g.self
 	g.mu.Unlock()
 	var out []group.Promise
 	if req.Read {
-		if p, err := g.promise(req); err == nil {
+		if p, err := g.promise(prepareRequest{Read: true}); err == nil {
 			out = append(out, p)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	type answer struct {
 		from    uuid.UUID
 		promise group.Promise
@@ -160,7 +215,8 @@ func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []gro
 		}
 		waiting[r.ID] = true
 		go func() {
-			p, err := g.askOne(ctx, &r, req)
+			// One that nobody waits for may answer later: then the connection to it is there for the next question.
+			p, err := g.askOne(g.m.ctx, &r, req)
 			if err != nil {
 				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
 			}
@@ -180,7 +236,7 @@ func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []gro
 			if !group.Majority(c.Voters(), func(id uuid.UUID) bool { return answered[id] }) {
 				continue
 			}
-			if !patient && g.lines.silentOnly(waiting) {
+			if !patient {
 				return out
 			}
 			if grace == nil {
@@ -189,6 +245,8 @@ func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []gro
 				grace = timer.C
 			}
 		case <-grace:
+			return out
+		case <-ctx.Done():
 			return out
 		}
 	}

@@ -176,7 +176,6 @@ func (g *Group) lostContact(conn *endpoint.Conn) {
 	defer g.mu.Unlock()
 	if g.contact.conn == conn {
 		g.contact.at, g.contact.conn = time.Time{}, nil
-		g.lines.heard(g.contact.primary, false)
 		select {
 		case g.m.lost <- struct{}{}:
 		default:
@@ -316,7 +315,8 @@ func (g *Group) promise(req prepareRequest) (group.Promise, error) {
 	defer g.mu.Unlock()
 	p := group.Promise{From: g.self}
 	unfenced := g.unfencedLocked() && !g.distributed()
-	if !req.Read && !g.stopped && !unfenced && req.Epoch > g.st.Promised {
+	asked := !req.Read || req.Candidate != uuid.Nil && g.yieldsLocked(req.Candidate)
+	if asked && !g.stopped && !unfenced && req.Epoch > g.st.Promised {
 		if err := g.updateLocked(func(d *durable) { p.Granted = d.Prepare(req.Epoch) }); err != nil {
 			return p, err
 		}

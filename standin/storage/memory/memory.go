@@ -63,25 +63,6 @@ func init() {
 	if rc := sqlite3.Xsqlite3_config(tls, sqlite3.SQLITE_CONFIG_MALLOC, args); rc != sqlite3.SQLITE_OK {
 		panic(errors.New("SQLite was used before its memory was set up"))
 	}
-	keepParameters(tls)
-}
-
-// keepParameters keeps some of the C library's regions, from which the values of parameters come: something small stays
-// in use in each.
-func keepParameters(tls *libc.TLS) {
-	const regions, region, smallest, largest = 4, 64 << 10, 256, 16 << 10
-	for size := smallest; size <= largest; size *= 2 {
-		count := region / size
-		var taken []uintptr
-		for range regions * count {
-			taken = append(taken, libc.Xmalloc(tls, libc.Tsize_t(size)))
-		}
-		for i, p := range taken {
-			if i%count != 0 {
-				libc.Xfree(tls, p)
-			}
-		}
-	}
 }
 
 // fit is the list of pieces that n bytes fit in, header included, and their size.
@@ -95,6 +76,12 @@ func fit(n uintptr) (list int, size uintptr) {
 	steps := (n - 1 - 1<<log) / eighth
 	return small/16 + (log-smallLog)*8 + int(steps), 1<<log + (steps+1)*eighth
 }
+
+// Allocate is malloc: n bytes, 0 when there is no memory. Release frees them.
+func Allocate(tls *libc.TLS, n int32) uintptr { return allocate(tls, n) }
+
+// Release is the address of what frees a piece of memory, for SQLite to call.
+func Release() uintptr { return address(release) }
 
 // allocate is malloc.
 func allocate(tls *libc.TLS, n int32) uintptr {

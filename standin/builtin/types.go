@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin
+
+import "geosql.dev/operator/standin/sqltype"
+
+// characterLike is the type of a string function's result: as the argument's, but variable.
+func characterLike(types []sqltype.Type) sqltype.Type {
+	t := types[0]
+	switch {
+	case t.Kind == sqltype.Char || t.Kind == sqltype.VarChar:
+		t.Kind = sqltype.VarChar
+	case t.Kind == sqltype.NChar || t.Kind == sqltype.NVarChar:
+		t.Kind = sqltype.NVarChar
+	case t.Kind == sqltype.Text:
+		return sqltype.VarCharMax
+	case t.Kind == sqltype.NText || t.Kind == sqltype.XML:
+		return sqltype.NVarCharMax
+	case t.Kind.IsBinary():
+		return sqltype.Type{Kind: sqltype.VarBinary, Length: t.Length}
+	default:
+		return sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
+	}
+	return t
+}
+
+// widened is the same with room for growth.
+func widened(types []sqltype.Type) sqltype.Type {
+	t := characterLike(types)
+	if t.Length != sqltype.MaxLength {
+		t.Length = 8000
+		if t.Kind == sqltype.NVarChar {
+			t.Length = 4000
+		}
+	}
+	return t
+}
+
+// numberLike is the type of ABS, ROUND, FLOOR and their kin.
+func numberLike(types []sqltype.Type) sqltype.Type {
+	t := types[0]
+	switch {
+	case t.Kind == sqltype.Bit || t.Kind == sqltype.TinyInt || t.Kind == sqltype.SmallInt:
+		return sqltype.IntType
+	case t.Kind == sqltype.SmallMoney:
+		return sqltype.MoneyType
+	case t.Kind == sqltype.Real, t.Kind.IsCharacter():
+		return sqltype.FloatType
+	}
+	return t
+}

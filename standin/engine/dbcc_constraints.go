@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// violationsShown is how many rows DBCC CHECKCONSTRAINTS tells of a constraint without ALL_ERRORMSGS.
+const violationsShown = 200
+
+// checkConstraints is DBCC CHECKCONSTRAINTS: the rows that checks and foreign keys do not hold for, which came in while a constraint was not
+// enforced (docs/t-sql/database-console-commands/dbcc-checkconstraints-transact-sql.md).
+func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+	if err := s.require(ctx, Permission{Name: "CONTROL", Database: s.db}); err != nil {
+		return err
+	}
+	all, limit := false, violationsShown
+	for _, o := range n.Options {
+		switch o.OptionKind {
+		case "AllConstraints":
+			all = true
+		case "AllErrorMessages":
+			limit = 0
+		case "NoInfoMessages":
+		default:
+			return sqlerr.New(2532, 1)
+		}
+	}
+	sch, err := s.schema(ctx, s.db.ID())
+	if err != nil {
+		return err
+	}
+	list, err := s.constraintsToCheck(ctx, n, sch, all)
+	if err != nil {
+		return err
+	}
+	var rows [][]any
+	for _, c := range list {
+		found, err := s.violations(ctx, sch, c, limit)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, found...)
+	}
+	text := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
+	if len(rows) > 0 {
+		if err := writeResult(w, []tds.Column{col("Table", text), col("Constraint", text), col("Where", text)}, rows); err != nil {
+			return err
+		}
+	}
+	return dbccDone(n, w)
+}
+
+// constraintsToCheck are the checks and foreign keys of the table or the one constraint that is named, else of all tables.
+func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, sch *schema, all bool) ([]*Object, error) {
+	judged := func(o *Object) bool { return o.Kind == kindCheck || o.Kind == kindForeignKey }
+	var named *Object
+	if len(n.Literals) > 0 {
+		var err error
+		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0], func(o *Object) bool { return isTable(o) || judged(o) }); err != nil {
+			return nil, err
+		}
+		if judged(named) {
+			return []*Object{named}, nil
+		}
+	}
+	var list []*Object
+	for _, o := range sch.objects {
+		if judged(o) && (named == nil || o.Parent == named.ID) && (all || !o.Disabled) {
+			list = append(list, o)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list, nil
+}
+
+// violations are the rows of a table that a constraint does not hold for, at most limit of them unless that is 0.
+func (s *Session) violations(ctx context.Context, sch *schema, c *Object, limit int) ([][]any, error) {
+	table := sch.objects[c.Parent]
+	if table == nil || table.Table == nil {
+		return nil, nil
+	}
+	where, read, err := s.violated(ctx, sch, table, c)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]string, len(read))
+	for i, column := range read {
+		name, shown := "t."+quoteName(column.Name), strings.ReplaceAll(quoteName(column.Name), "'", "''")
+		parts[i] = "IIF(" + name + " IS NULL, '" + shown + " IS NULL', CONCAT('" + shown + " = ''', REPLACE(CONVERT(nvarchar(max), " + name + "), '''', ''''''), ''''))"
+	}
+	top := ""
+	if limit > 0 {
+		top = fmt.Sprintf("TOP (%d) ", limit)
+	}
+	full := quoteName(sch.schemaName(table)) + "." + quoteName(table.Name)
+	found, err := s.Query(ctx, "SELECT "+top+"CONCAT("+strings.Join(parts, ", ' AND ', ")+", '') AS w FROM "+full+" AS t WHERE "+where)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]any, found.Len())
+	for i := range rows {
+		rows[i] = []any{full, quoteName(c.Name), found.String(i, "w")}
+	}
+	return rows, nil
+}
+
+// violated is the condition of the rows of a table that a constraint does not hold for, and the columns that it reads.
+func (s *Session) violated(ctx context.Context, sch *schema, table, c *Object) (string, []*Column, error) {
+	var read []*Column
+	if c.Kind == kindCheck {
+		d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
+		for _, column := range table.Table.Columns {
+			used, err := d.checks(table, c, column)
+			if err != nil {
+				return "", nil, err
+			}
+			if used {
+				read = append(read, column)
+			}
+		}
+		if len(read) == 0 {
+			read = table.Table.Columns
+		}
+		return "NOT (" + c.Definition + ")", read, nil
+	}
+	parent := sch.objects[c.ForeignKey.Referenced]
+	var given, same []string
+	for i, id := range c.ForeignKey.Columns {
+		own, other := table.Table.columnByID(id), parent.Table.columnByID(c.ForeignKey.RefColumns[i])
+		read = append(read, own)
+		given = append(given, "t."+quoteName(own.Name)+" IS NOT NULL")
+		same = append(same, "p."+quoteName(other.Name)+" = t."+quoteName(own.Name))
+	}
+	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT * FROM " + quoteName(sch.schemaName(parent)) + "." + quoteName(parent.Name) + " AS p WHERE " +
+		strings.Join(same, " AND ") + ")", read, nil
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
+)
+
+// The scopes of triggers, as the parser calls them.
+const (
+	normalScope   = "Normal"
+	databaseScope = "Database"
+	serverScope   = "AllServer"
+)
+
+// scopedSchema is in place of a schema's number in triggers of a database and of the server, whose names are a space of their own.
+func scopedSchema(scope string) int32 {
+	if scope == serverScope {
+		return -2
+	}
+	return -1
+}
+
+// scopedDatabase is where triggers of a scope are kept: those of the server in master.
+func (s *Session) scopedDatabase(scope string) *Database {
+	if scope == serverScope {
+		return s.inst.DatabaseByID(1)
+	}
+	return s.db
+}
+
+// scopedTrigger is a trigger of the current database or of the server, and its database.
+func (s *Session) scopedTrigger(scope, name string) (*Database, *Object) {
+	db := s.scopedDatabase(scope)
+	sch, err := s.schema(s.context(), db.ID())
+	if err != nil {
+		return db, nil
+	}
+	return db, sch.byName[objectKey(scopedSchema(scope), name)]
+}
+
+// mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md, Permissions).
+func (s *Session) mayScope(ctx context.Context, scope string) error {
+	if scope == serverScope {
+		return s.require(ctx, Permission{Name: "CONTROL SERVER"})
+	}
+	return s.require(ctx, Permission{Name: "ALTER ANY DATABASE DDL TRIGGER", Database: s.db})
+}
+
+// changeScoped changes the triggers of a scope.
+func (s *Session) changeScoped(ctx context.Context, scope string, f func(d *ddl) error) error {
+	if err := s.mayScope(ctx, scope); err != nil {
+		return err
+	}
+	return s.changeSchema(ctx, objectName{database: s.scopedDatabase(scope).Name(), name: "trigger"}, f)
+}
+
+// scopedTriggerStatement is CREATE, ALTER and CREATE OR ALTER TRIGGER ... ON DATABASE and ON ALL SERVER.
+func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, mode moduleMode, st syntax.Statement) error {
+	name := nameOf(m.name)
+	switch {
+	case name.schema != "" || name.database != "":
+		return sqlerr.New(1094, 1)
+	case strings.EqualFold(m.kind, "InsteadOf"):
+		return sqlerr.New(102, 1, "INSTEAD")
+	}
+	events, err := m.scopedEvents(s.frame().batch)
+	if err != nil {
+		return err
+	}
+	return s.changeScoped(ctx, m.scope, func(d *ddl) error {
+		t := d.sch.byName[objectKey(scopedSchema(m.scope), name.name)]
+		switch {
+		case t == nil && mode == alterModule:
+			return sqlerr.New(208, 6, name.String())
+		case t != nil && mode == createModule:
+			return sqlerr.New(2714, 2, name.name)
+		}
+		made := t == nil
+		if made {
+			t = d.newObject(objectName{name: name.name}, kindScoped)
+			t.Schema = scopedSchema(m.scope)
+		}
+		if err := d.define(t, st); err != nil {
+			return err
+		}
+		t.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
+		if made {
+			return d.save(t)
+		}
+		return d.modify(t)
+	})
+}
+
+// scopedEvents are the events and groups that a definition lists: 1084 for what is none, 1095 for one twice, 1098 for one of another scope.
+func (m *triggerModule) scopedEvents(batch *syntax.Batch) ([]string, error) {
+	var out []string
+	for _, a := range m.actions {
+		word := strings.ToUpper(strings.TrimSpace(batch.TextOf(a)))
+		t := eventTypes[word]
+		switch {
+		case word == "INSERT", word == "UPDATE", word == "DELETE":
+			return nil, sqlerr.New(1098, 1)
+		case t == nil:
+			return nil, sqlerr.New(1084, 1, word)
+		case m.scope == databaseScope && !t.within("DDL_DATABASE_LEVEL_EVENTS"):
+			return nil, sqlerr.New(1098, 1)
+		case word == "LOGON" && len(m.actions) > 1:
+			return nil, sqlerr.New(102, 1, ",") // it stands alone
+		}
+		for _, other := range out {
+			if other == word {
+				return nil, sqlerr.New(1095, 1, word)
+			}
+		}
+		out = append(out, word)
+	}
+	if len(out) == 0 {
+		return nil, sqlerr.New(102, 1, "AS")
+	}
+	return out, nil
+}
+
+// dropScoped is DROP TRIGGER ... ON DATABASE and ON ALL SERVER.
+func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) error {
+	for _, o := range n.Objects {
+		name := nameOf(o)
+		err := s.changeScoped(ctx, n.TriggerScope, func(d *ddl) error {
+			t := d.sch.byName[objectKey(scopedSchema(n.TriggerScope), name.name)]
+			switch {
+			case t != nil:
+				return d.remove(t)
+			case n.IsIfExists:
+				return nil
+			}
+			return sqlerr.New(3701, 5, "drop", "trigger", name.String())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchScoped is ENABLE and DISABLE TRIGGER ... ON DATABASE and ON ALL SERVER.
+func (s *Session) switchScoped(ctx context.Context, scope string, all bool, names []string, disable bool) error {
+	return s.changeScoped(ctx, scope, func(d *ddl) error {
+		var list []*Object
+		for _, t := range d.sch.scoped(scope) {
+			if all {
+				list = append(list, t)
+			}
+		}
+		for _, name := range names {
+			t := d.sch.byName[objectKey(scopedSchema(scope), name)]
+			if t == nil {
+				return sqlerr.New(1088, 13, name)
+			}
+			list = append(list, t)
+		}
+		for _, t := range list {
+			t.Disabled = disable
+			if err := d.modify(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// scoped are the triggers of a scope that a database keeps.
+func (s *schema) scoped(scope string) []*Object {
+	var out []*Object
+	for _, o := range s.objects {
+		if o.Kind == kindScoped && o.Schema == scopedSchema(scope) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// covers tells whether a trigger fires for an event.
+func (o *Object) covers(event string) bool {
+	for _, listed := range strings.Split(o.Properties[triggerEvents], ",") {
+		if eventTypes[event].within(listed) {
+			return true
+		}
+	}
+	return false
+}
+
+// firing are the triggers that fire for an event: those of the server first, then those of its database
+// (docs/relational-databases/system-stored-procedures/sp-settriggerorder-transact-sql.md, DDL Triggers).
+type firing struct {
+	db    *Database
+	list  []*Object
+	event ddlEvent
+}
+
+// firings are the triggers that fire for events, as things are now.
+func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, error) {
+	var out []firing
+	look := func(e ddlEvent, db *Database, scope string) error {
+		sch, err := s.schema(ctx, db.ID())
+		if err != nil {
+			return err
+		}
+		var list []*Object
+		for _, t := range sch.scoped(scope) {
+			if !t.Disabled && t.covers(e.kind) {
+				list = append(list, t)
+			}
+		}
+		if inOrder(list, e.kind); len(list) > 0 {
+			out = append(out, firing{db, list, e})
+		}
+		return nil
+	}
+	for _, e := range events {
+		if err := look(e, s.inst.DatabaseByID(1), serverScope); err != nil {
+			return nil, err
+		}
+		if e.db == nil || e.db.available() != nil { // one that is not available refuses the statement itself
+			continue
+		}
+		if err := look(e, e.db, databaseScope); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// withEvents executes a statement and fires the DDL triggers for what it does, in one transaction where the statement can be undone.
+func (s *Session) withEvents(ctx context.Context, node ast.Statement, st syntax.Statement, run func() error, w tds.Writer) error {
+	events := s.events(node)
+	if len(events) == 0 {
+		return run()
+	}
+	if st.Text == "" {
+		if f := s.frame(); f != nil && f.batch != nil {
+			st = f.batch.Statement(node)
+		}
+	}
+	for i := range events {
+		events[i].text = st.Definition()
+	}
+	return s.enclosed(ctx, events, transactional(node), firesBefore(node), run, w)
+}
+
+// firesBefore tells whether the triggers of a statement fire before it, so that they can keep it from happening: what is dropped is gone, and to
+// undo that files were attached would take their data.
+func firesBefore(node ast.Statement) bool {
+	switch n := node.(type) {
+	case *syntax.DropDatabase:
+		return true
+	case *syntax.CreateDatabase:
+		return n.ForAttach || n.ForAttachRebuildLog
+	}
+	return false
+}
+
+// enclosed runs what has events and fires their triggers. What cannot be undone runs on its own, its triggers after it or before, and a new
+// database whose CREATE DATABASE a trigger rolls back is dropped, also when its client has gone meanwhile.
+func (s *Session) enclosed(ctx context.Context, events []ddlEvent, undone, before bool, run func() error, w tds.Writer) error {
+	fired, err := s.firings(ctx, events)
+	if err != nil {
+		return err
+	}
+	if len(fired) == 0 {
+		return run()
+	}
+	fire := func() error { return s.fireAll(ctx, fired, w) }
+	switch {
+	case undone:
+		return s.together(ctx, func() error {
+			if err := run(); err != nil {
+				return err
+			}
+			return fire()
+		})
+	case s.count > 0:
+		return run() // which refuses to be within a transaction
+	case before:
+		if err := s.together(ctx, fire); err != nil {
+			return err
+		}
+		return run()
+	}
+	if err := run(); err != nil {
+		return err
+	}
+	err = s.together(ctx, fire)
+	if e := events[0]; err != nil && e.kind == "CREATE_DATABASE" {
+		if db := s.inst.Database(e.database); db != nil {
+			if e := s.dropOne(context.WithoutCancel(ctx), db); e != nil {
+				s.inst.log.Warn("a database that a trigger did not let be made stays", "database", e.Error())
+			}
+		}
+	}
+	return err
+}
+
+// fireAll fires triggers as they are now, but for those that were dropped or disabled meanwhile, and those that run already. @@ROWCOUNT is
+// above 0 in a trigger (docs/t-sql/statements/create-trigger-transact-sql.md, example A of DDL triggers, which returns otherwise) and the
+// statement's after it.
+func (s *Session) fireAll(ctx context.Context, list []firing, w tds.Writer) error {
+	count := s.rowCount
+	defer func() { s.rowCount = count }()
+	for _, f := range list {
+		for _, t := range f.list {
+			sch, err := s.schema(ctx, f.db.ID())
+			if err != nil {
+				return err
+			}
+			now := sch.objects[t.ID]
+			if now == nil || now.Disabled || s.firing(now, f.db) {
+				continue
+			}
+			data := f.event.data(s)
+			s.rowCount = 1
+			if err := s.runTrigger(ctx, now, &triggerFrame{data: data}, f.db, func() error { return nil }, w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eventData is EVENTDATA(): NULL but in the statements of a DDL trigger itself.
+func (s *Session) eventData() any {
+	if f := s.frame(); f != nil && f.trigger != nil {
+		return f.trigger.data
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// executeAsOwner is sys.sql_modules.execute_as_principal_id of EXECUTE AS OWNER.
+const executeAsOwner = -2
+
+// define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login that EXECUTE AS names
+// (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
+func (d *ddl) define(o *Object, st syntax.Statement) error {
+	o.Definition, o.QuotedIdentifier = st.Definition(), d.s.settings.options["QuotedIdentifier"]
+	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
+	switch {
+	case options.Has("NATIVE_COMPILATION"):
+		return unsupported("NATIVE_COMPILATION")
+	case options.ExecuteAs != "" && (o.Kind == kindView || o.Kind == kindInline):
+		return sqlerr.New(156, 1, "EXECUTE")
+	}
+	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has("ENCRYPTION"), options.Has("RETURNS NULL ON NULL INPUT"), options.Has("RECOMPILE")
+	o.ExecuteAs, o.ExecuteAsLogin = nil, ""
+	if o.Kind == kindScoped && o.Schema == scopedSchema(serverScope) {
+		return d.executeAsLogin(o, options)
+	}
+	return d.executeAs(o, options)
+}
+
+func (d *ddl) executeAs(o *Object, options syntax.ModuleOptions) error {
+	principal := int32(executeAsOwner)
+	switch options.ExecuteAs {
+	case "", "CALLER":
+		return nil
+	case "OWNER":
+		if o.Kind == kindScoped {
+			return sqlerr.New(102, 1, "OWNER") // DDL triggers have none
+		}
+	case "SELF":
+		u, err := d.s.userIn(d.ctx, d.db)
+		if err != nil {
+			return err
+		}
+		principal = u.ID
+	case "USER":
+		if err := d.mayImpersonate("USER", options.User); err != nil {
+			return err
+		}
+		id, err := d.s.principalID(d.ctx, options.User)
+		if err != nil {
+			return err
+		}
+		principal = int32(id)
+	}
+	o.ExecuteAs = &principal
+	return nil
+}
+
+func (d *ddl) executeAsLogin(o *Object, options syntax.ModuleOptions) error {
+	switch options.ExecuteAs {
+	case "OWNER":
+		return sqlerr.New(102, 1, "OWNER") // triggers of the server have none
+	case "SELF":
+		o.ExecuteAsLogin = d.s.login.Name
+	case "USER":
+		if err := d.mayImpersonate("LOGIN", options.User); err != nil {
+			return err
+		}
+		o.ExecuteAsLogin = options.User
+	}
+	return nil
+}
+
+func (d *ddl) mayImpersonate(kind, name string) error {
+	if d.s.inst.registry.impersonate == nil {
+		return unsupported("EXECUTE AS")
+	}
+	leave, err := d.s.inst.registry.impersonate(d.ctx, d.s, kind, name)
+	if err == nil {
+		leave()
+	}
+	return err
+}
+
+// asOf runs a module's statements as whom its EXECUTE AS says.
+func (s *Session) asOf(ctx context.Context, o *Object, f func() error) error {
+	if o.ExecuteAs == nil && o.ExecuteAsLogin == "" || s.inst.registry.actAs == nil {
+		return f()
+	}
+	principal := int32(0)
+	if o.ExecuteAs != nil {
+		if principal = *o.ExecuteAs; principal == executeAsOwner {
+			sch, err := s.schema(ctx, s.db.ID())
+			if err != nil {
+				return err
+			}
+			principal = 1
+			if owned := sch.schemas[o.Schema]; owned != nil {
+				principal = owned.Principal
+			}
+		}
+	}
+	leave, err := s.inst.registry.actAs(ctx, s, s.db, principal, o.ExecuteAsLogin)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return f()
+}
+
+// executeAsPrincipal is execute_as_principal_id, NULL for the caller.
+func (o *Object) executeAsPrincipal() any {
+	if o.ExecuteAs == nil {
+		return nil
+	}
+	return int64(*o.ExecuteAs)
+}
+
+// shownDefinition is a module's text as the views show it: NULL when it is encrypted.
+func (o *Object) shownDefinition() any {
+	if o.Encrypted {
+		return nil
+	}
+	return orNull(o.Definition)
+}
+
+// cutDefinition is shownDefinition as the information schema has it.
+func (o *Object) cutDefinition() any {
+	if o.Encrypted {
+		return nil
+	}
+	return sqltype.Cut(o.Definition, 4000)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// isSchemaBound tells whether the definition of a view or function has the option SCHEMABINDING.
+func (o *Object) isSchemaBound() bool {
+	switch o.Kind {
+	case kindView, kindScalar, kindInline, kindTableFunction:
+		return syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier).Has("SCHEMABINDING")
+	default:
+		return false
+	}
+}
+
+// mayBind refuses what a schema-bound view or function may not name: 1054 for *, 4512 for what is not named with its schema alone, 4513 for views
+// and functions that are not bound themselves (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
+func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st syntax.Statement) error {
+	node := st.Node
+	if !syntax.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
+		return nil
+	}
+	if starred(node) {
+		return sqlerr.New(1054, 6, "*")
+	}
+	word := "function"
+	if kind == kindView {
+		word = "view"
+	}
+	space := s.db.ID()
+	sch, err := s.schema(ctx, space)
+	if err != nil {
+		return err
+	}
+	own := map[string]bool{}
+	eachNode(reflect.ValueOf(node), func(n any) {
+		if c, ok := n.(*ast.CommonTableExpression); ok {
+			own[lower(c.ExpressionName.Value)] = true
+		}
+	})
+	self := sch.find(s.schemaNamed(space, name), name.name)
+	var refused *sqlerr.Error
+	judge := func(ref objectName, optional bool) {
+		if refused != nil || ref.temporary() || ref.schema == "" && own[lower(ref.name)] {
+			return
+		}
+		o := sch.find(ref.schema, ref.name)
+		switch {
+		case optional && (o == nil || ref.database != ""):
+		case ref.schema == "" || ref.database != "" || ref.server != "" || o != nil && self != nil && o.ID == self.ID:
+			refused = sqlerr.New(4512, 3, word, name.String(), ref.String())
+		case o != nil && o.Kind != kindTable && !o.isSchemaBound():
+			refused = sqlerr.New(4513, 2, word, name.String(), ref.String())
+		}
+	}
+	eachNode(reflect.ValueOf(node), func(n any) {
+		switch n := n.(type) {
+		case *ast.NamedTableReference:
+			judge(nameOf(n.SchemaObject), false)
+		case *ast.SchemaObjectFunctionTableReference:
+			judge(nameOf(n.SchemaObject), true)
+		case *ast.FunctionCall:
+			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
+				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
+					judge(objectName{schema: parts[0], name: n.FunctionName.Value}, true)
+				}
+			}
+		}
+	})
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// starred tells whether a module has a select list with *, other than within EXISTS, where it names nothing.
+func starred(node ast.Statement) bool {
+	harmless, found := map[any]bool{}, false
+	eachNode(reflect.ValueOf(node), func(n any) {
+		switch n := n.(type) {
+		case *ast.ExistsPredicate:
+			if q, ok := n.Subquery.(*ast.QuerySpecification); ok {
+				for _, el := range q.SelectElements {
+					harmless[el] = true
+				}
+			}
+		case *ast.SelectStarExpression:
+			found = found || !harmless[n]
+		}
+	})
+	return found
+}
+
+// boundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
+func (d *ddl) boundTo(o *Object, c *Column) string {
+	for _, m := range d.sch.sorted() {
+		if m.ID == o.ID || !m.isSchemaBound() {
+			continue
+		}
+		for _, r := range references(m) {
+			if found := d.sch.find(r.name.schema, r.name.name); found != nil && found.ID == o.ID && (c == nil || namesColumn(m, o, r.name, c)) {
+				return m.Name
+			}
+		}
+	}
+	return ""
+}
+
+// namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that table in the module.
+func namesColumn(m, table *Object, as objectName, c *Column) bool {
+	_, node, err := parseModule(m)
+	if err != nil {
+		return false
+	}
+	aliases, found := map[string]bool{lower(table.Name): true}, false
+	eachNode(reflect.ValueOf(node), func(n any) {
+		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(nameOf(t.SchemaObject).String(), as.String()) && t.Alias != nil {
+			aliases[lower(t.Alias.Value)] = true
+		}
+	})
+	eachNode(reflect.ValueOf(node), func(n any) {
+		if ref, ok := n.(*ast.ColumnReferenceExpression); ok {
+			parts := identifiers(ref.MultiPartIdentifier)
+			last := len(parts) - 1
+			found = found || last >= 0 && strings.EqualFold(parts[last], c.Name) && (last == 0 || aliases[lower(parts[last-1])])
+		}
+	})
+	return found
+}

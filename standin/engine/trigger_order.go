@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// installTriggerOrder registers sp_settriggerorder
+// (docs/relational-databases/system-stored-procedures/sp-settriggerorder-transact-sql.md).
+func installTriggerOrder(r *Registry) {
+	r.Procedure(Procedure{Name: "sp_settriggerorder", Parameters: []Parameter{
+		{Name: "@triggername", Type: sqltype.NVarCharOf(517), Required: true}, {Name: "@order", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}, Required: true},
+		{Name: "@stmttype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 50}, Required: true}, {Name: "@namespace", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}}}, Run: setTriggerOrder})
+}
+
+func setTriggerOrder(ctx context.Context, c *ProcCall) error {
+	order, event := strings.ToLower(c.String("@order")), strings.ToUpper(c.String("@stmttype"))
+	scope, known := map[string]string{"": normalScope, "DATABASE": databaseScope, "SERVER": serverScope}[strings.ToUpper(c.String("@namespace"))]
+	if !known || order != "first" && order != "last" && order != "none" {
+		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
+	}
+	name := splitName(c.String("@triggername"))
+	if scope == normalScope {
+		return c.Session.changeSchema(ctx, name, func(d *ddl) error { return d.orderTrigger(name, order, event) })
+	}
+	if name.schema != "" {
+		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
+	}
+	return c.Session.changeScoped(ctx, scope, func(d *ddl) error {
+		t := d.sch.byName[objectKey(scopedSchema(scope), name.name)]
+		switch {
+		case t == nil:
+			return sqlerr.New(15165, 1, name.name)
+		case eventTypes[event] == nil || eventTypes[event].group || !t.covers(event):
+			return sqlerr.New(15125, 1, name.name, event)
+		}
+		return d.setOrder(t, d.sch.scoped(scope), order, event)
+	})
+}
+
+func (d *ddl) orderTrigger(name objectName, order, event string) error {
+	t := d.sch.find(d.schemaNamed(name), name.name)
+	if t == nil || t.Kind != kindTrigger {
+		return sqlerr.New(15165, 1, name.String())
+	}
+	table := d.sch.objects[t.Parent]
+	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(table), Object: table.Name, ObjectID: table.ID}
+	if err := d.s.require(d.ctx, p); err != nil {
+		return err
+	}
+	switch {
+	case t.Properties[insteadOf] != "":
+		return sqlerr.New(15133, 1, t.Name)
+	case !listed(t.Properties[triggerEvents], event):
+		return sqlerr.New(15125, 1, t.Name, event)
+	}
+	var beside []*Object
+	for _, other := range d.sch.children(t.Parent) {
+		if other.Kind == kindTrigger {
+			beside = append(beside, other)
+		}
+	}
+	return d.setOrder(t, beside, order, event)
+}
+
+// setOrder makes a trigger the first or last one of those beside it, or neither, for an event.
+func (d *ddl) setOrder(t *Object, beside []*Object, order, event string) error {
+	for _, other := range beside {
+		if order != "none" && other != t && listed(other.Properties[order], event) {
+			return sqlerr.New(15130, 1, order, event)
+		}
+	}
+	for _, key := range []string{"first", "last"} {
+		var kept []string
+		for _, e := range strings.Split(t.Properties[key], ",") {
+			if e != event && e != "" {
+				kept = append(kept, e)
+			}
+		}
+		if key == order {
+			kept = append(kept, event)
+		}
+		t.Properties[key] = strings.Join(kept, ",")
+	}
+	return d.modify(t)
+}
+
+// listed tells whether a list with commas has a word.
+func listed(list, word string) bool {
+	for _, one := range strings.Split(list, ",") {
+		if one == word {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/engine"
+)
+
+func (e *Extension) grantPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	known, err := call.Session.Query(ctx, "SELECT name FROM sys.server_principals WHERE name = @p1 AND type IN ('S', 'U', 'G', 'C', 'K')", call.String("@login"))
+	if err != nil {
+		return err
+	}
+	if known.Len() == 0 {
+		return raise(15007, 1, call.String("@login"))
+	}
+	return e.publicationAccess(ctx, call, `IF NOT EXISTS (SELECT 1 FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?)
+		INSERT INTO dbo.MSpublication_access VALUES (@pub, ?)`, call.String("@login"), call.String("@login"))
+}
+
+func (e *Extension) revokePublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	return e.publicationAccess(ctx, call, "DELETE FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?", call.String("@login"))
+}
+
+func (e *Extension) publicationAccess(ctx context.Context, call *engine.ProcCall, format string, args ...any) error {
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	_, err = e.inDistributionOf(ctx, call.Session, p, thePublication+format, append([]any{p.server, p.db.Name(), pub.name}, args...)...)
+	return err
+}
+
+func (e *Extension) helpPublicationAccess(ctx context.Context, call *engine.ProcCall) error {
+	p, _, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT CAST(a.login AS nvarchar(256)) AS Loginname, 0 AS Isntname, 0 AS Isntgroup FROM dbo.MSpublication_access AS a JOIN dbo.MSpublications AS p ON p.publication_id = a.publication_id
+		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ? AND ? IN (N'', N'%', a.login)`, p.server, p.db.Name(), call.String("@publication"), call.String("@login"))
+	if err != nil {
+		return err
+	}
+	return call.ResultSet(r.Columns, r.Rows)
+}

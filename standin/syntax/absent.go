@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// absentPhrases begin statements and clauses of SQL Server that the stand-in does not have and teesql does not read whole, with what the
+// refusal calls them.
+var absentPhrases = []struct {
+	words []string
+	what  string
+}{
+	{[]string{"ADD", "SIGNATURE", "TO"}, "ADD SIGNATURE"},
+	{[]string{"ADD", "COUNTER", "SIGNATURE", "TO"}, "ADD COUNTER SIGNATURE"},
+	{[]string{"CREATE", "SECURITY", "POLICY"}, "CREATE SECURITY POLICY"},
+	{[]string{"ALTER", "SECURITY", "POLICY"}, "ALTER SECURITY POLICY"},
+	{[]string{"ALTER", "SERVER", "CONFIGURATION"}, "ALTER SERVER CONFIGURATION"},
+	{[]string{"ALTER", "DATABASE", "SCOPED", "CONFIGURATION"}, "ALTER DATABASE SCOPED CONFIGURATION"},
+	{[]string{"SEND", "ON", "CONVERSATION"}, "SEND ON CONVERSATION"},
+	{[]string{"BEGIN", "ATOMIC", "WITH"}, "A natively compiled module"},
+	{[]string{"ENABLE", "CHANGE_TRACKING"}, "ALTER TABLE ... ENABLE CHANGE_TRACKING"},
+	{[]string{"DISABLE", "CHANGE_TRACKING"}, "ALTER TABLE ... DISABLE CHANGE_TRACKING"},
+	{[]string{"ENCRYPTED", "WITH", "(", "COLUMN_ENCRYPTION_KEY"}, "A column that is ENCRYPTED WITH a key"},
+	{[]string{"ENCRYPTED", "WITH", "(", "ENCRYPTION_TYPE"}, "A column that is ENCRYPTED WITH a key"},
+	{[]string{"ENCRYPTED", "WITH", "(", "ALGORITHM"}, "A column that is ENCRYPTED WITH a key"},
+}
+
+// changedSources are rows of elsewhere that INSERT, UPDATE and DELETE may change in SQL Server.
+var changedSources = wordSet("OPENDATASOURCE OPENQUERY OPENROWSET")
+
+// absent refuses what is not there by its name (40517), before it could be taken for an error of syntax.
+func absent(tokens []token, inside []bool) *sqlerr.Error {
+	for i, t := range tokens {
+		if inside[i] || t.kind != tokenWord {
+			continue
+		}
+		for _, phrase := range absentPhrases {
+			if follows(tokens[i:], phrase.words) {
+				return sqlerr.Unsupported(phrase.what).At(t.line)
+			}
+		}
+		verb := ""
+		switch before := tokens[max(i-1, 0)]; {
+		case !changedSources[upper(t.text)] || !tokens[i+1].is("("):
+		case before.isOneOf("INSERT", "UPDATE", "DELETE"):
+			verb = upper(before.text)
+		case i > 1 && (before.is("INTO") && tokens[i-2].is("INSERT") || before.is("FROM") && tokens[i-2].is("DELETE")):
+			verb = upper(tokens[i-2].text)
+		}
+		if verb != "" {
+			return sqlerr.Unsupported(verb + " of " + strings.ToUpper(t.text)).At(t.line)
+		}
+	}
+	return nil
+}
+
+// follows tells whether tokens begin with words.
+func follows(tokens []token, words []string) bool {
+	if len(tokens) < len(words) {
+		return false
+	}
+	for i, word := range words {
+		if !tokens[i].is(word) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// dataTypes is the error of the first system type in a statement with lengths, precisions or scales that it cannot have, which the text alone
+// tells; nil when there is none. Types that are not known here may be those of users.
+func dataTypes(node ast.Statement) *sqlerr.Error {
+	return badType(reflect.ValueOf(node), Line(node))
+}
+
+func badType(v reflect.Value, line int32) *sqlerr.Error {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if at := Line(v.Interface()); at > 0 {
+			line = at
+		}
+		if t, ok := v.Interface().(*ast.SqlDataTypeReference); ok {
+			return sizes(t).At(line)
+		}
+		return badType(v.Elem(), line)
+	case reflect.Slice:
+		if k := v.Type().Elem().Kind(); k != reflect.Pointer && k != reflect.Interface {
+			return nil
+		}
+		n := v.Len()
+		if v.Type() == reflect.TypeFor[[]*ast.RowValue]() {
+			n = min(n, rowsLookedAt)
+		}
+		for i := range n {
+			if err := badType(v.Index(i), line); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
+			switch v.Field(i).Kind() {
+			case reflect.Interface, reflect.Pointer, reflect.Slice, reflect.Struct:
+				if err := badType(v.Field(i), line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func sizes(t *ast.SqlDataTypeReference) *sqlerr.Error {
+	var args []string
+	for _, p := range t.Parameters {
+		switch l := p.(type) {
+		case *ast.IntegerLiteral:
+			args = append(args, l.Value)
+		case *ast.MaxLiteral:
+			args = append(args, "max")
+		default:
+			return nil
+		}
+	}
+	name := strings.ToLower(t.SqlDataTypeOption)
+	if t.Name != nil && t.Name.BaseIdentifier != nil {
+		name = strings.ToLower(t.Name.BaseIdentifier.Value)
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	_, err := sqltype.Named(name, args, true)
+	switch {
+	case err == nil, err.Number == 243, err.Number == 131, err.Number == 2717:
+		return nil // the last two name what the type is of
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import "geosql.dev/operator/standin/sqlerr"
+
+// Options of tables and indexes by what they are equal to (docs/t-sql/statements/create-index-transact-sql.md,
+// alter-index-transact-sql.md, create-table-transact-sql.md).
+var (
+	switches = wordSet(`ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESS_ALL_ROW_GROUPS DROP_EXISTING IGNORE_DUP_KEY LOB_COMPACTION ONLINE
+		OPTIMIZE_FOR_SEQUENTIAL_KEY PAD_INDEX RESUMABLE SORT_IN_TEMPDB STATISTICS_INCREMENTAL STATISTICS_NORECOMPUTE XML_COMPRESSION`)
+	counts       = wordSet("BUCKET_COUNT FILLFACTOR MAXDOP")
+	compressions = wordSet("NONE ROW PAGE COLUMNSTORE COLUMNSTORE_ARCHIVE")
+
+	alterIndexSets  = wordSet("ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESSION_DELAY IGNORE_DUP_KEY OPTIMIZE_FOR_SEQUENTIAL_KEY STATISTICS_NORECOMPUTE")
+	reorganizations = wordSet("COMPRESS_ALL_ROW_GROUPS LOB_COMPACTION")
+	notInRebuild    = wordSet("COMPRESS_ALL_ROW_GROUPS DROP_EXISTING LOB_COMPACTION")
+	lockEscalations = wordSet("AUTO DISABLE TABLE")
+)
+
+// optionsOf are what the options of an ALTER INDEX are, by the word before them: those of SET and of REORGANIZE are few.
+func optionsOf(tokens []token, at int) (known map[string]bool, what string) {
+	switch {
+	case tokens[at].is("SET"):
+		return alterIndexSets, "ALTER INDEX"
+	case tokens[at-1].is("REORGANIZE"):
+		return reorganizations, "ALTER INDEX REORGANIZE"
+	}
+	return storageOptions, "CREATE/ALTER TABLE or INDEX"
+}
+
+// badStorageOptions judges the parenthesized options after WITH or SET at a token: 155 for those that are not known there, 1039 for one that
+// is given twice, 102 and 156 for a value that an option does not have.
+func badStorageOptions(tokens []token, at int) *sqlerr.Error {
+	known, what := optionsOf(tokens, at)
+	rebuild := tokens[at-1].is("REBUILD")
+	given := map[string]bool{}
+	depth, first := 0, true
+	for i := at + 2; i+1 < len(tokens); i++ {
+		t := tokens[i]
+		if first && depth == 0 && t.kind == tokenWord {
+			name := upper(t.text)
+			switch {
+			case !known[name], rebuild && notInRebuild[name]:
+				return sqlerr.New(155, 1, t.text, what).At(t.line)
+			case given[name] && name != "DATA_COMPRESSION" && name != "XML_COMPRESSION": // these may be given for partitions
+				return sqlerr.New(1039, 1, t.text).At(t.line)
+			}
+			given[name] = true
+			if bad := badOptionValue(tokens, i); bad > 0 {
+				return near(tokens, bad)
+			}
+		}
+		first = false
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth == 0 {
+				return nil
+			}
+			depth--
+		case t.is(",") && depth == 0:
+			first = true
+		}
+	}
+	return nil
+}
+
+// badOptionValue is the token of a value that the option at a token cannot have, 0 when it can.
+func badOptionValue(tokens []token, at int) int {
+	name := upper(tokens[at].text)
+	if value := min(at+2, len(tokens)-1); name == "DATA_COMPRESSION" && !compressions[upper(tokens[value].text)] {
+		return value
+	}
+	if !switches[name] && !counts[name] {
+		return 0
+	}
+	value := min(at+2, len(tokens)-1)
+	switch {
+	case !tokens[at+1].is("="):
+		return at + 1
+	case switches[name] && !tokens[value].is("ON") && !tokens[value].is("OFF"):
+		return value
+	case counts[name] && tokens[value].kind != tokenInteger:
+		return value
+	}
+	return 0
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// maxPrefixes is how many names an object's own name may have before it: server, database and schema
+// (docs/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql.md, "Multipart names").
+const maxPrefixes = 3
+
+// badName refuses names that are too long (103) or empty (1038): no place takes one
+// (docs/relational-databases/databases/database-identifiers.md).
+func badName(tokens []token) *sqlerr.Error {
+	for _, t := range tokens {
+		switch t.kind {
+		case tokenWord, tokenQuoted, tokenVariable:
+		default:
+			continue
+		}
+		name := t.value
+		if t.kind == tokenVariable {
+			name = t.text
+		}
+		switch {
+		case name == "" && t.kind == tokenQuoted:
+			return sqlerr.New(1038, 4).At(t.line)
+		case len(name) > maxIdentifier && len([]rune(name)) > maxIdentifier:
+			return sqlerr.New(103, 4, "identifier", firstRunes(name, maxIdentifier), maxIdentifier).At(t.line)
+		}
+	}
+	return nil
+}
+
+// unbalanced refuses a batch with a parenthesis that nothing closes or opens; teesql lets some of them pass.
+func unbalanced(tokens []token) *sqlerr.Error {
+	depth := 0
+	for i, t := range tokens {
+		switch {
+		case t.kind != tokenPunct:
+		case t.text == "(":
+			depth++
+		case t.text == ")":
+			if depth--; depth < 0 {
+				return near(tokens, i)
+			}
+		}
+	}
+	if depth > 0 {
+		return near(tokens, len(tokens)-1)
+	}
+	return nil
+}
+
+// namesObject are the words that the name of an object follows.
+var namesObject = wordSet("FROM JOIN INTO UPDATE TABLE VIEW PROC PROCEDURE EXEC EXECUTE")
+
+// deepName refuses an object's name with more prefixes than there are (117).
+func deepName(tokens []token) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		if tokens[i].kind != tokenWord || !namesObject[upper(tokens[i].text)] {
+			continue
+		}
+		at, prefixes := i+1, 0
+		for isName(tokens[at]) {
+			for at++; tokens[at].is("."); at++ {
+				prefixes++
+			}
+			if !tokens[at-1].is(".") {
+				break
+			}
+		}
+		if prefixes > maxPrefixes {
+			return sqlerr.New(117, 1, "object", nameBetween(tokens[i+1:at]), maxPrefixes).At(tokens[i+1].line)
+		}
+	}
+	return nil
+}
+
+func nameBetween(tokens []token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(t.value)
+	}
+	return b.String()
+}
+
+// declaredTwice refuses a label (132) and a parameter of the module that a batch defines (134) with a name that is taken.
+func declaredTwice(tokens []token) *sqlerr.Error {
+	labels, depth := map[string]bool{}, 0
+	for i := 0; i+1 < len(tokens); i++ {
+		switch t := tokens[i]; {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth == 0 && t.kind == tokenWord && !isReserved(t.text) && tokens[i+1].is(":"):
+			if labels[upper(t.text)] {
+				return sqlerr.New(132, 1, t.text).At(t.line)
+			}
+			labels[upper(t.text)] = true
+		}
+	}
+	seen := map[string]bool{}
+	for _, t := range moduleHeader(tokens) {
+		if t.kind != tokenVariable {
+			continue
+		}
+		if seen[upper(t.text)] {
+			return sqlerr.New(134, 1, t.text).At(t.line)
+		}
+		seen[upper(t.text)] = true
+	}
+	return nil
+}
+
+// moduleHeader are the tokens from the name of the procedure or function that a batch defines to what follows its parameters.
+func moduleHeader(tokens []token) []token {
+	at, kind := moduleName(tokens)
+	if kind != "PROCEDURE" && kind != "FUNCTION" {
+		return nil
+	}
+	for i := at; i < len(tokens); i++ {
+		if tokens[i].is("RETURNS") || tokens[i].is("AS") && tokens[i-1].kind != tokenVariable {
+			return tokens[at:i]
+		}
+	}
+	return nil
+}
+
+// moduleName is the index of the name of the module that a batch defines, and what it is; 0 and empty when it defines none.
+func moduleName(tokens []token) (at int, kind string) {
+	if len(tokens) < 5 || !tokens[0].isOneOf("CREATE", "ALTER") {
+		return 0, ""
+	}
+	at = 1
+	if tokens[1].is("OR") && tokens[2].is("ALTER") {
+		at = 3
+	}
+	for _, k := range []string{"PROCEDURE", "FUNCTION", "TRIGGER", "VIEW"} {
+		if tokens[at].is(k) || k == "PROCEDURE" && tokens[at].is("PROC") {
+			return at + 1, k
+		}
+	}
+	return 0, ""
+}
+
+// inModule names the module that a batch defines in an error of the batch: messages of a module's text tell its name.
+func inModule(err *sqlerr.Error, tokens []token) *sqlerr.Error {
+	at, kind := moduleName(tokens)
+	if err == nil || kind == "" || !isName(tokens[at]) {
+		return err
+	}
+	for at+2 < len(tokens) && tokens[at+1].is(".") && isName(tokens[at+2]) {
+		at += 2
+	}
+	err.Procedure = tokens[at].value
+	return err
+}
+
+// RepeatedInColumn is what the definition of a column says twice, NULL or DEFAULT, of which teesql keeps the last; empty when
+// it says each once at most.
+func RepeatedInColumn(definition string) string {
+	tokens, err := tokenize(definition, true)
+	if err != nil {
+		return ""
+	}
+	depth, nulls, defaults := 0, 0, 0
+	for i, t := range tokens {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth > 0 || i == 0 || tokens[i-1].is("SET"):
+		case t.is("NULL") && !tokens[i-1].is("DEFAULT"):
+			nulls++
+		case t.is("DEFAULT"):
+			defaults++
+		}
+	}
+	switch {
+	case nulls > 1:
+		return "NULL"
+	case defaults > 1:
+		return "DEFAULT"
+	}
+	return ""
+}
+
+var isolationLevels = []string{"READ", "REPEATABLE", "SERIALIZABLE", "SNAPSHOT"}
+
+// badLevel refuses SET TRANSACTION ISOLATION LEVEL with a word that is none of the levels.
+func badLevel(tokens []token, inside []bool) *sqlerr.Error {
+	for i := 0; i+2 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("ISOLATION") || !tokens[i+1].is("LEVEL") {
+			continue
+		}
+		if !slices.ContainsFunc(isolationLevels, tokens[i+2].is) {
+			return near(tokens, i+2)
+		}
+	}
+	return nil
+}
+
+// unknownHint is 321 for an error near a word in the place of a table hint, nil for other places.
+func unknownHint(tokens []token, at int) *sqlerr.Error {
+	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || isReserved(tokens[at].text) || !tokens[at+1].is(")") && !tokens[at+1].is(",") {
+		return nil
+	}
+	open := at - 1
+	for open > 0 && (tokens[open].is(",") || tokens[open].kind == tokenWord && !isReserved(tokens[open].text)) {
+		open--
+	}
+	if open < 1 || !tokens[open].is("(") || !tokens[open-1].is("WITH") {
+		return nil
+	}
+	for i := open; i >= 0 && !tokens[i].is(";"); i-- {
+		if tokens[i].isOneOf("FROM", "JOIN", "UPDATE", "INTO", "MERGE") {
+			return sqlerr.New(321, 1, tokens[at].text).At(tokens[at].line)
+		}
+	}
+	return nil
+}
