@@ -170,11 +170,13 @@ type EffectFigure struct {
 	Server string `json:"server"`
 	// measure and its unit: StressProcessorsMilli, StressMemoryKB or ClockOffsetMS.
 	Measure EffectMeasure `json:"measure"`
-	// before the fault, during and after it.
+	// before is the value from before the fault; empty when it could not be measured.
 	// +optional
 	Before *int64 `json:"before,omitempty"`
+	// during is the value while the fault lasted; empty when it could not be measured.
 	// +optional
 	During *int64 `json:"during,omitempty"`
+	// after is the value when the fault was over; empty when it could not be measured.
 	// +optional
 	After *int64 `json:"after,omitempty"`
 }
@@ -194,13 +196,15 @@ type FaultEffect struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	Identity []string `json:"identity,omitempty"`
-	// before, during and after are the probes' figures.
+	// before has the probes' figures from before the fault.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	Before []ProbeFigures `json:"before,omitempty"`
+	// during has those from while it lasted.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	During []ProbeFigures `json:"during,omitempty"`
+	// after has those from when it was over.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	After []ProbeFigures `json:"after,omitempty"`
@@ -326,9 +330,10 @@ type DrillArrival struct {
 	Acknowledged int64 `json:"acknowledged"`
 	// seen is how many of them were seen to come, as they came.
 	Seen int64 `json:"seen"`
-	// p50 and p99 of the time from writing to arrival, over all that had to come; empty when too few were seen.
+	// p50 is the time from writing to arrival within which half of all came that had to come; empty when too few were seen.
 	// +optional
 	P50 *metav1.Duration `json:"p50,omitempty"`
+	// p99 is the time within which 99 of 100 came; empty when too few were seen.
 	// +optional
 	P99 *metav1.Duration `json:"p99,omitempty"`
 	// uncertainty by which the two clocks may differ, as it was measured; empty when it could not be.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PublisherMoveSpec declares that a publication whose publisher is gone is published by one of its subscribers from now
-// on. Nothing is changed before it is approved: until then the status has the estimate of what is lost, and the steps.
+// PublisherMoveSpec declares that a publication whose publisher is gone, or takes no writes any more, is published by one of its
+// subscribers from now on. Nothing is changed before it is approved: until then the status has the estimate of what is lost, and the steps.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.distributor) == has(oldSelf.distributor)",message="distributor is immutable: create another PublisherMove"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.approved) || !oldSelf.approved || has(self.approved) && self.approved",message="an approval cannot be taken back: steps may have been carried out"
@@ -25,7 +25,8 @@ type PublisherMoveSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="distributor is immutable: create another PublisherMove"
 	Distributor ObjectName `json:"distributor,omitempty"`
 	// fencedServers are servers of the former publisher of which a person says that they take writes no more: switched off,
-	// or cut from every client. A server whose Site has lifecycle Lost need not be named.
+	// or cut from every client. A server whose Site has lifecycle Lost need not be named, nor one that answers and whose database
+	// is read-only.
 	// +optional
 	// +kubebuilder:validation:MaxItems=9
 	// +listType=set
@@ -98,6 +99,10 @@ type MoveEstimate struct {
 	// best is the server whose copy is newest.
 	// +optional
 	Best ServerName `json:"best,omitempty"`
+	// lossless says that the former publisher answers, that its database is read-only, and that the new publisher has the same rows
+	// in every article, by their number and a checksum of each table.
+	// +optional
+	Lossless bool `json:"lossless,omitempty"`
 	// deliverable commands are at the distributor and brought to the new publisher first.
 	// +optional
 	Deliverable *int64 `json:"deliverable,omitempty"`
@@ -190,7 +195,7 @@ type PublisherMoveStatus struct {
 	Timeline *MoveTimeline `json:"timeline,omitempty"`
 }
 
-// PublisherMove is one move of publishing to a subscriber's server after the publisher was lost. It is carried out once,
+// PublisherMove is one move of publishing to a subscriber's server, after the publisher was lost or made read-only. It is carried out once,
 // and stays as the record.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

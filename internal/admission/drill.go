@@ -73,7 +73,7 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 		return errs
 	}
 	if db := s.Workload.Database; db != "" && len(target.databases) > 0 && !slices.Contains(target.databases, db) {
-		errs = append(errs, field.Invalid(at.Child("workload", "database"), db, fmt.Sprintf("it is no database of the target; those are %s", join(target.databases))))
+		errs = append(errs, field.Invalid(at.Child("workload", "database"), db, fmt.Sprintf("it is no database of the target, whose databases are %s", join(target.databases))))
 	}
 	errs = append(errs, target.arrival(at, s)...)
 	errs = append(errs, target.clients(at, s)...)
@@ -92,7 +92,7 @@ func drillTimes(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)
 		if f.Times > 1 && f.Every == nil {
-			errs = append(errs, field.Required(path.Child("every"), fmt.Sprintf("times is %d: without every the fault would be done so often at once", f.Times)))
+			errs = append(errs, field.Required(path.Child("every"), fmt.Sprintf("times is %d, and without every all of them would begin at once: say how long after one the next begins", f.Times)))
 		}
 		if f.Every != nil && f.Duration != nil && f.Every.Duration <= f.Duration.Duration {
 			errs = append(errs, field.Invalid(path.Child("every"), f.Every.Duration.String(), "it must be longer than duration: the fault would begin again before it is over"))

@@ -29,7 +29,7 @@ func (d drilled) arrival(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 		case !d.replicated && !d.readable:
 			errs = append(errs, field.Forbidden(path, "rows are seen to arrive at a subscriber or at a readable secondary: the target has no subscription, and no replica is readable"))
 		case d.replicated && !d.carries(s.Workload.Row):
-			errs = append(errs, field.Forbidden(path, fmt.Sprintf("the publication must have %s among its articles, without columns and filter: rows of a drill arrive in no other", d.carriers(s.Workload.Row))))
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("the publication must have %s among its articles, without columns and filter: a drill observes rows of that table", d.carriers(s.Workload.Row))))
 		}
 	}
 	return errs

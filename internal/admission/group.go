@@ -135,13 +135,13 @@ func (w *World) listener(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Er
 		}
 		for _, service := range listenerServices(other) {
 			if slices.Contains(mine, service) {
-				errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("its Services are %s, and AvailabilityGroup %s has %s", strings.Join(mine, " and "), other.Name, service)))
+				errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("its Services are %s, and AvailabilityGroup %s has %s: use another name for the group or its listener", strings.Join(mine, " and "), other.Name, service)))
 			}
 		}
 	}
 	for name := range w.Servers {
 		if slices.Contains(mine, name+"-0") {
-			errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("SQLServer %s has the Service %s-0", name, name)))
+			errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("SQLServer %s has the Service %s-0: use another name for the group or its listener", name, name)))
 		}
 	}
 	return errs

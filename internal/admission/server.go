@@ -110,7 +110,7 @@ func (w *World) serverNameFree(server string) field.ErrorList {
 	for _, g := range sorted(w.Groups) {
 		for _, service := range listenerServices(g) {
 			if service == server+"-0" {
-				return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), server, fmt.Sprintf("its Service %s-0 is the listener of AvailabilityGroup %s", server, g.Name))}
+				return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), server, fmt.Sprintf("its Service %s-0 is the listener of AvailabilityGroup %s: use another name", server, g.Name))}
 			}
 		}
 	}

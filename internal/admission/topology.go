@@ -64,7 +64,7 @@ func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *expansi
 		switch {
 		case owner == t.Name:
 		case owner != "":
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s belongs to Topology %s", kind, name, owner)))
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s belongs to Topology %s: use another name, or take it out of that Topology first", kind, name, owner)))
 		case t.Annotations[v1alpha1.AdoptAnnotation] != "true":
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s exists and no Topology declares it: use another name, or annotate this Topology with %s: \"true\" to take it over", kind, name, v1alpha1.AdoptAnnotation)))
 		}
@@ -98,7 +98,7 @@ func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *expansion.
 			known := exists != nil && exists.Labels[v1alpha1.LabelTopology] != ""
 			declared := slices.ContainsFunc(other.Spec.Servers, func(o v1alpha1.TopologyServer) bool { return string(o.Name) == s.Name })
 			if declared && !known {
-				errs = append(errs, field.Invalid(at.Child("servers").Index(i).Child("name"), s.Name, fmt.Sprintf("Topology %s declares the SQLServer of this name", other.Name)))
+				errs = append(errs, field.Invalid(at.Child("servers").Index(i).Child("name"), s.Name, fmt.Sprintf("Topology %s declares the SQLServer of this name: use another name, or take it out of that Topology first", other.Name)))
 			}
 		}
 	}

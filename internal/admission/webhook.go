@@ -18,10 +18,13 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
+// readers are where the world is read from: the manager's cache, and the API server itself.
+type readers struct{ cached, server client.Reader }
+
 // validator checks objects of one kind against the world.
 type validator[T client.Object] struct {
-	reader client.Reader
-	kind   string
+	readers
+	kind string
 	// check returns what contradicts; old is nil on creation.
 	check func(w *World, old, obj T) field.ErrorList
 	// spec is what a check depends on: an update that leaves it alone is let through, so that labels, annotations and
@@ -48,20 +51,24 @@ func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, e
 	return nil, nil
 }
 
+// validate refuses by what the API server itself has: who applies several objects one after the other is ahead of the cache.
 func (v *validator[T]) validate(ctx context.Context, old, obj T) error {
-	w, err := load(ctx, v.reader, obj.GetNamespace())
-	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+	var errs field.ErrorList
+	for _, from := range []client.Reader{v.cached, v.server} {
+		w, err := load(ctx, from, obj.GetNamespace())
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+		}
+		if errs = v.check(w, old, obj); len(errs) == 0 {
+			return nil
+		}
 	}
-	if errs := v.check(w, old, obj); len(errs) > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
-	}
-	return nil
+	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
 }
 
 // Register adds the webhooks to the manager's server. Each is at /validate-geosql-dev-v1alpha1-KIND.
 func Register(mgr manager.Manager) error {
-	r := mgr.GetClient()
+	r := readers{mgr.GetClient(), mgr.GetAPIReader()}
 	top := field.NewPath("spec")
 	return firstError(
 		add(mgr, &v1alpha1.Site{}, &validator[*v1alpha1.Site]{r, "Site",

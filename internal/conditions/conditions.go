@@ -95,9 +95,7 @@ func Set(status *v1alpha1.StatusBase, generation int64, o Outcome) []Change {
 // SetOne writes one condition of a kind's own and returns the change, or nil when status and reason are as before.
 func SetOne(status *v1alpha1.StatusBase, generation int64, c metav1.Condition) *Change {
 	c.ObservedGeneration = generation
-	if len(c.Message) > maxMessage {
-		c.Message = c.Message[:maxMessage]
-	}
+	c.Message = Shorten(c.Message, maxMessage)
 	var old *metav1.Condition
 	if found := meta.FindStatusCondition(status.Conditions, c.Type); found != nil {
 		old = found.DeepCopy()
@@ -123,12 +121,8 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 		if failed || c.New.Status == metav1.ConditionUnknown {
 			kind = corev1.EventTypeWarning
 		}
-		message := c.New.Message
-		if len(message) > 1000 {
-			// The events API refuses notes over 1 kB.
-			message = message[:1000]
-		}
-		recorder.Eventf(obj, nil, kind, c.New.Reason, "Reconcile", "%s", message)
+		// The events API refuses notes over 1 kB.
+		recorder.Eventf(obj, nil, kind, c.New.Reason, "Reconcile", "%s", Shorten(c.New.Message, 1000))
 	}
 }
 

@@ -5,6 +5,7 @@ package conditions_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,4 +72,26 @@ func TestEventsOnChangeOnly(t *testing.T) {
 	g.Expect(emitted(conditions.Stalled("NoNodeForVolumes", "no node"))).To(HavePrefix("Warning NoNodeForVolumes"))
 	g.Expect(emitted(conditions.Unknown("SiteUnreachable", strings.Repeat("x", 5000)))).To(And(HavePrefix("Warning SiteUnreachable"), HaveLen(len("Warning SiteUnreachable ")+1000)))
 	g.Expect(emitted(conditions.Ready("Running", "it answers"))).To(HavePrefix("Normal Running"))
+}
+
+// A message that is too long ends between two characters and says that there was more: what is no UTF-8 is refused by the
+// API server, or shown as something else.
+func TestMessagesAreCutBetweenCharacters(t *testing.T) {
+	g := NewWithT(t)
+	for _, before := range []string{"", "a", "ab", "abc"} {
+		long := before + strings.Repeat("€", 20000)
+		server := &v1alpha1.SQLServer{}
+		changes := conditions.Set(&server.Status.StatusBase, 1, conditions.Stalled("Reason", long))
+		message := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady).Message
+		g.Expect(utf8.ValidString(message)).To(BeTrue(), "after %q", before)
+		g.Expect(len(message)).To(And(BeNumerically("<=", 32768), BeNumerically(">", 32768-8)))
+		g.Expect(message).To(HaveSuffix("€..."))
+
+		recorder := events.NewFakeRecorder(1)
+		conditions.Emit(recorder, server, changes)
+		g.Expect(utf8.ValidString(<-recorder.Events)).To(BeTrue(), "after %q", before)
+	}
+	for text, want := range map[string]string{"": "", "short": "short", "exactly ten": "exactly...", "ten of them"[:10]: "ten of the", "größer ist es": "größe...", "äääääää": "äää...", "ääääö": "ääääö"} {
+		g.Expect(conditions.Shorten(text, 10)).To(Equal(want), text)
+	}
 }

@@ -18,7 +18,9 @@ const (
 	ReasonPrimaryUnknown = "PrimaryUnknown"
 	// ReasonElection: a replica claims the votes and is not primary yet.
 	ReasonElection = "Election"
-	// ReasonNoPrimary: every replica answers and none is primary.
+	// ReasonReplicasNotJoined (Stalled): no replica is primary, and so many do not have the group that the others are too few to agree on one.
+	ReasonReplicasNotJoined = "ReplicasNotJoined"
+	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can do.
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"

@@ -53,11 +53,15 @@ const (
 
 // Reasons of a PublisherMove.
 const (
-	// ReasonPublisherAnswers: the former publisher answers; nothing is moved from a server that may take writes.
+	// ReasonPublisherAnswers: the former publisher answers, and its database is not read-only; nothing is moved from a server that
+	// may take writes.
 	ReasonPublisherAnswers = "PublisherAnswers"
 	// ReasonPublisherNotFenced: the former publisher is silent, and nobody has said that it takes writes no more.
 	ReasonPublisherNotFenced = "PublisherNotFenced"
-	// ReasonPublicationReplaced: the Publication was deleted and declared anew since its move was estimated.
+	// ReasonCopyDiffers: the former publisher lives, and the new one has not all that it has.
+	ReasonCopyDiffers = "CopyDiffers"
+	// ReasonPublicationReplaced: the Publication was deleted and declared anew, or moved by another PublisherMove, since its move was
+	// estimated.
 	ReasonPublicationReplaced = "PublicationReplaced"
 	// ReasonNotSubscribed: the server does not subscribe to the publication, so it has no copy.
 	ReasonNotSubscribed = "NotSubscribed"

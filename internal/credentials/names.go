@@ -7,6 +7,8 @@ package credentials
 
 import (
 	"crypto/sha256"
+	"net"
+	"strconv"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -85,3 +87,9 @@ func OrdersName(server v1alpha1.ServerName) string { return string(server) + "-a
 
 // HostName is the instance's name, "<object name>-0".
 func HostName(server v1alpha1.ServerName) string { return string(server) + "-0" }
+
+// AgentPort is where the sidecar of every server speaks HTTPS, with the server's certificate.
+const AgentPort = 8443
+
+// AgentAddress is where the sidecar of a server answers that has this name.
+func AgentAddress(host string) string { return net.JoinHostPort(host, strconv.Itoa(AgentPort)) }

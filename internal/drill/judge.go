@@ -82,7 +82,7 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
 	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP50", 0.50, o.ArrivalP50.Duration, m.Places) })
 	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) })
-	add(slices.ContainsFunc(m.Places, Place.followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
+	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
 	j.sumUp()
 	return j
 }
@@ -254,7 +254,8 @@ func remains(was, is, bad int64, wasOf, isOf, badOf v1alpha1.TransferFigures) bo
 // noticeable is by how much a way must have become slower before that says anything.
 const noticeable = 20 * time.Millisecond
 
-func clip(s string) string { return s[:min(len(s), 2048)] }
+// clip keeps evidence within what a status takes.
+func clip(s string) string { return conditions.Shorten(s, 2048) }
 
 // consistency asks for what must never be seen, whatever the objectives.
 func consistency(m Measured) v1alpha1.ObjectiveResult {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/history"
 )
 
@@ -43,7 +44,7 @@ func (p Place) Status() v1alpha1.DrillArrival {
 	if p.NotCompared != "" {
 		message = p.NotCompared
 	}
-	s := v1alpha1.DrillArrival{Server: string(p.Server), Kind: p.Kind, Message: message[:min(len(message), 512)]}
+	s := v1alpha1.DrillArrival{Server: string(p.Server), Kind: p.Kind, Message: conditions.Shorten(message, 512)}
 	rounded := func(d *time.Duration) *metav1.Duration {
 		if d == nil {
 			return nil
@@ -137,8 +138,8 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 	return r
 }
 
-// followed says whether what is there at the end is compared, or should have been.
-func (p Place) followed() bool { return p.Delivery != nil || p.NotCompared != "" }
+// Followed says whether what is there at the end is compared, or should have been.
+func (p Place) Followed() bool { return p.Delivery != nil || p.NotCompared != "" }
 
 // delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have. Where nobody could
 // compare them it cannot be told.
@@ -146,13 +147,14 @@ func delivery(places []Place) v1alpha1.ObjectiveResult {
 	r := result("delivery", "every acknowledged row is at the subscriber, and none that the publisher lacks")
 	var texts []string
 	for _, p := range places {
+		if !p.Followed() {
+			continue
+		}
 		d := p.Delivery
 		if d == nil {
-			if p.NotCompared != "" {
-				texts = append(texts, string(p.Server)+": "+p.NotCompared)
-				if r.Verdict == v1alpha1.VerdictPassed {
-					r.Verdict = v1alpha1.VerdictInconclusive
-				}
+			texts = append(texts, string(p.Server)+": "+p.NotCompared)
+			if r.Verdict == v1alpha1.VerdictPassed {
+				r.Verdict = v1alpha1.VerdictInconclusive
 			}
 			continue
 		}
@@ -175,6 +177,6 @@ func delivery(places []Place) v1alpha1.ObjectiveResult {
 		}
 	}
 	r.Evidence = clip(strings.Join(texts, "; "))
-	r.Measured = r.Evidence[:min(len(r.Evidence), 200)]
+	r.Measured = conditions.Shorten(r.Evidence, 200)
 	return r
 }

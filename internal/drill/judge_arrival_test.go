@@ -4,8 +4,10 @@ package drill_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,4 +92,18 @@ func TestDeliveryThatNobodyCompared(t *testing.T) {
 	g.Expect(m.Places[0].Status().Message).To(Equal("its rows could not be read"))
 	m.Places = append(m.Places, drill.Place{Server: "quisub", Kind: drill.PlaceSubscriber, Delivery: &history.Delivery{Acknowledged: 10, Lost: 1}})
 	g.Expect(drill.Judge(v1alpha1.DrillSpec{}, nil, m).Verdict).To(Equal(v1alpha1.VerdictFailed))
+}
+
+// What is said of a place and of its objective ends between two characters when it is too long.
+func TestLongTextsOfArrivals(t *testing.T) {
+	g := NewWithT(t)
+	for _, before := range []string{"", "a", "ab"} {
+		m := good()
+		m.Places = []drill.Place{{Server: "dubsub", Kind: drill.PlaceSubscriber, Missing: before + strings.Repeat("€", 2000)}}
+		g.Expect(utf8.ValidString(m.Places[0].Status().Message)).To(BeTrue(), "after %q", before)
+		j := drill.Judge(v1alpha1.DrillSpec{Objectives: v1alpha1.DrillObjectives{ArrivalP99: &metav1.Duration{Duration: time.Second}}}, nil, m)
+		for _, o := range j.Objectives {
+			g.Expect(utf8.ValidString(o.Evidence) && utf8.ValidString(o.Measured)).To(BeTrue(), "%s after %q", o.Name, before)
+		}
+	}
 }

@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -32,14 +34,14 @@ func (b builder) network(where end) error {
 	}
 	b.r.Probes = withTransfers(b.w.probes(where, peers, whole, maxProbes), b.o)
 	if b.o.Kind == v1alpha1.FaultPartition {
-		b.r.Asked = "no connection between " + words(where.names()) + " and " + orText(words(namesOf(peers, whole)), "everything else")
+		b.r.Asked = "no connection between " + words(where.names()) + " and " + cmp.Or(words(namesOf(peers, whole)), "everything else")
 		b.partition(where, peers)
 		if whole && where.site != "" {
 			b.r.Isolated = []string{string(where.site)}
 		}
 		return nil
 	}
-	b.r.Asked = describe(*b.o.Network) + " between " + words(where.names()) + " and " + orText(words(namesOf(peers, whole)), "everything else")
+	b.r.Asked = describe(*b.o.Network) + " between " + words(where.names()) + " and " + cmp.Or(words(namesOf(peers, whole)), "everything else")
 	for _, spec := range emulation(*b.o.Network) {
 		if b.o.Direction != v1alpha1.DirectionFrom {
 			b.link(spec, "to", []end{where}, peers)
@@ -168,9 +170,6 @@ func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 	return list
 }
 
-// AgentPort is where the agent beside each engine speaks HTTPS.
-const AgentPort = "8443"
-
 // withTransfers adds a transfer beside each probe between engines, to the agent at the same name, where connections alone do
 // not show the fault.
 func withTransfers(list []Probe, o Occurrence) []Probe {
@@ -179,7 +178,7 @@ func withTransfers(list []Probe, o Occurrence) []Probe {
 	}
 	for _, p := range list {
 		if host, port, err := net.SplitHostPort(p.To); err == nil && port == strconv.Itoa(mssql.Port) {
-			list = append(list, Probe{From: p.From, To: net.JoinHostPort(host, AgentPort), Send: TransferBytes(*o.Network)})
+			list = append(list, Probe{From: p.From, To: credentials.AgentAddress(host), Send: TransferBytes(*o.Network)})
 		}
 	}
 	return list

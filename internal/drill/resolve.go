@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -237,15 +238,8 @@ func (b builder) election() error {
 	b.name(u, "")
 	b.r.Objects = append(b.r.Objects, Object{"", u})
 	b.r.Targets = []string{string(primary)}
-	b.r.Asked = fmt.Sprintf("%s is primary", orText(string(to), "another replica"))
+	b.r.Asked = fmt.Sprintf("%s is primary", cmp.Or(string(to), "another replica"))
 	return nil
-}
-
-func orText(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // literal adds the object that was given, for servers of the target.
@@ -319,7 +313,7 @@ func CheckLiteral(l v1alpha1.LiteralChaos) error {
 	}
 	action, _ := spec["action"].(string)
 	if l.Kind == "IOChaos" && (action == "mistake" || action == "attrOverride" || spec["mistake"] != nil || spec["attr"] != nil) {
-		return fmt.Errorf("action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and fault are allowed", orText(action, "mistake or attrOverride"))
+		return fmt.Errorf("action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and fault are allowed", cmp.Or(action, "mistake or attrOverride"))
 	}
 	if l.Kind == "PodChaos" && (action == "pod-kill" || action == "container-kill") {
 		return nil

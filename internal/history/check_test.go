@@ -165,6 +165,14 @@ func register(number, from, to int64, f history.Function, value int64, outcome h
 	return history.Operation{Number: number, Function: f, Key: 1, Value: value, Invoked: at(from), Completed: at(to), Outcome: outcome}
 }
 
+// What clients of several machines read and wrote has no order that their clocks could tell.
+func TestRegistersOfSeveralMachinesAreUnordered(t *testing.T) {
+	far := run(2, "y", register(1, 2, 3, history.Read, 0, history.OK))
+	far.Boot = "another"
+	runs := []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK)), far}
+	NewWithT(t).Expect(history.Check(history.Evidence{Runs: runs}).Registers).To(And(HaveField("Result", history.Inconclusive), HaveField("Unordered", true), HaveField("Operations", 2)))
+}
+
 func TestCheckOfRegisters(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -148,22 +148,56 @@ func TestLossesAreDatedAndPutDownToTheirFault(t *testing.T) {
 func TestWallClocksThatAreSet(t *testing.T) {
 	for name, set := range map[string]int64{"back": -4000, "forward": 7000} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
 			near := run(1, "tukwila", steady(0, 60_000, [2]int64{20_100, 25_000})...)
-			far := run(2, "dublin", steady(50, 60_000)...)
-			far.Boot = "another"
 			for i, o := range near.Operations {
 				if o.Invoked.Monotonic > int64(22*time.Second) {
 					near.Operations[i].Invoked.Wall += set * int64(time.Millisecond)
 					near.Operations[i].Completed.Wall += set * int64(time.Millisecond)
 				}
 			}
-			f := fault("kill", 20_050, 26_000, 30_000)
-			v := history.Check(history.Evidence{Runs: []history.Run{near, far}, FaultsBoot: "a third", ClockError: 100 * time.Millisecond,
-				Replicas: replicas(present([]history.Run{near, far}, func(history.Operation) bool { return false })...), Faults: []history.Fault{f}})
-			g.Expect(v.Faults[0].Clients[1]).To(And(HaveField("Client", "tukwila"), HaveField("RTO", HaveValue(Equal(5*time.Second))), HaveField("Stall", 5*time.Millisecond)))
+			NewWithT(t).Expect(clientOf(t, "tukwila", near)).To(And(HaveField("RTO", HaveValue(Equal(5*time.Second))), HaveField("Stall", 5*time.Millisecond)))
 		})
 	}
+}
+
+// clientOf is what was measured of one client, beside one of another machine that was never without an answer.
+func clientOf(t *testing.T, client string, runs ...history.Run) history.ClientFigures {
+	t.Helper()
+	other := run(9, "dublin", steady(50, 60_000)...)
+	other.Boot = "another"
+	runs = append(runs, other)
+	v := history.Check(history.Evidence{Runs: runs, FaultsBoot: "a third", ClockError: 100 * time.Millisecond,
+		Replicas: replicas(present(runs, func(history.Operation) bool { return false })...), Faults: []history.Fault{fault("kill", 20_050, 26_000, 30_000)}})
+	for _, c := range v.Faults[0].Clients {
+		if c.Client == client {
+			return c
+		}
+	}
+	t.Fatalf("nothing was measured of %s", client)
+	return history.ClientFigures{}
+}
+
+// A wall clock that is set back to before the fault hides no outage that follows.
+func TestAWallClockThatIsSetBackBeforeTheFault(t *testing.T) {
+	near := run(1, "tukwila", steady(0, 60_000, [2]int64{20_100, 21_000}, [2]int64{28_000, 30_000})...)
+	for i, o := range near.Operations {
+		if o.Invoked.Monotonic >= int64(27*time.Second) {
+			near.Operations[i].Invoked.Wall -= int64(10 * time.Second)
+			near.Operations[i].Completed.Wall -= int64(10 * time.Second)
+		}
+	}
+	NewWithT(t).Expect(clientOf(t, "tukwila", near).RTO).To(HaveValue(Equal(2100 * time.Millisecond)))
+}
+
+// The monotonic clock of a machine that was started anew begins anew: its client is measured by the wall clock.
+func TestAMachineThatIsStartedAnew(t *testing.T) {
+	before, after := run(1, "tukwila", steady(0, 20_100)...), run(2, "tukwila", steady(25_000, 60_000)...)
+	after.Boot = "later"
+	for i := range after.Operations {
+		after.Operations[i].Invoked.Monotonic -= int64(25 * time.Second)
+		after.Operations[i].Completed.Monotonic -= int64(25 * time.Second)
+	}
+	NewWithT(t).Expect(clientOf(t, "tukwila", before, after).RTO).To(HaveValue(Equal(5 * time.Second)))
 }
 
 func TestSummary(t *testing.T) {

@@ -40,7 +40,8 @@ func Dial(timeout time.Duration) func(ctx context.Context, network, address stri
 	}
 }
 
-// bound has the system give up a connection whose data are not acknowledged (TCP_USER_TIMEOUT, tcp(7)).
+// bound has the system give up a connection whose data are not acknowledged (TCP_USER_TIMEOUT, tcp(7)). That ends one, too, whose
+// other side is there and takes nothing for as long, as an engine whose process is stopped while much is sent to it.
 func bound(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -51,6 +51,8 @@ type ReplicationDatabase struct {
 	Name, State string
 	// Published for transactional replication.
 	Published bool
+	// ReadOnly takes no writes of anybody (ALTER DATABASE SET READ_ONLY).
+	ReadOnly bool
 	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells that a full backup began the log chain.
 	RecoveryModel string
 	LogChain      bool
@@ -115,7 +117,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		}},
 		{tsql.ReplicationDatabases(), func(r Row) error {
 			var d ReplicationDatabase
-			err := r.Scan(&d.Name, &d.State, &d.Published, &d.RecoveryModel, &d.LogChain)
+			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain)
 			s.Databases[strings.ToLower(d.Name)] = d
 			return err
 		}},

@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"geosql.dev/operator/internal/tsql"
 )
@@ -206,9 +205,4 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, defaultTimeout)
-}
-
-// Timeout is ctx with a deadline for one statement that may take longer than the default, such as a backup.
-func Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
 }

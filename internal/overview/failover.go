@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -59,8 +60,8 @@ func (s *Snapshot) writeFailovers(out io.Writer, g *v1alpha1.AvailabilityGroup, 
 	t := newTable(out, "  ", "FAILOVER", "CAUSE", "OUTCOME", "FROM", "TO", "TERM", "TOOK", "SYNCHRONIZED", "AGE")
 	for _, f := range own[:min(len(own), shownFailovers)] {
 		at := metav1.NewTime(when(f))
-		t.row(f.Name, or(f.Status.Cause, string(f.Spec.Kind)), or(string(f.Status.Outcome), or(string(f.Status.Phase), unknown)),
-			or(host(f.Status.From), "-"), or(host(f.Status.To), "-"), term(f.Status.Term), took(f.Status.Timeline), synchronized(f.Status.Timeline), age(&at, now))
+		t.row(f.Name, cmp.Or(f.Status.Cause, string(f.Spec.Kind)), cmp.Or(string(f.Status.Outcome), cmp.Or(string(f.Status.Phase), unknown)),
+			cmp.Or(host(f.Status.From), "-"), cmp.Or(host(f.Status.To), "-"), term(f.Status.Term), took(f.Status.Timeline), synchronized(f.Status.Timeline), age(&at, now))
 	}
 	t.flush()
 }

@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func (b *grapher) group(g *v1alpha1.AvailabilityGroup) {
 
 // primary of a group: the one that is, else the one that shall be at first.
 func (b *grapher) primary(g *v1alpha1.AvailabilityGroup) string {
-	return or(g.Status.Primary, string(g.Spec.InitialPrimary))
+	return cmp.Or(g.Status.Primary, string(g.Spec.InitialPrimary))
 }
 
 func replicaStatus(g *v1alpha1.AvailabilityGroup, server string) *v1alpha1.ReplicaStatus {
@@ -231,7 +232,7 @@ func (b *grapher) subscription(x *v1alpha1.Subscription) {
 		if l := x.Status.Latency; l != nil && l.OverallSeconds != nil {
 			parts = append(parts, fmt.Sprintf("latency %d s", *l.OverallSeconds))
 		}
-		kind := strings.ToLower(or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)))
+		kind := strings.ToLower(cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)))
 		b.edge(EdgeReplication, x.Namespace, b.distributor(p.Namespace, string(p.Spec.Distributor)), subscriber,
 			append([]string{"subscription " + x.Name, kind}, parts...)...)
 	}

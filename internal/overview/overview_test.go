@@ -101,6 +101,10 @@ func running(t *testing.T) *overview.Snapshot {
 			Status: v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Refused", Reason: "NotSynchronized"}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "other-2"}, Spec: v1alpha1.FailoverSpec{Group: "other", Kind: "Failover"}},
 	}
+	s.Logins = []v1alpha1.Login{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
+		is("Ready", "False", "LoginConflict", "login shop of quisec-0 has another SID: drop it there, or name this one otherwise"), is("Stalled", "True", "LoginConflict", "")}}}}}
+	s.PublisherMoves = []v1alpha1.PublisherMove{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Status: v1alpha1.PublisherMoveStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
+		is("Ready", "True", "Moved", "dubsub-0 publishes articles")}}}}}
 	s.Servers[1].Status.Conditions = []metav1.Condition{is("Ready", "Unknown", "SiteUnreachable", "site dublin has not answered for 40s: what is there is not known")}
 	s.Distributors[0].Status.Conditions = []metav1.Condition{is("Ready", "True", "Configured", "fine")}
 	p := &s.Publications[0]
@@ -129,6 +133,18 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
+}
+
+// Who is primary and whether copies follow is read first, and what is wrong last.
+func TestStatusBeginsWithTheGroups(t *testing.T) {
+	var titles []string
+	for line := range strings.Lines(status(running(t))) {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, " ") {
+			titles = append(titles, strings.TrimSpace(line))
+		}
+	}
+	NewWithT(t).Expect(titles).To(HaveExactElements(HavePrefix("Topology web/msdn"), HavePrefix("Availability group content"), Equal("Replication"),
+		Equal("Servers"), Equal("Sites"), Equal("Placement"), Equal("Not as it should be")))
 }
 
 // What was never observed is unknown, not well.
@@ -173,7 +189,14 @@ func TestRead(t *testing.T) {
 		objects = append(objects, &s.Servers[i])
 	}
 	for _, group := range []v1alpha1.ObjectName{"content", "other"} {
-		objects = append(objects, &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "of-" + string(group)}, Spec: v1alpha1.FailoverSpec{Group: group}})
+		named := metav1.ObjectMeta{Namespace: "web", Name: "of-" + string(group)}
+		objects = append(objects, &v1alpha1.Failover{ObjectMeta: named, Spec: v1alpha1.FailoverSpec{Group: group}},
+			&v1alpha1.Login{ObjectMeta: named, Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: group}}})
+	}
+	for server, publication := range map[string]string{"tukpub": s.Publications[0].Name, "alone": "elsewhere"} {
+		named := metav1.ObjectMeta{Namespace: "web", Name: "at-" + server}
+		objects = append(objects, &v1alpha1.Login{ObjectMeta: named, Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(server)}}},
+			&v1alpha1.PublisherMove{ObjectMeta: named, Spec: v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(publication)}})
 	}
 	objects = append(objects, &s.Topologies[0], &s.Groups[0], &s.Distributors[0], &s.Publications[0], &s.Subscriptions[0],
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}},
@@ -185,12 +208,16 @@ func TestRead(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Servers).To(HaveLen(5))
 	g.Expect(read.Failovers).To(ConsistOf(HaveField("Name", "of-content")))
+	g.Expect(read.Logins).To(ConsistOf(HaveField("Name", "of-content"), HaveField("Name", "at-tukpub")))
+	g.Expect(read.PublisherMoves).To(ConsistOf(HaveField("Name", "at-tukpub")))
 	g.Expect(read.Sites).To(HaveLen(3))
 	g.Expect(read.Graph().Mermaid()).To(Equal(s.Graph().Mermaid()))
 
 	read, err = overview.Read(t.Context(), hub, overview.Scope{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Servers).To(HaveLen(7))
+	g.Expect(read.Logins).To(HaveLen(4))
+	g.Expect(read.PublisherMoves).To(HaveLen(2))
 	g.Expect(read.Sites).To(HaveLen(4))
 	g.Expect(status(read)).To(ContainSubstring("shop/other-0"))
 
@@ -198,10 +225,30 @@ func TestRead(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("there is no Topology mdsn in namespace web; there are: msdn")))
 }
 
+// A manifest may hold whatever kind the API has.
+func TestDecodeTakesEveryKind(t *testing.T) {
+	g := NewWithT(t)
+	taken := 0
+	for kind := range testenv.Scheme.KnownTypes(v1alpha1.GroupVersion) {
+		object, err := testenv.Scheme.New(v1alpha1.GroupVersion.WithKind(kind))
+		g.Expect(err).NotTo(HaveOccurred())
+		if _, ok := object.(client.Object); !ok {
+			continue
+		}
+		s, err := overview.Decode(strings.NewReader("apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: x, namespace: web}"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.Declared).To(Equal([]overview.Declared{{Kind: kind, Namespace: "web", Name: "x"}}))
+		taken++
+	}
+	g.Expect(taken).To(BeNumerically(">=", 13))
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for manifest, want := range map[string]string{
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}":                                        `Secret x: apiVersion "v1" is not supported here`,
-		"apiVersion: geosql.dev/v1alpha1\nkind: Drill\nmetadata: {name: x}":                        "kind Drill is not supported here",
+		"apiVersion: geosql.dev/v1alpha1\nkind: Dril\nmetadata: {name: x}":                         `geosql.dev/v1alpha1 has no kind "Dril"`,
+		"apiVersion: geosql.dev/v1alpha1\nkind: LoginList\nitems: []":                              `geosql.dev/v1alpha1 has no kind "LoginList"`,
+		"apiVersion: geosql.dev/v1alpha1\nkind: Login\nmetadata: {name: x}\nspec: {targt: {}}":     `Login x: `,
 		"apiVersion: geosql.dev/v1alpha1\nkind: Topology\nmetadata: {name: x}\nspec: {server: []}": `Topology x: `,
 		"a: [": "read a manifest",
 	} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package overview shows a topology to people: its state as text, its servers and flows as a graph. It reads objects of
-// the hub alone and decides nothing; what an object does not say is shown as unknown.
+// the hub, or of one site when the hub is away, and decides nothing; what is not said is shown as unknown.
 package overview
 
 import (
@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -31,8 +33,12 @@ type Snapshot struct {
 	Distributors  []v1alpha1.Distributor       `json:"distributors"`
 	Publications  []v1alpha1.Publication       `json:"publications"`
 	Subscriptions []v1alpha1.Subscription      `json:"subscriptions"`
-	// Failovers of the groups that are shown.
-	Failovers []v1alpha1.Failover `json:"failovers"`
+	// Failovers of the groups that are shown, Logins of them and of the servers, and PublisherMoves of the publications.
+	Failovers      []v1alpha1.Failover      `json:"failovers"`
+	Logins         []v1alpha1.Login         `json:"logins"`
+	PublisherMoves []v1alpha1.PublisherMove `json:"publisherMoves"`
+	// Declared are the objects of manifests as they stand there, of whatever kind; empty of what was read from the hub.
+	Declared []Declared `json:"-"`
 }
 
 // Scope says what is read.
@@ -54,6 +60,8 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
 		failovers     v1alpha1.FailoverList
+		logins        v1alpha1.LoginList
+		moves         v1alpha1.PublisherMoveList
 	)
 	if err := reader.List(ctx, &sites); err != nil {
 		return nil, fmt.Errorf("list Sites in the hub: %w", err)
@@ -70,11 +78,13 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
 		}
 	}
-	// A Failover belongs to its group, whoever made it.
-	if err := reader.List(ctx, &failovers, client.InNamespace(scope.Namespace)); err != nil {
-		return nil, fmt.Errorf("list Failovers in the hub: %w", err)
+	// These belong to what they are about, whoever made them.
+	for _, list := range []client.ObjectList{&failovers, &logins, &moves} {
+		if err := reader.List(ctx, list, client.InNamespace(scope.Namespace)); err != nil {
+			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+		}
 	}
-	s := &Snapshot{Failovers: failovers.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
+	s := &Snapshot{Failovers: failovers.Items, Logins: logins.Items, PublisherMoves: moves.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
 		Distributors: distributors.Items, Publications: publications.Items, Subscriptions: subscriptions.Items}
 	if scope.Topology != "" {
 		if err := s.only(scope); err != nil {
@@ -98,8 +108,14 @@ func (s *Snapshot) only(scope Scope) error {
 		}
 		return fmt.Errorf("there is no Topology %s in namespace %s; there are: %s", scope.Topology, scope.Namespace, strings.Join(known, ", "))
 	}
-	s.Failovers = slices.DeleteFunc(s.Failovers, func(f v1alpha1.Failover) bool {
-		return !slices.ContainsFunc(s.Groups, func(g v1alpha1.AvailabilityGroup) bool { return g.Name == string(f.Spec.Group) })
+	has := func(x v1alpha1.ServerOrGroup) bool {
+		return slices.ContainsFunc(s.Groups, func(g v1alpha1.AvailabilityGroup) bool { return g.Name == string(x.AvailabilityGroup) }) ||
+			slices.ContainsFunc(s.Servers, func(server v1alpha1.SQLServer) bool { return server.Name == string(x.Server) })
+	}
+	s.Failovers = slices.DeleteFunc(s.Failovers, func(f v1alpha1.Failover) bool { return !has(v1alpha1.ServerOrGroup{AvailabilityGroup: f.Spec.Group}) })
+	s.Logins = slices.DeleteFunc(s.Logins, func(l v1alpha1.Login) bool { return !has(l.Spec.Target) })
+	s.PublisherMoves = slices.DeleteFunc(s.PublisherMoves, func(m v1alpha1.PublisherMove) bool {
+		return !slices.ContainsFunc(s.Publications, func(p v1alpha1.Publication) bool { return p.Name == string(m.Spec.Publication) })
 	})
 	s.Sites = slices.DeleteFunc(s.Sites, func(site v1alpha1.Site) bool { return !s.uses(site.Name) })
 	return nil
@@ -129,6 +145,8 @@ func (s *Snapshot) order() {
 	sortByName(s.Publications, func(x *v1alpha1.Publication) metav1.Object { return x })
 	sortByName(s.Subscriptions, func(x *v1alpha1.Subscription) metav1.Object { return x })
 	sortByName(s.Failovers, func(x *v1alpha1.Failover) metav1.Object { return x })
+	sortByName(s.Logins, func(x *v1alpha1.Login) metav1.Object { return x })
+	sortByName(s.PublisherMoves, func(x *v1alpha1.PublisherMove) metav1.Object { return x })
 }
 
 func sortByName[T any](list []T, object func(*T) metav1.Object) {
@@ -150,8 +168,20 @@ func (s *Snapshot) Add(other *Snapshot) {
 	s.Distributors = append(s.Distributors, other.Distributors...)
 	s.Publications = append(s.Publications, other.Publications...)
 	s.Subscriptions = append(s.Subscriptions, other.Subscriptions...)
+	s.Failovers = append(s.Failovers, other.Failovers...)
+	s.Logins = append(s.Logins, other.Logins...)
+	s.PublisherMoves = append(s.PublisherMoves, other.PublisherMoves...)
+	s.Declared = append(s.Declared, other.Declared...)
 	s.order()
 }
+
+// Declared names an object of a manifest.
+type Declared struct{ Kind, Namespace, Name string }
+
+// kinds of the API. Of each a manifest may have objects.
+var kinds = runtime.NewScheme()
+
+func init() { utilruntime.Must(v1alpha1.AddToScheme(kinds)) }
 
 // Decode reads manifests of the operator's kinds, separated by "---", and expands Topologies. Objects of other kinds are
 // refused, since what would be left out could matter.
@@ -185,35 +215,38 @@ func (s *Snapshot) decode(document []byte) error {
 	case head.APIVersion != v1alpha1.GroupVersion.String():
 		return fmt.Errorf("%s %s: apiVersion %q is not supported here; %s is", head.Kind, head.Name, head.APIVersion, v1alpha1.GroupVersion)
 	}
-	strict := func(into any) error {
-		if err := yaml.UnmarshalStrict(document, into); err != nil {
-			return fmt.Errorf("%s %s: %w", head.Kind, head.Name, err)
-		}
-		return nil
+	decoded, err := kinds.New(v1alpha1.GroupVersion.WithKind(head.Kind))
+	object, ok := decoded.(client.Object)
+	if err != nil || !ok {
+		return fmt.Errorf("%s has no kind %q", v1alpha1.GroupVersion, head.Kind)
 	}
-	switch head.Kind {
-	case "Topology":
-		t := v1alpha1.Topology{}
-		if err := strict(&t); err != nil {
-			return err
-		}
-		return s.expand(t)
-	case "Site":
-		return appendDecoded(&s.Sites, strict)
-	case "SQLServer":
-		return appendDecoded(&s.Servers, strict)
-	case "AvailabilityGroup":
-		return appendDecoded(&s.Groups, strict)
-	case "Distributor":
-		return appendDecoded(&s.Distributors, strict)
-	case "Publication":
-		return appendDecoded(&s.Publications, strict)
-	case "Subscription":
-		return appendDecoded(&s.Subscriptions, strict)
-	case "AgentProfile":
-		return strict(&v1alpha1.AgentProfile{})
+	if err := yaml.UnmarshalStrict(document, object); err != nil {
+		return fmt.Errorf("%s %s: %w", head.Kind, head.Name, err)
 	}
-	return fmt.Errorf("kind %s is not supported here: Site, Topology, SQLServer, AvailabilityGroup, Distributor, Publication, Subscription and AgentProfile are", head.Kind)
+	s.Declared = append(s.Declared, Declared{head.Kind, head.Namespace, head.Name})
+	switch x := object.(type) {
+	case *v1alpha1.Topology:
+		return s.expand(*x)
+	case *v1alpha1.Site:
+		s.Sites = append(s.Sites, *x)
+	case *v1alpha1.SQLServer:
+		s.Servers = append(s.Servers, *x)
+	case *v1alpha1.AvailabilityGroup:
+		s.Groups = append(s.Groups, *x)
+	case *v1alpha1.Distributor:
+		s.Distributors = append(s.Distributors, *x)
+	case *v1alpha1.Publication:
+		s.Publications = append(s.Publications, *x)
+	case *v1alpha1.Subscription:
+		s.Subscriptions = append(s.Subscriptions, *x)
+	case *v1alpha1.Failover:
+		s.Failovers = append(s.Failovers, *x)
+	case *v1alpha1.Login:
+		s.Logins = append(s.Logins, *x)
+	case *v1alpha1.PublisherMove:
+		s.PublisherMoves = append(s.PublisherMoves, *x)
+	}
+	return nil
 }
 
 // expand adds a Topology and its objects.
@@ -238,14 +271,5 @@ func (s *Snapshot) expand(t v1alpha1.Topology) error {
 	for _, x := range objects.Subscriptions {
 		s.Subscriptions = append(s.Subscriptions, *x)
 	}
-	return nil
-}
-
-func appendDecoded[T any](list *[]T, decode func(any) error) error {
-	var x T
-	if err := decode(&x); err != nil {
-		return err
-	}
-	*list = append(*list, x)
 	return nil
 }

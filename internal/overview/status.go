@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,19 +16,21 @@ import (
 	"geosql.dev/operator/internal/conditions"
 )
 
-// WriteStatus writes the state as text for people, as of now.
+// WriteStatus writes the state as text for people, as of now: first whether data can be written and is copied, then what that
+// runs on, and at the end, where a terminal leaves the eye, what is not as it should be.
 func (s *Snapshot) WriteStatus(out io.Writer, now time.Time) {
 	for i := range s.Topologies {
 		t := &s.Topologies[i]
 		status, reason := ready(t.Status.StatusBase, t.Generation)
-		fmt.Fprintf(out, "Topology %s/%s: %s (Ready is %s, %s)\n", t.Namespace, t.Name, or(t.Status.Summary, "nothing is known yet"), status, reason)
+		fmt.Fprintf(out, "Topology %s/%s: %s (Ready is %s, %s)\n", t.Namespace, t.Name, cmp.Or(t.Status.Summary, "nothing is known yet"), status, reason)
 	}
-	s.writeSites(out, now)
-	s.writeServers(out)
 	for i := range s.Groups {
 		s.writeGroup(out, &s.Groups[i], now)
 	}
 	s.writeReplication(out, now)
+	s.writeServers(out)
+	s.writeSites(out, now)
+	s.writePlacement(out)
 	s.writeConditions(out)
 }
 
@@ -42,7 +45,7 @@ func (s *Snapshot) writeSites(out io.Writer, now time.Time) {
 	for i := range s.Sites {
 		x := &s.Sites[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
-		t.row(x.Name, status, reason, x.Spec.Region, duration(x.Status.RoundTrip), age(x.Status.LastHeartbeat, now), or(x.Status.KubernetesVersion, unknown))
+		t.row(x.Name, status, reason, x.Spec.Region, duration(x.Status.RoundTrip), age(x.Status.LastHeartbeat, now), cmp.Or(x.Status.KubernetesVersion, unknown))
 	}
 	t.flush()
 }
@@ -58,19 +61,26 @@ func (s *Snapshot) writeServers(out io.Writer) {
 		status, reason := ready(x.Status.StatusBase, x.Generation)
 		node := unknown
 		if p := x.Status.Placement; p != nil {
-			node = or(p.Node, "none")
+			node = cmp.Or(p.Node, "none")
 		}
-		t.row(s.qualified(x.Namespace, host(x.Name)), string(x.Spec.Site), status, reason, node, or(x.Status.Version, unknown))
+		t.row(s.qualified(x.Namespace, host(x.Name)), string(x.Spec.Site), status, reason, node, cmp.Or(x.Status.Version, unknown))
 	}
 	t.flush()
-	fmt.Fprintln(out, "  Why there:")
+}
+
+// writePlacement writes why servers are where they are.
+func (s *Snapshot) writePlacement(out io.Writer) {
+	if len(s.Servers) == 0 {
+		return
+	}
+	title(out, "Placement")
 	for i := range s.Servers {
 		x := &s.Servers[i]
 		why := unknown
 		if p := x.Status.Placement; p != nil && p.Reason != "" {
 			why = p.Reason
 		}
-		fmt.Fprint(out, wrap(s.qualified(x.Namespace, host(x.Name))+": "+why, "    "))
+		fmt.Fprint(out, wrap(s.qualified(x.Namespace, host(x.Name))+": "+why, "  "))
 	}
 }
 
@@ -88,12 +98,12 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 	status, reason := ready(g.Status.StatusBase, g.Generation)
 	title(out, fmt.Sprintf("Availability group %s: Ready is %s, %s", s.qualified(g.Namespace, g.Name), status, reason))
 	fmt.Fprint(out, wrap(fmt.Sprintf("primary %s, term %d, listener %s, required synchronized secondaries %s, failover %s",
-		or(host(g.Status.Primary), "unknown"), g.Status.Term, or(g.Status.Listener, unknown),
-		number(g.Status.RequiredSynchronizedSecondaries, ""), or(string(g.Spec.FailoverPolicy), "Manual")), "  "))
+		cmp.Or(host(g.Status.Primary), "unknown"), g.Status.Term, cmp.Or(g.Status.Listener, unknown),
+		number(g.Status.RequiredSynchronizedSecondaries, ""), cmp.Or(string(g.Spec.FailoverPolicy), "Manual")), "  "))
 	if len(g.Status.Replicas) > 0 {
 		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
 		for _, r := range g.Status.Replicas {
-			t.row(host(r.Server), r.Role, or(r.AvailabilityMode, unknown), or(r.ConnectedState, unknown), or(r.SynchronizationHealth, unknown), promotable(r.Promotable), age(r.ObservedAt, now))
+			t.row(host(r.Server), r.Role, cmp.Or(r.AvailabilityMode, unknown), cmp.Or(r.ConnectedState, unknown), cmp.Or(r.SynchronizationHealth, unknown), promotable(r.Promotable), age(r.ObservedAt, now))
 		}
 		t.flush()
 		writeUnfit(out, g)
@@ -110,7 +120,7 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 		}
 		voters = append(voters, text)
 	}
-	fmt.Fprint(out, wrap("votes: "+or(strings.Join(voters, "; "), unknown), "  "))
+	fmt.Fprint(out, wrap("votes: "+cmp.Or(strings.Join(voters, "; "), unknown), "  "))
 	s.writeFailovers(out, g, now)
 }
 
@@ -190,7 +200,7 @@ func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {
 	}
 	for i := range s.Subscriptions {
 		x := &s.Subscriptions[i]
-		of := fmt.Sprintf("%s (%s, %s)", x.Name, or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)), or(x.Status.Phase, unknown))
+		of := fmt.Sprintf("%s (%s, %s)", x.Name, cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)), cmp.Or(x.Status.Phase, unknown))
 		agent("distribution", of, x.Status.Agent, number(x.Status.PendingCommands, ""), latency(x.Status.Latency))
 	}
 	t.flush()
@@ -223,6 +233,12 @@ func (s *Snapshot) each(f func(kind string, object metav1.Object, base v1alpha1.
 	}
 	for i := range s.Subscriptions {
 		f("Subscription", &s.Subscriptions[i], s.Subscriptions[i].Status.StatusBase)
+	}
+	for i := range s.PublisherMoves {
+		f("PublisherMove", &s.PublisherMoves[i], s.PublisherMoves[i].Status.StatusBase)
+	}
+	for i := range s.Logins {
+		f("Login", &s.Logins[i], s.Logins[i].Status.StatusBase)
 	}
 	for i := range s.Topologies {
 		f("Topology", &s.Topologies[i], s.Topologies[i].Status.StatusBase)

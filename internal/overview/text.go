@@ -111,13 +111,6 @@ func ready(base v1alpha1.StatusBase, generation int64) (status, reason string) {
 	return string(c.Status), c.Reason
 }
 
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 // age is how long ago something was, in one unit.
 func age(at *metav1.Time, now time.Time) string {
 	if at == nil {

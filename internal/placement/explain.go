@@ -5,13 +5,15 @@ package placement
 import (
 	"fmt"
 	"strings"
+
+	"geosql.dev/operator/internal/conditions"
 )
 
 const (
 	// maxNames bounds how many nodes one clause lists.
 	maxNames = 8
-	// maxReason bounds the whole explanation: status.placement.reason takes 4096 characters.
-	maxReason = 3800
+	// maxReason bounds the whole explanation: what status.placement.reason takes.
+	maxReason = 4096
 )
 
 // explain says for each class which nodes it allows, what excludes nodes for other reasons, and the conclusion.
@@ -26,11 +28,7 @@ func (v *view) explain(candidates []string) string {
 		}
 	}
 	clauses = append(clauses, v.conclusion(candidates))
-	reason := strings.Join(clauses, "; ")
-	if len(reason) > maxReason {
-		reason = reason[:maxReason] + " ..."
-	}
-	return reason
+	return conditions.Shorten(strings.Join(clauses, "; "), maxReason)
 }
 
 // explainGroup lists the nodes that the class allows, and of those it does not allow the ones for which there is more to

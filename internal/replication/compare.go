@@ -26,6 +26,9 @@ type Comparison struct {
 	Equal bool
 	// Steady tells that the publisher's tables were the same before and after: only then is a difference one.
 	Steady bool
+	// Impossible tells that nothing that arrives makes the tables comparable: an article has a filter, or the subscriber's tables cannot be
+	// read as the articles are.
+	Impossible bool
 	// Rows of all articles at the publisher.
 	Rows int64
 	// Difference says which articles differ and how, or why nothing can be said; empty when they are equal.
@@ -43,7 +46,7 @@ type Copy struct {
 func (e Engines) Compare(ctx context.Context, articles map[string]mssql.PublishedArticle, publisher, subscriber Copy) (Comparison, error) {
 	for _, key := range slices.Sorted(maps.Keys(articles)) {
 		if articles[key].Filter != "" {
-			return Comparison{Difference: fmt.Sprintf("article %s has a filter: its rows cannot be compared", key)}, nil
+			return Comparison{Impossible: true, Difference: fmt.Sprintf("article %s has a filter: its rows cannot be compared", key)}, nil
 		}
 	}
 	before, err := e.digests(ctx, articles, publisher)
@@ -52,7 +55,7 @@ func (e Engines) Compare(ctx context.Context, articles map[string]mssql.Publishe
 	}
 	there, err := e.digests(ctx, articles, subscriber)
 	if mssql.Is(err, mssql.Refused) {
-		return Comparison{Steady: true, Difference: "the subscriber's tables cannot be read as the articles are: " + err.Error()}, nil
+		return Comparison{Steady: true, Impossible: true, Difference: "the subscriber's tables cannot be read as the articles are: " + err.Error()}, nil
 	}
 	if err != nil {
 		return Comparison{}, err

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -39,10 +40,7 @@ func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 	if agent == nil {
 		return nil
 	}
-	s := &v1alpha1.AgentStatus{Name: agent.Name, State: agent.Status.String(), Message: agent.Message}
-	if len(s.Message) > longestMessage {
-		s.Message = s.Message[:longestMessage]
-	}
+	s := &v1alpha1.AgentStatus{Name: agent.Name, State: agent.Status.String(), Message: conditions.Shorten(agent.Message, longestMessage)}
 	if !agent.Time.IsZero() {
 		at := metav1.NewTime(agent.Time).Rfc3339Copy()
 		s.Time = &at

@@ -15,6 +15,9 @@ const (
 	Account = "geosql-operator"
 	// SiteRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site.
 	SiteRole = "geosql-operator-site"
+	// DrillsRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site beside SiteRole where
+	// drills are granted.
+	DrillsRole = "geosql-operator-drills"
 	// HubRole is the Role that Account has in the hub, in each namespace where servers are declared.
 	HubRole = "geosql-operator-secrets"
 )
@@ -25,20 +28,39 @@ const (
 	ChaosDaemons   = "chaos-daemon"
 )
 
+// ChaosGroup is the API group of Chaos Mesh.
+const ChaosGroup = "chaos-mesh.org"
+
 var (
 	read   = []string{"get", "list", "watch"}
 	manage = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 )
 
-// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, whether a namespace
-// exists, and how many of Chaos Mesh's daemons are ready.
+// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, and whether a namespace
+// exists.
 func ClusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes", "persistentvolumes"}, Verbs: read},
 		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csistoragecapacities"}, Verbs: read},
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
-		// A fault whose daemon is started again while it lasts may have ended.
+	}
+}
+
+// DrillClusterRules are what drills need of a whole cluster: how many of Chaos Mesh's daemons are ready, since a fault whose
+// daemon is started again while it lasts may have ended.
+func DrillClusterRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, ResourceNames: []string{ChaosDaemons}, Verbs: []string{"get"}},
+	}
+}
+
+// DrillRules are what drills need in an allowed namespace: pods of clients, what is asked in pods, and faults. Without Chaos
+// Mesh at the site the last is no right at all.
+func DrillRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create", "get"}},
+		{APIGroups: []string{ChaosGroup}, Resources: ChaosResources(), Verbs: manage},
 	}
 }
 
@@ -59,10 +81,6 @@ func NamespaceRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: manage},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}, Verbs: manage},
-		// Drills: pods of clients, what is asked in pods, and faults. Without Chaos Mesh at the site the last is no right at all.
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create", "get"}},
-		{APIGroups: []string{"chaos-mesh.org"}, Resources: ChaosResources(), Verbs: manage},
 	}
 }
 

@@ -42,11 +42,3 @@ func Binary(b []byte) string {
 
 // Integer is an integer literal.
 func Integer[T ~int | ~int32 | ~int64](n T) string { return strconv.FormatInt(int64(n), 10) }
-
-// OnOff is ON or OFF.
-func OnOff(on bool) string {
-	if on {
-		return "ON"
-	}
-	return "OFF"
-}

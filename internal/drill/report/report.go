@@ -6,6 +6,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func Render(d *v1alpha1.Drill, a *archive.Archive, format Format) ([]byte, error
 // Build gathers the report, as Render does.
 func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	if d.Status.Verdict == "" {
-		return Report{}, fmt.Errorf("report drill %s/%s: it is %s: %w", d.Namespace, d.Name, orUnknown(string(d.Status.Phase)), ErrNotOver)
+		return Report{}, fmt.Errorf("report drill %s/%s: it is %s: %w", d.Namespace, d.Name, cmp.Or(string(d.Status.Phase), "not begun"), ErrNotOver)
 	}
 	s := d.Status
 	r := Report{
@@ -150,13 +151,6 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	r.Measured = measure(r, e.Runs, a.Samples)
 	r.Interactions, r.Stages = interactions(e.Runs), r.Measured.stages(d.Spec.Workload.Stages, e.Runs)
 	return r, r.Measured.addArrivals(a)
-}
-
-func orUnknown(phase string) string {
-	if phase == "" {
-		return "not begun"
-	}
-	return phase
 }
 
 func target(d *v1alpha1.Drill) string {

@@ -91,6 +91,13 @@ func (r *Request) atMember(ctx context.Context) error {
 			}
 		}
 	}
+	// Before the other Role, which had these rights in an earlier release: a drill that runs must not lose them in between.
+	if err := r.settleDrills(ctx, w); err != nil {
+		return err
+	}
+	if err := r.grantDrills(ctx, w); err != nil {
+		return err
+	}
 	if err := w.applyAll(ctx, r.clusterAccess()...); err != nil {
 		return err
 	}
@@ -116,14 +123,19 @@ func (r *Request) withdraw(ctx context.Context, w *writer, keep []string) error 
 	}
 	for i := range bindings.Items {
 		b := &bindings.Items[i]
-		if b.Name != sites.SiteRole && b.Name != sites.SiteAccount || slices.Contains(keep, b.Namespace) || b.Namespace == r.OperatorNamespace && keep != nil {
+		switch {
+		case b.Name == sites.DrillsRole && keep != nil && !*r.Drills:
+			// Taken away in every namespace.
+		case b.Name != sites.SiteRole && b.Name != sites.SiteAccount && b.Name != sites.DrillsRole,
+			slices.Contains(keep, b.Namespace), b.Namespace == r.OperatorNamespace && keep != nil:
 			continue
 		}
-		if err := w.remove(ctx, b); err != nil {
-			return err
-		}
+		// The Role first: a Role without a binding would not be found again.
 		role := &rbacv1.Role{ObjectMeta: r.meta(b.Namespace, b.Name)}
 		if err := w.remove(ctx, role); err != nil {
+			return err
+		}
+		if err := w.remove(ctx, b); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -119,6 +121,8 @@ func TestJoin(t *testing.T) {
 		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web"}))
 	})
 
+	t.Run("drills when they are granted, and as long", func(t *testing.T) { drills(t, hub, member, request) })
+
 	t.Run("another namespace besides the first", func(t *testing.T) {
 		g := NewWithT(t)
 		r, _ := request()
@@ -185,7 +189,6 @@ func rights(t *testing.T, c client.Client) {
 		&corev1.Secret{ObjectMeta: meta("web", "s")},
 		&corev1.ConfigMap{ObjectMeta: meta("web", "c")},
 		&corev1.ServiceAccount{ObjectMeta: meta("web", "a")},
-		pod("web"), // the clients of drills
 	}
 	for _, obj := range allowed {
 		g.Expect(c.Create(ctx, obj)).To(Succeed(), "%T", obj)
@@ -195,6 +198,7 @@ func rights(t *testing.T, c client.Client) {
 		&corev1.Secret{ObjectMeta: meta("default", "s")},
 		&corev1.ConfigMap{ObjectMeta: meta(sites.OperatorNamespace, "c")},
 		&corev1.Namespace{ObjectMeta: meta("", "n")},
+		pod("web"), // the clients of drills
 		pod("default"),
 	}
 	for _, obj := range forbidden {
@@ -234,4 +238,56 @@ func TestParse(t *testing.T) {
 		_, err := join.ParseLink(text)
 		g.Expect(err).To(MatchError(ContainSubstring("SITE=ROUNDTRIP")), text)
 	}
+}
+
+// drills grants and takes away what drills need. The rights are looked at where they lie, and tried by who has them.
+func drills(t *testing.T, hub, member *testenv.APIServer, request func(...string) (join.Request, *bytes.Buffer)) {
+	g, ctx := NewWithT(t), t.Context()
+	again := func(drills *bool, namespaces ...string) string {
+		r, out := request()
+		r.Drills, r.AddNamespaces = drills, namespaces
+		_, err := join.Join(ctx, r)
+		g.Expect(err).NotTo(HaveOccurred())
+		return out.String()
+	}
+	may := func(namespace string) func() bool {
+		c := asOperator(t, credentials(t, hub, "quincy"))
+		return func() bool {
+			for _, right := range []authorizationv1.ResourceAttributes{
+				{Namespace: namespace, Verb: "create", Resource: "pods"}, {Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec"},
+				{Namespace: namespace, Verb: "create", Group: sites.ChaosGroup, Resource: "networkchaos"},
+				{Namespace: sites.ChaosNamespace, Verb: "get", Group: "apps", Resource: "daemonsets", Name: sites.ChaosDaemons},
+			} {
+				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+				g.Expect(c.Create(ctx, review)).To(Succeed())
+				if !review.Status.Allowed {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	g.Expect(may("web")()).To(BeFalse())
+	g.Expect(again(nil)).To(ContainSubstring("drills: not granted"))
+	g.Expect(again(ptr.To(true), "web")).To(ContainSubstring("drills: granted\n"))
+	g.Eventually(may("web"), "60s", "200ms").Should(BeTrue())
+	g.Expect(again(nil, "more")).To(ContainSubstring("drills: granted before, and kept"))
+	g.Eventually(may("more"), "60s", "200ms").Should(BeTrue(), "in a namespace that came later")
+	g.Expect(again(ptr.To(false))).To(ContainSubstring("drills: not granted"))
+	for _, ns := range []string{"web", "more"} {
+		g.Eventually(may(ns), "60s", "200ms").Should(BeFalse())
+		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: sites.DrillsRole}, &rbacv1.Role{}))).To(BeTrue())
+	}
+	g.Expect(again(nil)).To(ContainSubstring("drills: not granted"))
+
+	// A site of an earlier release has them in its one Role.
+	var role rbacv1.Role
+	g.Expect(member.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: sites.SiteRole}, &role)).To(Succeed())
+	role.Rules = append(role.Rules, sites.DrillRules()...)
+	g.Expect(member.Client.Update(ctx, &role)).To(Succeed())
+	g.Expect(again(nil)).To(ContainSubstring("drills: granted before, and kept"))
+	g.Eventually(may("web"), "60s", "200ms").Should(BeTrue())
+	r, _ := request("web")
+	_, err := join.Join(ctx, r)
+	g.Expect(err).NotTo(HaveOccurred())
 }

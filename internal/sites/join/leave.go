@@ -55,6 +55,9 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 }
 
 func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error {
+	if err := r.withdrawDrills(ctx, w); err != nil {
+		return err
+	}
 	if err := r.withdraw(ctx, w, nil); err != nil {
 		return err
 	}

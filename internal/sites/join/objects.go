@@ -43,6 +43,15 @@ func (r *Request) clusterAccess() []client.Object {
 	}
 }
 
+// drillsClusterAccess is what drills need of the whole cluster.
+func (r *Request) drillsClusterAccess() []client.Object {
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: r.meta("", sites.DrillsRole), Rules: sites.DrillClusterRules()},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta("", sites.DrillsRole), Subjects: r.subjects(),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: sites.DrillsRole}},
+	}
+}
+
 // access is a Role of that name in a namespace, bound to the account.
 func (r *Request) access(namespace, name string, rules []rbacv1.PolicyRule) []client.Object {
 	return []client.Object{

@@ -48,6 +48,9 @@ type Request struct {
 	Spec v1alpha1.SiteSpec
 	// AddNamespaces are allowed besides Spec.AllowedNamespaces, or besides those of the existing Site.
 	AddNamespaces []string
+	// Drills grants the manager what drills need at the site: to start pods, to run commands in them, and to make objects of
+	// Chaos Mesh, all in the allowed namespaces. nil keeps what the site has, which is nothing for a new one.
+	Drills *bool
 	// DryRun says what would be done and does nothing.
 	DryRun bool
 	// Out receives a line per object.
