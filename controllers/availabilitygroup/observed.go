@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -153,6 +154,14 @@ func (o Observed) primary(d Desired) v1alpha1.ServerName {
 	return claimants[0]
 }
 
+// row is what the primary, as told by primary, says of a replica; nil when there is none, or it says nothing.
+func (o Observed) row(primary, replica v1alpha1.ServerName) *mssql.GroupReplica {
+	if primary == "" {
+		return nil
+	}
+	return o.Instances[primary].Group.Replica(host(replica))
+}
+
 // decided says whether the group's configuration may be changed: a majority of the votes names the primary. During an
 // election, and while the votes cannot be read, nothing is ordered: the primary that is seen may not be the last.
 func (o Observed) decided(d Desired) bool {
@@ -172,6 +181,44 @@ func (o Observed) exists(d Desired) bool {
 		}
 	}
 	return false
+}
+
+// newest is the server with the newest configuration of the group and, of those with the same, the longest log; empty when none that
+// answers has the group and holds data. other are those that have it, too.
+func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.ServerName) {
+	for _, s := range append(o.answering(d), d.former()...) {
+		i := o.Instances[s]
+		if i.Err != nil || i.Group == nil || i.mode(s) != election.ModeSynchronous {
+			continue
+		}
+		if best == "" {
+			best = s
+			continue
+		}
+		than := o.Instances[best]
+		if cmp.Or(cmp.Compare(i.Group.SequenceNumber, than.Group.SequenceNumber), election.CompareLogs(i.logs(), than.logs())) > 0 {
+			best, s = s, best
+		}
+		other = append(other, s)
+	}
+	return best, other
+}
+
+// mode is the one that an instance has by what it knows itself of the group, empty when it does not know.
+func (i Instance) mode(server v1alpha1.ServerName) election.Mode {
+	if r := i.Group.Replica(host(server)); r != nil {
+		return election.Mode(r.Mode)
+	}
+	return ""
+}
+
+// logs are the instance's copies of the group's databases.
+func (i Instance) logs() []election.DatabaseState {
+	var states []election.DatabaseState
+	for _, s := range i.Group.States {
+		states = append(states, election.DatabaseState{Name: s.Database, Local: s.Local, HardenedLSN: s.HardenedLSN})
+	}
+	return states
 }
 
 // leading is the newest vote, and whether a majority of the voters is known.

@@ -99,8 +99,7 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
 			// A minority of lost votes stops nothing; a person may see it in status.voters.
 		case errors.Is(v.Err, election.ErrAbsent):
-			return p.settle(conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
-				"the leases of group %s are gone at a majority of its voters: nobody may be primary. Make sure which server holds the newest data, then restore the leases", d.name())))
+			return p.settle(votesLost(d, o))
 		case !begun:
 			return p.settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
 		}
@@ -157,11 +156,53 @@ func planElection(d Desired, o Observed, p *Plan) bool {
 	if !o.exists(d) || o.decided(d) {
 		return true
 	}
+	if outcome, hopeless := withoutQuorum(d, o); hopeless {
+		return p.settle(outcome)
+	}
 	if leading, known := o.leading(); known && leading.State == election.StateClaimed && o.primary(d) == "" {
 		return p.settle(conditions.InProgress(conditions.ReasonElection, fmt.Sprintf(
 			"%s claims the votes in term %d; nothing is changed until it is primary", leading.Holder.Server, leading.Term)))
 	}
 	return planHealth(d, o, p) && false
+}
+
+// withoutQuorum tells of a group that comes up no more by itself: its first primary was restarted before others had joined, or
+// replicas were made anew. What does not have the group cannot tell what was agreed on. Who has to agree is in the newest
+// configuration, as for the agents: a replica that was only just declared is not among them. Nothing is said while a replica with
+// data does not answer: it may be primary and serve, or have the newest log.
+func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
+	best, other := o.newest(d)
+	if best == "" || o.primary(d) != "" {
+		return conditions.Outcome{}, false
+	}
+	var without []v1alpha1.ServerName
+	voting := 0
+	for _, r := range o.Instances[best].Group.Replicas {
+		i, seen := o.Instances[serverOf(r.Server)]
+		silent, mode := !seen || i.Err != nil, election.Mode(r.Mode)
+		if silent && mode != election.ModeConfigurationOnly {
+			return conditions.Outcome{}, false
+		}
+		if !mode.Votes() {
+			continue
+		}
+		voting++
+		if !silent && i.Group == nil {
+			without = append(without, serverOf(r.Server))
+		}
+	}
+	if voting-len(without) >= election.ReportQuorum(voting) {
+		return conditions.Outcome{}, false
+	}
+	slices.Sort(without)
+	has := "what " + host(best) + " has"
+	if len(other) > 0 {
+		has += fmt.Sprintf(", the newest of what it and %s have", list(other))
+	}
+	return conditions.Stalled(conditions.ReasonReplicasNotJoined, fmt.Sprintf(
+		"no replica is primary, and %s, without the group, cannot tell what was agreed on: nobody is promoted without a person. "+
+			"kubectl geosql failover %s --to %s --allow-data-loss -n %s goes on with %s",
+		list(without), d.Group.Name, best, d.Group.Namespace, has)), true
 }
 
 // lost says whether so many Leases are gone that no majority can be had of the others.
@@ -172,6 +213,30 @@ func lost(o Observed) bool {
 	}
 	return !o.Configuration.Quorum(func(site string) bool { return !gone[site] })
 }
+
+// votesLost says at which voters the Leases are gone, which of the others do not tell, and what goes on.
+func votesLost(d Desired, o Observed) conditions.Outcome {
+	var gone, silent []v1alpha1.SiteName
+	for _, v := range o.Voters {
+		switch {
+		case errors.Is(v.Err, election.ErrAbsent):
+			gone = append(gone, v.Site)
+		case v.Err != nil:
+			silent = append(silent, v.Site)
+		}
+	}
+	unknown := ""
+	if len(silent) > 0 {
+		unknown = fmt.Sprintf(" (no answer from %s)", list(silent))
+	}
+	return conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
+		"the Leases %s/%s are gone at %s%s: nobody can have %s, so nobody may be primary, and no failover can succeed. "+
+			"Every replica keeps its data: delete nothing. %s says how the Leases are restored by hand, and when they must not be",
+		d.Group.Namespace, election.LeaseName(d.name()), list(gone), unknown, o.Configuration, votesLostRunbook))
+}
+
+// votesLostRunbook is the page that goes on where the votes are lost.
+const votesLostRunbook = "docs/runbooks/votes-lost.md"
 
 // planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent
 // has to renew the write lease from the first second on.
@@ -206,6 +271,26 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	return p.settle(creating("the group is being created on %s", host(first)))
 }
 
+// withoutPrimary says who is awaited while every replica answers and none is primary, and what a person can do.
+func withoutPrimary(d Desired, o Observed) string {
+	if !d.fenced() {
+		return "no replica is primary, and clusterType None has no agents that make one so"
+	}
+	const majority = "when a majority of voters and replicas answer"
+	awaited := "the agents elect one " + majority
+	switch policy := d.Group.Spec.FailoverPolicy; {
+	case policy == v1alpha1.FailoverPaused || slices.ContainsFunc(o.Voters, func(v Voter) bool { return v.Paused }):
+		awaited = "elections are paused, and nobody becomes primary by itself"
+	case policy != v1alpha1.FailoverAutomatic:
+		awaited = fmt.Sprintf("failoverPolicy is %s, and only the agent of the last one makes it primary again, %s", v1alpha1.FailoverManual, majority)
+	}
+	last := ""
+	if leading, known := o.leading(); known && leading.Holder.Server != "" {
+		last = fmt.Sprintf("; the votes are %s by %s in term %d", leading.State, leading.Holder.Server, leading.Term)
+	}
+	return fmt.Sprintf("no replica is primary: %s%s. kubectl geosql failover %s --wait -n %s loses nothing, or does not happen", awaited, last, d.name(), d.Group.Namespace)
+}
+
 // planHealth says what is so when nothing is left to do.
 func planHealth(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
@@ -215,7 +300,7 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 			return p.settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
 				"no replica that answers is primary; no answer from %s", o.why(silent))))
 		}
-		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, "no replica is primary; the agent of the last one makes it primary again when a majority of voters and replicas answer"))
+		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
 	}
 	if len(silent) > 0 {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(

@@ -33,7 +33,7 @@ func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Repl
 	if primary == "" || r.Server == primary || r.AvailabilityMode == v1alpha1.ConfigurationOnly || !known || i.Err == nil {
 		return 0, false
 	}
-	have := o.Instances[primary].Group.Replica(host(r.Server))
+	have := o.row(primary, r.Server)
 	if have != nil && !disconnected(have) {
 		return 0, false
 	}
@@ -62,7 +62,7 @@ func onDead(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Repli
 	if !dead {
 		return v1alpha1.DeadReplicaWait
 	}
-	have := o.Instances[primary].Group.Replica(host(r.Server))
+	have := o.row(primary, r.Server)
 	switch d.Group.Spec.OnDeadReplica {
 	case v1alpha1.DeadReplicaDemoteToAsync:
 		if r.AvailabilityMode != v1alpha1.SynchronousCommit || have == nil {

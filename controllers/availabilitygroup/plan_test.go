@@ -400,7 +400,7 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"everybody answers and nobody is primary": {
 			before: whole, change: func(e *environ) { e.group.primary = "" },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary, message: "no replica is primary",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary, message: "kubectl geosql failover content --wait -n web",
 		},
 		"a minority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila") },
@@ -408,7 +408,7 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"a majority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "quincy") },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost, message: "restore the leases",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost, message: "the Leases web/geosql-content are gone at tukwila, quincy: nobody can have a majority of tukwila, quincy, dublin,",
 		},
 		"a foreign mirroring endpoint": {
 			before: func(e *environ) { e.settle(everything) },

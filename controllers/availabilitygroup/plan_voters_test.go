@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/orders"
@@ -260,4 +262,86 @@ func TestChangesOfVotersSurviveAnEndAfterAnyStep(t *testing.T) {
 			last = c
 		}
 	})
+}
+
+// Whoever reads that the votes are lost learns where, what is not known, and which page goes on.
+func TestLostVotesAreNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*environ)
+		message string
+	}{
+		"two of three": {
+			change:  func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "dublin") },
+			message: "are gone at tukwila, dublin: nobody can have a majority of tukwila, quincy, dublin, so nobody may be primary",
+		},
+		"all": {
+			change:  func(e *environ) { clear(e.leases) },
+			message: "are gone at tukwila, quincy, dublin: nobody can have a majority of tukwila, quincy, dublin,",
+		},
+		"two of three, and the third is silent": {
+			change: func(e *environ) {
+				delete(e.leases, "tukwila")
+				delete(e.leases, "quincy")
+				e.cut["dublin"] = true
+			},
+			message: "are gone at tukwila, quincy (no answer from dublin): nobody can have",
+		},
+		"those that are to vote": {
+			change: func(e *environ) {
+				c := election.Configuration{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"}, Next: []string{"blueridge"}}
+				for _, r := range e.leases {
+					r.Voters = vote(e.t, "", c).Voters
+				}
+			},
+			message: "are gone at blueridge: nobody can have a majority of tukwila, quincy, dublin and one of blueridge,",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.settle(everything)
+			tc.change(e)
+			p := plan(e.d, e.observe())
+			g.Expect(p.Steps).To(BeEmpty(), "nothing is guessed")
+			g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonVotesLost), HaveField("Progress", conditions.Stuck), HaveField("Message", And(
+				HavePrefix("the Leases web/geosql-content are gone at "), ContainSubstring(tc.message), ContainSubstring(votesLostRunbook)))))
+		})
+	}
+	NewWithT(t).Expect(filepath.Join(checkout.Root(), votesLostRunbook)).To(BeARegularFile())
+}
+
+// Once a person has restored the Leases the manager goes on, and makes none itself.
+func TestRestoredVotesAreGoneOnWith(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	clear(e.leases)
+	e.group.primary = ""
+	for _, site := range e.d.declaredVoters() {
+		e.leases[site] = &election.Record{Term: 1007, State: election.StateClaimed, Holder: election.Holder{Server: "nobody-0", PodUID: "restored"}}
+	}
+	p := plan(e.d, e.observe())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonElection), HaveField("Message", ContainSubstring("nobody-0 claims the votes in term 1007"))))
+	for _, r := range e.leases {
+		*r = election.Record{Term: 1008, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+	}
+	e.group.primary = "quisec"
+	p = e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+}
+
+// A vote that is gone comes back when its site has not voted for a while.
+func TestAMinorityOfLostVotesComesBack(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	delete(e.leases, "dublin")
+	for _, voters := range [][]v1alpha1.SiteName{{"tukwila"}, {"tukwila", "quincy", "dublin"}} {
+		e.d.Group.Spec.Voters = voters
+		p := e.settle(everything)
+		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+		g.Expect(siteNames(e.d.configuration().Voters)).To(Equal(voters))
+	}
+	g.Expect(*e.leases["dublin"]).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
 }

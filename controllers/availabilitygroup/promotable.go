@@ -3,12 +3,14 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -29,8 +31,7 @@ const (
 // answer is unknown, not unfit; without a primary nobody knows but the election, which asks every replica.
 func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1alpha1.Promotability {
 	say := func(status metav1.ConditionStatus, reason, format string, args ...any) *v1alpha1.Promotability {
-		message := fmt.Sprintf(format, args...)
-		return &v1alpha1.Promotability{Status: status, Reason: reason, Message: message[:min(len(message), 1024)]}
+		return &v1alpha1.Promotability{Status: status, Reason: reason, Message: conditions.Shorten(fmt.Sprintf(format, args...), 1024)}
 	}
 	mode, declared := modeOf(d, server)
 	switch {
@@ -92,7 +93,7 @@ func unfit(d Desired, i Instance) (reason, message string) {
 		case row == nil:
 			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
 		case row.Suspended:
-			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)%s", name, orElse(row.SuspendReason, "no reason is given"), release(d, row.SuspendReason))
+			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)%s", name, cmp.Or(row.SuspendReason, "no reason is given"), release(d, row.SuspendReason))
 		case strings.EqualFold(row.State, "REVERTING"), strings.EqualFold(row.State, "INITIALIZING"):
 			return election.ReasonReverting, fmt.Sprintf("database %s is %s: wait until it is synchronized", name, strings.ToLower(row.State))
 		}

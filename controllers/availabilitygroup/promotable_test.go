@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -151,4 +152,78 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonElection))
 		g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 claims the votes in term 2"))
 	})
+	t.Run("the outcome says that nobody can be elected", func(t *testing.T) {
+		g := NewWithT(t)
+		d, o := settled(t)
+		voted(o, "tukpub-0", election.StateClaimed)
+		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
+		alter(o, "quisec", func(i *Instance) { i.Group = nil })
+		g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonElection), "two of three have the group")
+		for _, server := range d.servers() {
+			if server != "tukpub" {
+				alter(o, server, func(i *Instance) { i.Group = nil })
+			}
+		}
+		p := plan(d, o)
+		g.Expect(p.Steps).To(BeEmpty())
+		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined))
+		g.Expect(p.Outcome.Message).To(ContainSubstring("kubectl geosql failover content --to tukpub --allow-data-loss -n "))
+	})
+}
+
+// Four replicas decide on the configuration, three of which must agree; a fifth is asynchronous. Two have the group.
+func TestWithoutQuorumNamesWhatIsKnown(t *testing.T) {
+	hopeless := func(t *testing.T) (Desired, Observed) {
+		group := declared()
+		group.Spec.Replicas = append(group.Spec.Replicas, v1alpha1.Replica{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit})
+		e := newEnviron(t, group)
+		e.settle(everything)
+		o := e.observe()
+		for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
+			alter(o, server, func(i *Instance) { i.Group.Role = "RESOLVING" })
+		}
+		for _, server := range []v1alpha1.ServerName{"dubcfg", "dubthird"} {
+			alter(o, server, func(i *Instance) { i.Group = nil })
+		}
+		return e.d, o
+	}
+	ends := func(i *Instance, lsn string) {
+		for k := range i.Group.States {
+			i.Group.States[k].HardenedLSN = lsn
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(Observed)
+		best   string
+	}{
+		"equals: the first": {func(Observed) {}, "tukpub"},
+		"the longer log":    {func(o Observed) { alter(o, "quisec", func(i *Instance) { ends(i, "17") }) }, "quisec"},
+		"never one that may be behind": {func(o Observed) {
+			alter(o, "tukpub", func(i *Instance) { ends(i, "900") })
+			alter(o, "quisec", func(i *Instance) { i.Group.SequenceNumber = 8; ends(i, "17") })
+		}, "quisec"},
+		"a configuration-only replica is silent":              {func(o Observed) { o.Instances["dubcfg"] = Instance{Err: errSilent} }, ""},
+		"a replica with data is silent, which may be primary": {func(o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, ""},
+		"those without were only just declared": {func(o Observed) {
+			for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
+				alter(o, server, func(i *Instance) {
+					i.Group.Replicas = slices.DeleteFunc(slices.Clone(i.Group.Replicas), func(r mssql.GroupReplica) bool { return r.Server[:3] == "dub" })
+				})
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := hopeless(t)
+			tc.change(o)
+			outcome := plan(d, o).Outcome
+			if tc.best == "" {
+				g.Expect(outcome.Reason).NotTo(Equal(conditions.ReasonReplicasNotJoined), outcome.Message)
+				return
+			}
+			g.Expect(outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined), outcome.Message)
+			g.Expect(outcome.Message).To(And(ContainSubstring("dubcfg, dubthird, without the group"), ContainSubstring("failover content --to "+tc.best+" --allow-data-loss"),
+				ContainSubstring("the newest of what it and ")))
+		})
+	}
 }

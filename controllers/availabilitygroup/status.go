@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -147,10 +148,11 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 	i, ok := o.Instances[server]
 	if !ok || i.Err != nil {
 		describeSilent(before, d, &s)
-		if have := o.leaderRow(primary, s.Server); have != nil && disconnected(have) && s.DisconnectedSince == nil {
-			s.DisconnectedSince = &metav1.Time{Time: o.Now.Truncate(time.Second)}
-		} else if have == nil || !disconnected(have) {
+		switch have := o.row(primary, server); {
+		case have == nil || !disconnected(have):
 			s.DisconnectedSince = nil
+		case s.DisconnectedSince == nil:
+			s.DisconnectedSince = &metav1.Time{Time: o.Now.Truncate(time.Second)}
 		}
 		return s
 	}
@@ -166,14 +168,14 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 	s.SequenceNumber = strconv.FormatInt(g.SequenceNumber, 10)
 	if own := g.Replica(s.Server); own != nil {
 		s.AvailabilityMode = own.Mode
-		s.ConnectedState, s.SynchronizationHealth = orElse(own.Connected, unknown), orElse(own.Health, unknown)
+		s.ConnectedState, s.SynchronizationHealth = cmp.Or(own.Connected, unknown), cmp.Or(own.Health, unknown)
 	}
 	var leader *mssql.Group
 	if primary != "" {
 		leader = o.Instances[primary].Group
 		if theirs := leader.Replica(s.Server); theirs != nil && theirs.Connected == "CONNECTED" {
 			// The primary alone knows the health of the whole.
-			s.ConnectedState, s.SynchronizationHealth = theirs.Connected, orElse(theirs.Health, unknown)
+			s.ConnectedState, s.SynchronizationHealth = theirs.Connected, cmp.Or(theirs.Health, unknown)
 		}
 	}
 	for _, row := range g.States {
@@ -185,14 +187,6 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 		s.Databases = s.Databases[:maxDatabases]
 	}
 	return s
-}
-
-// leaderRow is what the primary says of a replica; nil when it is not known, or says nothing.
-func (o Observed) leaderRow(primary v1alpha1.ServerName, server string) *mssql.GroupReplica {
-	if i, ok := o.Instances[primary]; ok && i.Err == nil && i.Group != nil {
-		return i.Group.Replica(server)
-	}
-	return nil
 }
 
 // describeQuarantine is what the votes tell of a replica that is kept apart; nil for one that is not.
@@ -229,13 +223,6 @@ func describeSilent(before v1alpha1.AvailabilityGroupStatus, d Desired, s *v1alp
 // maxDatabases is how many databases status takes per replica.
 const maxDatabases = 32
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
 func rowOf(g *mssql.Group, server, database string) *mssql.GroupDatabaseState {
 	if g == nil {
 		return nil
@@ -252,12 +239,12 @@ func rowOf(g *mssql.Group, server, database string) *mssql.GroupDatabaseState {
 // primary's row about itself; the latter two are nil when there is no primary.
 func describeDatabase(own mssql.GroupDatabaseState, seen, leader *mssql.GroupDatabaseState) v1alpha1.ReplicaDatabaseStatus {
 	s := v1alpha1.ReplicaDatabaseStatus{
-		Name: own.Database, SynchronizationState: orElse(own.State, unknown),
+		Name: own.Database, SynchronizationState: cmp.Or(own.State, unknown),
 		RedoQueueKB: own.RedoQueueKB, RedoRateKBps: own.RedoRateKBps,
 		LastHardenedLSN: own.HardenedLSN, LastRedoneLSN: own.RedoneLSN,
 	}
 	if own.Suspended {
-		s.Suspended = orElse(own.SuspendReason, "suspended")
+		s.Suspended = cmp.Or(own.SuspendReason, "suspended")
 	}
 	if own.LastCommit != nil {
 		s.LastCommitTime = &metav1.Time{Time: own.LastCommit.Truncate(time.Second)}

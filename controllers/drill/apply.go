@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,7 +175,7 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 	case apierrors.IsAlreadyExists(err):
 		return ours(ctx, reader, o)
 	case err != nil:
-		return fmt.Errorf("create %s %s at %s: %w", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"), err)
+		return fmt.Errorf("create %s %s at %s: %w", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"), err)
 	}
 	return nil
 }
@@ -185,15 +186,15 @@ func ours(ctx context.Context, reader client.Reader, o drill.Object) error {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(o.Unstructured), there); err != nil {
-		return fmt.Errorf("read %s %s at %s, which is there already: %w", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"), err)
+		return fmt.Errorf("read %s %s at %s, which is there already: %w", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"), err)
 	}
 	for _, label := range []string{v1alpha1.LabelDrill, v1alpha1.LabelDrillRun} {
 		if there.GetLabels()[label] != o.GetLabels()[label] {
-			return fmt.Errorf("%s %s at %s is not this run's: change runID, so that its objects have other names", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"))
+			return fmt.Errorf("%s %s at %s is not this run's: change runID, so that its objects have other names", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"))
 		}
 	}
 	if there.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%s %s at %s is being deleted", o.GetKind(), o.GetName(), orText(string(o.Site), "the hub"))
+		return fmt.Errorf("%s %s at %s is being deleted", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"))
 	}
 	return nil
 }
@@ -315,6 +316,13 @@ func (r *Reconciler) sweepSite(ctx context.Context, w *world, site v1alpha1.Site
 		err := member.APIReader.List(ctx, list, client.InNamespace(w.drill.Namespace), labels)
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			continue
+		}
+		if apierrors.IsForbidden(err) {
+			if slices.Contains(w.holding(), site) {
+				return fmt.Errorf("%w; %s", err, grantHint(site))
+			}
+			// Where drills are not granted nothing was made, as far as the status says.
+			break
 		}
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
@@ -245,7 +246,7 @@ func (p *planner) prepareReaders() []string {
 		if !p.looked[one.server] {
 			text := "the reader at " + name + " has not looked with success yet"
 			if err := p.lookedErr[one.server]; err != nil {
-				text += ": " + clip(err.Error(), 300)
+				text += ": " + conditions.Shorten(err.Error(), 300)
 			}
 			waits = append(waits, text)
 		}
@@ -379,7 +380,7 @@ func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
 		default:
 			one.NotCompared = "its rows and those of its publisher could not be read, so nobody can say what was delivered"
 		}
-		if one.Delivery != nil || one.NotCompared != "" || asksForArrival(w.drill.Spec.Objectives) {
+		if one.Followed() || asksForArrival(w.drill.Spec.Objectives) {
 			list = append(list, one)
 		}
 	}

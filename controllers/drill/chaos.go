@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -122,5 +123,5 @@ func chaosMessage(u *unstructured.Unstructured) string {
 			}
 		}
 	}
-	return text[:min(len(text), 500)]
+	return conditions.Shorten(text, 500)
 }

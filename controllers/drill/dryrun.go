@@ -63,6 +63,9 @@ func (p *planner) dryRun() {
 	for _, text := range open {
 		message += "; fault " + text
 	}
+	if len(p.ungranted) > 0 {
+		message += "; " + p.notGranted()
+	}
 	p.complete("", conditions.ReasonDryRun, message)
 }
 
@@ -81,7 +84,7 @@ func (p *planner) show(count *shown, fault, site string, when *metav1.Duration, 
 	if err != nil {
 		panic("write an object as YAML: " + err.Error())
 	}
-	text := clip(string(manifest), 16384)
+	text := conditions.Shorten(string(manifest), 16384)
 	count.all++
 	if len(p.s.Plan) < count.all-1 || len(p.s.Plan) == maxPlanned || count.bytes+len(text) > maxPlannedBytes {
 		return

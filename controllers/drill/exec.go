@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"geosql.dev/operator/internal/conditions"
 )
 
 // Pods runs commands in pods.
@@ -47,7 +49,7 @@ func (podExec) Run(ctx context.Context, config *rest.Config, namespace, pod, con
 	var out, complaint bytes.Buffer
 	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &complaint}); err != nil {
 		text := strings.TrimSpace(complaint.String())
-		return nil, fmt.Errorf("run %s in container %s of pod %s: %w: %s", strings.Join(command[:min(len(command), 3)], " "), container, pod, err, text[:min(len(text), maxComplaint)])
+		return nil, fmt.Errorf("run %s in container %s of pod %s: %w: %s", strings.Join(command[:min(len(command), 3)], " "), container, pod, err, conditions.Shorten(text, maxComplaint))
 	}
 	return out.Bytes(), nil
 }

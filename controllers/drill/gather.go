@@ -385,7 +385,7 @@ func (r *Reconciler) elections(ctx context.Context, w *world) []v1alpha1.DrillEv
 		}{{"Suspected", t.Suspected}, {"Claimed", t.Claimed}, {"Fenced", t.Fenced}, {"Promoted", t.Promoted}, {"FirstWrite", t.FirstWrite}, {"AllSynchronized", t.AllSynchronized}} {
 			if m.at != nil && m.at.After(w.next.Accepted.Time) {
 				events = append(events, v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.next, m.at.Time),
-					Message: clip(fmt.Sprintf("term %d, %s, from %s to %s (Failover %s)", f.Status.Term, f.Status.Cause, f.Status.From, f.Status.To, f.Name), 512)})
+					Message: conditions.Shorten(fmt.Sprintf("term %d, %s, from %s to %s (Failover %s)", f.Status.Term, f.Status.Cause, f.Status.From, f.Status.To, f.Name), 512)})
 			}
 		}
 	}
@@ -405,7 +405,7 @@ func lastFault(s v1alpha1.DrillStatus, t time.Time) string {
 
 // write puts the end of a run into its status.
 func (j *judged) write(s *v1alpha1.DrillStatus) {
-	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason, clip(j.Message, 4096), at(j.now)
+	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason, conditions.Shorten(j.Message, 4096), at(j.now)
 	s.Objectives, s.Archive, s.Versions = j.Objectives, j.archive, j.versions
 	c := j.verdict.Counts
 	s.Counts = &v1alpha1.DrillCounts{Attempted: int64(c.Attempted), Acknowledged: int64(c.Acknowledged), Failed: int64(c.Failed), Unknown: int64(c.Unknown),
@@ -431,7 +431,7 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	}
 	for i := range s.Clients {
 		reason, ok := j.fetched[s.Clients[i].Site]
-		s.Clients[i].Fetched, s.Clients[i].Message = ok && reason == "", clip(reason, 512)
+		s.Clients[i].Fetched, s.Clients[i].Message = ok && reason == "", conditions.Shorten(reason, 512)
 	}
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]

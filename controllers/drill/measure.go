@@ -127,7 +127,7 @@ func again(known []v1alpha1.ProbeFigures, m drill.Occurrence) []drill.Probe {
 	var list []drill.Probe
 	for _, p := range known {
 		one := drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To}
-		if _, port, err := net.SplitHostPort(p.To); err == nil && port == drill.AgentPort && drill.Transfers(m) {
+		if host, _, err := net.SplitHostPort(p.To); err == nil && p.To == credentials.AgentAddress(host) && drill.Transfers(m) {
 			one.Send = drill.TransferBytes(*m.Network)
 		}
 		list = append(list, one)

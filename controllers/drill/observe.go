@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/history"
@@ -62,6 +63,10 @@ type world struct {
 	archived bool
 	// busy names a drill that runs on the same target.
 	busy string
+	// ungranted are the sites where the manager lacks rights that the drill needs, with what it may not.
+	ungranted map[v1alpha1.SiteName]string
+	// unasked says where that could not be told.
+	unasked string
 	// siteErr says why a site cannot be used.
 	siteErr map[v1alpha1.SiteName]error
 	// declared are all sites that are declared, whether they may be used or not; true when declared Lost.
@@ -120,17 +125,22 @@ type results struct {
 	judged    *judged
 }
 
+// newWorld is what is known of a drill before anybody is asked.
+func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
+	return &world{drill: d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
+		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
+		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
+		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{},
+		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
+}
+
 // observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.
 func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*world, error) {
 	var d v1alpha1.Drill
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(cached), &d); err != nil {
 		return nil, fmt.Errorf("read Drill %s/%s: %w", cached.Namespace, cached.Name, err)
 	}
-	w := &world{drill: &d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
-		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
-		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
-		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{},
-		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
+	w := r.newWorld(&d)
 	if err := r.reachSites(ctx, w); err != nil {
 		return nil, err
 	}
@@ -164,6 +174,9 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		return nil, err
 	}
 	w.target = t
+	if t.missing == "" && (w.mayBegin() || d.Spec.DryRun && !w.running()) {
+		observeRights(ctx, w)
+	}
 	if err := r.others(ctx, w); err != nil || t.missing != "" {
 		return w, err
 	}
@@ -448,7 +461,7 @@ func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObjec
 	if s.outcome != "" {
 		reason, _, _ := unstructured.NestedString(u.Object, "status", "reason")
 		message, _, _ := unstructured.NestedString(u.Object, "status", "message")
-		s.text = clip(reason+": "+message, 500)
+		s.text = conditions.Shorten(reason+": "+message, 500)
 	}
 	return s
 }

@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,9 +107,9 @@ func (p *planner) begin() {
 	p.wait(conditions.ReasonDrillWaiting, "the target is looked at")
 }
 
-func (p *planner) wait(reason, message string) { p.s.Reason, p.s.Message = reason, clip(message, 4096) }
-
-func clip(s string, limit int) string { return s[:min(len(s), limit)] }
+func (p *planner) wait(reason, message string) {
+	p.s.Reason, p.s.Message = reason, conditions.Shorten(message, 4096)
+}
 
 // at is a time as status keeps it.
 func at(t time.Time) *metav1.MicroTime {
@@ -127,7 +128,7 @@ func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string)
 		limit++ // it decides on the verdict: there is always room for it
 	}
 	if len(s.Timeline) < limit {
-		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: clip(message, 512)})
+		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: conditions.Shorten(message, 512)})
 	}
 }
 
@@ -145,6 +146,10 @@ func (p *planner) pending() {
 		p.wait(conditions.ReasonNotAllowed, t.denied)
 	case p.drill.Spec.DryRun:
 		p.dryRun()
+	case len(p.ungranted) > 0:
+		p.wait(conditions.ReasonDrillsNotGranted, p.notGranted())
+	case p.unasked != "":
+		p.wait(conditions.ReasonSiteUnreachable, p.unasked)
 	case p.busy != "":
 		p.wait(conditions.ReasonDrillWaiting, fmt.Sprintf("Drill %s runs on the same target", p.busy))
 	case t.unwell != "":
@@ -247,8 +252,8 @@ func (p *planner) preparing() {
 			if err := p.askErr[site]; err != nil {
 				text = err.Error()
 			}
-			c.Message = clip(text, 512)
-			waits = append(waits, strings.TrimSuffix(c.Site+" ("+clip(text, 300)+")", " ()"))
+			c.Message = conditions.Shorten(text, 512)
+			waits = append(waits, strings.TrimSuffix(c.Site+" ("+conditions.Shorten(text, 300)+")", " ()"))
 			continue
 		}
 		c.Ready, c.Message, c.LastAcknowledged = true, "", at(acknowledged.Time())
@@ -297,10 +302,10 @@ func (p *planner) recovering() {
 		if left := p.leftNames(); len(left) > 0 {
 			text = "faults are not seen to be over: " + strings.Join(left, ", ")
 		}
-		p.note(p.now, eventNotRecovered, "", orText(text, "it was not seen that all is well"))
+		p.note(p.now, eventNotRecovered, "", cmp.Or(text, "it was not seen that all is well"))
 		p.judge()
 	default:
-		p.wait(conditions.ReasonDrillRecovering, orText(text, "clients work on for a while"))
+		p.wait(conditions.ReasonDrillRecovering, cmp.Or(text, "clients work on for a while"))
 	}
 }
 
@@ -310,13 +315,6 @@ func failure(list []metav1.Condition) string {
 		return c.Message
 	}
 	return "nobody knows why"
-}
-
-func orText(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func (p *planner) judge() {
@@ -393,7 +391,7 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 
 // abort takes every fault back and lets the run be judged; event is how the timeline calls it.
 func (p *planner) abort(event, why string) {
-	p.s.AbortReason = clip(why, 1024)
+	p.s.AbortReason = conditions.Shorten(why, 1024)
 	p.note(p.now, event, "", why)
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
@@ -470,13 +468,14 @@ func planDelete(w *world) Plan {
 
 // outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.
 func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
-	message := orText(s.Message, string(s.Phase))
+	message := cmp.Or(s.Message, string(s.Phase))
 	switch {
 	case s.Phase == v1alpha1.DrillCompleted && (s.Verdict == v1alpha1.VerdictPassed || s.Verdict == ""):
 		return conditions.Ready(s.Reason, message)
 	case s.Phase == v1alpha1.DrillCompleted:
 		return conditions.Stalled(s.Reason, message)
-	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing:
+	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing ||
+		s.Reason == conditions.ReasonDrillsNotGranted:
 		return conditions.Stalled(s.Reason, message)
 	}
 	return conditions.InProgress(s.Reason, message)

@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
 )
@@ -33,7 +35,7 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	}
 	if e.Status == metav1.ConditionTrue {
 		if status, seen := p.inForce(f, o, m); status == metav1.ConditionFalse {
-			e.Status, e.Seen = status, clip(endedEarly+seen, 1024)
+			e.Status, e.Seen = status, conditions.Shorten(endedEarly+seen, 1024)
 			p.note(p.now, "EffectEnded", f.Name, seen)
 		}
 		return
@@ -42,7 +44,7 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if status == metav1.ConditionUnknown && seen == "" {
 		return
 	}
-	e.Status, e.Seen = status, clip(seen, 1024)
+	e.Status, e.Seen = status, conditions.Shorten(seen, 1024)
 	if status == metav1.ConditionTrue {
 		p.note(p.now, "EffectSeen", f.Name, seen)
 	}
@@ -90,7 +92,7 @@ func (p *planner) notInjected(f *v1alpha1.FaultStatus) string {
 	for _, object := range f.Objects {
 		if o := p.objects[keyOf(object)]; o.err == nil && !o.injected {
 			return fmt.Sprintf("Chaos Mesh has not injected it: %s %s at %s: %s", object.Kind, object.Name, object.Site,
-				orText(o.text, "it says nothing of it; see what the site's installation can do"))
+				cmp.Or(o.text, "it says nothing of it; see what the site's installation can do"))
 		}
 	}
 	return ""

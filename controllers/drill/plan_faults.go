@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -60,7 +61,7 @@ func (p *planner) startFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	}
 	r, err := drill.Resolve(p.resolved, o)
 	if err != nil {
-		f.Message = clip(err.Error(), 1024)
+		f.Message = conditions.Shorten(err.Error(), 1024)
 		if p.now.Sub(due) > injectWithin {
 			f.State = v1alpha1.FaultSkipped
 		}
@@ -120,7 +121,7 @@ func (p *planner) identity(name v1alpha1.ServerName) string {
 // injectFault creates a fault's objects. What the status names must be what is created: roles may have moved since.
 func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if p.now.Sub(f.Planned.Time) > injectWithin+o.Lasts() && f.Injected == nil {
-		f.State, f.Message = v1alpha1.FaultRemoving, orText(f.Message, "its objects could not be created in time")
+		f.State, f.Message = v1alpha1.FaultRemoving, cmp.Or(f.Message, "its objects could not be created in time")
 		return
 	}
 	present := 0
@@ -144,7 +145,7 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	}
 	r, err := drill.Resolve(p.resolved, o)
 	if err != nil {
-		f.Message = clip(err.Error(), 1024)
+		f.Message = conditions.Shorten(err.Error(), 1024)
 		return
 	}
 	if present == 0 && f.Injected == nil {
@@ -208,9 +209,9 @@ func (p *planner) holdFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		one := &f.Objects[i]
 		seen := p.objects[keyOf(*one)]
 		one.Injected = one.Injected || seen.injected
-		one.Message = clip(seen.text, 512)
+		one.Message = conditions.Shorten(seen.text, 512)
 		if seen.err != nil {
-			one.Message = clip(seen.err.Error(), 512)
+			one.Message = conditions.Shorten(seen.err.Error(), 512)
 		}
 	}
 	p.noteDaemons(f)
@@ -258,7 +259,7 @@ func (p *planner) removeFaults() {
 			}
 			one.Gone = looked && seen.err == nil && !seen.exists
 			if seen.err != nil {
-				one.Message = clip(seen.err.Error(), 512)
+				one.Message = conditions.Shorten(seen.err.Error(), 512)
 			}
 			if !one.Gone {
 				left++
@@ -298,7 +299,7 @@ func (p *planner) removed(f *v1alpha1.FaultStatus) {
 	f.State, f.Removed = v1alpha1.FaultRemoved, at(p.now)
 	if f.Injected == nil {
 		f.State, f.Removed = v1alpha1.FaultSkipped, nil
-		f.Message = orText(f.Message, "it was not injected")
+		f.Message = cmp.Or(f.Message, "it was not injected")
 		return
 	}
 	p.note(p.now, "Removed", f.Name, "")

@@ -318,10 +318,12 @@ func TestWaiting(t *testing.T) {
 		change func(*stage)
 		reason string
 	}{
-		"no such group": {func(s *stage) { s.w.target.missing = "there is no group" }, conditions.ReasonTargetMissing},
-		"no label":      {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
-		"another drill": {func(s *stage) { s.w.busy = "other" }, conditions.ReasonDrillWaiting},
-		"not well":      {func(s *stage) { s.w.target.unwell = "not Ready" }, conditions.ReasonTargetUnwell},
+		"no such group":                    {func(s *stage) { s.w.target.missing = "there is no group" }, conditions.ReasonTargetMissing},
+		"no label":                         {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
+		"rights that nobody granted":       {func(s *stage) { s.w.ungranted = map[v1alpha1.SiteName]string{"quincy": "create pods"} }, conditions.ReasonDrillsNotGranted},
+		"rights of which nothing is known": {func(s *stage) { s.w.unasked = "silent" }, conditions.ReasonSiteUnreachable},
+		"another drill":                    {func(s *stage) { s.w.busy = "other" }, conditions.ReasonDrillWaiting},
+		"not well":                         {func(s *stage) { s.w.target.unwell = "not Ready" }, conditions.ReasonTargetUnwell},
 		"a site is silent": {func(s *stage) {
 			delete(s.w.members, "quincy")
 			s.w.siteErr = map[v1alpha1.SiteName]error{"quincy": errors.New("silent")}

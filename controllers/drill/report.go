@@ -33,12 +33,12 @@ func (w *world) reportFault(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus) {
 	for j := range f.Objects {
 		one := &f.Objects[j]
 		if err := w.done.objectErr[keyOf(*one)]; err != nil {
-			one.Message = clip(err.Error(), 512)
-			f.Message = clip(err.Error(), 1024)
+			one.Message = conditions.Shorten(err.Error(), 512)
+			f.Message = conditions.Shorten(err.Error(), 1024)
 		}
 	}
 	if err := w.done.frozen[f.Name]; err != nil {
-		f.Message = clip(err.Error(), 1024)
+		f.Message = conditions.Shorten(err.Error(), 1024)
 	}
 	began, ok := w.done.injected[f.Name]
 	if !ok || f.State != v1alpha1.FaultInjecting {

@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -81,7 +82,7 @@ type RemoveObject struct {
 
 // Describe implements Step.
 func (s RemoveObject) Describe() string {
-	return fmt.Sprintf("take back fault %s: %s %s at %s", s.Fault, s.Object.Kind, s.Object.Name, orText(s.Object.Site, "the hub"))
+	return fmt.Sprintf("take back fault %s: %s %s at %s", s.Fault, s.Object.Kind, s.Object.Name, cmp.Or(s.Object.Site, "the hub"))
 }
 
 // Remove takes away what is left of a drill.
@@ -92,7 +93,7 @@ type Remove struct {
 
 // Describe implements Step.
 func (s Remove) Describe() string {
-	return fmt.Sprintf("take away %s %s at %s", s.Object.GetObjectKind().GroupVersionKind().Kind, s.Object.GetName(), orText(string(s.Site), "the hub"))
+	return fmt.Sprintf("take away %s %s at %s", s.Object.GetObjectKind().GroupVersionKind().Kind, s.Object.GetName(), cmp.Or(string(s.Site), "the hub"))
 }
 
 // Gather fetches histories and rows, keeps them, and judges them.

@@ -3,8 +3,10 @@
 package failover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +77,7 @@ type Plan struct {
 // plan decides for all Failovers of a group. It is pure.
 func plan(o Observed) Plan {
 	var p Plan
-	turn := true
+	before := ""
 	for i := range o.Failovers {
 		f := &o.Failovers[i]
 		if f.Spec.RecordedTerm != nil {
@@ -86,10 +88,11 @@ func plan(o Observed) Plan {
 			p.status(f, follow(o, f, f.Status))
 			continue
 		}
-		next, ask := advance(o, f, turn)
+		next, ask := advance(o, f, before)
 		// The group does one thing at a time: what comes after has to wait.
-		turn = turn && next.Phase == v1alpha1.FailoverCompleted
-		p.Busy = p.Busy || next.Phase != v1alpha1.FailoverCompleted
+		if next.Phase != v1alpha1.FailoverCompleted {
+			before, p.Busy = cmp.Or(before, f.Name), true
+		}
 		p.status(f, next)
 		if ask != nil {
 			p.Steps = append(p.Steps, *ask)
@@ -106,15 +109,15 @@ func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
 	}
 }
 
-// advance is where a Failover that is not completed stands now, and the request to write if there is one. turn says that
-// nothing older is under way.
-func advance(o Observed, f *v1alpha1.Failover, turn bool) (v1alpha1.FailoverStatus, *Ask) {
+// advance is where a Failover that is not completed stands now, and the request to write if there is one. before is the name of
+// the oldest one that is under way, if there is one.
+func advance(o Observed, f *v1alpha1.Failover, before string) (v1alpha1.FailoverStatus, *Ask) {
 	s := *f.Status.DeepCopy()
 	if answered(o, f, &s) {
 		return s, nil
 	}
 	if s.Requested == nil {
-		return begin(o, f, s, turn)
+		return begin(o, f, s, before)
 	}
 	return wait(o, f, s)
 }
@@ -146,15 +149,15 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 			return true
 		}
 		s.Phase = v1alpha1.FailoverRunning
-		s.Reason, s.Message = orElse(s.Reason, conditions.ReasonAccepted), orElse(s.Message, "an agent has begun with it")
+		s.Reason, s.Message = cmp.Or(s.Reason, conditions.ReasonAccepted), cmp.Or(s.Message, "an agent has begun with it")
 	case election.OutcomeDone:
-		complete(o, s, v1alpha1.FailoverSucceeded, orElse(s.Reason, conditions.ReasonDone), s.Message)
+		complete(o, s, v1alpha1.FailoverSucceeded, cmp.Or(s.Reason, conditions.ReasonDone), s.Message)
 	case election.OutcomeRefused:
-		complete(o, s, refusal(s.Reason), orElse(s.Reason, conditions.ReasonRefused), s.Message)
+		complete(o, s, refusal(s.Reason), cmp.Or(s.Reason, conditions.ReasonRefused), s.Message)
 	case election.OutcomeFailed:
-		complete(o, s, v1alpha1.FailoverFailed, orElse(s.Reason, conditions.ReasonFailed), s.Message)
+		complete(o, s, v1alpha1.FailoverFailed, cmp.Or(s.Reason, conditions.ReasonFailed), s.Message)
 	default:
-		complete(o, s, v1alpha1.FailoverUnknown, orElse(s.Reason, conditions.ReasonAnswerMissing), s.Message)
+		complete(o, s, v1alpha1.FailoverUnknown, cmp.Or(s.Reason, conditions.ReasonAnswerMissing), s.Message)
 	}
 	return true
 }
@@ -170,7 +173,7 @@ func refusal(reason string) v1alpha1.FailoverOutcome {
 }
 
 // begin checks what is known and asks the agents, or says why not (yet).
-func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, turn bool) (v1alpha1.FailoverStatus, *Ask) {
+func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before string) (v1alpha1.FailoverStatus, *Ask) {
 	pending := func(reason, format string, args ...any) (v1alpha1.FailoverStatus, *Ask) {
 		message := fmt.Sprintf(format, args...)
 		if o.Now.After(expires(f)) {
@@ -183,11 +186,16 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, turn boo
 	if o.Group == nil {
 		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
 	}
-	if !turn {
-		return pending(conditions.ReasonWaiting, "an older Failover of group %s is not completed yet", f.Spec.Group)
+	if before != "" {
+		return pending(conditions.ReasonWaiting, "Failover %s of group %s is older and not completed yet", before, f.Spec.Group)
 	}
 	switch p := requests.Check(o.Group, f.Spec, o.Now); p.Verdict {
 	case requests.Refuse:
+		if !p.Seen.IsZero() && !f.CreationTimestamp.Before(&p.Seen) {
+			// What was asked for may follow what its author saw, of which the status does not know yet. Both times are whole seconds: of
+			// the same second nobody can say which came first.
+			return pending(requests.ReasonStatusStale, "what the group's status says is from before this Failover: %s", p.Message)
+		}
 		complete(o, &s, v1alpha1.FailoverRefused, p.Reason, "refused, nothing was changed: "+p.Message)
 		return s, nil
 	case requests.Wait:
@@ -200,7 +208,7 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, turn boo
 	}
 	voter := chooseVoter(o.Votes, "")
 	if voter == "" {
-		return pending(conditions.ReasonVotersNotAnswering, "none of the voters answers that have the group's Lease")
+		return pending(conditions.ReasonVotersNotAnswering, "of group %s no voter that has the Lease answers: %s", f.Spec.Group, silence(o.Votes))
 	}
 	if o.Now.After(expires(f)) {
 		return pending(conditions.ReasonExpired, "the operator did not look at it before")
@@ -208,14 +216,10 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, turn boo
 	at := metav1.NewMicroTime(o.Now)
 	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested, "the agents are asked; none has answered yet"
 	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
-	if promotes(f.Spec.Kind) {
+	if requests.Promotes(f.Spec.Kind) {
 		s.EstimatedDataLoss = estimate(o.Group, f.Spec)
 	}
 	return s, &Ask{Voter: voter, Request: request(f, o.Now)}
-}
-
-func promotes(kind v1alpha1.FailoverKind) bool {
-	return kind == v1alpha1.FailoverFailover || kind == v1alpha1.FailoverSwitchover
 }
 
 // estimate is what the promotion may lose by the group's status; nil is unknown, or that the agents choose the target.
@@ -270,6 +274,17 @@ func chooseVoter(votes requests.Votes, id string) string {
 	return votes[i].Site
 }
 
+// silence says of each voter why nothing can be written there.
+func silence(votes requests.Votes) string {
+	var why []string
+	for _, v := range votes {
+		if v.Err != nil {
+			why = append(why, fmt.Sprintf("%s (%v)", cmp.Or(v.Site, "a voter"), v.Err))
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
 // complete ends a Failover. What ended stays so.
 func complete(o Observed, s *v1alpha1.FailoverStatus, outcome v1alpha1.FailoverOutcome, reason, message string) {
 	at := metav1.NewMicroTime(o.Now.Truncate(time.Microsecond))
@@ -282,11 +297,4 @@ func complete(o Observed, s *v1alpha1.FailoverStatus, outcome v1alpha1.FailoverO
 // maxMessage is what a Failover's status takes.
 const maxMessage = 4096
 
-func shorten(message string) string { return message[:min(len(message), maxMessage)] }
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
+func shorten(message string) string { return conditions.Shorten(message, maxMessage) }

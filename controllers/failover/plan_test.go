@@ -68,6 +68,13 @@ func world(failovers ...v1alpha1.Failover) Observed {
 	return o
 }
 
+// tell lets the votes say that a term leads, with what their agents noted.
+func (o *Observed) tell(term int64, timelines ...election.Timeline) {
+	for i := range o.Votes {
+		o.Votes[i].Record.Term, o.Votes[i].Timelines = term, timelines
+	}
+}
+
 // statusOf is a Failover's status after a plan.
 func statusOf(o Observed, p Plan, name string) v1alpha1.FailoverStatus {
 	for _, s := range p.Steps {
@@ -104,14 +111,22 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 		message string
 		asked   bool
 	}{
-		"a switchover":                {spec: switchover("quisec"), phase: "Requested", reason: "Requested", asked: true},
-		"to a replica that is behind": {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = behind }, phase: "Completed", outcome: "Refused", reason: "NotSynchronized", message: "Content (synchronizing)"},
-		"to one that is silent":       {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Pending", reason: "NotAnswering"},
-		"to one that stayed silent":   {spec: switchover("quisec"), age: time.Hour, change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Completed", outcome: "Expired", reason: "NotAnswering", message: "nothing was changed"},
-		"by a status that is old":     {spec: switchover("quisec"), change: func(o *Observed) { o.Now = begun.Add(time.Minute) }, phase: "Pending", reason: "StatusStale"},
-		"to a stranger":               {spec: switchover("other"), phase: "Completed", outcome: "Refused", reason: "NotAReplica", message: "its replicas are tukpub, quisec"},
-		"to one without data":         {spec: switchover("dubcfg"), phase: "Completed", outcome: "Refused", reason: "NotAReplica"},
-		"to an asynchronous one":      {spec: switchover("dubasy"), phase: "Completed", outcome: "Refused", reason: "NotSynchronous"},
+		"a switchover": {spec: switchover("quisec"), phase: "Requested", reason: "Requested", asked: true},
+		"to a replica that is behind": {spec: switchover("quisec"), change: func(o *Observed) {
+			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun.Add(time.Second)))
+		}, phase: "Completed", outcome: "Refused", reason: "NotSynchronized", message: "Content (synchronizing)"},
+		"to one that was behind in the second in which it was asked for": {spec: switchover("quisec"), change: func(o *Observed) {
+			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun))
+		}, phase: "Pending", reason: "StatusStale", message: "Content (synchronizing)"},
+		"to one that was behind before it was asked for": {spec: switchover("quisec"), change: func(o *Observed) {
+			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun.Add(-2*time.Second)))
+		}, phase: "Pending", reason: "StatusStale", message: "Content (synchronizing)"},
+		"to one that is silent":     {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Pending", reason: "NotAnswering"},
+		"to one that stayed silent": {spec: switchover("quisec"), age: time.Hour, change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Completed", outcome: "Expired", reason: "NotAnswering", message: "nothing was changed"},
+		"by a status that is old":   {spec: switchover("quisec"), change: func(o *Observed) { o.Now = begun.Add(time.Minute) }, phase: "Pending", reason: "StatusStale"},
+		"to a stranger":             {spec: switchover("other"), phase: "Completed", outcome: "Refused", reason: "NotAReplica", message: "its replicas are tukpub, quisec"},
+		"to one without data":       {spec: switchover("dubcfg"), phase: "Completed", outcome: "Refused", reason: "NotAReplica"},
+		"to an asynchronous one":    {spec: switchover("dubasy"), phase: "Completed", outcome: "Refused", reason: "NotSynchronous"},
 		"forced to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "dubasy", AllowDataLoss: true},
 			phase: "Requested", reason: "Requested", asked: true},
 		"without a primary":          {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Primary = "" }, phase: "Pending", reason: "NoPrimary"},
@@ -299,7 +314,8 @@ func TestOneAtATimeOldestFirst(t *testing.T) {
 	o := world(failover("first", 0, switchover("quisec")), second)
 	p := plan(o)
 	g.Expect(statusOf(o, p, "first").Phase).To(Equal(v1alpha1.FailoverRequested))
-	g.Expect(statusOf(o, p, "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting")))
+	g.Expect(statusOf(o, p, "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
+		HaveField("Message", ContainSubstring("Failover first of group content is older"))))
 	o.Failovers[0].Status = statusOf(o, p, "first")
 	o.Votes[0].Answer = &election.Answer{ID: "uid-first", Outcome: election.OutcomeDone}
 	p = plan(o)
@@ -311,9 +327,7 @@ func TestOneAtATimeOldestFirst(t *testing.T) {
 func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 	g := NewWithT(t)
 	o := world()
-	for i := range o.Votes {
-		o.Votes[i].Record.Term = 7
-	}
+	o.tell(7)
 	o.Votes[1].Timelines = []election.Timeline{
 		{Term: 1, Cause: election.CauseInitial, To: "tukpub-0", Outcome: election.OutcomeDone},
 		{Term: 4, Cause: election.CauseSwitchover, RequestID: "uid-f", From: "tukpub-0", To: "quisec-0", Outcome: election.OutcomeDone},
@@ -366,14 +380,9 @@ func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
 	at := ptr.To(metav1.NewMicroTime(begun))
 	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
 	served := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, FirstWrite: at, Outcome: election.OutcomeAccepted}
-	for i := range o.Votes {
-		o.Votes[i].Record.Term = 4
-		o.Votes[i].Timelines = []election.Timeline{served}
-	}
+	o.tell(4, served)
 	g.Expect(statusOf(o, plan(o), "content-4").Phase).To(Equal(v1alpha1.FailoverRunning), "replicas are not synchronized yet")
-	for i := range o.Votes {
-		o.Votes[i].Record.Term = 5
-	}
+	o.tell(5, served)
 	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
 		HaveField("Message", ContainSubstring("before every replica was synchronized"))))
 }
@@ -384,14 +393,8 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 	g := NewWithT(t)
 	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
 	promoted := ptr.To(metav1.NewMicroTime(o.Now.Add(-settleFor)))
-	said := func(t election.Timeline) {
-		for i := range o.Votes {
-			o.Votes[i].Record.Term = 4
-			o.Votes[i].Timelines = []election.Timeline{t}
-		}
-	}
 	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: promoted, FirstWrite: promoted, Outcome: election.OutcomeAccepted}
-	said(serves)
+	o.tell(4, serves)
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
 	g.Expect(p.Busy).To(BeTrue())
@@ -403,10 +406,18 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 		HaveField("Message", ContainSubstring("not every replica is synchronized")), HaveField("Timeline.AllSynchronized", BeNil())))
 	g.Expect(p.Busy).To(BeFalse())
 
+	// One that is PRIMARY while commits wait for replicas does not serve.
+	waits := serves
+	waits.FirstWrite = nil
+	o.tell(4, waits)
+	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted),
+		HaveField("Message", And(ContainSubstring("not been seen able to commit"), Not(ContainSubstring("serves"))))))
+	o.tell(4, serves)
+
 	o.Failovers[0].Status = over
 	o.Now = o.Now.Add(time.Hour)
 	serves.Outcome, serves.AllSynchronized = election.OutcomeDone, ptr.To(metav1.NewMicroTime(o.Now))
-	said(serves)
+	o.tell(4, serves)
 	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Completed", Equal(over.Completed)),
 		HaveField("Timeline.AllSynchronized", Not(BeNil()))))
 }

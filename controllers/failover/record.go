@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -100,11 +101,11 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
 		switch {
 		case newer(o, timeline.Term) && timeline.Promoted != nil:
-			complete(o, &s, v1alpha1.FailoverSucceeded, reason, orElse(timeline.Message, "the next election began before every replica was synchronized again"))
+			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, "the next election began before every replica was synchronized again"))
 		case newer(o, timeline.Term):
-			complete(o, &s, v1alpha1.FailoverFailed, reason, orElse(timeline.Message, "it did not reach its end before the next election began"))
+			complete(o, &s, v1alpha1.FailoverFailed, reason, cmp.Or(timeline.Message, "it did not reach its end before the next election began"))
 		case settled(o, *timeline):
-			complete(o, &s, v1alpha1.FailoverSucceeded, reason, orElse(timeline.Message, "the new primary serves; not every replica is synchronized again"))
+			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, lagging(*timeline)))
 		}
 	}
 	return s
@@ -116,15 +117,23 @@ func newer(o Observed, term int64) bool {
 	return known && leading.Term > term
 }
 
-// settled says that the new primary has served for so long that nobody waits any more for the replicas that lag.
+// settled says that the promotion was so long ago that nobody waits any more for the replicas that lag.
 func settled(o Observed, t election.Timeline) bool {
 	return t.Promoted != nil && o.Now.Sub(t.Promoted.Time) > settleFor
+}
+
+// lagging is what is said of an election that is settled.
+func lagging(t election.Timeline) string {
+	if t.FirstWrite == nil {
+		return "the new primary is promoted and has not been seen able to commit: kubectl geosql status says which replicas are not synchronized"
+	}
+	return "the new primary serves; not every replica is synchronized again: kubectl geosql status says which"
 }
 
 // takeTimeline copies what an agent noted.
 func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
 	s.Cause, s.Term = string(t.Cause), t.Term
-	s.From, s.To = orElse(t.From, s.From), t.To
+	s.From, s.To = cmp.Or(t.From, s.From), t.To
 	s.Timeline = &v1alpha1.FailoverTimeline{
 		Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced, Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized,
 	}

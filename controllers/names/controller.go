@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -27,6 +28,12 @@ import (
 
 // Finalizer is on SQLServers and AvailabilityGroups that have names at sites.
 const Finalizer = "geosql.dev/names"
+
+// goes tells of an object that is being deleted and has nothing left but its names. Until then they stay right: a server that
+// a group still names serves on, however long its deletion waits, and a group is dropped on its replicas by their names.
+func goes(object client.Object) bool {
+	return object.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(object, v1alpha1.Finalizer)
+}
 
 const (
 	// reconcileTimeout bounds one reconciliation; sites have deadlines of their own within it.
@@ -92,7 +99,7 @@ func kind[O client.Object](r *reconciler, name string, empty func() O, observe f
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Soon:    (*world).settling,
-		Observe: observe, Plan: planNames, PlanDelete: planRelease,
+		Observe: observe, Plan: planNames, PlanDelete: planDelete,
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
 			r.wrongs.remember(w.object, p.wrong)

@@ -107,7 +107,7 @@ func (d declarer) Reconcile(ctx context.Context, request mcreconcile.Request) (c
 	return ctrl.Result{RequeueAfter: lookAgain / 2}, nil
 }
 
-// declared reads which names there are. What is being deleted is none of them.
+// declared reads which names there are.
 func (d declarer) declared(ctx context.Context, namespace string) (orders.Names, error) {
 	var (
 		names    orders.Names
@@ -128,13 +128,13 @@ func (d declarer) declared(ctx context.Context, namespace string) (orders.Names,
 			return names, fmt.Errorf("listing %T of namespace %s: %w", list, namespace, err)
 		}
 	}
-	for _, s := range servers.Items {
-		if s.DeletionTimestamp == nil {
+	for i := range servers.Items {
+		if s := &servers.Items[i]; !goes(s) {
 			names.Servers = append(names.Servers, orders.NamedServer{Name: s.Name, Site: string(s.Spec.Site)})
 		}
 	}
 	for i := range groups.Items {
-		if groups.Items[i].DeletionTimestamp == nil {
+		if !goes(&groups.Items[i]) {
 			names.Groups = append(names.Groups, namedGroup(&groups.Items[i]))
 		}
 	}

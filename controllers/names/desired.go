@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -22,8 +23,6 @@ const (
 	PortTDS int32 = 1433
 	// PortMirroring is the database mirroring endpoint of availability groups.
 	PortMirroring int32 = 5022
-	// PortAgent is where the agent beside the engine speaks HTTPS.
-	PortAgent int32 = 8443
 )
 
 // sliceManager marks the EndpointSlices that this controller writes, so that Kubernetes' own controllers leave them
@@ -37,7 +36,7 @@ type port struct {
 	service, target int32
 }
 
-var serverPorts = []port{{"tds", PortTDS, PortTDS}, {"mirroring", PortMirroring, PortMirroring}, {"agent", PortAgent, PortAgent}}
+var serverPorts = []port{{"tds", PortTDS, PortTDS}, {"mirroring", PortMirroring, PortMirroring}, {"agent", credentials.AgentPort, credentials.AgentPort}}
 
 // endpoint is where a server can be reached from another site.
 type endpoint struct {

@@ -117,12 +117,6 @@ func (v *siteView) readNames(ctx context.Context, namespace string, services []s
 // reach finds a site for what is in a namespace there; the errors are those of sites.Provider.Member.
 type reach func(site v1alpha1.SiteName, namespace string) (*sites.Member, error)
 
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // observeServer finds out where a server is.
 func observeServer(ctx context.Context, reach reach, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
 	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
@@ -156,7 +150,7 @@ func observeServer(ctx context.Context, reach reach, namespace string, server v1
 	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
 		// hostIP is the node's internal address (kubernetes.io/docs/reference, PodStatus).
 		view.address, view.node, view.nodeAddress = pod.Status.PodIP, pod.Spec.NodeName, pod.Status.HostIP
-		view.ready = podReady(pod)
+		view.ready = sites.PodReady(pod)
 	}
 	if view.exposure == v1alpha1.ExposureNodePort && view.address != "" {
 		return view, view.readNodePorts(ctx, member, namespace)

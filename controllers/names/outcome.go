@@ -74,6 +74,14 @@ func planNames(w *world) *outcome {
 	return p
 }
 
+// planDelete keeps the names of an object right until they alone are left of it, and takes them away then.
+func planDelete(w *world) *outcome {
+	if goes(w.object) {
+		return planRelease(w)
+	}
+	return planNames(w)
+}
+
 // planRelease takes an object's names away everywhere. It waits for sites that do not answer; a person who says that a
 // site is lost releases it.
 func planRelease(w *world) *outcome {

@@ -28,6 +28,7 @@ import (
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 	"geosql.dev/operator/internal/testenv"
@@ -313,7 +314,17 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		g.Eventually(func() error {
 			return a.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "tukpub"}, &s)
 		}, patient, often).Should(Succeed())
+		g.Expect(reconcile.SetFinalizer(t.Context(), a.hub.Client, &s, v1alpha1.Finalizer, true)).To(Succeed())
 		g.Expect(a.hub.Client.Delete(t.Context(), &s)).To(Succeed())
+		g.Consistently(leads(t, a.quincy, "tukpub-0"), 3*time.Second, often).Should(Equal("10.101.3.1"), "a group may need it: its deletion waits")
+		place(t, a.tukwila, "tukpub", "10.101.3.2")
+		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.3.2"), "and is followed")
+		g.Eventually(func() error {
+			if err := a.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(&s), &s); err != nil {
+				return err
+			}
+			return reconcile.SetFinalizer(t.Context(), a.hub.Client, &s, v1alpha1.Finalizer, false)
+		}, patient, often).Should(Succeed())
 		g.Eventually(func() bool {
 			return apierrors.IsNotFound(a.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(&s), &s))
 		}, patient, often).Should(BeTrue(), "the finalizer goes")

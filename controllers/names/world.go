@@ -40,7 +40,7 @@ func (w *world) settling() bool {
 func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
 	self := v1alpha1.ServerName(server.Name)
 	w := &world{object: server, conditions: server.Status.Conditions, labels: ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name)}
-	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || server.DeletionTimestamp != nil {
+	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || goes(server) {
 		return w, err
 	}
 	view, err := observeServer(ctx, r.reach, server.Namespace, self, server.Spec.Site)
@@ -61,7 +61,7 @@ func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQ
 func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{object: group, conditions: group.Status.Conditions, labels: ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name)}
 	services := []string{listenerName(group), listenerName(group) + readOnlySuffix}
-	if err := r.observeNames(ctx, w, services); err != nil || group.DeletionTimestamp != nil {
+	if err := r.observeNames(ctx, w, services); err != nil || goes(group) {
 		return w, err
 	}
 	view, err := r.observeGroup(ctx, group)

@@ -25,6 +25,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
+	// Moving is the PublisherMove that ends what the publisher has; empty when none does.
+	Moving string
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
 }

@@ -47,8 +47,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 			d.Missing = append(d.Missing, missing)
 		}
 	}
-	if len(d.Missing) > 0 {
-		return d, nil
+	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
+		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
 }

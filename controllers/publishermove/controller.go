@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	reconcileTimeout = 5 * time.Minute
+	// reconcileTimeout bounds one reconciliation; a comparison of all rows may be among what it reads.
+	reconcileTimeout = 35 * time.Minute
 	lookAgain        = 15 * time.Second
 )
 
@@ -31,6 +32,7 @@ type Reconciler struct {
 	access   mssql.AccessSource
 	hub      client.Client
 	reporter reconcile.Reporter
+	compared comparisons
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -58,7 +60,10 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Reclaim: func(*v1alpha1.PublisherMove) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },
 		Desire:  r.desire,
 		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
-			return observe(ctx, engines, d, time.Now())
+			d.Compared = r.compared.of(d.Move.UID)
+			o := observe(ctx, engines, d, time.Now)
+			r.compared.keep(d.Move.UID, o.Compared)
+			return o
 		},
 		Plan:       func(d Desired, o Observed) replication.Plan { return plan(d, o).Plan },
 		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Done: true} },

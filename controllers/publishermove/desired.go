@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publishermove reconciles PublisherMoves: a publication whose publisher is gone is published by one of its
-// subscribers. It ends the old way and changes what is declared; the controllers of Publications and Subscriptions do the
+// Package publishermove reconciles PublisherMoves: a publication whose publisher is gone, or takes no writes any more, is
+// published by one of its subscribers. It ends the old way and changes what is declared; the controllers of Publications and Subscriptions do the
 // rest, as for any other declaration.
 package publishermove
 
@@ -38,8 +38,10 @@ type Desired struct {
 	// FormerLogin is the one with which agents of the former Distributor could still come to the new publisher, empty when
 	// there is none.
 	FormerLogin string
-	// Other is an older move of the publication that is not over, empty when there is none.
+	// Other is the move of the publication that goes before this one, empty when there is none.
 	Other string
+	// Compared is the last comparison of the tables, nil when none is remembered.
+	Compared *Compared
 	// Missing are objects that are named and do not exist.
 	Missing []string
 }
@@ -80,10 +82,22 @@ func (d Desired) switched() bool {
 	return d.Publication != nil && string(d.Publication.Spec.MovedBy) == d.Move.Name
 }
 
+// drained tells that the new publisher had everything that the distributor had, or that it was given up: from then on the old way
+// is ended.
+func (d Desired) drained() bool {
+	t := d.Move.Status.Timeline
+	return d.switched() || t != nil && t.Drained != nil
+}
+
 // replaced tells that the Publication is another one than the one whose move was estimated.
 func (d Desired) replaced() bool {
 	known := d.Move.Status.PublicationUID
 	return d.Publication != nil && known != "" && known != d.Publication.UID
+}
+
+// overtaken tells that another move has moved the publication since this one was looked at first.
+func (d Desired) overtaken() bool {
+	return d.Publication != nil && replication.Overtaken(d.Move, d.Publication)
 }
 
 // distributor is the name of the Distributor that distributes from now on.
@@ -102,11 +116,11 @@ func (d Desired) formerDistributor() v1alpha1.ObjectName {
 	return d.Publication.Spec.Distributor
 }
 
-// unfenced are servers of the former publisher of which nobody has said that they take writes no more.
-func (d Desired) unfenced() []string {
+// unfenced are servers of the former publisher that may take writes: nobody has said that they do not, nor do they themselves.
+func (d Desired) unfenced(o Observed) []string {
 	var names []string
 	for _, s := range d.From.Servers {
-		if !d.Lost[s] && !slices.Contains(d.Move.Spec.FencedServers, s) {
+		if !d.Lost[s] && !slices.Contains(d.Move.Spec.FencedServers, s) && s != o.ReadOnly {
 			names = append(names, credentials.HostName(s))
 		}
 	}
@@ -116,8 +130,16 @@ func (d Desired) unfenced() []string {
 // Observed is the world around a move as it was read, without any decision.
 type Observed struct {
 	Now time.Time
-	// Answering are servers of the former publisher that answered.
+	// Answering are servers of the former publisher that answered, and whose database may take writes.
 	Answering []string
+	// ReadOnly is the server that is the former publisher, and whose database is read-only by its own word; empty when it is not.
+	ReadOnly v1alpha1.ServerName
+	// Comparison of the new publisher's tables with that server's; nil when they were not compared. ComparisonErr is why they could
+	// not be.
+	Comparison    *replication.Comparison
+	ComparisonErr error
+	// Compared is that comparison with its time; nil when there is none.
+	Compared *Compared
 	// System is the server that distributes from now on, To the one that publishes.
 	System, To replication.Server
 	// Old is what the former distributor knows.

@@ -21,6 +21,25 @@ const (
 	fromSubscriber  = "Subscriber"
 )
 
+// estimates tells that the estimate is made, or made anew: when all that it needs is known, once in a while until it is approved, and
+// when something else is so than it says.
+func (d Desired) estimates(o Observed) bool {
+	if e := d.Move.Status.Estimate; e != nil && (d.Move.Spec.Approved || o.Now.Sub(e.Time.Time) < estimateFor && e.Lossless == o.lossless()) {
+		return false
+	}
+	for _, s := range []stage{planReferences, planPublisherFenced, planSuccessor, planNothingLost} {
+		if !s(d, o, &Plan{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// lossless tells that a former publisher that lives takes no writes by its own word, and has nothing that the new one lacks.
+func (o Observed) lossless() bool {
+	return o.ReadOnly != "" && o.Comparison != nil && o.Comparison.Equal
+}
+
 // estimate sums up what is known of the copies. What nobody saw before the publisher was gone cannot be in it.
 func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	e := &v1alpha1.MoveEstimate{Time: metav1.NewTime(o.Now).Rfc3339Copy()}
@@ -47,6 +66,7 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	if e.Newest == nil {
 		e.NewestFrom = ""
 	}
+	e.Lossless = o.lossless()
 	e.Summary = summary(d, o, e)
 	return e
 }
@@ -80,6 +100,10 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		if s.Server == d.Move.Spec.To {
 			own = s
 		}
+	}
+	if c := o.Comparison; e.Lossless {
+		return fmt.Sprintf("Nothing is lost: the database of %s is read-only, and %s has the same %d rows, by their number and a checksum of each table.",
+			credentials.HostName(o.ReadOnly), to, c.Rows)
 	}
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -61,7 +61,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 	if d.FormerLogin, err = replication.FormerLogin(ctx, r.hub, after, d.formerDistributor(), object.Spec.To); err != nil {
 		return d, err
 	}
-	if d.Other, err = r.other(ctx, object); err != nil {
+	if d.Other, err = r.other(ctx, object, &publication); err != nil {
 		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
@@ -112,22 +112,6 @@ func (r *Reconciler) lost(ctx context.Context, namespace string, name v1alpha1.S
 	return site.Spec.Lifecycle == v1alpha1.SiteLost, nil
 }
 
-// other is an older move of the same publication that is not over.
-func (r *Reconciler) other(ctx context.Context, object *v1alpha1.PublisherMove) (string, error) {
-	var moves v1alpha1.PublisherMoveList
-	if err := r.hub.List(ctx, &moves, client.InNamespace(object.Namespace)); err != nil {
-		return "", fmt.Errorf("list the PublisherMoves of namespace %s: %w", object.Namespace, err)
-	}
-	for _, m := range moves.Items {
-		older := m.CreationTimestamp.Before(&object.CreationTimestamp) || m.CreationTimestamp.Equal(&object.CreationTimestamp) && m.Name < object.Name
-		if m.Spec.Publication == object.Spec.Publication && m.Name != object.Name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted &&
-			(older || !object.Spec.Approved) {
-			return m.Name, nil
-		}
-	}
-	return "", nil
-}
-
 func (r *Reconciler) find(ctx context.Context, object client.Object, name string, into client.Object, d *Desired, kind string) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -141,33 +125,59 @@ func (r *Reconciler) find(ctx context.Context, object client.Object, name string
 }
 
 // observe asks the engines. What does not answer is part of the observation, not an error.
-func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
-	o := Observed{Now: now, Copies: map[string]Copy{}}
-	if d.Publication == nil || len(d.Missing) > 0 || d.Move.Status.Phase == v1alpha1.MoveCompleted {
+func observe(ctx context.Context, engines replication.Engines, d Desired, clock func() time.Time) Observed {
+	o := Observed{Now: clock(), Copies: map[string]Copy{}}
+	if d.Move.DeletionTimestamp != nil || d.Move.Status.Phase == v1alpha1.MoveCompleted || !planReferences(d, o, &Plan{}) {
 		return o
 	}
 	servers := engines.ReadServers(ctx, d.System, "", d.System.Server, d.Move.Spec.To)
 	o.System, o.To = servers[d.System.Server], servers[d.Move.Spec.To]
 	if !d.switched() {
-		for name, s := range engines.ReadServers(ctx, d.System, "", d.From.Servers...) {
-			// One that refuses a login, or has another certificate, is there.
-			if !mssql.Is(s.Err, mssql.Unreachable) && !mssql.Is(s.Err, mssql.Unknown) {
-				o.Answering = append(o.Answering, credentials.HostName(name))
-			}
-		}
-		slices.Sort(o.Answering)
+		observeFormer(ctx, engines, d, &o)
 	}
-	count := d.Move.Status.Estimate == nil || !d.Move.Spec.Approved && now.Sub(d.Move.Status.Estimate.Time.Time) >= estimateFor
 	for _, s := range d.Subscriptions {
-		o.Copies[s.Name] = readCopy(ctx, engines, d, s, count)
+		o.Copies[s.Name] = readCopy(ctx, engines, d, s)
 	}
 	observeOld(ctx, engines, d, &o)
 	observeLeft(ctx, engines, d, &o)
+	o.compare(d, clock, func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
+		func(o *Observed) { observeFormer(ctx, engines, d, o) })
+	if d.estimates(o) {
+		for _, s := range d.Subscriptions {
+			c := o.Copies[s.Name]
+			c.Rows = countRows(ctx, engines, d, s, c)
+			o.Copies[s.Name] = c
+		}
+	}
 	return o
 }
 
+// observeFormer asks the servers of the former publisher whether they are there and may take writes.
+func observeFormer(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	for name, s := range engines.ReadServers(ctx, d.System, "", d.From.Servers...) {
+		switch {
+		case mssql.Is(s.Err, mssql.Unreachable) || mssql.Is(s.Err, mssql.Unknown):
+		case s.Err == nil && d.From.Group == "" && readOnly(s, d.FromDatabase):
+			// Of a group it would say nothing of the other replicas.
+			o.ReadOnly = name
+		default:
+			// One that refuses a login, or has another certificate, is there.
+			o.Answering = append(o.Answering, credentials.HostName(name))
+		}
+	}
+	slices.Sort(o.Answering)
+}
+
+func readOnly(s replication.Server, database string) bool {
+	if s.State == nil {
+		return false
+	}
+	have := s.State.Database(database)
+	return have != nil && have.State == "ONLINE" && have.ReadOnly
+}
+
 // readCopy reads how far a subscriber is.
-func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription, count bool) Copy {
+func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription) Copy {
 	var c Copy
 	c.Err = engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
 		all, err := mssql.ReadSubscriptionsHere(ctx, db)
@@ -178,12 +188,16 @@ func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1a
 		}
 		return err
 	})
-	if c.Err != nil || !count {
-		return c
+	return c
+}
+
+// countRows counts a subscriber's rows. What cannot be counted in time is not: it is a figure to judge by, and nothing depends on it.
+func countRows(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription, c Copy) *int64 {
+	if c.Err != nil {
+		return nil
 	}
-	// What cannot be counted in time is not counted: it is a figure to judge by, and nothing depends on it.
-	_ = engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
-		var rows int64
+	var rows int64
+	err := engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
 		for _, a := range d.Publication.Spec.Articles {
 			schema, table, _ := strings.Cut(a.Table, ".")
 			one, err := mssql.ReadTableDigest(ctx, db, schema, table, a.Columns)
@@ -192,10 +206,12 @@ func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1a
 			}
 			rows += one.Rows
 		}
-		c.Rows = &rows
 		return nil
 	})
-	return c
+	if err != nil {
+		return nil
+	}
+	return &rows
 }
 
 // observeOld asks the former distributor what it has for whom, and which jobs of the publication it runs.

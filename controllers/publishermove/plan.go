@@ -37,7 +37,7 @@ func plan(d Desired, o Observed) Plan {
 		return p
 	}
 	for _, s := range []stage{
-		planReferences, planPublisherGone, planSuccessor, planApproval, planDrain, planStop, planDeclare, planPublished, planDelivering, planDone,
+		planReferences, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin, planStop, planDeclare, planPublished, planDelivering, planDone,
 	} {
 		if !s(d, o, &p) {
 			break
@@ -53,7 +53,8 @@ func (p *Plan) settle(phase v1alpha1.PublisherMovePhase, o conditions.Outcome) b
 }
 
 // planReferences ends the plan while something that is named is not declared, or another move is under way, and for good when
-// the Publication is not the one of the estimate: what was approved was not about this one.
+// the Publication is not the one of the estimate, or is published by another one than then: what was approved was not about that,
+// and nobody would ask whether the publisher of now takes writes.
 func planReferences(d Desired, _ Observed, p *Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
@@ -62,29 +63,55 @@ func planReferences(d Desired, _ Observed, p *Plan) bool {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
 			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this PublisherMove, and make another if that one is to move",
 			d.Publication.Name)))
+	case d.overtaken():
+		now := d.Publication.Spec
+		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
+			"since this move was estimated Publication %s has been moved: it is published by %s, database %s, Distributor %s, and not by %s, database %s, Distributor %s. Nothing is done: delete this PublisherMove, and make another if it is to move once more",
+			d.Publication.Name, named(now.Publisher), now.Database, now.Distributor, named(*d.Move.Status.From), d.Move.Status.FromDatabase, d.Move.Status.FromDistributor)))
 	case d.Other != "":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaiting, fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other)))
 	}
 	return true
 }
 
-// planPublisherGone wants two things before a copy takes over: that the former publisher is silent, and a person's word that
-// it takes writes no more. Silence alone is no evidence.
-func planPublisherGone(d Desired, o Observed, p *Plan) bool {
+func named(p v1alpha1.ServerOrGroup) string {
+	if p.AvailabilityGroup != "" {
+		return "AvailabilityGroup " + string(p.AvailabilityGroup)
+	}
+	return "SQLServer " + string(p.Server)
+}
+
+// planPublisherFenced wants to know before a copy takes over that the former publisher takes no writes: by its own word, when its
+// database is read-only; else it has to be silent, and a person has to say so. Silence alone is no evidence.
+func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
 	if d.switched() {
 		return true
 	}
+	if len(o.Answering) > 0 && d.drained() {
+		return p.Settle(conditions.Stalled(conditions.ReasonPublisherAnswers, opened(d, o)))
+	}
 	if len(o.Answering) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublisherAnswers, fmt.Sprintf(
-			"%s answers: publishing is moved from a publisher that is gone only, because what it takes meanwhile would be lost. Stop it first; inside a group a switchover moves publishing",
-			strings.Join(o.Answering, ", "))))
+			"%s answers, and what it takes meanwhile would be lost. End its writers, wait until everything has arrived, and make the database read-only there: ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE. A server that is to go without that is stopped first; inside a group a switchover moves publishing",
+			strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase))))
 	}
-	if unfenced := d.unfenced(); len(unfenced) > 0 {
+	if unfenced := d.unfenced(o); len(unfenced) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublisherNotFenced, fmt.Sprintf(
 			"%s is silent, and may still take writes: set its Site's lifecycle to Lost, or name it in spec.fencedServers if you know that it is off or cut from every client",
 			strings.Join(unfenced, ", "))))
 	}
 	return true
+}
+
+// opened says what to do when the former publisher takes writes while the old way is being ended. Nothing reads its log any more, so waiting
+// until they have arrived would end with their loss.
+func opened(d Desired, o Observed) string {
+	again := ""
+	if d.target() == nil {
+		again = fmt.Sprintf(" once Subscription %s of SQLServer %s is declared again", d.targetSubscription(), d.Move.Spec.To)
+	}
+	return fmt.Sprintf("%s answers, and may take writes after its agents were ended for this move: what it takes arrives nowhere, and status.estimate does not count it. End its writers. Then either make the database read-only (ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE): the move goes on, and such rows have to be copied by hand to %s once that publishes. Or delete this PublisherMove, which gives the old way back%s: they arrive by it, and another move begins after that",
+		strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase), credentials.HostName(d.Move.Spec.To), again)
 }
 
 // planSuccessor checks the server that takes over, and its distributor.
@@ -128,6 +155,63 @@ func subscribers(d Desired) string {
 	return strings.Join(names, ", ")
 }
 
+// planNothingLost wants the new publisher's tables to be equal to those of a former one that lives: then nothing is lost. What its
+// log still has it cannot deliver while its database is read-only, what its distributor has is awaited.
+func planNothingLost(d Desired, o Observed, p *Plan) bool {
+	if o.ReadOnly == "" || d.drained() {
+		return true
+	}
+	if t := d.target(); t == nil || t.DeletionTimestamp != nil {
+		// This move ends it only after the old way.
+		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf(
+			"the Subscription of SQLServer %s to %s was deleted, so nothing says that it goes on to have all that %s has: declare it again, and wait until it delivers",
+			d.Move.Spec.To, d.Publication.Name, credentials.HostName(o.ReadOnly))))
+	}
+	from := credentials.HostName(o.ReadOnly)
+	if outcome, waits := delivering(d, o); waits {
+		return p.settle(v1alpha1.MoveDraining, outcome)
+	}
+	switch c := o.Comparison; {
+	case o.ComparisonErr != nil:
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("whether %s has all that %s has is not known: %v",
+			credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr)))
+	case c == nil:
+		return p.Settle(conditions.InProgress(conditions.ReasonDraining, "the tables are to be compared"))
+	case c.Equal:
+		return true
+	case o.Old.Pending[d.targetSubscription()] > 0:
+		return p.settle(v1alpha1.MoveDraining, conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
+			"distributor %s still delivers: %s", d.FromSystem.Host(), strings.Join(undrained(d, o), ", "))))
+	default:
+		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, differs(d, c, from)))
+	}
+}
+
+// differs says what keeps the new publisher's tables from being equal, and what helps against that. Only rows can still arrive.
+func differs(d Desired, c *replication.Comparison, from string) string {
+	switch {
+	case c.Impossible:
+		return fmt.Sprintf("%s, so nothing says that %s has all that %s has. Mend that if it can be, or move as from a server that is lost: end the writers, wait until everything has arrived, stop %s, and name it in spec.fencedServers",
+			c.Difference, credentials.HostName(d.Move.Spec.To), from, from)
+	case !c.Steady:
+		return c.Difference + ": end whoever writes there. They are compared again"
+	}
+	return fmt.Sprintf(
+		"%s. What the log of %s still has is not read while the database is read-only: let it write again (ALTER DATABASE %s SET READ_WRITE WITH ROLLBACK IMMEDIATE), wait until everything has arrived, and make it read-only once more",
+		c.Difference, from, tsql.Identifier(d.FromDatabase))
+}
+
+// delivering tells of a former publisher that lives that its tables need not be compared yet: before the approval while the new one lacks
+// what the distributor has, after it as long as anybody is waited for.
+func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
+	if d.Move.Spec.Approved && d.Move.Status.Estimate != nil {
+		return awaited(d, o)
+	}
+	n := o.Old.Pending[d.targetSubscription()]
+	return conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf("distributor %s still delivers: %d commands to %s",
+		d.FromSystem.Host(), n, credentials.HostName(d.Move.Spec.To))), n > 0 && !d.Move.Spec.SkipUndelivered
+}
+
 // planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the status
 // before anything is changed.
 func planApproval(d Desired, _ Observed, p *Plan) bool {
@@ -145,27 +229,29 @@ func planApproval(d Desired, _ Observed, p *Plan) bool {
 // planDrain waits for the new publisher to have everything that the former distributor has, and for the other subscribers,
 // which are otherwise copied anew.
 func planDrain(d Desired, o Observed, p *Plan) bool {
-	if t := d.Move.Status.Timeline; d.switched() || t != nil && t.Drained != nil {
+	if d.drained() {
 		return true
 	}
-	if d.Move.Spec.SkipUndelivered {
-		return true
-	}
-	if !o.Old.Asked && o.Old.Err == nil {
-		return true // there is no such distributor, or it has lost its databases
-	}
-	if o.Old.Err != nil {
-		if e := d.Move.Status.Estimate; d.FromSystem.Server == d.System.Server || e != nil && e.Deliverable != nil {
-			// It answered when the loss was estimated.
-			return p.settle(v1alpha1.MoveDraining, conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Old.Err.Error()))
-		}
-		return true // it is as lost as the publisher; the estimate says so
-	}
-	if waiting := undrained(d, o); len(waiting) > 0 {
-		return p.settle(v1alpha1.MoveDraining, conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
-			"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without", d.FromSystem.Host(), strings.Join(waiting, ", "))))
+	if outcome, waits := awaited(d, o); waits {
+		return p.settle(v1alpha1.MoveDraining, outcome)
 	}
 	return true
+}
+
+// awaited says what is waited for before the old way is ended; false when nothing is.
+func awaited(d Desired, o Observed) (conditions.Outcome, bool) {
+	switch e := d.Move.Status.Estimate; {
+	case d.Move.Spec.SkipUndelivered:
+	case o.Old.Err != nil:
+		// If it is as lost as the publisher, the estimate says so. Else it answered when the loss was estimated.
+		return conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Old.Err.Error()), d.FromSystem.Server == d.System.Server || e != nil && e.Deliverable != nil
+	case o.Old.Asked: // else there is no such distributor, or it has lost its databases
+		if waiting := undrained(d, o); len(waiting) > 0 {
+			return conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
+				"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without", d.FromSystem.Host(), strings.Join(waiting, ", "))), true
+		}
+	}
+	return conditions.Outcome{}, false
 }
 
 // undrained are the subscribers that answer and lack commands which the former distributor has.
@@ -177,6 +263,15 @@ func undrained(d Desired, o Observed) []string {
 		}
 	}
 	return waiting
+}
+
+// planBegin has the status say that the old way is ended before its first step: the controllers of Publication and Subscription make again
+// what they miss, at a publisher that lives, unless they read that here. A step in the pass that writes it would come before it.
+func planBegin(d Desired, _ Observed, p *Plan) bool {
+	if d.drained() {
+		return true
+	}
+	return p.settle(v1alpha1.MoveSwitching, conditions.InProgress(conditions.ReasonSwitching, "the new publisher has what it gets: the agents of the former one are ended next"))
 }
 
 // planStop ends the agents of the old way and the new publisher's own subscription; tables stay.

@@ -62,6 +62,12 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} }, conditions.ReasonReferenceMissing, "Publication articles"},
 		"another publication of that name": {func(d *Desired, _ *Observed) { d.Move.Status.PublicationUID, d.Publication.UID = "first", "second" },
 			conditions.ReasonPublicationReplaced, "make another"},
+		"a publisher that is no more": {func(d *Desired, _ *Observed) {
+			d.Publication.Spec.Publisher.Server, d.Publication.Spec.MovedBy = "dubsub", "other"
+		}, conditions.ReasonPublicationReplaced, "published by SQLServer dubsub"},
+		"a database that is no more": {func(d *Desired, _ *Observed) {
+			d.Publication.Spec.Database, d.Publication.Spec.MovedBy = "Archive", "other"
+		}, conditions.ReasonPublicationReplaced, "make another"},
 		"another move": {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
 		"publisher answers": {func(d *Desired, o *Observed) { o.Answering = []string{"tukpub-0"}; d.Lost["tukpub"] = true },
 			conditions.ReasonPublisherAnswers, "tukpub-0 answers"},
@@ -98,13 +104,75 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 	}
 }
 
+// A publisher that lives is moved from when it takes no writes by its own word, and the new one has all that it has.
+func TestMoveFromAPublisherThatLives(t *testing.T) {
+	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 201 rows"}
+	for name, c := range map[string]struct {
+		edit   func(*Desired, *Observed)
+		phase  v1alpha1.PublisherMovePhase
+		reason string
+	}{
+		"equal": {func(*Desired, *Observed) {}, v1alpha1.MoveSwitching, conditions.ReasonSwitching},
+		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false },
+			v1alpha1.MoveEstimated, conditions.ReasonAwaitingApproval},
+		"it takes writes again": {func(_ *Desired, o *Observed) { o.ReadOnly, o.Answering = "", []string{"tukpub-0"} },
+			v1alpha1.MovePending, conditions.ReasonPublisherAnswers},
+		"another replica takes writes": {func(d *Desired, o *Observed) {
+			d.From.Servers, o.Answering = append(d.From.Servers, "quipub"), []string{"quipub-0"}
+		}, v1alpha1.MovePending, conditions.ReasonPublisherAnswers},
+		"another replica is silent": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
+			v1alpha1.MovePending, conditions.ReasonPublisherNotFenced},
+		"it differs": {func(_ *Desired, o *Observed) { o.Comparison = differs }, v1alpha1.MovePending, conditions.ReasonCopyDiffers},
+		"it differs before the approval": {func(d *Desired, o *Observed) { d.Move.Spec.Approved, o.Comparison = false, differs },
+			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
+		"it differs, which nobody may skip": {func(d *Desired, o *Observed) { d.Move.Spec.SkipUndelivered, o.Comparison = true, differs },
+			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
+		"still on its way": {func(_ *Desired, o *Observed) {
+			o.Comparison, o.Old = differs, Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
+		},
+			v1alpha1.MoveDraining, conditions.ReasonDraining},
+		"not comparable": {func(_ *Desired, o *Observed) { o.Comparison, o.ComparisonErr = nil, silent },
+			v1alpha1.MovePending, conditions.ReasonEngineNotAnswering},
+		"still on its way to another": {func(_ *Desired, o *Observed) { o.Comparison, o.Old.Pending = nil, map[string]int64{"quincy": 7} },
+			v1alpha1.MoveDraining, conditions.ReasonDraining},
+		"not compared yet": {func(_ *Desired, o *Observed) { o.Comparison = nil }, v1alpha1.MovePending, conditions.ReasonDraining},
+		"its Subscription is gone": {func(d *Desired, o *Observed) { d.Subscriptions, o.Comparison = d.Subscriptions[1:], nil },
+			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
+		"its Subscription goes": {func(d *Desired, _ *Observed) { d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: noon} },
+			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
+		"the old way is ended": {func(d *Desired, o *Observed) {
+			*d, o.Comparison = begun(*d), nil
+		}, v1alpha1.MoveSwitching, conditions.ReasonSwitching},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := lostSite()
+			d.Move.Spec.FencedServers, o.ReadOnly, o.Comparison = nil, "tukpub", &replication.Comparison{Equal: true, Steady: true, Rows: 200}
+			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 0, "quincy": 0}}
+			c.edit(&d, &o)
+			p := plan(d, o)
+			g.Expect(p.Phase).To(Equal(c.phase))
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(len(p.Steps) > 0).To(Equal(d.drained() && c.phase == v1alpha1.MoveSwitching))
+		})
+	}
+	g := NewWithT(t)
+	d, o := lostSite()
+	o.ReadOnly, o.Comparison = "tukpub", &replication.Comparison{Equal: true, Rows: 200}
+	g.Expect(estimate(d, o)).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("Nothing is lost: the database of tukpub-0 is read-only, and dubsub-0 has the same 200 rows"))))
+	o.Comparison = differs
+	g.Expect(estimate(d, o)).To(And(HaveField("Lossless", false), HaveField("Summary", Not(ContainSubstring("Nothing is lost")))))
+	o.Comparison, o.ReadOnly = &replication.Comparison{Equal: true, Rows: 200}, ""
+	g.Expect(estimate(d, o).Lossless).To(BeFalse(), "what nobody says takes no writes")
+}
+
 // What was approved was about one Publication: nothing is done to another one that is declared under its name later.
 func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
 	d.Publication.UID = "first"
 	p := plan(d, o)
-	g.Expect(p.Steps).NotTo(BeEmpty())
+	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Status = describe(d, o, p)
 	g.Expect(d.Move.Status.PublicationUID).To(BeEquivalentTo("first"))
 	d.Publication.UID = "second"
@@ -112,6 +180,43 @@ func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationReplaced))
 	g.Expect(describe(d, o, p).PublicationUID).To(BeEquivalentTo("first"))
+}
+
+// begun is the move once the old way may be ended: that is on record before its first step.
+func begun(d Desired) Desired {
+	d.Move = d.Move.DeepCopy()
+	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Approved: &metav1.MicroTime{Time: noon}, Drained: &metav1.MicroTime{Time: noon}}
+	return d
+}
+
+// The other controllers make again what they miss, unless the status says that a move ends it: that is written one pass before the first
+// step, so that no crash comes between.
+func TestTheRecordComesBeforeTheFirstStep(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Publication.UID = "one"
+	p := plan(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	d.Move.Status = describe(d, o, p)
+	g.Expect(d.Move.Status.Timeline.Drained).NotTo(BeNil())
+	g.Expect(plan(d, o).Steps).NotTo(BeEmpty())
+}
+
+// Between the end of the old way and the Publication's new name nothing reads the former publisher's log. One that takes writes then is
+// not told to wait for their arrival.
+func TestWritesAfterTheOldWayHasEnded(t *testing.T) {
+	g := NewWithT(t)
+	d, o := living()
+	o.ReadOnly, o.Answering = "", []string{"tukpub-0"}
+	d = begun(d)
+	p := plan(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublisherAnswers))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("arrives nowhere"), ContainSubstring("delete this PublisherMove"), ContainSubstring("SET READ_ONLY"),
+		Not(ContainSubstring("wait until everything has arrived, and make")), Not(ContainSubstring("declared again"))))
+	d.Subscriptions = d.Subscriptions[1:]
+	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("once Subscription dublin of SQLServer dubsub is declared again"))
 }
 
 func describeAll(steps []replication.Step) []string {
@@ -127,6 +232,7 @@ func describeAll(steps []replication.Step) []string {
 func TestStepsOfAMove(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
+	d = begun(d)
 	d.Topology = &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "msdn"}}
 	d.Publication.Labels = map[string]string{v1alpha1.LabelTopology: "msdn"}
 	d.Subscriptions[0].Labels, d.Subscriptions[1].Labels = d.Publication.Labels, d.Publication.Labels
@@ -188,11 +294,12 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	d.Move.Spec.SkipUndelivered = true
 	reader, snapshot := replication.LogReaderJob("tukpub-0", "Content"), replication.SnapshotJob("tukpub-0", "Content", "articles")
 	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}, Jobs: map[string]*mssql.Job{reader: {}, snapshot: {}}}
+	status := describe(d, o, plan(d, o))
+	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")
+	d = begun(d)
 	g.Expect(describeAll(plan(d, o).Steps)).To(ContainElements(ContainSubstring(reader), ContainSubstring(snapshot)))
 	o.Old.At.Others = true
 	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
-	status := describe(d, o, plan(d, o))
-	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")
 }
 
 // The estimate says what is known, by whom, and what is not.

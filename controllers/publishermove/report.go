@@ -32,7 +32,10 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 	}
 	remember(d, o, &s)
 	if !d.Move.Spec.Approved || s.Estimate == nil {
-		if s.Estimate == nil || o.Now.Sub(s.Estimate.Time.Time) >= estimateFor {
+		if p.Phase != v1alpha1.MoveEstimated {
+			return s // whether anything is lost is not known yet
+		}
+		if d.estimates(o) {
 			s.Estimate = estimate(d, o)
 		}
 		s.Steps = steps(d, o)

@@ -18,7 +18,7 @@ import (
 )
 
 // Account is what the sidecar acts as at its site: a ServiceAccount of its server that may read the Secret with the
-// sidecar's orders and nothing else.
+// sidecar's orders, the one that says who may read the sidecar, and nothing else.
 type Account struct {
 	ServiceAccount *corev1.ServiceAccount
 	Role           *rbacv1.Role
@@ -38,9 +38,9 @@ func account(d Desired) Account {
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: meta(d, name),
 			Rules: []rbacv1.PolicyRule{{
-				// list and watch are granted for a field selector on the one name
+				// list and watch are granted for a field selector on one of the names
 				// (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
-				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch"},
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name, credentials.ReaderName}, Verbs: []string{"get", "list", "watch"},
 			}},
 		}),
 		Binding: stamp(&rbacv1.RoleBinding{

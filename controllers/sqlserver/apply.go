@@ -32,6 +32,8 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 	switch s := step.(type) {
 	case ApplyObject:
 		return w.member.Apply(ctx, s.Object)
+	case CompleteReaders:
+		return r.completeReaders(ctx, w, s)
 	case AgreePasswords:
 		return r.agreePasswords(ctx, w, s)
 	case IssueCertificate:

@@ -285,6 +285,8 @@ func TestController(t *testing.T) {
 		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 	})
 
+	t.Run("says at the site who may read the sidecars", func(t *testing.T) { b.readers(t, "tukpub") })
+
 	t.Run("lets its pod be evicted only while its engine hosts no group", func(t *testing.T) { b.evictions(t, "tukpub") })
 
 	t.Run("puts right what somebody changed", func(t *testing.T) {

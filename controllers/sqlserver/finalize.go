@@ -121,6 +121,9 @@ func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	if err := removeAccount(ctx, w.member, d); err != nil {
 		return err
 	}
+	if err := r.removeReaders(ctx, w); err != nil {
+		return err
+	}
 	if !s.Data {
 		return nil
 	}

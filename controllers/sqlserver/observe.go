@@ -105,6 +105,9 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	if o.SiteCertificate, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.CertificateName(name)); err != nil {
 		return err
 	}
+	if o.Readers, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.ReaderName); err != nil {
+		return err
+	}
 	if o.HubPasswords, err = secretData(ctx, r.secrets, "the hub", server.Namespace, credentials.PasswordsName(name)); err != nil {
 		return err
 	}

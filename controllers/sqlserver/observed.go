@@ -41,6 +41,9 @@ type Observed struct {
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
 
+	// Readers are what the Secret holds by which the sidecars of the namespace are read at the site.
+	Readers map[string][]byte
+
 	Account     Account
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -185,6 +184,7 @@ func planWorkload(d Desired, o Observed, decision placement.Decision, p *Plan) b
 	if o.StatefulSet != nil && !owned(d, o.StatefulSet.Labels) {
 		return p.settle(foreign("StatefulSet", o.StatefulSet.Name, d))
 	}
+	planReaders(o, p)
 	planAccount(d, o, p)
 	conf := stamp(configMap(d))
 	if why := drift(conf, o.ConfigMap); why != "" {
@@ -221,10 +221,8 @@ func planReadiness(d Desired, o Observed, p *Plan) bool {
 	if sidecarComes(o.Pod) {
 		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is being replaced"))
 	}
-	for _, c := range o.Pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return true
-		}
+	if sites.PodReady(o.Pod) {
+		return true
 	}
 	return p.settle(conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"))
 }

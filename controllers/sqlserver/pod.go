@@ -168,13 +168,14 @@ func agentContainer(d Desired) corev1.Container {
 		Env: []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
 		}}},
-		Ports:          []corev1.ContainerPort{{Name: "agent", ContainerPort: agent.Port, Protocol: corev1.ProtocolTCP}},
+		Ports:          []corev1.ContainerPort{{Name: "agent", ContainerPort: credentials.AgentPort, Protocol: corev1.ProtocolTCP}},
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.
 		LivenessProbe: probe("/livez", 10, 6),
 		Resources: corev1.ResourceRequirements{
-			// No CPU limit: a throttled agent would miss the write lease.
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			// No CPU limit: a throttled agent would miss the write lease. The request is its weight on a node whose processors are
+			// full: an agent that is late is taken for one that is gone.
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 		},
 		VolumeMounts:    mounts,

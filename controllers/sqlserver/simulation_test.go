@@ -98,6 +98,10 @@ func (e *environ) do(t *testing.T, step Step) {
 		o.Authority, o.SiteCertificate, o.HubCertificate = ca, data, data
 	case CopyCertificate:
 		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
+	case CompleteReaders:
+		data, err := credentials.CompleteReader(o.Readers, s.CA)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.Readers = data
 	case ApplyObject:
 		switch obj := s.Object.(type) {
 		case *corev1.PersistentVolumeClaim:

@@ -239,10 +239,4 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 }
 
 // limit cuts a text to what status takes.
-func limit(text string) string {
-	const most = 1000
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
-}
+func limit(text string) string { return conditions.Shorten(text, 1024) }

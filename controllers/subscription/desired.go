@@ -32,6 +32,8 @@ type Desired struct {
 	FormerLogin string
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
+	// Moving is the PublisherMove that ends what the publication's publisher has; empty when none does.
+	Moving string
 	// Unsupported says what is declared and not supported; empty when nothing is.
 	Unsupported string
 	// Source is the distributor's sidecar, host:port; CA has signed its certificate, and Token lets the subscriber's

@@ -56,15 +56,21 @@ func (b *bed) nudge(t *testing.T, objects ...client.Object) {
 // carry runs movers, each of which is ended in the middle of what it does, until the move has come to a phase.
 func (b *bed) carry(t *testing.T, m *v1alpha1.PublisherMove, phase v1alpha1.PublisherMovePhase, life time.Duration, near ...client.Object) {
 	t.Helper()
+	b.carryUntil(t, m, string(phase), func() bool { return m.Status.Phase == phase }, life, near...)
+}
+
+// carryUntil runs movers, each of which is ended in the middle of what it does, until it is so.
+func (b *bed) carryUntil(t *testing.T, m *v1alpha1.PublisherMove, what string, so func() bool, life time.Duration, near ...client.Object) {
+	t.Helper()
 	g := NewWithT(t)
 	for end := time.Now().Add(veryPatient); ; life += 500 * time.Millisecond {
 		b.mover(t, life)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m)).To(Succeed())
 		t.Logf("%s: %+v", m.Status.Phase, m.Status.Conditions)
-		if m.Status.Phase == phase {
+		if so() {
 			return
 		}
-		g.Expect(time.Now().Before(end)).To(BeTrue(), "the move does not come to %s: %+v", phase, m.Status)
+		g.Expect(time.Now().Before(end)).To(BeTrue(), "the move does not come to %s: %+v", what, m.Status)
 		b.nudge(t, near...)
 	}
 }
@@ -221,6 +227,52 @@ func TestPublishingMovesAfterTheDistributorHasDelivered(t *testing.T) {
 	b.fill(t, "dubsub", "dbo.Article", 2000, 2100)
 	b.delivers(t, other, "dubsub", p)
 	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).To(Equal("[]"), "no agent looks for the former publisher")
+}
+
+// A publisher that lives is replaced by one of its subscribers when its database is read-only and nothing of it is missing there;
+// before that the move is refused, and says what is to be done. Nothing is lost, the other subscriber keeps its copy, and what
+// the former publisher takes later arrives nowhere.
+func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub", "quisub")
+	b.publisherDatabase(t, 200)
+	d, p := published()
+	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
+	for _, obj := range []client.Object{d, p, s, other} {
+		b.create(t, obj)
+	}
+	b.delivers(t, s, "tukpub", p)
+	b.delivers(t, other, "tukpub", p)
+	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'content.bak'")
+	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (7000, N'of its own')")
+
+	m := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Name: "to-dublin"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
+	b.create(t, m)
+	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
+	g.Expect(*readyOf(m.Status.Conditions)).To(And(HaveField("Reason", conditions.ReasonPublisherAnswers), HaveField("Message", ContainSubstring("SET READ_ONLY"))))
+	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
+	differs := func() bool { return readyOf(m.Status.Conditions).Reason == conditions.ReasonCopyDiffers }
+	b.nudge(t, m)
+	b.carryUntil(t, m, "a difference", differs, 4*time.Second, m)
+	g.Expect(readyOf(m.Status.Conditions).Message).To(ContainSubstring("201"))
+	b.sql(t, "dubsub", "Content", "DELETE dbo.Article WHERE Id = 7000")
+	b.carry(t, m, v1alpha1.MoveEstimated, 4*time.Second, m)
+	g.Expect(m.Status.Estimate).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("Nothing is lost"))))
+	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	g.Expect(p.Spec.Publisher.Server).To(BeEquivalentTo("tukpub"), "nothing is changed before the approval")
+
+	change(t, b, m, func(m *v1alpha1.PublisherMove) { m.Spec.Approved = true })
+	b.carry(t, m, v1alpha1.MoveCompleted, 1500*time.Millisecond, m, p, d, other)
+	g.Expect(m.Status.Undelivered).To(HaveValue(BeZero()))
+	g.Expect(m.Status.Subscriptions).To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),
+		HaveField("Method", v1alpha1.InitializeReplicationSupportOnly), HaveField("Reason", ContainSubstring("200 rows")))))
+	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).To(Equal("[]"), "no agent looks for the former publisher")
+
+	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET READ_WRITE WITH ROLLBACK IMMEDIATE; INSERT Content.dbo.Article (Id, Body) VALUES (5000, N'after the move')")
+	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (6000, N'after the move'); DELETE dbo.Article WHERE Id = 4")
+	b.delivers(t, other, "dubsub", p)
+	g.Expect(b.rows(t, "quisub", "SELECT Id FROM dbo.Article WHERE Id IN (4, 5000, 6000, 7000)")()).To(Equal("[6000]"))
 }
 
 // The distributor's volumes are lost. Subscribers whose tables are equal keep them, others get a new copy.

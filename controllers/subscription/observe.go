@@ -56,8 +56,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if d.mirrors() && !d.System.Mirrored() {
 		d.Unsupported = fmt.Sprintf("Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out there, or declare type Push with agentAt Distributor", distributor.Name)
 	}
-	if len(d.Missing) > 0 || d.Unsupported != "" {
-		return d, nil
+	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 || d.Unsupported != "" {
+		return d, err
 	}
 	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
 		return d, err

@@ -50,6 +50,9 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	case len(d.Missing) > 0:
 		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(d.Missing, ", ")))
 	}
+	if d.Moving != "" {
+		return p.Settle(conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving)))
+	}
 	return true
 }
 

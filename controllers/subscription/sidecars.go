@@ -4,12 +4,8 @@ package subscription
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
@@ -101,38 +98,51 @@ func (s siteSidecars) Write(ctx context.Context, namespace string, server v1alph
 	return nil
 }
 
-// Mirror asks the sidecar for its status.
+// Mirror asks the sidecar for its status, with a token of its site: one that does not demand any, of an earlier release, does
+// not look at it.
 func (s siteSidecars) Mirror(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*files.Status, error) {
 	access, err := s.access.Access(ctx, namespace, server)
 	if err != nil {
 		return nil, fmt.Errorf("find the CA of server %s/%s: %w", namespace, server, err)
 	}
-	return askSidecar(ctx, s.address(namespace, server), credentials.HostName(server), access.CA, subscription)
+	token, err := s.readerToken(ctx, namespace, server)
+	if err != nil {
+		return nil, err
+	}
+	return askSidecar(ctx, s.address(namespace, server), credentials.HostName(server), access.CA, token, subscription)
+}
+
+// readerToken is what the sidecars at a server's site are shown by those who read their status; empty when there is none.
+func (s siteSidecars) readerToken(ctx context.Context, namespace string, server v1alpha1.ServerName) (string, error) {
+	member, err := s.at(ctx, namespace, server)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err = member.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: credentials.ReaderName}, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read Secret %s at site %s: %w", credentials.ReaderName, member.Name(), err)
+	}
+	if tokens := credentials.ReaderTokens(secret.Data); len(tokens) > 0 {
+		return tokens[0], nil
+	}
+	return "", nil
 }
 
 // askSidecar reads a mirror's status from /status.
-func askSidecar(ctx context.Context, address, host string, ca []byte, subscription string) (*files.Status, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
-		return nil, errors.New("no CA to verify the sidecar of " + host)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}}
-	defer transport.CloseIdleConnections()
+func askSidecar(ctx context.Context, address, host string, ca []byte, token, subscription string) (*files.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/status", nil)
+	text, err := agent.ReadStatus(ctx, address, host, ca, token)
 	if err != nil {
-		return nil, fmt.Errorf("ask the sidecar of %s: %w", host, err)
+		return nil, err
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("ask the sidecar of %s: %w", host, err)
-	}
-	defer response.Body.Close()
 	var status struct {
 		Parts map[string]json.RawMessage `json:"parts"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+	if err := json.Unmarshal(text, &status); err != nil {
 		return nil, fmt.Errorf("read what the sidecar of %s says: %w", host, err)
 	}
 	var mirrors []files.Status

@@ -19,10 +19,7 @@ import (
 const maxMemberMessage = 1024
 
 func member(key Key, ready metav1.ConditionStatus, reason, message string) v1alpha1.MemberStatus {
-	if len(message) > maxMemberMessage {
-		message = strings.ToValidUTF8(message[:maxMemberMessage-3], "") + "..."
-	}
-	return v1alpha1.MemberStatus{Kind: key.Kind, Name: key.Name, Ready: string(ready), Reason: reason, Message: message}
+	return v1alpha1.MemberStatus{Kind: key.Kind, Name: key.Name, Ready: string(ready), Reason: reason, Message: conditions.Shorten(message, maxMemberMessage)}
 }
 
 // memberStatus is what an object says of itself, as far as it speaks of the spec that is declared.

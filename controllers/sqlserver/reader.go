@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/sites"
+)
+
+// CompleteReaders makes, or completes, the Secret at the site by which the status and the metrics of the sidecars of the
+// namespace are read.
+type CompleteReaders struct {
+	// CA of the server's certificate, PEM.
+	CA     []byte
+	Reason string
+}
+
+// Describe says why.
+func (s CompleteReaders) Describe() string {
+	return "complete Secret " + credentials.ReaderName + ": " + s.Reason
+}
+
+// planReaders comes before the pod's own objects: a sidecar that has no token to compare with is read by nobody.
+func planReaders(o Observed, p *Plan) {
+	ca := o.SiteCertificate[credentials.KeyCA]
+	if why := credentials.ReaderLacks(o.Readers, ca); why != "" {
+		p.add(CompleteReaders{CA: ca, Reason: why})
+	}
+}
+
+// completeReaders reads the Secret again and writes it only as it was read: the other servers of the namespace share it, and
+// a person may have added to it.
+func (r *Reconciler) completeReaders(ctx context.Context, w *world, s CompleteReaders) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: credentials.ReaderName}}
+	err := w.member.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read Secret %s: %w", secret.Name, err)
+	}
+	missing := err != nil
+	if secret.Data, err = credentials.CompleteReader(secret.Data, s.CA); err != nil {
+		return err
+	}
+	if missing {
+		secret.Labels = map[string]string(sites.OwnLabels())
+		maps.Copy(secret.Labels, map[string]string{v1alpha1.LabelNamespace: secret.Namespace})
+		err = w.member.Client.Create(ctx, secret, sites.FieldOwner)
+	} else {
+		err = w.member.Client.Update(ctx, secret, sites.FieldOwner)
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		// Another server's turn came first; the next observation has what it wrote.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write Secret %s at site %s: %w", secret.Name, w.member.Name(), err)
+	}
+	return nil
+}
+
+// removeReaders deletes the Secret with the last server of the namespace at the site.
+func (r *Reconciler) removeReaders(ctx context.Context, w *world) error {
+	var servers v1alpha1.SQLServerList
+	gone := w.desired.Server
+	if err := r.hub.List(ctx, &servers, client.InNamespace(gone.Namespace)); err != nil {
+		return fmt.Errorf("list the SQLServers of namespace %s in the hub: %w", gone.Namespace, err)
+	}
+	for _, s := range servers.Items {
+		if s.Name != gone.Name && s.Spec.Site == gone.Spec.Site && s.DeletionTimestamp == nil {
+			return nil
+		}
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: credentials.ReaderName}}
+	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, secret)); err != nil {
+		return fmt.Errorf("delete Secret %s: %w", secret.Name, err)
+	}
+	return nil
+}
