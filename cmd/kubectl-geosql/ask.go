@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -66,16 +65,18 @@ func (a *asking) run(ctx context.Context) error {
 		}
 	}
 	if group != nil {
-		if p := requests.Check(group, a.wish.spec, time.Now()); p.Verdict == requests.Refuse {
+		switch p := requests.Check(group, a.wish.spec, time.Now()); {
+		case p.Verdict == requests.Refuse && p.Seen.IsZero():
 			return fmt.Errorf("refused, nothing was changed: %s (%s)", p.Message, p.Reason)
-		} else if p.Verdict == requests.Wait {
+		case p.Verdict != requests.Go:
+			// What the status saw may be over: the operator goes by what it sees after the request was made.
 			a.say("note: %s (%s)", p.Message, p.Reason)
 		}
 	}
 	if err := a.fence(group, vote); err != nil {
 		return err
 	}
-	if err := a.confirm(group); err != nil {
+	if err := a.confirm(ctx, group); err != nil {
 		return err
 	}
 	if vote.Err == nil {
@@ -148,7 +149,7 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 }
 
 // confirm shows what would be lost, and wants a person's word for it.
-func (a *asking) confirm(group *v1alpha1.AvailabilityGroup) error {
+func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup) error {
 	spec, question := a.wish.spec, ""
 	switch {
 	case spec.AllowDataLoss:
@@ -165,12 +166,5 @@ func (a *asking) confirm(group *v1alpha1.AvailabilityGroup) error {
 		return nil
 	}
 	a.say("%s Type the group's name to go on (--yes leaves this question out):", question)
-	line, err := bufio.NewReader(a.cmd.InOrStdin()).ReadString('\n')
-	if strings.TrimSpace(line) != string(spec.Group) {
-		if err != nil && line == "" {
-			return fmt.Errorf("not confirmed, nothing was changed")
-		}
-		return fmt.Errorf("not confirmed, nothing was changed: %q is not %s", strings.TrimSpace(line), spec.Group)
-	}
-	return nil
+	return confirmed(ctx, a.cmd, string(spec.Group))
 }

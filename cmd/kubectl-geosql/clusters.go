@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -54,8 +55,18 @@ func newCluster(cfg *rest.Config) (join.Cluster, error) {
 	return join.Cluster{Config: cfg, Client: c}, nil
 }
 
+// discoveryTimeout bounds a question about which kinds a cluster knows, which no caller's context ends: nobody waits for
+// minutes to hear that a cluster is silent.
+const discoveryTimeout = 8 * time.Second
+
 func newClient(cfg *rest.Config, httpClient *http.Client) (client.Client, error) {
-	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	asking := rest.CopyConfig(cfg)
+	asking.Timeout = discoveryTimeout
+	bounded, err := rest.HTTPClientFor(asking)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(asking, bounded)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -89,7 +90,7 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 		}
 		d.Spec.RunID, d.Spec.DryRun, d.Spec.Abort = runID, f.dryRun, false
 		if err := hub.Update(ctx, d); err != nil {
-			return nil, fmt.Errorf("run Drill %s: %w", key, err)
+			return nil, unsureDrill(fmt.Errorf("run Drill %s: %w", key, err), d)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s runs: %s\n", d.Name, runID)
 		return d, nil
@@ -111,7 +112,7 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 			wanted.Spec.RunID = f.runID
 		}
 		if err := hub.Create(ctx, wanted); err != nil {
-			return nil, fmt.Errorf("create Drill %s/%s: %w", wanted.Namespace, wanted.Name, err)
+			return nil, unsureDrill(fmt.Errorf("create Drill %s/%s: %w", wanted.Namespace, wanted.Name, err), wanted)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s created: run %s\n", wanted.Name, wanted.Spec.RunID)
 		return wanted, nil
@@ -119,10 +120,15 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 	d.Spec = wanted.Spec
 	d.Spec.RunID = runID
 	if err := hub.Update(ctx, d); err != nil {
-		return nil, fmt.Errorf("run Drill %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, unsureDrill(fmt.Errorf("run Drill %s/%s: %w", d.Namespace, d.Name, err), d)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s runs: %s\n", d.Name, runID)
 	return d, nil
+}
+
+// unsureDrill is unsure of a Drill, which may run.
+func unsureDrill(err error, d *v1alpha1.Drill) error {
+	return unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
 }
 
 // readDrill reads a manifest with one Drill. Fields that a Drill does not have are refused.
@@ -152,7 +158,7 @@ func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha
 	defer cancel()
 	runID, said := d.Spec.RunID, ""
 	for {
-		err := hub.Get(ctx, client.ObjectKeyFromObject(d), d)
+		err := look(ctx, hub, d)
 		s := d.Status
 		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
 		switch {
@@ -169,7 +175,7 @@ func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("drill %s has not ended within %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, f.timeout, d.Name, d.Namespace)
+			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, overdue(ctx, f.timeout), d.Name, d.Namespace)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -319,16 +325,27 @@ func newDrillAbortCommand() *cobra.Command {
 		Use: "abort NAME", Short: "End a drill: take back every fault", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
-				d := &v1alpha1.Drill{}
-				d.Namespace, d.Name = namespace, args[0]
-				if err := hub.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))); err != nil {
-					return fmt.Errorf("abort Drill %s/%s: %w", namespace, args[0], err)
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s is ended: its faults are taken back\n", d.Name)
-				return nil
+				return abortDrill(ctx, cmd.OutOrStdout(), hub, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			})
 		},
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// abortDrill asks for the end of a drill, unless its run is over.
+func abortDrill(ctx context.Context, w io.Writer, hub client.Client, key client.ObjectKey) error {
+	d := &v1alpha1.Drill{}
+	if err := hub.Get(ctx, key, d); err != nil {
+		return fmt.Errorf("read Drill %s: %w", key, err)
+	}
+	if d.Status.Phase == v1alpha1.DrillCompleted && d.Status.RunID == d.Spec.RunID {
+		fmt.Fprintf(w, "drill.geosql.dev/%s: run %s is over, nothing was changed\n", d.Name, d.Status.RunID)
+		return nil
+	}
+	if err := hub.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":true}}`))); err != nil {
+		return fmt.Errorf("abort Drill %s: %w", key, err)
+	}
+	fmt.Fprintf(w, "drill.geosql.dev/%s is told to end, and takes its faults back: see kubectl geosql drill describe %s -n %s\n", d.Name, d.Name, d.Namespace)
+	return nil
 }

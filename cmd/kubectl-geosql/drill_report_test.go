@@ -141,6 +141,29 @@ func TestDrillReportSaysWhatIsMissing(t *testing.T) {
 	g.Expect(warnings).To(ContainSubstring("there is no archive"))
 }
 
+// Of a run that is over nothing is ended, and what ends is not said to have ended.
+func TestDrillAbort(t *testing.T) {
+	g := NewWithT(t)
+	hub, key := drilled(t), client.ObjectKey{Namespace: "web", Name: "lose-tukwila"}
+	abort := func() (string, v1alpha1.Drill) {
+		var said bytes.Buffer
+		g.Expect(abortDrill(t.Context(), &said, hub, key)).To(Succeed())
+		var d v1alpha1.Drill
+		g.Expect(hub.Get(t.Context(), key, &d)).To(Succeed())
+		return said.String(), d
+	}
+	said, d := abort()
+	g.Expect(said).To(ContainSubstring("run second is over, nothing was changed"))
+	g.Expect(d.Spec.Abort).To(BeFalse())
+
+	d.Spec.RunID = "third"
+	g.Expect(hub.Update(t.Context(), &d)).To(Succeed())
+	said, d = abort()
+	g.Expect(said).To(ContainSubstring("is told to end"))
+	g.Expect(d.Spec.Abort).To(BeTrue(), "the run is not seen yet by the operator")
+	g.Expect(abortDrill(t.Context(), &bytes.Buffer{}, hub, client.ObjectKey{Namespace: "web", Name: "nobody"})).To(MatchError(ContainSubstring("read Drill web/nobody")))
+}
+
 func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "report.html")

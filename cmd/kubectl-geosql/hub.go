@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,6 +18,8 @@ import (
 type hubFlags struct {
 	kubeconfig, context, namespace string
 	allNamespaces                  bool
+	// config is that of the cluster that open opened.
+	config *rest.Config
 }
 
 func (f *hubFlags) add(cmd *cobra.Command) {
@@ -45,8 +48,9 @@ func (f *hubFlags) ask(cmd *cobra.Command, do func(ctx context.Context, hub clie
 func (f *hubFlags) open() (client.Client, string, error) {
 	hub, err := openCluster(f.kubeconfig, f.context)
 	if err != nil {
-		return nil, "", fmt.Errorf("the hub: %w", err)
+		return nil, "", err
 	}
+	f.config = hub.Config
 	switch {
 	case f.allNamespaces:
 		return hub.Client, "", nil

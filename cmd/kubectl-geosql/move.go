@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +16,10 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 )
+
+// estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the operator gives
+// ten minutes each.
+const estimatePatience = 40 * time.Minute
 
 // moveFlags are those of move-publisher.
 type moveFlags struct {
@@ -33,19 +35,24 @@ func newMovePublisherCommand() *cobra.Command {
 	f := &moveFlags{}
 	cmd := &cobra.Command{
 		Use:   "move-publisher PUBLICATION --to SERVER",
-		Short: "Publish from a subscriber's server after the publisher was lost, with the loss shown first",
-		Long: `Makes the server of one of the publication's subscribers its publisher, when publisher (and perhaps distributor) are gone
-for good. What is lost is shown first, as far as anybody knows: the newest transaction of each copy, until when each is
-complete, and what the distributor has and delivers before. Nothing is changed until that is confirmed; --dry-run shows
-estimate and steps and changes nothing at all.
+		Short: "Publish from a subscriber's server, after the publisher was lost or made read-only",
+		Long: `Makes the server of one of the publication's subscribers its publisher. Inside an availability group this is not needed:
+publishing goes where the primary goes.
 
-The former publisher has to be silent, and its Site's lifecycle Lost, or --confirm-fenced a person's word for each of its
-servers that it takes writes no more. When the distributor is lost too, --distributor names another one, declared before.
+Nothing is changed before the estimate was shown and confirmed: the newest transaction of each copy, until when each copy is
+complete, and what the distributor still has and delivers first. --dry-run ends after the estimate.
+
+If the publisher is lost, it has to be silent, and either the lifecycle of its Site is Lost or --confirm-fenced names each of
+its servers: that is a person's word that the server takes no more writes.
+
+If the publisher lives, its database has to be read-only and the new publisher's tables equal to it. They are compared for the
+estimate and again when the move begins, so nothing is lost.
+
+If the distributor is lost too, declare another one first and name it with --distributor.
 
 The tables of the other subscribers are compared with the new publisher's. Equal ones are kept (replication support only),
-others are replaced by a snapshot; the PublisherMove that stays says of each which and why. The operator carries it out
-and goes on after each interruption; the same command again follows one that is under way. Inside a group nothing of this
-is needed: publishing goes where the primary goes.`,
+others are replaced by a snapshot. The PublisherMove records which and why. The operator carries the move out and goes on
+after an interruption; the same command again follows a move that is under way.`,
 		Example: `  kubectl geosql move-publisher articles --to dubsub --distributor far --dry-run -n web
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
@@ -68,7 +75,7 @@ is needed: publishing goes where the primary goes.`,
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the others receive from the new publisher")
 	flags.DurationVar(&f.waitTimeout, "timeout", 30*time.Minute, "how long --wait waits")
-	flags.DurationVar(&f.patience, "estimate-timeout", 2*time.Minute, "how long the estimate may take")
+	flags.DurationVar(&f.patience, "estimate-timeout", estimatePatience, "how long the estimate may take; the tables of a publisher that lives are compared for it")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
@@ -107,7 +114,7 @@ func (m *moving) run(ctx context.Context) error {
 		m.say("Nothing was changed.")
 		return m.withdraw(ctx)
 	}
-	if err := m.confirm(); err != nil {
+	if err := m.confirm(ctx); err != nil {
 		return errors.Join(err, m.withdraw(ctx))
 	}
 	if err := m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) { spec.Approved = true }); err != nil {
@@ -160,7 +167,7 @@ func (m *moving) patch(ctx context.Context, change func(*v1alpha1.PublisherMoveS
 	before := client.MergeFrom(m.move.DeepCopy())
 	change(&m.move.Spec)
 	if err := m.hub.Patch(ctx, m.move, before); err != nil {
-		return fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err)
+		return unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err), fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
 	}
 	return nil
 }
@@ -178,15 +185,15 @@ func (m *moving) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// look reads the move, every pollEvery, until done says so.
-func (m *moving) look(ctx context.Context, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
+// look reads the move, every pollEvery, until done says so, for as long as a flag lets it.
+func (m *moving) look(ctx context.Context, flag string, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	key, last := client.ObjectKeyFromObject(m.move), error(nil)
+	name, last := m.move.Name, error(nil)
 	for {
-		err := m.hub.Get(ctx, key, m.move)
+		err := look(ctx, m.hub, m.move)
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("PublisherMove %s was deleted", key.Name)
+			return fmt.Errorf("PublisherMove %s was deleted", name)
 		}
 		if err == nil {
 			ready := meta.FindStatusCondition(m.move.Status.Conditions, v1alpha1.ConditionReady)
@@ -202,9 +209,12 @@ func (m *moving) look(ctx context.Context, patience time.Duration, done func(rea
 		select {
 		case <-ctx.Done():
 			if last == nil {
-				last = errors.New("the operator has not looked at it: does it run?")
+				last = errors.New("the operator has said nothing of it yet: it compares the tables of a publisher that lives, or does not run")
 			}
-			return fmt.Errorf("PublisherMove %s is not there within %s: %w", key.Name, patience, last)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag, last)
+			}
+			return fmt.Errorf("interrupted while PublisherMove %s was waited for: %w", name, last)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -212,7 +222,8 @@ func (m *moving) look(ctx context.Context, patience time.Duration, done func(rea
 
 // awaitEstimate waits for the estimate, or for what speaks against the move.
 func (m *moving) awaitEstimate(ctx context.Context) error {
-	return m.look(ctx, m.flags.patience, func(ready *metav1.Condition) (bool, error) {
+	m.say("waiting for the estimate of PublisherMove %s, for %s at most (--estimate-timeout)", m.move.Name, m.flags.patience)
+	return m.look(ctx, "estimate-timeout", m.flags.patience, func(ready *metav1.Condition) (bool, error) {
 		s := m.move.Status
 		if s.Phase == v1alpha1.MoveEstimated && s.Estimate != nil {
 			return true, nil
@@ -224,16 +235,12 @@ func (m *moving) awaitEstimate(ctx context.Context) error {
 	})
 }
 
-func (m *moving) confirm() error {
+func (m *moving) confirm(ctx context.Context) error {
 	if m.flags.yes {
 		return nil
 	}
 	m.say("Type the publication's name to go on (--yes leaves this question out):")
-	line, _ := bufio.NewReader(m.cmd.InOrStdin()).ReadString('\n')
-	if strings.TrimSpace(line) != m.publication {
-		return fmt.Errorf("not confirmed, nothing was changed")
-	}
-	return nil
+	return confirmed(ctx, m.cmd, m.publication)
 }
 
 // follow says what is new until the move is completed, or how to look at it.
@@ -243,7 +250,7 @@ func (m *moving) follow(ctx context.Context) error {
 		return nil
 	}
 	said := ""
-	err := m.look(ctx, m.flags.waitTimeout, func(ready *metav1.Condition) (bool, error) {
+	err := m.look(ctx, "timeout", m.flags.waitTimeout, func(ready *metav1.Condition) (bool, error) {
 		if text := fmt.Sprintf("%s (%s): %s", m.move.Status.Phase, ready.Reason, ready.Message); text != said {
 			m.say("%s", text)
 			said = text

@@ -52,6 +52,8 @@ func answerMove(m *v1alpha1.PublisherMove) {
 	set := func(o conditions.Outcome) { conditions.Set(&s.StatusBase, m.Generation, o) }
 	now := ptr.To(metav1.NewMicroTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
 	switch {
+	case m.Spec.To == "slowsub":
+		return
 	case m.Spec.To == "quisub":
 		s.Phase = v1alpha1.MovePending
 		set(conditions.Stalled(conditions.ReasonPublisherNotFenced, "tukpub-0 is silent, and may still take writes"))
@@ -86,6 +88,8 @@ func TestMovePublisher(t *testing.T) {
 		{name: "not confirmed", arguments: "articles --to dubsub", text: "4711", refused: "not confirmed, nothing was changed"},
 		{name: "wrongly confirmed", arguments: "articles --to dubsub", input: "yes\n", text: "It lacks transactions", refused: "not confirmed"},
 		{name: "refused", arguments: "articles --to quisub --yes", refused: "refused, nothing was changed: tukpub-0 is silent, and may still take writes (PublisherNotFenced)"},
+		{name: "no estimate in time", arguments: "articles --to slowsub --estimate-timeout 1s", text: "for 1s at most",
+			refused: "is not there within 1s, which --estimate-timeout makes longer: the operator has said nothing of it yet"},
 		{name: "without a server", arguments: "articles", refused: `"to" not set`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -32,7 +32,7 @@ func (a *asking) onHub(ctx context.Context, group *v1alpha1.AvailabilityGroup) e
 	create, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := a.cluster.Create(create, f); err != nil {
-		return fmt.Errorf("create a Failover in the hub: %w", err)
+		return unsure(fmt.Errorf("create a Failover in the hub: %w", err), "kubectl get failovers -n "+a.namespace)
 	}
 	a.say("failover.geosql.dev/%s created: %s", f.Name, describeWish(f.Spec))
 	if !a.flags.wait {
@@ -58,9 +58,8 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 	ctx, cancel := context.WithTimeout(ctx, a.flags.timeout)
 	defer cancel()
 	begun, said, hinted := time.Now(), "", false
-	key := client.ObjectKeyFromObject(f)
 	for {
-		err := a.cluster.Get(ctx, key, f)
+		err := look(ctx, a.cluster, f)
 		s := f.Status
 		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
 		switch {
@@ -72,7 +71,7 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 			if s.Outcome != v1alpha1.FailoverSucceeded {
 				return fmt.Errorf("%s: %s (%s)", s.Outcome, s.Message, s.Reason)
 			}
-			a.say("%s: %s", s.Outcome, orReason(s.Message, s.Reason))
+			a.say("%s: %s", s.Outcome, cmp.Or(s.Message, s.Reason))
 			return nil
 		case s.Phase == "":
 			text = "waiting for the operator"
@@ -87,17 +86,10 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Failover %s has not ended within %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name, a.flags.timeout, f.Namespace, f.Name)
+			return fmt.Errorf("Failover %s has not ended %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name, overdue(ctx, a.flags.timeout), f.Namespace, f.Name)
 		case <-time.After(pollEvery):
 		}
 	}
-}
-
-func orReason(message, reason string) string {
-	if message == "" {
-		return reason
-	}
-	return message
 }
 
 // toServer is the instance's name, which agents know.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -24,12 +25,15 @@ func (a *asking) onLease(ctx context.Context) error {
 	}
 	write, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	annotation := func(name string) string {
+		return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace, election.LeaseName(string(spec.Group)), name)
+	}
 	if err := requests.Write(write, a.cluster, a.cluster, a.namespace, string(spec.Group), r); err != nil {
-		return err
+		return unsure(err, annotation("request"))
 	}
 	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)), describeWish(spec))
 	if !a.flags.wait {
-		a.say("see what becomes of it: kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/answer}'", a.namespace, election.LeaseName(string(spec.Group)))
+		a.say("see what becomes of it: %s", annotation("answer"))
 		return nil
 	}
 	return a.followAnswer(ctx, r)
@@ -60,7 +64,7 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 			if answer.Final() {
 				return a.sayAnswer(votes, r.ID, answer)
 			}
-			text = fmt.Sprintf("%s by %s: %s", answer.Outcome, dash(answer.By), orReason(answer.Message, answer.Reason))
+			text = fmt.Sprintf("%s by %s: %s", answer.Outcome, dash(answer.By), cmp.Or(answer.Message, answer.Reason))
 		}
 		if text != said && ctx.Err() == nil {
 			a.say("%s", text)
@@ -68,7 +72,7 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no final answer within %s: %s. Do agents of the group reach this site? Another voter may be asked with another --context", a.flags.timeout, said)
+			return fmt.Errorf("no final answer %s: %s. The request stands until it expires. Do agents of the group reach this site? Another voter may be asked with another --context", overdue(ctx, a.flags.timeout), said)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -79,7 +83,7 @@ func (a *asking) sayAnswer(votes requests.Votes, id string, answer *election.Ans
 		a.sayTimeline(t.From, t.To, t.Term, &v1alpha1.FailoverTimeline{Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced,
 			Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized})
 	}
-	text := orReason(answer.Message, answer.Reason)
+	text := cmp.Or(answer.Message, answer.Reason)
 	if answer.Outcome != election.OutcomeDone {
 		return fmt.Errorf("%s: %s (%s)", answer.Outcome, text, answer.Reason)
 	}

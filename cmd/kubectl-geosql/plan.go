@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -44,7 +45,8 @@ asked to check the manifest without keeping it. With --offline no cluster is ask
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
 placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
 depends on what the engines answer: the controllers plan that when they have asked, and only the fields that differ are
-shown here.`,
+shown here. The files may have objects of every kind of geosql.dev: those that are not of a Topology are named at the end
+and passed over.`,
 		Example: `  kubectl geosql plan -f examples/msdn.yaml
   kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
 		Args: cobra.NoArgs,
@@ -93,7 +95,24 @@ func (f *planFlags) run(cmd *cobra.Command, snapshot *overview.Snapshot) error {
 			return err
 		}
 	}
+	passOver(cmd.OutOrStdout(), snapshot.Declared, namespace)
 	return nil
+}
+
+// passOver says which objects of the manifests have no plan: applying the files would make them, too.
+func passOver(out io.Writer, declared []overview.Declared, namespace string) {
+	head := "\n"
+	for _, x := range declared {
+		name, why := cmp.Or(x.Namespace, namespace)+"/"+x.Name, "only what Topologies declare is planned"
+		switch x.Kind {
+		case "Topology":
+			continue
+		case "Site":
+			name, why = x.Name, "it is taken as it is declared here, and not compared with the hub"
+		}
+		fmt.Fprintf(out, "%sPassed over %s %s: %s\n", head, x.Kind, name, why)
+		head = ""
+	}
 }
 
 // planner prints the plan of one Topology.

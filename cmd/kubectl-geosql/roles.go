@@ -22,10 +22,10 @@ type roleFlags struct {
 
 const roleHelp = `
 
-Against the hub a Failover is created, which the operator hands to the agents. Against any other site, and with --direct,
-the request is written on the group's Lease there: the agents read it without hub and operator. It takes one voter of the
-group, so name in --context a site that is one. What speaks against a request is said before anything is touched; the
-agents check again with what they see, and refuse it in the same way.`
+With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
+it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
+to be a site that is a voter of the group. A request that cannot succeed is refused before anything is touched; the agents
+check it again by what they see.`
 
 func (f *roleFlags) add(cmd *cobra.Command) {
 	f.hubFlags.add(cmd)
@@ -84,13 +84,15 @@ func newFailoverCommand() *cobra.Command {
 	cmd := newRoleCommand(f, &cobra.Command{
 		Use:   "failover GROUP",
 		Short: "Make another replica primary although the primary is gone",
-		Long: `Promotes the replica that has the most, or the one that --to names, when the primary does not take part any more. Without
---allow-data-loss it loses nothing that was acknowledged, or does not happen. With it a replica may be promoted that lacks
-acknowledged writes: what would be lost is shown first, as far as it is known, and has to be confirmed. The former primary
-is then kept apart, readable for salvage, until somebody says rejoin or reseed.
-The agents wait until the votes of the former primary have expired, unless its end is proved. --confirm-fenced is a
-person's word that it can write no more - its machine is off, or cut from everybody - and leaves that wait out. A wrong
-word may cost acknowledged writes.`,
+		Long: `Promotes the best replica, or the one that --to names, when the primary is gone.
+
+Without --allow-data-loss it loses no acknowledged write, or does not happen. With --allow-data-loss a replica may be promoted
+that lacks acknowledged writes: what would be lost is shown first, as far as it is known, and has to be confirmed. The former
+primary is then kept apart, readable for salvage, until somebody says rejoin or reseed.
+
+The agents wait until the votes of the former primary have expired, unless its end is proved. --confirm-fenced leaves that
+wait out. It is a person's word that the former primary can write no more: its machine is off, or cut off from everybody. A
+wrong word may cost acknowledged writes.`,
 		Example: `  kubectl geosql failover content --wait -n web
   kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
 		Args: cobra.ExactArgs(1),

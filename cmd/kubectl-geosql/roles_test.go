@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,11 +14,16 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
@@ -100,7 +108,8 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 	}{
 		{name: "switchover", command: newSwitchoverCommand, arguments: "content --to quisec-0",
 			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quisec", ExpectedTerm: ptr.To[int64](3)}, text: "created: Switchover of group content, quisec"},
-		{name: "switchover to a replica that reverts", command: newSwitchoverCommand, arguments: "content --to quithird", refused: "refused, nothing was changed: database Content is reverting"},
+		{name: "switchover to a replica that reverts", command: newSwitchoverCommand, arguments: "content --to quithird",
+			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quithird", ExpectedTerm: ptr.To[int64](3)}, text: "note: database Content is reverting"},
 		{name: "switchover to an asynchronous replica", command: newSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
 		{name: "switchover to a stranger", command: newSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
 		{name: "of no group", command: newSwitchoverCommand, arguments: "other --to quisec", refused: "neither AvailabilityGroup other nor its Lease geosql-other"},
@@ -147,6 +156,43 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		defer clear()
 		testWait(t, hub, at, v1alpha1.FailoverRefused, "Refused: because (Suspended)")
 	})
+	t.Run("ends at a question when it is interrupted", func(t *testing.T) {
+		g := NewWithT(t)
+		text, err := interrupted(t, newFailoverCommand(), "Type the group's name", append([]string{"content", "--to", "dubasy", "--allow-data-loss"}, at...)...)
+		g.Expect(err).To(MatchError("interrupted, nothing was changed"))
+		g.Expect(text).To(ContainSubstring("WOULD LOSE"))
+		g.Expect(failovers(t, hub)).To(BeEmpty())
+	})
+	t.Run("says that it goes on when it is interrupted", func(t *testing.T) {
+		g := NewWithT(t)
+		defer clear()
+		_, err := interrupted(t, newSwitchoverCommand(), "waiting for the operator", append([]string{"content", "--to", "quisec", "--wait"}, at...)...)
+		g.Expect(err).To(MatchError(ContainSubstring("has not ended before this command was interrupted; it goes on: kubectl get failover -n web")))
+		g.Expect(failovers(t, hub)).To(HaveLen(1))
+	})
+}
+
+// interrupted runs a command whose input never comes, and interrupts it once it has said something.
+func interrupted(t *testing.T, command *cobra.Command, said string, arguments ...string) (string, error) {
+	t.Helper()
+	g := NewWithT(t)
+	never, input := io.Pipe()
+	t.Cleanup(func() { _ = input.Close() })
+	out := gbytes.NewBuffer()
+	command.SetIn(never)
+	command.SetOut(out)
+	command.SetErr(out)
+	command.SilenceUsage, command.SilenceErrors = true, true
+	command.SetArgs(arguments)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	ended := make(chan error, 1)
+	go func() { ended <- command.ExecuteContext(ctx) }()
+	g.Eventually(out, time.Minute).Should(gbytes.Say(said))
+	interrupt()
+	var err error
+	g.Eventually(ended, time.Minute).Should(Receive(&err))
+	return string(out.Contents()), err
 }
 
 // testWait lets a switchover end as an operator would write it.
@@ -247,5 +293,87 @@ func answer(ctx context.Context, site *testenv.APIServer, key client.ObjectKey, 
 		}
 		lease.Annotations[election.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(outcome) + `","reason":"` + reason + `","message":"because"}`
 		_ = site.Client.Update(ctx, &lease)
+	}
+}
+
+// A write that had no answer may have been done: who asked must not take it for refused, and ask twice.
+func TestASilentWriteIsUnknown(t *testing.T) {
+	group := votedGroup(time.Now())
+	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	ask := func(direct bool, err error) error {
+		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(group.DeepCopy(), lease.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return err
+			},
+		}).Build()
+		command := newSwitchoverCommand()
+		command.SetOut(io.Discard)
+		a := asking{cmd: command, cluster: hub, namespace: "web", flags: &roleFlags{direct: direct}, wish: wish{spec: v1alpha1.FailoverSpec{
+			Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
+		return a.run(t.Context())
+	}
+	for direct, look := range map[bool]string{false: "kubectl get failovers -n web", true: `kubectl get lease -n web geosql-content -o jsonpath='{.metadata.annotations.geosql\.dev/request}'`} {
+		unsureOf(t, look, func(err error) error { return ask(direct, err) })
+	}
+}
+
+// unsureOf has a write end without an answer in several ways: each says that it is not known, and where to look. A refusal does not.
+func unsureOf(t *testing.T, look string, write func(err error) error) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, silence := range []error{context.DeadlineExceeded, apierrors.NewTimeoutError("slow", 1), &url.Error{Op: "Post", URL: "https://hub", Err: io.EOF},
+		apierrors.NewServiceUnavailable("a proxy lost the hub")} {
+		g.Expect(write(silence)).To(MatchError(And(ContainSubstring("whether it was written is not known"), HaveSuffix(look))))
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "failovers"}, "", errors.New("no"))
+	g.Expect(write(forbidden)).To(MatchError(And(ContainSubstring("forbidden"), Not(ContainSubstring("not known")))))
+}
+
+// So it is with the approval of a move, which cannot be taken back.
+func TestASilentApprovalIsUnknown(t *testing.T) {
+	move := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
+	answerMove(move)
+	unsureOf(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
+		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, hub client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				if object.(*v1alpha1.PublisherMove).Spec.Approved {
+					return err
+				}
+				return hub.Patch(ctx, object, patch, options...)
+			}}).Build()
+		command := newMovePublisherCommand()
+		command.SetOut(io.Discard)
+		m := moving{cmd: command, hub: hub, namespace: "web", publication: "articles", flags: &moveFlags{to: "dubsub", yes: true, patience: time.Minute}}
+		return m.run(t.Context())
+	})
+}
+
+// And with a drill, which may begin its faults.
+func TestASilentDrillIsUnknown(t *testing.T) {
+	declared := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"}}
+	manifest := "apiVersion: geosql.dev/v1alpha1\nkind: Drill\nmetadata: {name: lose-tukwila, namespace: web}\n"
+	for name, c := range map[string]struct {
+		there     []client.Object
+		flags     drillRunFlags
+		arguments []string
+	}{
+		"by name":         {[]client.Object{declared}, drillRunFlags{}, []string{"lose-tukwila"}},
+		"a new manifest":  {nil, drillRunFlags{file: "-"}, nil},
+		"a manifest anew": {[]client.Object{declared}, drillRunFlags{file: "-"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unsureOf(t, "kubectl geosql drill describe lose-tukwila -n web", func(err error) error {
+				hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.there...).WithInterceptorFuncs(interceptor.Funcs{
+					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
+					Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return err },
+				}).Build()
+				command := &cobra.Command{}
+				command.SetContext(t.Context())
+				command.SetIn(strings.NewReader(manifest))
+				_, err = c.flags.take(command, hub, "web", c.arguments)
+				return err
+			})
+		})
 	}
 }

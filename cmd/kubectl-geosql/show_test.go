@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,25 @@ func TestPlanOffline(t *testing.T) {
 	} {
 		g.Expect(text).To(ContainSubstring(want))
 	}
+}
+
+// What a manifest has beside its Topologies is named and passed over, of whatever kind of the API it is.
+func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
+	g := NewWithT(t)
+	manifest, err := os.ReadFile(examples + "msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	others := "\n---\n"
+	for _, kind := range []string{"AgentProfile", "Drill", "DrillSchedule", "Failover", "Login", "Publication", "PublisherMove", "SQLServer"} {
+		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
+	}
+	text, err := run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
+	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
+		ContainSubstring("\nPassed over PublisherMove shop/other: only what Topologies declare is planned\n"),
+		HaveSuffix("\nPassed over Login web/webapp: only what Topologies declare is planned\n")))
+	g.Expect(strings.Count(text, "\nPassed over ")).To(Equal(3 + 8 + 1))
+	g.Expect(text).NotTo(ContainSubstring("Passed over Topology"))
 }
 
 func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
@@ -134,17 +154,29 @@ func TestStatusCommand(t *testing.T) {
 	g.Expect(out.String()).To(MatchJSON(out.String()))
 	g.Expect(out.String()).To(ContainSubstring(`"availabilityGroups"`))
 
-	out.Reset()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	command.SetContext(ctx)
+	screens := 0
+	command.SetOut(writes(func(p []byte) {
+		if screens += strings.Count(string(p), "\x1b[H"); screens > 1 {
+			cancel()
+		}
+	}))
 	f.watch, f.every, f.output = true, 10*time.Millisecond, "text"
 	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
-	g.Expect(strings.Count(out.String(), "\x1b[H")).To(BeNumerically(">", 1))
+	g.Expect(screens).To(BeNumerically(">", 1))
 
 	_, err := run(t, newStatusCommand(), "", "-o", "yaml")
 	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
+	_, err = run(t, newStatusCommand(), "", "--watch", "--every", "0s")
+	g.Expect(err).To(MatchError("--every must be at least 100ms"))
 }
+
+// writes is told of each write.
+type writes func(p []byte)
+
+func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func TestGraphCommand(t *testing.T) {
 	g := NewWithT(t)

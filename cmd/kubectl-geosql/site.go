@@ -22,7 +22,7 @@ type siteFlags struct {
 	storageClasses, links           []string
 	region, zone, exposure          string
 	tokenLife, wait                 time.Duration
-	dryRun                          bool
+	dryRun, drills                  bool
 }
 
 func newSiteCommand() *cobra.Command {
@@ -45,10 +45,15 @@ func newJoinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
 		Short: "Make a cluster a site of the hub, or renew its credentials",
-		Long: `Makes, at the member, an account with exactly the rights that the manager needs in the given namespaces (and to read
-nodes, volumes and storage classes, and whether Chaos Mesh's daemons are ready), and, in the hub, a Site with that
-account's credentials. Everything is applied, so it can be run again: to renew the credentials before they end, to add a
-namespace, or after an interruption. What is not said again is kept.`,
+		Long: `Creates an account at the member with exactly the rights that the manager needs: in the given namespaces, and to read
+nodes, volumes and storage classes. Creates a Site with that account's credentials in the hub.
+
+It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not given
+again is kept.
+
+Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create objects of
+Chaos Mesh, and to see whether its daemons are ready. --drills grants them, --drills=false takes them away. A new site is
+joined without them.`,
 		Example: `  kubectl geosql site join dublin --hub --namespaces web
   kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
     --storage-class all=fast --storage-class backup=capacity --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
@@ -77,6 +82,7 @@ namespace, or after an interruption. What is not said again is kept.`,
 	flags.StringVar(&f.region, "region", "", "region of the site")
 	flags.StringVar(&f.zone, "zone", "", "zone within the region")
 	flags.StringVar(&f.exposure, "exposure", "", "how pods are reached from other sites: FlatNetwork (default) or NodePort")
+	flags.BoolVar(&f.drills, "drills", false, "grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
 	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife, "how long the credentials shall last; the API server may grant less")
 	return cmd
 }
@@ -106,6 +112,9 @@ and its rights at the member. Namespaces and what is in them stay.`,
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
 	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife, AddNamespaces: f.addNamespaces,
 		DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+	if cmd.Flags().Changed("drills") {
+		r.Drills = &f.drills
+	}
 	if cmd.Name() == "join" && f.hub == (f.context != "") {
 		return r, fmt.Errorf("say which cluster to join: --context CONTEXT of another cluster, or --hub")
 	}

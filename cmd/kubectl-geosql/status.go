@@ -16,35 +16,66 @@ import (
 	"geosql.dev/operator/internal/overview"
 )
 
-// readTimeout bounds the reading of one snapshot.
-const readTimeout = 20 * time.Second
+const (
+	// readTimeout bounds the reading of one snapshot.
+	readTimeout = 20 * time.Second
+	// minEvery keeps --watch from asking an API server without a pause.
+	minEvery = 100 * time.Millisecond
+)
 
 type statusFlags struct {
 	hubFlags
 	output string
 	watch  bool
 	every  time.Duration
+	site   bool
+	// ask asks an agent at a site.
+	ask overview.AskAgent
 }
 
 func newStatusCommand() *cobra.Command {
 	f := &statusFlags{}
+	f.ask = f.askAgent
+	return f.command()
+}
+
+func (f *statusFlags) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [TOPOLOGY]",
-		Short: "Show sites, servers, groups, replication, and what is not as it should be",
-		Long: `Shows what the hub knows: where servers run and why, the roles, queues, estimated data loss and recovery time of
-groups, agents, pending commands and latency of replication, and every condition that is not as it should be, with what
-to do. What is not known is shown as "?" or Unknown. Without a name the objects of all Topologies of the namespace are
-shown, and those of none.`,
+		Short: "Show groups, replication, servers, sites, and what is not as it should be",
+		Long: `Shows what the hub knows:
+
+- of groups the roles, queues, estimated data loss and recovery time, and which replicas can be promoted;
+- of replication the agents, pending commands and latency;
+- where servers run, what their sites answer, and why servers are where they are;
+- at the end every condition that is not as it should be, with what to do, also of PublisherMoves and Logins.
+
+What is not known is shown as "?" or Unknown. Without a name, everything in the namespace is shown.
+
+When the hub is away, name any site in --context. Shown is what that site knows: its votes (term, holder, Held, Claimed or
+Released), its pods and listeners, what people asked of its vote, and the answers of its agents: their engines and roles, and
+the votes of all sites as they see them. What only the hub knows is listed as not shown. With --site a cluster that has the
+hub's kinds is shown in this way, too.
+
+Rights at a site: get on ConfigMaps; list on Leases, pods and EndpointSlices; for the agents get on the Secret
+geosql-agent-reader and create on pods/portforward. What may not be read is said.`,
 		Example: `  kubectl geosql status msdn -n web
   kubectl geosql status -A --watch
-  kubectl geosql status msdn -n web -o json`,
+  kubectl geosql status msdn -n web -o json
+  kubectl geosql status --context quincy-admin -n web`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output != "text" && f.output != "json" {
 				return fmt.Errorf("output %q is not known: text and json are", f.output)
 			}
+			if f.every < minEvery {
+				return fmt.Errorf("--every must be at least %s", minEvery)
+			}
 			if f.allNamespaces && len(args) > 0 {
 				return fmt.Errorf("a Topology is in one namespace: name it, or say --all-namespaces")
+			}
+			if f.site && (len(args) > 0 || f.allNamespaces) {
+				return errOneNamespace
 			}
 			hub, namespace, err := f.open()
 			if err != nil {
@@ -59,6 +90,8 @@ shown, and those of none.`,
 	}
 	f.add(cmd)
 	f.addAllNamespaces(cmd)
+	cmd.Flags().Lookup("context").Usage = "context of the hub, or of a site when the hub is away; the current one unless given"
+	cmd.Flags().BoolVar(&f.site, "site", false, "show the context's cluster as a site, whether it is the hub or not")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, or json: the objects that are shown")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again until interrupted")
 	cmd.Flags().DurationVar(&f.every, "every", 2*time.Second, "how often --watch shows it")
@@ -94,8 +127,16 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 func (f *statusFlags) show(ctx context.Context, hub client.Client, scope overview.Scope) (*bytes.Buffer, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	if f.site {
+		return f.showSite(ctx, hub, scope)
+	}
 	snapshot, err := overview.Read(ctx, hub, scope)
-	if err != nil {
+	switch {
+	case overview.NotTheHub(err):
+		return f.showSite(ctx, hub, scope)
+	case silent(err):
+		return nil, fmt.Errorf("%w; if the hub is away, name in --context any site that answers", err)
+	case err != nil:
 		return nil, err
 	}
 	var text bytes.Buffer
