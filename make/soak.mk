@@ -32,6 +32,7 @@ soak-moves: ## Move publishing to a subscriber, also after a distributor that li
 soak-bed: bed chaos load-images install ## Run the long forms of the end-to-end tests on the bed.
 	@mkdir -p "$(SOAK_RESULTS)"
 	@echo "soak: $(SOAK_ROUNDS) rounds of faults, at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
+	@hack/clear-tests
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
 	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 45))m -run 'TestFaultMatrix|TestFullLog|TestChaos|TestGroupFailover|TestForcedFailover|TestPublishingMoves|Soak' ./test/e2e/...
 	@cat "$(SOAK_RESULTS)"/*/verdict.txt
@@ -42,6 +43,7 @@ FAULTS ?= engine killed,pod deleted,switchover
 soak-faults: bed load-images install ## Do FAULTS alone, SOAK_ROUNDS times each within SOAK_MINUTES, and show the figures.
 	@mkdir -p "$(SOAK_RESULTS)"
 	@echo "soak: $(SOAK_ROUNDS) rounds of $(FAULTS), at most $(SOAK_MINUTES) minutes; evidence in $(SOAK_RESULTS)"
+	@hack/clear-tests
 	@eval "$$(hack/bed/env)" && GEOSQL_FAULTS="$(FAULTS)" GEOSQL_SOAK_ROUNDS=$(SOAK_ROUNDS) GEOSQL_SOAK_MINUTES=$(SOAK_MINUTES) GEOSQL_TEST_RESULTS="$(SOAK_RESULTS)" \
 	  GEOSQL_TEST_FORMAT=standard-verbose hack/gotest soak-faults -tags e2e -count 1 -timeout $$(($(SOAK_MINUTES) + 15))m -run 'TestFaultMatrix$$' ./test/e2e/...
 	@cat "$(SOAK_RESULTS)"/TestFaultMatrix/verdict.txt
@@ -63,9 +65,9 @@ soak-replication: ## Kill publisher, distributor, subscriber and agents SOAK_REP
 	  -run 'TestTransactionsArrive' ./standin/contract
 
 soak-speed: ## Measure the stand-in beside its baselines, and redo against log generation for 5 minutes.
-	@echo "soak: speed, about 15 minutes; docs/engine.md says what the figures mean"
+	@echo "soak: speed, about 30 minutes; docs/engine.md says what the figures mean"
 	@go test ./test/speed -run XXX -bench 'Insert|Start' -benchtime 5x -timeout 30m
 	@go test ./test/speed -run XXX -bench Small -benchtime 200000x -timeout 30m
-	@go test ./test/speed -run XXX -bench WAN -benchtime 1x -timeout 30m
+	@go test ./test/speed -run XXX -bench WAN -benchtime 1x -timeout 40m
 	@go test ./standin/storage -run XXX -bench Redo -benchtime 20x
 	@go test ./standin/hadr/replica -run XXX -bench RedoKeepsUp -benchtime 300s -timeout 30m

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,7 +26,8 @@ Every kind has three conditions, which follow kstatus:
 
 const middle = `
 ` + "`Unknown`" + ` is not an error and not health: it says that something cannot be seen, such as a site that does not answer. The
-message of a condition says what is waited for, or what to do. Reasons marked with Unknown go with that status.
+message of a condition says what is waited for, or what to do. Reasons that begin with "Unknown:" or "Stalled:" go with that
+condition.
 `
 
 func main() {
@@ -51,14 +53,11 @@ func run(args []string) error {
 		}
 	}
 	text.WriteString(middle)
-	files, err := filepath.Glob("internal/conditions/*.go")
+	files, err := sources()
 	if err != nil {
 		return err
 	}
-	for _, file := range slices.Sorted(slices.Values(files)) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
+	for _, file := range files {
 		found, err := blocks(file)
 		if err != nil {
 			return err
@@ -73,6 +72,26 @@ func run(args []string) error {
 		}
 	}
 	return os.WriteFile(args[0], []byte(text.String()), 0o644)
+}
+
+// first are the files whose reasons a reader meets first: those of all kinds, then servers, groups, and what people ask of them.
+var first = []string{"reasons.go", "sqlserver.go", "group_reasons.go", "failover.go", "replication.go", "login.go", "topology.go"}
+
+// sources are the files with the constants, in the order of the document.
+func sources() ([]string, error) {
+	names, err := filepath.Glob("internal/conditions/*.go")
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	rank := func(name string) int {
+		if i := slices.Index(first, filepath.Base(name)); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
+	return names, nil
 }
 
 // block is a group of constants under one comment.
@@ -111,7 +130,7 @@ func blocks(file string) ([]block, error) {
 		}
 		if len(b.constants) > 0 {
 			if !declaration.Lparen.IsValid() {
-				b.title = "Another condition type"
+				b.title = "Condition type " + b.constants[0].value
 			}
 			found = append(found, b)
 		}
@@ -136,8 +155,10 @@ func read(s *ast.ValueSpec, in *ast.GenDecl) (constant, bool) {
 	}
 	text := strings.TrimSpace(strings.TrimPrefix(sentence(doc), c.name))
 	text = strings.TrimSpace(strings.TrimPrefix(text, ":"))
-	if rest, ok := strings.CutPrefix(text, "(Unknown):"); ok {
-		text = "Unknown: " + strings.TrimSpace(rest)
+	for _, status := range []string{"Unknown", "Stalled"} {
+		if rest, ok := strings.CutPrefix(text, "("+status+"):"); ok {
+			text = status + ": " + strings.TrimSpace(rest)
+		}
 	}
 	if text != "" {
 		text = strings.ToUpper(text[:1]) + text[1:]

@@ -8,6 +8,16 @@ topology_json() { kubectl --context "$hub" -n "$namespace" get topology "$topolo
 group_field() { kubectl --context "$hub" -n "$namespace" get availabilitygroup content -o json --request-timeout=20s | jq -r "$1 // empty"; }
 site_of() { kubectl --context "$hub" -n "$namespace" get sqlserver "$1" -o 'jsonpath={.spec.site}'; }
 
+# apply_topology applies the example, again for up to 2 minutes while the operator's webhook is away: such a request has changed
+# nothing.
+apply_topology() {
+  local deadline=$((SECONDS + 120))
+  until kubectl --context "$hub" apply -f "$work/topology.yaml" 2>"$work/complaint"; do
+    grep -q 'failed calling webhook' "$work/complaint" && [ "$SECONDS" -lt "$deadline" ] || return 1
+    sleep 2
+  done
+}
+
 # Tests on a Topology's JSON on standard input. A status of an older spec says nothing.
 group_ready() { jq -e '.status.observedGeneration == .metadata.generation and ([.status.members[]? | select(.kind == "AvailabilityGroup") | .ready == "True"] | length > 0 and all)' >/dev/null; }
 all_ready() { jq -e '.status.observedGeneration == .metadata.generation and ([.status.conditions[]? | select(.type == "Ready" and .status == "True")] | length > 0)' >/dev/null; }

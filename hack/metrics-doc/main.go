@@ -24,7 +24,8 @@ Two processes have metrics for Prometheus:
   ` + "`/metrics`" + `, for bearer tokens that may ` + "`get`" + ` the non-resource path (ClusterRole ` + "`geosql-operator-metrics-reader`" + `). Of several
   managers only the one that works tells of objects.
 - **The agent** beside every engine tells what the engine's own views say, what its probes find, and how its elections go: HTTPS on
-  port 8443 of each server's pod, path ` + "`/metrics`" + `. It goes on while the hub is away. Scrape it at its own site.
+  port 8443 of each server's pod, path ` + "`/metrics`" + `, for the bearer tokens of a Secret of the pod's namespace, see
+  [below](#who-may-read-the-agents). It goes on while the hub is away. Scrape it at its own site.
 
 What is not known has no series: a queue that cannot be seen is not an empty queue. Labels are names of objects, servers and
 databases and words of a fixed set, never messages. Sizes are in bytes and times in seconds, though SQL Server counts in KB.
@@ -36,16 +37,57 @@ metrics:
   readers: [{name: prometheus-k8s, namespace: monitoring}]  # may read the manager's metrics
   labels: {release: kube-prometheus-stack}                  # by which your Prometheus selects
   serviceMonitor: {enabled: true}                           # the manager, in the hub's release
-  podMonitor: {enabled: true}                               # the agents, in every site's release
+  podMonitor: {enabled: true, namespaces: [web]}            # the agents, in every site's release
   rules: {enabled: true}                                    # the alerts below
   dashboard: {enabled: true}                                # a ConfigMap for Grafana's sidecar
 ` + "```" + `
 
-Without it, scrape both with ` + "`honor_labels: true`" + ` for the manager (its label ` + "`namespace`" + ` is that of the object) and the labels
+Without the Prometheus operator, scrape both with ` + "`honor_labels: true`" + ` for the manager (its label ` + "`namespace`" + ` is that of the object) and the labels
 ` + "`namespace` and `pod`" + ` for the agents, and load [rules/manager.yaml](../charts/geosql-operator/rules/manager.yaml),
 [rules/agent.yaml](../charts/geosql-operator/rules/agent.yaml) and the
 [dashboard](../charts/geosql-operator/dashboards/geosql.json). ` + "`make monitoring`" + ` fires every alert with promtool and has every query
 of the dashboard answered by a Prometheus.
+
+## Who may read the agents
+
+` + "`/status` and `/metrics`" + ` of an agent are for those who show a token of the Secret ` + "`geosql-agent-reader`" + ` in the pod's namespace. The
+manager makes one in each namespace of each site where servers run, so that a token of one site opens nothing at another, and takes it
+away with the last server there. It has
+
+- ` + "`token`" + `, made at random, and any key that you add that begins with ` + "`token-`" + `: every one is good (of 16 characters at least), so that
+  each reader can have its own and a token can be changed without a gap. Delete the Secret, and all of them open nothing any more as
+  soon as the agents hear it from their site's API server; the manager, when it reaches the site, makes another with a new ` + "`token`" + `
+  within about 40 seconds.
+- ` + "`ca.crt`" + `, the CAs of the servers' certificates. Those that the operator issues are for the name ` + "`localhost`" + ` too, by which a
+  Prometheus verifies pods that it knows by address alone. A CA that was replaced stays in it, and whoever reads goes on trusting it, until
+  you take the key out when all servers there have certificates of the next one; the manager writes the CAs that their certificates
+  have now within about 40 seconds:
+  ` + "`kubectl patch secret geosql-agent-reader -n web --type json -p '[{\"op\": \"remove\", \"path\": \"/data/ca.crt\"}]'`" + `.
+
+` + "```yaml" + `
+- job_name: geosql-agents
+  scheme: https
+  authorization: {credentials_file: /etc/geosql-agent-reader/token}
+  tls_config: {ca_file: /etc/geosql-agent-reader/ca.crt, server_name: localhost}
+` + "```" + `
+
+` + "```sh" + `
+kubectl port-forward -n web pod/tukpub-0 8443 &
+TOKEN=$(kubectl get secret geosql-agent-reader -n web -o jsonpath='{.data.token}' | base64 -d)
+CA=$(kubectl get secret geosql-agent-reader -n web -o jsonpath='{.data.ca\.crt}' | base64 -d)
+curl --cacert <(echo "$CA") -H "Authorization: Bearer $TOKEN" https://localhost:8443/status
+` + "```" + `
+
+The agent compares the token itself and asks nobody, neither the hub nor its site's API server, which may be what has failed: its
+account may watch that one Secret, digests of the tokens lie on its data volume for a restart, and no right to review tokens is needed.
+` + "`/livez` and `/readyz`" + ` are open: the kubelet's probes have no credentials, and of the engine they tell its
+state in a word, as ` + "`geosql_agent_engine_state`" + ` does, and nothing else. What agents ask each other in an election wants the certificate of
+a server of the namespace; snapshots, the token of their subscription.
+
+**From an earlier release.** Agents of earlier releases answer everybody, and one that is replaced does not: upgrade the manager, which makes the
+Secrets before it replaces any agent, and then the sites' releases or your scrape configuration; until then Prometheus gets 401 from
+agents that are new. An old agent ignores the token. A manager that went back to an earlier release cannot read from new agents
+whether a snapshot has arrived; first copies of subscriptions wait until the agents have gone back too.
 `
 
 func main() {

@@ -181,7 +181,10 @@ chaos_install() {
   case $(chaos_helm list --all --filter '^chaos-mesh$' -o json | jq -r '.[].status') in
   pending-* | uninstalling) chaos_helm uninstall chaos-mesh --wait --timeout 120s ;;
   esac
-  chaos_values | chaos_helm upgrade --install chaos-mesh "$(chaos_path)/chart" --create-namespace --wait --timeout 300s -f -
+  chaos_values | chaos_helm upgrade --install chaos-mesh "$(chaos_path)/chart" --create-namespace --wait --timeout 300s -f - || {
+    unready_pods "$CHAOS_NAMESPACE"
+    die "Chaos Mesh in $SITE is not ready after 300 s"
+  }
   # The chart's manager is ready as soon as its process is there.
   local deadline=$((SECONDS + 120))
   until chaos_answers; do
