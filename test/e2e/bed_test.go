@@ -256,7 +256,7 @@ func TestBedStorageClasses(t *testing.T) {
 			}).WithTimeout(20 * time.Second).Should(Equal("kept\n10001"))
 		})
 	}
-	t.Run("data outlive a restart of the node", func(t *testing.T) {
+	t.Run("data outlive a restart of the node, and a cordon does not", func(t *testing.T) {
 		g := NewWithT(t)
 		site := b.Site("quincy")
 		pod := site.ShellPod(t, namespace, "durable", "[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity")
@@ -268,7 +268,12 @@ func TestBedStorageClasses(t *testing.T) {
 			before, err = shell.Run(t.Context(), "cat /volume-0/file")
 			return before, err
 		}).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+		_, _, err := site.Kubectl(t.Context(), "cordon", pod.Spec.NodeName)
+		g.Expect(err).NotTo(HaveOccurred())
 		b.RestartNode(t, pod.Spec.NodeName)
+		var node corev1.Node
+		g.Expect(site.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, &node)).To(Succeed())
+		g.Expect(node.Spec.Unschedulable).To(BeFalse(), "the bed uncordons its nodes")
 		g.Eventually(func() (string, error) { return shell.Run(t.Context(), "cat /volume-0/file") }).
 			WithTimeout(60 * time.Second).WithPolling(time.Second).Should(Equal(before))
 	})

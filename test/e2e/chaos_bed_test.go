@@ -423,10 +423,6 @@ func (c *chaosPods) restartDaemon(node string) {
 		if err != nil || pod == nil {
 			return false, "there is none", err
 		}
-		ready := false
-		for _, status := range pod.Status.ContainerStatuses {
-			ready = ready || status.Ready
-		}
-		return pod.UID != old.UID && ready, string(pod.Status.Phase), nil
+		return pod.UID != old.UID && bed.Ready(pod), string(pod.Status.Phase), nil
 	})
 }

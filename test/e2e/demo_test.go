@@ -31,6 +31,7 @@ const demoRows = 10_000
 // The demonstration runs as a person runs it, and what it shows is so: everything declared is ready, rows that were
 // written in Tukwila are whole in every copy, and they crossed the WAN.
 func TestDemo(t *testing.T) {
+	bed.Beside(t, 290)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	t.Cleanup(func() { removeTopology(t, b) })

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -294,11 +295,11 @@ func (m *matrix) connects(ctx context.Context, from, to string) (time.Duration, 
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// elsewhere are the sites other than the given one.
-func (m *matrix) elsewhere(site string) []string {
+// elsewhere are the sites other than those.
+func (m *matrix) elsewhere(but ...string) []string {
 	var others []string
 	for _, s := range m.b.Sites {
-		if s.Name != site {
+		if !slices.Contains(but, s.Name) {
 			others = append(others, s.Name)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,14 +73,7 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 	m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept", v.path))
 	t.Cleanup(func() { m.b.NodeExec(t, v.node, "umount", "-l", v.path) })
 	cordon("uncordon")
-	bed.Wait(t, server.Name+" has started anew", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		pod, err := podOf(ctx, at, server)
-		if err != nil || pod.UID == old {
-			return false, "its pod is the old one", client.IgnoreNotFound(err)
-		}
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
-		return ready, string(pod.Status.Phase), nil
-	})
+	at.NextPod(t, server.Namespace, server.Name+"-0", old, 2*time.Minute)
 	waitForServer(t, m.b, server, 2*time.Minute)
 	return v
 }

@@ -7,6 +7,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
@@ -50,6 +53,7 @@ func declareServers(t *testing.T, b *bed.Bed, name string) *groupTest {
 	for _, site := range []string{"tukwila", "quincy", "dublin"} {
 		gt.servers[site] = declareServer(t, b, name+site[:1], site, nil)
 	}
+	removedTogether(t, b, slices.Collect(maps.Values(gt.servers))...)
 	return gt
 }
 
@@ -280,7 +284,7 @@ func (gt *groupTest) signalEngine(site, signal string) {
 // A group over three sites serves through its listener; its primary comes back by itself, with every acknowledged row,
 // after its pod was deleted, after its engine was killed, and after it was cut off, when it has stopped acknowledging.
 func TestGroupOverThreeSites(t *testing.T) {
-	turn := bed.Disturbs(t)
+	turn := bed.Disturbs(t, 3)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
@@ -405,6 +409,8 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 	})
 	t.Logf("a secondary's engine killed: fifty writes are acknowledged in %.1f s", time.Since(began).Seconds())
 	gt.wait("the group is synchronized again", 1, 2*time.Minute)
+	gt.deleteInVain("quincy")
+	w.more(t, time.Minute)
 	w.end()
 	w.verify(t, client)
 	for _, site := range []string{"quincy", "dublin"} {
@@ -414,6 +420,24 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 		g.Expect(state.Role).To(Equal("SECONDARY"))
 		g.Expect(state.States).To(ContainElement(And(HaveField("Local", true), HaveField("State", "SYNCHRONIZED"))))
 	}
+}
+
+// deleteInVain deletes the server of a site, which the group still names: it serves on under its name.
+func (gt *groupTest) deleteInVain(site string) {
+	gt.t.Helper()
+	g, server := NewWithT(gt.t), gt.servers[site]
+	g.Expect(gt.b.Hub().Client.Delete(gt.t.Context(), server)).To(Succeed())
+	bed.Wait(gt.t, "the server's deletion waits for the group", time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
+		c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
+		return c != nil && c.Reason == conditions.ReasonDeleting && strings.Contains(c.Message, gt.group.Name), fmt.Sprintf("%+v", c), err
+	})
+	for _, at := range gt.b.Sites {
+		g.Consistently(func() error {
+			return at.Client.Get(gt.t.Context(), client.ObjectKey{Namespace: namespace, Name: credentials.HostName(gt.server(site))}, &corev1.Service{})
+		}, 3*time.Second, time.Second).Should(Succeed(), "its name at %s", at.Name)
+	}
+	gt.wait("the group is synchronized without a break", gt.group.Status.Term, time.Minute)
 }
 
 // Engines that are killed while the group is being created and while it is being seeded end up in the same group. The

@@ -19,33 +19,26 @@ import (
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// drained drains the node of the primary at a site as `kubectl drain` does: it is cordoned, and the pod's eviction is
-// asked for until it is granted. By then another server is primary.
-func (gt *groupTest) drained(t *testing.T, w *writer, site, next string) {
+// drained drains the node of the primary as `kubectl drain` does: it is cordoned, and the pod's eviction is asked for until it
+// is granted. By then another server is primary.
+func (m *matrix) drained(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	s := gt.b.Site(site)
-	pod, err := podOf(t.Context(), s, gt.servers[site])
+	s, next := m.b.Site(m.primary), m.elsewhere(m.primary, "dublin")[0]
+	pod, err := podOf(t.Context(), s, m.servers[s.Name])
 	g.Expect(err).NotTo(HaveOccurred())
 	evict := func(ctx context.Context) error {
 		return s.Clientset.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}})
 	}
-	budget := func(ctx context.Context) (most int, err error) {
-		var b policyv1.PodDisruptionBudget
-		err = s.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: gt.servers[site].Name}, &b)
-		if err == nil {
-			most = b.Spec.MaxUnavailable.IntValue()
-		}
-		return most, err
-	}
 	bed.Wait(t, "the pod has a budget", time.Minute, func(ctx context.Context) (bool, string, error) {
-		most, err := budget(ctx)
+		most, err := m.budget(ctx, s)
 		return err == nil && most == 0, fmt.Sprint(err), nil
 	})
 	g.Expect(apierrors.IsTooManyRequests(evict(t.Context()))).To(BeTrue(), "a server of a group is not evicted unannounced")
@@ -58,32 +51,44 @@ func (gt *groupTest) drained(t *testing.T, w *writer, site, next string) {
 		defer cancel()
 		_ = cordon(ctx, false)
 	})
+	f := history.Fault{Name: "node drained", Target: pod.Spec.NodeName, Injected: history.Now(), RTO: judgedGoal(m.expiry)}
 	began := time.Now()
-	gap := w.gap(t, func() { g.Expect(cordon(t.Context(), true)).To(Succeed()) }, func() {
-		bed.Wait(t, "pod "+pod.Name+" is evicted", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-			err := evict(ctx)
-			if err != nil && !apierrors.IsTooManyRequests(err) {
-				return false, "", err
-			}
-			return err == nil, fmt.Sprint(err), nil
-		})
-		_, r, err := gt.vote(t.Context(), "dublin")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(r.State).To(Equal(election.StateHeld))
-		g.Expect(r.Holder.Server).To(Equal(credentials.HostName(gt.server(next))), "it switched over before")
-		t.Logf("the primary's pod was evicted %.1f s after its node was cordoned", time.Since(began).Seconds())
-	})
-	t.Logf("the longest time without an acknowledgement was %.1f s", gap.Seconds())
-	g.Expect(cordon(t.Context(), false)).To(Succeed())
-	gt.primaryAt(next)
-	bed.Wait(t, "the pod may not be evicted any more, and nobody has the turn", time.Minute, func(ctx context.Context) (bool, string, error) {
-		most, err := budget(ctx)
-		if err == nil {
-			err = gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(gt.group), gt.group)
+	g.Expect(cordon(t.Context(), true)).To(Succeed())
+	bed.Wait(t, "pod "+pod.Name+" is evicted", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := evict(ctx)
+		if err != nil && !apierrors.IsTooManyRequests(err) {
+			return false, "", err
 		}
-		holder := gt.group.Annotations["geosql.dev/restarting"]
+		return err == nil, fmt.Sprint(err), nil
+	})
+	_, r, err := m.vote(t.Context(), "dublin")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.State).To(Equal(election.StateHeld))
+	g.Expect(r.Holder.Server).To(Equal(credentials.HostName(m.server(next))), "it switched over before")
+	f.Proof = fmt.Sprintf("the primary's pod was evicted %.1f s after its node was cordoned", time.Since(began).Seconds())
+	t.Log(f.Proof)
+	g.Expect(cordon(t.Context(), false)).To(Succeed())
+	f.Healed = history.Now()
+	m.primaryAt(next)
+	bed.Wait(t, "the pod may not be evicted any more, and nobody has the turn", time.Minute, func(ctx context.Context) (bool, string, error) {
+		most, err := m.budget(ctx, s)
+		if err == nil {
+			err = m.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(m.group), m.group)
+		}
+		holder := m.group.Annotations[turnAnnotation]
 		return err == nil && most == 0 && holder == "", fmt.Sprintf("%d, turn %q, %v", most, holder, err), nil
 	})
+	m.over(t, f)
+}
+
+// budget is how many pods of a site's server its budget lets go.
+func (m *matrix) budget(ctx context.Context, s *bed.Site) (int, error) {
+	var b policyv1.PodDisruptionBudget
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: m.servers[s.Name].Name}, &b)
+	if err != nil {
+		return 0, err
+	}
+	return b.Spec.MaxUnavailable.IntValue(), nil
 }
 
 // renewsACertificate gives a server an endpoint certificate that ends soon: it is replaced by another one on the endpoint,

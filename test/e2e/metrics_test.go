@@ -7,6 +7,9 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -36,7 +39,7 @@ func TestMetrics(t *testing.T) {
 		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(60), RTO: seconds(60), RedoCatchUp: seconds(300)}
 	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
-	p := testprometheus.Start(t, 2*time.Second, managerJob(t, b), gt.agentsJob())
+	p := testprometheus.Start(t, 2*time.Second, append(gt.agentJobs(), managerJob(t, b))...)
 
 	queries := testprometheus.Queries(t)
 	asked := 0
@@ -103,15 +106,43 @@ func managerJob(t *testing.T, b *bed.Bed) object {
 	return job
 }
 
-// agentsJob scrapes the agents as the PodMonitor says.
-func (gt *groupTest) agentsJob() object {
+// agentJobs scrape the agents as the PodMonitors say: at each site with a token of that site, and certificates verified.
+func (gt *groupTest) agentJobs() []object {
 	gt.t.Helper()
-	var targets []object
-	for site, server := range gt.servers {
+	g := NewWithT(gt.t)
+	var jobs []object
+	for name, server := range gt.servers {
+		site := gt.b.Site(name)
 		pod := credentials.HostName(v1alpha1.ServerName(server.Name))
-		targets = append(targets, object{"targets": []string{forward(gt.t, gt.b, gt.b.Site(site), namespace, "pod/"+pod)}, "labels": object{"pod": pod, "namespace": namespace}})
+		read := func(key string) string {
+			out, said, err := site.Kubectl(gt.t.Context(), "get", "secret", "-n", namespace, credentials.ReaderName, "-o", "go-template={{index .data \""+key+"\" | base64decode}}")
+			g.Expect(err).NotTo(HaveOccurred(), said)
+			return strings.TrimSpace(out)
+		}
+		address := forward(gt.t, gt.b, site, namespace, "pod/"+pod)
+		job := scrapes("agents-"+name, object{"targets": []string{address}, "labels": object{"pod": pod, "namespace": namespace}})
+		job["authorization"] = object{"credentials": read(credentials.KeyReaderToken)}
+		// Debian's Prometheus takes no certificate in its configuration itself.
+		ca := filepath.Join(gt.t.TempDir(), "ca.crt")
+		g.Expect(os.WriteFile(ca, []byte(read(credentials.KeyCA)), 0o600)).To(Succeed())
+		job["tls_config"] = object{"ca_file": ca, "server_name": "localhost"}
+		jobs = append(jobs, job)
+		gt.refusesOthers(address)
 	}
-	return scrapes("agents", targets...)
+	return jobs
+}
+
+// refusesOthers: without a token an agent tells neither status nor metrics, and answers its probes all the same.
+func (gt *groupTest) refusesOthers(address string) {
+	gt.t.Helper()
+	g := NewWithT(gt.t)
+	https := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	for path, code := range map[string]int{"/metrics": http.StatusUnauthorized, "/status": http.StatusUnauthorized, "/livez": http.StatusOK, "/readyz": http.StatusOK} {
+		response, err := https.Get("https://" + address + path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(response.Body.Close()).To(Succeed())
+		g.Expect(response.StatusCode).To(Equal(code), path)
+	}
 }
 
 func scrapes(job string, targets ...object) object {

@@ -24,7 +24,7 @@ import (
 // While the hub is cut off from everybody, its API server and its manager with it, a pod that restarts with another address
 // is reachable under its name at the other site again within the bound: the sites keep their names themselves.
 func TestNamesWithoutTheHub(t *testing.T) {
-	turn := bed.Disturbs(t)
+	turn := bed.Disturbs(t, 1)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)

@@ -103,7 +103,7 @@ func watchReadiness(t *testing.T, at *bed.Site, server *v1alpha1.SQLServer, pod 
 			case <-ticker.C:
 			}
 			now := time.Now()
-			if p, err := podOf(ctx, at, server); err == nil && (p.UID != pod.UID || !isReady(p)) {
+			if p, err := podOf(ctx, at, server); err == nil && (p.UID != pod.UID || !bed.Ready(p)) {
 				unready += now.Sub(last)
 			}
 			last = now

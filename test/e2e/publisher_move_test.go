@@ -114,7 +114,9 @@ func declareMoved(t *testing.T, b *bed.Bed) *movedTopology {
 		publisher: declareServer(t, b, "e2empub", "tukwila", nil), distributor: declareServer(t, b, "e2emdist", "tukwila", nil),
 		far: declareServer(t, b, "e2emfar", "quincy", nil), quincy: declareServer(t, b, "e2emqui", "quincy", nil), dublin: declareServer(t, b, "e2emdub", "dublin", nil),
 	}
-	for _, s := range []*v1alpha1.SQLServer{m.publisher, m.distributor, m.far, m.quincy, m.dublin} {
+	servers := []*v1alpha1.SQLServer{m.publisher, m.distributor, m.far, m.quincy, m.dublin}
+	removedTogether(t, b, servers...)
+	for _, s := range servers {
 		waitForServer(t, b, s, 4*time.Minute)
 	}
 	at := func(s *v1alpha1.SQLServer, database string) *mssql.DB {
@@ -166,7 +168,7 @@ func TestPublishingMovesFromALostSite(t *testing.T) {
 	lost := time.Now()
 	write(t, m.source, "INSERT dbo.Article VALUES (5000, N'never replicated')")
 
-	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--distributor", "e2em-far"}
+	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--distributor", "e2em-far", "--estimate-timeout", "2m"}
 	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherNotFenced)), "silence alone is no evidence")
@@ -195,6 +197,40 @@ func TestPublishingMovesFromALostSite(t *testing.T) {
 	t.Logf("agents of the former distributor refused %.1f s after their site was back", time.Since(home).Seconds())
 	g.Expect(digest(t, m.atQuincy, "dbo.Article")()).To(And(HavePrefix("2399 "), Equal(digest(t, m.atDublin, "dbo.Article")())))
 	write(t, m.atQuincy, "IF EXISTS (SELECT 1 FROM dbo.Article WHERE Id = 5000) THROW 50001, N'a row of the former publisher arrived', 1")
+}
+
+// A publisher that lives is replaced by the subscriber in Dublin, by way of the same distributor: refused as long as it takes writes,
+// and with nothing lost once its database is read-only. The subscriber in Quincy goes on without a new copy.
+func TestPublishingMovesFromAServerThatLives(t *testing.T) {
+	if os.Getenv(soakRounds) == "" {
+		t.Skip("in make soak only: " + soakRounds + " is not set")
+	}
+	bed.Beside(t, 330)
+	g := NewWithT(t)
+	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	t.Cleanup(func() { endMoves(t, b, "e2em") })
+	m := declareMoved(t, b)
+	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--estimate-timeout", "2m"}
+	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherAnswers), ContainSubstring("SET READ_ONLY")))
+
+	write(t, m.source, "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
+	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("Nothing is lost"), ContainSubstring("2300 rows"), ContainSubstring("Nothing was changed.")))
+	began := time.Now()
+	out, err = plugin(t, b, "dublin", 8*time.Minute, append(move, "--yes", "--wait")...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(MatchRegexp(`Subscription e2em-quincy: Delivering, %s\. .*2300 rows`, v1alpha1.InitializeReplicationSupportOnly))
+	t.Logf("moved %.1f s after the command", time.Since(began).Seconds())
+	g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(m.publication), m.publication)).To(Succeed())
+	g.Expect(m.publication.Spec).To(And(HaveField("Publisher.Server", BeEquivalentTo("e2emdub")), HaveField("Distributor", BeEquivalentTo("e2em"))))
+
+	insertRows(t, m.atDublin, "dbo.Article", 6000, 6100)
+	write(t, m.atDublin, "DELETE dbo.Article WHERE Id = 7")
+	g.Eventually(digest(t, m.atQuincy, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, m.atDublin, "dbo.Article")()))
+	g.Expect(digest(t, m.atQuincy, "dbo.Article")()).To(HavePrefix("2399 "))
 }
 
 // expectRefused waits until an agent of the former distributor was refused by the subscriber in Quincy. The one that was at work

@@ -22,9 +22,14 @@ import (
 // retire deletes an object and waits until it is gone; what it declared stays.
 func retire(t *testing.T, b *bed.Bed, obj client.Object) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(b.Hub().Client.Delete(t.Context(), obj)).To(Succeed())
-	g.Eventually(func() bool {
+	NewWithT(t).Expect(b.Hub().Client.Delete(t.Context(), obj)).To(Succeed())
+	retired(t, b, obj)
+}
+
+// retired waits until a deleted object is gone.
+func retired(t *testing.T, b *bed.Bed, obj client.Object) {
+	t.Helper()
+	NewWithT(t).Eventually(func() bool {
 		return apierrors.IsNotFound(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	}, 2*time.Minute, time.Second).Should(BeTrue(), "%T %s goes", obj, obj.GetName())
 }
@@ -43,6 +48,7 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	servers := []*v1alpha1.SQLServer{
 		declareServer(t, b, "e2ekpub", "tukwila", nil), declareServer(t, b, "e2ekdist", "quincy", nil), declareServer(t, b, "e2eksub", "dublin", nil),
 	}
+	removedTogether(t, b, servers...)
 	for _, s := range servers {
 		waitForServer(t, b, s, 4*time.Minute)
 	}
@@ -77,13 +83,16 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	for _, obj := range objects {
 		retire(t, b, obj)
 	}
-	for i, server := range servers {
+	for _, server := range servers {
 		before := client.MergeFrom(server.DeepCopy())
 		server.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 		g.Expect(b.Hub().Client.Patch(t.Context(), server, before)).To(Succeed())
+		g.Expect(b.Hub().Client.Delete(t.Context(), server)).To(Succeed())
+	}
+	for i, server := range servers {
 		again := &v1alpha1.SQLServer{ObjectMeta: fresh(server.Name), Spec: *server.Spec.DeepCopy()}
 		again.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-		retire(t, b, server)
+		retired(t, b, server)
 		g.Expect(b.Hub().Client.Create(t.Context(), again)).To(Succeed())
 		servers[i] = again
 	}

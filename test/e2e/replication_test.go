@@ -118,6 +118,7 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	publisher := declareServer(t, b, "e2erpub", "tukwila", nil)
 	distributor := declareServer(t, b, "e2erdist", "quincy", nil)
 	subscriber := declareServer(t, b, "e2ersub", "dublin", nil)
+	removedTogether(t, b, publisher, distributor, subscriber)
 	for _, s := range []*v1alpha1.SQLServer{publisher, distributor, subscriber} {
 		waitForServer(t, b, s, 4*time.Minute)
 	}

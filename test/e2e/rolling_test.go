@@ -12,7 +12,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,7 +51,7 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 				return false, "", err
 			}
 			switch {
-			case err != nil || !isReady(pod):
+			case err != nil || !bed.Ready(pod):
 				down = append(down, site)
 			case pod.UID == before[site]:
 				old = append(old, site)
@@ -74,14 +73,8 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 		waitForServer(t, b, server, time.Minute)
 	}
 	gt.wait("the group is ready again", 2, 2*time.Minute)
-	g.Expect(gt.group.Annotations).NotTo(HaveKey("geosql.dev/restarting"), "nobody has the turn any more")
+	g.Expect(gt.group.Annotations).NotTo(HaveKey(turnAnnotation), "nobody has the turn any more")
 	t.Logf("acknowledged %d rows meanwhile; the next one after %v", w.count(), w.more(t, time.Minute))
 	w.end()
 	w.verify(t, through)
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +49,9 @@ func declareServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1a
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer",
 		Image: b.Image(t, "STANDIN_IMAGE"), ImagePullPolicy: corev1.PullNever,
-		Storage:       &v1alpha1.ServerStorage{Data: volume("1Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+		Storage: &v1alpha1.ServerStorage{Data: volume("1Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+		// Without a request an engine would have next to nothing of a node that is busy with another test's pods.
+		Resources:     corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}},
 		Startup:       &v1alpha1.StartupOptions{TraceFlags: []int32{1204, 1222}},
 		ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
@@ -75,9 +78,25 @@ func removeServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
 	}, 2*time.Minute, time.Second).Should(BeTrue(), "SQLServer %s goes", s.Name)
 }
 
+// removedTogether has servers deleted at once when the test ends: each of them takes its time to end, and declareServer waits for
+// one after the other. What uses them is declared later, and so is gone by then.
+func removedTogether(t *testing.T, b *bed.Bed, servers ...*v1alpha1.SQLServer) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for _, s := range servers {
+			if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, s)); err != nil {
+				t.Errorf("delete SQLServer %s: %v", s.Name, err)
+			}
+		}
+	})
+}
+
 // A server that is declared in Dublin lands in Tukwila on the one node where all its volumes can live, answers under its
 // name in Dublin with a certificate that is verified, and comes back with its data when its pod is killed.
 func TestServerAcrossSites(t *testing.T) {
+	turn := bed.Disturbs(t, 1) // it measures, and needs the machine for that
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	server := declareServer(t, b, "e2epub", "tukwila", nil)
@@ -110,68 +129,80 @@ func TestServerAcrossSites(t *testing.T) {
 	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
 
 	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
-	restartAndMeasure(t, b, server)
+	turn.Alone()
+	waitForServer(t, b, server, time.Minute)
+	late := map[string][]time.Duration{}
+	for range 3 {
+		restartAndMeasure(t, b, server, late)
+	}
+	for site, d := range late {
+		slices.Sort(d)
+		g.Expect(d[1]).To(BeNumerically("<", 5*time.Second), "from %s, of %v", site, d)
+		g.Expect(d[2]).To(BeNumerically("<", 30*time.Second), "from %s, of %v", site, d)
+	}
+	turn.Over()
 	var value string
 	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(), tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},
 		func(r mssql.Row) error { return r.Scan(&value) })).To(Succeed())
 	g.Expect(value).To(Equal("before the restart"))
 }
 
-// restartAndMeasure deletes the pod and measures at each site how long after the new pod is up the server answers there
-// under its name.
-func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer) {
+// restartAndMeasure deletes the pod and adds for each site how long after the new pod is up the server answers there under its
+// name.
+func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, late map[string][]time.Duration) {
 	t.Helper()
 	g := NewWithT(t)
 	home := b.Site(string(server.Spec.Site))
-	connectors := map[string]*mssql.Connector{}
+	shells := map[string]*bed.Shell{}
 	for _, site := range b.Sites {
-		connectors[site.Name] = connectorFrom(t, b, shellAt(t, site, namespace))
-		g.Expect(open(t, connectors[site.Name], server, credentials.RoleAgent, "master").Ping(t.Context())).To(Succeed(), "from %s", site.Name)
+		shells[site.Name] = shellAt(t, site, namespace)
+		g.Expect(open(t, connectorFrom(t, b, shells[site.Name]), server, credentials.RoleAgent, "master").Ping(t.Context())).To(Succeed(), "from %s", site.Name)
 	}
 	old, err := podOf(t.Context(), home, server)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(home.Client.Delete(t.Context(), old)).To(Succeed())
-	var pod *corev1.Pod
-	bed.Wait(t, "the pod has been replaced and is ready", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		var err error
-		if pod, err = podOf(ctx, home, server); err != nil || pod.UID == old.UID {
-			return false, "the old pod ends", err
-		}
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-				return true, "", nil
-			}
-		}
-		return false, string(pod.Status.Phase), nil
-	})
+	pod := home.NextPod(t, old.Namespace, old.Name, old.UID, 2*time.Minute)
 	up := time.Now()
 	var wait sync.WaitGroup
-	late := make(map[string]time.Duration)
 	var mu sync.Mutex
-	for site, c := range connectors {
+	for site, shell := range shells {
 		wait.Go(func() {
-			for time.Since(up) < time.Minute {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				db, err := c.Open(ctx, mssql.Target{Namespace: namespace, Server: v1alpha1.ServerName(server.Name), Role: credentials.RoleAgent})
-				if err == nil {
-					err = db.Exec(ctx, tsql.Alive())
-				}
-				cancel()
-				if err == nil {
-					break
-				}
-			}
+			took := firstAnswer(t, b, shell, server).Sub(up)
 			mu.Lock()
 			defer mu.Unlock()
-			late[site] = time.Since(up)
+			late[site] = append(late[site], took)
 		})
 	}
 	wait.Wait()
 	t.Logf("pod address %s became %s; answers again after it was up: %v", old.Status.PodIP, pod.Status.PodIP, late)
-	for site, d := range late {
-		g.Expect(d).To(BeNumerically("<", 5*time.Second), "from %s", site)
-	}
 	waitForServer(t, b, server, time.Minute)
+}
+
+// firstAnswer is when a new connection to the server's name was answered, or a minute later. One begins every second, whatever became of those before: what was sent to the old address is lost without a word, and says nothing of when the
+// name was right.
+func firstAnswer(t *testing.T, b *bed.Bed, from *bed.Shell, server *v1alpha1.SQLServer) (at time.Time) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	attempts := time.NewTicker(time.Second)
+	defer attempts.Stop()
+	var under sync.WaitGroup
+	var once sync.Once
+	for ctx.Err() == nil {
+		under.Go(func() {
+			db, err := connectorFrom(t, b, from).Open(ctx, mssql.Target{Namespace: namespace, Server: v1alpha1.ServerName(server.Name), Role: credentials.RoleAgent})
+			if err == nil && db.Exec(ctx, tsql.Alive()) == nil {
+				once.Do(func() { at = time.Now() })
+				cancel()
+			}
+		})
+		select {
+		case <-ctx.Done():
+		case <-attempts.C:
+		}
+	}
+	under.Wait()
+	once.Do(func() { at = time.Now() })
+	return at
 }
 
 func open(t *testing.T, c *mssql.Connector, server *v1alpha1.SQLServer, role credentials.Role, database string) *mssql.DB {

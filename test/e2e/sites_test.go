@@ -94,7 +94,7 @@ func TestSitesAnswer(t *testing.T) {
 // While one site is cut off from the hub, the names of the others go on following their pods, the manager takes new
 // credentials of another site without a restart, and when the cut heals the site answers again.
 func TestSitesSurviveACut(t *testing.T) {
-	turn := bed.Disturbs(t)
+	turn := bed.Disturbs(t, 1)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)

@@ -75,6 +75,9 @@ func newBed(t *testing.T) *bed {
 	s := b.hub.JoinHub(t, site, namespace)
 	s.Spec.APIServer = b.hub.Config.Host
 	g.Expect(b.hub.Client.Update(t.Context(), s)).To(Succeed())
+	readers, err := credentials.CompleteReader(nil, b.authority.PEM())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.ReaderName}, Data: readers})).To(Succeed())
 	for _, server := range servers {
 		b.startServer(t, server)
 	}
@@ -186,12 +189,13 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
 	o := agent.DefaultOptions()
 	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), namespace, b.sidecars[server], e.Address
-	o.TLSDir, o.PasswordFile = e.TLSDir, password
+	o.TLSDir, o.PasswordFile, o.StateDir = e.TLSDir, password, t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	a, err := agent.New(o, quiet)
 	g.Expect(err).NotTo(HaveOccurred())
 	kube, err := kubernetes.NewForConfig(b.hub.Config)
 	g.Expect(err).NotTo(HaveOccurred())
+	a.Admit(holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.ReaderName})
 	source := holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.OrdersName(server)}
 	part := files.NewPart(source, b.snapshots[server], b.mirrors[server], quiet)
 	a.Handle(files.Pattern, part.Server())

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -47,7 +49,7 @@ func (b *Bed) Namespace(t testing.TB, prefix string) string {
 	name := fmt.Sprintf("%s-%x", prefix, time.Now().UnixNano()&0xffffff)
 	for _, site := range b.Sites {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "app.kubernetes.io/part-of": "geosql-e2e"}}}
 		if err := site.Client.Create(t.Context(), namespace); err != nil {
 			t.Fatalf("namespace %s at %s: %v", name, site.Name, err)
 		}
@@ -106,6 +108,29 @@ func (s *Site) StartShell(t testing.TB, pod *corev1.Pod) *Shell {
 		return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "", string(pod.Status.Phase), nil
 	})
 	return &Shell{Site: s, Pod: pod}
+}
+
+// Ready tells whether a pod is ready and stays: one that is being deleted may still be.
+func Ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// NextPod waits until a pod of that name has come after the one with that UID and is ready, and returns it.
+func (s *Site) NextPod(t testing.TB, namespace, name string, old types.UID, timeout time.Duration) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	Wait(t, fmt.Sprintf("pod %s/%s at %s has been replaced and is ready", namespace, name, s.Name), timeout, func(ctx context.Context) (bool, string, error) {
+		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+			return false, "", err
+		}
+		if pod.UID == old {
+			return false, "the old pod is there", nil
+		}
+		return Ready(pod), string(pod.Status.Phase), nil
+	})
+	return pod
 }
 
 // Run runs a bash script in the pod and returns its standard output without surrounding blanks.

@@ -3,7 +3,9 @@
 package bed
 
 import (
+	"cmp"
 	"flag"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -40,11 +42,19 @@ type schedule struct {
 	limit, running int
 	// waiting are the lengths of those that have not begun.
 	waiting map[*testing.T]int
-	// disturbers have yet to do something alone; the calm ones of them have yet to prepare themselves for it, undisturbed.
-	disturbers, calm int
+	// queued are the tests that disturb and have not begun; servers are those of the ones that have begun and not ended.
+	queued  []*Turn
+	servers int
+	// batch counts the batches that are over. begun are the tests of the present one that are not over, calm those of them that have
+	// yet to prepare themselves, undisturbed.
+	batch, begun, calm int
 	// alone: one of them is.
 	alone bool
 }
+
+// roomForServers is how many servers the tests of a batch have together. With twice as many, two processors are full before
+// anything is done to them, and what is measured is the machine.
+const roomForServers = 6
 
 func newSchedule(limit int) *schedule {
 	s := &schedule{limit: limit, waiting: map[*testing.T]int{}}
@@ -78,7 +88,7 @@ func (s *schedule) beside(t *testing.T, seconds int) {
 	s.when(always, func() { s.waiting[t] = seconds })
 	t.Parallel()
 	since := time.Now()
-	s.when(func() bool { return s.disturbers == 0 && s.mayBegin(t) }, func() {
+	s.when(func() bool { return len(s.queued)+s.begun == 0 && s.mayBegin(t) }, func() {
 		delete(s.waiting, t)
 		s.running++
 	})
@@ -101,32 +111,57 @@ func (s *schedule) mayBegin(t *testing.T) bool {
 type Turn struct {
 	t *testing.T
 	s *schedule
+	// servers that it will have.
+	servers, batch int
 	// What it has of the schedule's counts.
-	calm, alone, over bool
+	begun, calm, alone, over bool
 }
 
-// Disturbs lets the test prepare itself beside others of its kind. What it changes for all (the WAN, the operator, a node) it
-// changes after Alone, and says Over when all is as it was.
-func Disturbs(t *testing.T) *Turn {
+// Disturbs lets the test prepare itself beside others of its kind, as many as there is room for with the servers that each of them
+// will have; those with the fewest go first. What it changes for all (the WAN, the operator, a node) it changes after Alone, and
+// says Over when all is as it was.
+func Disturbs(t *testing.T, servers int) *Turn {
 	t.Helper()
-	return turns.disturbs(t)
+	return turns.disturbs(t, servers)
 }
 
-func (s *schedule) disturbs(t *testing.T) *Turn {
+func (s *schedule) disturbs(t *testing.T, servers int) *Turn {
 	t.Helper()
-	turn := &Turn{t: t, s: s}
-	s.when(always, func() {
-		turn.calm = true
-		s.disturbers++
-		s.calm++
-	})
+	turn := &Turn{t: t, s: s, servers: servers}
+	s.when(always, func() { s.queued = append(s.queued, turn) })
 	t.Parallel()
+	s.when(always, s.admit)
+	s.when(func() bool { return turn.begun }, func() {})
 	// The first clean-up to be registered is the last to be done: what a test that fails takes away it takes away in its turn.
-	t.Cleanup(func() { s.when(always, turn.leave) })
+	t.Cleanup(func() {
+		s.when(always, func() {
+			turn.leave()
+			s.servers -= servers
+			s.admit()
+		})
+	})
 	return turn
 }
 
-// Alone waits until all other tests that disturb are prepared, or have ended, and nobody else is alone. They may have disturbed
+// admit lets those begin that there is room for, while nobody of the batch is through with preparing itself.
+func (s *schedule) admit() {
+	slices.SortFunc(s.queued, func(a, b *Turn) int {
+		return cmp.Or(cmp.Compare(a.servers, b.servers), cmp.Compare(a.t.Name(), b.t.Name()))
+	})
+	for len(s.queued) > 0 && s.begun == s.calm {
+		next := s.queued[0]
+		if s.servers > 0 && s.servers+next.servers > roomForServers {
+			return
+		}
+		s.queued = s.queued[1:]
+		next.batch, next.begun, next.calm = s.batch, true, true
+		s.begun++
+		s.calm++
+		s.servers += next.servers
+	}
+}
+
+// Alone waits until all other tests of the batch are prepared, or have ended, and nobody else is alone. They may have disturbed
 // what this one has prepared: it makes sure that all is well again.
 func (turn *Turn) Alone() {
 	s, since := turn.s, time.Now()
@@ -135,11 +170,11 @@ func (turn *Turn) Alone() {
 	turn.t.Logf("its turn has come after %.1f s", time.Since(since).Seconds())
 }
 
-// Over waits until every other test that disturbs has said so, too, or has ended. From then on nobody disturbs any more.
+// Over waits until every other test of the batch has said so, too, or has ended. Until the next batch nobody disturbs any more.
 func (turn *Turn) Over() {
 	s := turn.s
 	s.when(always, turn.leave)
-	s.when(func() bool { return s.disturbers == 0 }, func() {})
+	s.when(func() bool { return s.batch != turn.batch }, func() {})
 }
 
 // leave gives back what the turn has.
@@ -150,7 +185,9 @@ func (turn *Turn) leave() {
 	}
 	if !turn.over {
 		turn.over = true
-		turn.s.disturbers--
+		if turn.s.begun--; turn.s.begun == 0 {
+			turn.s.batch++
+		}
 	}
 }
 
