@@ -4,6 +4,15 @@
 
 step() { printf '\n== %s  [%d s]\n' "$1" "$SECONDS"; }
 
+# patiently COMMAND...: again for up to a minute, while an API server does not answer.
+patiently() {
+  local deadline=$((SECONDS + 60))
+  until "$@"; do
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    sleep 2
+  done
+}
+
 topology_json() { kubectl --context "$hub" -n "$namespace" get topology "$topology" -o json --request-timeout=20s; }
 group_field() { kubectl --context "$hub" -n "$namespace" get availabilitygroup content -o json --request-timeout=20s | jq -r "$1 // empty"; }
 site_of() { kubectl --context "$hub" -n "$namespace" get sqlserver "$1" -o 'jsonpath={.spec.site}'; }
@@ -49,9 +58,9 @@ wait_for() {
   done
 }
 
-# held_by_members WHAT: notes which conditions hold it up, in their own words.
+# held_by_members WHAT SECONDS: notes which conditions hold it up, in their own words.
 held_by_members() {
-  held+=("$1 is not ready after $timeout s:")
+  held+=("$1 is not ready after $2 s:")
   local line
   while read -r line; do held+=("  $line"); done < <(members_not_ready <"$work/topology.json")
 }
@@ -73,9 +82,11 @@ placement_table() {
     jq -r '.items[] | "\(.metadata.name)-0 at \(.spec.site), node \(.status.placement.node // "none")\n    \(.status.placement.reason // "no reason is known")"'
 }
 
-# finish prints the last screen and ends.
+# finish prints the last screen and ends. What was ready before the rows were written has a minute to be so at the end too.
 finish() {
-  topology_json >"$work/topology.json" || true
+  if [ ${#held[@]} -eq 0 ]; then
+    wait_for 'all_ready' 60 || held_by_members "at the end, the topology" 60
+  fi
   step "conditions"
   conditions_table || true
   step "where each pod landed, and why"

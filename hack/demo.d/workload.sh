@@ -4,12 +4,12 @@
 
 operator_image= # that of the manager, found when the first Job is made
 
-# job_start NAME SITE SERVER PART ARGUMENTS...: a Job with the server's own Secrets, which its site has.
+# job_start NAME SITE SERVER PART ARGUMENTS...: a Job with the server's own Secrets, which its site has. It is begun again
+# where the site's API server does not answer: no part does harm when it is done twice.
 job_start() {
   local name=demo-$1 site=$2 server=$3
   shift 3
-  : "${operator_image:=$(kubectl --context "$hub" -n geosql-system get deploy geosql-operator -o 'jsonpath={.spec.template.spec.containers[0].image}')}"
-  kubectl --context "kind-$site" -n "$namespace" delete job "$name" --ignore-not-found --wait --timeout=60s >/dev/null
+  : "${operator_image:=$(patiently kubectl --context "$hub" -n geosql-system get deploy geosql-operator -o 'jsonpath={.spec.template.spec.containers[0].image}')}"
   jq -n --arg name "$name" --arg image "$operator_image" --arg server "$server" --args '{
     apiVersion: "batch/v1", kind: "Job", metadata: {name: $name, labels: {"app.kubernetes.io/part-of": "geosql-demo"}},
     spec: {backoffLimit: 0, ttlSecondsAfterFinished: 3600, template: {
@@ -21,21 +21,26 @@ job_start() {
           volumeMounts: [{name: "credentials", mountPath: "/credentials", readOnly: true}]}],
         volumes: [{name: "credentials", projected: {defaultMode: 288, sources: [
           {secret: {name: ($server + "-credentials"), items: [{key: "sa-password", path: "sa-password"}]}},
-          {secret: {name: ($server + "-tls"), items: [{key: "ca.crt", path: "ca.crt"}]}}]}}]}}}}' -- "$@" |
-    kubectl --context "kind-$site" -n "$namespace" apply -f - >/dev/null
+          {secret: {name: ($server + "-tls"), items: [{key: "ca.crt", path: "ca.crt"}]}}]}}]}}}}' -- "$@" >"$work/$name.manifest"
+  patiently replace_job "$name" "$site"
+}
+replace_job() {
+  kubectl --context "kind-$2" -n "$namespace" delete job "$1" --ignore-not-found --wait --timeout=60s >/dev/null &&
+    kubectl --context "kind-$2" -n "$namespace" create -f "$work/$1.manifest" >/dev/null
 }
 job_logs() { kubectl --context "kind-$2" -n "$namespace" logs "job/demo-$1" --request-timeout=20s "${@:3}" 2>/dev/null || true; }
 
-# job_state NAME SITE: running, Complete or Failed.
+# job_state NAME SITE: running, Complete or Failed; unknown where the site's API server does not answer, which ends nothing.
 job_state() {
-  kubectl --context "kind-$2" -n "$namespace" get job "demo-$1" -o json --request-timeout=20s |
-    jq -r '[.status.conditions[]? | select(.status == "True" and (.type == "Complete" or .type == "Failed")) | .type][0] // "running"'
+  kubectl --context "kind-$2" -n "$namespace" get job "demo-$1" -o json --request-timeout=20s 2>/dev/null |
+    jq -er '[.status.conditions[]? | select(.status == "True" and (.type == "Complete" or .type == "Failed")) | .type][0] // "running"' || echo unknown
 }
+job_ended() { [[ $(job_state "$1" "$2") =~ ^(Complete|Failed)$ ]]; }
 
 # job_result NAME SITE SECONDS: waits for the end and prints the result, the last line of JSON.
 job_result() {
   local state deadline=$((SECONDS + $3))
-  until state=$(job_state "$1" "$2") && [ "$state" != running ]; do
+  until state=$(job_state "$1" "$2") && [[ $state =~ ^(Complete|Failed)$ ]]; do
     if [ "$SECONDS" -ge "$deadline" ]; then
       echo "workload $1 at $2 did not end within $3 s; its pod: $(kubectl --context "kind-$2" -n "$namespace" get pods -l "job-name=demo-$1" --no-headers 2>&1)" >&2
       return 1
@@ -60,13 +65,14 @@ write_and_watch() {
     job_start watch dublin dubsub watch --base "$base" --rows "$rows" --timeout "${seconds}s"
     local deadline=$((SECONDS + 120))
     until job_logs watch dublin | grep -q '^watching'; do
-      [ "$SECONDS" -lt "$deadline" ] && [ "$(job_state watch dublin)" = running ] || { echo "the watcher does not see the table yet: $(job_logs watch dublin | tail -n 1)" && break; }
+      [ "$SECONDS" -lt "$deadline" ] && ! job_ended watch dublin || { echo "the watcher does not see the table yet: $(job_logs watch dublin | tail -n 1)" && break; }
       sleep 1
     done
   fi
   step "$rows rows of 1 KB and $attachments of 100 KB, written at $primary_site through the listener content"
   job_start write "$primary_site" "$primary" write --address content --base "$base" --rows "$rows" --attachments "$attachments" --timeout "${seconds}s"
-  while [ "$(job_state write "$primary_site")" = running ]; do
+  local over=$((SECONDS + seconds + 60))
+  until job_ended write "$primary_site" || [ "$SECONDS" -ge "$over" ]; do
     sleep 3
     printf '  %4d s  %s' "$SECONDS" "$(job_logs write "$primary_site" --tail=1)"
     [ "$replicated" = no ] || printf '; %s' "$(job_logs watch dublin --tail=1)"
@@ -79,23 +85,24 @@ write_and_watch() {
   cat "$work/arrived.json"
 }
 
-# compare_copies reads every row of every copy, until they are equal or a minute has gone.
+# compare_copies reads every row of every copy, until all were read and are equal or three minutes have gone.
 compare_copies() {
   step "every row of every copy"
-  local server copies=() unread=() deadline=$((SECONDS + 90)) equal
+  local server copies=() unread=() deadline=$((SECONDS + 180)) equal
   for server in tukpub quisec; do copies+=("$server"); done
   [ "$replicated" = no ] || copies+=(dubsub)
   while true; do
     : >"$work/copies.json"
     unread=()
     for server in "${copies[@]}"; do
-      job_start "verify-$server" "$(site_of "$server")" "$server" verify
+      job_start "verify-$server" "$(patiently site_of "$server")" "$server" verify
     done
     for server in "${copies[@]}"; do
-      job_result "verify-$server" "$(site_of "$server")" 300 >>"$work/copies.json" || unread+=("the copy on $server could not be read")
+      job_result "verify-$server" "$(patiently site_of "$server")" 300 >>"$work/copies.json" || unread+=("the copy on $server could not be read")
     done
     equal=$(jq -s '[.[] | del(.server)] | unique | length == 1 and .[0].article.damaged == 0 and .[0].attachment.damaged == 0' "$work/copies.json")
-    [ "$equal" != true ] && [ "$SECONDS" -lt "$deadline" ] || break
+    [ ${#unread[@]} -gt 0 ] || [ "$equal" != true ] || break
+    [ "$SECONDS" -lt "$deadline" ] || break
     sleep 3
   done
   held+=("${unread[@]}")
