@@ -17,12 +17,11 @@ topology_json() { kubectl --context "$hub" -n "$namespace" get topology "$topolo
 group_field() { kubectl --context "$hub" -n "$namespace" get availabilitygroup content -o json --request-timeout=20s | jq -r "$1 // empty"; }
 site_of() { kubectl --context "$hub" -n "$namespace" get sqlserver "$1" -o 'jsonpath={.spec.site}'; }
 
-# apply_topology applies the example, again for up to 2 minutes while the operator's webhook is away: such a request has changed
-# nothing.
+# apply_topology applies the example, again for up to 2 minutes while the operator's webhook or the API server is away.
 apply_topology() {
   local deadline=$((SECONDS + 120))
   until kubectl --context "$hub" apply -f "$work/topology.yaml" 2>"$work/complaint"; do
-    grep -q 'failed calling webhook' "$work/complaint" && [ "$SECONDS" -lt "$deadline" ] || return 1
+    grep -qE 'failed calling webhook|connection to the server|Unable to connect|i/o timeout|handshake timeout|etcdserver' "$work/complaint" && [ "$SECONDS" -lt "$deadline" ] || return 1
     sleep 2
   done
 }

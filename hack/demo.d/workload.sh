@@ -28,7 +28,9 @@ replace_job() {
   kubectl --context "kind-$2" -n "$namespace" delete job "$1" --ignore-not-found --wait --timeout=60s >/dev/null &&
     kubectl --context "kind-$2" -n "$namespace" create -f "$work/$1.manifest" >/dev/null
 }
-job_logs() { kubectl --context "kind-$2" -n "$namespace" logs "job/demo-$1" --request-timeout=20s "${@:3}" 2>/dev/null || true; }
+job_logs() { kubectl --context "kind-$2" -n "$namespace" logs "job/demo-$1" --request-timeout=20s "${@:3}" 2>/dev/null; }
+last_line() { job_logs "$1" "$2" --tail=1 || true; }
+last_json() { job_logs "$1" "$2" | grep '^{' | tail -n 1; }
 
 # job_state NAME SITE: running, Complete or Failed; unknown where the site's API server does not answer, which ends nothing.
 job_state() {
@@ -47,8 +49,12 @@ job_result() {
     fi
     sleep 1
   done
-  job_logs "$1" "$2" | grep '^{' | tail -n 1
-  [ "$state" = Complete ] || { echo "workload $1 at $2: $(job_logs "$1" "$2" | tail -n 1)" >&2 && return 1; }
+  if [ "$state" = Failed ]; then
+    last_json "$1" "$2" || true
+    echo "workload $1 at $2: $(patiently job_logs "$1" "$2" --tail=1)" >&2
+    return 1
+  fi
+  patiently last_json "$1" "$2"
 }
 
 # workload NAME SITE SERVER PART ARGUMENTS...
@@ -64,8 +70,8 @@ write_and_watch() {
     step "Dublin watches for the rows"
     job_start watch dublin dubsub watch --base "$base" --rows "$rows" --timeout "${seconds}s"
     local deadline=$((SECONDS + 120))
-    until job_logs watch dublin | grep -q '^watching'; do
-      [ "$SECONDS" -lt "$deadline" ] && ! job_ended watch dublin || { echo "the watcher does not see the table yet: $(job_logs watch dublin | tail -n 1)" && break; }
+    until { job_logs watch dublin || true; } | grep -q '^watching'; do
+      [ "$SECONDS" -lt "$deadline" ] && ! job_ended watch dublin || { echo "the watcher does not see the table yet: $(last_line watch dublin)" && break; }
       sleep 1
     done
   fi
@@ -74,8 +80,8 @@ write_and_watch() {
   local over=$((SECONDS + seconds + 60))
   until job_ended write "$primary_site" || [ "$SECONDS" -ge "$over" ]; do
     sleep 3
-    printf '  %4d s  %s' "$SECONDS" "$(job_logs write "$primary_site" --tail=1)"
-    [ "$replicated" = no ] || printf '; %s' "$(job_logs watch dublin --tail=1)"
+    printf '  %4d s  %s' "$SECONDS" "$(last_line write "$primary_site")"
+    [ "$replicated" = no ] || printf '; %s' "$(last_line watch dublin)"
     printf '\n'
   done
   job_result write "$primary_site" 30 >"$work/written.json" || held+=("not every row was acknowledged")
