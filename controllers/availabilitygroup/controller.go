@@ -57,6 +57,7 @@ type Reconciler struct {
 	reporter reconcile.Reporter
 	now      func() time.Time
 	settling sites.Settling
+	silences silences
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -110,6 +111,7 @@ func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup
 			return nil, reconcile.Later(lookSoon)
 		}
 	}
+	r.silences.note(client.ObjectKeyFromObject(group), w.observed.Voters, r.now())
 	return w, nil
 }
 

@@ -43,6 +43,8 @@ type world struct {
 	observed Observed
 	// accounts are the agents' accounts at the voters.
 	accounts map[v1alpha1.SiteName]voterAccess
+	// notRemade is why votes that are gone could not be made anew just now, by site.
+	notRemade map[v1alpha1.SiteName]error
 }
 
 // awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted asks
@@ -58,8 +60,9 @@ func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) stri
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
-		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
+		notRemade: map[v1alpha1.SiteName]error{},
+		desired:   Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
+		observed:  Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
 		var server v1alpha1.SQLServer
@@ -205,20 +208,26 @@ func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.Availabil
 	}
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
-	v := Voter{Site: site}
+	return readVote(ctx, member, group), observeAccess(ctx, member, group)
+}
+
+// readVote reads a vote from the API server: a Lease that the cache does not have yet must not look as if it were gone.
+func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.AvailabilityGroup) Voter {
+	v := Voter{Site: member.Name()}
 	var lease coordinationv1.Lease
-	// From the API server: a Lease that the cache does not have yet must not look as if it were gone.
-	err = member.APIReader.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}, &lease)
+	err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
 		v.Err = election.ErrAbsent
 	case err != nil:
-		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, site, err)
+		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, v.Site, err)
 	default:
-		v.Record, v.Err = election.DecodeLease(&lease)
+		if v.Record, err = election.DecodeLease(&lease); err != nil {
+			v.Err = fmt.Errorf("%w: %w", errNoVote, err)
+		}
 		v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
 	}
-	return v, observeAccess(ctx, member, group)
+	return v
 }
 
 // upToDate compares what a server's agent was told with what it should know. Voters that do not answer now are not

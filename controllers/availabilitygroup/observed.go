@@ -63,9 +63,11 @@ type Instance struct {
 // Voter is one voter's Lease.
 type Voter struct {
 	Site v1alpha1.SiteName
-	// Err is why it is not known; election.ErrAbsent when there is none.
-	Err    error
-	Record election.Record
+	// Err is why it is not known; election.ErrAbsent when there is none, errNoVote when the Lease is not one.
+	Err error
+	// SilentSince is since when it is not known what the voter has; zero when it is.
+	SilentSince time.Time
+	Record      election.Record
 	// Paused forbids automatic elections.
 	Paused bool
 }

@@ -27,9 +27,10 @@ func plan(d Desired, o Observed) Plan {
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
-			return p
+			break
 		}
 	}
+	planRemake(d, o, &p)
 	return p
 }
 
@@ -80,8 +81,8 @@ func planPrimary(d Desired, o Observed, p *Plan) bool {
 }
 
 // planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites that the
-// group begins with are created only before it exists, which takes the word of every replica, and never again. In a group that
-// exists planJoining creates those of sites that are to vote.
+// group begins with are created free only before it exists, which takes the word of every replica. In a group that exists
+// planJoining creates those of sites that are to vote, and planRemake the holder's where one is gone.
 func planVotes(d Desired, o Observed, p *Plan) bool {
 	if !d.fenced() {
 		return true
@@ -97,7 +98,7 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 			}
 			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
 		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
-			// A minority of lost votes stops nothing; a person may see it in status.voters.
+			// A minority of lost votes stops nothing; the condition VotesComplete tells of it.
 		case errors.Is(v.Err, election.ErrAbsent):
 			return p.settle(votesLost(d, o))
 		case !begun:

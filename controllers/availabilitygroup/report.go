@@ -21,6 +21,7 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded, conditions.TypeLogRoom,
+	conditions.TypeVotesComplete,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -28,7 +29,11 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	group := w.desired.Group
 	status := describe(group.Status, w.desired, w.observed)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
-	for _, c := range []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)} {
+	own := []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)}
+	if c, known := votesComplete(w.desired, w.observed, w.notRemade); known {
+		own = append(own, c)
+	}
+	for _, c := range own {
 		if change := conditions.SetOne(&status.StatusBase, group.Generation, c); change != nil && change.Old != nil {
 			changes = append(changes, *change)
 		}

@@ -12,7 +12,7 @@ const (
 	ReasonServersNotReady = "ServersNotReady"
 	// ReasonReplicaNotAnswering (Unknown): a replica does not answer.
 	ReasonReplicaNotAnswering = "ReplicaNotAnswering"
-	// ReasonVoterNotAnswering (Unknown): a voter does not answer before the group exists.
+	// ReasonVoterNotAnswering (Unknown): a voter does not answer: before the group exists, or for a minute.
 	ReasonVoterNotAnswering = "VoterNotAnswering"
 	// ReasonPrimaryUnknown (Unknown): no replica that answers is primary.
 	ReasonPrimaryUnknown = "PrimaryUnknown"
@@ -47,9 +47,11 @@ const (
 	// TypeLogRoom is False while the log of one of the group's databases at the primary is full: transactions fail (9002),
 	// and nothing fails over for it.
 	TypeLogRoom = "LogRoom"
+	// TypeVotesComplete is False while a voter of the group has lost its vote; the others may still decide.
+	TypeVotesComplete = "VotesComplete"
 )
 
-// Reasons of Fenced, Degraded, LogRoom and of conflicts.
+// Reasons of Fenced, Degraded, LogRoom, VotesComplete and of conflicts.
 const (
 	// ReasonFenced: a majority of at least three voters and a write lease fence the primary.
 	ReasonFenced = "Fenced"
@@ -65,6 +67,10 @@ const (
 	ReasonLogFull = "LogFull"
 	// ReasonLogNotMeasured (Unknown): the primary does not say how large its logs are.
 	ReasonLogNotMeasured = "LogNotMeasured"
+	// ReasonEveryVoterVotes: every voter has the group's vote.
+	ReasonEveryVoterVotes = "EveryVoterVotes"
+	// ReasonVoteMissing: a minority of the voters have lost the group's Lease; the message names them, and how many more may be lost.
+	ReasonVoteMissing = "VoteMissing"
 	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
 	ReasonDatabaseConflict = "DatabaseConflict"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/election"
+)
+
+// errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.
+var errNoVote = errors.New("the Lease is no vote")
+
+// silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for moments is no news.
+const silentAfter = time.Minute
+
+// silences remembers since when voters do not tell.
+type silences struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]map[v1alpha1.SiteName]time.Time
+}
+
+// note fills in since when the voters of a group are silent. A process that has just begun counts anew.
+func (s *silences) note(group types.NamespacedName, voters []Voter, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, after := s.since[group], map[v1alpha1.SiteName]time.Time{}
+	for i, v := range voters {
+		if v.Err == nil || gone(v) {
+			continue
+		}
+		since, known := before[v.Site]
+		if !known {
+			since = now
+		}
+		after[v.Site], voters[i].SilentSince = since, since
+	}
+	if s.since == nil {
+		s.since = map[types.NamespacedName]map[v1alpha1.SiteName]time.Time{}
+	}
+	if s.since[group] = after; len(after) == 0 {
+		delete(s.since, group)
+	}
+}
+
+// gone says that a voter answers and has no vote.
+func gone(v Voter) bool { return errors.Is(v.Err, election.ErrAbsent) || errors.Is(v.Err, errNoVote) }
+
+// votesComplete says whether every voter has the group's vote; notRemade is why votes that are gone are not there again. It is not
+// known while a voter is silent that was not for long: what was said before stays.
+func votesComplete(d Desired, o Observed, notRemade map[v1alpha1.SiteName]error) (c metav1.Condition, known bool) {
+	if !d.fenced() || !o.exists(d) && d.Group.Status.GroupID == "" {
+		return c, false
+	}
+	c = metav1.Condition{Type: conditions.TypeVotesComplete, Status: metav1.ConditionTrue, Reason: conditions.ReasonEveryVoterVotes,
+		Message: "every voter has the group's vote"}
+	missing, silent, waiting := "", "", false
+	var left []v1alpha1.SiteName
+	for _, v := range o.Voters {
+		switch {
+		case v.Err == nil:
+			left = append(left, v.Site)
+		case gone(v):
+			missing += fmt.Sprintf("; the Lease %s/%s is missing at %s (%v)", d.Group.Namespace, election.LeaseName(d.name()), v.Site, v.Err)
+			if err := notRemade[v.Site]; err != nil {
+				missing += fmt.Sprintf(", and cannot be made anew now: %v", err)
+			}
+		case v.SilentSince.IsZero() || o.Now.Sub(v.SilentSince) < silentAfter:
+			waiting = true
+			left = append(left, v.Site)
+		default:
+			silent += fmt.Sprintf("; the vote at %s is not known since %s: %v", v.Site, v.SilentSince.UTC().Format(time.RFC3339), v.Err)
+		}
+	}
+	switch {
+	case missing != "" && lost(o):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonVotesLost, votesLost(d, o).Message
+	case missing != "":
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonVoteMissing
+		c.Message = fmt.Sprintf("%s%s%s. A Lease that is gone is made anew while the primary renews the others (%s)", furtherLoss(o, left), missing, silent, votesLostRunbook)
+	case silent != "":
+		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
+		c.Message = furtherLoss(o, left) + silent
+	case waiting:
+		return c, false
+	}
+	return c, true
+}
+
+// furtherLoss says how many of the votes that are left may be lost.
+func furtherLoss(o Observed, left []v1alpha1.SiteName) string {
+	has := map[string]bool{}
+	for _, site := range left {
+		has[string(site)] = true
+	}
+	quorum := func() bool { return o.Configuration.Quorum(func(site string) bool { return has[site] }) }
+	if !quorum() {
+		return fmt.Sprintf("of %d votes %d are known, fewer than it takes for a primary", len(o.Voters), len(left))
+	}
+	more := 0
+	for _, site := range left {
+		more++
+		if delete(has, string(site)); !quorum() {
+			break
+		}
+	}
+	count := "one more of them"
+	if more > 1 {
+		count = fmt.Sprintf("%d more of them", more)
+	}
+	return fmt.Sprintf("%d of %d votes are left (%s): the loss of %s stops automatic failover, and the primary", len(left), len(o.Voters), list(left), count)
+}
