@@ -161,6 +161,10 @@ func isStar(n ast.ScalarExpression) bool {
 
 func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) {
 	args := b.exactly(sc, "string_agg", n.Parameters, 2)
+	if args[0].null {
+		b.fail(8116, "NULL", 1, "string_agg")
+	}
+	b.fits("string_agg", args)
 	t := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
 	if args[0].typ.Kind.IsUnicode() || !args[0].typ.Kind.IsCharacter() {
 		t = sqltype.NVarCharOf(4000)

@@ -52,6 +52,8 @@ type binder struct {
 	// groupSet is the grouping set that a query is bound for, windows are the named windows of the query.
 	groupSet *groupingSet
 	windows  []*ast.WindowDefinition
+	// parts are those of the query that is bound, nil outside of one.
+	parts *selectParts
 	// namespaces are those of WITH XMLNAMESPACES.
 	namespaces []xmldata.Binding
 	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.

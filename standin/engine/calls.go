@@ -9,6 +9,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/builtin"
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -100,6 +101,7 @@ func (b *binder) callArguments(sc *scope, n *ast.FunctionCall, name string) []ex
 	}
 	switch name {
 	case "year", "month", "day":
+		b.fits(name, args)
 		if len(args) == 1 && args[0].typ.Kind.IsNumeric() && !args[0].null {
 			// Days from 1900 on (docs/t-sql/functions/month-transact-sql.md, Return Value).
 			args[0] = b.convert(args[0], sqltype.DateTimeType, sqltype.Implicit, 0, false)
@@ -144,6 +146,7 @@ var absentFunctions = func() map[string]bool {
 func (b *binder) builtin(name string, args []expr) expr {
 	if f := builtins[name]; f != nil && b.s.inst.registry.functions[name] == nil {
 		b.countArguments(name, len(args), f.Min, f.Max)
+		b.fits(name, args)
 		for i := range args {
 			if t, ok := parameterAt(f.Params, i); ok {
 				args[i] = b.convert(args[i], t, sqltype.Implicit, 0, false)
@@ -184,6 +187,29 @@ func (b *binder) builtin(name string, args []expr) expr {
 		t = f.Infer(types)
 	}
 	return b.goCall(name, args, t, f.Deterministic)
+}
+
+// fits refuses arguments of types that a function does not take (8116), before anything of the batch is executed.
+func (b *binder) fits(name string, args []expr) {
+	kinds := make([]sqltype.Kind, len(args))
+	for i, a := range args {
+		if kinds[i] = a.typ.Kind; a.null {
+			kinds[i] = sqltype.Unknown
+		}
+	}
+	at := builtin.Misfit(name, kinds)
+	if at == 0 {
+		return
+	}
+	shown := "NULL"
+	if kinds[at-1] != sqltype.Unknown {
+		shown = kinds[at-1].String()
+	}
+	called := builtin.Called[name]
+	if called == "" {
+		called = name
+	}
+	b.fail(8116, shown, at, called)
 }
 
 func typeName(args []expr, i int) string {
@@ -310,6 +336,8 @@ func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpress
 	b.varies = b.varies || part == "weekday" || part == "week" // SET DATEFIRST
 	first := literal(sqltype.VarCharMax, part)
 	args := b.scalars(sc, params[1:])
+	b.fits(name, append([]expr{{}}, args...))
+	b.hasPart(name, part, args[len(args)-1])
 	for i := range args {
 		if args[i].typ.Kind.IsCharacter() && !(name == "dateadd" && i == 0) || args[i].null {
 			t := sqltype.DateTime2Type
@@ -346,6 +374,22 @@ func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpress
 		}
 	}
 	return b.goCall(name, append([]expr{first}, args...), t, true)
+}
+
+// hasPart refuses parts that values of a type do not have (9810); a constant text is of whatever type has the part.
+func (b *binder) hasPart(name, part string, date expr) {
+	if date.null || builtin.HasPart(name, part, date.typ) {
+		return
+	}
+	state := uint8(1)
+	if name == "datetrunc" {
+		state = 10
+	}
+	kind := date.typ.Kind
+	if kind.IsCharacter() || kind.IsNumeric() {
+		kind = sqltype.DateTime
+	}
+	b.failWith(sqlerr.New(9810, state, part, name, kind))
 }
 
 // datePart is the part of a date that an argument names.

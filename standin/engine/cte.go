@@ -112,6 +112,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	level := columnName(int32(len(c.outputs) + 1))
 	steps := make([]string, len(members))
 	for i, member := range members {
+		b.checkRecursive(c.name, member)
 		step := b.query(&scope{}, member, queryOptions{subquery: true, types: types, anchor: c, hidden: func(*scope, []output) []output {
 			counted = true
 			return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}

@@ -34,7 +34,7 @@ func (s *Session) executeSpecification(ctx context.Context, spec *ast.ExecuteSpe
 			return err
 		}
 		status, err := s.execute(ctx, name, args, w)
-		if err == nil && spec.Variable != nil {
+		if err == nil && spec.Variable != nil && spec.Variable.Name != syntax.UnwantedStatus {
 			v := s.variable(spec.Variable.Name)
 			if v == nil {
 				return sqlerr.New(137, 1, spec.Variable.Name)

@@ -215,7 +215,11 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 				return literal(e.typ, v.Neg())
 			}
 		}
-		if k := e.typ.Kind; !e.null && !k.IsNumeric() && k != sqltype.SQLVariant || k == sqltype.Bit {
+		if k := e.typ.Kind; !e.null && !k.IsNumeric() || k == sqltype.Bit {
+			switch unparenthesised(n.Expression).(type) {
+			case *ast.StringLiteral, *ast.BinaryLiteral:
+				b.fail(403, "minus", k)
+			}
 			b.fail(8117, k, "minus")
 		}
 		zero := literal(sqltype.IntType, int64(0))
@@ -256,6 +260,7 @@ func (b *binder) cast(sc *scope, node ast.ScalarExpression, dt ast.DataTypeRefer
 		if st.null {
 			return literal(to, nil)
 		}
+		b.fits("convert", []expr{e, e, st})
 		n, ok := st.lit.(int64)
 		if !ok {
 			return b.castWithStyle(e, to, st, try)

@@ -309,7 +309,9 @@ func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
 			return text
 		}
 	}
-	return b.tableByName(sc, name, aliasOf(n.Alias))
+	text := b.tableByName(sc, name, aliasOf(n.Alias))
+	b.hintedIndexes(sc, name, n.TableHints)
+	return text
 }
 
 func (b *binder) hints(hints []ast.TableHintType) {
@@ -427,7 +429,7 @@ func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name ob
 	}
 	restore := b.inDatabase(space)
 	defer restore()
-	q := b.query(&scope{}, def.QueryExpression, queryOptions{})
+	q := b.ofView(name.String(), func() boundQuery { return b.query(&scope{}, def.QueryExpression, queryOptions{}) })
 	if alias != "" {
 		return b.derived(sc, q, alias, names, name.schema)
 	}
@@ -517,6 +519,9 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		e := expr{sql: "NULL"}
 		if _, isDefault := a.(*ast.DefaultLiteral); !isDefault {
 			e = b.scalar(sc, a)
+			if i == 0 && f.Schema == "sys" {
+				b.fits(lower(strings.Fields(f.Name)[0]), []expr{e})
+			}
 			if series {
 				whole = b.seriesType(whole, e, i)
 			}

@@ -315,32 +315,31 @@ func (b *binder) absentColumn(e expr) expr {
 	return expr{sql: "NULL", typ: e.typ, nullable: true, collation: e.collation, implicit: e.implicit, name: e.name}
 }
 
-// groupingFunction is GROUPING and GROUPING_ID: which columns are absent, as bits from left to right.
+// groupingFunction is GROUPING and GROUPING_ID: which columns are absent, as bits from left to right
+// (docs/t-sql/functions/grouping-transact-sql.md, grouping-id-transact-sql.md).
 func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExpression) expr {
-	if b.groupSet == nil {
-		if name == "grouping" {
-			b.countArguments(name, len(params), 1, 1)
-		}
-		for _, e := range b.scalars(sc, params) {
-			if len(e.free) == 0 {
-				b.fail(8161, 1, strings.ToUpper(name))
-			}
-		}
-		e := literal(sqltype.IntType, int64(0))
-		e.nullable = true
-		return e
+	if name == "grouping" {
+		b.countArguments(name, len(params), 1, 1)
+	} else {
+		b.countArguments(name, len(params), 1, 32)
 	}
-	b.groupSet.inside++
+	if b.parts == nil || !b.parts.grouping {
+		b.fail(8160)
+	}
+	if b.groupSet != nil {
+		b.groupSet.inside++
+	}
 	args := b.scalars(sc, params)
-	b.groupSet.inside--
+	if b.groupSet != nil {
+		b.groupSet.inside--
+	}
 	bits := int64(0)
 	for i, e := range args {
-		absent, known := b.groupSet.texts[e.sql]
-		if e.column == nil && !known {
+		if !b.groupedBy(e) {
 			b.fail(8161, i+1, strings.ToUpper(name))
 		}
 		bits *= 2
-		if absent || b.groupSet.absent[e.column] {
+		if g := b.groupSet; g != nil && (g.texts[e.sql] || g.absent[e.column]) {
 			bits++
 		}
 	}
@@ -349,4 +348,20 @@ func (b *binder) groupingFunction(sc *scope, name string, params []ast.ScalarExp
 		t = sqltype.Type{Kind: sqltype.TinyInt}
 	}
 	return expr{sql: strconv.FormatInt(bits, 10), typ: t, nullable: true}
+}
+
+// groupedBy tells whether the rows of the query are grouped by an expression, in any of its grouping sets.
+func (b *binder) groupedBy(e expr) bool {
+	text := e.sql
+	if inner, ok := strings.CutPrefix(text, "("); ok && !b.parts.groups[text] {
+		text = strings.TrimSuffix(inner, ")")
+	}
+	if b.parts.groups[e.sql] || b.parts.groups[text] || e.column != nil && b.parts.groupColumns[e.column] {
+		return true
+	}
+	if b.groupSet == nil {
+		return false
+	}
+	_, known := b.groupSet.texts[e.sql]
+	return known || e.column != nil && b.groupSet.absent[e.column]
 }

@@ -71,6 +71,8 @@ type selectParts struct {
 	grouped                           bool
 	groups                            map[string]bool
 	groupColumns                      map[*sourceColumn]bool
+	// grouping tells that the rows are grouped by what groups and groupColumns have by now.
+	grouping bool
 }
 
 func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
@@ -81,9 +83,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if g := q.GroupByClause; expandsGroups(g) {
 		return b.groupingQuery(sc, q, o)
 	}
-	outside := b.windows
-	defer func() { b.windows = outside }()
-	b.windows = nil
+	outside, around := b.windows, b.parts
+	defer func() { b.windows, b.parts = outside, around }()
+	b.windows, b.parts = nil, &p
 	if q.WindowClause != nil {
 		b.windows = q.WindowClause.WindowDefinition
 	}
@@ -94,6 +96,7 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		p.where = b.where(sc, q.WhereClause)
 	}
 	b.groupBy(sc, q.GroupByClause, &p)
+	p.grouping = p.grouped
 	row := b.sequenceRow
 	if q.FromClause != nil {
 		b.sequenceRow = everyRow

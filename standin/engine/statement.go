@@ -227,7 +227,7 @@ func (s *Session) aborts(e *sqlerr.Error) bool {
 // endsBatch tells whether an error ends the batch but leaves the transaction.
 func endsBatch(n int32) bool {
 	switch n {
-	case 208, 2812, 207, 4104, 209, 911, 137, 8144, 8145, 201, 3930, 40517, 229, 262, 916:
+	case 208, 2812, 207, 4104, 4413, 209, 911, 137, 8144, 8145, 201, 3930, 40517, 229, 262, 916:
 		return n != 2812 && n != 201 && n != 8144 && n != 8145
 	}
 	return false

@@ -98,24 +98,41 @@ func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {
 	return e.sql + " " + strings.ToUpper(strings.TrimPrefix(d.WindowDelimiterType, "Value"))
 }
 
+// windowArguments counts the arguments of a function that has an OVER clause: 4114, 10755 for one that takes several numbers of them.
+func (b *binder) windowArguments(written, name string, count int) {
+	want := 0
+	switch name {
+	case "row_number", "rank", "dense_rank", "percent_rank", "cume_dist":
+	case "ntile", "first_value", "last_value":
+		want = 1
+	case "lag", "lead":
+		if count < 1 || count > 3 {
+			b.fail(10755, written, 1, 3)
+		}
+		return
+	default:
+		return
+	}
+	if count != want {
+		b.fail(4114, written, want)
+	}
+}
+
 // windowFunction binds ROW_NUMBER, RANK, LAG and their kin.
 func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) expr {
 	out := expr{typ: sqltype.BigIntType, nullable: true, window: true}
 	args := b.scalars(sc, n.Parameters)
+	b.windowArguments(n.FunctionName.Value, name, len(args))
 	switch name {
 	case "row_number", "rank", "dense_rank", "ntile":
 		out.sql = name + "("
 		if name == "ntile" {
-			if len(args) != 1 {
-				b.fail(174, name, 1)
-			}
 			out.sql += b.rowCount(b.convert(args[0], sqltype.BigIntType, sqltype.Implicit, 0, false), 4116, 1).sql
 		}
 		out.sql += ")"
 	case "percent_rank", "cume_dist":
 		out.sql, out.typ = name+"()", sqltype.FloatType
 	case "lag", "lead":
-		b.countArguments(name, len(args), 1, 3)
 		out.typ, out.collation = args[0].typ, args[0].collation
 		out.sql = name + "(" + args[0].sql
 		if len(args) > 1 {
@@ -126,7 +143,6 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		}
 		out.sql += ")"
 	case "first_value", "last_value":
-		b.countArguments(name, len(args), 1, 1)
 		out.typ, out.collation = args[0].typ, args[0].collation
 		out.sql = name + "(" + args[0].sql + ")"
 	default:

@@ -136,7 +136,7 @@ func toCharacter(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error
 }
 
 // FitCharacter cuts or pads a string to a character type. What numbers become may not be cut: an integer gives "*",
-// others 8115.
+// others 8115, money 234.
 func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 	ascii := isASCII(s)
 	if !to.Kind.IsUnicode() && !ascii {
@@ -163,6 +163,8 @@ func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 				return nil, sqlerr.New(8115, 2, "expression", to.Kind)
 			}
 			s = "*"
+		case from.Kind == Money || from.Kind == SmallMoney:
+			return nil, sqlerr.New(234, 2, to.Kind)
 		case from.Kind.IsNumeric():
 			return nil, sqlerr.New(8115, 5, overflowSource(from), to.Kind)
 		case mode == Assign:

@@ -155,6 +155,9 @@ func toDecimal(v any, from, to Type) (any, *sqlerr.Error) {
 			if to.Kind == Decimal {
 				return nil, sqlerr.New(8114, 5, from.Kind, numericName(to))
 			}
+			if to.Kind == SmallMoney {
+				return nil, sqlerr.New(293, 0)
+			}
 			return nil, sqlerr.New(235, 0)
 		}
 		d = parsed
@@ -186,6 +189,12 @@ func FitDecimal(d decimal.Decimal, from, to Type) (any, *sqlerr.Error) {
 			limit = decimal.New(math.MaxInt32, -4)
 		}
 		if d.GreaterThan(limit) || d.LessThan(limit.Neg().Sub(decimal.New(1, -4))) {
+			switch {
+			case from.Kind.IsCharacter() && to.Kind == SmallMoney:
+				return nil, sqlerr.New(294, 0)
+			case from.Kind.IsCharacter():
+				return nil, sqlerr.New(236, 0)
+			}
 			return nil, sqlerr.New(8115, 4, overflowSource(from), to.Kind)
 		}
 		return fixScale(d, 4), nil

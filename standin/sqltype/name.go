@@ -138,6 +138,9 @@ func Named(name string, args []string, inCast bool) (Type, *sqlerr.Error) {
 		return namedTime(t, name, args)
 	}
 	if len(args) > 0 {
+		if inCast {
+			return Type{}, sqlerr.New(291, 1, name)
+		}
 		return Type{}, sqlerr.New(2716, 1, 1, name)
 	}
 	return t, nil

@@ -212,3 +212,49 @@ func currentOf(tokens []token, inside []bool, instead map[int]string) {
 		instead[at] = "[" + CurrentFunction + "](N" + stringLiteral(global+name) + ") = 1"
 	}
 }
+
+// UnwantedStatus is the variable that Parse has a procedure's status put into where the statement names none: no variable of that name exists.
+const UnwantedStatus = "@__unwanted_status"
+
+// namedByVariable writes EXEC @status = @name argument for EXEC @name argument: teesql knows arguments of a procedure that a variable names in the
+// former alone (docs/t-sql/language-elements/execute-transact-sql.md, @module_name_var).
+func namedByVariable(tokens []token, inside []bool, before map[int]string) {
+	for i := 0; i+2 < len(tokens); i++ {
+		if inside[i] || !tokens[i].isOneOf("EXEC", "EXECUTE") || tokens[i+1].kind != tokenVariable {
+			continue
+		}
+		switch next := tokens[i+2]; {
+		case next.kind == tokenString, next.kind == tokenInteger, next.kind == tokenVariable, next.is("NULL"), next.is("DEFAULT"), next.is("-"),
+			next.kind != tokenWord && next.text != "" && strings.ContainsRune("0123456789$.", rune(next.text[0])):
+			before[i+1] += UnwantedStatus + " = "
+		}
+	}
+}
+
+// withoutTables writes a condition before the FOR JSON and FOR XML of a query that has no FROM clause: teesql takes FOR for the name of its last
+// column there.
+func withoutTables(tokens []token, inside []bool, before map[int]string) {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("FOR") || !tokens[i+1].isOneOf("JSON", "XML") {
+			continue
+		}
+		depth := 0
+	back:
+		for at := i - 1; at >= 0; at-- {
+			switch t := tokens[at]; {
+			case t.is(")"):
+				depth++
+			case t.is("(") && depth == 0, t.is(";"):
+				break back
+			case t.is("("):
+				depth--
+			case depth > 0:
+			case t.is("SELECT"):
+				before[i] += "WHERE 1 = 1 "
+				break back
+			case t.isOneOf("FROM", "WHERE", "ORDER", "GROUP", "HAVING", "UNION"):
+				break back
+			}
+		}
+	}
+}

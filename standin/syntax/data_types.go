@@ -28,7 +28,12 @@ func badType(v reflect.Value, line int32) *sqlerr.Error {
 			line = at
 		}
 		if t, ok := v.Interface().(*ast.SqlDataTypeReference); ok {
-			return sizes(t).At(line)
+			return sizes(t, false).At(line)
+		}
+		if t, ok := converted(v.Interface()).(*ast.SqlDataTypeReference); ok && t != nil {
+			if err := sizes(t, true); err != nil {
+				return err.At(line)
+			}
 		}
 		return badType(v.Elem(), line)
 	case reflect.Slice:
@@ -60,7 +65,23 @@ func badType(v reflect.Value, line int32) *sqlerr.Error {
 	return nil
 }
 
-func sizes(t *ast.SqlDataTypeReference) *sqlerr.Error {
+// converted is the type that a node converts a value to, nil for other nodes.
+func converted(node any) ast.DataTypeReference {
+	switch n := node.(type) {
+	case *ast.CastCall:
+		return n.DataType
+	case *ast.ConvertCall:
+		return n.DataType
+	case *ast.TryCastCall:
+		return n.DataType
+	case *ast.TryConvertCall:
+		return n.DataType
+	}
+	return nil
+}
+
+// sizes judges the arguments of a type that is written in a CAST or elsewhere.
+func sizes(t *ast.SqlDataTypeReference, inCast bool) *sqlerr.Error {
 	var args []string
 	for _, p := range t.Parameters {
 		switch l := p.(type) {
@@ -79,7 +100,7 @@ func sizes(t *ast.SqlDataTypeReference) *sqlerr.Error {
 	if len(args) == 0 {
 		return nil
 	}
-	_, err := sqltype.Named(name, args, true)
+	_, err := sqltype.Named(name, args, inCast)
 	switch {
 	case err == nil, err.Number == 243, err.Number == 131, err.Number == 2717:
 		return nil // the last two name what the type is of

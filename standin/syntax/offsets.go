@@ -72,6 +72,8 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	endPartitions(tokens, inside, closing)
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)
+	namedByVariable(tokens, inside, before)
+	withoutTables(tokens, inside, before)
 	tableOfIndex(tokens, inside, before, instead)
 	notNullOfIdentity(tokens, inside, instead)
 	checksAdded(tokens, inside, instead)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+// checkRecursive refuses what the recursive part of a common table expression may not have
+// (docs/t-sql/queries/with-common-table-expression-transact-sql.md, Guidelines for defining and using recursive common table expressions):
+// several references to itself (253) or one in a subquery (465), DISTINCT (460), TOP (461), groups and aggregates (467), and outer joins (462).
+func (b *binder) checkRecursive(name string, member ast.QueryExpression) {
+	q, ok := member.(*ast.QuerySpecification)
+	if !ok {
+		return
+	}
+	direct := 0
+	if q.FromClause != nil {
+		for _, r := range joined(q.FromClause) {
+			if tableRefersTo(r, name) {
+				direct++
+			}
+		}
+	}
+	switch {
+	case direct > 1:
+		b.fail(253, name)
+	case timesNamed(member, name) > direct:
+		b.fail(465)
+	case q.UniqueRowFilter == "Distinct":
+		b.fail(460, name)
+	case q.TopRowFilter != nil, q.OffsetClause != nil:
+		b.fail(461, name)
+	case q.GroupByClause != nil, q.HavingClause != nil, aggregates[aggregateOf(q.SelectElements)] != nil:
+		b.fail(467, name)
+	}
+	if q.FromClause != nil {
+		eachNode(reflect.ValueOf(q.FromClause.TableReferences), func(n any) {
+			if j, ok := n.(*ast.QualifiedJoin); ok && strings.HasSuffix(j.QualifiedJoinType, "Outer") && tableRefersTo(j, name) {
+				b.fail(462, name)
+			}
+		})
+	}
+}
+
+// timesNamed counts how often a query names a table without a schema.
+func timesNamed(query any, name string) int {
+	count := 0
+	eachNode(reflect.ValueOf(query), func(n any) {
+		if t, ok := n.(*ast.NamedTableReference); ok {
+			if o := nameOf(t.SchemaObject); o.schema == "" && strings.EqualFold(o.name, name) {
+				count++
+			}
+		}
+	})
+	return count
+}
+
+// aggregateOf is the name of an aggregate function that the elements of a select list call, not over a window and not in a query of their own.
+func aggregateOf(elements []ast.SelectElement) string {
+	found := ""
+	inner := map[any]bool{}
+	eachNode(reflect.ValueOf(elements), func(n any) {
+		if s, ok := n.(*ast.ScalarSubquery); ok {
+			eachNode(reflect.ValueOf(s.QueryExpression), func(within any) { inner[within] = true })
+		}
+	})
+	eachNode(reflect.ValueOf(elements), func(n any) {
+		if call, ok := n.(*ast.FunctionCall); ok && !inner[n] && call.FunctionName != nil && call.CallTarget == nil && call.OverClause == nil && aggregates[lower(call.FunctionName.Value)] != nil {
+			found = lower(call.FunctionName.Value)
+		}
+	})
+	return found
+}

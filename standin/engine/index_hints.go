@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+// hintedIndexes refuses hints for indexes that the table does not have: 308 by name, 307 by number
+// (docs/t-sql/queries/hints-transact-sql-table.md, INDEX; 0 is the table itself, 1 its clustered index).
+func (b *binder) hintedIndexes(sc *scope, name objectName, hints []ast.TableHintType) {
+	if len(hints) == 0 || len(sc.sources) == 0 {
+		return
+	}
+	o := sc.sources[len(sc.sources)-1].object
+	if o == nil || o.Table == nil {
+		return
+	}
+	for _, hint := range hints {
+		var values []*ast.IdentifierOrValueExpression
+		switch h := hint.(type) {
+		case *ast.IndexTableHint:
+			values = h.IndexValues
+		case *ast.ForceSeekTableHint:
+			values = []*ast.IdentifierOrValueExpression{h.IndexValue}
+		}
+		for _, v := range values {
+			b.hintedIndex(o, name, v)
+		}
+	}
+}
+
+func (b *binder) hintedIndex(o *Object, name objectName, v *ast.IdentifierOrValueExpression) {
+	if v == nil {
+		return
+	}
+	if v.Identifier != nil {
+		for _, i := range o.Table.Indexes {
+			if strings.EqualFold(i.Name, v.Identifier.Value) {
+				return
+			}
+		}
+		b.fail(308, v.Identifier.Value, name.String())
+	}
+	id, err := strconv.ParseInt(v.Value, 10, 32)
+	if err != nil || id < 2 {
+		return
+	}
+	for _, i := range o.Table.Indexes {
+		if int64(i.ID) == id {
+			return
+		}
+	}
+	b.fail(307, id, name.String())
+}
