@@ -243,7 +243,7 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 			return err
 		}
 		b := &tableBuilder{d: d, o: o, altering: true, verb: "CREATE INDEX"}
-		keys, err := b.keys(n.Columns)
+		keys, err := b.keys(n.Columns, "")
 		if err != nil {
 			return err
 		}

@@ -86,6 +86,9 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if err := parameterSizes(partsOf(st.Node).parameters); err != nil {
 		return err
 	}
+	if err := s.knownTypes(ctx, st.Node); err != nil {
+		return err
+	}
 	if err := s.mayBind(ctx, name, kind, st); err != nil {
 		return err
 	}

@@ -285,7 +285,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 		if len(t.Columns) == 0 {
 			return sqlerr.New(8135, 0, b.o.Name)
 		}
-		keys, err := b.keys(t.Columns)
+		keys, err := b.keys(t.Columns, keyWord(t))
 		if err != nil {
 			return err
 		}
@@ -334,7 +334,8 @@ func mayBeKey(c *Column) bool {
 	return c.Type.Length != sqltype.MaxLength
 }
 
-func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
+// keys are the columns of a key: of the constraint of that kind, or of an index.
+func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder, constraint string) ([]Key, error) {
 	var keys []Key
 	for _, k := range columns {
 		parts := identifiers(k.Column.MultiPartIdentifier)
@@ -345,6 +346,9 @@ func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
 		}
 		for _, other := range keys {
 			if other.Column == c.ID {
+				if constraint != "" {
+					return nil, sqlerr.New(8136, 1, constraint, b.o.Name)
+				}
 				return nil, sqlerr.New(1909, 2, "index", name)
 			}
 		}
@@ -356,12 +360,20 @@ func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder) ([]Key, error) {
 	return keys, nil
 }
 
+// keyWord is what a constraint is called in statements.
+func keyWord(n *ast.UniqueConstraintDefinition) string {
+	if n.IsPrimaryKey {
+		return "PRIMARY KEY"
+	}
+	return "UNIQUE"
+}
+
 // key adds a PRIMARY KEY or UNIQUE constraint.
 func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column *Column) error {
 	t := b.o.Table
 	if len(n.Columns) > 0 {
 		var err error
-		if keys, err = b.keys(n.Columns); err != nil {
+		if keys, err = b.keys(n.Columns, keyWord(n)); err != nil {
 			return err
 		}
 	}
@@ -483,7 +495,7 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 		keys = []Key{{Column: c.ID}}
 	} else {
 		var err error
-		if keys, err = b.keys(n.Columns); err != nil {
+		if keys, err = b.keys(n.Columns, ""); err != nil {
 			return err
 		}
 	}

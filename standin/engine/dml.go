@@ -18,6 +18,8 @@ type dmlPlan struct {
 	space  int32
 	object *Object
 	target writeTarget
+	// written is what the statement calls its target.
+	written string
 	// output tells that the statement's rows are the OUTPUT clause's; into is OUTPUT INTO's table.
 	output      bool
 	into        *objectName
@@ -182,7 +184,11 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	}
 	space, sch, obj, refs := b.insertTarget(spec)
 	d := b.dmlPlan("INSERT", space, sch, obj)
+	b.identityGiven(spec.InsertSource, refs, obj)
 	columns := b.insertColumns(refs, obj, d)
+	if target, ok := spec.Target.(*ast.NamedTableReference); ok {
+		d.written = nameOf(target.SchemaObject).String()
+	}
 	d.named = len(spec.Columns) > 0
 	all := b.allColumns(obj, columns, d)
 	names := make([]string, len(all))
@@ -278,15 +284,6 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 			if insertable(c) && c.Identity == nil {
 				out = append(out, c)
 			}
-		}
-		if onIdentity && obj.Table.identityColumn() != nil {
-			out = nil
-			for _, c := range obj.Table.Columns {
-				if insertable(c) {
-					out = append(out, c)
-				}
-			}
-			d.explicit, d.identity = true, true
 		}
 		return out
 	}
@@ -387,12 +384,7 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 		if len(r.ColumnValues) != len(rows[0].ColumnValues) {
 			b.fail(10709)
 		}
-		if len(r.ColumnValues) < len(columns) {
-			b.fail(pick(d.named, 109, 213))
-		}
-		if len(r.ColumnValues) > len(columns) {
-			b.fail(pick(d.named, 110, 213))
-		}
+		b.countGiven(obj, columns, d, len(r.ColumnValues), 109, 110)
 		parts := make([]string, len(all))
 		for j, c := range all {
 			if j >= len(columns) {
@@ -436,12 +428,7 @@ func pick(first bool, a, b int32) int32 {
 
 func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q ast.QueryExpression, d *dmlPlan) string {
 	bound := b.query(&scope{}, q, queryOptions{})
-	if len(bound.outputs) < len(columns) {
-		b.fail(pick(d.named, 120, 213))
-	}
-	if len(bound.outputs) > len(columns) {
-		b.fail(pick(d.named, 121, 213))
-	}
+	b.countGiven(obj, columns, d, len(bound.outputs), 120, 121)
 	parts := make([]string, len(all))
 	for j, c := range all {
 		if j >= len(columns) {

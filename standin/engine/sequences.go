@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -23,11 +24,12 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if err := s.requireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
 		return err
 	}
+	if strings.HasPrefix(name.name, "#") {
+		return sqlerr.New(11714, 1, name.name)
+	}
 	q := &Sequence{Type: sqltype.BigIntType, Increment: 1}
-	var start, lo, hi *int64
 	for _, opt := range n.SequenceOptions {
-		switch o := opt.(type) {
-		case *ast.DataTypeSequenceOption:
+		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
 			t, e := dataTypeOf(o.DataType, false)
 			if e != nil {
 				return e
@@ -36,37 +38,31 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 				return sqlerr.New(11702, 2, name.name)
 			}
 			q.Type = t
+		}
+	}
+	q.Min, q.Max = wholeBounds(q.Type)
+	var start *int64
+	set := map[string]func(int64){"start": func(v int64) { start = &v }, "increment": func(v int64) { q.Increment = v }, "minvalue": func(v int64) { q.Min = v },
+		"maxvalue": func(v int64) { q.Max = v }}
+	for _, opt := range n.SequenceOptions {
+		switch o := opt.(type) {
 		case *ast.ScalarExpressionSequenceOption:
 			if o.OptionValue == nil {
 				continue
 			}
-			v, err := s.evaluate(ctx, o.OptionValue, sqltype.BigIntType)
+			kind := strings.ToLower(o.OptionKind)
+			v, err := s.sequenceArgument(ctx, q, name.name, kind, o.OptionValue)
 			if err != nil {
 				return err
 			}
-			num, _ := v.(int64)
-			switch strings.ToLower(o.OptionKind) {
-			case "start":
-				start = &num
-			case "increment":
-				q.Increment = num
-			case "minvalue":
-				lo = &num
-			case "maxvalue":
-				hi = &num
+			if to := set[kind]; to != nil {
+				to(v)
 			}
 		case *ast.SequenceOption:
 			if strings.EqualFold(o.OptionKind, "cycle") && !o.NoValue {
 				q.Cycle = true
 			}
 		}
-	}
-	q.Min, q.Max = wholeBounds(q.Type)
-	if lo != nil {
-		q.Min = *lo
-	}
-	if hi != nil {
-		q.Max = *hi
 	}
 	q.Start = q.Min
 	if q.Increment < 0 {
@@ -98,8 +94,37 @@ func (q *Sequence) check(name string, start int64) error {
 		return sqlerr.New(11705, 1, name)
 	case start < q.Min || start > q.Max:
 		return sqlerr.New(11703, 1, name)
+	case decimal.NewFromInt(q.Increment).Abs().GreaterThan(decimal.NewFromInt(q.Max).Sub(decimal.NewFromInt(q.Min))):
+		return sqlerr.New(11701, 1, name)
 	}
 	return nil
+}
+
+// sequenceArgument is the value of an option: 11708 for one that the sequence's type does not have, 11700 and 11706 for an increment and a cache of
+// zero, which no other option makes good.
+func (s *Session) sequenceArgument(ctx context.Context, q *Sequence, name, kind string, value ast.ScalarExpression) (int64, error) {
+	v, err := s.evaluate(ctx, value, sqltype.DecimalOf(38, 4))
+	if err != nil {
+		return 0, err
+	}
+	d, _ := v.(decimal.Decimal)
+	switch {
+	case kind == "increment" && d.IsZero():
+		return 0, sqlerr.New(11700, 1, name)
+	case kind == "cache" && !d.IsPositive():
+		return 0, sqlerr.New(11706, 1, name)
+	case kind == "cache":
+		return d.IntPart(), nil
+	}
+	lo, hi := wholeBounds(q.Type)
+	if !d.IsInteger() || d.LessThan(decimal.NewFromInt(lo)) || d.GreaterThan(decimal.NewFromInt(hi)) {
+		argument := map[string]string{"start": "START WITH", "restart": "RESTART WITH", "increment": "INCREMENT BY"}[kind]
+		if argument == "" {
+			argument = strings.ToUpper(kind)
+		}
+		return 0, sqlerr.New(11708, 1, argument)
+	}
+	return d.IntPart(), nil
 }
 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
@@ -117,7 +142,7 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 		q := *o.Sequence
 		var restart *int64
 		for _, opt := range n.SequenceOptions {
-			if err := s.alterSequenceOption(ctx, &q, opt, &restart); err != nil {
+			if err := s.alterSequenceOption(ctx, &q, o.Name, opt, &restart); err != nil {
 				return err
 			}
 		}
@@ -138,17 +163,17 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 	})
 }
 
-func (s *Session) alterSequenceOption(ctx context.Context, q *Sequence, opt any, restart **int64) error {
+func (s *Session) alterSequenceOption(ctx context.Context, q *Sequence, name string, opt any, restart **int64) error {
 	lo, hi := wholeBounds(q.Type)
 	switch o := opt.(type) {
 	case *ast.ScalarExpressionSequenceOption:
 		num := q.Start
 		if o.OptionValue != nil {
-			v, err := s.evaluate(ctx, o.OptionValue, sqltype.BigIntType)
+			v, err := s.sequenceArgument(ctx, q, name, strings.ToLower(o.OptionKind), o.OptionValue)
 			if err != nil {
 				return err
 			}
-			num, _ = v.(int64)
+			num = v
 		}
 		switch strings.ToLower(o.OptionKind) {
 		case "restart":

@@ -339,7 +339,7 @@ func installTriggers(r *Registry) {
 		}
 		disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
 		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
-			return d.switchTriggers(o, n.All, names, disable)
+			return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(4920, 1, name, o.Name) })
 		})
 	})
 }
@@ -354,7 +354,7 @@ func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTrigger
 		return s.switchScoped(ctx, scope, n.All, names, disable)
 	}
 	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
-		return d.switchTriggers(o, n.All, names, disable)
+		return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(1088, 13, name) })
 	})
 }
 
@@ -366,8 +366,8 @@ func triggerVerb(all, disable bool) string {
 	return "TRIGGER"
 }
 
-// switchTriggers enables or disables triggers of a table.
-func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool) error {
+// switchTriggers enables or disables triggers of a table; missing is the error of one that is not there.
+func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool, missing func(name string) *sqlerr.Error) error {
 	found := map[string]bool{}
 	for _, t := range append([]*Object(nil), d.sch.children(o.ID)...) {
 		if t.Kind != kindTrigger {
@@ -388,7 +388,7 @@ func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool) 
 	}
 	for _, name := range names {
 		if !found[lower(name)] {
-			return sqlerr.New(1088, 13, name)
+			return missing(name)
 		}
 	}
 	return nil

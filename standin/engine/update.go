@@ -267,6 +267,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			continue
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
+		b.prefixOf(c, spec.Target, parts)
 		col := c.column(parts[len(parts)-1])
 		if col == nil {
 			b.notFound(207, "", parts[len(parts)-1])
@@ -286,6 +287,31 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	}
 	columns, values = b.rowVersions(c, columns, values)
 	return b.finishUpdate(spec, c, columns, values, variables)
+}
+
+// prefixOf refuses the prefix of a column in SET that is not the target's: 1032 for that of another table of the FROM clause, 4104 for one that
+// there is not.
+func (b *binder) prefixOf(c *change, target ast.TableReference, parts []string) {
+	if len(parts) < 2 || c.src == nil {
+		return
+	}
+	prefix := parts[:len(parts)-1]
+	written := ""
+	if n, ok := target.(*ast.NamedTableReference); ok {
+		written = nameOf(n.SchemaObject).String()
+		if strings.EqualFold(nameOf(n.SchemaObject).name, prefix[len(prefix)-1]) {
+			return
+		}
+	}
+	if c.src.matches(prefix) || c.obj != nil && strings.EqualFold(c.obj.Name, prefix[len(prefix)-1]) {
+		return
+	}
+	for _, src := range c.sc.sources {
+		if src.matches(prefix) {
+			b.fail(1032, strings.Join(prefix, "."), written)
+		}
+	}
+	b.fail(4104, strings.Join(parts, "."))
 }
 
 // rowVersions adds the new values of rowversion columns to an update.

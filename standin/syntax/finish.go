@@ -115,6 +115,10 @@ func (f *finisher) statement(s *ast.Statement) {
 		places(n.Definition)
 	case *ast.SelectStatement:
 		f.intoVariable(n)
+	case *ast.CreateSequenceStatement, *ast.AlterSequenceStatement:
+		f.sequence(*s)
+	case *ast.DropProcedureStatement, *ast.DropFunctionStatement, *ast.DropViewStatement, *ast.DropTriggerStatement:
+		f.dropped(*s)
 	}
 }
 

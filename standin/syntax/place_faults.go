@@ -24,6 +24,8 @@ type place struct {
 	nested, exempt bool
 	// clause is the part of a query that takes no value of a sequence, conditional the arms of CASE and its kin, aggregate an aggregate's arguments.
 	clause, conditional, aggregate bool
+	// ofMerge is within a clause of MERGE that begins with WHEN, tableArgument among the arguments of a table-valued function.
+	ofMerge, tableArgument bool
 	// distinct, ordered and limited are those of the query, change is UPDATE or MERGE.
 	distinct, ordered, limited, change bool
 	// scalar is the body of a function that returns a value.
@@ -144,6 +146,11 @@ func partOf(node any, field string, p place) place {
 		p.clause = p.clause || field == "OutputClause" || field == "TopRowFilter"
 	case *ast.MergeSpecification:
 		p.clause = p.clause || field == "OutputClause" || field == "TopRowFilter" || field == "SearchCondition"
+	case *ast.MergeActionClause:
+		p.ofMerge = true
+		p.clause = p.clause || field == "SearchCondition"
+	case *ast.SchemaObjectFunctionTableReference:
+		p.tableArgument = p.tableArgument || field == "Parameters"
 	case *ast.ColumnDefinition:
 		p.nested = p.nested || field == "ComputedColumnExpression"
 	case *ast.FunctionCall:
@@ -167,7 +174,12 @@ func (f *finisher) judgeNode(node any, p *place) *sqlerr.Error {
 	switch n := node.(type) {
 	case *ast.NextValueForExpression:
 		return misplacedNext(n, *p)
+	case *ast.SetVariableStatement:
+		return f.sameSequence(reflect.ValueOf(n.Expression), true)
 	case *ast.QuerySpecification:
+		if err := f.sameSequence(reflect.ValueOf(n.SelectElements), assigns(n.SelectElements)); err != nil {
+			return err
+		}
 		p.nested, p.depth, p.stored = p.nested || !p.outer, 0, false
 		p.distinct = p.distinct || strings.EqualFold(n.UniqueRowFilter, "Distinct")
 		p.ordered = p.ordered || n.OrderByClause != nil
@@ -348,6 +360,14 @@ func misplacedNext(n *ast.NextValueForExpression, p place) *sqlerr.Error {
 	number := int32(0)
 	switch o := n.OverClause; {
 	case p.exempt:
+	case p.tableArgument:
+		number = 11724
+	case p.ofMerge && p.clause:
+		number = 11722
+	case p.ofMerge:
+		number = 11742
+	case p.sole && n.SequenceName != nil && n.SequenceName.DatabaseIdentifier != nil:
+		number = 11730
 	case p.nested:
 		number = 11719
 	case p.conditional:

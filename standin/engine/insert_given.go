@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+// identityGiven refuses DEFAULT and NULL for an identity column (339), whether it may be given at all or not (544).
+func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnReferenceExpression, obj *Object) {
+	values, ok := source.(*ast.ValuesInsertSource)
+	if !ok || strings.HasPrefix(obj.Name, "@") {
+		return
+	}
+	for i, r := range refs {
+		parts := identifiers(r.MultiPartIdentifier)
+		if c := obj.Table.column(parts[len(parts)-1]); c == nil || c.Identity == nil {
+			continue
+		}
+		for _, row := range values.RowValues {
+			if i >= len(row.ColumnValues) {
+				continue
+			}
+			switch row.ColumnValues[i].(type) {
+			case *ast.DefaultLiteral, *ast.NullLiteral:
+				b.fail(339)
+			}
+		}
+	}
+}
+
+// countGiven judges how many values there are for the columns of an INSERT: without a list of columns 8101 where one of them would be an identity's,
+// and 545 where that is to be given.
+func (b *binder) countGiven(obj *Object, columns []*Column, d *dmlPlan, given int, fewer, more int32) {
+	identity := !d.named && obj.Table.identityColumn() != nil
+	switch {
+	case given < len(columns):
+		b.fail(pick(d.named, fewer, 213))
+	case given > len(columns) && identity:
+		b.fail(8101, d.written)
+	case given > len(columns):
+		b.fail(pick(d.named, more, 213))
+	case identity && b.s.settings.identityInto == obj.ID && b.s.settings.identityDB == d.space:
+		b.fail(545, obj.Name)
+	}
+}
