@@ -140,7 +140,7 @@ func (r *response) columnsUntold(cols []Column) error {
 	}
 	_, types, err := r.c.version.appendColumns(nil, cols)
 	if err != nil {
-		return r.broken(fmt.Errorf("columns of a cursor: %w", err))
+		return r.misfit(fmt.Errorf("columns of a cursor: %w", err))
 	}
 	r.types, r.rows = types, true
 	return r.put([]byte{tokenColumns, 0xFF, 0xFF})

@@ -69,22 +69,21 @@ func (r *response) Columns(cols []Column) error {
 		return r.err
 	}
 	if len(cols) == 0 || len(cols) > 4096 {
-		return r.broken(fmt.Errorf("a result set of %d columns is outside 1 to 4096", len(cols)))
+		return r.misfit(fmt.Errorf("a result set of %d columns is outside 1 to 4096", len(cols)))
 	}
 	b, types, err := r.c.version.appendColumns(nil, cols)
 	if err != nil {
-		return r.broken(err)
+		return r.misfit(err)
 	}
 	r.types, r.rows = types, true
 	return r.put(b)
 }
 
-// broken ends the connection: a half-written result cannot be taken back.
-func (r *response) broken(err error) error {
-	if r.err == nil {
-		r.err = fmt.Errorf("send result: %w", err)
-	}
-	return r.err
+// misfit refuses columns and rows that cannot be sent. Nothing of them is on its way yet: the statement fails, and the connection stays.
+func (r *response) misfit(err error) error {
+	err = fmt.Errorf("send result: %w", err)
+	r.c.logf("session %d: %v", r.c.spid.Load(), err)
+	return sqlerr.Internal(err)
 }
 
 // Row sends a row of the current result set.
@@ -93,13 +92,13 @@ func (r *response) Row(values []any) error {
 		return r.err
 	}
 	if !r.rows || len(values) != len(r.types) {
-		return r.broken(fmt.Errorf("a row of %d values in a result set of %d columns", len(values), len(r.types)))
+		return r.misfit(fmt.Errorf("a row of %d values in a result set of %d columns", len(values), len(r.types)))
 	}
 	b := append(r.scratch[:0], tokenRow)
 	var err error
 	for i, w := range r.types {
 		if b, err = w.appendValue(b, values[i]); err != nil {
-			return r.broken(fmt.Errorf("column %d: %w", i+1, err))
+			return r.misfit(fmt.Errorf("column %d: %w", i+1, err))
 		}
 	}
 	r.scratch = b
@@ -251,7 +250,7 @@ func (r *response) endCall() {
 			ordinal, name := r.output(i, v.name)
 			var err error
 			if b, err = r.c.version.appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
-				r.broken(err)
+				r.err = fmt.Errorf("send return value %s: %w", name, err)
 				return
 			}
 		}
