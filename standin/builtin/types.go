@@ -36,10 +36,13 @@ func widened(types []sqltype.Type) sqltype.Type {
 	return t
 }
 
-// numberLike is the type of ABS, ROUND, FLOOR and their kin.
+// numberLike is the type of ABS, ROUND, FLOOR and their kin; none for what is neither a number nor text of one
+// (docs/t-sql/functions/round-transact-sql.md, Arguments).
 func numberLike(types []sqltype.Type) sqltype.Type {
 	t := types[0]
 	switch {
+	case t.Kind == sqltype.Text, t.Kind == sqltype.NText, !t.Kind.IsNumeric() && !t.Kind.IsCharacter():
+		return sqltype.Type{}
 	case t.Kind == sqltype.Bit || t.Kind == sqltype.TinyInt || t.Kind == sqltype.SmallInt:
 		return sqltype.IntType
 	case t.Kind == sqltype.SmallMoney:

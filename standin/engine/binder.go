@@ -58,6 +58,8 @@ type binder struct {
 	namespaces []xmldata.Binding
 	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.
 	sequenceRow int
+	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
+	sequenceUses, randoms int
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
 	varies, rough bool
 	// permissions were asked for, and are asked for again when the plan is used again.

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -66,6 +67,8 @@ func (b *binder) specialCall(sc *scope, n *ast.FunctionCall, name string) (e exp
 	case "getdate", "getutcdate", "sysdatetime", "sysutcdatetime", "sysdatetimeoffset":
 		b.exactly(sc, name, n.Parameters, 0)
 		return b.now(name), true
+	case "rand":
+		return b.random(len(n.Parameters))
 	case "choose":
 		return b.choose(b.scalars(sc, n.Parameters)), true
 	case "columns_updated":
@@ -420,4 +423,13 @@ func (b *binder) now(name string) expr {
 	e := b.computed(name, t, func(s *Session) any { return s.clock(t) })
 	e.nullable = false
 	return e
+}
+
+// random binds RAND without a seed: one number for all rows of a statement, another for each call in its text.
+func (b *binder) random(arguments int) (e expr, special bool) {
+	if arguments > 0 || b.kept {
+		return expr{}, false
+	}
+	b.randoms++
+	return b.computed(fmt.Sprintf("rand %d", b.randoms), sqltype.FloatType, func(*Session) any { return rand.Float64() }), true
 }

@@ -90,7 +90,7 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 	case *ast.ParameterlessCall:
 		return b.parameterless(n.ParameterlessCallType)
 	case *ast.NextValueForExpression:
-		return b.nextValue(n)
+		return b.nextValue(sc, n)
 	case *ast.AtTimeZoneCall:
 		return b.builtin("at_time_zone", []expr{b.scalar(sc, n.DateValue), b.scalar(sc, n.TimeZone)})
 	case *ast.OdbcFunctionCall:

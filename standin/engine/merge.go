@@ -292,7 +292,9 @@ func (m *mergeBinder) insert(a *ast.InsertMergeAction, sc *scope) ([]*Column, []
 			values[i] = m.automatic(m.c.sch, m.c.obj, c, d, true, 0)
 			continue
 		}
+		m.sequenceRow = everyRow
 		values[i] = m.store(m.scalar(sc, row[i]), c, &d.target)
+		m.sequenceRow = 0
 	}
 	return all, values
 }

@@ -17,7 +17,7 @@ const everyRow = -1
 
 // nextValue binds NEXT VALUE FOR: one value for each row
 // (docs/t-sql/functions/next-value-for-transact-sql.md, General Remarks).
-func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
+func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
 	space, _, o := b.resolve(nameOf(n.SequenceName))
 	if o == nil {
 		b.fail(208, nameOf(n.SequenceName).String())
@@ -27,7 +27,20 @@ func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
 	}
 	if b.sequenceRow == everyRow {
 		b.locks = true // a reader joins the transaction that takes the values
-		return expr{sql: fmt.Sprintf("tsql_sequence(%d,%d)", space, o.ID), typ: o.Sequence.Type, nullable: true}
+		execution := b.computed("execution for sequences", sqltype.BigIntType, func(s *Session) any {
+			s.sequenceRows.execution++
+			return s.sequenceRows.execution
+		})
+		b.sequenceUses++
+		e := expr{typ: o.Sequence.Type, nullable: true}
+		row := fmt.Sprint(-b.sequenceUses)
+		if n.OverClause != nil {
+			over, parts := b.over(sc, n.OverClause)
+			row, e.window = "row_number()"+over, true
+			e = merge(e, parts...)
+		}
+		e.sql = fmt.Sprintf("tsql_sequence(%d,%d,%s,%s)", space, o.ID, execution.sql, row)
+		return e
 	}
 	db := b.s.inst.DatabaseByID(space)
 	e := b.computed(fmt.Sprintf("next value for %d.%d of row %d", space, o.ID, b.sequenceRow), o.Sequence.Type, func(s *Session) any {
@@ -42,7 +55,30 @@ func (b *binder) nextValue(n *ast.NextValueForExpression) expr {
 	return e
 }
 
-// nextOfSequence computes tsql_sequence(database, sequence).
+// sequenceRows are the values of sequences that the running statement has given to its rows. NEXT VALUE FOR one sequence is the same
+// value wherever a row has it, in columns and in defaults.
+type sequenceRows struct {
+	// execution tells one run of a query from the next (each clause of MERGE is one); filled is the run that the rest is of.
+	execution, filled int64
+	values            map[[2]int32][]int64
+	// reached is the row, from 0, that each use of a sequence in the statement is at.
+	reached map[int64]int
+}
+
+// row is the place, from 0, of the row that a use of a sequence is bound for: a number above 0 is the row's own, one below stands for the use,
+// which goes on by one row with each call.
+func (r *sequenceRows) row(execution, use int64) int {
+	if r.filled != execution {
+		r.filled, r.values, r.reached = execution, map[[2]int32][]int64{}, map[int64]int{}
+	}
+	if use > 0 {
+		return int(use) - 1
+	}
+	r.reached[use]++
+	return r.reached[use] - 1
+}
+
+// nextOfSequence computes tsql_sequence(database, sequence, execution, row).
 func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	if st.session == nil {
 		return nil, internalError(fmt.Errorf("a value of a sequence is asked for outside of a statement"))
@@ -57,11 +93,15 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	if o == nil || o.Sequence == nil {
 		return nil, sqlerr.New(208, 1, "")
 	}
-	v, err := s.nextSequenceValue(s.inst.DatabaseByID(space), o)
-	if err != nil {
-		return nil, asError(err)
+	row, of := s.sequenceRows.row(args[2].Int64(), args[3].Int64()), [2]int32{space, id}
+	for len(s.sequenceRows.values[of]) <= row {
+		v, err := s.nextSequenceValue(s.inst.DatabaseByID(space), o)
+		if err != nil {
+			return nil, asError(err)
+		}
+		s.sequenceRows.values[of] = append(s.sequenceRows.values[of], v)
 	}
-	return encodeResult(o.Sequence.Type, countedValue(o.Sequence.Type, v))
+	return encodeResult(o.Sequence.Type, countedValue(o.Sequence.Type, s.sequenceRows.values[of][row]))
 }
 
 func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {

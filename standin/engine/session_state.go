@@ -90,6 +90,7 @@ type sessionState struct {
 	// duplicatesIgnored tells that the running statement has left out rows (IGNORE_DUP_KEY).
 	duplicatesIgnored bool
 	identityError     error
+	sequenceRows      sequenceRows
 	// execution is the call of a procedure whose execution is published that runs now.
 	execution *execution
 }

@@ -29,7 +29,7 @@ import (
 //	tsql_raise(number, text...)   raises an error
 //	tsql_value(name)   what the running statement has as the time, the user or the login
 //	tsql_identity(table)   the next identity value
-//	tsql_sequence(database, sequence)   the next value of a sequence
+//	tsql_sequence(database, sequence, execution, row)   the value of a sequence for a row of a statement
 //	tsql_depth(level, limit)   the next level of a recursion
 //	tsql_known(number)   1 while the session keeps the instance of xml of that number
 //	tsql_collided(key...)   keeps the key at which an INSERT collided
@@ -54,7 +54,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_raise", -1, false, st.raise},
 		{"tsql_value", 1, false, st.value},
 		{"tsql_identity", 1, false, st.nextIdentity},
-		{"tsql_sequence", 2, false, st.nextOfSequence},
+		{"tsql_sequence", 4, false, st.nextOfSequence},
 		{"tsql_defer", 1, false, st.deferKey},
 		{"tsql_depth", 2, false, st.depth},
 		{"tsql_collided", -1, false, st.collided},

@@ -342,6 +342,8 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) st
 		if col.Default == 0 {
 			return b.store(expr{sql: "NULL", null: true}, col, &c.d.target)
 		}
+		b.sequenceRow = everyRow
+		defer func() { b.sequenceRow = 0 }()
 		return b.store(b.defaultValue(c.space, c.sch, col), col, &c.d.target)
 	}
 	b.sequenceRow = everyRow
