@@ -22,6 +22,7 @@ var absentPhrases = []struct {
 	{[]string{"ALTER", "DATABASE", "SCOPED", "CONFIGURATION"}, "ALTER DATABASE SCOPED CONFIGURATION"},
 	{[]string{"SEND", "ON", "CONVERSATION"}, "SEND ON CONVERSATION"},
 	{[]string{"BEGIN", "ATOMIC", "WITH"}, "A natively compiled module"},
+	{[]string{"CREATE", "SPATIAL", "INDEX"}, "CREATE SPATIAL INDEX"},
 	{[]string{"ENABLE", "CHANGE_TRACKING"}, "ALTER TABLE ... ENABLE CHANGE_TRACKING"},
 	{[]string{"DISABLE", "CHANGE_TRACKING"}, "ALTER TABLE ... DISABLE CHANGE_TRACKING"},
 	{[]string{"ENCRYPTED", "WITH", "(", "COLUMN_ENCRYPTION_KEY"}, "A column that is ENCRYPTED WITH a key"},

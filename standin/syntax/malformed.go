@@ -34,7 +34,17 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 		var err *sqlerr.Error
 		switch next := tokens[i+1]; upper(tokens[i].text) {
 		case "DECLARE":
-			err = badCursor(tokens, i+1)
+			if next.kind != tokenVariable {
+				err = badCursor(tokens, i+1)
+			}
+		case "OPTIMIZE":
+			if next.is("FOR") && tokens[i+2].is("(") {
+				err = badOptimizeFor(tokens, i+2)
+			}
+		case "INDEX":
+			if next.kind == tokenWord && isReserved(next.text) && !next.isOneOf("ALL", "IF") && !tokens[max(i-1, 0)].is("FULLTEXT") {
+				err = near(tokens, i+1)
+			}
 		case "SET":
 			// SET NULL ON and SET DEFAULT ON are those of foreign keys.
 			state := tokens[min(i+2, len(tokens)-1)]
@@ -119,7 +129,7 @@ func endsValue(t token) bool {
 // where the query follows without FOR.
 func badCursor(tokens []token, at int) *sqlerr.Error {
 	if !isName(tokens[at]) {
-		return nil
+		return near(tokens, at)
 	}
 	declared, given := false, []string{}
 	for i := at + 1; i < len(tokens); i++ {
@@ -166,9 +176,16 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		if next.kind == tokenEnd || next.is(";") {
 			return near(tokens, at)
 		}
+		if after := afterName(tokens, at+1); tokens[after-1].is(".") {
+			return near(tokens, after)
+		}
 		if t.is("SEQUENCE") {
 			return badSequence(tokens, at)
 		}
+	case t.is("VIEW"):
+		return badColumnNames(tokens, afterName(tokens, at+1))
+	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && tokens[at+2].is("VIEW"):
+		return badColumnNames(tokens, afterName(tokens, at+3))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && isProcedure(tokens[at+2]):
 		return withoutAs(tokens, at+3)
 	case t.is("STATISTICS") && tokens[at-1].is("CREATE"):
@@ -184,6 +201,42 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 			return nil
 		}
 		return near(tokens, at+2)
+	}
+	return nil
+}
+
+// afterName is where the name of an object that begins at a token is over.
+func afterName(tokens []token, at int) int {
+	for at+1 < len(tokens) && (isName(tokens[at]) || tokens[at].is(".")) {
+		at++
+	}
+	return at
+}
+
+// badColumnNames judges the names in parentheses that may stand at a token: those of the columns of a view or of statistics, for which teesql
+// waits without end.
+func badColumnNames(tokens []token, at int) *sqlerr.Error {
+	if !tokens[at].is("(") {
+		return nil
+	}
+	for at++; isName(tokens[at]); at += 2 {
+		if tokens[at+1].is(")") {
+			return nil
+		}
+		if !tokens[at+1].is(",") {
+			return near(tokens, at+1)
+		}
+	}
+	return near(tokens, at)
+}
+
+// badOptimizeFor judges the values in the parentheses of OPTIMIZE FOR: each is one of a variable.
+func badOptimizeFor(tokens []token, opening int) *sqlerr.Error {
+	end := closingParenthesis(tokens, opening)
+	for i := opening; i < end; i++ {
+		if (i == opening || tokens[i].is(",")) && tokens[i+1].kind != tokenVariable {
+			return near(tokens, i+1)
+		}
 	}
 	return nil
 }

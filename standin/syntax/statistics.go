@@ -31,8 +31,13 @@ func badStatistics(tokens []token, at int) *sqlerr.Error {
 	}
 	for at++; tokens[at].is(".") || tokens[at-1].is(".") && isName(tokens[at]); at++ {
 	}
-	if verb == "CREATE" && !tokens[at].is("(") {
-		return near(tokens, at)
+	if verb == "CREATE" {
+		if !tokens[at].is("(") {
+			return near(tokens, at)
+		}
+		if err := badColumnNames(tokens, at); err != nil {
+			return err
+		}
 	}
 	for depth := 0; ; at++ {
 		switch t := tokens[at]; {
