@@ -50,12 +50,6 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.createPartnerLogin(ctx, w, s)
 	case CreateLease:
 		return r.createLease(ctx, w, s)
-	case RemakeVote:
-		// The group serves without it, and whatever else is to be done goes on: the condition says why it is not there yet.
-		if err := r.remakeVote(ctx, w, s); err != nil {
-			w.notRemade[s.Site] = err
-		}
-		return nil
 	case GiveOrders:
 		return r.giveOrders(ctx, w, s)
 	case TakeOrders:

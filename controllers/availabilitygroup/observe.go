@@ -43,8 +43,6 @@ type world struct {
 	observed Observed
 	// accounts are the agents' accounts at the voters.
 	accounts map[v1alpha1.SiteName]voterAccess
-	// notRemade is why votes that are gone could not be made anew just now, by site.
-	notRemade map[v1alpha1.SiteName]error
 }
 
 // awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted asks
@@ -60,9 +58,8 @@ func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) stri
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		notRemade: map[v1alpha1.SiteName]error{},
-		desired:   Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
-		observed:  Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
+		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
+		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
 		var server v1alpha1.SQLServer

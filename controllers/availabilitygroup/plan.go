@@ -27,10 +27,9 @@ func plan(d Desired, o Observed) Plan {
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
-			break
+			return p
 		}
 	}
-	planRemake(d, o, &p)
 	return p
 }
 
@@ -81,8 +80,9 @@ func planPrimary(d Desired, o Observed, p *Plan) bool {
 }
 
 // planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites that the
-// group begins with are created free only before it exists, which takes the word of every replica. In a group that exists
-// planJoining creates those of sites that are to vote, and planRemake the holder's where one is gone.
+// group begins with are created only before it exists, which takes the word of every replica, and never again: the Lease would be
+// made by what was seen some time before, and could be of a term that is over by then. In a group that exists planJoining creates
+// those of sites that are to vote.
 func planVotes(d Desired, o Observed, p *Plan) bool {
 	if !d.fenced() {
 		return true

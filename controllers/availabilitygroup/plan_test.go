@@ -402,6 +402,10 @@ func TestPlanOutcomes(t *testing.T) {
 			before: whole, change: func(e *environ) { e.group.primary = "" },
 			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary, message: "kubectl geosql failover content --wait -n web",
 		},
+		"a minority of lost votes": {
+			before: whole, change: func(e *environ) { delete(e.leases, "tukwila") },
+			ready: metav1.ConditionTrue, reason: conditions.ReasonSynchronized, message: "tukpub-0 is primary",
+		},
 		"a majority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "quincy") },
 			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost, message: "the Leases web/geosql-content are gone at tukwila, quincy: nobody can have a majority of tukwila, quincy, dublin,",

@@ -330,3 +330,18 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 }
+
+// A vote that is gone comes back when its site has not voted for a while.
+func TestAMinorityOfLostVotesComesBack(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	delete(e.leases, "dublin")
+	for _, voters := range [][]v1alpha1.SiteName{{"tukwila"}, {"tukwila", "quincy", "dublin"}} {
+		e.d.Group.Spec.Voters = voters
+		p := e.settle(everything)
+		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+		g.Expect(siteNames(e.d.configuration().Voters)).To(Equal(voters))
+	}
+	g.Expect(*e.leases["dublin"]).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
+}

@@ -30,7 +30,7 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	status := describe(group.Status, w.desired, w.observed)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
 	own := []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)}
-	if c, known := votesComplete(w.desired, w.observed, w.notRemade); known {
+	if c, known := votesComplete(w.desired, w.observed); known {
 		own = append(own, c)
 	}
 	for _, c := range own {

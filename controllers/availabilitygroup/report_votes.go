@@ -54,9 +54,9 @@ func (s *silences) note(group types.NamespacedName, voters []Voter, now time.Tim
 // gone says that a voter answers and has no vote.
 func gone(v Voter) bool { return errors.Is(v.Err, election.ErrAbsent) || errors.Is(v.Err, errNoVote) }
 
-// votesComplete says whether every voter has the group's vote; notRemade is why votes that are gone are not there again. It is not
-// known while a voter is silent that was not for long: what was said before stays.
-func votesComplete(d Desired, o Observed, notRemade map[v1alpha1.SiteName]error) (c metav1.Condition, known bool) {
+// votesComplete says whether every voter has the group's vote. It is not known while a voter is silent that was not for long: what was
+// said before stays.
+func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 	if !d.fenced() || !o.exists(d) && d.Group.Status.GroupID == "" {
 		return c, false
 	}
@@ -70,9 +70,6 @@ func votesComplete(d Desired, o Observed, notRemade map[v1alpha1.SiteName]error)
 			left = append(left, v.Site)
 		case gone(v):
 			missing += fmt.Sprintf("; the Lease %s/%s is missing at %s (%v)", d.Group.Namespace, election.LeaseName(d.name()), v.Site, v.Err)
-			if err := notRemade[v.Site]; err != nil {
-				missing += fmt.Sprintf(", and cannot be made anew now: %v", err)
-			}
 		case v.SilentSince.IsZero() || o.Now.Sub(v.SilentSince) < silentAfter:
 			waiting = true
 			left = append(left, v.Site)
@@ -85,7 +82,7 @@ func votesComplete(d Desired, o Observed, notRemade map[v1alpha1.SiteName]error)
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonVotesLost, votesLost(d, o).Message
 	case missing != "":
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonVoteMissing
-		c.Message = fmt.Sprintf("%s%s%s. A Lease that is gone is made anew while the primary renews the others (%s)", furtherLoss(o, left), missing, silent, votesLostRunbook)
+		c.Message = fmt.Sprintf("%s%s%s. Nothing makes the Lease anew by itself: %s says how the vote comes back", furtherLoss(o, left), missing, silent, votesLostRunbook)
 	case silent != "":
 		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
 		c.Message = furtherLoss(o, left) + silent

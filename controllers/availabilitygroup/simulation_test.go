@@ -225,13 +225,6 @@ func (e *environ) do(step Step) error {
 			record := vote(e.t, s.InitialPrimary, s.Configuration)
 			e.leases[s.Site] = &record
 		}
-	case RemakeVote:
-		for _, r := range e.leases {
-			if e.leases[s.Site] == nil && r.State == election.StateHeld {
-				made := *r
-				e.leases[s.Site] = &made
-			}
-		}
 	case RemoveVotes:
 		delete(e.leases, s.Site)
 	case GiveOrders:

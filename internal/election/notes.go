@@ -142,30 +142,6 @@ func (k *Keeper) told() gathered {
 	return *k.heard
 }
 
-// notes are those of a vote that tells all of it.
-func (g gathered) notes() Notes {
-	var n Notes
-	if len(g.timelines) > 0 {
-		n.Timelines = encodeJSON(g.timelines)
-	}
-	if g.fork != nil {
-		n.Forced = encodeJSON(*g.fork)
-	}
-	if len(g.apart) > 0 {
-		n.Apart = encodeJSON(g.apart)
-	}
-	if g.paused {
-		n.Paused = "true"
-	}
-	if g.request != nil {
-		n.Request = encodeJSON(*g.request)
-		if a, ok := g.answers[g.request.ID]; ok {
-			n.Answer = encodeJSON(a)
-		}
-	}
-	return n
-}
-
 // newer says whether the first of two requests counts; IDs decide between equal times.
 func newer(at time.Time, id string, thanAt time.Time, thanID string) bool {
 	return at.After(thanAt) || at.Equal(thanAt) && id > thanID

@@ -49,7 +49,6 @@ func (w *world) suffer(rng *rand.Rand, b breaks, steps int) error {
 		w.disturb(rng)
 		w.reorder(rng)
 		w.mislaid.step(w)
-		w.remaking.step(w)
 		w.replicate()
 		for _, i := range rng.Perm(3) {
 			if rng.IntN(4) > 0 {

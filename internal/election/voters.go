@@ -121,5 +121,25 @@ func (k *Keeper) notesForNewVoters() Notes {
 	if !k.ballot.Configuration().Changing() {
 		return Notes{}
 	}
-	return k.told().notes()
+	told := k.told()
+	var n Notes
+	if len(told.timelines) > 0 {
+		n.Timelines = encodeJSON(told.timelines)
+	}
+	if told.fork != nil {
+		n.Forced = encodeJSON(*told.fork)
+	}
+	if len(told.apart) > 0 {
+		n.Apart = encodeJSON(told.apart)
+	}
+	if told.paused {
+		n.Paused = "true"
+	}
+	if told.request != nil {
+		n.Request = encodeJSON(*told.request)
+		if a, ok := told.answers[told.request.ID]; ok {
+			n.Answer = encodeJSON(a)
+		}
+	}
+	return n
 }

@@ -43,8 +43,6 @@ type world struct {
 	looked election.Configuration
 	// mislaid is what becomes of the votes in a schedule, nil for nothing.
 	mislaid *mislaid
-	// remaking makes the votes anew that are lost in a schedule, nil for nobody.
-	remaking *remaking
 	// fault is the first violation that was seen.
 	fault error
 }
