@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 )
 
 // everyRow is the value of binder.sequenceRow where each row of a query takes a value of its own.
