@@ -70,7 +70,7 @@ func TestHalvesOfStatements(t *testing.T) {
 		{"DECLARE @v TABLE (a int); SELECT a FROM @v @w", 102, 1, 1, "'@w'"},
 		{"CREATE TABLE t (a int NOT NOT NULL)", 156, 1, 1, "'NOT'"},
 		{"CREATE TABLE t (a varchar( ) NOT NULL)", 102, 1, 1, "')'"},
-		{"CREATE PROCEDURE p @c sysname VARYING OUTPUT AS SELECT 1", 102, 1, 1, "'VARYING'"},
+		{"CREATE PROCEDURE p @c sysname VARYING OUTPUT AS SELECT 1", 156, 1, 1, "'VARYING'"},
 		{"INSERT t u VALUES (1)", 102, 1, 1, "'u'"},
 		{"INSERT INTO dbo.t u (a) SELECT 1", 102, 1, 1, "'u'"},
 		{"INSERT INTO d..t [u] SELECT 1", 102, 1, 1, "'u'"},
