@@ -23,14 +23,9 @@ func (f *finisher) sequence(node ast.Statement) {
 	altered := false
 	switch n := node.(type) {
 	case *ast.CreateSequenceStatement:
-		for _, o := range n.SequenceOptions {
-			options = append(options, o)
-		}
+		options = n.SequenceOptions
 	case *ast.AlterSequenceStatement:
-		altered = true
-		for _, o := range n.SequenceOptions {
-			options = append(options, o)
-		}
+		options, altered = n.SequenceOptions, true
 	}
 	if altered && len(options) == 0 {
 		f.refuse(11715, node)

@@ -84,6 +84,10 @@ func (gt *groupTest) losesItsVotes(w *writer) {
 		c, err := gt.ready(ctx)
 		return c.Reason == conditions.ReasonVotesLost, c.Reason + ": " + c.Message, err
 	})
+	bed.Wait(gt.t, "nobody serves: the last write lease has ended", time.Minute, func(context.Context) (bool, string, error) {
+		since := time.Since(w.lastAck())
+		return since > 10*time.Second, "acknowledged " + since.Round(time.Second).String() + " ago", nil
+	})
 	began := time.Now()
 	gt.restoreVotes("dublin", "tukwila", "quincy")
 	w.more(gt.t, 2*time.Minute)
