@@ -32,6 +32,29 @@ func TestSequencesByRow(t *testing.T) {
 	})
 }
 
+// TestSequencesAndTransactions: docs/t-sql/statements/create-sequence-transact-sql.md, General Remarks: a value that was taken is used up, whether its
+// transaction is committed or rolled back.
+func TestSequencesAndTransactions(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE SEQUENCE dbo.s AS int START WITH 10; CREATE TABLE kept (id int DEFAULT (NEXT VALUE FOR dbo.s), n int)", "ok"},
+		{"SELECT CAST(current_value AS int) FROM sys.sequences WHERE name = 's'", "10"},
+		{"BEGIN TRANSACTION; INSERT kept (n) VALUES (1), (2); DECLARE @v int = NEXT VALUE FOR dbo.s; ROLLBACK; SELECT @v", "12"},
+		{"SELECT CAST(current_value AS int) FROM sys.sequences WHERE name = 's'", "12"},
+		{"SELECT NEXT VALUE FOR dbo.s", "13"},
+		{"INSERT kept (n) SELECT 1 / 0", "!8134/16"},
+		{"INSERT kept (n) VALUES (3)", "ok"},
+		{"SELECT IIF(id > 13, 'on', 'back') FROM kept", "on"},
+		{"BEGIN TRANSACTION; ALTER SEQUENCE dbo.s RESTART WITH 100; SELECT NEXT VALUE FOR dbo.s; COMMIT", "100"},
+		{"SELECT NEXT VALUE FOR dbo.s", "101"},
+		{"BEGIN TRANSACTION; ALTER SEQUENCE dbo.s RESTART WITH 500; SELECT NEXT VALUE FOR dbo.s; ROLLBACK", "500"},
+		{"SELECT NEXT VALUE FOR dbo.s", "102"},
+		{"BEGIN TRANSACTION; DECLARE @v int = NEXT VALUE FOR dbo.s; ROLLBACK; ALTER SEQUENCE dbo.s INCREMENT BY 5; SELECT NEXT VALUE FOR dbo.s", "108"},
+		{"ALTER SEQUENCE dbo.s RESTART; SELECT NEXT VALUE FOR dbo.s", "10"},
+	})
+}
+
 // TestRandomNumbersOfStatements: RAND without a seed is one number for all rows of a statement and another for each call in its text.
 func TestRandomNumbersOfStatements(t *testing.T) {
 	t.Parallel()

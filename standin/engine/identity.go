@@ -33,10 +33,11 @@ type identityCounter struct {
 // (docs/t-sql/statements/alter-database-scoped-configuration-transact-sql.md, IDENTITY_CACHE).
 const identityCache = 1000
 
-// identities are the counters of a space, valid for one recovery fork.
+// identities are the counters of a space, valid for one recovery fork, and the values that its sequences have reached.
 type identities struct {
-	fork     uuid.UUID
-	counters map[int32]*identityCounter
+	fork      uuid.UUID
+	counters  map[int32]*identityCounter
+	sequences reached
 }
 
 func (s *Session) identities(db *Database) *identities {

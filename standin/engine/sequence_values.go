@@ -3,7 +3,10 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
@@ -105,6 +108,62 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	return encodeResult(o.Sequence.Type, countedValue(o.Sequence.Type, s.sequenceRows.values[of][row]))
 }
 
+// reached are the values that sequences have given out last. A transaction that is rolled back gives none of them back
+// (docs/t-sql/statements/create-sequence-transact-sql.md, General Remarks), and takes their record in __identity with it.
+type reached struct {
+	mu     sync.Mutex
+	values map[definition]int64
+}
+
+// definition is a sequence as one statement has made it. Values of another one, as of an ALTER that was rolled back, do not count.
+type definition struct {
+	id       int32
+	modified time.Time
+}
+
+func definitionOf(o *Object) definition { return definition{o.ID, o.Modified} }
+
+// last is the value that a sequence has given out last; used is false before the first one.
+func (r *reached) last(conn *sqlite.Conn, o *Object) (value int64, used bool, err error) {
+	r.mu.Lock()
+	value, used = r.values[definitionOf(o)]
+	r.mu.Unlock()
+	if used {
+		return value, true, nil
+	}
+	err = sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(o.ID)},
+		ResultFunc: func(stmt *sqlite.Stmt) error { value, used = stmt.ColumnInt64(0), true; return nil }})
+	return value, used, err
+}
+
+func (r *reached) take(o *Object, value int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.values == nil {
+		r.values = map[definition]int64{}
+	}
+	r.values[definitionOf(o)] = value
+}
+
+// currentOfSequence is the value that a sequence has given out last, and where it starts before the first one
+// (docs/relational-databases/system-catalog-views/sys-sequences-transact-sql.md, current_value).
+func (s *Session) currentOfSequence(ctx context.Context, o *Object) any {
+	db := s.viewDatabase()
+	conn, release, err := s.connection(ctx, db.ID())
+	if err != nil {
+		return nil
+	}
+	defer release()
+	value, used, err := s.identities(db).sequences.last(conn, o)
+	switch {
+	case err != nil:
+		return nil
+	case !used:
+		return o.Sequence.Start
+	}
+	return value
+}
+
 func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
 	q := o.Sequence
 	next := q.Start
@@ -113,11 +172,14 @@ func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
 			return 0, err
 		}
 	}
+	all := &s.identities(db).sequences
 	take := func(conn *sqlite.Conn) error {
-		err := sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(o.ID)},
-			ResultFunc: func(stmt *sqlite.Stmt) error { next = stmt.ColumnInt64(0) + q.Increment; return nil }})
+		last, used, err := all.last(conn, o)
 		if err != nil {
 			return err
+		}
+		if used {
+			next = last + q.Increment
 		}
 		if next > q.Max || next < q.Min {
 			if !q.Cycle {
@@ -127,6 +189,7 @@ func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
 				next = q.Max
 			}
 		}
+		all.take(o, next)
 		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), next}})
 	}
 	if t := s.target; t != nil && t.db == db && s.open[db.ID()] != nil {

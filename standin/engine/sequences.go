@@ -153,14 +153,27 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 		if err := q.check(o.Name, start); err != nil {
 			return err
 		}
-		o.Sequence = &q
-		if restart != nil {
-			if err := d.exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), *restart-q.Increment); err != nil {
-				return err
-			}
+		if err := s.recordReached(d, o, &q, restart); err != nil {
+			return err
 		}
+		o.Sequence = &q
 		return d.modify(o)
 	})
+}
+
+// recordReached writes where the altered sequence goes on: at its restart, or behind what it has given out.
+func (s *Session) recordReached(d *ddl, o *Object, q *Sequence, restart *int64) error {
+	var last int64
+	if restart != nil {
+		last = *restart - q.Increment
+	} else {
+		value, used, err := s.identities(d.db).sequences.last(d.conn, o)
+		if err != nil || !used {
+			return err
+		}
+		last = value
+	}
+	return d.exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), last)
 }
 
 func (s *Session) alterSequenceOption(ctx context.Context, q *Sequence, name string, opt any, restart **int64) error {

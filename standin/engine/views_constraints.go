@@ -103,6 +103,7 @@ func installModuleViews(r *Registry) {
 			rec := objectRecord(o)
 			rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"], rec["is_cycling"] = q.Start, q.Increment, q.Min, q.Max, q.Cycle
 			rec["is_cached"], rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"], rec["is_exhausted"] = true, q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0, false
+			rec["current_value"] = s.currentOfSequence(ctx, o)
 			out = append(out, rec)
 		}
 		return out, err
