@@ -60,6 +60,9 @@ type binder struct {
 	sequenceRow int
 	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
 	sequenceUses, randoms int
+	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody asks.
+	inDefault bool
+	drawn     map[int32]bool
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
 	varies, rough bool
 	// permissions were asked for, and are asked for again when the plan is used again.

@@ -374,12 +374,17 @@ func (b *binder) defaultValue(space int32, sch *schema, c *Column) expr {
 		b.fail(4413, o.Name)
 	}
 	defer b.inDatabase(space)()
+	outside := b.inDefault
+	b.inDefault = true
+	defer func() { b.inDefault = outside }()
 	return b.scalar(&scope{}, node)
 }
 
 func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, rows []*ast.RowValue, d *dmlPlan) string {
 	d.values = len(rows)
 	out := make([]string, len(rows))
+	given, others := map[int32]bool{}, map[int32]bool{}
+	defer func() { b.drawn = nil }()
 	for i, r := range rows {
 		if len(r.ColumnValues) != len(rows[0].ColumnValues) {
 			b.fail(10709)
@@ -387,7 +392,8 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 		b.countGiven(obj, columns, d, len(r.ColumnValues), 109, 110)
 		parts := make([]string, len(all))
 		for j, c := range all {
-			if j >= len(columns) {
+			if b.drawn = given; j >= len(columns) {
+				b.drawn = others
 				parts[j] = b.automatic(sch, obj, c, d, false, i)
 				continue
 			}
@@ -395,6 +401,7 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 				if c.Identity != nil {
 					b.fail(339)
 				}
+				b.drawn = nil
 				parts[j] = b.automatic(sch, obj, c, d, false, i)
 				continue
 			}
@@ -415,6 +422,11 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 			}
 		}
 		out[i] = "(" + strings.Join(parts, ",") + ")"
+	}
+	for id := range others {
+		if given[id] && len(rows) > 1 {
+			b.fail(11731)
+		}
 	}
 	return "VALUES " + strings.Join(out, ",")
 }

@@ -48,6 +48,7 @@ func installProcedures(r *Registry) {
 	installMessages(r)
 	installDescriptions(r)
 	installServerProcedures(r)
+	installSequenceRange(r)
 }
 
 // wideText are the types that a statement's text may have.

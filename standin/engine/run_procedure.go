@@ -63,6 +63,9 @@ func (p *Procedure) public() bool {
 // valueType is the type of an output value: the parameter's, or the Go value's own when a procedure set another.
 func valueType(v any, t sqltype.Type) sqltype.Type {
 	own := sqltype.TypeOf(normalise(v))
+	if _, ok := v.(sqltype.Variant); ok {
+		own = sqltype.VariantType
+	}
 	switch {
 	case v == nil, t.Kind.IsCharacter() && own.Kind.IsCharacter(), t.Kind.IsBinary() && own.Kind.IsBinary(),
 		t.Kind.IsTemporal() && own.Kind.IsTemporal(), t.Kind.IsInteger() && own.Kind.IsInteger(), t.Kind == own.Kind:
@@ -127,6 +130,9 @@ func (c *ProcCall) bind(args []argument, outputs map[string]*variable) error {
 		if a.output != nil {
 			if !param.Output && !a.returned {
 				return sqlerr.New(8162, 1, param.Name)
+			}
+			if to := a.output.typ; param.Type.Kind == sqltype.SQLVariant && to.Kind != sqltype.SQLVariant && !a.returned {
+				return sqlerr.New(257, 3, sqltype.SQLVariant, to.Kind)
 			}
 			outputs[name] = a.output
 		}

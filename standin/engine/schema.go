@@ -209,6 +209,11 @@ type Sequence struct {
 	Min       int64        `json:"min"`
 	Max       int64        `json:"max"`
 	Cycle     bool         `json:"cycle,omitempty"`
+	// Restarted is where it goes on as ALTER SEQUENCE said, nil when nothing did.
+	Restarted *int64 `json:"restarted,omitempty"`
+	// CacheSize is 0 where no statement says one.
+	CacheSize int64 `json:"cacheSize,omitempty"`
+	NoCache   bool  `json:"noCache,omitempty"`
 }
 
 // SchemaName is a schema of a database.

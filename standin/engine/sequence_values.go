@@ -22,12 +22,18 @@ const everyRow = -1
 // nextValue binds NEXT VALUE FOR: one value for each row
 // (docs/t-sql/functions/next-value-for-transact-sql.md, General Remarks).
 func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
-	space, _, o := b.resolve(nameOf(n.SequenceName))
+	space, sch, o := b.resolve(nameOf(n.SequenceName))
 	if o == nil {
 		b.fail(208, nameOf(n.SequenceName).String())
 	}
 	if o.Kind != kindSequence {
 		b.fail(11726, nameOf(n.SequenceName).String())
+	}
+	if !b.inDefault {
+		b.require("UPDATE", space, sch, o)
+	}
+	if b.drawn != nil {
+		b.drawn[o.ID] = true
 	}
 	if b.sequenceRow == everyRow {
 		b.locks = true // a reader joins the transaction that takes the values
@@ -145,58 +151,67 @@ func (r *reached) take(o *Object, value int64) {
 	r.values[definitionOf(o)] = value
 }
 
-// currentOfSequence is the value that a sequence has given out last, and where it starts before the first one
-// (docs/relational-databases/system-catalog-views/sys-sequences-transact-sql.md, current_value).
-func (s *Session) currentOfSequence(ctx context.Context, o *Object) any {
+// sequenceRecord tells of a sequence in sys.sequences
+// (docs/relational-databases/system-catalog-views/sys-sequences-transact-sql.md).
+func (s *Session) sequenceRecord(ctx context.Context, o *Object) record {
+	q := o.Sequence
+	rec := objectRecord(o)
+	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = q.variant(q.Start), q.variant(q.Increment), q.variant(q.Min), q.variant(q.Max)
+	rec["is_cycling"], rec["is_cached"] = q.Cycle, !q.NoCache
+	rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"] = q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0
+	if q.CacheSize > 0 {
+		rec["cache_size"] = q.CacheSize
+	}
 	db := s.viewDatabase()
 	conn, release, err := s.connection(ctx, db.ID())
 	if err != nil {
-		return nil
+		return rec
 	}
 	defer release()
-	value, used, err := s.identities(db).sequences.last(conn, o)
-	switch {
-	case err != nil:
-		return nil
-	case !used:
-		return o.Sequence.Start
+	last, used, err := s.identities(db).sequences.last(conn, o)
+	if err != nil {
+		return rec
 	}
-	return value
+	_, _, more := q.next(last, used)
+	if rec["is_exhausted"], rec["current_value"] = !more, q.variant(q.begin()); used {
+		rec["current_value"], rec["last_used_value"] = q.variant(last), q.variant(last)
+	}
+	return rec
 }
 
-func (s *Session) nextSequenceValue(db *Database, o *Object) (int64, error) {
-	q := o.Sequence
-	next := q.Start
+func (s *Session) nextSequenceValue(db *Database, o *Object) (next int64, err error) {
+	err = s.draw(db, o, func(last int64, used bool) (int64, error) {
+		var ok bool
+		if next, _, ok = o.Sequence.next(last, used); !ok {
+			return 0, sqlerr.New(11728, 1, o.Name)
+		}
+		return next, nil
+	})
+	return next, err
+}
+
+// draw takes values of a sequence: take is told the last one that was given out, and gives the one that is to be the last.
+func (s *Session) draw(db *Database, o *Object, take func(last int64, used bool) (int64, error)) error {
 	if s.open[db.ID()] == nil && s.count > 0 {
 		if _, _, err := s.join(s.context(), db); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	all := &s.identities(db).sequences
-	take := func(conn *sqlite.Conn) error {
+	within := func(conn *sqlite.Conn) error {
 		last, used, err := all.last(conn, o)
 		if err != nil {
 			return err
 		}
-		if used {
-			next = last + q.Increment
+		if last, err = take(last, used); err != nil {
+			return err
 		}
-		if next > q.Max || next < q.Min {
-			if !q.Cycle {
-				return sqlerr.New(11728, 1, o.Name)
-			}
-			if next = q.Min; q.Increment < 0 {
-				next = q.Max
-			}
-		}
-		all.take(o, next)
-		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), next}})
+		all.take(o, last)
+		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), last}})
 	}
 	if t := s.target; t != nil && t.db == db && s.open[db.ID()] != nil {
 		// The running statement writes to this database: the value is taken within it.
-		err := take(s.open[db.ID()].tx.Conn())
-		return next, err
+		return within(s.open[db.ID()].tx.Conn())
 	}
-	err := s.writeConnDo(s.context(), db, take)
-	return next, err
+	return s.writeConnDo(s.context(), db, within)
 }

@@ -31,6 +31,9 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	for _, opt := range n.SequenceOptions {
 		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
 			t, e := dataTypeOf(o.DataType, false)
+			if alias := s.aliasType(ctx, s.typeNameIn(o.DataType)); e != nil && alias != nil {
+				t, e = *alias, nil
+			}
 			if e != nil {
 				return e
 			}
@@ -42,26 +45,9 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	}
 	q.Min, q.Max = wholeBounds(q.Type)
 	var start *int64
-	set := map[string]func(int64){"start": func(v int64) { start = &v }, "increment": func(v int64) { q.Increment = v }, "minvalue": func(v int64) { q.Min = v },
-		"maxvalue": func(v int64) { q.Max = v }}
 	for _, opt := range n.SequenceOptions {
-		switch o := opt.(type) {
-		case *ast.ScalarExpressionSequenceOption:
-			if o.OptionValue == nil {
-				continue
-			}
-			kind := strings.ToLower(o.OptionKind)
-			v, err := s.sequenceArgument(ctx, q, name.name, kind, o.OptionValue)
-			if err != nil {
-				return err
-			}
-			if to := set[kind]; to != nil {
-				to(v)
-			}
-		case *ast.SequenceOption:
-			if strings.EqualFold(o.OptionKind, "cycle") && !o.NoValue {
-				q.Cycle = true
-			}
+		if err := s.sequenceOption(ctx, q, name.name, opt, &start); err != nil {
+			return err
 		}
 	}
 	q.Start = q.Min
@@ -74,7 +60,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if err := q.check(name.name, q.Start); err != nil {
 		return err
 	}
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	err := s.changeSchema(ctx, name, func(d *ddl) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
@@ -82,6 +68,21 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 		o.Sequence = q
 		return d.save(o)
 	})
+	if err != nil {
+		return err
+	}
+	return q.warn(w, name.name, 0, false)
+}
+
+// warn tells of a cache of one value, which is none, and of one that is larger than what the sequence has left.
+func (q *Sequence) warn(w tds.Writer, name string, last int64, used bool) error {
+	switch {
+	case q.CacheSize == 1:
+		return w.Message(sqlerr.New(11707, 1, name))
+	case q.scarce(last, used):
+		return w.Message(sqlerr.New(11729, 1, name))
+	}
+	return nil
 }
 
 // check judges what a sequence is to be and the value that it is to go on from
@@ -130,7 +131,10 @@ func (s *Session) sequenceArgument(ctx context.Context, q *Sequence, name, kind 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
 func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	var q Sequence
+	var last int64
+	used := false
+	err := s.changeSchema(ctx, name, func(d *ddl) error {
 		o := d.sch.find(d.schemaNamed(name), name.name)
 		if o == nil || o.Kind != kindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
@@ -139,89 +143,104 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 		if err := s.require(ctx, p); err != nil {
 			return err
 		}
-		q := *o.Sequence
+		q = *o.Sequence
 		var restart *int64
 		for _, opt := range n.SequenceOptions {
-			if err := s.alterSequenceOption(ctx, &q, o.Name, opt, &restart); err != nil {
+			if err := s.sequenceOption(ctx, &q, o.Name, opt, &restart); err != nil {
 				return err
 			}
 		}
-		start := q.Min
-		if restart != nil {
-			start = *restart
-		}
-		if err := q.check(o.Name, start); err != nil {
+		var err error
+		if last, used, err = s.identities(d.db).sequences.last(d.conn, o); err != nil {
 			return err
 		}
-		if err := s.recordReached(d, o, &q, restart); err != nil {
+		if restart != nil {
+			q.Restarted, used = restart, false
+		}
+		if err := q.checkAltered(o, restart != nil, last, used); err != nil {
+			return err
+		}
+		if used {
+			err = d.exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), last)
+		} else {
+			err = d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID))
+		}
+		if err != nil {
 			return err
 		}
 		o.Sequence = &q
 		return d.modify(o)
 	})
-}
-
-// recordReached writes where the altered sequence goes on: at its restart, or behind what it has given out.
-func (s *Session) recordReached(d *ddl, o *Object, q *Sequence, restart *int64) error {
-	var last int64
-	if restart != nil {
-		last = *restart - q.Increment
-	} else {
-		value, used, err := s.identities(d.db).sequences.last(d.conn, o)
-		if err != nil || !used {
-			return err
-		}
-		last = value
+	if err != nil {
+		return err
 	}
-	return d.exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), last)
+	return q.warn(w, name.name, last, used)
 }
 
-func (s *Session) alterSequenceOption(ctx context.Context, q *Sequence, name string, opt any, restart **int64) error {
+// checkAltered judges what a sequence is to become: without RESTART its current value has to be one of it (11704), and bounds are not changed
+// to such as have no room for its start (11703; docs/t-sql/statements/alter-sequence-transact-sql.md, Remarks).
+func (q *Sequence) checkAltered(o *Object, restarted bool, last int64, used bool) error {
+	start, current := q.Min, q.begin()
+	if restarted {
+		start = current
+	}
+	if err := q.check(o.Name, start); err != nil || restarted {
+		return err
+	}
+	if used {
+		current = last
+	}
+	raised, lowered := q.Min != o.Sequence.Min && q.Start < q.Min, q.Max != o.Sequence.Max && q.Start > q.Max
+	switch {
+	case current < q.Min || current > q.Max:
+		return sqlerr.New(11704, 1, current, o.Name)
+	case q.Increment > 0 && raised, q.Increment < 0 && lowered:
+		return sqlerr.New(11703, 1, o.Name)
+	}
+	return nil
+}
+
+// sequenceOption sets an option of CREATE SEQUENCE or ALTER SEQUENCE; start is the value of START WITH or RESTART.
+func (s *Session) sequenceOption(ctx context.Context, q *Sequence, name string, opt any, start **int64) error {
 	lo, hi := wholeBounds(q.Type)
+	kind, none := "", false
+	var value *int64
 	switch o := opt.(type) {
 	case *ast.ScalarExpressionSequenceOption:
-		num := q.Start
-		if o.OptionValue != nil {
-			v, err := s.sequenceArgument(ctx, q, name, strings.ToLower(o.OptionKind), o.OptionValue)
+		if kind, none = strings.ToLower(o.OptionKind), o.NoValue; o.OptionValue != nil {
+			v, err := s.sequenceArgument(ctx, q, name, kind, o.OptionValue)
 			if err != nil {
 				return err
 			}
-			num = v
-		}
-		switch strings.ToLower(o.OptionKind) {
-		case "restart":
-			*restart = &num
-		case "increment":
-			q.Increment = num
-		case "minvalue":
-			if q.Min = num; o.OptionValue == nil {
-				q.Min = lo
-			}
-		case "maxvalue":
-			if q.Max = num; o.OptionValue == nil {
-				q.Max = hi
-			}
-		case "cache":
-		default:
-			return unsupported("ALTER SEQUENCE ... " + strings.ToUpper(o.OptionKind))
+			value = &v
 		}
 	case *ast.SequenceOption:
-		switch strings.ToLower(o.OptionKind) {
-		case "restart":
-			start := q.Start
-			*restart = &start
-		case "cycle":
-			q.Cycle = !o.NoValue
-		case "minvalue":
-			q.Min = lo
-		case "maxvalue":
-			q.Max = hi
-		case "cache":
-		default:
-			return unsupported("ALTER SEQUENCE ... " + strings.ToUpper(o.OptionKind))
+		kind, none = strings.ToLower(o.OptionKind), o.NoValue
+	case *ast.DataTypeSequenceOption:
+		return nil
+	}
+	given := func(otherwise int64) int64 {
+		if value != nil {
+			return *value
 		}
+		return otherwise
+	}
+	switch kind {
+	case "start", "restart":
+		v := given(q.Start)
+		*start = &v
+	case "increment":
+		q.Increment = given(q.Increment)
+	case "minvalue":
+		q.Min = given(lo)
+	case "maxvalue":
+		q.Max = given(hi)
+	case "cycle":
+		q.Cycle = !none
+	case "cache":
+		q.CacheSize, q.NoCache = given(0), none
 	default:
-		return unsupported("This option of ALTER SEQUENCE")
+		return unsupported("This option of a sequence")
 	}
 	return nil
 }

@@ -92,19 +92,14 @@ func installModuleViews(r *Registry) {
 	r.recordView("", "sys", "sql_modules", list, modules)
 	r.recordView("", "sys", "all_sql_modules", list, modules)
 	r.recordView("", "sys", "sequences", objectColumns+", start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, is_cycling bit, is_cached bit, "+
-		"cache_size int, system_type_id tinyint, user_type_id int, precision tinyint, scale tinyint, current_value sql_variant, is_exhausted bit", func(ctx context.Context, s *Session) ([]record, error) {
+		"cache_size int, system_type_id tinyint, user_type_id int, precision tinyint, scale tinyint, current_value sql_variant, is_exhausted bit, last_used_value sql_variant", func(ctx context.Context, s *Session) ([]record, error) {
 		_, objects, err := s.visible(ctx)
 		var out []record
 		for _, o := range objects {
 			if o.Sequence == nil {
 				continue
 			}
-			q := o.Sequence
-			rec := objectRecord(o)
-			rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"], rec["is_cycling"] = q.Start, q.Increment, q.Min, q.Max, q.Cycle
-			rec["is_cached"], rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"], rec["is_exhausted"] = true, q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0, false
-			rec["current_value"] = s.currentOfSequence(ctx, o)
-			out = append(out, rec)
+			out = append(out, s.sequenceRecord(ctx, o))
 		}
 		return out, err
 	})

@@ -7,6 +7,7 @@ import "maps"
 // sequenceFormats are messages about sequences and where their values may be asked for, beside those of placeFormats.
 var sequenceFormats = map[int32]string{
 	11701: "The absolute value of the increment for sequence object '%v' must be less than or equal to the difference between the minimum and maximum value of the sequence object.",
+	11704: "The current value '%v' for sequence object '%v' must be between the minimum and maximum value of the sequence object.",
 	11706: "The cache size for sequence object '%v' must be greater than 0.",
 	11707: "The cache size for sequence object '%v' has been set to NO CACHE.",
 	11708: "An invalid value was specified for argument '%v' for the given data type.",
@@ -21,6 +22,9 @@ var sequenceFormats = map[int32]string{
 	11727: "NEXT VALUE FOR functions for a given sequence object must have exactly the same OVER clause definition.",
 	11730: "Database name cannot be specified for the sequence object in default constraints.",
 	11731: "A column that uses a sequence object in the default constraint must be present in the target columns list, if the same sequence object appears in a row constructor.",
+	11729: "The sequence object '%v' cache size is greater than the number of available values.",
+	11732: "The requested range for sequence object '%v' exceeds the maximum or minimum limit. Retry with a smaller range.",
+	11733: "Parameter '%v' must be a positive integer.",
 	11736: "Only one instance of NEXT VALUE FOR function per sequence object is allowed in SET or SELECT with variable assignment.",
 	11742: "NEXT VALUE FOR function can only be used with MERGE if it is defined within a default constraint on the target table for insert actions.",
 }
@@ -30,7 +34,7 @@ func init() {
 	for n := range sequenceFormats {
 		severity := uint8(16)
 		switch n {
-		case 11707:
+		case 11707, 11729:
 			severity = 10
 		case 11709, 11710, 11711, 11712, 11714, 11715, 11722, 11724:
 			severity = 15
