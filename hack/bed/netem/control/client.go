@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,10 +21,56 @@ var ErrNotRunning = errors.New("no emulator runs on the device")
 // Call sends one request to the device's emulator. It gives ErrNotRunning if
 // there is none, and the emulator's own error as an error.
 func Call(ctx context.Context, device string, request Request) (Status, error) {
+	return call(ctx, dial, device, request)
+}
+
+// CallIn is Call to the emulator of a device in another network namespace,
+// named by its path, such as /proc/42/ns/net. It needs SYS_ADMIN.
+func CallIn(ctx context.Context, namespace, device string, request Request) (Status, error) {
+	return call(ctx, func(ctx context.Context, socket string) (net.Conn, error) {
+		type dialled struct {
+			net.Conn
+			error
+		}
+		answer := make(chan dialled, 1)
+		go func() {
+			// Never unlocked: the thread ends with the goroutine, and nothing
+			// else ever runs in that namespace.
+			runtime.LockOSThread()
+			if err := enter(namespace); err != nil {
+				answer <- dialled{error: err}
+				return
+			}
+			connection, err := dial(ctx, socket)
+			answer <- dialled{connection, err}
+		}()
+		got := <-answer
+		return got.Conn, got.error
+	}, device, request)
+}
+
+// enter moves the calling thread to a network namespace.
+func enter(namespace string) error {
+	file, err := os.Open(namespace)
+	if err != nil {
+		return fmt.Errorf("enter network namespace: %w", err)
+	}
+	defer file.Close()
+	if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter network namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "unix", socket)
+}
+
+func call(ctx context.Context, dial func(context.Context, string) (net.Conn, error), device string, request Request) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "unix", address(device))
+	connection, err := dial(ctx, address(device))
 	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
 		return Status{}, fmt.Errorf("%s: %w", device, ErrNotRunning)
 	}

@@ -138,22 +138,59 @@ func exitCode(err error) int {
 	return 0
 }
 
-// Apply makes each node's classes those of the plan, on all nodes at once, and
-// reports what is in force then. Errors are per node; nodes without one are as
-// planned.
+// Apply makes each node's classes those of the plan and reports what is in
+// force then. Errors are per node; nodes without one are as planned.
+//
+// Nodes that run an emulator of this build get their classes at one moment,
+// after all others: a site whose nodes were cut off one by one would keep its
+// votes for longer than its clients are served, and the outage would be taken
+// for longer than it is.
 func (f Force) Apply(ctx context.Context, sites []Site, nodes []Node, plan map[string][]emulator.Class) []NodeStatus {
-	return onAll(nodes, func(node Node) NodeStatus {
-		status := f.applyOne(ctx, sites, node, plan[node.Name])
-		granted, err := grantRealTime(status)
-		if err != nil {
-			status.Err = err
+	ready := make([]bool, len(nodes))
+	onAll(nodes, func(i int) { ready[i] = len(plan[nodes[i].Name]) > 0 && f.isReady(ctx, nodes[i]) })
+	statuses := make([]NodeStatus, len(nodes))
+	onAll(nodes, func(i int) {
+		if !ready[i] {
+			statuses[i] = inRealTime(func() NodeStatus { return f.applyOne(ctx, sites, nodes[i], plan[nodes[i].Name]) })
 		}
-		if granted {
-			// The emulator asks for real-time scheduling with each change.
-			status = f.applyOne(ctx, sites, node, plan[node.Name])
-		}
-		return status
 	})
+	onAll(nodes, func(i int) {
+		if ready[i] {
+			statuses[i] = inRealTime(func() NodeStatus { return callApply(ctx, nodes[i], plan[nodes[i].Name]) })
+		}
+	})
+	return statuses
+}
+
+// isReady tells whether this machine shows the node's network namespace and
+// an emulator of this build runs there.
+func (f Force) isReady(ctx context.Context, node Node) bool {
+	if f.Choice == Kernel || node.process == 0 {
+		return false
+	}
+	status, err := control.CallIn(ctx, node.network(), device, control.Request{Operation: control.Show})
+	return err == nil && status.Build == f.ProgramHash
+}
+
+func callApply(ctx context.Context, node Node, classes []emulator.Class) NodeStatus {
+	status, err := control.CallIn(ctx, node.network(), device, control.Request{Operation: control.Apply, Classes: classes})
+	if err != nil {
+		return NodeStatus{Node: node, Emulator: UserSpace, Err: fmt.Errorf("shape what leaves node %s: %w", node.Name, err)}
+	}
+	return statusOf(node, status)
+}
+
+func inRealTime(apply func() NodeStatus) NodeStatus {
+	status := apply()
+	granted, err := grantRealTime(status)
+	if err != nil {
+		status.Err = err
+	}
+	if granted {
+		// The emulator asks for real-time scheduling with each change.
+		status = apply()
+	}
+	return status
 }
 
 func (f Force) applyOne(ctx context.Context, sites []Site, node Node, classes []emulator.Class) NodeStatus {
@@ -181,18 +218,22 @@ func (f Force) applyOne(ctx context.Context, sites []Site, node Node, classes []
 func (f Force) Show(ctx context.Context, sites []Site, nodes []Node) []NodeStatus {
 	// Looking must not install anything.
 	f.Program = ""
-	return onAll(nodes, func(node Node) NodeStatus {
-		output, used, err := f.exec(ctx, node, showScript, nil)
-		switch {
-		case exitCode(err) == exitNoProgram, err != nil && strings.Contains(err.Error(), control.ErrNotRunning.Error()):
-			return NodeStatus{Node: node, Emulator: None}
-		case err != nil:
-			return NodeStatus{Node: node, Emulator: used, Err: fmt.Errorf("ask node %s: %w", node.Name, err)}
-		case used == Kernel:
-			return f.kernelShow(ctx, sites, node)
-		}
-		return userSpaceStatus(node, output)
-	})
+	statuses := make([]NodeStatus, len(nodes))
+	onAll(nodes, func(i int) { statuses[i] = f.showOne(ctx, sites, nodes[i]) })
+	return statuses
+}
+
+func (f Force) showOne(ctx context.Context, sites []Site, node Node) NodeStatus {
+	output, used, err := f.exec(ctx, node, showScript, nil)
+	switch {
+	case exitCode(err) == exitNoProgram, err != nil && strings.Contains(err.Error(), control.ErrNotRunning.Error()):
+		return NodeStatus{Node: node, Emulator: None}
+	case err != nil:
+		return NodeStatus{Node: node, Emulator: used, Err: fmt.Errorf("ask node %s: %w", node.Name, err)}
+	case used == Kernel:
+		return f.kernelShow(ctx, sites, node)
+	}
+	return userSpaceStatus(node, output)
 }
 
 func userSpaceStatus(node Node, output []byte) NodeStatus {
@@ -200,17 +241,20 @@ func userSpaceStatus(node Node, output []byte) NodeStatus {
 	if err := json.Unmarshal(output, &status); err != nil {
 		return NodeStatus{Node: node, Emulator: UserSpace, Err: fmt.Errorf("node %s: the emulator's answer is no JSON: %w", node.Name, err)}
 	}
+	return statusOf(node, status)
+}
+
+func statusOf(node Node, status control.Status) NodeStatus {
 	return NodeStatus{Node: node, Emulator: UserSpace, Scheduling: string(status.Scheduling), Classes: status.Classes, process: status.PID}
 }
 
-func onAll(nodes []Node, do func(Node) NodeStatus) []NodeStatus {
-	statuses := make([]NodeStatus, len(nodes))
+// onAll does something about every node, named by its index, on all at once.
+func onAll(nodes []Node, do func(int)) {
 	var group sync.WaitGroup
-	for i, node := range nodes {
-		group.Go(func() { statuses[i] = do(node) })
+	for i := range nodes {
+		group.Go(func() { do(i) })
 	}
 	group.Wait()
-	return statuses
 }
 
 // Errors joins the errors of the nodes.

@@ -26,6 +26,10 @@ type Node struct {
 	process int
 }
 
+// network is the path of the node's network namespace, on the machine of the
+// container engine.
+func (n Node) network() string { return fmt.Sprintf("/proc/%d/ns/net", n.process) }
+
 // clusterLabel is kind's own on each node container.
 const clusterLabel = "io.x-k8s.kind.cluster"
 
