@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -45,8 +46,8 @@ asked to check the manifest without keeping it. With --offline no cluster is ask
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
 placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
 depends on what the engines answer: the controllers plan that when they have asked, and only the fields that differ are
-shown here. The files may have objects of every kind of geosql.dev: those that are not of a Topology are named at the end
-and passed over.`,
+shown here. The files may have objects of every kind, of geosql.dev and of other APIs: those that are not of a Topology
+are named at the end and passed over.`,
 		Example: `  kubectl geosql plan -f examples/msdn.yaml
   kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
 		Args: cobra.NoArgs,
@@ -104,10 +105,13 @@ func passOver(out io.Writer, declared []overview.Declared, namespace string) {
 	head := "\n"
 	for _, x := range declared {
 		name, why := cmp.Or(x.Namespace, namespace)+"/"+x.Name, "only what Topologies declare is planned"
-		switch x.Kind {
-		case "Topology":
+		switch {
+		case x.Other != "":
+			// Whether its kind has namespaces is not known here.
+			name, why = path.Join(x.Namespace, x.Name), "it is of "+x.Other+", which is not the operator's"
+		case x.Kind == "Topology":
 			continue
-		case "Site":
+		case x.Kind == "Site":
 			name, why = x.Name, "it is taken as it is declared here, and not compared with the hub"
 		}
 		fmt.Fprintf(out, "%sPassed over %s %s: %s\n", head, x.Kind, name, why)

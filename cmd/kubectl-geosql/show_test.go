@@ -56,7 +56,7 @@ func TestPlanOffline(t *testing.T) {
 	}
 }
 
-// What a manifest has beside its Topologies is named and passed over, of whatever kind of the API it is.
+// What a manifest has beside its Topologies is named and passed over, of whatever kind it is.
 func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 	g := NewWithT(t)
 	manifest, err := os.ReadFile(examples + "msdn.yaml")
@@ -65,13 +65,15 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 	for _, kind := range []string{"AgentProfile", "Drill", "DrillSchedule", "Failover", "Login", "Publication", "PublisherMove", "SQLServer"} {
 		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
 	}
+	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: shop}\nstringData: {password: hunter2}\n"
 	text, err := run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
 	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
 		ContainSubstring("\nPassed over PublisherMove shop/other: only what Topologies declare is planned\n"),
+		ContainSubstring("\nPassed over Namespace shop: it is of v1, which is not the operator's\nPassed over Secret shop/other: it is of v1"), Not(ContainSubstring("hunter2")),
 		HaveSuffix("\nPassed over Login web/webapp: only what Topologies declare is planned\n")))
-	g.Expect(strings.Count(text, "\nPassed over ")).To(Equal(3 + 8 + 1))
+	g.Expect(strings.Count(text, "\nPassed over ")).To(Equal(3 + 8 + 2 + 1))
 	g.Expect(text).NotTo(ContainSubstring("Passed over Topology"))
 }
 

@@ -245,7 +245,10 @@ func TestDecodeTakesEveryKind(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for manifest, want := range map[string]string{
-		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}":                                        `Secret x: apiVersion "v1" is not supported here`,
+		"apiVersion: geosql.dev/v1\nkind: Login\nmetadata: {name: x}":                              `Login x: apiVersion "geosql.dev/v1" is not supported here; geosql.dev/v1alpha1 is`,
+		"apiVersion: geosq.dev/v1alpha1\nkind: Topology\nmetadata: {name: x}":                      `Topology x: apiVersion "geosq.dev/v1alpha1" is not supported here`,
+		"kind: Secret\nmetadata: {name: x}":                                                        `Secret x: a manifest needs a kind and an apiVersion`,
+		"apiVersion: v1\nmetadata: {name: x}":                                                      `x: a manifest needs a kind and an apiVersion`,
 		"apiVersion: geosql.dev/v1alpha1\nkind: Dril\nmetadata: {name: x}":                         `geosql.dev/v1alpha1 has no kind "Dril"`,
 		"apiVersion: geosql.dev/v1alpha1\nkind: LoginList\nitems: []":                              `geosql.dev/v1alpha1 has no kind "LoginList"`,
 		"apiVersion: geosql.dev/v1alpha1\nkind: Login\nmetadata: {name: x}\nspec: {targt: {}}":     `Login x: `,
@@ -258,4 +261,14 @@ func TestDecodeRefuses(t *testing.T) {
 	s, err := overview.Decode(strings.NewReader("# nothing\n---\n# but comments\n"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(s.Servers).To(BeEmpty())
+}
+
+// What a Topology is committed together with does not keep it from being planned and drawn.
+func TestDecodeTakesObjectsOfOtherAPIs(t *testing.T) {
+	g := NewWithT(t)
+	s, err := overview.Decode(strings.NewReader("apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: web}\nstringData: {password: y}\n---\n" +
+		"apiVersion: geosql.dev/v1alpha1\nkind: Login\nmetadata: {name: z}\n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Declared).To(Equal([]overview.Declared{{Kind: "Secret", Namespace: "web", Name: "x", Other: "v1"}, {Kind: "Login", Name: "z"}}))
+	g.Expect(s.Logins).To(HaveLen(1))
 }

@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,16 +176,17 @@ func (s *Snapshot) Add(other *Snapshot) {
 	s.order()
 }
 
-// Declared names an object of a manifest.
-type Declared struct{ Kind, Namespace, Name string }
+// Declared names an object of a manifest. Other is the apiVersion of one that is not of the operator's API.
+type Declared struct{ Kind, Namespace, Name, Other string }
 
 // kinds of the API. Of each a manifest may have objects.
 var kinds = runtime.NewScheme()
 
 func init() { utilruntime.Must(v1alpha1.AddToScheme(kinds)) }
 
-// Decode reads manifests of the operator's kinds, separated by "---", and expands Topologies. Objects of other kinds are
-// refused, since what would be left out could matter.
+// Decode reads manifests, separated by "---", and expands Topologies. Objects of other APIs, such as the Secret of a Login,
+// are Declared and no more. What may be meant for the operator and is misspelt is refused: one of its kinds under another
+// apiVersion, a kind or a field that its API does not have.
 func Decode(manifests io.Reader) (*Snapshot, error) {
 	s := &Snapshot{}
 	documents := utilyaml.NewYAMLReader(newBufferedReader(manifests))
@@ -213,7 +215,11 @@ func (s *Snapshot) decode(document []byte) error {
 	case head.Kind == "" && len(strings.TrimSpace(stripComments(document))) == 0:
 		return nil
 	case head.APIVersion != v1alpha1.GroupVersion.String():
-		return fmt.Errorf("%s %s: apiVersion %q is not supported here; %s is", head.Kind, head.Name, head.APIVersion, v1alpha1.GroupVersion)
+		if err := foreign(head); err != nil {
+			return err
+		}
+		s.Declared = append(s.Declared, Declared{head.Kind, head.Namespace, head.Name, head.APIVersion})
+		return nil
 	}
 	decoded, err := kinds.New(v1alpha1.GroupVersion.WithKind(head.Kind))
 	object, ok := decoded.(client.Object)
@@ -223,7 +229,7 @@ func (s *Snapshot) decode(document []byte) error {
 	if err := yaml.UnmarshalStrict(document, object); err != nil {
 		return fmt.Errorf("%s %s: %w", head.Kind, head.Name, err)
 	}
-	s.Declared = append(s.Declared, Declared{head.Kind, head.Namespace, head.Name})
+	s.Declared = append(s.Declared, Declared{Kind: head.Kind, Namespace: head.Namespace, Name: head.Name})
 	switch x := object.(type) {
 	case *v1alpha1.Topology:
 		return s.expand(*x)
@@ -245,6 +251,18 @@ func (s *Snapshot) decode(document []byte) error {
 		s.Logins = append(s.Logins, *x)
 	case *v1alpha1.PublisherMove:
 		s.PublisherMoves = append(s.PublisherMoves, *x)
+	}
+	return nil
+}
+
+// foreign refuses an object that may be one of the operator's although its apiVersion is not.
+func foreign(head metav1.PartialObjectMetadata) error {
+	version, err := schema.ParseGroupVersion(head.APIVersion)
+	if err != nil || version.Empty() || head.Kind == "" {
+		return fmt.Errorf("%s %s: a manifest needs a kind and an apiVersion, such as %s, not %q", head.Kind, head.Name, v1alpha1.GroupVersion, head.APIVersion)
+	}
+	if version.Group == v1alpha1.GroupVersion.Group || kinds.Recognizes(v1alpha1.GroupVersion.WithKind(head.Kind)) {
+		return fmt.Errorf("%s %s: apiVersion %q is not supported here; %s is", head.Kind, head.Name, head.APIVersion, v1alpha1.GroupVersion)
 	}
 	return nil
 }
