@@ -79,8 +79,8 @@ func (r *response) Columns(cols []Column) error {
 	return r.put(b)
 }
 
-// misfit refuses columns and rows that cannot be sent. Nothing of them is on its way yet: the statement fails, and the connection stays.
-func (r *response) misfit(err error) error {
+// misfit refuses columns, rows and output parameters that cannot be sent. Nothing of them is on its way yet: the statement fails, and the connection stays.
+func (r *response) misfit(err error) *sqlerr.Error {
 	err = fmt.Errorf("send result: %w", err)
 	r.c.logf("session %d: %v", r.c.spid.Load(), err)
 	return sqlerr.Internal(err)
@@ -245,15 +245,11 @@ func (r *response) endCall() {
 		if r.status != nil {
 			status = *r.status
 		}
-		b := []byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)}
-		for i, v := range r.values {
-			ordinal, name := r.output(i, v.name)
-			var err error
-			if b, err = r.c.version.appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
-				r.err = fmt.Errorf("send return value %s: %w", name, err)
-				return
-			}
+		values, err := r.returnValues()
+		if err != nil {
+			r.Message(r.misfit(err))
 		}
+		b := append([]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)}, values...)
 		d := &done{token: tokenDoneProc}
 		if r.failed {
 			d.status |= doneError
@@ -262,6 +258,17 @@ func (r *response) endCall() {
 		r.last = d
 	}
 	r.failed, r.rows, r.status, r.values, r.inCall, r.call = false, false, nil, nil, false, nil
+}
+
+// returnValues are the tokens of a call's output parameters: all of them, or none where one cannot be sent, which fails the call.
+func (r *response) returnValues() (b []byte, err error) {
+	for i, v := range r.values {
+		ordinal, name := r.output(i, v.name)
+		if b, err = r.c.version.appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 // output finds the parameter of the call that an output value belongs to, by name or, among parameters given by

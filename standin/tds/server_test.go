@@ -217,6 +217,29 @@ func TestRowsThatCannotBeSentFailTheStatement(t *testing.T) {
 	g.Expect(backend.session(0).closed.Load()).To(BeFalse())
 }
 
+// An output parameter that does not fit its type fails its call in the same way.
+func TestOutputParametersThatCannotBeSentFailTheCall(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	db := open(t, address, "encrypt=false")
+	g.Expect(db.Ping()).To(Succeed())
+	var n int64
+	for _, value := range []any{int64(5), "not a number", int64(6)} {
+		backend.session(0).answer = &tds.Param{Name: "@n", Type: intType, Value: value}
+		_, err := db.Exec("output", sql.Named("n", sql.Out{Dest: &n}))
+		if number, fits := value.(int64); fits {
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(n).To(Equal(number))
+			continue
+		}
+		var e mssql.Error
+		g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+		g.Expect(e.Number).To(Equal(int32(565)))
+		g.Expect(n).To(Equal(int64(5)))
+	}
+	g.Expect(backend.session(0).closed.Load()).To(BeFalse())
+}
+
 func TestTransactions(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
