@@ -54,7 +54,7 @@ var arguments = map[string][]accepts{
 	"string_escape": {readsAsText}, "format": {nil, pattern, nil}, "string_agg": {compared, shortText}, "string_split": {shortText, nil},
 	"abs": {computes}, "ceiling": {computes}, "floor": {computes}, "sign": {computes}, "round": {computes, number}, "power": {computes, nil},
 	"dateadd": {nil, added, moment}, "datediff": {nil, moment}, "datediff_big": {nil, moment}, "datepart": {nil, moment}, "datename": {nil, moment},
-	"datetrunc": {nil, moment}, "year": {moment}, "month": {moment}, "day": {moment}, "eomonth": {dated, number}, "isdate": {formerDate},
+	"datetrunc": {nil, dated}, "year": {moment}, "month": {moment}, "day": {moment}, "eomonth": {dated, number}, "isdate": {formerDate},
 	"switchoffset": {dated, nil}, "todatetimeoffset": {dated, offset}, "at_time_zone": {zoned, textOnly},
 	"hashbytes": {nil, shortValue}, "checksum": {compared}, "decompress": {bytesOnly}, "convert": {nil, nil, number},
 	"json_value": {shortText}, "json_query": {shortText}, "json_modify": {shortText, shortText, nil}, "isjson": {shortText}, "json_path_exists": {shortText},

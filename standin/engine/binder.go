@@ -65,6 +65,9 @@ type binder struct {
 	drawn     map[int32]bool
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
 	varies, rough bool
+	// tables are the databases of the tables that are read or changed as the session's isolation level says, levelled tells of a hint that says another.
+	tables   map[int32]bool
+	levelled bool
 	// permissions were asked for, and are asked for again when the plan is used again.
 	permissions []Permission
 	// namesAll tells to go on after a column that is not found, so that missing has all of them.
@@ -96,7 +99,7 @@ type need struct {
 }
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
-	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*schema{}, used: map[int32]bool{}}
+	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*schema{}, used: map[int32]bool{}, tables: map[int32]bool{}}
 }
 
 // notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on with NULL.

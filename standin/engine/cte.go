@@ -47,9 +47,12 @@ func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
 		}
 		b.aliases++
 		c := &cte{name: name, sqlite: fmt.Sprintf("w%d", b.aliases), node: n}
-		if refersTo(n.QueryExpression, name) {
+		switch {
+		case refersTo(n.QueryExpression, name):
 			b.recursive(c, n)
-		} else {
+		case refersWithin(n.QueryExpression, name):
+			b.fail(465)
+		default:
 			q := b.query(&scope{}, n.QueryExpression, queryOptions{subquery: true})
 			c.query, c.outputs = q.sql, b.cteOutputs(n, q.outputs)
 		}

@@ -46,6 +46,12 @@ func (b *binder) checkRecursive(name string, member ast.QueryExpression) {
 	}
 }
 
+// refersWithin tells whether the recursive part of an expression refers to it in a subquery alone.
+func refersWithin(q ast.QueryExpression, name string) bool {
+	u, ok := q.(*ast.BinaryQueryExpression)
+	return ok && u.All && u.BinaryQueryExpressionType == "Union" && timesNamed(u.SecondQueryExpression, name) > 0
+}
+
 // timesNamed counts how often a query names a table without a schema.
 func timesNamed(query any, name string) int {
 	count := 0

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -301,6 +302,9 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 			c := b.o.Table.column(id.Value)
 			if c == nil {
 				return sqlerr.New(1769, 1, b.fkName(t), id.Value, b.o.Name)
+			}
+			if slices.Contains(ids, c.ID) {
+				return sqlerr.New(8136, 1, "FOREIGN KEY", b.o.Name)
 			}
 			ids = append(ids, c.ID)
 		}

@@ -128,6 +128,9 @@ func (b *binder) resolveWrite(name objectName) (int32, *schema, *Object) {
 }
 
 func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dmlPlan {
+	if !b.levelled {
+		b.tables[space] = true
+	}
 	t := writeTarget{object: obj, schema: sch.schemaName(obj), verb: verb, database: "tempdb"}
 	if space > 0 {
 		t.db = b.s.inst.DatabaseByID(space)

@@ -161,6 +161,9 @@ func (b *binder) jsonShape(f *ast.JsonForClause) forShape {
 			b.refuse("FOR JSON " + option.OptionKind)
 		}
 	}
+	if shape.root != "" && !shape.array {
+		b.fail(13620)
+	}
 	return shape
 }
 

@@ -292,6 +292,9 @@ func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
 	if n.TemporalClause != nil {
 		b.refuse("FOR SYSTEM_TIME")
 	}
+	outside := b.levelled
+	b.levelled = false
+	defer func() { b.levelled = outside }()
 	b.hints(n.TableHints)
 	if n.TableSampleClause != nil {
 		if name.server != "" || name.schema == "" && name.database == "" && b.findCTE(name.name) != nil {
@@ -321,6 +324,7 @@ func (b *binder) hints(hints []ast.TableHintType) {
 			case "UPDLOCK", "XLOCK", "TABLOCKX", "HOLDLOCK", "SERIALIZABLE", "REPEATABLEREAD":
 				b.locks = true
 			}
+			b.levelled = b.levelled || levels[strings.ToUpper(t.HintKind)]
 		}
 	}
 }
@@ -371,7 +375,9 @@ func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, ali
 			src.database = b.s.db.Name()
 		}
 	}
-	b.used[space] = true
+	if b.used[space] = true; !b.levelled {
+		b.tables[space] = true
+	}
 	b.addColumns(src, obj.Table, func(c *Column) string { return src.sqlite + "." + columnName(c.ID) })
 	sc.add(src)
 	if space == b.home {

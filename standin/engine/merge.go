@@ -26,7 +26,9 @@ func (s *Session) mergeInto(ctx context.Context, n *syntax.Merge, w tds.Writer) 
 type mergeBinder struct {
 	*binder
 	c *change
-	r *rowwise
+	// into is the target as it is written.
+	into ast.TableReference
+	r    *rowwise
 	// target, source and on are the two tables and the condition in SQLite's SQL; wanted is what OUTPUT needs of source.
 	source, on string
 	others     []*source
@@ -41,7 +43,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	spec := n.MergeSpecification
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
-	m := &mergeBinder{binder: b, earlier: map[string][]string{}, actions: map[string]bool{}}
+	m := &mergeBinder{binder: b, into: n.MergeSpecification.Target, earlier: map[string][]string{}, actions: map[string]bool{}}
 	target := spec.Target
 	if named, ok := target.(*ast.NamedTableReference); ok {
 		if name := nameOf(named.SchemaObject); name.schema == "" && b.findCTE(name.name) != nil {
@@ -251,6 +253,7 @@ func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []str
 			m.binder.notFound(207, "", parts[len(parts)-1])
 			continue
 		}
+		m.prefixOf(m.c, m.into, parts)
 		m.updatable(col, seen)
 		seen[col.ID] = true
 		columns, values = append(columns, col), append(values, m.newValue(&inner, a, col))

@@ -41,6 +41,16 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 	for i, p := range partsOf(module).parameters {
 		judge(p.DataType, 2715, i+1)
 	}
+	switch ret := returnType(module).(type) {
+	case *ast.ScalarFunctionReturnType:
+		judge(ret.DataType, 2715, 0)
+	case *ast.TableValuedFunctionReturnType:
+		if body := ret.DeclareTableVariableBody; body != nil && body.Definition != nil {
+			for i, c := range body.Definition.ColumnDefinitions {
+				judge(c.DataType, 2715, i+1)
+			}
+		}
+	}
 	eachNode(reflect.ValueOf(module), func(n any) {
 		if st, ok := n.(ast.Statement); ok && syntax.Line(st) > 0 {
 			line = syntax.Line(st)

@@ -36,6 +36,8 @@ type plan struct {
 	dml      *dmlPlan
 	// permissions are asked for again at each execution.
 	permissions []Permission
+	// unlevelled are the databases whose tables it touches without a hint that says at which isolation level.
+	unlevelled map[int32]bool
 }
 
 // plan turns what the binder has gathered into a plan.
@@ -78,7 +80,7 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 						return nil, err
 					}
 				}
-				return p, nil
+				return p, s.mayBeSnapshot(p)
 			}
 		}
 	}
@@ -101,10 +103,11 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 			home = better
 			continue
 		}
+		p.unlevelled = b.tables
 		if key != nil && !b.volatile {
 			s.plans.put(k, p)
 		}
-		return p, nil
+		return p, s.mayBeSnapshot(p)
 	}
 	return nil, internalError(errors.New("a statement found no place to run"))
 }

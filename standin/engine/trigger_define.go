@@ -15,6 +15,9 @@ import (
 func triggerStatement(mode moduleMode) StatementFunc {
 	return func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
 		m := triggerParts(st.Node)
+		if err := s.knownTypes(ctx, st.Node); err != nil {
+			return err
+		}
 		if m.scope == databaseScope || m.scope == serverScope {
 			return s.scopedTriggerStatement(ctx, m, mode, st)
 		}

@@ -21,17 +21,22 @@ var argumentFormats = map[int32]string{
 	467:   "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table expression '%v'.",
 	1032:  "Cannot use the column prefix '%v'. This must match the object in the UPDATE clause '%v'.",
 	1069:  "Index hints are only allowed in a FROM or OPTION clause.",
+	3952:  "Snapshot isolation transaction failed accessing database '%v' because snapshot isolation is not allowed in this database. Use ALTER DATABASE to allow snapshot isolation.",
 	4920:  "ALTER TABLE failed because trigger '%v' on table '%v' does not exist.",
 	4114:  "The function '%v' takes exactly %v argument(s).",
 	8160:  "A GROUPING or GROUPING_ID function can only be specified when there is a GROUP BY clause.",
+	10724: "The FORCESEEK hint is not allowed for target tables of INSERT, UPDATE, or DELETE statements.",
+	13620: "ROOT option and WITHOUT_ARRAY_WRAPPER option cannot be used together in FOR JSON. Remove one of these options.",
 	10755: "The function '%v' takes between %v and %v arguments.",
 }
 
 func init() {
 	maps.Copy(formats, argumentFormats)
-	for n, severity := range map[int32]uint8{293: 16, 294: 16, 307: 16, 460: 16, 461: 16, 462: 16, 465: 16, 467: 16, 1069: 16, 10755: 15} {
+	for n, severity := range map[int32]uint8{293: 16, 294: 16, 307: 16, 460: 16, 461: 16, 462: 16, 465: 16, 467: 16, 1069: 16, 10724: 15, 10755: 15, 13620: 16} {
 		page := eventsPage(0, 999)
 		switch {
+		case n > 13000:
+			page = eventsPage(13000, 13999)
 		case n > 10000:
 			page = eventsPage(10000, 10999)
 		case n > 1000:

@@ -51,6 +51,9 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 				return near(tokens, bad)
 			}
 		}
+		if !first && depth == 0 && t.kind == tokenWord && known[upper(t.text)] && tokens[i+1].is("=") {
+			return near(tokens, i)
+		}
 		first = false
 		switch {
 		case t.is("("):

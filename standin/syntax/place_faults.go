@@ -37,12 +37,15 @@ type place struct {
 
 // placeWords are what a batch has that placeFaults may find something in.
 var placeWords = wordSet(`NEXT PRINT RETURN NOLOCK READUNCOMMITTED HOLDLOCK SERIALIZABLE REPEATABLEREAD READCOMMITTED ROWLOCK PAGLOCK TABLOCK TABLOCKX
-	PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK`)
+	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK`)
 
 // mayBeMisplaced spares batches without any of those words the walk through their nodes.
 func mayBeMisplaced(tokens []token) bool {
 	cases := 0
-	for _, t := range tokens {
+	for i, t := range tokens {
+		if t.kind == tokenVariable && i > 0 && mayBeNamed(tokens[i-1]) {
+			return true
+		}
 		if t.kind != tokenWord {
 			continue
 		}
@@ -56,6 +59,11 @@ func mayBeMisplaced(tokens []token) bool {
 		}
 	}
 	return false
+}
+
+// mayBeNamed tells whether a variable after a token may be meant as the name of a column or a table.
+func mayBeNamed(t token) bool {
+	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct || t.kind == tokenWord && !isReserved(t.text)
 }
 
 // placeFaults judges what is right by itself and may not stand where it does: NEXT VALUE FOR, hints that contradict each other or the statement,
@@ -192,21 +200,31 @@ func (f *finisher) judgeNode(node any, p *place) *sqlerr.Error {
 		return misplacedCall(n, *p)
 	case *ast.DeclareVariableElement:
 		return formerLocal(n.DataType)
-	case *ast.ScalarSubquery, *ast.QueryDerivedTable, *ast.InlineDerivedTable, *ast.CommonTableExpression, *ast.ExistsPredicate,
+	case *ast.ScalarSubquery, *ast.InlineDerivedTable, *ast.CommonTableExpression, *ast.ExistsPredicate,
 		*ast.CreateTypeTableStatement:
 		p.nested = true
 	case *ast.UpdateSpecification:
 		p.change, p.limited = true, n.TopRowFilter != nil
-		return dirtyTarget(n.Target)
+		return dirtyTarget(n.Target, false)
 	case *ast.DeleteSpecification:
-		return dirtyTarget(n.Target)
+		return dirtyTarget(n.Target, false)
 	case *ast.InsertSpecification:
 		p.limited = n.TopRowFilter != nil
-		return dirtyTarget(n.Target)
+		return dirtyTarget(n.Target, false)
 	case *ast.MergeSpecification:
 		p.change = true
-		return dirtyTarget(n.Target)
+		return dirtyTarget(n.Target, true)
+	case *ast.SelectScalarExpression:
+		if n.ColumnName != nil {
+			return f.variableAsName(n.ColumnName.Identifier)
+		}
+	case *ast.QueryDerivedTable:
+		p.nested = true
+		return f.variableAsName(n.Alias)
 	case *ast.NamedTableReference:
+		if err := f.variableAsName(n.Alias); err != nil {
+			return err
+		}
 		return conflictingHints(n.TableHints)
 	case *ast.SearchedCaseExpression, *ast.SimpleCaseExpression, *ast.IIfCall:
 		p.conditional = true
@@ -318,6 +336,18 @@ func nameToPrint(e ast.ScalarExpression) *sqlerr.Error {
 var isolationHints = map[string]string{"nolock": "dirty", "readuncommitted": "dirty", "readcommitted": "committed", "repeatableread": "repeatable",
 	"holdlock": "serializable", "serializable": "serializable"}
 
+// variableAsName refuses a variable where a column or a table is named: that is an identifier
+// (docs/t-sql/queries/select-clause-transact-sql.md, column_alias).
+func (f *finisher) variableAsName(name *ast.Identifier) *sqlerr.Error {
+	if name == nil || !strings.HasPrefix(name.Value, "@") || !name.HasSpan() {
+		return nil
+	}
+	if at := f.tokenOf(name); f.tokens[at].kind == tokenVariable {
+		return near(f.tokens, at)
+	}
+	return nil
+}
+
 var sizeHints = map[string]string{"nolock": "none", "readuncommitted": "none", "rowlock": "row", "paglock": "page", "tablock": "table", "tablockx": "table"}
 
 func conflictingHints(hints []ast.TableHintType) *sqlerr.Error {
@@ -341,15 +371,26 @@ func conflictingHints(hints []ast.TableHintType) *sqlerr.Error {
 	return nil
 }
 
-// dirtyTarget refuses to read what a statement changes without locks. Hints in FROM are passed over there.
-func dirtyTarget(target ast.TableReference) *sqlerr.Error {
+// dirtyTarget refuses to read what a statement changes without locks, and hints that say how to find it, of which MERGE alone takes INDEX
+// (docs/t-sql/queries/hints-transact-sql-table.md, Table_Hint_Limited; docs/t-sql/statements/merge-transact-sql.md, merge_hint). Hints in FROM are
+// passed over there.
+func dirtyTarget(target ast.TableReference, merged bool) *sqlerr.Error {
 	n, ok := target.(*ast.NamedTableReference)
 	if !ok {
 		return nil
 	}
 	for _, hint := range n.TableHints {
-		if h, ok := hint.(*ast.TableHint); ok && isolationHints[strings.ToLower(h.HintKind)] == "dirty" {
-			return sqlerr.New(1065, 1)
+		switch h := hint.(type) {
+		case *ast.TableHint:
+			if isolationHints[strings.ToLower(h.HintKind)] == "dirty" {
+				return sqlerr.New(1065, 1)
+			}
+		case *ast.IndexTableHint:
+			if !merged {
+				return sqlerr.New(1069, 1)
+			}
+		case *ast.ForceSeekTableHint:
+			return sqlerr.New(10724, 1)
 		}
 	}
 	return nil
