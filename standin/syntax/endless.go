@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import "geosql.dev/operator/standin/sqlerr"
+
+// endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON PARTITIONS
+// (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option) and the namespaces of XMLNAMESPACES
+// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax).
+func endless(tokens []token, inside []bool) *sqlerr.Error {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i+1].is("(") {
+			continue
+		}
+		element := namespaceAndPrefix
+		switch {
+		case tokens[i].is("XMLNAMESPACES"):
+		case tokens[i].is("PARTITIONS") && tokens[i-1].is("ON"):
+			element = partitionNumbers
+		default:
+			continue
+		}
+		for at := i + 2; ; at++ {
+			next, ok := element(tokens, at)
+			if !ok || !tokens[next].isOneOf(",", ")") {
+				return near(tokens, next)
+			}
+			if at = next; tokens[at].is(")") {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// partitionNumbers reads a partition's number, or a range of them, to the token behind it; ok is false at the token that is neither.
+func partitionNumbers(tokens []token, at int) (next int, ok bool) {
+	if tokens[at].kind != tokenInteger {
+		return at, false
+	}
+	if !tokens[at+1].is("TO") {
+		return at + 1, true
+	}
+	if tokens[at+2].kind != tokenInteger {
+		return at + 2, false
+	}
+	return at + 3, true
+}
+
+// namespaceAndPrefix reads a namespace and its prefix, or DEFAULT and a namespace.
+func namespaceAndPrefix(tokens []token, at int) (next int, ok bool) {
+	switch {
+	case tokens[at].is("DEFAULT") && tokens[at+1].kind == tokenString:
+		return at + 2, true
+	case tokens[at].is("DEFAULT"):
+		return at + 1, false
+	case tokens[at].kind != tokenString:
+		return at, false
+	case !tokens[at+1].is("AS"):
+		return at + 1, false
+	case !isName(tokens[at+2]):
+		return at + 2, false
+	}
+	return at + 3, true
+}
