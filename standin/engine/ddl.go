@@ -354,7 +354,8 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 		// Another row of the same statement may make it right.
 		fail = fmt.Sprintf("SELECT tsql_defer(%d);", fk.ID)
 	}
-	orphan := fmt.Sprintf("tsql_active() AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", strings.Join(given, " AND "), parent.storageName(), eq("parent"))
+	judges := fk.judges()
+	orphan := fmt.Sprintf("%s AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", judges, strings.Join(given, " AND "), parent.storageName(), eq("parent"))
 	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child"))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
 	onDelete, err := d.action(k, pairs, k.OnDelete, child, hasChild, fail, eq("child"), false)
@@ -368,8 +369,8 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 	triggers := map[string]string{
 		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.storageName(), orphan, fail),
 		"u": fmt.Sprintf("AFTER UPDATE%s ON %s WHEN %s BEGIN %s END", updateOf(child, k.Columns), child.storageName(), orphan, fail),
-		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN tsql_active() AND " + onDelete,
-		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.storageName() + " WHEN tsql_active() AND " + moved + " AND " + onUpdate,
+		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN " + judges + " AND " + onDelete,
+		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.storageName() + " WHEN " + judges + " AND " + moved + " AND " + onUpdate,
 	}
 	suffixes := make([]string, 0, len(triggers))
 	for suffix := range triggers {

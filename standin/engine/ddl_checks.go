@@ -118,8 +118,8 @@ func (d *ddl) enforceCheck(table, check *Object) error {
 		return err
 	}
 	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
-		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
-			triggerName(check.ID, suffix), event, table.storageName(), cond, raised, check.ID))
+		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN %s AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
+			triggerName(check.ID, suffix), event, table.storageName(), check.judges(), cond, raised, check.ID))
 		if err != nil {
 			return err
 		}

@@ -307,7 +307,7 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 			b.fail(271, c.Name)
 		case c.Identity != nil && strings.HasPrefix(obj.Name, "@"):
 			b.fail(1077)
-		case c.Identity != nil && !onIdentity:
+		case c.Identity != nil && !onIdentity && !b.s.givesIdentity(c):
 			b.fail(544, obj.Name)
 		case c.Identity != nil:
 			d.explicit, d.identity = true, true

@@ -81,8 +81,11 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 			return nil, err
 		}
 	}
-	if err := c.reachTable(t, conn); err != nil {
-		return nil, err
+	// Where agents insert, the table's values say nothing of those that were taken here.
+	if c.fresh || !col.Identity.NotForReplication {
+		if err := c.reachTable(t, conn); err != nil {
+			return nil, err
+		}
 	}
 	all.counters[t.object.ID] = c
 	return c, nil
@@ -199,6 +202,9 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 	c, err := s.identityCounter(t, conn)
 	if err != nil {
 		return err
+	}
+	if explicit && s.givesIdentity(t.object.Table.identityColumn()) {
+		return nil // what an agent inserts takes no values away
 	}
 	if explicit {
 		// The table's values tell how far explicit ones went.

@@ -32,7 +32,7 @@ func (b *binder) replacedBy(verb string, target ast.TableReference) (t *Object, 
 		return nil, 0, nil, nil
 	}
 	for _, o := range sch.children(on.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
+		if o.Kind == kindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
 			b.volatile = true // whether it runs already is not the plan's to know
 			if b.s.runs(o) {
 				return nil, 0, nil, nil

@@ -71,7 +71,7 @@ type Object struct {
 	Recompiled bool `json:"recompiled,omitempty"`
 	// Column is a default's or column check's column.
 	Column int32 `json:"column,omitempty"`
-	// Disabled and NotTrusted are a check's or foreign key's; NotForReplication is recorded.
+	// Disabled and NotTrusted are a check's or foreign key's; NotForReplication is theirs or a trigger's.
 	Disabled          bool      `json:"disabled,omitempty"`
 	NotTrusted        bool      `json:"notTrusted,omitempty"`
 	NotForReplication bool      `json:"notForReplication,omitempty"`

@@ -20,6 +20,8 @@ type Session struct {
 	original Login
 	started  time.Time
 	internal bool
+	// replicates says that the session is that of a replication agent (Replicate).
+	replicates bool
 
 	login Login
 	user  *User

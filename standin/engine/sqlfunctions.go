@@ -26,6 +26,7 @@ import (
 //	tsql_check(x, kind)   an integer that must fit the type, for aggregates
 //	tsql_vkey(x)   what a sql_variant compares by
 //	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
+//	tsql_judges()   tsql_active(), and 0 while the session is that of a replication agent: what is NOT FOR REPLICATION
 //	tsql_raise(number, text...)   raises an error
 //	tsql_value(name)   what the running statement has as the time, the user or the login
 //	tsql_identity(table)   the next identity value
@@ -51,6 +52,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_check", 2, true, st.checkInteger},
 		{"tsql_vkey", 1, true, st.variantKey},
 		{"tsql_active", 0, false, st.active},
+		{"tsql_judges", 0, false, st.judges},
 		{"tsql_raise", -1, false, st.raise},
 		{"tsql_value", 1, false, st.value},
 		{"tsql_identity", 1, false, st.nextIdentity},

@@ -34,12 +34,12 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		}
 		instead := strings.EqualFold(m.kind, "InsteadOf")
 		return s.changeSchema(ctx, table, func(d *ddl) error {
-			return d.defineTrigger(name, table, events, instead, mode, st)
+			return d.defineTrigger(name, table, events, instead, m.notForReplication, mode, st)
 		})
 	}
 }
 
-func (d *ddl) defineTrigger(name, table objectName, events []string, instead bool, mode moduleMode, st syntax.Statement) error {
+func (d *ddl) defineTrigger(name, table objectName, events []string, instead, notForReplication bool, mode moduleMode, st syntax.Statement) error {
 	o, err := d.triggered(table, instead)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead boo
 	if err := d.define(trigger, st); err != nil {
 		return err
 	}
-	trigger.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
+	trigger.Properties, trigger.NotForReplication = map[string]string{triggerEvents: strings.Join(events, ",")}, notForReplication
 	if instead {
 		trigger.Properties[insteadOf] = "1"
 	}

@@ -37,7 +37,7 @@ func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
 		return nil
 	}
 	for _, o := range sch.children(obj.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
+		if o.Kind == kindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
 			out = append(out, o)
 		}
 	}
@@ -272,12 +272,13 @@ func (s *Session) pseudoTable(name objectName) *Object {
 
 // triggerModule is a trigger's definition.
 type triggerModule struct {
-	table   *ast.SchemaObjectName
-	scope   string
-	kind    string
-	actions []*ast.TriggerAction
-	body    *ast.StatementList
-	name    *ast.SchemaObjectName
+	table             *ast.SchemaObjectName
+	scope             string
+	kind              string
+	actions           []*ast.TriggerAction
+	body              *ast.StatementList
+	name              *ast.SchemaObjectName
+	notForReplication bool
 	// creates and alters are set for CREATE and ALTER, neither for CREATE OR ALTER.
 	creates, alters bool
 }
@@ -287,11 +288,11 @@ func triggerParts(node ast.Statement) triggerModule {
 	var on *ast.TriggerObject
 	switch n := node.(type) {
 	case *ast.CreateTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, creates: true}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, creates: true, notForReplication: n.IsNotForReplication}
 	case *ast.AlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, alters: true}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, alters: true, notForReplication: n.IsNotForReplication}
 	case *ast.CreateOrAlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, notForReplication: n.IsNotForReplication}
 	}
 	if on != nil {
 		m.table, m.scope = on.Name, on.TriggerScope

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -86,7 +87,7 @@ func (d *delivery) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if d.subscriber, err = d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))); err != nil {
+	if d.subscriber, err = d.connectSubscriber(ctx); err != nil {
 		return err
 	}
 	watched, stop := context.WithCancel(ctx)
@@ -125,6 +126,25 @@ func (d *delivery) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// connectSubscriber opens a connection as a replication agent's: what is NOT FOR REPLICATION there lets it be.
+func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
+	c, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.exec(ctx, "EXEC sp_MSreplicate_session"); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// replicateSession makes the caller's session that of a replication agent.
+func (e *Extension) replicateSession(_ context.Context, call *engine.ProcCall) error {
+	call.Session.Replicate()
+	return nil
 }
 
 // storedDistributorLogin uses the login that sp_addpullsubscription_agent stored at this subscriber, when the command

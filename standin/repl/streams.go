@@ -170,7 +170,7 @@ func (d *delivery) streamConn(ctx context.Context, number int) (*conn, error) {
 	if to != nil {
 		return to, nil
 	}
-	to, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+	to, err := d.connectSubscriber(ctx)
 	if err != nil {
 		return nil, err
 	}
