@@ -63,10 +63,9 @@ func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, r
 	if err != nil {
 		return nil, err
 	}
-	var out []replicated
-	changes := append([]storage.TableChange(nil), record...)
-	sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
-	for _, c := range changes {
+	byArticle := map[int64]*articleChanges{}
+	var changes []articleChange
+	for _, c := range record {
 		if c.Columns == nil {
 			continue // written before the table was published, or part of a schema change
 		}
@@ -74,14 +73,24 @@ func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, r
 			if instead[a.publication] {
 				continue
 			}
-			a = l.at(a, t.Commit, later)
-			command, err := a.commandOf(ctx, a.rows, c)
-			if err != nil {
-				return nil, err
+			if byArticle[a.id] == nil {
+				byArticle[a.id] = newArticleChanges(l.at(a, t.Commit, later))
 			}
-			if command != nil {
-				out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication, command: command})
-			}
+			byArticle[a.id].note(c)
+			changes = append(changes, articleChange{byArticle[a.id], c})
+		}
+	}
+	changes = deferUpdates(changes)
+	sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
+	var out []replicated
+	for _, c := range changes {
+		a := c.of.article
+		command, err := a.commandOf(ctx, a.rows, c.TableChange)
+		if err != nil {
+			return nil, err
+		}
+		if command != nil {
+			out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication, command: command})
 		}
 	}
 	return out, nil
