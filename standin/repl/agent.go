@@ -26,6 +26,8 @@ type agentRun struct {
 	delivered delivered
 	seqno     []byte
 	latency   int64
+	// failed is the command that the subscriber refused.
+	failed *failedCommand
 }
 
 // delivered counts what was delivered.
@@ -169,7 +171,7 @@ func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
 			// The error itself is what the caller reports; a distributor that is away cannot keep it.
-			_ = r.distConn.exec(bounded, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3, @history = @p4, @agent_id = @p5", r.name, fmt.Sprint(numberOf(err)), err.Error(), r.history, r.agentID)
+			_ = r.addError(bounded, numberOf(err), err.Error(), r.failed)
 		}
 		return "", err
 	}

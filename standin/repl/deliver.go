@@ -42,7 +42,11 @@ func (d *delivery) deliver(ctx context.Context) (int64, error) {
 			return n, err
 		}
 	}
-	return d.apply(ctx, d.last, nil, d.appliedList(), true)
+	n, err := d.apply(ctx, d.last, nil, d.appliedList(), true)
+	if number := numberOf(err); err == nil || ctx.Err() != nil || number == 0 || number == positionMoved {
+		return n, err
+	}
+	return d.pinpoint(ctx, err)
 }
 
 // reading starts the reader; stop it before the distributor's connection is used for anything else.
@@ -61,7 +65,7 @@ func (d *delivery) reading(ctx context.Context, from, upto []byte, articles stri
 func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string, position bool) (int64, error) {
 	buffers, stop := d.reading(ctx, from, upto, articles)
 	defer stop()
-	w := &writer{d: d, to: d.subscriber, position: position, before: from, begun: d.delivered.transactions}
+	w := &writer{d: d, to: d.subscriber, position: position, before: from, begun: d.delivered.transactions, careful: d.careful && position}
 	for b := range buffers {
 		err := b.err
 		if err == nil {
@@ -78,6 +82,9 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 			w.rollback(ctx)
 			stop()
 			d.aside.wait()
+			if w.careful && b.err == nil {
+				d.failed = &failedCommand{w.last, w.nth}
+			}
 			return 0, d.tellBefore(ctx, w.progress, err)
 		}
 		if b.end {
@@ -143,6 +150,8 @@ type progress struct {
 	newest []byte
 	tokens []string
 	judged []outcome
+	// passed are errors that were passed over (-SkipErrors).
+	passed []skipped
 	// stop says that a validation asked the agent to end.
 	stop bool
 }
@@ -152,6 +161,7 @@ func (p *progress) add(other progress) {
 	if string(other.newest) > string(p.newest) {
 		p.newest = other.newest
 	}
+	p.passed = append(p.passed, other.passed...)
 	p.tokens, p.judged, p.stop = append(p.tokens, other.tokens...), append(p.judged, other.judged...), p.stop || other.stop
 }
 
@@ -163,6 +173,9 @@ func (d *delivery) tell(ctx context.Context, p progress) error {
 		}
 	}
 	if err := d.noteValidations(ctx, p.judged); err != nil {
+		return err
+	}
+	if err := d.noteSkipped(ctx, p.passed); err != nil {
 		return err
 	}
 	d.ended = d.ended || p.stop

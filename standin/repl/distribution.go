@@ -47,6 +47,8 @@ type delivery struct {
 	have    map[string]bool
 	applied map[int64]bool
 	skip    map[int32]bool
+	// careful makes writers find out which command fails.
+	careful bool
 	// ended says that a validation asked the agent to end.
 	ended bool
 	// snapshotOnly says that the publication has no changes between snapshots.

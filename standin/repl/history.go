@@ -26,7 +26,7 @@ func (e *Extension) installHistory(r *engine.Registry) {
 	e.procedure(r, "sp_MSadd_validation_history", agentLogins, parameters, e.addValidationHistory)
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
 	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
-	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id")}, e.addError)
+	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id"), binary1("@xact_seqno"), number("@nth")}, e.addError)
 	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{}, e.cleanHistory)
 }
 
@@ -91,21 +91,6 @@ func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCal
 	return call.Session.Exec(ctx, `INSERT INTO dbo.MSsnapshot_history (agent_id, runstatus, start_time, time, duration, comments, delivered_transactions, delivered_commands, delivery_rate, error_id)
 		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, @p6, 0, 0)`,
 		call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 1000), call.String("@start_time"), call.Int("@transactions"), call.Int("@commands"))
-}
-
-func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	r, err := s.Query(ctx, "INSERT INTO dbo.MSrepl_errors (time, error_type_id, source_type_id, source_name, error_code, error_text) VALUES (GETDATE(), 1, 1, @p1, @p2, @p3); SELECT CAST(SCOPE_IDENTITY() AS int) AS id",
-		clip(call.String("@source"), 100), clip(call.String("@code"), 128), call.String("@message"))
-	if err != nil {
-		return err
-	}
-	table := map[string]string{"sp_MSadd_distribution_history": "MSdistribution_history", "sp_MSadd_logreader_history": "MSlogreader_history", "sp_MSadd_snapshot_history": "MSsnapshot_history"}[call.String("@history")]
-	if table == "" {
-		return nil
-	}
-	// It is what the newest row tells of.
-	return s.Exec(ctx, fmt.Sprintf("UPDATE dbo.%[1]s SET error_id = @p2 WHERE agent_id = @p1 AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x WHERE x.agent_id = @p1)", table), call.Int("@agent_id"), r.Int(0, "id"))
 }
 
 func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) error {

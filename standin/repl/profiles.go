@@ -32,14 +32,28 @@ func (e *Extension) installProfiles(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_agent_profile", agentLogins, []engine.Parameter{number("@agent_type"), number("@profile_id"), text("@profile_name")}, e.agentProfile)
 }
 
-// defaults are the profiles of an installation (docs/relational-databases/replication/agents/replication-agent-profiles.md).
-var defaults = []struct {
-	kind       int
-	parameters string
-}{
-	{agentSnapshot, "-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800"},
-	{agentLogReader, "-HistoryVerboseLevel 1 -LoginTimeOut 15 -LogScanThreshold 500000 -PollingInterval 5 -QueryTimeOut 1800 -ReadBatchSize 500"},
-	{agentDistribution, "-BcpBatchSize 100000 -CommitBatchSize 100 -CommitBatchThreshold 1000 -HistoryVerboseLevel 1 -KeepAliveMessageInterval 300 -LoginTimeOut 15 -MaxBcpThreads 1 -MaxDeliveredTransactions 0 -PollingInterval 5 -QueryTimeOut 1800 -TransactionsPerHistory 100"},
+// systemProfile is a profile of an installation; the first one of a kind is its default.
+type systemProfile struct {
+	kind                          int
+	name, description, parameters string
+}
+
+// The parameters of the default profiles.
+const (
+	logReaderDefaults    = "-LoginTimeOut 15 -LogScanThreshold 500000 -PollingInterval 5 -QueryTimeOut 1800 -ReadBatchSize 500"
+	distributionDefaults = "-BcpBatchSize 100000 -CommitBatchSize 100 -CommitBatchThreshold 1000 -KeepAliveMessageInterval 300 -LoginTimeOut 15 -MaxBcpThreads 1 " +
+		"-MaxDeliveredTransactions 0 -PollingInterval 5 -QueryTimeOut 1800 -TransactionsPerHistory 100"
+)
+
+// systemProfiles are the profiles of an installation (docs/relational-databases/replication/agents/replication-agent-profiles.md).
+var systemProfiles = []systemProfile{
+	{agentSnapshot, "Default agent profile", "", "-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800"},
+	{agentLogReader, "Default agent profile", "", "-HistoryVerboseLevel 1 " + logReaderDefaults},
+	{agentLogReader, "Verbose history agent profile.", "Agent profile for detailed history logging.", "-HistoryVerboseLevel 2 " + logReaderDefaults},
+	{agentDistribution, "Default agent profile", "", "-HistoryVerboseLevel 1 " + distributionDefaults},
+	{agentDistribution, "Verbose history agent profile.", "Agent profile for detailed history logging.", "-HistoryVerboseLevel 2 " + distributionDefaults},
+	{agentDistribution, "Continue on data consistency errors.", "Agent profile for skipping data consistency errors. It can be used only by SQL Server Subscribers.",
+		"-HistoryVerboseLevel 1 -SkipErrors 2601:2627:20598 " + distributionDefaults},
 }
 
 // startProfiles makes the profile tables and the default profiles when they are missing.
@@ -52,21 +66,31 @@ func (e *Extension) startProfiles(ctx context.Context) error {
 	if err := makeTables(ctx, s, "msdb", profileTables); err != nil {
 		return fmt.Errorf("make the tables of agent profiles: %w", err)
 	}
-	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM msdb.dbo.MSagent_profiles")
-	if err != nil || r.Int(0, "n") > 0 {
+	seen := map[int]bool{}
+	for _, d := range systemProfiles {
+		if err := makeProfile(ctx, s, d, !seen[d.kind]); err != nil {
+			return fmt.Errorf("make the agent profile '%s': %w", d.name, err)
+		}
+		seen[d.kind] = true
+	}
+	return nil
+}
+
+// makeProfile makes a profile that is missing.
+func makeProfile(ctx context.Context, s *engine.Session, d systemProfile, standard bool) error {
+	r, err := s.Query(ctx, "SELECT 1 AS n FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", d.kind, d.name)
+	if err != nil || r.Len() > 0 {
 		return err
 	}
-	for _, d := range defaults {
-		r, err := s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (N'Default agent profile', @p1, 0, NULL, 1);
-			SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1`, d.kind)
-		if err != nil {
+	r, err = s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p2, @p1, 0, @p3, @p4);
+		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2`, d.kind, d.name, orNull(d.description), standard)
+	if err != nil {
+		return err
+	}
+	tokens := strings.Fields(d.parameters)
+	for i := 0; i+1 < len(tokens); i += 2 {
+		if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", r.Int(0, "profile_id"), tokens[i], tokens[i+1]); err != nil {
 			return err
-		}
-		tokens := strings.Fields(d.parameters)
-		for i := 0; i+1 < len(tokens); i += 2 {
-			if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", r.Int(0, "profile_id"), tokens[i], tokens[i+1]); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

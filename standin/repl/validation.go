@@ -303,19 +303,18 @@ type outcome struct {
 // noteValidations puts into the history what validations found; what failed is an error, too, but not one of the agent.
 func (d *delivery) noteValidations(ctx context.Context, list []outcome) error {
 	for _, o := range list {
-		number, status := int32(20575), int64(runProgress)
+		number := int32(20575)
 		if o.failed {
 			number = 20574
 		}
 		message := sqlerr.Text(number, d.args.str("-Subscriber"), o.article, d.args.str("-Publication"))
-		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_validation_history @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = 0, @total = @p7",
-			d.agentID, status, message, d.started, d.last, d.delivered.transactions, d.delivered.commands); err != nil {
+		if err := d.noteLasting(ctx, message); err != nil {
 			return err
 		}
 		if !o.failed {
 			continue
 		}
-		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_repl_error @source = @p1, @code = @p2, @message = @p3, @history = @p4, @agent_id = @p5", d.name, fmt.Sprint(number), message, d.history, d.agentID); err != nil {
+		if err := d.addError(ctx, number, message, nil); err != nil {
 			return err
 		}
 	}

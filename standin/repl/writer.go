@@ -28,6 +28,7 @@ type commit struct {
 	transactions, commands int64
 	tokens                 []string
 	judged                 []outcome
+	skipped                []skipped
 }
 
 // value appends a parameter and its name.
@@ -70,12 +71,20 @@ type writer struct {
 	transactions, commands int64
 	total                  int64
 	tokens                 []string
-	// validated is what validations found since the last commit.
+	// validated is what validations found since the last commit, skipped the errors that were passed over since then.
 	validated []outcome
+	skipped   []skipped
+	// nth counts the commands of the newest transaction.
+	nth int64
+	// careful makes a commit of each transaction and a request of each command, so that an error tells which one it is about.
+	careful bool
 	// begun are the transactions begun, committed those that were committed since the last line of history.
 	begun, committedSince int64
 	progress
 }
+
+// positionMoved is the error of an agent that finds that another one delivers.
+const positionMoved = 50000
 
 // errEnough ends an agent's delivery at -MaxDeliveredTransactions.
 var errEnough = errors.New("as many transactions were delivered as the agent is to deliver")
@@ -92,10 +101,12 @@ func (w *writer) write(ctx context.Context, commands []pending, end bool) error 
 				return err
 			}
 			w.begun++
+			w.nth = 0
 			w.last = append([]byte{}, c.seqno...)
 			w.transactions++
 		}
 		w.commands++
+		w.nth++
 		w.total++
 		if err := w.command(ctx, &b, c); err != nil {
 			return err
@@ -161,7 +172,7 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 		return err
 	}
 	b.add(text, values)
-	if w.skips() {
+	if w.skips() || w.careful {
 		// Errors to skip fail one command only.
 		return w.flush(ctx, b)
 	}
@@ -171,8 +182,7 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 // alter runs the script of a schema change. Its batches are requests of their own: CREATE PROCEDURE stands alone.
 func (w *writer) alter(ctx context.Context, script string) error {
 	err := runScript(ctx, w.to, script)
-	if n := numberOf(err); err != nil && n != 0 && w.d.skip[n] {
-		w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+	if w.skip(err) {
 		return nil
 	}
 	if err != nil {
@@ -183,9 +193,20 @@ func (w *writer) alter(ctx context.Context, script string) error {
 
 func (w *writer) skips() bool { return len(w.d.skip) > 0 }
 
+// skip tells whether an error is one to pass over, and notes it.
+func (w *writer) skip(err error) bool {
+	n := numberOf(err)
+	if err == nil || n == 0 || !w.d.skip[n] {
+		return false
+	}
+	w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+	w.skipped = append(w.skipped, skipped{number: n, message: err.Error(), failedCommand: failedCommand{w.last, w.nth}})
+	return true
+}
+
 // next is called between two transactions of the publisher: it commits when enough is done for that.
 func (w *writer) next(ctx context.Context, b *batch) error {
-	if !w.position || w.turn || w.transactions == 0 || w.transactions < int64(w.d.args.num("-CommitBatchSize", 100)) && w.commands < int64(w.d.args.num("-CommitBatchThreshold", 1000)) {
+	if !w.position || w.turn || w.transactions == 0 || !w.careful && w.transactions < int64(w.d.args.num("-CommitBatchSize", 100)) && w.commands < int64(w.d.args.num("-CommitBatchThreshold", 1000)) {
 		return nil
 	}
 	return w.commit(ctx, b)
@@ -224,12 +245,12 @@ func (w *writer) commit(ctx context.Context, b *batch) error {
 	b.value(w.last)
 	b.text.WriteString(", time = GETDATE() WHERE " + w.d.subscription("publisher = %s AND publisher_db = %s AND publication = %s") + " AND transaction_timestamp = ")
 	b.value(w.before)
-	b.text.WriteString(";\nIF @@ROWCOUNT = 0 THROW 50000, N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n")
-	b.commits = append(b.commits, commit{w.last, w.transactions, w.commands, w.tokens, w.validated})
+	b.text.WriteString(";\nIF @@ROWCOUNT = 0 THROW " + strconv.Itoa(positionMoved) + ", N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n")
+	b.commits = append(b.commits, commit{w.last, w.transactions, w.commands, w.tokens, w.validated, w.skipped})
 	// What the distributor is to be told of a commit is known only with its answer: not when what follows in the request fails.
-	alone := w.skips() || len(w.tokens)+len(w.validated) > 0
+	alone := w.skips() || w.careful || len(w.tokens)+len(w.validated) > 0
 	w.open, w.before = false, w.last
-	w.transactions, w.commands, w.tokens, w.validated = 0, 0, nil, nil
+	w.transactions, w.commands, w.tokens, w.validated, w.skipped = 0, 0, nil, nil, nil
 	if alone {
 		return w.flush(ctx, b)
 	}
@@ -249,8 +270,7 @@ func (w *writer) flush(ctx context.Context, b *batch) error {
 	err := w.to.exec(ctx, "SET NOCOUNT ON;\n"+text, b.values...)
 	done := b.commits
 	*b = batch{}
-	if n := numberOf(err); err != nil && n != 0 && w.d.skip[n] {
-		w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+	if w.skip(err) {
 		err = nil
 	}
 	if err != nil {
@@ -274,6 +294,7 @@ func (w *writer) committed(c commit) {
 	w.committedSince += c.transactions
 	w.newest = c.last
 	w.progress.tokens, w.judged = append(w.progress.tokens, c.tokens...), append(w.judged, c.judged...)
+	w.passed = append(w.passed, c.skipped...)
 }
 
 // rollback gives up the subscriber's transaction, where the writer began it.

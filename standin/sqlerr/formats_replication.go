@@ -93,6 +93,7 @@ var replicationFormats = map[int32]string{
 	20575: "Subscriber '%v' subscription to article '%v' in publication '%v' passed data validation.",
 	20579: "Generated expected rowcount value of %v and expected checksum value of %v for %v.",
 	20587: "Invalid value for '%v' in stored procedure '%v'.",
+	20595: "Skipping error signaled.",
 	20598: "The row was not found at the Subscriber when applying the replicated %v command for Table '%v' with Primary Key(s): %v",
 	20601: "The value specified for the SkipErrors parameter is invalid.",
 	20607: "Cannot make the change because a snapshot is already generated. Set @force_invalidate_snapshot to 1 to force the change and invalidate the existing snapshot.",
