@@ -37,7 +37,9 @@ type delivery struct {
 	subscriber *conn
 	kind       int64
 	database   int64 // publisher_database_id
-	articles   []subscribedArticle
+	// guid tells this subscription from former ones of the same names.
+	guid     []byte
+	articles []subscribedArticle
 	// mu guards last, what is delivered, and the connections of streams while several streams apply.
 	mu      sync.Mutex
 	streams map[int]*conn
@@ -219,6 +221,7 @@ func (d *delivery) readState(ctx context.Context) error {
 	}
 	if d.history == "" {
 		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"), state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
+		d.guid = state.raw(0, "subscription_guid")
 		if err := d.readProfile(ctx, agentDistribution, state.num(0, "profile_id")); err != nil {
 			return err
 		}
@@ -243,6 +246,9 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.kind); err != nil {
 		return err
 	}
+	if err := d.enterVersion(ctx); err != nil {
+		return err
+	}
 	if d.kind == pullType {
 		found, err := d.subscriber.query(ctx, "SELECT alt_snapshot_folder FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
 			d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
@@ -254,6 +260,21 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 		}
 	}
 	return d.readPosition(ctx)
+}
+
+// enterVersion makes the subscriber begin anew where what it has is of a former subscription of the same names: its position,
+// which may be one in another log, and its snapshots (MSreplication_subscriptions.subscription_guid).
+func (d *delivery) enterVersion(ctx context.Context) error {
+	if len(d.guid) == 0 {
+		return nil
+	}
+	here := d.subscription("publisher = %s AND publisher_db = %s AND publication = %s")
+	return d.subscriber.exec(ctx, `IF EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE `+here+` AND (subscription_guid IS NULL OR subscription_guid <> @p1)) BEGIN
+			BEGIN TRANSACTION;
+			DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p2 AND EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE `+here+` AND subscription_guid <> @p1);
+			UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = CASE WHEN subscription_guid <> @p1 THEN 0x00 ELSE transaction_timestamp END, subscription_guid = @p1 WHERE `+here+`;
+			COMMIT TRANSACTION
+		END`, d.guid, progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")))
 }
 
 func (d *delivery) readPosition(ctx context.Context) error {

@@ -256,18 +256,26 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	return e.holdAsPublished(ctx, s, p.db, n.freq == 0)
 }
 
-// addPublicationThere makes the publication at the distributor, and the log reader's agent where it needs one.
+// addPublicationThere makes the publication at the distributor, and the log reader's agent where it needs one. The first one
+// whose log is read begins with nothing: what lies there of former ones is of another place in the log, or of another
+// database of the same name.
 func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCall, p publisher, n newPublication) error {
 	if err := e.ensurePublisherDatabase(ctx, call.Session, p); err != nil {
 		return err
 	}
 	_, err := e.inDistributionOf(ctx, call.Session, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
+		IF ? = 0 AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication_type = 0) BEGIN
+			DECLARE @database int = (SELECT id FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?);
+			DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) = 10;
+			DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) = 10;
+			DELETE FROM dbo.MSrepl_cleaned WHERE publisher_database_id = @database
+		END;
 		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
 		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
 		VALUES (@id, ?, ?, ?, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
 		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
-		p.server, p.db.Name(), n.name, p.db.Name(), n.name, n.freq, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
+		p.server, p.db.Name(), n.name, n.freq, p.db.Name(), p.db.Name(), p.db.Name(), n.name, n.freq, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
 		call.Int("@retention"), n.method, n.fromBackup, n.freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
 	return err
 }

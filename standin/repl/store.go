@@ -192,7 +192,7 @@ func (e *Extension) agentState(ctx context.Context, call *engine.ProcCall) error
 	if agent == 0 {
 		return raise(21056, 1, call.String("@publication"))
 	}
-	return call.Exec(ctx, `SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscriber_security_mode, a.subscriber_login,
+	return call.Exec(ctx, `SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscription_guid, a.subscriber_security_mode, a.subscriber_login,
 		p.publication_id, p.publication_type, m.article_id, r.article, m.status, m.subscription_seqno, m.snapshot_seqno_flag, m.sync_type, r.destination_object, r.destination_owner
 		FROM dbo.MSdistribution_agents AS a
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
