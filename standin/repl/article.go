@@ -56,6 +56,7 @@ type article struct {
 	delete      string
 	options     uint64
 	preCreation int64
+	status      int64
 	active      bool
 	// snapshotOnly articles may have no primary key; the log reader does not know them.
 	snapshotOnly bool
@@ -86,7 +87,7 @@ func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.
 	for i := range r.Len() {
 		a := &article{id: r.Int(i, "artid"), kind: r.Int(i, "type"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
 			destOwner: r.String(i, "dest_owner"), destTable: r.String(i, "dest_table"), insert: r.String(i, "ins_cmd"), update: r.String(i, "upd_cmd"),
-			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), active: r.Int(i, "status")&1 != 0,
+			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), status: r.Int(i, "status"), active: r.Int(i, "status")&1 != 0,
 			snapshotOnly: r.Int(i, "repl_freq") == 1}
 		if b := r.Bytes(i, "schema_option"); len(b) == 8 {
 			a.options = binary.BigEndian.Uint64(b)

@@ -4,8 +4,6 @@ package repl
 
 import (
 	"context"
-	"encoding/binary"
-	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -52,47 +50,4 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 		}
 	}
 	return nil
-}
-
-func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	p, pub, a, err := e.publishedArticle(ctx, call)
-	if err != nil {
-		return err
-	}
-	property, value := strings.ToLower(call.String("@property")), call.String("@value")
-	switch property {
-	case "description":
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET description = @p2 WHERE artid = @p1", a.id, value)
-	case "pre_creation_cmd":
-		n, err := a.preCreationOf(value)
-		if err != nil {
-			return err
-		}
-		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
-			return err
-		}
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET pre_creation_cmd = @p2 WHERE artid = @p1", a.id, n)
-	case "schema_option":
-		options, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(value), "0x"), 16, 64)
-		if err != nil {
-			return raise(20014, 1)
-		}
-		if a.isModule() {
-			err = a.kindOfModule().checkOptions(options)
-		} else {
-			err = e.checkTable(ctx, s, p.db, pub, a.table, options)
-		}
-		if err != nil {
-			return err
-		}
-		if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
-			return err
-		}
-		return s.Exec(ctx, "UPDATE dbo.sysarticles SET schema_option = @p2 WHERE artid = @p1", a.id, binary.BigEndian.AppendUint64(nil, options))
-	}
-	if a.isModule() {
-		return raise(21224, 1, property)
-	}
-	return raise(21023, 1, "@property = N'"+property+"'")
 }

@@ -86,10 +86,15 @@ func oneStatement(text string) bool {
 // changedArticle is called before an article's content is changed: 20607 and 20608 when the caller did not agree to a new
 // snapshot and to initializing subscriptions again. Those then wait for the next snapshot of the article.
 func (e *Extension) changedArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
-	s := call.Session
-	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
+	if err := e.mayChangeArticles(ctx, call.Session, pub, call); err != nil {
 		return err
 	}
+	return e.reinitArticle(ctx, call, p, pub, a)
+}
+
+// reinitArticle is 20608 when there are subscriptions to an article and the caller did not agree to initialize them again.
+func (e *Extension) reinitArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
+	s := call.Session
 	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND status = 2", a.id)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	e.change(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
 	e.change(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
 	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
+	e.change(r, "sp_MSchange_immediate_sync", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@on")}, e.changeImmediateSyncRows)
 	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
 	e.change(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
 	e.change(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
@@ -79,9 +80,13 @@ func (e *Extension) addArticleRow(ctx context.Context, call *engine.ProcCall) er
 	if err != nil || !p.immediateSync {
 		return err
 	}
-	// The virtual subscription stands for subscribers to come: it keeps the snapshot of the article for them.
-	return e.writeSubscription(ctx, s, subscriptionRow{p: p, publisherDB: call.String("@publisher_db"), article: call.Int("@article_id"), subscriber: virtualSubscriber, database: "virtual",
-		kind: pushType, sync: syncAutomatic, status: subscribed, agent: -p.id})
+	return e.writeSubscription(ctx, s, virtualSubscription(p, call.String("@publisher_db"), call.Int("@article_id")))
+}
+
+// virtualSubscription stands for subscribers to come: it keeps the snapshot of an article for them.
+func virtualSubscription(p publicationRow, publisherDB string, article int64) subscriptionRow {
+	return subscriptionRow{p: p, publisherDB: publisherDB, article: article, subscriber: virtualSubscriber, database: "virtual",
+		kind: pushType, sync: syncAutomatic, status: subscribed, agent: -p.id}
 }
 
 // virtualSubscriber is the subscriber_id of virtual subscriptions; their agent_id is -publication_id.

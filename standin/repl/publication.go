@@ -311,62 +311,6 @@ func (e *Extension) holdAsPublished(ctx context.Context, s *engine.Session, db *
 	return s.Exec(ctx, text, position[:])
 }
 
-func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	p, pub, err := e.published(ctx, call)
-	if err != nil {
-		return err
-	}
-	property, value := strings.ToLower(call.String("@property")), call.Value("@value")
-	text, _ := value.(string)
-	both := true
-	switch property {
-	case "allow_initialize_from_backup":
-		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-			return raise(14137, 1)
-		}
-		value = strings.EqualFold(text, "true")
-		if err := e.allowBackups(ctx, s, p, pub, value == true); err != nil {
-			return err
-		}
-	case "allow_push", "allow_pull":
-		if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-			return raise(14137, 1)
-		}
-		value = strings.EqualFold(text, "true")
-	case "alt_snapshot_folder", "compress_snapshot", "snapshot_in_defaultfolder", "pre_snapshot_script", "post_snapshot_script":
-		return e.changePlaces(ctx, call, pub, property, text)
-	case "description":
-	case "retention":
-	case "status":
-		both = false
-		if !strings.EqualFold(text, "active") && !strings.EqualFold(text, "inactive") {
-			return raise(14012, 1)
-		}
-		value = strings.EqualFold(text, "active")
-	case "replicate_ddl":
-		both = false
-		if text != "0" && text != "1" {
-			return raise(21544, 1)
-		}
-	default:
-		return raise(21023, 1, "@property = N'"+property+"'")
-	}
-	if both {
-		if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = ?) AND publisher_db = ? AND publication = ?",
-			value, p.server, p.db.Name(), pub.name); err != nil {
-			return err
-		}
-	}
-	if b, ok := value.(bool); ok {
-		value = int64(0)
-		if b {
-			value = int64(1)
-		}
-	}
-	return s.Exec(ctx, "UPDATE dbo.syspublications SET "+bracket(property)+" = @p2 WHERE pubid = @p1", pub.id, value)
-}
-
 func (e *Extension) dropPublication(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@publication")
 	p, err := e.publisher(ctx, call)
