@@ -30,6 +30,7 @@ const (
 	optionScript       = 0x01
 	optionProcedures   = 0x02
 	optionIdentity     = 0x04
+	optionRowVersion   = 0x08
 	optionClustered    = 0x10
 	optionNonclustered = 0x40
 	optionForeignKeys  = 0x200
@@ -38,6 +39,7 @@ const (
 	optionCollation    = 0x1000
 	optionUnique       = 0x4000
 	optionCompression  = 0x400000000
+	optionFiltered     = 0x4000000000
 	defaultOptions     = 0x30F3
 )
 
@@ -65,6 +67,8 @@ type article struct {
 	schema       string
 	// columns are those that are published, keys those of the primary key, in key order.
 	columns, keys []*engine.Column
+	// versions are rowversion columns whose values the subscriber makes itself (0x08); others arrive as binary(8).
+	versions []*engine.Column
 }
 
 // articles reads the articles of a publication database that satisfy a condition on a.
@@ -119,7 +123,12 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 		return nil
 	}
 	for _, id := range columns {
-		if c := o.Table.ColumnByID(id); c != nil {
+		c := o.Table.ColumnByID(id)
+		switch {
+		case c == nil:
+		case c.Type.Kind == sqltype.RowVersion && a.options&optionRowVersion != 0:
+			a.versions = append(a.versions, c)
+		default:
 			a.columns = append(a.columns, c)
 		}
 	}

@@ -268,8 +268,8 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}
-	if options&optionForeignKeys == 0 {
-		return nil
+	if err := refuseSchemaOptions(ctx, s, db, table, options); err != nil || options&optionForeignKeys == 0 {
+		return err
 	}
 	constraints, err := s.Constraints(ctx, db, table)
 	if err != nil {

@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -210,7 +211,7 @@ func (c *alteration) checkFilter(ctx context.Context, a *article) error {
 
 // publishes tells whether a column belongs to the article.
 func (a *article) publishes(column int32) bool {
-	for _, c := range a.columns {
+	for _, c := range append(slices.Clone(a.columns), a.versions...) {
 		if c.ID == column {
 			return true
 		}

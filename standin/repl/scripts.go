@@ -3,8 +3,10 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -50,6 +52,11 @@ func (e *Extension) scripts(ctx context.Context, s *engine.Session, db *engine.D
 			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", lit(a.destination()), create)
 		}
 		b.WriteString("\nGO\n")
+		properties, err := a.extendedProperties(ctx, s, db)
+		if err != nil {
+			return out, err
+		}
+		b.WriteString(properties)
 	}
 	if a.options&optionProcedures != 0 {
 		b.WriteString(a.procedures())
@@ -72,9 +79,16 @@ func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engi
 	}
 	published := map[int32]bool{}
 	var lines []string
-	for _, c := range a.columns {
+	for _, c := range a.made() {
 		published[c.ID] = true
+		if c.Computed != "" {
+			lines = append(lines, "\t"+bracket(c.Name)+" AS "+computedAs(c))
+			continue
+		}
 		line := "\t" + bracket(c.Name) + " " + typeName(c)
+		if slices.Contains(a.versions, c) {
+			line = "\t" + bracket(c.Name) + " rowversion"
+		}
 		if a.options&optionCollation != 0 && c.Collation != "" && c.Type.Kind.IsCharacter() {
 			line += " COLLATE " + c.Collation
 		}
@@ -111,6 +125,38 @@ func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engi
 	return text, nil
 }
 
+// made are the columns of the subscriber's table in their order: those that are published and, where all are, those that
+// are computed of them.
+func (a *article) made() []*engine.Column {
+	made := append(slices.Clone(a.columns), a.versions...)
+	var computed []*engine.Column
+	whole := true
+	for _, c := range a.table.Table.Columns {
+		if c.Computed != "" {
+			computed = append(computed, c)
+		} else {
+			whole = whole && slices.Contains(made, c)
+		}
+	}
+	if whole {
+		made = append(made, computed...)
+	}
+	slices.SortFunc(made, func(x, y *engine.Column) int { return cmp.Compare(x.ID, y.ID) })
+	return made
+}
+
+// computedAs is the definition of a computed column.
+func computedAs(c *engine.Column) string {
+	text := "(" + c.Computed + ")"
+	if c.Persisted {
+		text += " PERSISTED"
+		if !c.Nullable {
+			text += " NOT NULL"
+		}
+	}
+	return text
+}
+
 func clustered(i *engine.Index) string {
 	if i.Clustered {
 		return "CLUSTERED"
@@ -132,11 +178,11 @@ func (a *article) keyColumns(i *engine.Index) string {
 // index is the statement that makes an index or unique constraint at the subscriber, empty for those that the schema
 // options leave out or that cover a column which is not published.
 func (a *article) index(i *engine.Index) string {
-	if i.PrimaryKey || i.Disabled || i.Filter != "" {
+	if i.PrimaryKey || i.Disabled || i.Filter != "" && (a.options&optionFiltered == 0 || !a.sees(i.Filter)) {
 		return ""
 	}
 	published := map[int32]bool{}
-	for _, c := range a.columns {
+	for _, c := range a.made() {
 		published[c.ID] = true
 	}
 	for _, k := range i.Keys {
@@ -167,7 +213,20 @@ func (a *article) index(i *engine.Index) string {
 	if len(included) > 0 {
 		text += " INCLUDE (" + strings.Join(included, ", ") + ")"
 	}
+	if i.Filter != "" {
+		text += " WHERE " + strings.TrimSuffix(strings.TrimPrefix(i.Filter, "("), ")")
+	}
 	return text
+}
+
+// sees tells whether a condition is about published columns alone.
+func (a *article) sees(condition string) bool {
+	for _, c := range a.table.Table.Columns {
+		if !slices.Contains(a.columns, c) && strings.Contains(strings.ToLower(condition), strings.ToLower(c.Name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // procedures are the custom procedures that commands call (schema_option 0x02).
