@@ -34,6 +34,8 @@ func TestInitializeWithBackupAndFromLSN(t *testing.T) {
 	r.target = r.sub.open(t, "shopcopy")
 	g.Expect(query(t, r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id >= 10`)).To(Equal([][]any{{int64(1)}}))
 	mustExec(t, r.source, subscribe, backup)
+	g.Expect(query(t, r.source, `SELECT DISTINCT sync_type, nosync_type FROM dbo.syssubscriptions`)).To(Equal([][]any{{int64(2), int64(2)}}))
+	g.Expect(query(t, r.distDB, `SELECT DISTINCT sync_type, nosync_type FROM distribution.dbo.MSsubscriptions`)).To(Equal([][]any{{int64(2), int64(2)}}))
 	job(t, r.distDB, "distribution", "Distribution", distributionCommand(0, "-SubscriptionStreams 4"), true)
 	mustExec(t, r.source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscriber_security_mode = 0,
 		@subscriber_login = N'sa', @subscriber_password = @p1, @job_name = N'distribution'`, saPassword)
@@ -55,6 +57,7 @@ func TestInitializeWithBackupAndFromLSN(t *testing.T) {
 		@sync_type = N'initialize from lsn', @subscriptionlsn = 0x00000020000000400001`).Number).To(Equal(int32(21399)))
 	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'push', @article = N'all',
 		@sync_type = N'initialize from lsn', @subscriptionlsn = @p1`, at)
+	g.Expect(query(t, r.source, `SELECT DISTINCT sync_type, nosync_type FROM dbo.syssubscriptions`)).To(Equal([][]any{{int64(2), int64(3)}}))
 	job(t, r.distDB, "again", "Distribution", distributionCommand(0, ""), true)
 	mustExec(t, r.source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscriber_security_mode = 0,
 		@subscriber_login = N'sa', @subscriber_password = @p1, @job_name = N'again'`, saPassword)

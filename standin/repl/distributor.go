@@ -8,7 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -348,7 +348,21 @@ func (e *Extension) changeDistributionDB(ctx context.Context, call *engine.ProcC
 	default:
 		return raise(21794, 2, "history_retention, max_distretention, min_distretention")
 	}
-	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistributiondbs SET "+bracket(property)+" = CAST(@p2 AS int) WHERE name = @p1", name, call.String("@value"))
+	hours, err := strconv.ParseInt(strings.TrimSpace(call.String("@value")), 10, 32)
+	if err != nil {
+		return raise(21055, 1, "@value", "sp_changedistributiondb")
+	}
+	if hours < 0 {
+		return raise(14106, 1)
+	}
+	r, err := s.Query(ctx, "SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
+	if err != nil {
+		return err
+	}
+	if property == "min_distretention" && hours >= r.Int(0, "max_distretention") || property == "max_distretention" && hours <= r.Int(0, "min_distretention") {
+		return raise(14107, 1)
+	}
+	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistributiondbs SET "+bracket(property)+" = @p2 WHERE name = @p1", name, hours)
 }
 
 func (e *Extension) changeDistributorPassword(ctx context.Context, call *engine.ProcCall) error {
@@ -420,42 +434,4 @@ func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCal
 
 func (e *Extension) deleteJob(ctx context.Context, s *engine.Session, name string) error {
 	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1", name)
-}
-
-func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) error {
-	s := call.Session
-	taken, err := linkExists(ctx, s)
-	if err != nil {
-		return err
-	}
-	local, err := e.isDistributor(ctx, s)
-	if err != nil {
-		return err
-	}
-	if !taken && !local {
-		return raise(21043, 1)
-	}
-	if local {
-		r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistributiondbs")
-		if err != nil {
-			return err
-		}
-		if r.Len() > 0 && !call.Bool("@no_checks") {
-			return raise(14121, 1, e.serverName())
-		}
-	} else if !call.Bool("@no_checks") {
-		if published := e.publishedDatabases(); len(published) > 0 {
-			return raise(21045, 1)
-		}
-	}
-	if err := dropLink(ctx, s); err != nil || !local {
-		return err
-	}
-	// Until the tables are gone the call may be repeated, should it be cut off.
-	if err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin); err != nil {
-		return err
-	}
-	tables := slices.Clone(distributorTables)
-	slices.Reverse(tables)
-	return dropTables(ctx, s, "msdb", tables)
 }

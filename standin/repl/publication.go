@@ -319,13 +319,8 @@ func (e *Extension) dropPublication(ctx context.Context, call *engine.ProcCall) 
 	}
 	names := []string{name}
 	if strings.EqualFold(name, "all") {
-		r, err := s.Query(ctx, "SELECT name FROM dbo.syspublications")
-		if err != nil {
+		if names, err = publicationNames(ctx, s); err != nil {
 			return err
-		}
-		names = nil
-		for i := range r.Len() {
-			names = append(names, r.String(i, "name"))
 		}
 	}
 	for _, n := range names {

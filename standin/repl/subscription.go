@@ -59,10 +59,11 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	if database == "" {
 		database = p.db.Name()
 	}
-	kind, sync, err := e.subscriptionKind(call, pub)
+	w, err := e.subscriptionKind(call, pub)
 	if err != nil {
 		return err
 	}
+	w.subscriber, w.database = subscriber, database
 	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
 		return raise(21690, 1)
 	}
@@ -70,8 +71,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
-	from, err := e.subscribedFrom(ctx, call, p, pub)
-	if err != nil {
+	if w.from, err = e.subscribedFrom(ctx, call, p, pub); err != nil {
 		return err
 	}
 	if err := e.ensureServer(ctx, s, subscriber, "sub"); err != nil {
@@ -87,7 +87,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		}
 	}
 	for _, a := range list {
-		if err := e.subscribeArticle(ctx, s, p, pub, a, subscriber, database, kind, sync, from); err != nil {
+		if err := e.subscribeArticle(ctx, s, p, pub, a, w); err != nil {
 			return err
 		}
 	}
@@ -100,39 +100,52 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	return e.refreshImages(ctx, s, p.db)
 }
 
+// wantedSubscription is what a subscription is to be.
+type wantedSubscription struct {
+	subscriber, database string
+	kind, sync           int
+	// nosync is nosync_type: how a subscriber that has the rows came to them.
+	nosync int
+	// from is the position of which the subscriber has the rows; nil is that of now.
+	from []byte
+}
+
+// nosyncTypes are the values of @sync_type for subscribers that have the rows, with their nosync_type. With none they have
+// the procedures that commands call, too.
+var nosyncTypes = map[string]int{"none": 0, "replication support only": 1, "initialize with backup": 2, "initialize from lsn": 3}
+
 // subscriptionKind checks what sp_addsubscription asks for.
-func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (kind, sync int, err error) {
-	kind = pushType
+func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (w wantedSubscription, err error) {
+	w.kind = pushType
 	if strings.EqualFold(call.String("@subscription_type"), "pull") {
-		kind = pullType
+		w.kind = pullType
 	}
-	if kind == pushType && !pub.allowPush || kind == pullType && !pub.allowPull {
-		return 0, 0, raise(20034, 1, pub.name, call.String("@subscription_type"))
+	if w.kind == pushType && !pub.allowPush || w.kind == pullType && !pub.allowPull {
+		return w, raise(20034, 1, pub.name, call.String("@subscription_type"))
 	}
 	if !pub.active {
-		return 0, 0, raise(21000, 1)
+		return w, raise(21000, 1)
 	}
-	switch t := strings.ToLower(call.String("@sync_type")); t {
-	case "automatic":
-		sync = syncAutomatic
-	case "replication support only", "initialize with backup", "initialize from lsn":
-		sync = syncNone
-		if pub.snapshotOnly {
-			return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"' with a snapshot publication")
-		}
+	t := strings.ToLower(call.String("@sync_type"))
+	nosync, given := nosyncTypes[t]
+	switch {
+	case t == "automatic":
+		w.sync = syncAutomatic
+	case !given, pub.snapshotOnly:
+		return w, raise(21023, 1, "@sync_type = N'"+t+"' with this publication")
 	default:
-		return 0, 0, raise(21023, 1, "@sync_type = N'"+t+"'")
+		w.sync, w.nosync = syncNone, nosync
 	}
 	if mode := call.String("@update_mode"); mode != "" && !strings.EqualFold(mode, "read only") {
-		return 0, 0, raise(21023, 1, "@update_mode = N'"+mode+"'")
+		return w, raise(21023, 1, "@update_mode = N'"+mode+"'")
 	}
 	if call.Int("@subscriber_type") != 0 {
-		return 0, 0, raise(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
+		return w, raise(21023, 1, fmt.Sprintf("@subscriber_type = %d", call.Int("@subscriber_type")))
 	}
 	if n := call.Int("@subscriptionstreams"); n > 64 {
-		return 0, 0, raise(21055, 1, "@subscriptionstreams", "sp_addsubscription")
+		return w, raise(21055, 1, "@subscriptionstreams", "sp_addsubscription")
 	}
-	return kind, sync, nil
+	return w, nil
 }
 
 // subscribedArticles are the articles of a new subscription. One article alone of an immediate_sync publication is 14122,
@@ -156,9 +169,8 @@ func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p
 }
 
 // subscribeArticle adds one article's subscription at the distributor and then at the publisher. From here on the log
-// reader delivers the article's changes. A subscriber that has its rows already has those of position from, or, where
-// that is nil, of now.
-func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, subscriber, database string, kind, sync int, from []byte) error {
+// reader delivers the article's changes.
+func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, w wantedSubscription) error {
 	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.id); err != nil {
 		return err
 	}
@@ -166,22 +178,25 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 		return err
 	}
 	position, script := p.db.Storage().AppliedEnd(), ""
-	if sync != syncAutomatic {
+	if w.sync != syncAutomatic && w.nosync > 0 {
 		// The subscriber has the rows; it gets the procedures that commands call.
 		script = a.procedures()
 	}
-	if from != nil {
-		copy(position[:], from)
+	if w.from != nil {
+		copy(position[:], w.from)
 	}
 	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
-		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?`, p.server, p.db.Name(), pub.name, a.id, subscriber, database, kind, sync, position[:], script)
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?`, p.server, p.db.Name(), pub.name, a.id, w.subscriber, w.database, w.kind, w.sync, position[:], script)
 	if err != nil {
+		return err
+	}
+	if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSsubscriptions SET nosync_type = ? WHERE agent_id = ? AND article_id = ?", w.nosync, r.Int(0, "agent_id"), a.id); err != nil {
 		return err
 	}
 	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
 		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, 0, 0, @p8, @p2)`,
-		a.id, subscriber, database, r.Int(0, "status"), sync, s.OriginalLogin().Name, kind, sync-1)
+		a.id, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync)
 	if err != nil || r.Int(0, "status") != subscribed {
 		return err
 	}
@@ -192,7 +207,7 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	if r.Len() == 0 || r.Int(0, "status") != activated {
 		return nil
 	}
-	return s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1", a.id, subscriber, database)
+	return s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1", a.id, w.subscriber, w.database)
 }
 
 func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall) error {
@@ -201,43 +216,66 @@ func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall)
 	if err != nil {
 		return err
 	}
-	name, subscriber, database := call.String("@publication"), call.String("@subscriber"), call.String("@destination_db")
-	pub, err := findPublication(ctx, s, name)
-	if err != nil {
-		return err
+	names := []string{call.String("@publication")}
+	if strings.EqualFold(names[0], "all") {
+		if names, err = publicationNames(ctx, s); err != nil {
+			return err
+		}
 	}
-	if database == "" {
-		database = "all"
+	dropped := 0
+	for _, name := range names {
+		pub, err := findPublication(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		n, err := e.dropSubscriptionsOf(ctx, call, p, pub)
+		if err != nil {
+			return err
+		}
+		dropped += n
 	}
-	article := call.String("@article")
-	if article == "" {
-		article = "all"
-	}
-	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
-		WHERE a.pubid = @p1 AND (@p2 = N'all' OR a.name = @p2) AND (@p3 = N'all' OR s.srvname = @p3) AND (@p4 = N'all' OR s.dest_db = @p4)`, pub.id, article, subscriber, database)
-	if err != nil {
-		return err
-	}
-	if r.Len() == 0 {
+	if dropped == 0 {
 		return raise(14050, 1)
+	}
+	return e.refreshImages(ctx, s, p.db)
+}
+
+// publicationNames are the names of the current database's publications.
+func publicationNames(ctx context.Context, s *engine.Session) ([]string, error) {
+	r, err := s.Query(ctx, "SELECT name FROM dbo.syspublications")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range r.Len() {
+		names = append(names, r.String(i, "name"))
+	}
+	return names, nil
+}
+
+// dropSubscriptionsOf drops the subscriptions to one publication that the call names, and tells how many articles' those were.
+func (e *Extension) dropSubscriptionsOf(ctx context.Context, call *engine.ProcCall, p publisher, pub publication) (int, error) {
+	s := call.Session
+	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`, pub.id, call.String("@article"), call.String("@subscriber"), call.String("@destination_db"))
+	if err != nil {
+		return 0, err
 	}
 	for i := range r.Len() {
 		if !call.Bool("@ignore_distributor") {
 			if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
 				p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
-				return err
+				return 0, err
 			}
 		}
 		if err := s.Exec(ctx, "DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if !pub.immediateSync && !pub.fromBackup {
-		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)", pub.id); err != nil {
-			return err
-		}
+		err = s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)", pub.id)
 	}
-	return e.refreshImages(ctx, s, p.db)
+	return r.Len(), err
 }
 
 // refreshSubscriptions subscribes the subscribers who have the publication to articles that were added later.
@@ -247,7 +285,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
+	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type, s.nosync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
 	if err != nil {
 		return err
 	}
@@ -257,8 +295,9 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 		if err != nil {
 			return err
 		}
+		w := wantedSubscription{subscriber: r.String(i, "srvname"), database: r.String(i, "dest_db"), kind: int(r.Int(i, "subscription_type")), sync: int(r.Int(i, "sync_type")), nosync: int(r.Int(i, "nosync_type"))}
 		for _, a := range missing {
-			if err := e.subscribeArticle(ctx, s, p, pub, a, r.String(i, "srvname"), r.String(i, "dest_db"), int(r.Int(i, "subscription_type")), int(r.Int(i, "sync_type")), nil); err != nil {
+			if err := e.subscribeArticle(ctx, s, p, pub, a, w); err != nil {
 				return err
 			}
 		}
@@ -272,15 +311,17 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	if a := call.String("@article"); a != "" && !strings.EqualFold(a, "all") {
-		return raise(21023, 1, "@article = N'"+a+"' (only all articles together)")
-	}
-	subscriber, database := call.String("@subscriber"), call.String("@destination_db")
-	if database == "" {
-		database = "all"
+	article := call.String("@article")
+	if article != "" && !strings.EqualFold(article, "all") {
+		if pub.immediateSync {
+			return raise(14122, 1)
+		}
+		if _, err := e.findArticle(ctx, s, p.db, pub, article); err != nil {
+			return err
+		}
 	}
 	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
-		WHERE a.pubid = @p1 AND (@p2 = N'all' OR s.srvname = @p2) AND (@p3 = N'all' OR s.dest_db = @p3)`, pub.id, subscriber, database)
+		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`, pub.id, article, call.String("@subscriber"), call.String("@destination_db"))
 	if err != nil {
 		return err
 	}
@@ -330,7 +371,7 @@ func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall)
 		return err
 	}
 	call.SetOutput("@found", min(r.Int(0, "n"), 1))
-	return call.Exec(ctx, `SELECT s.srvname AS subscriber, p.name AS publication, a.name AS article, s.dest_db AS [destination database], s.status AS [subscription status],
+	r, err = call.Session.Query(ctx, `SELECT s.srvname AS subscriber, p.name AS publication, a.name AS article, s.dest_db AS [destination database], s.status AS [subscription status],
 		s.sync_type AS [synchronization type], s.subscription_type AS [subscription type], CAST(1 AS bit) AS [full subscription], CAST(NULL AS nvarchar(255)) AS [subscription name],
 		CAST(s.update_mode AS int) AS [update mode], s.distribution_jobid AS [distribution job id], s.loopback_detection, CAST(0 AS bit) AS offload_enabled,
 		CAST(NULL AS sysname) AS offload_server, CAST(NULL AS sysname) AS dts_package_name, 0 AS dts_package_location, CAST(NULL AS smallint) AS subscriber_security_mode,
@@ -338,4 +379,33 @@ func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall)
 		CAST(NULL AS nvarchar(100)) AS distrib_agent_name, CAST(0 AS tinyint) AS subscriber_type, CAST(NULL AS sysname) AS subscriber_provider,
 		CAST(NULL AS nvarchar(4000)) AS subscriber_datasource, CAST(NULL AS nvarchar(4000)) AS subscriber_providerstring,
 		CAST(NULL AS nvarchar(4000)) AS subscriber_location, CAST(NULL AS sysname) AS subscriber_catalog`+from, args...)
+	if err != nil {
+		return err
+	}
+	e.addAgents(ctx, call, r)
+	return call.ResultSet(r.Columns, r.Rows)
+}
+
+// addAgents fills in what the distributor knows of the push subscriptions' agents. One that does not answer leaves it out.
+func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *engine.Result) {
+	var agents *engine.Result
+	p, err := e.publisher(ctx, call)
+	if err == nil {
+		agents, err = e.inDistributionOf(ctx, call.Session, p, `SELECT a.publication, a.subscriber_name, a.subscriber_db, a.name, a.subscriber_security_mode, a.subscriber_login
+			FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ? AND a.subscription_type = 0`, p.server, p.db.Name())
+	}
+	if err != nil {
+		e.inst.Log().Debug("replication: the distributor does not tell of its agents", "error", err.Error())
+		return
+	}
+	at := func(name string) int { return columnAt(r.Columns, name) }
+	for i, row := range r.Rows {
+		for j := range agents.Len() {
+			if agents.String(j, "publication") != r.String(i, "publication") || !sameServer(agents.String(j, "subscriber_name"), r.String(i, "subscriber")) || agents.String(j, "subscriber_db") != r.String(i, "destination database") {
+				continue
+			}
+			row[at("distrib_agent_name")], row[at("subscriber_security_mode")], row[at("subscriber_login")] = agents.Value(j, "name"), agents.Value(j, "subscriber_security_mode"), agents.Value(j, "subscriber_login")
+			row[at("subscriber_password")] = "**********"
+		}
+	}
 }
