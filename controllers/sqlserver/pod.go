@@ -175,7 +175,7 @@ func agentContainer(d Desired) corev1.Container {
 		Resources: corev1.ResourceRequirements{
 			// No CPU limit: a throttled agent would miss the write lease. The request is its weight on a node whose processors are
 			// full: an agent that is late is taken for one that is gone.
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 		},
 		VolumeMounts:    mounts,

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,7 +110,11 @@ func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest)
 	if timings != nil {
 		m.expiry = timings.VoteExpiry.Duration
 	}
-	m.groupTest = declareServers(t, b, name)
+	// Next to nobody gives a database less of a processor; with less, what the nodes' API servers and kubelets do after a fault
+	// would come first.
+	m.groupTest = declareServers(t, b, name, func(s *v1alpha1.SQLServerSpec) {
+		s.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("250m")
+	})
 	if prepare != nil {
 		prepare(m.groupTest)
 	}

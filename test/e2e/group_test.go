@@ -41,17 +41,17 @@ type groupTest struct {
 // declareGroup declares three servers, one per site, and a group over them; all goes when the test ends.
 func declareGroup(t *testing.T, b *bed.Bed, name string, third v1alpha1.AvailabilityMode, change func(*v1alpha1.AvailabilityGroup)) *groupTest {
 	t.Helper()
-	gt := declareServers(t, b, name)
+	gt := declareServers(t, b, name, nil)
 	gt.declare(name, third, change)
 	return gt
 }
 
 // declareServers declares one server per site.
-func declareServers(t *testing.T, b *bed.Bed, name string) *groupTest {
+func declareServers(t *testing.T, b *bed.Bed, name string, change func(*v1alpha1.SQLServerSpec)) *groupTest {
 	t.Helper()
 	gt := &groupTest{t: t, b: b, servers: map[string]*v1alpha1.SQLServer{}}
 	for _, site := range []string{"tukwila", "quincy", "dublin"} {
-		gt.servers[site] = declareServer(t, b, name+site[:1], site, nil)
+		gt.servers[site] = declareServer(t, b, name+site[:1], site, change)
 	}
 	removedTogether(t, b, slices.Collect(maps.Values(gt.servers))...)
 	return gt
@@ -447,7 +447,7 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
-	gt := declareServers(t, b, "e2ekill")
+	gt := declareServers(t, b, "e2ekill", nil)
 	for _, s := range gt.servers {
 		waitForServer(t, b, s, 4*time.Minute)
 	}

@@ -72,7 +72,7 @@ addons_yaml() {
   cat "$BED_DIR/addons/dns.yaml"
 }
 
-addons_hash() { { addons_yaml; declare -f addons_apply dns_apply; } | hash_of; }
+addons_hash() { { addons_yaml; declare -f addons_apply dns_apply proxy_apply; } | hash_of; }
 
 addons_ready() {
   [ "$(kubectl_at "$SITE" -n kube-system get configmap geosql-bed -o jsonpath='{.data.addons}' --request-timeout=5s)" = "$(addons_hash)" ]
@@ -87,8 +87,21 @@ dns_apply() {
   case $outcome in *unchanged*) ;; *) kubectl_at "$SITE" -n kube-system rollout restart deployment coredns ;; esac
 }
 
+# A failover changes a listener twice within a second: away from the old primary, and to the new one. By default kube-proxy waits
+# for a second after each change that it makes.
+proxy_apply() {
+  local now wanted
+  now=$(kubectl_at "$SITE" -n kube-system get configmap kube-proxy -o json)
+  wanted=$(jq '.data["config.conf"] |= sub("minSyncPeriod: 1s"; "minSyncPeriod: 100ms")' <<<"$now")
+  [ "$(jq -S .data <<<"$now")" != "$(jq -S .data <<<"$wanted")" ] || return 0
+  kubectl_at "$SITE" apply --server-side --force-conflicts --field-manager geosql-bed -f - <<<"$(jq 'del(.metadata.managedFields)' <<<"$wanted")"
+  kubectl_at "$SITE" -n kube-system rollout restart daemonset kube-proxy
+  kubectl_at "$SITE" -n kube-system rollout status daemonset kube-proxy --timeout=120s
+}
+
 addons_apply() {
   dns_apply
+  proxy_apply
   images_load_site "$SITE" "$(local_path_image)" "$(shell_image)"
   kubectl_at "$SITE" delete storageclass standard --ignore-not-found
   # An allowed topology cannot be changed in place.
