@@ -28,7 +28,7 @@ func TestFaultsOfNamesByVariables(t *testing.T) {
 	g.Expect(messagesOf(t, db, "CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON FILLFACTOR = 80)")).To(Equal([]string{"Incorrect syntax near the keyword 'FILLFACTOR'."}))
 	converse(t, connection(t, db), []say{
 		{"SELECT 1 AS [@t], 2 AS \"@u\", '@' AS v", "1 2 @"},
-		{"DECLARE @a int; SELECT TOP (1) @a = n FROM dbo.t; EXEC sp_executesql N'SELECT @a', N'@a int', @a", "10"},
+		{"DECLARE @a int; SELECT TOP (1) @a = n FROM dbo.t; EXEC sp_executesql N'SELECT @a', N'@a int', @a", "1"},
 		{"SELECT [@x].id FROM dbo.t AS [@x] WHERE id = 1", "1"},
 		{"CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON, FILLFACTOR = 80, ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = NONE)))", "ok"},
 	})
