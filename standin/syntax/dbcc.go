@@ -105,3 +105,13 @@ func degreeOfDBCC(tokens []token, inside []bool, instead map[int]string) {
 		}
 	}
 }
+
+// poolOfDBCC writes the resource pool of DBCC FREESYSTEMCACHE ('ALL', default) as a name (docs/t-sql/database-console-commands/dbcc-freesystemcache-transact-sql.md),
+// which teesql does not take a keyword for.
+func poolOfDBCC(tokens []token, inside []bool, instead map[int]string) {
+	for i := 0; i+5 < len(tokens); i++ {
+		if !inside[i] && tokens[i].is("DBCC") && tokens[i+1].is("FREESYSTEMCACHE") && tokens[i+2].is("(") && tokens[i+4].is(",") && tokens[i+5].is("DEFAULT") {
+			instead[i+5] = "[default]"
+		}
+	}
+}

@@ -186,6 +186,9 @@ func (l *lexer) quoted(kind tokenKind, closing byte) (tokenKind, string, *sqlerr
 			if doubled {
 				value = strings.ReplaceAll(value, string([]byte{closing, closing}), string([]byte{closing}))
 			}
+			if kind == tokenString {
+				value = continued(value)
+			}
 			l.pos++
 			return kind, value, nil
 		default:
@@ -201,7 +204,11 @@ func (l *lexer) quoted(kind tokenKind, closing byte) (tokenKind, string, *sqlerr
 func (l *lexer) number() tokenKind {
 	if l.peek(0) == '0' && (l.peek(1) == 'x' || l.peek(1) == 'X') {
 		l.pos += 2
-		for isHex(l.peek(0)) {
+		for isHex(l.peek(0)) || l.continuation() > 0 {
+			if n := l.continuation(); n > 1 {
+				l.pos += n - 1
+				l.line++
+			}
 			l.pos++
 		}
 		return tokenBinary
@@ -232,6 +239,28 @@ func (l *lexer) number() tokenKind {
 		}
 	}
 	return kind
+}
+
+// continuation is the length of a backslash and the end of the line behind it, which a constant goes on after
+// (docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md), 0 where there is none.
+func (l *lexer) continuation() int {
+	switch {
+	case l.peek(0) != '\\':
+		return 0
+	case l.peek(1) == '\n':
+		return 2
+	case l.peek(1) == '\r' && l.peek(2) == '\n':
+		return 3
+	}
+	return 0
+}
+
+// continued is a constant without its continuations.
+func continued(text string) string {
+	if !strings.Contains(text, "\\") {
+		return text
+	}
+	return strings.NewReplacer("\\\n", "", "\\\r\n", "").Replace(text)
 }
 
 func (l *lexer) word() {

@@ -136,3 +136,14 @@ func TestWholeStatements(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesWithoutAs: docs/t-sql/functions/openrowset-transact-sql.md and docs/t-sql/queries/from-transact-sql.md, table_alias.
+func TestNamesWithoutAs(t *testing.T) {
+	for _, text := range []string{
+		"SELECT CAST(x AS xml) FROM OPENROWSET (BULK 'file.xml', SINGLE_BLOB) R(x)",
+		"SELECT x FROM OPENROWSET (BULK 'file.xml', SINGLE_BLOB) AS R(x) WHERE x IS NULL",
+	} {
+		_, err := syntax.Parse(text)
+		NewWithT(t).Expect(err).To(BeNil(), text)
+	}
+}

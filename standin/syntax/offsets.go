@@ -74,6 +74,8 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	aliasBeforeHints(tokens, inside, before, instead)
 	namedByVariable(tokens, inside, before)
 	withoutTables(tokens, inside, before)
+	beforeLabels(tokens, inside, before)
+	aliasOfBulk(tokens, inside, before)
 	tableOfIndex(tokens, inside, before, instead)
 	notNullOfIdentity(tokens, inside, instead)
 	checksAdded(tokens, inside, instead)
@@ -82,6 +84,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	placesOfKeys(tokens, inside, instead)
 	statisticsValues(tokens, inside, instead)
 	degreeOfDBCC(tokens, inside, instead)
+	poolOfDBCC(tokens, inside, instead)
 	withoutModuleOptions(tokens, instead)
 	if altersTrigger(tokens) {
 		instead[0] = "CREATE"
@@ -98,6 +101,9 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 		case inside[i]:
 		case t.kind == tokenString && t.text[0] == '"':
 			replace(t.pos, t.end, stringLiteral(t.value))
+		case (t.kind == tokenString || t.kind == tokenBinary) && continued(t.text) != t.text:
+			// The ends of lines follow the constant, so that what is behind it has the lines of the batch.
+			replace(t.pos, t.end, continued(t.text)+strings.Repeat("\n", strings.Count(t.text, "\n")-strings.Count(continued(t.text), "\n")))
 		case addsUnnamed(tokens, i):
 			insert(t.pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
 		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
