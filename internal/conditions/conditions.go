@@ -109,21 +109,38 @@ func SetOne(status *v1alpha1.StatusBase, generation int64, c metav1.Condition) *
 
 // Emit records one event for the change of Ready, if there is one, as Normal when it is True or work goes on, else as
 // Warning. Reconciling and Stalled say the same in other words and make no events of their own; the types of a kind's own
-// do, as Warning unless True.
+// do, as Warning when they say that something is not as it should be, or that this is not known.
 func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 	for _, c := range changes {
-		switch c.New.Type {
-		case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled:
-			continue
-		}
 		kind := corev1.EventTypeNormal
-		failed := c.New.Status == metav1.ConditionFalse && (c.New.Type != v1alpha1.ConditionReady || stalled(changes))
-		if failed || c.New.Status == metav1.ConditionUnknown {
+		switch bad := c.New.Status == badStatus(c.New.Type); {
+		case c.New.Type == v1alpha1.ConditionReconciling || c.New.Type == v1alpha1.ConditionStalled:
+			continue
+		case c.New.Status == metav1.ConditionUnknown,
+			bad && c.New.Type == v1alpha1.ConditionReady && stalled(changes),
+			// A restart that waits for its turn is work that goes on.
+			bad && c.New.Type != v1alpha1.ConditionReady && c.New.Type != TypeRestartPending:
 			kind = corev1.EventTypeWarning
 		}
 		// The events API refuses notes over 1 kB.
 		recorder.Eventf(obj, nil, kind, c.New.Reason, "Reconcile", "%s", Shorten(c.New.Message, 1000))
 	}
+}
+
+// GoodStatus is what a condition of a type says when all is well.
+func GoodStatus(conditionType string) metav1.ConditionStatus {
+	switch conditionType {
+	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, TypeDegraded, TypeRestartPending:
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
+}
+
+func badStatus(conditionType string) metav1.ConditionStatus {
+	if GoodStatus(conditionType) == metav1.ConditionTrue {
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
 }
 
 func stalled(changes []Change) bool {

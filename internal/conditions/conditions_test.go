@@ -74,6 +74,27 @@ func TestEventsOnChangeOnly(t *testing.T) {
 	g.Expect(emitted(conditions.Ready("Running", "it answers"))).To(HavePrefix("Normal Running"))
 }
 
+// What is bad when it is True warns then, and not when it is False; a restart that waits for its turn is work that goes on.
+func TestEventsOfAKindsOwnConditions(t *testing.T) {
+	for kind, warns := range map[string]metav1.ConditionStatus{
+		conditions.TypeFenced: metav1.ConditionFalse, conditions.TypeLogRoom: metav1.ConditionFalse, conditions.TypeVotesComplete: metav1.ConditionFalse,
+		conditions.TypeCredentials: metav1.ConditionFalse, conditions.TypeNamesReady: metav1.ConditionFalse,
+		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeRestartPending: "",
+	} {
+		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+			t.Run(kind+string(status), func(t *testing.T) {
+				recorder := events.NewFakeRecorder(1)
+				conditions.Emit(recorder, &v1alpha1.SQLServer{}, []conditions.Change{{New: metav1.Condition{Type: kind, Status: status, Reason: "Reason", Message: "it is so"}}})
+				want := "Normal Reason it is so"
+				if status == warns || status == metav1.ConditionUnknown {
+					want = "Warning Reason it is so"
+				}
+				NewWithT(t).Expect(<-recorder.Events).To(Equal(want))
+			})
+		}
+	}
+}
+
 // A message that is too long ends between two characters and says that there was more: what is no UTF-8 is refused by the
 // API server, or shown as something else.
 func TestMessagesAreCutBetweenCharacters(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -165,19 +164,11 @@ func either(x v1alpha1.ServerOrGroup) string {
 	return "group " + string(x.AvailabilityGroup)
 }
 
-// adverse are conditions that are bad when True.
-var adverse = []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeDegraded, conditions.TypeRestartPending}
-
-// notAsItShouldBe are the conditions that a person may want to read: all that are not True, and the adverse ones that
-// are not False. Reconciling and Stalled say what Ready says.
+// notAsItShouldBe are the conditions that a person may want to read. Reconciling and Stalled say what Ready says.
 func notAsItShouldBe(list []metav1.Condition) []metav1.Condition {
 	var bad []metav1.Condition
 	for _, c := range list {
-		good := metav1.ConditionTrue
-		if slices.Contains(adverse, c.Type) {
-			good = metav1.ConditionFalse
-		}
-		if c.Status != good && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled {
+		if c.Status != conditions.GoodStatus(c.Type) && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled {
 			bad = append(bad, c)
 		}
 	}
