@@ -25,6 +25,7 @@ var healthy = map[string]string{
 	`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`:                              steady("1"),
 	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`:                     steady("0"),
 	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Ready"}`:                       steady("0"),
+	`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`:      steady("1"),
 	`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`:              steady("7776000"),
 	`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`:                                    steady("7776000"),
 	`geosql_availabilitygroup_primaries` + group:                                                          steady("1"),
@@ -107,6 +108,7 @@ var cases = map[string][]map[string]string{
 			`geosql_availabilitygroup_voter_state{namespace="web",group="content",site="dublin",state="Unknown"}`: "_x65 1+0x35"},
 		{`geosql_availabilitygroup_term` + group: turned("4", "5")},
 	},
+	"GeoSQLVotesLost": {{`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "0")}},
 	"GeoSQLFailoverNotSucceeded": {{`geosql_failover_last_outcome{namespace="web",group="content",outcome="Failed",cause="Automatic"}`: "_x65 1+0x35",
 		`geosql_failover_last_completion_timestamp_seconds` + group: turned("60", "7200")}},
 	"GeoSQLAcknowledgedWritesLost": {{`geosql_failover_last_lost_databases` + group: turned("0", "1")}},
@@ -146,18 +148,19 @@ var cases = map[string][]map[string]string{
 
 // quiet are changes of which no alert may tell.
 var quiet = map[string]map[string]string{
-	"all is well":                                     {},
-	"a suspended schedule is never overdue":           {`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000"), `geosql_drillschedule_suspended` + schedule: steady("1")},
-	"a drill that is stalled":                         {`geosql_condition{kind="Drill",namespace="web",name="old",type="Stalled"}`: steady("1")},
-	"a drill that failed two days ago":                {`geosql_drill_verdict{namespace="web",drill="old",verdict="Failed"}`: steady("1"), `geosql_drill_completion_timestamp_seconds{namespace="web",drill="old"}`: steady("-172800")},
-	"a log that is full and about to be truncated":    {`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000")},
-	"a log whose room is not known":                   {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: ""},
-	"a log with a thirtieth of its room left":         {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "70000000")},
-	"a small log that is full":                        {`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: steady("1"), `geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: steady("4000000"), `geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`: steady("4194304")},
-	"a group without objectives":                      {`geosql_availabilitygroup_objective_rpo_seconds` + group: "", `geosql_availabilitygroup_objective_redo_catch_up_seconds` + group: "", `geosql_availabilitygroup_promotable_replicas` + group: steady("0"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("100")},
-	"a subscription without objectives":               {`geosql_subscription_objective_latency_seconds` + subscription: "", `geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: steady("1000")},
-	"a loss that is known and within what is allowed": {`geosql_availabilitygroup_objective_rpo_seconds` + group: steady("10"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("9"), `geosql_availabilitygroup_promotable_replicas` + group: steady("0")},
-	"an engine that starts":                           {`geosql_agent_engine_state{pod="tukpub-0",state="Starting"}`: steady("1"), `geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`: steady("0")},
+	"all is well": {},
+	"a voter that the manager cannot see, to it alone": {`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "-1")},
+	"a suspended schedule is never overdue":            {`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000"), `geosql_drillschedule_suspended` + schedule: steady("1")},
+	"a drill that is stalled":                          {`geosql_condition{kind="Drill",namespace="web",name="old",type="Stalled"}`: steady("1")},
+	"a drill that failed two days ago":                 {`geosql_drill_verdict{namespace="web",drill="old",verdict="Failed"}`: steady("1"), `geosql_drill_completion_timestamp_seconds{namespace="web",drill="old"}`: steady("-172800")},
+	"a log that is full and about to be truncated":     {`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000")},
+	"a log whose room is not known":                    {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: ""},
+	"a log with a thirtieth of its room left":          {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "70000000")},
+	"a small log that is full":                         {`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: steady("1"), `geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: steady("4000000"), `geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`: steady("4194304")},
+	"a group without objectives":                       {`geosql_availabilitygroup_objective_rpo_seconds` + group: "", `geosql_availabilitygroup_objective_redo_catch_up_seconds` + group: "", `geosql_availabilitygroup_promotable_replicas` + group: steady("0"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("100")},
+	"a subscription without objectives":                {`geosql_subscription_objective_latency_seconds` + subscription: "", `geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: steady("1000")},
+	"a loss that is known and within what is allowed":  {`geosql_availabilitygroup_objective_rpo_seconds` + group: steady("10"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("9"), `geosql_availabilitygroup_promotable_replicas` + group: steady("0")},
+	"an engine that starts":                            {`geosql_agent_engine_state{pod="tukpub-0",state="Starting"}`: steady("1"), `geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`: steady("0")},
 }
 
 type series struct {
