@@ -15,6 +15,7 @@
 #define MAX2(a, b) ((a) > (b) -> (a) : (b))
 #define OTHER1(s)  (((s) + 1) % 3)
 #define OTHER2(s)  (((s) + 2) % 3)
+#define NOBODY     3
 
 /* State of a vote: internal/election State, and a Lease that is not there. */
 #define ABSENT   0
@@ -58,7 +59,7 @@ byte prom[3]; byte pcand[3]; byte seen[3];
 byte nextw = 1; byte acked; byte newest; byte ackterm; byte ackserver;
 /* Faults left. */
 byte crashes = CRASHES; byte restarts = RESTARTS; byte restores = RESTORES; byte deletions = DELETIONS;
-byte partials = PARTIALS; byte forces = FORCES; byte lones = LONES;
+byte partials = PARTIALS; byte forces = FORCES; byte lones = LONES; byte made = MADE; byte byhand = BY_HAND;
 bit forced; bit over;
 
 /* ---- properties ---- */
@@ -120,7 +121,7 @@ inline check_acknowledged(s) {
 #ifdef MUT_MISSING_POD_IS_PROOF
 #define PROVEN(v) (true)
 #else
-#define PROVEN(v) (vrun[v] != life[vholder[v]])
+#define PROVEN(v) (vholder[v] != NOBODY && vrun[v] != life[vholder[v]])
 #endif
 #define OWN(s, v)     (vstate[v] != ABSENT && vholder[v] == s && vterm[v] == ct[s] && vrun[v] == life[s])
 #define GRANTS(s, v)  (KNOWN(s, v) && vstate[v] != ABSENT && (OWN(s, v) || vterm[v] < ct[s]))
@@ -485,13 +486,48 @@ proctype server(byte s) {
 	if :: (alt[s] != NOTHING || phase[s] == CLAIM) && altage[s] <= X -> altage[s]++ :: else fi; \
 	if :: age[s] < D -> age[s]++ :: else fi
 
+inline set_vote(v, t, h, st) { vterm[v] = t; vholder[v] = h; vstate[v] = st; vrun[v] = 0; age[v] = 0 }
+#define LOSE(v) set_vote(v, 0, 0, ABSENT)
+#ifdef MUT_MADE_AT_ONCE /* the manager makes what is gone, held as it last saw the others */
+#define MADE_AT_ONCE(v) \
+	:: d_step { made > 0 && !over && vterm[v] > 1 -> made--; set_vote(v, 1, 0, HELD); order_voters() }
+#else
+#define MADE_AT_ONCE(v)
+#endif
+
+/* A person restores the Leases that are gone, once they are too many for a majority, as docs/runbooks/votes-lost.md says: claimed
+ * by nobody, in a term that is higher than every one that is known. */
+#ifdef MUT_BY_HAND_RELEASED
+#define AS_TOLD RELEASED
+#else
+#define AS_TOLD CLAIMED
+#endif
+#ifdef LIVE
+#define WORTH (true) /* settle.pml restores them */
+#else
+#define WORTH (HIGHEST + 1 < MAXTERM)
+#endif
+#define LOSE_TWO(v, w) \
+	:: d_step { byhand > 0 && !over && WORTH && vstate[v] != ABSENT && vstate[w] != ABSENT -> LOSE(v); LOSE(w); order_voters() }
+#define GONE(v) (vstate[v] == ABSENT -> 1 : 0)
+#define LOST    (GONE(0) + GONE(1) + GONE(2) >= 2)
+#define HIGHEST MAX2(MAX2(MAX2(vterm[0], vterm[1]), vterm[2]), MAX2(MAX2(prom[0], prom[1]), prom[2]))
+inline restore_lost(t) {
+	t = HIGHEST + 1;
+	if :: GONE(0) -> set_vote(0, t, NOBODY, AS_TOLD) :: else fi;
+	if :: GONE(1) -> set_vote(1, t, NOBODY, AS_TOLD) :: else fi;
+	if :: GONE(2) -> set_vote(2, t, NOBODY, AS_TOLD) :: else fi;
+	t = 0
+}
+
 #define VOTER_FAULTS(v) \
 	:: d_step { /* etcd is restored to what it was at the beginning */ \
 		restores > 0 && !over && (vterm[v] > 1 || vstate[v] == ABSENT) -> \
 		restores--; vterm[v] = 1; vholder[v] = 0; vstate[v] = HELD; vrun[v] = 0; age[v] = 0; order_voters() } \
 	:: d_step { /* the Lease is deleted */ \
 		deletions > 0 && !over && vstate[v] != ABSENT -> \
-		deletions--; vterm[v] = 0; vholder[v] = 0; vstate[v] = ABSENT; vrun[v] = 0; age[v] = 0; order_voters() }
+		deletions--; LOSE(v); order_voters() } \
+	MADE_AT_ONCE(v)
 
 #ifdef LIVE
 #include "settle.pml"
@@ -506,6 +542,10 @@ proctype world() {
 	VOTER_FAULTS(0)
 	VOTER_FAULTS(1)
 	VOTER_FAULTS(2)
+	LOSE_TWO(0, 1)
+	LOSE_TWO(0, 2)
+	LOSE_TWO(1, 2)
+	:: d_step { byhand > 0 && !over && LOST && WORTH -> byhand--; restore_lost(tmp); order_voters() }
 #ifdef LIVE
 	:: d_step { !over -> settle(0, 1, 2) }
 	:: d_step { !over -> settle(2, 1, 0) }

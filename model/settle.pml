@@ -172,10 +172,11 @@ inline clear() {
 		log[k] = 0; lease[k] = 0; comm[k] = 0; acc[k] = 0; wr[k] = 0; hard[k] = 0; pterm[k] = 0; life[k] = 0; phase[k] = 0; ct[k] = 0; rep[k] = 0;
 		better[k] = 0; alt[k] = 0; altage[k] = 0; aterm[k] = 0; prom[k] = 0; pcand[k] = 0; seen[k] = 0
 	}
-	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; lones = 0; forced = 0
+	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; lones = 0; made = 0; byhand = 0; forced = 0
 }
 
 inline settle(x, y, z) {
+	if :: LOST -> restore_lost(tmp) :: else fi;
 	round = 0; good = 0; hold0[0] = 0; hold0[1] = 0; hold0[2] = 0;
 	do
 	:: round < ROUNDS && !good ->

@@ -34,6 +34,12 @@
 #ifndef DELETIONS
 #define DELETIONS 0
 #endif
+#ifndef MADE
+#define MADE 0
+#endif
+#ifndef BY_HAND
+#define BY_HAND 0
+#endif
 #ifndef PARTIALS
 #define PARTIALS 0
 #endif
