@@ -144,6 +144,9 @@ func (r *run) take(now, validity time.Duration, force bool) {
 }
 
 func (r *run) Offline(context.Context, string) error {
+	if r.unstoppable {
+		return errors.New("refused")
+	}
 	return r.call(time.Hour, func(time.Duration) {
 		r.role, r.ready, r.follows = election.RoleResolving, false, ""
 		r.s.left = r.s.w.epoch()
@@ -170,6 +173,9 @@ func (r *run) EndSessions(context.Context, string, time.Duration) error {
 }
 
 func (r *run) Kill() error {
+	if r.unstoppable {
+		return errors.New("operation not permitted")
+	}
 	r.dead = true
 	return nil
 }

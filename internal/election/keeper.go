@@ -32,6 +32,8 @@ type Options struct {
 	Nonce func() string
 	// Random returns a number in [0,1) at each call: rivals must not move in step.
 	Random func() float64
+	// Outstanding is until when, on Clock, the engine may yet begin with a statement of another keeper of this run; 0 for none.
+	Outstanding time.Duration
 }
 
 // Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one goroutine
@@ -98,8 +100,12 @@ type Keeper struct {
 func New(o Options) *Keeper {
 	o.Self.Nonce = ""
 	return &Keeper{group: o.Group, self: o.Self, ballot: o.Ballot, engine: o.Engine, peers: o.Peers, memory: o.Memory,
-		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random}
+		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random, outstanding: o.Outstanding}
 }
+
+// Outstanding is until when the engine may yet begin with a statement of this keeper that has had no answer; 0 for none. A keeper that
+// takes its place for the same run must know: a replica that reports before that could be made a secondary again afterwards.
+func (k *Keeper) Outstanding() time.Duration { return k.outstanding }
 
 // SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not
 // hold the last term (manual). What safety asks for is done all the same.
@@ -459,7 +465,17 @@ func (k *Keeper) revoke(ctx context.Context, by time.Duration, why error) Outcom
 	defer cancel()
 	err := k.engine.Offline(ctx, k.group)
 	if err == nil {
-		return Outcome{Action: "taken offline", Err: why}
+		return Outcome{Action: takenOffline, Err: why}
 	}
-	return Outcome{Action: "engine killed", Err: errors.Join(why, fmt.Errorf("OFFLINE on %s: %w", k.self.Server, err), k.engine.Kill())}
+	action, killed := engineKilled, k.engine.Kill()
+	if killed != nil {
+		action = "engine not stopped"
+	}
+	return Outcome{Action: action, Err: errors.Join(why, fmt.Errorf("OFFLINE on %s: %w", k.self.Server, err), killed)}
 }
+
+// What revoke has come to when nobody is served any more.
+const (
+	takenOffline = "taken offline"
+	engineKilled = "engine killed"
+)

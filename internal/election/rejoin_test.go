@@ -4,6 +4,7 @@ package election_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -61,4 +62,27 @@ func TestAStandingReplicaIsRevivedOnceInATerm(t *testing.T) {
 	w.live(120)
 	g.Expect(third.run.offlines).To(Equal(1))
 	g.Expect(third.run.role).To(Equal(election.RoleSecondary))
+}
+
+// A statement without an answer may be begun by the engine after OFFLINE, and make the replica a secondary again of the primary that
+// it has just given up. Nothing is reported before that can be no more, also by the keeper that takes the place of the one that
+// has sent it, when other voters are ordered.
+func TestAFenceWaitsForStatementsOfTheKeeperBefore(t *testing.T) {
+	w, g := held(t)
+	s := w.servers[2]
+	s.run.role, s.run.follows, s.run.freezeNext = election.RoleResolving, "", true
+	g.Expect(s.run.keeper.Step(t.Context()).Err).To(HaveOccurred())
+	g.Expect(s.run.queued).To(HaveLen(1))
+	s.run.frozen = false // for everything else
+	fence := func() error {
+		_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self})
+		return err
+	}
+	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
+	s.run.keeper = s.newKeeper(s.run.keeper.Outstanding())
+	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
+	w.advance(3 * time.Second)
+	g.Expect(fence()).To(Succeed())
+	s.run.thaw()
+	g.Expect(s.run.role).To(Equal(election.RoleResolving))
 }

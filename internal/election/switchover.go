@@ -90,9 +90,10 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 		return Outcome{Err: err}
 	}
 	k.chronicle.suspect(k.clock.Wall())
-	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards.
+	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards. If neither is so the
+	// replica may serve until its lease ends: then the votes are left to expire.
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, nil)
-	if out.Action == "taken offline" {
+	if out.Action == takenOffline {
 		bounded, cancel := context.WithTimeout(ctx, fenceTimeout)
 		defer cancel()
 		if _, err := k.awaitResolving(bounded); err != nil {
@@ -102,7 +103,10 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	}
 	if out.Err != nil {
 		k.requests.settle(k, r, OutcomeFailed, ReasonEngineRefused, "the primary could not be taken offline")
-		k.release(ctx)
+		if out.Action == engineKilled {
+			k.release(ctx)
+		}
+		k.forgo()
 		return out
 	}
 	return k.handOver(ctx, target, Timeline{Cause: CauseSwitchover, From: k.self.Server}, r)

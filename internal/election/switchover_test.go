@@ -304,3 +304,20 @@ func TestAFenceThatComesLateTakesNoFollowerOffline(t *testing.T) {
 		})
 	}
 }
+
+// A primary that neither goes OFFLINE nor can be killed serves until its lease ends: its term is not released before.
+func TestAPrimaryThatCannotBeStoppedIsNotReleased(t *testing.T) {
+	w, g := held(t)
+	w.servers[0].run.unstoppable = true
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.servers[0].step()
+	w.servers[0].run.keeper.Step(t.Context())
+	w.servers[0].isolate(true)
+	w.live(6)
+	g.Expect(w.fault).NotTo(HaveOccurred())
+	for _, v := range w.voters {
+		g.Expect(v.record.State).To(Equal(election.StateHeld))
+	}
+	w.live(25)
+	g.Expect(w.primary()).To(BeElementOf(w.servers[1], w.servers[2]))
+}

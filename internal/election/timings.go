@@ -60,6 +60,9 @@ func (t Timings) holderBound() time.Duration {
 	return time.Duration(float64(t.Expiry) * (1 - t.Drift))
 }
 
+// BegunWithin is after what time the engine begins with no statement any more that was sent before and may undo a fence.
+func (t Timings) BegunWithin() time.Duration { return max(becomeWithin, t.Acknowledge) }
+
 // SuspectAfter is D(1+e): how long a record must stay unchanged before anybody may act as if its holder were gone.
 func (t Timings) SuspectAfter() time.Duration {
 	return time.Duration(float64(t.Expiry) * (1 + t.Drift))

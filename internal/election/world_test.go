@@ -150,6 +150,8 @@ type run struct {
 	queued  []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
+	// unstoppable makes the engine refuse OFFLINE, and its process live on when it is killed.
+	unstoppable bool
 	// lag passes while a statement is on its way.
 	lag time.Duration
 	// ready says that the configuration that makes it primary is committed.
@@ -188,21 +190,28 @@ func (s *server) start() *run {
 
 // startAgent replaces the agent with one that remembers only what is on disk.
 func (s *server) startAgent() {
+	s.run.asleep = false
+	s.run.keeper = s.newKeeper(0)
+	if s.w.breaks.forgetPromises {
+		s.memory = election.Remembered{}
+	}
+}
+
+// newKeeper is one that takes the place of another, of which the engine has a statement until a moment.
+func (s *server) newKeeper(outstanding time.Duration) *election.Keeper {
 	var voters []election.Voter
 	for i := range s.w.voters {
 		voters = append(voters, s.w.voter(s, i))
 	}
-	s.run.asleep = false
-	s.run.keeper = election.New(election.Options{
+	k := election.New(election.Options{
 		Group: "content", Self: s.run.self, Ballot: election.NewBallot(s.w.began(), voters, clock{s}, s.w.timings.APITimeout),
 		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
-		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
-		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
+		Nonce:       func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
+		Random:      func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
+		Outstanding: outstanding,
 	})
-	s.run.keeper.SetVoters(s.ordered)
-	if s.w.breaks.forgetPromises {
-		s.memory = election.Remembered{}
-	}
+	k.SetVoters(s.ordered)
+	return k
 }
 
 // began is the configuration that the group began with: the first three sites.

@@ -62,6 +62,8 @@ type Holder struct {
 	peers   election.Peers
 	memory  memory
 	telling *telling
+	// found is the run of the engine that was there before this agent, empty for none: another agent may have served it.
+	found string
 
 	mu      sync.Mutex
 	runners map[string]*runner
@@ -83,6 +85,8 @@ func New(o Options) (*Holder, error) {
 	}
 	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}}
+	// One that cannot be seen is none that could be served.
+	h.found, _ = o.Process.Run()
 	if o.StateDir != "" {
 		h.memory.file = filepath.Join(o.StateDir, "orders.json")
 	}

@@ -258,6 +258,8 @@ type stepper struct {
 	ballot *election.Ballot
 	keeper *election.Keeper
 	run    string
+	// former is the keeper before other voters were ordered.
+	former *election.Keeper
 }
 
 // prepare has a keeper for the present run of the engine and the present voters.
@@ -285,15 +287,27 @@ func (s *stepper) prepare(ctx context.Context) error {
 		for i, v := range voters {
 			list[i] = v
 		}
+		if s.keeper != nil {
+			s.former = s.keeper
+		}
 		s.ballot, s.keeper = election.NewBallot(group.Voting(), list, election.BootClock{}, h.timings(group).APITimeout), nil
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
+		var outstanding time.Duration
+		switch {
+		case s.former != nil && s.run == run:
+			outstanding = s.former.Outstanding()
+		case s.run == "" && run == h.found:
+			// An agent that has ended knew what it had sent.
+			outstanding = election.BootClock{}.Now() + h.timings(group).BegunWithin()
+		}
 		s.keeper = election.New(election.Options{
 			Group: group.Name, Self: h.self(run), Ballot: s.ballot, Engine: h.engine, Peers: h.peers, Memory: h.promises(group),
 			Clock: election.BootClock{}, Timings: h.timings(group), Nonce: rand.Text, Random: mathrand.Float64,
+			Outstanding: outstanding,
 		})
-		s.run = run
+		s.run, s.former = run, nil
 	}
 	s.ballot.Adopt(group.Voting())
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
