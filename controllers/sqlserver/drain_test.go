@@ -49,6 +49,7 @@ func (f *drained) look(i int) {
 	} else {
 		turn.Primary = f.name(f.primary)
 	}
+	var promotable []v1alpha1.ServerName
 	for j := range f.down {
 		switch {
 		case j == i && f.down[j]:
@@ -59,9 +60,10 @@ func (f *drained) look(i int) {
 			turn.Leaving = append(turn.Leaving, f.name(j))
 		}
 		if j != i && j != f.primary && !f.down[j] {
-			turn.Succession = Succession{Allowed: true, To: f.name(j), Failover: drainName("content", f.name(f.primary), f.term)}
+			promotable = append([]v1alpha1.ServerName{f.name(j)}, promotable...)
 		}
 	}
+	turn.Succession = Succession{Allowed: true, To: turn.successor(promotable), Failover: drainName("content", f.name(f.primary), f.term)}
 	if f.asked[turn.Succession.Failover] {
 		turn.Succession.Asked = &v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverRequested}
 	}

@@ -77,10 +77,10 @@ func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *
 	if t.Err = r.askPrimary(ctx, w, &g, t); t.Err != nil {
 		return nil
 	}
-	if err := r.observeSuccession(bounded, w, &g, t); err != nil {
+	if err := r.observeBehind(ctx, w, &g, t); err != nil {
 		return err
 	}
-	return r.observeBehind(ctx, w, &g, t)
+	return r.observeSuccession(bounded, w, &g, t)
 }
 
 // askPrimary asks the engine that the group's status calls the primary. It counts only if it says so itself.

@@ -5,6 +5,7 @@ package sqlserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,6 +60,18 @@ func switchover(t Turn) (step Step, why string) {
 // switchoverLife is how long the agents may take to begin.
 const switchoverLife = 2 * time.Minute
 
+// successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Primaries on two
+// cordoned nodes would make room for each other for ever.
+func (t Turn) successor(promotable []v1alpha1.ServerName) v1alpha1.ServerName {
+	if i := slices.IndexFunc(promotable, func(s v1alpha1.ServerName) bool { return !slices.Contains(t.Leaving, s) }); i >= 0 {
+		return promotable[i]
+	}
+	if len(promotable) > 0 {
+		return promotable[0]
+	}
+	return ""
+}
+
 // observeSuccession finds out what a primary whose pod waits can do about it.
 func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
 	pod := w.observed.Pod
@@ -71,13 +84,15 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 	if leaves(w.observed) != "" {
 		s.Failover = drainName(g.Name, t.Primary, g.Status.Term)
 	}
+	var promotable []v1alpha1.ServerName
 	for _, replica := range g.Spec.Replicas {
 		for _, seen := range g.Status.Replicas {
-			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil && seen.Promotable.Status == metav1.ConditionTrue && s.To == "" {
-				s.To = replica.Server
+			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil && seen.Promotable.Status == metav1.ConditionTrue {
+				promotable = append(promotable, replica.Server)
 			}
 		}
 	}
+	s.To = t.successor(promotable)
 	var f v1alpha1.Failover
 	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: s.Failover}, &f)
 	switch {

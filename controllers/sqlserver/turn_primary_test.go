@@ -54,3 +54,12 @@ func TestThePrimaryMakesRoom(t *testing.T) {
 		})
 	}
 }
+
+// With two nodes cordoned, of which one is not drained yet, their servers would make each other primary for ever.
+func TestAPrimaryMakesRoomForAServerThatStays(t *testing.T) {
+	g := NewWithT(t)
+	turn := Turn{Leaving: []v1alpha1.ServerName{"quisec"}}
+	g.Expect(turn.successor([]v1alpha1.ServerName{"quisec", "dubsec"})).To(BeEquivalentTo("dubsec"))
+	g.Expect(turn.successor([]v1alpha1.ServerName{"quisec"})).To(BeEquivalentTo("quisec"), "the only one there is")
+	g.Expect(turn.successor(nil)).To(BeEmpty())
+}
