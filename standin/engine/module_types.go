@@ -29,7 +29,7 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 			return
 		}
 		name := s.typeNameIn(t)
-		if name.name == "" || spatialTypes[lower(name.name)] || s.userType(ctx, name) != nil {
+		if name.name == "" || lower(name.name) == "xml" || spatialTypes[lower(name.name)] || s.userType(ctx, name) != nil {
 			return
 		}
 		if number == 243 {
