@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -98,23 +97,7 @@ func ip(t *testing.T, arguments ...string) {
 // belong there for good.
 func (w wire) inside(t *testing.T, namespace string, do func() error) {
 	t.Helper()
-	result := make(chan error, 1)
-	go func() {
-		// The thread is never unlocked, so it ends with this goroutine.
-		runtime.LockOSThread()
-		file, err := os.Open("/run/netns/" + namespace)
-		if err != nil {
-			result <- err
-			return
-		}
-		defer file.Close()
-		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-			result <- err
-			return
-		}
-		result <- do()
-	}()
-	if err := <-result; err != nil {
+	if err := control.Inside("/run/netns/"+namespace, do); err != nil {
 		t.Fatalf("in namespace %s: %v", namespace, err)
 	}
 }

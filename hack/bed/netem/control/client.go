@@ -27,39 +27,36 @@ func Call(ctx context.Context, device string, request Request) (Status, error) {
 // CallIn is Call to the emulator of a device in another network namespace,
 // named by its path, such as /proc/42/ns/net. It needs SYS_ADMIN.
 func CallIn(ctx context.Context, namespace, device string, request Request) (Status, error) {
-	return call(ctx, func(ctx context.Context, socket string) (net.Conn, error) {
-		type dialled struct {
-			net.Conn
-			error
-		}
-		answer := make(chan dialled, 1)
-		go func() {
-			// Never unlocked: the thread ends with the goroutine, and nothing
-			// else ever runs in that namespace.
-			runtime.LockOSThread()
-			if err := enter(namespace); err != nil {
-				answer <- dialled{error: err}
-				return
-			}
-			connection, err := dial(ctx, socket)
-			answer <- dialled{connection, err}
-		}()
-		got := <-answer
-		return got.Conn, got.error
+	return call(ctx, func(ctx context.Context, socket string) (connection net.Conn, err error) {
+		err = Inside(namespace, func() error {
+			connection, err = dial(ctx, socket)
+			return err
+		})
+		return connection, err
 	}, device, request)
 }
 
-// enter moves the calling thread to a network namespace.
-func enter(namespace string) error {
-	file, err := os.Open(namespace)
-	if err != nil {
-		return fmt.Errorf("enter network namespace: %w", err)
-	}
-	defer file.Close()
-	if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("enter network namespace %s: %w", namespace, err)
-	}
-	return nil
+// Inside runs do on a thread that lives in a network namespace, named by its
+// path; sockets that it opens belong there for good. It needs SYS_ADMIN.
+func Inside(namespace string, do func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread ends with the goroutine, and nothing else
+		// ever runs in that namespace.
+		runtime.LockOSThread()
+		file, err := os.Open(namespace)
+		if err != nil {
+			result <- fmt.Errorf("enter network namespace: %w", err)
+			return
+		}
+		defer file.Close()
+		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			result <- fmt.Errorf("enter network namespace %s: %w", namespace, err)
+			return
+		}
+		result <- do()
+	}()
+	return <-result
 }
 
 func dial(ctx context.Context, socket string) (net.Conn, error) {

@@ -7,13 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/sys/unix"
 
 	"geosql.dev/operator/hack/bed/netem/control"
 	"geosql.dev/operator/hack/bed/netem/emulator"
@@ -67,28 +65,15 @@ func namespaced(t *testing.T, node Node) (Node, *clocked) {
 	NewWithT(t).Eventually(func() (string, error) { return os.Readlink(node.network()) }).ShouldNot(Equal(own))
 
 	shaper := &clocked{}
-	failed := make(chan error)
-	go func() {
-		// Never unlocked, so that the thread ends with this goroutine.
-		runtime.LockOSThread()
-		file, err := os.Open(node.network())
-		if err != nil {
-			failed <- err
-			return
-		}
-		defer file.Close()
-		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-			failed <- err
-			return
-		}
+	err = control.Inside(node.network(), func() error {
 		server, err := control.Listen(device)
 		if err == nil {
 			go server.Serve(shaper)
 			t.Cleanup(server.Close)
 		}
-		failed <- err
-	}()
-	if err := <-failed; err != nil {
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return node, shaper
