@@ -29,7 +29,11 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 			return
 		}
 		name := s.typeNameIn(t)
-		if name.name == "" || lower(name.name) == "xml" || spatialTypes[lower(name.name)] || s.userType(ctx, name) != nil {
+		if name.name == "" || spatialTypes[lower(name.name)] || s.userType(ctx, name) != nil {
+			return
+		}
+		// Of a variable's type the parser may have forgotten the name: see declaredType.
+		if _, err := syntax.ParseType(name.name); err == nil {
 			return
 		}
 		if number == 243 {
