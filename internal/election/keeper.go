@@ -431,7 +431,7 @@ func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
 		return Outcome{Err: err}
 	}
 	k.unanswered = 0
-	return Outcome{Action: "engine killed", Err: errors.Join(err, k.engine.Kill())}
+	return Outcome{Action: engineKilled, Err: errors.Join(err, k.engine.Kill())}
 }
 
 // withoutMajority lets the lease run out, takes the group OFFLINE when it must have, and kills the engine when that is

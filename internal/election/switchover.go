@@ -105,8 +105,9 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 		k.requests.settle(k, r, OutcomeFailed, ReasonEngineRefused, "the primary could not be taken offline")
 		if out.Action == engineKilled {
 			k.release(ctx)
+		} else {
+			k.forgo()
 		}
-		k.forgo()
 		return out
 	}
 	return k.handOver(ctx, target, Timeline{Cause: CauseSwitchover, From: k.self.Server}, r)
