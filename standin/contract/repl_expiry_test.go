@@ -62,3 +62,24 @@ func TestSubscriptionsExpire(t *testing.T) {
 	g.Expect(query(t, r.distDB, statuses)).To(BeEmpty())
 	g.Expect(value(t, r.pubDB, `SELECT COUNT(*) FROM msdb.dbo.sysjobs WHERE name = N'Expired subscription clean up'`)).To(BeEquivalentTo(1))
 }
+
+// The job that drops expired subscriptions is made once and then left as it is: publishing a database that fails half way
+// leaves nothing of it, and the call is repeated as a whole.
+func TestTheJobForExpiredSubscriptionsIsNotLeftHalfMade(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	msdb := r.pub.open(t, "msdb")
+	mustExec(t, r.pubDB, `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'false'`)
+	mustExec(t, msdb, `EXEC dbo.sp_delete_job @job_name = N'Expired subscription clean up'`)
+	mustExec(t, msdb, `CREATE TRIGGER full_disk ON dbo.sysjobsteps AFTER INSERT AS THROW 50000, N'no room', 1`)
+	const publish = `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'true'`
+	g.Expect(failure(t, r.pubDB, publish).Number).To(BeEquivalentTo(50000))
+	mustExec(t, msdb, `DROP TRIGGER full_disk`)
+	mustExec(t, r.pubDB, publish)
+	g.Expect(query(t, msdb, `SELECT s.step_name, h.name, v.server_id FROM dbo.sysjobs AS j JOIN dbo.sysjobsteps AS s ON s.job_id = j.job_id
+		JOIN dbo.sysjobschedules AS js ON js.job_id = j.job_id JOIN dbo.sysschedules AS h ON h.schedule_id = js.schedule_id
+		JOIN dbo.sysjobservers AS v ON v.job_id = j.job_id WHERE j.name = N'Expired subscription clean up'`)).To(Equal([][]any{
+		{"Run agent.", "Replication agent schedule.", int64(0)}}))
+}

@@ -77,8 +77,13 @@ func (e *Extension) dropExpiredOf(ctx context.Context, call *engine.ProcCall, p 
 // expiryJob is the job that calls sp_expired_subscription_cleanup every night.
 const expiryJob = "Expired subscription clean up"
 
-// ensureExpiryJob makes the job at the publisher.
+// ensureExpiryJob makes the job at the publisher: all of it or, when it is cut off, nothing, since what is there is left as
+// it is.
 func ensureExpiryJob(ctx context.Context, s *engine.Session) error {
+	return s.Atomically(ctx, func() error { return makeExpiryJob(ctx, s) })
+}
+
+func makeExpiryJob(ctx context.Context, s *engine.Session) error {
 	return s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) BEGIN
 			EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = N'REPL-Subscription Cleanup';
 			EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = N'master', @command = N'EXEC sys.sp_expired_subscription_cleanup';

@@ -262,14 +262,23 @@ func (b *bed) start(t *testing.T, k killing, seed string) (cmd *exec.Cmd, ended 
 func (b *bed) ledger() string { return filepath.Join(b.dir, "ledger") }
 func (b *bed) log() string    { return filepath.Join(b.dir, "manager.log") }
 
-// logged is the end of the managers' log, for failures.
-func (b *bed) logged() string {
+// logged is what the managers and the engines said last, and what replicas know of each other, for failures.
+func (b *bed) logged(t *testing.T) string {
+	t.Helper()
 	content, err := os.ReadFile(b.log())
 	if err != nil {
 		return err.Error()
 	}
-	return string(content[max(0, len(content)-8000):])
+	all := []string{"the managers:", end(string(content), 4000)}
+	for _, server := range servers {
+		all = append(all, fmt.Sprintf("%s:", server), end(b.engines[server].Output(), 1500))
+		all = append(all, b.query(t, server, "master", "SELECT replica_id, is_local, role_desc, connected_state_desc, last_connect_error_description FROM sys.dm_hadr_availability_replica_states", 5)...)
+	}
+	return strings.Join(all, "\n")
 }
+
+// end is the last part of a text.
+func end(text string, bytes int) string { return text[max(0, len(text)-bytes):] }
 
 // lines of the ledger that begin with a moment, without it.
 func (b *bed) lines(t *testing.T, m moment) []string {

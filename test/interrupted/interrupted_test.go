@@ -33,14 +33,15 @@ func TestTheEndIsTheSameWhereverTheManagerDies(t *testing.T) {
 	if seed == "" {
 		seed = strconv.FormatUint(rand.Uint64(), 36)
 	}
-	t.Logf("%s with %s=%s", chosen, seedVariable, seed)
+	// A failure's output is long, and a summary may show its end alone.
+	t.Cleanup(func() { t.Logf("%s with %s=%s", chosen, seedVariable, seed) })
 	calm := newBed(t)
 	g.Expect(calm.run(t, never, seed)).To(BeZero())
 	want := calm.state(t)
 	killed := newBed(t)
 	deaths := killed.run(t, chosen, seed)
 	t.Logf("%d writes, the manager died %d times", len(killed.lines(t, seen)), deaths)
-	g.Eventually(func() []string { return difference(want, killed.state(t)) }, patient, time.Second).Should(BeEmpty(), killed.logged)
+	g.Eventually(func() []string { return difference(want, killed.state(t)) }, patient, time.Second).Should(BeEmpty(), func() string { return killed.logged(t) })
 
 	// Nearly whatever the calm manager wrote was a place to die at: some is written only if something is late.
 	spared := killed.spared(t, calm.lines(t, seen), chosen, seed)
@@ -107,13 +108,13 @@ func (b *bed) run(t *testing.T, k killing, seed string) (deaths int) {
 			select {
 			case byKill := <-ended:
 				if !byKill || k == never {
-					t.Fatalf("a manager ended by itself: %v\n%s", cmd.ProcessState, b.logged())
+					t.Fatalf("a manager ended by itself: %v\n%s", cmd.ProcessState, b.logged(t))
 				}
 				deaths++
 				alive = false
 			case <-look.C:
 				waiting := b.ready(t)
-				if waiting != last {
+				if waiting != last && k == always {
 					last = waiting
 					t.Logf("%s %d deaths: %s", time.Since(began).Round(time.Second), deaths, waiting)
 				}
@@ -123,7 +124,7 @@ func (b *bed) run(t *testing.T, k killing, seed string) (deaths int) {
 					return deaths
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("not ready after %d deaths:\n%s\n%s", deaths, waiting, b.logged())
+					t.Fatalf("not ready after %d deaths:\n%s\n%s", deaths, waiting, b.logged(t))
 				}
 			}
 		}
