@@ -77,17 +77,22 @@ func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *sy
 	if err := e.applyEndpoint(ctx, s, ep, n.EndpointOptions, true); err != nil {
 		return err
 	}
-	err = e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
+	return e.changeEndpoint(ctx, s, func(tx *storage.Tx) error {
 		if ep.ID, err = nextID(tx, tableEndpoints, firstEndpoint); err != nil {
 			return err
 		}
 		return put(tx, tableEndpoints, ep)
 	})
-	if err != nil {
-		return err
+}
+
+// changeEndpoint writes and says so. The endpoint listens as it is declared also when the client is gone by then: nobody
+// would open it later.
+func (e *Extension) changeEndpoint(ctx context.Context, s *engine.Session, f func(*storage.Tx) error) error {
+	err := e.writing(ctx, s, e.master(), f)
+	if err == nil || ctx.Err() != nil {
+		e.endpointChanged(context.WithoutCancel(ctx))
 	}
-	e.endpointChanged(ctx)
-	return nil
+	return err
 }
 
 // applyEndpoint sets the given options.
@@ -184,11 +189,7 @@ func (e *Extension) alterEndpoint(ctx context.Context, s *engine.Session, n *syn
 	if err := e.applyEndpoint(ctx, s, &ep, o, false); err != nil {
 		return err
 	}
-	if err := e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableEndpoints, &ep) }); err != nil {
-		return err
-	}
-	e.endpointChanged(ctx)
-	return nil
+	return e.changeEndpoint(ctx, s, func(tx *storage.Tx) error { return put(tx, tableEndpoints, &ep) })
 }
 
 func (e *Extension) dropEndpoint(ctx context.Context, s *engine.Session, n *syntax.DropEndpoint) error {
@@ -208,7 +209,7 @@ func (e *Extension) dropEndpoint(ctx context.Context, s *engine.Session, n *synt
 	if ep == nil || !e.maySecurable(ctx, s, "CONTROL", classEndpoint, ep.ID) && !e.mayServer(ctx, s, "ALTER ANY ENDPOINT") {
 		return failure(15151, 1, "drop", "endpoint", n.Name)
 	}
-	err = e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
+	return e.changeEndpoint(ctx, s, func(tx *storage.Tx) error {
 		for _, p := range catalog.permissions {
 			if p.Class == classEndpoint && p.Major == ep.ID {
 				if err := remove(tx, tableServerPermissions, p.ID); err != nil {
@@ -218,11 +219,6 @@ func (e *Extension) dropEndpoint(ctx context.Context, s *engine.Session, n *synt
 		}
 		return remove(tx, tableEndpoints, ep.ID)
 	})
-	if err != nil {
-		return err
-	}
-	e.endpointChanged(ctx)
-	return nil
 }
 
 func (e *Extension) changeEndpointOwner(ctx context.Context, s *engine.Session, name, principal string) error {
