@@ -138,6 +138,9 @@ func (h host) Member(ctx context.Context, database string, replicaID, groupDatab
 	if db == nil {
 		return nil
 	}
+	if known := db.Info(); known.ReplicaID == replicaID && known.GroupDatabaseID == groupDatabase {
+		return nil
+	}
 	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.ReplicaID, i.GroupDatabaseID = replicaID, groupDatabase })
 }
 

@@ -162,6 +162,8 @@ func (m *Manager) Drop(ctx context.Context, g *Group) error {
 	g.broadcastLocked()
 	g.mu.Unlock()
 	closeStreams(streams)
+	// A group that is stopped serves nobody: it goes also when the client is gone.
+	ctx = context.WithoutCancel(ctx)
 	for id, name := range copies {
 		if err := g.release(ctx, id, name, wasPrimary); err != nil {
 			return err
@@ -315,20 +317,30 @@ func (g *Group) reconcileDatabases(l *leadership) {
 	g.releaseHolds(c)
 }
 
-// adopt completes ADD DATABASE where the statement was cut short after its commit.
+// adopt completes ADD DATABASE where the statement was cut short: its client or the instance was gone before its end.
 func (g *Group) adopt(l *leadership, d *group.Database) error {
 	g.mu.Lock()
-	known := g.st.Databases[d.ID] != nil
+	known, gated := g.st.Databases[d.ID] != nil, g.gates[d.ID] != nil
 	g.mu.Unlock()
 	db := g.host.Database(d.Name)
-	if known || db == nil || db.Identity().Family != d.Family {
+	if db == nil || db.Identity().Family != d.Family || known && g.distributed() {
 		return nil
 	}
-	if err := g.update(func(s *durable) { s.Databases[d.ID] = &localCopy{Name: d.Name, Joined: true} }); err != nil {
-		return err
+	if !known {
+		if err := g.update(func(s *durable) { s.Databases[d.ID] = &localCopy{Name: d.Name, Joined: true} }); err != nil {
+			return err
+		}
 	}
-	g.attach(d.ID, d.Name)
-	return errors.Join(g.holdForAll(l, d.ID, db), g.host.Member(l.ctx, d.Name, g.Self(), d.ID))
+	if known && gated {
+		return g.host.Member(l.ctx, d.Name, g.Self(), d.ID)
+	}
+	return errors.Join(g.holdForAll(l, d.ID, db), g.belong(l.ctx, d.ID, d.Name))
+}
+
+// belong has a copy's commits ask the group, and notes in master that it is the group's.
+func (g *Group) belong(ctx context.Context, id uuid.UUID, name string) error {
+	g.attach(id, name)
+	return g.host.Member(ctx, name, g.Self(), id)
 }
 
 // releaseHolds lets go of log that was kept for replicas that are gone.
@@ -374,8 +386,7 @@ func (g *Group) AddDatabase(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	g.attach(id, name)
-	return g.host.Member(ctx, name, g.Self(), id)
+	return g.belong(context.WithoutCancel(ctx), id, name)
 }
 
 // RemoveDatabase is REMOVE DATABASE on the primary.
@@ -432,6 +443,8 @@ func (g *Group) JoinDatabase(ctx context.Context, name string) error {
 	if err := g.update(func(s *durable) { s.Databases[d.ID] = &localCopy{Name: name, Joined: true} }); err != nil {
 		return err
 	}
+	// It has joined, and is not joined twice: what follows is done also when the client is gone.
+	ctx = context.WithoutCancel(ctx)
 	g.attach(d.ID, name)
 	if err := g.host.Restoring(ctx, name, false); err != nil || g.distributed() {
 		return err

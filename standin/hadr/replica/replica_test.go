@@ -48,6 +48,8 @@ type server struct {
 	databases map[string]*storage.Database
 	m         *replica.Manager
 
+	// members are the databases that belong to a group, by name, as their ID in it.
+	members map[string]uuid.UUID
 	// dialled counts the connections that it opened to others.
 	dialled atomic.Int32
 	// refuse is why nothing can be noted in master, nil when it can.
@@ -57,13 +59,29 @@ type server struct {
 // Identity is what it shows on every connection.
 func (s *server) Identity(context.Context) (*endpoint.Identity, error) { return s.id, nil }
 
-func (s *server) ServerName() string                                         { return s.name }
-func (s *server) Disconnect(string)                                          {}
-func (s *server) TraceFlag(int) bool                                         { return false }
-func (s *server) Log() *slog.Logger                                          { return s.log }
-func (s *server) Restoring(context.Context, string, bool) error              { return nil }
-func (s *server) DefaultFolders() (string, string)                           { return s.folder, s.folder }
-func (s *server) Member(context.Context, string, uuid.UUID, uuid.UUID) error { return s.refuse }
+func (s *server) ServerName() string                            { return s.name }
+func (s *server) Disconnect(string)                             {}
+func (s *server) TraceFlag(int) bool                            { return false }
+func (s *server) Log() *slog.Logger                             { return s.log }
+func (s *server) Restoring(context.Context, string, bool) error { return nil }
+func (s *server) DefaultFolders() (string, string)              { return s.folder, s.folder }
+
+// Member notes which group database a database is, as master would.
+func (s *server) Member(ctx context.Context, name string, _, id uuid.UUID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.refuse, ctx.Err()); err != nil {
+		return err
+	}
+	s.members[name] = id
+	return nil
+}
+
+func (s *server) member(name string) uuid.UUID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.members[name]
+}
 
 func (s *server) Database(name string) *storage.Database {
 	s.mu.Lock()
@@ -145,7 +163,7 @@ func newServers(t *testing.T, names ...string) []*server {
 		c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: n}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 		g.Expect(err).NotTo(HaveOccurred())
-		s := &server{t: t, name: n, folder: filepath.Join(root, n), port: "0", log: slog.New(slog.DiscardHandler)}
+		s := &server{t: t, name: n, folder: filepath.Join(root, n), port: "0", log: slog.New(slog.DiscardHandler), members: map[string]uuid.UUID{}}
 		if os.Getenv("GEOSQL_TEST_LOG") != "" {
 			s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("server", n)
 		}
@@ -549,4 +567,27 @@ func TestSeedingNeedsTheGrant(t *testing.T) {
 	g.Expect(c.group(0).RemoveDatabase(t.Context(), "later")).To(Succeed())
 	g.Eventually(func() storage.Mode { return c.servers[1].Database("later").Mode() }).Should(Equal(storage.Restoring))
 	g.Expect(insert(t.Context(), d, 2)).To(Succeed())
+}
+
+// The client of ADD DATABASE left while the configuration was being committed: the commit stands, and so does all that
+// follows from it.
+func TestADatabaseIsWholeInItsGroupWhenTheClientHasLeft(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.ConfigurationOnly, nil)
+	c.synchronized(0, 1)
+	later := c.servers[0].database("later")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = c.group(0).AddDatabase(ctx, "later")
+	g.Eventually(func() uuid.UUID { return c.servers[0].member("later") }).ShouldNot(Equal(uuid.Nil))
+	g.Eventually(func() bool {
+		conf := c.group(0).Configuration()
+		return conf.DatabaseNamed("later") != nil && c.servers[1].Database("later") != nil && conf.SynchronizedAt(c.group(1).Self())
+	}).Should(BeTrue())
+	c.servers[1].stop()
+	c.servers[2].stop()
+	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	g.Expect(errors.Is(insert(ctx, later, 10), storage.ErrOutcomeUnknown)).To(BeTrue(), "nobody else has it")
 }
