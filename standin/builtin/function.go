@@ -55,6 +55,8 @@ type Evaluation struct {
 	DateOrder sqltype.DateOrder
 	// Language is the session's.
 	Language *sqltype.Language
+	// Random are the session's numbers of RAND.
+	Random *Random
 }
 
 // fit brings a result to the function's type.

@@ -12,7 +12,6 @@ import (
 	"hash"
 	"hash/crc32"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 
@@ -73,15 +72,9 @@ func init() {
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				return math.Atan2(a[0].(float64), a[1].(float64)), nil
 			}},
-		"pi":    {Type: floatT, Pure: true, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil }},
-		"power": {Min: 2, Max: 2, Params: []sqltype.Type{anyType, floatT}, Infer: numberLike, Pure: true, Run: power},
-		"round": {Min: 2, Max: 3, Params: []sqltype.Type{anyType, intT, intT}, Infer: numberLike, Pure: true, Run: round},
-		"rand": {Min: 0, Max: 1, Params: []sqltype.Type{intT}, Type: floatT, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			if len(a) == 1 {
-				return rand.New(rand.NewPCG(uint64(integer(a[0])), 0)).Float64(), nil
-			}
-			return rand.Float64(), nil
-		}},
+		"pi":              {Type: floatT, Pure: true, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil }},
+		"power":           {Min: 2, Max: 2, Params: []sqltype.Type{anyType, floatT}, Infer: numberLike, Pure: true, Run: power},
+		"round":           {Min: 2, Max: 3, Params: []sqltype.Type{anyType, intT, intT}, Infer: numberLike, Pure: true, Run: round},
 		"newid":           {Type: sqltype.GUIDType, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return uuid.New(), nil }},
 		"newsequentialid": {Type: sqltype.GUIDType, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return sequentialID(), nil }},
 		"isnumeric": {Min: 1, Max: 1, Type: intT, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {

@@ -73,6 +73,21 @@ func TestRandomNumbersOfStatements(t *testing.T) {
 	})
 }
 
+// TestRandomNumbersOfSeeds: docs/t-sql/functions/rand-transact-sql.md, Remarks and the numbers of SQL Server for its seeds.
+func TestRandomNumbersOfSeeds(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"SELECT STR(RAND(100), 17, 15), STR(RAND(), 17, 15), STR(RAND(), 17, 15)", "0.715436657367485 0.284633807679820 0.013103908285036"},
+		{"SELECT STR(RAND(1), 17, 15), STR(RAND(0), 17, 15), STR(RAND(2), 17, 15)", "0.713591993212924 0.943597390424144 0.713610626184182"},
+		{"DECLARE @seed int = 100; SELECT STR(RAND(@seed), 17, 15)", "0.715436657367485"},
+		{"SELECT STR(RAND(), 17, 15)", "0.284633807679820"},
+		{"DECLARE @a float = RAND(7), @b float, @c float; SELECT @b = RAND(); SET @c = RAND(7); SELECT IIF(@a = @c AND @b = RAND() AND @a <> @b, 'again', 'other')", "again"},
+		{"SELECT COUNT(DISTINCT r) FROM (SELECT RAND(3) AS r FROM GENERATE_SERIES(1, 5)) AS q", "1"},
+		{"SELECT COUNT(DISTINCT r), SUM(IIF(r >= 0 AND r < 1, 0, 1)) FROM (SELECT RAND(value) AS r FROM GENERATE_SERIES(-1000, 1000)) AS q WHERE r IS NOT NULL", "1001 0"},
+	})
+}
+
 // TestOperandsOfNumberFunctions: docs/t-sql/functions/round-transact-sql.md and its kin take numbers, and text of one.
 func TestOperandsOfNumberFunctions(t *testing.T) {
 	t.Parallel()

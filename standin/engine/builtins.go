@@ -44,7 +44,7 @@ func addBuiltins(m map[string]*builtinFunction) {
 func (st *connState) evaluation(sig *signature) *evaluation {
 	dates := st.session.dates()
 	return &evaluation{session: st.session, Evaluation: builtin.Evaluation{Types: sig.types, Result: sig.result, Collation: sig.collation,
-		DateFirst: dates.first, DateOrder: dates.order, Language: st.session.language()}}
+		DateFirst: dates.first, DateOrder: dates.order, Language: st.session.language(), Random: &st.session.random}}
 }
 
 func integer(v any) int64 {

@@ -4,7 +4,7 @@ package engine
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"strconv"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -68,7 +68,7 @@ func (b *binder) specialCall(sc *scope, n *ast.FunctionCall, name string) (e exp
 		b.exactly(sc, name, n.Parameters, 0)
 		return b.now(name), true
 	case "rand":
-		return b.random(len(n.Parameters))
+		return b.random(n.Parameters)
 	case "choose":
 		return b.choose(b.scalars(sc, n.Parameters)), true
 	case "columns_updated":
@@ -425,11 +425,26 @@ func (b *binder) now(name string) expr {
 	return e
 }
 
-// random binds RAND without a seed: one number for all rows of a statement, another for each call in its text.
-func (b *binder) random(arguments int) (e expr, special bool) {
-	if arguments > 0 || b.kept {
+// random binds RAND without a seed, and with a constant: one number for all rows of a statement, another for each call in its text, in their order.
+func (b *binder) random(arguments []ast.ScalarExpression) (e expr, special bool) {
+	if b.kept || len(arguments) > 1 {
 		return expr{}, false
 	}
+	next := func(s *Session) any { return s.random.Next() }
+	if len(arguments) == 1 {
+		constant, ok := arguments[0].(*ast.IntegerLiteral)
+		if !ok {
+			return expr{}, false
+		}
+		seed, err := strconv.ParseInt(constant.Value, 10, 32)
+		if err != nil {
+			return expr{}, false
+		}
+		next = func(s *Session) any {
+			s.random.Seed(seed)
+			return s.random.Next()
+		}
+	}
 	b.randoms++
-	return b.computed(fmt.Sprintf("rand %d", b.randoms), sqltype.FloatType, func(*Session) any { return rand.Float64() }), true
+	return b.computed(fmt.Sprintf("rand %d", b.randoms), sqltype.FloatType, next), true
 }

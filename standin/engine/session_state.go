@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -62,6 +63,7 @@ type sessionState struct {
 	cursors      map[string]*cursor
 	fetchStatus  int64
 	cursorRows   int64
+	random       builtin.Random
 	lastIdentity any
 	// outerIdentity is SCOPE_IDENTITY() of the batches that the client itself sends.
 	outerIdentity any
