@@ -17,7 +17,8 @@ import (
 )
 
 // drainPatience is how long a server whose node is cordoned keeps the turn of its groups while its pod is not evicted
-// and others wait for it; it gives them the turn for as long.
+// and others wait for it; then it gives way for as long to each of them, so that whoever is drained among them has had the
+// turn before it comes again.
 const drainPatience = 10 * time.Minute
 
 // planDrain decides whether the pod may be evicted. The pod of a server in a group may not (its PodDisruptionBudget
@@ -33,7 +34,7 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	case len(groups) == 0 || why == "" && o.Budget == nil:
 		return true
 	case why == "":
-		return writeBudget(d, o, p, false, "")
+		return writeBudget(d, o, p, false, nil)
 	}
 	var take []Step
 	for _, group := range groups {
@@ -46,13 +47,14 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 			take = append(take, TakeTurn{Group: group})
 		}
 	}
-	since := o.Now.UTC().Format(time.RFC3339)
-	if len(take) == 0 && o.Budget != nil && o.Budget.Annotations[annotationEvictable] != "" {
-		since = o.Budget.Annotations[annotationEvictable]
+	times := timesOf(o)
+	delete(times, annotationLast)
+	if len(take) > 0 || times[annotationEvictable] == "" {
+		times[annotationEvictable] = o.Now.UTC().Format(time.RFC3339)
 	}
 	p.pend(why+"; the pod may be evicted now", conditions.ReasonNodeCordoned)
 	p.Steps = append(p.Steps, take...)
-	return writeBudget(d, o, p, true, since)
+	return writeBudget(d, o, p, true, times)
 }
 
 // planBudget gives the pod of a server in a group its budget, and lets that of a server alone be evicted: nobody could
@@ -60,7 +62,7 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 func planBudget(d Desired, o Observed, p *Plan) bool {
 	alone := len(hosted(d, o)) == 0
 	if !o.BudgetDenied && (o.Budget == nil) != alone && leaves(o) == "" {
-		wantBudget(d, o, p, alone, "")
+		wantBudget(d, o, p, alone, nil)
 	}
 	return true
 }
@@ -94,10 +96,8 @@ func leaves(o Observed) string {
 func drainWaits(d Desired, o Observed, t Turn, known bool, group string) string {
 	self := d.name()
 	spent := time.Duration(0)
-	if o.Budget != nil {
-		if since, err := time.Parse(time.RFC3339, o.Budget.Annotations[annotationEvictable]); err == nil {
-			spent = o.Now.Sub(since)
-		}
+	if since, err := time.Parse(time.RFC3339, timesOf(o)[annotationEvictable]); err == nil {
+		spent = o.Now.Sub(since)
 	}
 	others := append(slices.Clone(t.Behind), t.Leaving...)
 	switch {
@@ -109,27 +109,76 @@ func drainWaits(d Desired, o Observed, t Turn, known bool, group string) string 
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
 	case len(t.Against) > 0:
 		return fmt.Sprintf("group %s can't do without a replica now: %s", group, strings.Join(t.Against, ", "))
-	case len(others) > 0 && spent >= drainPatience && (t.Holder == self || spent < 2*drainPatience):
+	case len(others) > 0 && spent >= drainPatience && (t.Holder == self || spent < drainPatience*time.Duration(1+len(others))):
 		return fmt.Sprintf("the pod was not evicted within %s, and %s of group %s come first now", drainPatience, list(others), group)
+	case comesLast(d, o, t) > 0:
+		return fmt.Sprintf("it is the primary of group %s, and whoever could follow it is about to leave its node, too: %s come first, for %s more at most",
+			group, list(t.Leaving), comesLast(d, o, t).Round(time.Second))
 	case t.Primary == self:
 		return primaryWaits(t)
 	}
 	return ""
 }
 
-// keepPod lets the pod not be evicted, gives back the turns that the server has, and asks for a switchover when nothing
-// but that is needed.
-func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
-	since := ""
-	if o.Budget != nil {
-		since = o.Budget.Annotations[annotationEvictable]
+// comesLast is for how long a primary makes no room for its drain because whoever could follow it is on a cordoned node,
+// too. Nobody can see which of them are drained, only whose pods go once they may. So:
+//
+// A switchover among them gains nothing unless it is the primary that is drained: else the next primary would make room in
+// turn, and so on, while the drain of a third waits. The primary gives each of the others the time of a turn, from when it
+// is first seen with nobody else to follow it, in each term anew. One of them that is drained comes back on a node that is not
+// cordoned, and can follow it at once.
+//
+// But it may be the primary that is drained. So it waits no longer than that, and whoever leaves has the turn in the end.
+// When it takes the turn, its patience begins anew (keepPod): what is left of an earlier turn would make it give this one
+// back before its pod could go.
+//
+// That one server is down at a time hangs on none of this, but on the turn, which is only taken while the primary calls all
+// others well (drainWaits).
+func comesLast(d Desired, o Observed, t Turn) time.Duration {
+	if s := t.Succession; t.Primary != d.name() || !s.Allowed || !s.Leaves || s.Asked != nil {
+		return 0
 	}
-	wantBudget(d, o, p, false, since)
-	if !makeRoom(d, p, waiting) {
-		for _, t := range o.Turns {
-			if t.Holder == d.name() {
-				p.add(ReleaseTurn{Group: t.Group})
-			}
+	wait := drainPatience * time.Duration(len(t.Leaving))
+	since, err := time.Parse(time.RFC3339, strings.TrimPrefix(timesOf(o)[annotationLast], t.reign()))
+	if err != nil {
+		return wait
+	}
+	return max(0, wait-o.Now.Sub(since))
+}
+
+// reign begins annotationLast: the group and the term in which the server is its primary.
+func (t Turn) reign() string { return fmt.Sprintf("%s %d ", t.Group, t.Succession.Term) }
+
+// timesOf are the times that the budget has in its annotations.
+func timesOf(o Observed) map[string]string {
+	times := map[string]string{}
+	for _, key := range []string{annotationEvictable, annotationLast} {
+		if o.Budget != nil && o.Budget.Annotations[key] != "" {
+			times[key] = o.Budget.Annotations[key]
+		}
+	}
+	return times
+}
+
+// keepPod lets the pod not be evicted, gives back the turns that the server has, and asks for a switchover when nothing
+// but that is needed. The primary takes the turn before, so that the one that is to take over is not evicted meanwhile.
+func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
+	times, now := timesOf(o), o.Now.UTC().Format(time.RFC3339)
+	ask, room := makeRoom(d, o, waiting)
+	switch {
+	case room && waiting.Holder == "":
+		p.add(TakeTurn{Group: waiting.Group})
+		times[annotationEvictable] = now
+	case comesLast(d, o, waiting) > 0 && !strings.HasPrefix(times[annotationLast], waiting.reign()):
+		times[annotationLast] = waiting.reign() + now
+	}
+	wantBudget(d, o, p, false, times)
+	if ask != nil {
+		p.add(ask)
+	}
+	for _, t := range o.Turns {
+		if !room && t.Holder == d.name() {
+			p.add(ReleaseTurn{Group: t.Group})
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -138,30 +187,22 @@ func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
 	return true
 }
 
-// makeRoom has the primary take the turn and then ask for the switchover, so that the one that is to take over is not
-// evicted meanwhile. It returns false when no switchover is to be waited for.
-func makeRoom(d Desired, p *Plan, t Turn) bool {
-	free := t.Holder == ""
+// makeRoom is the switchover by which the primary makes room for its drain, nil when it was asked for; room is false when
+// none is to be waited for.
+func makeRoom(d Desired, o Observed, t Turn) (ask Step, room bool) {
 	if t.Holder == d.name() {
 		t.Holder = ""
 	}
-	ask, _ := switchover(t)
-	underWay := t.Succession.Asked != nil && t.Succession.Asked.Phase != v1alpha1.FailoverCompleted
-	if !t.makesRoom(d) || ask == nil && !underWay {
-		return false
+	if !t.makesRoom(d) || comesLast(d, o, t) > 0 {
+		return nil, false
 	}
-	if free {
-		p.add(TakeTurn{Group: t.Group})
-	}
-	if ask != nil {
-		p.add(ask)
-	}
-	return true
+	ask, _ = switchover(t)
+	return ask, ask != nil || t.Succession.Asked != nil && t.Succession.Asked.Phase != v1alpha1.FailoverCompleted
 }
 
 // writeBudget brings the budget to what it should be, and ends the plan when there is anything to be done.
-func writeBudget(d Desired, o Observed, p *Plan, evictable bool, since string) bool {
-	wantBudget(d, o, p, evictable, since)
+func writeBudget(d Desired, o Observed, p *Plan, evictable bool, times map[string]string) bool {
+	wantBudget(d, o, p, evictable, times)
 	if len(p.Steps) == 0 {
 		return true
 	}
@@ -172,8 +213,8 @@ func writeBudget(d Desired, o Observed, p *Plan, evictable bool, since string) b
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, message))
 }
 
-func wantBudget(d Desired, o Observed, p *Plan, evictable bool, since string) {
-	budget := stamp(disruptionBudget(d, evictable, since))
+func wantBudget(d Desired, o Observed, p *Plan, evictable bool, times map[string]string) {
+	budget := stamp(disruptionBudget(d, evictable, times))
 	if why := drift(budget, o.Budget); why != "" {
 		if o.Budget != nil {
 			why = "the pod must not be evicted now"

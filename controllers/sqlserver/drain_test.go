@@ -31,7 +31,17 @@ type drained struct {
 	budgets        []*policyv1.PodDisruptionBudget
 	pending        []*Plan
 	asked          map[string]bool
+	// among is when a server was last made primary whose node is cordoned.
+	among time.Time
 }
+
+func newDrained(n int) *drained {
+	return &drained{now: start, asked: map[string]bool{}, cordoned: make([]bool, n), lazy: make([]bool, n), down: make([]bool, n),
+		budgets: make([]*policyv1.PodDisruptionBudget, n), pending: make([]*Plan, n)}
+}
+
+// fatal is what the tests here need of testing.T and rapid.T.
+type fatal interface{ Fatalf(string, ...any) }
 
 func (f *drained) name(i int) v1alpha1.ServerName {
 	return v1alpha1.ServerName(fmt.Sprint("server", i))
@@ -63,7 +73,10 @@ func (f *drained) look(i int) {
 			promotable = append([]v1alpha1.ServerName{f.name(j)}, promotable...)
 		}
 	}
-	turn.Succession = Succession{Allowed: true, To: turn.successor(promotable), Failover: drainName("content", f.name(f.primary), f.term)}
+	if turn.Primary == f.name(i) {
+		turn.Succession = Succession{Allowed: true, Term: f.term, Failover: drainName("content", turn.Primary, f.term)}
+		turn.Succession.To, turn.Succession.Leaves = turn.successor(promotable)
+	}
 	if f.asked[turn.Succession.Failover] {
 		turn.Succession.Asked = &v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverRequested}
 	}
@@ -82,7 +95,7 @@ func (f *drained) look(i int) {
 }
 
 // act carries the plan of one server out, as of now.
-func (f *drained) act(t *rapid.T, i int) {
+func (f *drained) act(t fatal, i int) {
 	plan := f.pending[i]
 	f.pending[i] = nil
 	for _, step := range plan.Steps {
@@ -107,6 +120,11 @@ func (f *drained) act(t *rapid.T, i int) {
 				if f.name(j) == s.To && !f.down[j] && i == f.primary {
 					f.primary = j
 					f.term++
+					if gone := f.now.Sub(f.among); f.cordoned[j] && gone < drainPatience {
+						t.Fatalf("a server that leaves was made primary %s after another", gone)
+					} else if f.cordoned[j] {
+						f.among = f.now
+					}
 					break
 				}
 			}
@@ -117,7 +135,7 @@ func (f *drained) act(t *rapid.T, i int) {
 }
 
 // evict is what `kubectl drain` does: the pod ends if its budget allows it.
-func (f *drained) evict(t *rapid.T, i int) {
+func (f *drained) evict(t fatal, i int) {
 	if !f.cordoned[i] || f.lazy[i] || f.down[i] || !f.evictable(i) {
 		return
 	}
@@ -144,8 +162,7 @@ func (f *drained) come(i int) {
 func TestOneDrainOfAGroupAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 4).Draw(t, "servers")
-		f := &drained{now: start, asked: map[string]bool{}, cordoned: make([]bool, n), lazy: make([]bool, n), down: make([]bool, n),
-			budgets: make([]*policyv1.PodDisruptionBudget, n), pending: make([]*Plan, n)}
+		f := newDrained(n)
 		for i := range n {
 			f.cordoned[i], f.lazy[i] = rapid.Bool().Draw(t, "cordoned"), rapid.Bool().Draw(t, "lazy")
 		}
@@ -166,7 +183,7 @@ func TestOneDrainOfAGroupAtATime(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "moves") {
 			do(rapid.IntRange(0, 4).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
 		}
-		for range 40 * n {
+		for range 80 * n {
 			for i := range n {
 				for _, action := range []int{1, 0, 1, 2, 3, 0, 1} {
 					do(action, i)
@@ -195,6 +212,36 @@ func TestOneDrainOfAGroupAtATime(t *testing.T) {
 	})
 }
 
+// All nodes of a group are cordoned, and after a while one of them is drained. Before, two primaries that nobody drained made each
+// other primary twice a minute, and the turn never came to the third.
+func TestADrainAmongCordonedNodes(t *testing.T) {
+	for drains := range 3 {
+		for _, after := range []int{0, 5, 15, 25, 35, 61} {
+			t.Run(fmt.Sprintf("server %d after %d minutes", drains, after), func(t *testing.T) {
+				f := newDrained(3)
+				for i := range f.cordoned {
+					f.cordoned[i], f.lazy[i] = true, true
+				}
+				for minute := 0; f.cordoned[drains]; minute++ {
+					if f.lazy[drains] = minute < after; minute > after+60 {
+						t.Fatalf("it is not drained after an hour; the turn is of %q, the primary is %d", f.holder, f.primary)
+					}
+					for i := range f.down {
+						f.look(i)
+						f.act(t, i)
+						f.evict(t, i)
+						f.come(i)
+					}
+					f.now = f.now.Add(time.Minute)
+				}
+				if f.term > int64(1+after/20) {
+					t.Fatalf("%d switchovers", f.term)
+				}
+			})
+		}
+	}
+}
+
 func TestPlanDrain(t *testing.T) {
 	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
 	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}
@@ -217,7 +264,11 @@ func TestPlanDrain(t *testing.T) {
 		}, most: 0, steps: []string{"apply PodDisruptionBudget tukpub"}},
 		"the primary asks for a switchover": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
 			Succession: Succession{Allowed: true, To: "quisec", Failover: "content-drain-tukpub-7"}},
-			says: "a switchover to quisec is asked for", steps: []string{"apply PodDisruptionBudget tukpub", "take the turn", "ask for a switchover of group content to quisec (Failover content-drain-tukpub-7)"}},
+			says: "a switchover to quisec is asked for", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub", "ask for a switchover of group content to quisec (Failover content-drain-tukpub-7)"}},
+		"the primary comes last among servers that leave": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
+			Leaving:    []v1alpha1.ServerName{"quisec", "dubsec"},
+			Succession: Succession{Allowed: true, To: "quisec", Leaves: true, Term: 7, Failover: "content-drain-tukpub-7"}},
+			says: "dubsec, quisec come first, for 20m0s more at most", steps: []string{"apply PodDisruptionBudget tukpub"}},
 		"the primary of a group without automatic failover waits for a person": {change: cordon, most: 0,
 			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"}, says: "kubectl geosql switchover content --to SERVER", steps: []string{"apply PodDisruptionBudget tukpub"}},
 		"another replica is not well": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not synchronized"}},

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,9 @@ const (
 	// annotationEvictable of the PodDisruptionBudget is since when the pod may be evicted, in RFC 3339. It stays when the
 	// turn was given to others.
 	annotationEvictable = "geosql.dev/evictable-since"
+	// annotationLast of the PodDisruptionBudget is the group of which the server is primary, the term, and since when nobody
+	// could follow it whose node is not cordoned, in RFC 3339.
+	annotationLast = "geosql.dev/last-since"
 )
 
 // confKey is the key of mssql.conf in its ConfigMap.
@@ -102,7 +106,7 @@ func statefulSet(d Desired, decision placement.Decision, certificate []byte) *ap
 }
 
 // disruptionBudget decides about evictions of the server's pod: by it `kubectl drain` waits until the server can be spared.
-func disruptionBudget(d Desired, evictable bool, since string) *policyv1.PodDisruptionBudget {
+func disruptionBudget(d Desired, evictable bool, times map[string]string) *policyv1.PodDisruptionBudget {
 	most := intstr.FromInt32(0)
 	if evictable {
 		most = intstr.FromInt32(1)
@@ -112,9 +116,7 @@ func disruptionBudget(d Desired, evictable bool, since string) *policyv1.PodDisr
 		ObjectMeta: meta(d, d.Server.Name),
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: podSelector(d)}},
 	}
-	if since != "" {
-		b.Annotations = map[string]string{annotationEvictable: since}
-	}
+	b.Annotations = maps.Clone(times)
 	return b
 }
 

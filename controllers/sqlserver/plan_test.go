@@ -200,7 +200,7 @@ func TestPlanOutcomes(t *testing.T) {
 			name: "and waits behind a group",
 			change: func(e *environ) {
 				e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
-				e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
+				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
@@ -280,7 +280,7 @@ func TestPlanOutcomes(t *testing.T) {
 			name: "and behind one that nobody declares",
 			change: func(e *environ) {
 				e.o.Engine.Groups = []string{"theirs"}
-				e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
+				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
@@ -488,7 +488,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 			e.settle(t, 100)
 			if c.turn != nil {
 				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
-				e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
+				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 			}
 			e.d.AgentImage = "geosql:2"
 			set := statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate])

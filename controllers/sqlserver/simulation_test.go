@@ -163,7 +163,7 @@ func (e *environ) outdated(t Turn) {
 	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 	e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{t.Group}, []string{t.Group}, []Turn{t}
-	e.o.Budget = stamp(disruptionBudget(e.d, false, ""))
+	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 }
 
 // changeSA changes the sa password in the Secrets of site and hub; the agreement keeps the former one.

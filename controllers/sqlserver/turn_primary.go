@@ -21,6 +21,10 @@ type Succession struct {
 	Allowed bool
 	// To is a replica that could be promoted now without losing anything; empty when none is known.
 	To v1alpha1.ServerName
+	// Leaves says that the node of To is cordoned, too, as are those of all that could be promoted.
+	Leaves bool
+	// Term is the group's, in which this server is primary.
+	Term int64
 	// Failover is the name of the switchover for this pod. There is one at most: what was refused once is for a person.
 	Failover string
 	// Asked is its status, nil while it does not exist.
@@ -60,16 +64,16 @@ func switchover(t Turn) (step Step, why string) {
 // switchoverLife is how long the agents may take to begin.
 const switchoverLife = 2 * time.Minute
 
-// successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Primaries on two
-// cordoned nodes would make room for each other for ever.
-func (t Turn) successor(promotable []v1alpha1.ServerName) v1alpha1.ServerName {
+// successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Where there is none
+// it is the first, which leaves as well; see comesLast.
+func (t Turn) successor(promotable []v1alpha1.ServerName) (to v1alpha1.ServerName, leaves bool) {
 	if i := slices.IndexFunc(promotable, func(s v1alpha1.ServerName) bool { return !slices.Contains(t.Leaving, s) }); i >= 0 {
-		return promotable[i]
+		return promotable[i], false
 	}
 	if len(promotable) > 0 {
-		return promotable[0]
+		return promotable[0], true
 	}
-	return ""
+	return "", false
 }
 
 // observeSuccession finds out what a primary whose pod waits can do about it.
@@ -80,9 +84,10 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 	}
 	s := &t.Succession
 	s.Allowed = g.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic
+	s.Term = g.Status.Term
 	s.Failover = fmt.Sprintf("%s-restart-%s-%s", g.Name, t.Primary, pod.UID[:8])
 	if leaves(w.observed) != "" {
-		s.Failover = drainName(g.Name, t.Primary, g.Status.Term)
+		s.Failover = drainName(g.Name, t.Primary, s.Term)
 	}
 	var promotable []v1alpha1.ServerName
 	for _, replica := range g.Spec.Replicas {
@@ -92,7 +97,7 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 			}
 		}
 	}
-	s.To = t.successor(promotable)
+	s.To, s.Leaves = t.successor(promotable)
 	var f v1alpha1.Failover
 	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: s.Failover}, &f)
 	switch {

@@ -57,9 +57,21 @@ func TestThePrimaryMakesRoom(t *testing.T) {
 
 // With two nodes cordoned, of which one is not drained yet, their servers would make each other primary for ever.
 func TestAPrimaryMakesRoomForAServerThatStays(t *testing.T) {
-	g := NewWithT(t)
 	turn := Turn{Leaving: []v1alpha1.ServerName{"quisec"}}
-	g.Expect(turn.successor([]v1alpha1.ServerName{"quisec", "dubsec"})).To(BeEquivalentTo("dubsec"))
-	g.Expect(turn.successor([]v1alpha1.ServerName{"quisec"})).To(BeEquivalentTo("quisec"), "the only one there is")
-	g.Expect(turn.successor(nil)).To(BeEmpty())
+	for name, c := range map[string]struct {
+		promotable []v1alpha1.ServerName
+		to         v1alpha1.ServerName
+		leaves     bool
+	}{
+		"one stays":         {promotable: []v1alpha1.ServerName{"quisec", "dubsec"}, to: "dubsec"},
+		"the only one":      {promotable: []v1alpha1.ServerName{"quisec"}, to: "quisec", leaves: true},
+		"nobody is to have": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			to, leaves := turn.successor(c.promotable)
+			g.Expect(to).To(Equal(c.to))
+			g.Expect(leaves).To(Equal(c.leaves))
+		})
+	}
 }
