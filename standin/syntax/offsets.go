@@ -113,7 +113,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 			}
 		case t.kind == tokenNumber && t.text[0] == '.':
 			insert(t.pos, "0")
-		case t.kind == tokenWord && (isPlainName(tokens, i) || isQueryMethod(tokens, i)):
+		case t.kind == tokenWord && isPlainName(tokens, i):
 			insert(t.pos, "[")
 			insert(t.end, "]")
 		case t.is("THROW") && tokens[i+1].is("END"):

@@ -2,60 +2,260 @@
 
 package syntax
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// plainNames are words that T-SQL doesn't reserve and that teesql v1.1.0 doesn't take for names everywhere, with the
-// words before them that make them keywords.
-var plainNames = map[string][]string{
-	"TYPE": {"CREATE", "ALTER", "DROP", "MESSAGE"}, "MESSAGE": {"CREATE", "ALTER", "DROP"}, "WORK": {"COMMIT", "ROLLBACK"},
-	"LOGIN": {"CREATE", "ALTER", "DROP"}, "LANGUAGE": {"EXTERNAL"}, "PASSWORD": nil, "MATCH": nil, "TIME": nil,
+// keywordPlaces are the words that T-SQL doesn't reserve and that teesql v1.1.0 takes for keywords wherever they stand, with the places that
+// make them keywords: what is around the word, which _ stands for. In every other place they are names, which teesql is given in brackets
+// (docs/relational-databases/databases/database-identifiers.md, "Rules for regular identifiers"). <constant> is one of a number or a
+// string, <variable> is a variable.
+//
+// What only this package's statements have (KILL STATS JOB, RESTORE ... WITH MOVE, EXECUTE AS CALLER) is not among them: teesql does not get to see
+// those. A list of options, WITH (...), OPTION (...) or SET (...), is a place of keywords for all of them.
+var keywordPlaces = placesByWord(map[string]string{
+	"ASYMMETRIC":   "_ KEY",
+	"CALLER":       "EXECUTE AS _|EXEC AS _",
+	"CATCH":        "BEGIN _|END _",
+	"CERTIFICATE":  "CREATE _|ALTER _|DROP _|_ ::|ENCRYPTION BY _|DECRYPTION BY _",
+	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|MOVE _ <variable>|_ GROUP <variable>|SEND ON _ <variable>|SEND ON _ (",
+	"COOKIE":       "WITH _ INTO|WITH _ =",
+	"CREDENTIAL":   "CREATE _|ALTER _|DROP _|SCOPED _|_ ::",
+	"CUBE":         "WITH _|BY _ (|( _ (|, _ (",
+	"DECRYPTION":   "_ BY",
+	"DELAY":        "WAITFOR _",
+	"DIALOG":       "BEGIN _",
+	"ENCRYPTION":   "WITH _|_ BY|_ KEY",
+	"FAST":         "",
+	"FILESTREAM":   "( MAX ) _",
+	"GET":          "_ CONVERSATION GROUP <variable>",
+	"JOB":          "KILL STATS _",
+	"LANGUAGE":     "SET _|EXTERNAL _|_ <constant>|_ <variable>",
+	"LOGIN":        "CREATE _|ALTER _|DROP _|) AS _ =|_ ::",
+	"MASTER":       "_ KEY",
+	"MATCH":        "_ (",
+	"MAXDOP":       "WITH _ =|CONFIGURATION SET _|SECONDARY SET _",
+	"MESSAGE":      "CREATE _|ALTER _|DROP _",
+	"MOVE":         "_ CONVERSATION <variable>",
+	"NORESET":      "WITH _",
+	"NOREVERT":     "WITH _",
+	"NOTIFICATION": "CREATE EVENT _|DROP EVENT _",
+	"NOWAIT":       "WITH _|LOG , _|SETERROR , _",
+	"OVERRIDE":     "WITH _",
+	"PASSWORD":     "",
+	"QUERY":        "",
+	"RECEIVE":      "",
+	"RETURNS":      "",
+	"ROLLUP":       "WITH _|BY _ (|( _ (|, _ (",
+	"SCOPED":       "_ CONFIGURATION|_ CREDENTIAL",
+	"SEND":         "_ ON CONVERSATION <variable>|_ ON CONVERSATION (",
+	"STATS":        "",
+	"STATUSONLY":   "WITH _",
+	"SUBSCRIPTION": "",
+	"SYMMETRIC":    "_ KEY|ALL _ KEYS",
+	"THROW":        "",
+	"TIES":         "WITH _",
+	"TIME":         "WAITFOR _|AT _ ZONE",
+	"TRY":          "BEGIN _|END _",
+	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::",
+	"WORK":         "COMMIT _|ROLLBACK _",
+})
+
+func placesByWord(words map[string]string) map[string][][]string {
+	places := make(map[string][][]string, len(words))
+	for word, alternatives := range words {
+		places[word] = nil
+		for _, place := range strings.Split(alternatives, "|") {
+			if place != "" {
+				places[word] = append(places[word], strings.Fields(place))
+			}
+		}
+	}
+	return places
 }
-
-// aliasNames are more such words, which teesql does not take for the name of a column in SELECT name = expression.
-var aliasNames = wordSet("CALLER CATCH COOKIE DELAY DIALOG ENCRYPTION GET JOB MASTER QUERY SEND STATS SUBSCRIPTION TRY")
 
 // isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
 func isPlainName(tokens []token, i int) bool {
 	word := strings.ToUpper(tokens[i].text)
-	var last token
-	if i > 0 {
-		last = tokens[i-1]
-	}
-	if aliasNames[word] {
-		return tokens[i+1].is("=") && (last.is("SELECT") || last.is(","))
-	}
-	before, ok := plainNames[word]
-	if !ok {
+	places, ok := keywordPlaces[word]
+	switch {
+	case !ok:
+		return false
+	case i > 0 && (tokens[i-1].is(".") || namesObject[strings.ToUpper(tokens[i-1].text)] && tokens[i-1].kind == tokenWord):
+		return true
+	case isOption(tokens, i):
 		return false
 	}
-	for _, b := range before {
-		if last.is(b) {
+	for _, place := range places {
+		if isAt(tokens, i, place) && !isNameAfterAll(tokens, i) {
 			return false
 		}
 	}
-	next := tokens[i+1]
 	switch word {
-	case "TYPE":
-		return !next.is("::") // ALTER SCHEMA s TRANSFER type::t
-	case "LANGUAGE":
-		switch {
-		case next.is("="):
-			return !last.is("(") // ATOMIC WITH (LANGUAGE = 'name')
-		case last.is("SET"):
-			return false
-		}
-		return next.kind != tokenString && next.kind != tokenInteger && next.kind != tokenBinary && next.kind != tokenVariable // of full text
-	case "LOGIN":
-		return !last.is("AS") || !next.is("=") || i < 2 || !tokens[i-2].is(")") // EXECUTE ('text') AS LOGIN = 'name'
-	case "MATCH":
-		return !next.is("(") // the graph predicate
-	case "TIME":
-		return (last.is("(") || last.is(",")) && (next.is(",") || next.is(")")) // a column in a list, not the type
+	case "RETURNS":
+		return !returnsOfFunction(tokens, i)
+	case "THROW", "RECEIVE":
+		return !mayBeginStatement(tokens, i)
+	case "NOWAIT":
+		return !isBareHint(tokens, i)
 	}
 	return true
 }
 
-// isQueryMethod tells whether the word at i is the method query() of the xml data type, which teesql takes for a keyword.
-func isQueryMethod(tokens []token, i int) bool {
-	return i > 0 && tokens[i].is("QUERY") && tokens[i-1].text == "." && tokens[i+1].text == "("
+// isAt tells whether the tokens around i are those of a place.
+func isAt(tokens []token, i int, place []string) bool {
+	first := i - slices.Index(place, "_")
+	if first < 0 || first+len(place) > len(tokens) {
+		return false
+	}
+	for n, want := range place {
+		if want != "_" && !isLike(tokens[first+n], want) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLike(t token, want string) bool {
+	switch want {
+	case "<constant>":
+		return t.kind == tokenInteger || t.kind == tokenString || t.kind == tokenBinary
+	case "<variable>":
+		return t.kind == tokenVariable
+	}
+	return t.is(want)
+}
+
+// isNameAfterAll tells that the word at i, in a place of keywords, is a name by what is further away: that of a common table expression
+// behind its WITH or a comma, or of a column behind the END of a CASE.
+func isNameAfterAll(tokens []token, i int) bool {
+	if i == 0 {
+		return false
+	}
+	last, next := tokens[i-1], tokens[i+1]
+	switch {
+	case last.is("WITH") && tokens[i].is("TIES"):
+		return !endsTop(tokens, i-2)
+	case last.is("WITH") && next.is("AS"):
+		return tokens[i+2].is("(")
+	case last.is("WITH") && next.is("("), last.is(",") && next.is("("):
+		end := closingParenthesis(tokens, i+1)
+		return end > 0 && tokens[end+1].is("AS") && tokens[min(end+2, len(tokens)-1)].is("(")
+	case last.is("END"):
+		return endsCase(tokens, i-1)
+	}
+	return false
+}
+
+// endsTop tells whether the token at is the last one of TOP n, TOP (n) or TOP n PERCENT.
+func endsTop(tokens []token, at int) bool {
+	if at > 0 && tokens[at].is("PERCENT") {
+		at--
+	}
+	if at > 0 && tokens[at].is(")") {
+		at = openingParenthesis(tokens, at)
+	}
+	return at > 0 && tokens[at-1].is("TOP")
+}
+
+// endsCase tells whether the END at a token is that of a CASE expression.
+func endsCase(tokens []token, at int) bool {
+	depth := 0
+	for at--; at >= 0; at-- {
+		switch t := tokens[at]; {
+		case t.is("END") && !tokens[at+1].is("CONVERSATION"):
+			depth++
+		case t.is("CASE"), t.is("BEGIN") && !tokens[at+1].isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
+			if depth == 0 {
+				return t.is("CASE")
+			}
+			depth--
+		}
+	}
+	return false
+}
+
+// isOption tells whether the word at i is directly in the parentheses of WITH, OPTION or SET. Those of OPENJSON's WITH hold columns, with
+// their types.
+func isOption(tokens []token, i int) bool {
+	next := tokens[i+1]
+	if i == 0 || !tokens[i-1].isOneOf("(", ",") || next.kind == tokenQuoted || next.kind == tokenWord && !next.isOneOf("ON", "OFF") {
+		return false
+	}
+	open := opensBefore(tokens, i)
+	return open > 0 && tokens[open-1].isOneOf("WITH", "OPTION", "SET")
+}
+
+// isBareHint tells whether the word at i is a table hint in parentheses behind a table's name alone, without WITH.
+func isBareHint(tokens []token, i int) bool {
+	at := opensBefore(tokens, i) - 1
+	first := at
+	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(".", "AS")) {
+		at--
+	}
+	return at >= 0 && at < first && tokens[at].isOneOf("FROM", "JOIN")
+}
+
+// opensBefore is the parenthesis that the token at i is directly in, or -1: no statement begins between them.
+func opensBefore(tokens []token, i int) int {
+	depth := 0
+	for at := i - 1; at >= 0; at-- {
+		switch t := tokens[at]; {
+		case t.is(")"):
+			depth++
+		case t.is("(") && depth == 0:
+			return at
+		case t.is("("):
+			depth--
+		case depth == 0 && t.isOneOf(";", "SELECT"):
+			return -1
+		}
+	}
+	return -1
+}
+
+// mayBeginStatement tells whether the word at i, THROW or RECEIVE, may be the first one of its statement. Behind an expression or a table it
+// may be the name of that as well: it is, where what follows does not go on with the statement.
+func mayBeginStatement(tokens []token, i int) bool {
+	if i == 0 {
+		return true
+	}
+	last, next := tokens[i-1], tokens[i+1]
+	if tokens[i].is("RECEIVE") {
+		begins := last.isOneOf(";", "BEGIN", "ELSE", "AS") || last.is("(") && i > 1 && tokens[i-2].is("WAITFOR") || endsExpression(last)
+		return begins && (next.isOneOf("TOP", "*") || next.kind == tokenVariable || isName(next) && !next.is("USING"))
+	}
+	switch {
+	case last.is("ELSE"):
+		return next.kind != tokenPunct && (!next.is("END") || !endsCase(tokens, i+1)) || next.is(";")
+	case last.isOneOf(";", "BEGIN"):
+		return true
+	case i > 1 && tokens[i-2].isOneOf("CREATE", "ALTER", "DROP"): // CREATE SEQUENCE throw
+		return false
+	case last.is("AS"):
+		return next.kind == tokenInteger || next.kind == tokenVariable
+	}
+	return endsExpression(last) && !goesOnWithQuery(next)
+}
+
+// goesOnWithQuery tells whether a token follows the name of a column or table in its query, and no THROW.
+func goesOnWithQuery(t token) bool {
+	return t.kind == tokenPunct && !t.is(";") || t.isOneOf("FROM", "WHERE", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "GROUP", "ORDER", "HAVING",
+		"UNION", "EXCEPT", "INTERSECT", "ON", "USING", "OPTION", "INTO", "AS", "FOR", "WITH")
+}
+
+// returnsOfFunction tells whether the word at i is what the type follows that the function of the batch returns.
+func returnsOfFunction(tokens []token, i int) bool {
+	at, kind := moduleName(tokens)
+	if len(tokens) > 1 && tokens[0].is("CREATE") && tokens[1].is("AGGREGATE") {
+		return tokens[i-1].is(")")
+	}
+	if kind != "FUNCTION" || !tokens[i-1].is(")") {
+		return false
+	}
+	open := openingParenthesis(tokens, i-1)
+	for at++; at+1 < len(tokens) && tokens[at].is("."); at += 2 {
+	}
+	return open == at
 }
