@@ -103,11 +103,18 @@ inline check_acknowledged(s) {
 /* ---- votes ---- */
 
 /* A term lower than one seen at this voter before counts as absent. A restored voter has the first term again. */
-#define LOWERED(s, v) (vterm[v] == 1 && HAS(seen[s], v))
+#define UNUSED(v) (vterm[v] == 0 && vstate[v] == RELEASED)
+#define LOWERED(s, v) ((vterm[v] == 1 || UNUSED(v)) && HAS(seen[s], v))
+/* A Lease that has never had a vote may stand where another one had some until a moment ago: it counts as absent, too. */
+#ifdef MUT_NEW_GRANTS
+#define NEW(v) (false)
+#else
+#define NEW(v) UNUSED(v)
+#endif
 #ifdef MUT_MISSING_IS_FREE
 #define KNOWN(s, v)   (!LOWERED(s, v))
 #else
-#define KNOWN(s, v)   (vstate[v] != ABSENT && !LOWERED(s, v))
+#define KNOWN(s, v)   (vstate[v] != ABSENT && !NEW(v) && !LOWERED(s, v))
 #endif
 /* Evidence that the record at v is over: released; its own, of an engine that this agent sees not PRIMARY; unchanged for
  * D on anybody's clock; the kubelet's word that the recorded run of the engine has ended. */
@@ -488,11 +495,14 @@ proctype server(byte s) {
 
 inline set_vote(v, t, h, st) { vterm[v] = t; vholder[v] = h; vstate[v] = st; vrun[v] = 0; age[v] = 0 }
 #define LOSE(v) set_vote(v, 0, 0, ABSENT)
-#ifdef MUT_MADE_AT_ONCE /* the manager makes what is gone, held as it last saw the others */
-#define MADE_AT_ONCE(v) \
+/* One takes its place at once: by a Create of long ago that arrives only now, as in a new group; or, as the mutation has it, held as
+ * the manager last saw the others. */
+#ifdef MUT_MADE_AT_ONCE
+#define MAKE(v) \
 	:: d_step { made > 0 && !over && vterm[v] > 1 -> made--; set_vote(v, 1, 0, HELD); order_voters() }
 #else
-#define MADE_AT_ONCE(v)
+#define MAKE(v) \
+	:: d_step { made > 0 && !over && !UNUSED(v) -> made--; set_vote(v, 0, NOBODY, RELEASED); order_voters() }
 #endif
 
 /* A person restores the Leases that are gone, once they are too many for a majority, as docs/runbooks/votes-lost.md says: claimed
@@ -527,7 +537,7 @@ inline restore_lost(t) {
 	:: d_step { /* the Lease is deleted */ \
 		deletions > 0 && !over && vstate[v] != ABSENT -> \
 		deletions--; LOSE(v); order_voters() } \
-	MADE_AT_ONCE(v)
+	MAKE(v)
 
 #ifdef LIVE
 #include "settle.pml"

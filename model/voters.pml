@@ -11,6 +11,9 @@
  *     the new set; from a joint one of another term the same with a stamp of its own first. It remembers it durably before
  *     it writes it anywhere.
  *
+ *   - A vote that was never anybody's goes to nobody. Only a holder whose votes cannot have expired has its own at new voters before
+ *     it makes a configuration that needs them.
+ *
  * One writable: no two servers have a lease that runs. Replicas and their log are not here: what keeps acknowledged writes
  * does not ask who votes (election.pml, without clocks). Votes are read and swapped one by one, a round may end after any of
  * them, and agents are restarted at any time. Two servers are told different sets, as by orders of different age.
@@ -36,8 +39,8 @@
 #ifndef RESTARTS
 #define RESTARTS 1
 #endif
-#ifndef RECREATED
-#define RECREATED 0
+#ifndef LATE
+#define LATE 0
 #endif
 #ifndef BEGIN
 #define BEGIN 7 /* voters 0, 1 and 2 */
@@ -71,13 +74,13 @@
 byte vterm[VOTERS]; byte vholder[VOTERS]; byte vstate[VOTERS]; byte age[VOTERS];
 byte vstamp[VOTERS]; byte vold[VOTERS]; byte vnew[VOTERS];
 /* The agents: got are the votes of this round, wrote those with the present configuration, rage is the round's age; done says
- * that a round had a quorum since the configuration changed, comm that all of it wrote the configuration. mine is the newest
- * configuration that was made here, on disk. */
+ * that a round had a quorum since the configuration changed, comm that all of it wrote the configuration. counted says that no
+ * vote of the last round with a quorum can have expired yet. mine is the newest configuration that was made here, on disk. */
 byte phase[SERVERS]; byte ct[SERVERS]; byte got[SERVERS]; byte wrote[SERVERS]; byte rage[SERVERS]; byte lease[SERVERS];
-byte stamp[SERVERS]; byte old[SERVERS]; byte next[SERVERS]; bit agreed[SERVERS]; bit done[SERVERS]; bit comm[SERVERS];
+byte stamp[SERVERS]; byte old[SERVERS]; byte next[SERVERS]; bit agreed[SERVERS]; bit done[SERVERS]; bit comm[SERVERS]; bit counted[SERVERS];
 byte mstamp[SERVERS]; byte mold[SERVERS]; byte mnew[SERVERS];
 
-byte changes = CHANGES; byte restarts = RESTARTS; byte recreated = RECREATED;
+byte changes = CHANGES; byte restarts = RESTARTS; byte late = LATE;
 
 inline check_one_writable() { assert(!(lease[0] > 0 && lease[1] > 0)) }
 
@@ -115,7 +118,7 @@ inline put(s, v, st) {
 }
 
 inline begin(s) { got[s] = 0; wrote[s] = 0; rage[s] = 0 }
-inline forget(s) { phase[s] = IDLE; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s) }
+inline forget(s) { phase[s] = IDLE; agreed[s] = 0; done[s] = 0; comm[s] = 0; counted[s] = 0; begin(s) }
 
 /* made(s) comes after the configuration of s was changed. */
 inline made(s) {
@@ -136,31 +139,35 @@ inline made(s) {
 	|| SAID(v, 0) || SAID(v, 1) || SAID(v, 2) || SAID(v, VOTERS - 2) || SAID(v, VOTERS - 1))
 #define OWN(s, v)  (vholder[v] == s && vterm[v] == ct[s] && vstate[v] != RELEASED)
 
-/* The manager may have looked long ago: the Lease goes only if it is as it was then. */
-#ifdef MUT_REMOVES_UNSEEN
-#define UNCHANGED(v) (true)
+/* A Lease that has never had a vote may have been another one, with a vote, until a moment ago: nobody gets it whose configuration
+ * needs it. A holder has its vote there before. */
+#define NEW(v)   (vterm[v] == 0)
+#ifdef MUT_NEW_GRANTS
+#define FREE(v)  (true)
 #else
-#define UNCHANGED(v) (vstamp[v] <= stamp[0])
+#define FREE(v)  (!NEW(v))
 #endif
-#ifdef MUT_FRESH_RECREATED
-#define AS_OF(v) vstamp[v] = 0; vold[v] = BEGIN; vnew[v] = 0
-#else
-#define AS_OF(v) vstamp[v] = stamp[0]; vold[v] = old[0]; vnew[v] = next[0]
-#endif
+#define ADMITTED(s, v) (!HAS(WANT(s) & ~old[s], v) || !NEW(v))
 
 #define WITH_VOTER(s, v) \
 	:: d_step { /* a claim is granted by v */ \
-		phase[s] == CLAIM && !agreed[s] && MEMBER(s, v) && !HAS(got[s], v) && vterm[v] < ct[s] && OVER(s, v) -> put(s, v, CLAIMED) } \
+		phase[s] == CLAIM && !agreed[s] && MEMBER(s, v) && !HAS(got[s], v) && FREE(v) && vterm[v] < ct[s] && OVER(s, v) -> put(s, v, CLAIMED) } \
 	:: d_step { /* a round of the holder, or of the candidate that goes on */ \
 		(phase[s] == HOLD || agreed[s]) && MEMBER(s, v) && !HAS(got[s], v) && rage[s] <= X \
-		&& (OWN(s, v) || (agreed[s] && vterm[v] < ct[s]) || (agreed[s] && phase[s] == HOLD && vterm[v] == ct[s] && vstate[v] == CLAIMED)) -> \
+		&& (OWN(s, v) || (agreed[s] && vterm[v] < ct[s] && FREE(v)) || (agreed[s] && phase[s] == HOLD && vterm[v] == ct[s] && vstate[v] == CLAIMED)) -> \
 		put(s, v, (phase[s] == HOLD -> HELD : CLAIMED)) } \
 	:: d_step { /* reads, and learns of a configuration */ MEMBER(s, v) && vstamp[v] > stamp[s] -> adopt(s, v) } \
 	:: d_step { /* OFFLINE has reached RESOLVING, and the term is given up */ \
 		phase[s] == IDLE && lease[s] == 0 && OWN(s, v) && MEMBER(s, v) -> vstate[v] = RELEASED; age[v] = 0 } \
-	:: d_step { /* the manager takes away the Lease of a voter that votes no more, and makes it anew when it is to vote again */ \
-		s == 0 && recreated > 0 && next[0] == 0 && done[0] && !MEMBER(0, v) && vstate[v] != RELEASED && UNCHANGED(v) -> \
-		recreated--; vterm[v] = 0; vholder[v] = NONE; vstate[v] = RELEASED; age[v] = 0; AS_OF(v) }
+	:: d_step { /* the holder has its vote in a new Lease before that is needed */ \
+		phase[s] == HOLD && done[s] && next[s] == 0 && HAS(WANT(s), v) && !MEMBER(s, v) && NEW(v) && counted[s] -> \
+		adopt(s, v); \
+		if :: !MEMBER(s, v) -> vterm[v] = ct[s]; vholder[v] = s; vstate[v] = HELD; age[v] = 0; \
+			if :: WRITES_CONFIGURATION(s, v) -> vstamp[v] = stamp[s]; vold[v] = old[s]; vnew[v] = next[s] :: else fi \
+		:: else fi } \
+	:: d_step { /* the Lease is gone, and a Create that was sent before the voters changed arrives only now */ \
+		s == 0 && late > 0 && !NEW(v) -> \
+		late--; vterm[v] = 0; vholder[v] = NONE; vstate[v] = RELEASED; age[v] = 0; vstamp[v] = 0; vold[v] = BEGIN; vnew[v] = 0 }
 
 #ifdef MUT_NEW_ALONE /* the new voters are enough */
 #define COMMITTED(s, m) (next[s] == 0 || MAJORITY(m, next[s]))
@@ -185,6 +192,14 @@ inline made(s) {
 #define MAYFINISH(s) (comm[s])
 #endif
 
+#if VOTERS == 3
+#define ADMITTED_ALL(s) (ADMITTED(s, 0) && ADMITTED(s, 1) && ADMITTED(s, 2))
+#elif VOTERS == 4
+#define ADMITTED_ALL(s) (ADMITTED(s, 0) && ADMITTED(s, 1) && ADMITTED(s, 2) && ADMITTED(s, 3))
+#else
+#define ADMITTED_ALL(s) (ADMITTED(s, 0) && ADMITTED(s, 1) && ADMITTED(s, 2) && ADMITTED(s, 3) && ADMITTED(s, 4))
+#endif
+
 proctype server(byte s) {
 	do
 	:: d_step { phase[s] == IDLE && lease[s] == 0 && ct[s] < MAXTERM -> forget(s); ct[s]++; phase[s] = CLAIM }
@@ -192,19 +207,19 @@ proctype server(byte s) {
 	:: d_step { /* claimed */ phase[s] == CLAIM && !agreed[s] && QUORUM(s, got[s]) -> agreed[s] = 1; begin(s) }
 	:: d_step { /* the lease is renewed by the round, or FAILOVER carried out */
 		(phase[s] == HOLD || agreed[s]) && RELIES(s, got[s]) && rage[s] <= X ->
-		lease[s] = LEASE - rage[s]; check_one_writable(); phase[s] = HOLD; agreed[s] = 1;
+		lease[s] = LEASE - rage[s]; check_one_writable(); phase[s] = HOLD; agreed[s] = 1; counted[s] = 1;
 		done[s] = 1; if :: COMMITTED(s, wrote[s]) -> comm[s] = 1 :: else fi; begin(s) }
 	:: d_step { /* a round comes to nothing */ phase[s] != IDLE && (got[s] || rage[s]) && (phase[s] == HOLD || agreed[s]) -> begin(s) }
 	:: d_step { /* it gives up, or loses its lease and its term with it */ phase[s] != IDLE -> lease[s] = 0; forget(s) }
-	:: d_step { phase[s] == HOLD && done[s] && next[s] == 0 && old[s] != WANT(s) && ROOM(s) -> stamp[s] = NEXT(s); FIRST_STEP(s); made(s) }
+	:: d_step { phase[s] == HOLD && done[s] && next[s] == 0 && old[s] != WANT(s) && ADMITTED_ALL(s) && ROOM(s) -> stamp[s] = NEXT(s); FIRST_STEP(s); made(s) }
 	:: d_step { phase[s] == HOLD && done[s] && next[s] != 0 && !STAMPED(s) && ROOM(s) -> stamp[s] = NEXT(s); made(s) }
 	:: d_step { phase[s] == HOLD && next[s] != 0 && STAMPED(s) && MAYFINISH(s) && ROOM(s) -> stamp[s] = NEXT(s); old[s] = next[s]; next[s] = 0; made(s) }
 	:: d_step { /* the agent is restarted and goes on in its term: it knows what it made in that, or what the group began with */
-		restarts > 0 && phase[s] == HOLD -> restarts--; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s);
+		restarts > 0 && phase[s] == HOLD -> restarts--; agreed[s] = 0; done[s] = 0; comm[s] = 0; counted[s] = 0; begin(s);
 		if :: TERM_OF(mstamp[s]) == ct[s] -> stamp[s] = mstamp[s]; old[s] = mold[s]; next[s] = mnew[s]
 		:: else -> stamp[s] = 0; old[s] = BEGIN; next[s] = 0 fi }
 	:: d_step { /* or it holds none any more, and knows what the group began with */
-		restarts > 0 -> restarts--; phase[s] = IDLE; agreed[s] = 0; done[s] = 0; comm[s] = 0; begin(s); stamp[s] = 0; old[s] = BEGIN; next[s] = 0 }
+		restarts > 0 -> restarts--; forget(s); stamp[s] = 0; old[s] = BEGIN; next[s] = 0 }
 	WITH_VOTER(s, 0)
 	WITH_VOTER(s, 1)
 	WITH_VOTER(s, 2)
@@ -218,7 +233,7 @@ proctype server(byte s) {
 }
 
 #define PASS_VOTE(v) if :: age[v] < D && vstate[v] != RELEASED -> age[v]++ :: else fi
-#define PASS(s) if :: lease[s] > 0 -> lease[s]-- :: else fi; if :: (got[s] || rage[s]) && rage[s] <= X -> rage[s]++ :: else fi
+#define PASS(s) counted[s] = 0; if :: lease[s] > 0 -> lease[s]-- :: else fi; if :: (got[s] || rage[s]) && rage[s] <= X -> rage[s]++ :: else fi
 
 proctype world() {
 	do
@@ -241,7 +256,7 @@ init {
 			if :: HAS(BEGIN, i) -> vterm[i] = 1; vholder[i] = 0; vstate[i] = HELD :: else -> vholder[i] = NONE; vstate[i] = RELEASED fi
 		}
 		for (i : 0 .. SERVERS - 1) { old[i] = BEGIN; mold[i] = BEGIN; ct[i] = 1 }
-		lease[0] = LEASE; phase[0] = HOLD; agreed[0] = 1; done[0] = 1; i = 0
+		lease[0] = LEASE; phase[0] = HOLD; agreed[0] = 1; done[0] = 1; counted[0] = 1; i = 0
 	}
 	atomic { run world(); run server(0); run server(1) }
 }

@@ -259,6 +259,12 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased {
 			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
 		}
+		// Once there is the group nobody gets a vote that was never anybody's.
+		for _, v := range o.Voters {
+			if v.Err == nil && v.Record.Term == 0 {
+				return p.settle(creating("the agent of %s is to claim the vote of %s, too", host(first), v.Site))
+			}
+		}
 	}
 	var replicas []tsql.Replica
 	for _, r := range d.Group.Spec.Replicas {

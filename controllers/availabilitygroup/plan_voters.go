@@ -67,12 +67,17 @@ func readVotes(d Desired, agents map[v1alpha1.ServerName]Orders, read func([]v1a
 	return votes
 }
 
-// take sorts the votes that were read by what their sites are in the newest configuration.
+// take sorts the votes that were read by what their sites are in the newest configuration. What agents read as no vote is none here.
 func (o *Observed) take(d Desired, votes map[v1alpha1.SiteName]Voter) {
 	o.Configuration = configured(d, o.Agents, votes)
 	taken := map[v1alpha1.SiteName]bool{}
+	begun := d.Group.DeletionTimestamp.IsZero() && (o.exists(d) || d.Group.Status.GroupID != "")
 	for _, site := range siteNames(o.Configuration.Sites()) {
-		o.Voters = append(o.Voters, votes[site])
+		v := votes[site]
+		if begun && v.Err == nil && v.Record.Term == 0 {
+			v.Err = errNeverVoted
+		}
+		o.Voters = append(o.Voters, v)
 		taken[site] = true
 	}
 	for _, site := range d.Group.Spec.Voters {
@@ -148,9 +153,8 @@ func reaches(told orders.Group, sites []string) bool {
 }
 
 // planJoining creates the Leases of sites that are to vote in a group that exists. They carry the newest configuration of
-// voters that a majority tells of: whoever knows an older one must not find a majority that has forgotten. For the same reason
-// the Lease of a site that votes no more stays until the group is deleted: nobody can be sure, at the moment in which it would
-// be made anew, that no newer configuration was in the one before.
+// voters that a majority tells of, and no vote: one that is created much later, where another Lease was lost meanwhile, is worth
+// nothing to agents. The Lease of a site that votes no more stays until the group is deleted, so that a late Create is refused.
 func planJoining(d Desired, o Observed, p *Plan) {
 	_, known := o.leading()
 	if !known || len(otherVoters(d, o)) == 0 {

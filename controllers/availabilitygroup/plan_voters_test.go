@@ -331,6 +331,27 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 }
 
+// Before there is the group every voter has had a vote: nobody gets one afterwards that was never anybody's.
+func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	var p Plan
+	for range 30 {
+		p = plan(e.d, e.observe())
+		for _, s := range p.Steps {
+			g.Expect(e.do(s)).To(Succeed())
+		}
+		e.work()
+		if e.leases["dublin"] != nil {
+			*e.leases["dublin"] = vote(t, "tukpub-0", election.Configuration{})
+		}
+	}
+	g.Expect(e.group).To(BeNil())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("the agent of tukpub-0 is to claim the vote of dublin, too"))
+	p = e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+}
+
 // A vote that is gone comes back when its site has not voted for a while.
 func TestAMinorityOfLostVotesComesBack(t *testing.T) {
 	g := NewWithT(t)

@@ -19,6 +19,10 @@ import (
 // errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.
 var errNoVote = errors.New("the Lease is no vote")
 
+// errNeverVoted is that of a Lease that was made where one was lost: agents take none of a group that there is which has never had a
+// vote, because another one may have had it until a moment ago.
+var errNeverVoted = fmt.Errorf("the Lease that is there has never had a vote, and agents take it for none: %w", election.ErrAbsent)
+
 // silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for moments is no news.
 const silentAfter = time.Minute
 

@@ -47,6 +47,9 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	missing := []string{"2 of 3 votes are left (tukwila, quincy): the loss of one more of them stops automatic failover",
 		"the Lease web/geosql-content is missing at dublin", "Nothing makes the Lease anew", votesLostRunbook}
 	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, missing...)
+	never := vote(t, "tukpub-0", election.Configuration{})
+	e.leases["dublin"] = &never
+	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, append(missing, "has never had a vote")...)
 	e.cut["quincy"] = true
 	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, missing...)
 	delete(e.leases, "quincy")

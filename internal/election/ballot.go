@@ -37,6 +37,8 @@ type Ballot struct {
 	// etcd) counts as absent.
 	highest []int64
 	newest  []Configuration
+	// begun says that there is the group, or was: a vote that has never been anybody's counts as absent then.
+	begun bool
 	// silent are the voters that have let a whole API time-out pass without an answer; rounds counts the patient ones.
 	silent []bool
 	rounds int
@@ -180,7 +182,7 @@ func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) 
 		t := b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 			record, version, err := v.Read(ctx)
 			b.remember(i, record, version, err)
-			return err == nil
+			return b.vote(i).known()
 		})
 		if b.Configuration().Same(t.Configuration) {
 			break
@@ -209,6 +211,7 @@ func (b *Ballot) remember(i int, r Record, version string, err error) {
 		return
 	}
 	b.highest[i], b.newest[i] = r.Term, c
+	b.begun = b.begun || r.State == StateHeld
 	b.adoptLocked(c)
 	now := b.clock.Now()
 	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
@@ -252,7 +255,10 @@ func (b *Ballot) agreed(term int64, holder Holder) bool {
 
 // likeLocked are the indexes of those that vote and whose votes are known to be so, in the order of the configuration.
 func (b *Ballot) likeLocked(so func(Record) bool) []int {
-	return slices.DeleteFunc(b.members(b.configuration), func(i int) bool { return !b.votes[i].known() || !so(b.votes[i].record) })
+	return slices.DeleteFunc(b.members(b.configuration), func(i int) bool {
+		v := b.voteLocked(i)
+		return !v.known() || !so(v.record)
+	})
 }
 
 // knownLocked are the indexes of those that vote and whose votes are known, in the order of the configuration.
@@ -265,7 +271,7 @@ const outOfSight = 3
 func (b *Ballot) staleFor(i int, present Record) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v := b.votes[i]
+	v := b.voteLocked(i)
 	if !v.known() || !v.record.sameVote(present) {
 		return 0
 	}
@@ -383,7 +389,33 @@ func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(int, 
 func (b *Ballot) vote(i int) vote {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.votes[i]
+	return b.voteLocked(i)
+}
+
+func (b *Ballot) voteLocked(i int) vote {
+	v := b.votes[i]
+	if v.err == nil && v.record.unused() && b.begun {
+		v.err = errUnused
+	}
+	return v
+}
+
+// Begun says that there is the group: from now on no Lease counts that has never had a vote. It may stand where another one was lost
+// whose vote somebody relies on for a while yet.
+func (b *Ballot) Begun() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = true
+}
+
+// neverUsed says whether so many Leases have never had a vote that the others are no majority.
+func (b *Ballot) neverUsed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.configuration.Quorum(func(site string) bool {
+		i := b.find(site)
+		return i < 0 || !errors.Is(b.voteLocked(i).err, errUnused)
+	})
 }
 
 // notes are those of all known votes.
@@ -404,7 +436,7 @@ func (b *Ballot) Snapshot() map[string]*Record {
 	out := make(map[string]*Record, len(b.voters))
 	for _, site := range b.configuration.Sites() {
 		out[site] = nil
-		if i := b.find(site); i >= 0 && b.votes[i].known() {
+		if i := b.find(site); i >= 0 && b.voteLocked(i).known() {
 			r := b.votes[i].record
 			out[site] = &r
 		}

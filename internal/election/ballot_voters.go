@@ -66,8 +66,9 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, len(t.Configuration.Sites()), t.Configuration)
 }
 
-// Visit reads the votes of sites that need not vote now, and says which of them did not answer with a Lease.
-func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration) (silent []string) {
+// Visit reads the votes of sites that need not vote now, has those be first's that were never anybody's, if it may, and says which
+// sites have no vote.
+func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration, first Record, may func() bool) (without []string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	answered := make([]bool, len(sites))
@@ -77,6 +78,12 @@ func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration
 			all.Go(func() {
 				record, version, err := b.voters[i].Read(ctx)
 				b.remember(i, record, version, err)
+				if err == nil && record.unused() && !slices.Contains(b.Configuration().Sites(), site) && may() {
+					next := b.configured(first.over(record))
+					if version, err = b.voters[i].Swap(ctx, version, next); err == nil {
+						b.remember(i, next, version, nil)
+					}
+				}
 				answered[n] = err == nil && b.vote(i).known()
 			})
 		}
@@ -84,10 +91,10 @@ func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration
 	all.Wait()
 	for n, site := range sites {
 		if !answered[n] {
-			silent = append(silent, site)
+			without = append(without, site)
 		}
 	}
-	return silent
+	return without
 }
 
 // configured is a record with the newest configuration that is known, which a swap never makes an older one.

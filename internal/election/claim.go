@@ -54,7 +54,7 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		remembered.Promise.Term == leading.Term && remembered.Promise.To != "" && remembered.Promise.To != leading.Holder.Server
 	switch {
 	case leading.Term == 0:
-		return k.firstTerm(ctx, leading, seen)
+		return k.firstTerm(ctx, leading)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(leading, remembered)
 	case leading.Holder.SameRun(k.self) && !bound && (primary || !seen.Exists) && leading.State != StateReleased:
@@ -109,11 +109,19 @@ func (k *Keeper) withoutMemory(ctx context.Context, seen Observation, err error)
 	return Outcome{Err: err}
 }
 
-// leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts.
+// leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts; at once where a group exists
+// whose votes say "never held": it has lost them, and nobody may guess who held them.
 func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcome {
 	unknown := fmt.Errorf("group %s: fewer voters answer than %s", k.group, k.ballot.Configuration())
+	lost := k.ballot.neverUsed()
+	if lost {
+		unknown = fmt.Errorf("group %s exists on %s but its votes were lost: a person must restore them", k.group, k.self.Server)
+	}
 	if !seen.Exists || seen.Role != RolePrimary {
 		return Outcome{Err: unknown}
+	}
+	if lost {
+		return k.revoke(ctx, 0, unknown)
 	}
 	if k.leaderless == 0 {
 		k.leaderless = k.clock.Now()
@@ -125,18 +133,11 @@ func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcom
 	return k.revoke(ctx, 0, unknown)
 }
 
-// firstTerm claims term 1 on the server that the group begins on, before the group exists. A group that exists while
-// all votes say "never held" has lost its votes: nobody may guess who held them.
-func (k *Keeper) firstTerm(ctx context.Context, leading Record, seen Observation) Outcome {
+// firstTerm claims term 1 on the server that the group begins on, before the group exists: in one that does no vote is read that says
+// "never held".
+func (k *Keeper) firstTerm(ctx context.Context, leading Record) Outcome {
 	if leading.InitialPrimary != k.self.Server {
 		return Outcome{}
-	}
-	if seen.Exists {
-		err := fmt.Errorf("group %s exists on %s but its votes were lost: a person must say which server holds the newest data", k.group, k.self.Server)
-		if seen.Role == RolePrimary {
-			return k.revoke(ctx, 0, err)
-		}
-		return Outcome{Err: err}
 	}
 	return k.claimNext(ctx, leading, CauseInitial, nil)
 }
@@ -296,7 +297,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 		k.retryAt = now + time.Duration((0.5+k.random())*float64(k.timings.Renew))
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: claiming term %d: %s", k.group, term, granted)}
 	}
-	k.term, k.state, k.agreed, k.renewed = term, StateClaimed, true, now
+	k.term, k.state, k.agreed, k.renewed, k.counted = term, StateClaimed, true, now, now
 	k.claim = claim{at: now, round: now, request: request, former: leading.Holder.Server, expired: expired}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}

@@ -58,6 +58,8 @@ type Keeper struct {
 	// renewed is the start of the last round that a majority granted, or when this run went on with a term without one: the votes had
 	// been read then, and the engine is given no lease for it.
 	renewed time.Duration
+	// counted is the start of the last round of this run that a majority granted, 0 when there was none in its term.
+	counted time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
 	unanswered time.Duration
 	// outstanding is until when a statement without an answer may yet be begun by the engine.
@@ -153,6 +155,9 @@ func (o Outcome) Pause(took, renew time.Duration) time.Duration {
 // engine has to be taken OFFLINE or an election is under way.
 func (k *Keeper) Step(ctx context.Context) Outcome {
 	seen, err := k.observe(ctx)
+	if err == nil && seen.Exists {
+		k.ballot.Begun()
+	}
 	var out Outcome
 	if k.term > 0 {
 		out = k.hold(ctx, seen, err)
@@ -282,7 +287,7 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 func (k *Keeper) round(ctx context.Context, pace Pace, state State) (granted Tally, start time.Duration) {
 	start = k.clock.Now()
 	if granted = k.cast(ctx, pace, k.term, state); granted.Carried {
-		k.renewed, k.claim.round, k.voted, k.carried = start, start, state, granted.Configuration
+		k.renewed, k.counted, k.claim.round, k.voted, k.carried = start, start, start, state, granted.Configuration
 	}
 	return granted, start
 }
@@ -323,7 +328,7 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) T
 
 // forgo ends this run's part in its term without a word to the voters.
 func (k *Keeper) forgo() {
-	k.term, k.state, k.agreed, k.waiting = 0, "", false, ""
+	k.term, k.state, k.agreed, k.counted, k.waiting = 0, "", false, 0, ""
 	k.claim = claim{}
 }
 

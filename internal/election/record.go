@@ -89,6 +89,11 @@ func (r Record) Configuration() Configuration {
 	return c
 }
 
+// unused says that the vote has never been anybody's. It is so in a Lease of a new group or of a site that is to vote, and where a
+// vote was lost and another Lease was made: by somebody's hand, or by a Create that was sent long before. Once there is the group such
+// a Lease counts as absent (model/README.md).
+func (r Record) unused() bool { return r.Term == 0 }
+
 // leads says whether r is of a higher term than o; within a term a Held or Claimed one leads a Released one.
 func (r Record) leads(o Record) bool {
 	return r.Term > o.Term || r.Term == o.Term && o.State == StateReleased

@@ -5,11 +5,14 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 var (
 	// ErrAbsent means that the voter has no Lease for the group. An absent Lease is not a free Lease: it grants nothing.
 	ErrAbsent = errors.New("the voter has no lease for this group")
+	// errUnused means that the voter has one that has never had a vote, of a group that there is.
+	errUnused = fmt.Errorf("it has never had a vote, and another one may have stood there that had: %w", ErrAbsent)
 	// ErrConflict means that somebody else changed the Lease since it was read.
 	ErrConflict = errors.New("the lease was changed by somebody else")
 )

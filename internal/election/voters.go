@@ -21,6 +21,8 @@ func (k *Keeper) SetVoters(sites []string) { k.ordered = sites }
 //   - a configuration that needs majorities of both sets comes between two sets;
 //   - the new set is relied on alone once a round was carried in that one, under a stamp of this very term: every majority of the
 //     old set then has a vote that tells of it, for as long as there is that set;
+//   - this run has its vote at all that are new before the first configuration that needs them: its successor can wait for that one
+//     to expire, and cannot claim a vote that was never anybody's;
 //   - what is made is remembered first: an agent that is restarted in the same term must not make another of the same stamp.
 //
 // A change that has begun is finished, by whoever holds the term, whatever is ordered meanwhile.
@@ -50,7 +52,8 @@ func (k *Keeper) changeVoters(ctx context.Context) Outcome {
 	case len(k.ordered) == 0 || SameSites(k.ordered, c.Voters):
 		return Outcome{}
 	default:
-		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" {
+		// What is read at those that are new may be newer than what the last round was carried in.
+		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" || !k.ballot.Configuration().Same(c) {
 			return Outcome{}
 		}
 		next.Voters, next.Next = c.Voters, k.ordered
@@ -82,6 +85,11 @@ func (k *Keeper) forgetVoters(r Remembered, leading Record, seen Observation) (R
 	return r, k.remember(r)
 }
 
+// alone says that nobody else can have had a majority since this run's last one: its votes cannot have expired.
+func (k *Keeper) alone() bool {
+	return k.counted > 0 && k.clock.Now() < k.counted+k.timings.holderBound()
+}
+
 // awaitVoters is what the change to the ordered voters waits for, empty for nothing; waited is what it waited for before. All that
 // are new must answer, since a majority of them is needed from the next round on.
 func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string) string {
@@ -96,8 +104,10 @@ func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string
 		return waited
 	}
 	k.visited = now
-	if silent := k.ballot.Visit(ctx, added, k.timings.APITimeout); len(silent) > 0 {
-		return fmt.Sprintf("these sites are to vote and do not answer this server with a Lease of the group: %s", strings.Join(silent, ", "))
+	own := k.leadingOf()
+	own.Holder.Nonce = k.nonce()
+	if without := k.ballot.Visit(ctx, added, k.timings.APITimeout, own, k.alone); len(without) > 0 {
+		return fmt.Sprintf("these sites are to vote and do not answer this server with a Lease of the group: %s", strings.Join(without, ", "))
 	}
 	if !k.ballot.answering(k.ordered) {
 		return fmt.Sprintf("too few of %s have answered in the last round", strings.Join(k.ordered, ", "))
@@ -111,7 +121,7 @@ func (b *Ballot) answering(sites []string) bool {
 	defer b.mu.Unlock()
 	return majority(sites, func(site string) bool {
 		i := b.find(site)
-		return i >= 0 && b.votes[i].known()
+		return i >= 0 && b.voteLocked(i).known()
 	})
 }
 

@@ -89,6 +89,12 @@ func (w *world) reorder(rng *rand.Rand) {
 		w.looked = w.configured()
 	case 3:
 		w.servers[rng.IntN(3)].unsure = 1 + rng.IntN(2)
+	case 4:
+		if w.lates {
+			if voter := rng.IntN(len(w.voters)); !w.voters[voter].gone {
+				w.late(voter)
+			}
+		}
 	}
 }
 

@@ -41,6 +41,8 @@ type world struct {
 	forced bool
 	// looked is the configuration of voters by which Leases are created, zero for the newest.
 	looked election.Configuration
+	// lates says that Leases are lost and made late in a schedule.
+	lates bool
 	// mislaid is what becomes of the votes in a schedule, nil for nothing.
 	mislaid *mislaid
 	// fault is the first violation that was seen.
@@ -61,6 +63,8 @@ type breaks struct {
 	force bool
 	// smallQuorum shows candidates a group in which they vote alone.
 	smallQuorum bool
+	// grantNew shows a Lease that has never had a vote as one whose vote was released.
+	grantNew bool
 	// hideVoters keeps agents from reading who votes.
 	hideVoters bool
 	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
@@ -296,12 +300,14 @@ func (l link) Read(context.Context) (election.Record, string, error) {
 	if v.absent || v.gone {
 		return election.Record{}, "", election.ErrAbsent
 	}
+	r := v.record
 	if l.s.w.breaks.hideVoters {
-		r := v.record
 		r.Voters = ""
-		return r, fmt.Sprint(v.version), nil
 	}
-	return v.record, fmt.Sprint(v.version), nil
+	if l.s.w.breaks.grantNew && r.Term == 0 && l.s.exists {
+		r.Term = 1
+	}
+	return r, fmt.Sprint(v.version), nil
 }
 
 func (l link) Swap(_ context.Context, version string, r election.Record) (string, error) {

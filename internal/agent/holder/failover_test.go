@@ -347,7 +347,9 @@ func (c *trio) address(from, server string) string {
 
 // group makes the group once the initial primary has the first term, as the manager does.
 func (c *trio) group() {
-	c.g.Eventually(func() string { return c.voters[0].record().Holder.Server }, busy).Should(Equal("tukpub-0"))
+	for _, v := range c.voters {
+		c.g.Eventually(func() string { return v.record().Holder.Server }, busy).Should(Equal("tukpub-0"))
+	}
 	first := c.members[0]
 	c.exec(first, "CREATE DATABASE [Content]")
 	c.exec(first, "ALTER DATABASE [Content] SET RECOVERY FULL")
