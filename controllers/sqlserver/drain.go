@@ -176,8 +176,10 @@ func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
 	if ask != nil {
 		p.add(ask)
 	}
+	// The turn is left only with the budget seen as it should be: until it was written, the pod could be evicted.
+	keeps := room || len(p.Steps) > 0 || letGo(o)
 	for _, t := range o.Turns {
-		if !room && t.Holder == d.name() {
+		if !keeps && t.Holder == d.name() {
 			p.add(ReleaseTurn{Group: t.Group})
 		}
 	}
@@ -185,6 +187,17 @@ func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
 		return p.settle(conditions.InProgress(conditions.ReasonRestarting, p.Pending))
 	}
 	return true
+}
+
+// letGo tells whether the API server has let an eviction of the pod through: the pod is about to end, though it may not be seen
+// ending yet. The API server writes that before it deletes the pod, and lets none through after a change of the budget
+// (kubernetes.io/docs/reference, PodDisruptionBudgetStatus, disruptedPods and observedGeneration).
+func letGo(o Observed) bool {
+	if o.Budget == nil || o.Pod == nil {
+		return false
+	}
+	_, gone := o.Budget.Status.DisruptedPods[o.Pod.Name]
+	return gone
 }
 
 // makeRoom is the switchover by which the primary makes room for its drain, nil when it was asked for; room is false when

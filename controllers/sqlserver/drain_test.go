@@ -242,9 +242,34 @@ func TestADrainAmongCordonedNodes(t *testing.T) {
 	}
 }
 
+// A node is uncordoned when the pod's eviction was let through a moment before: the turn stays until the pod is back.
+func TestAnEvictionThatWasLetThroughKeepsTheTurn(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
+	e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec", Holder: "tukpub"}}
+	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+	e.o.Budget.Status.DisruptedPods = map[string]metav1.Time{"tukpub-0": {Time: start}}
+	p := plan(e.d, e.o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("its eviction was let through"))
+	e.o.Budget.Status.DisruptedPods = nil
+	p = plan(e.d, e.o)
+	g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}))
+}
+
 func TestPlanDrain(t *testing.T) {
 	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
 	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}
+	held := Turn{Group: "content", Declared: true, Primary: "quisec", Holder: "tukpub", Leaving: []v1alpha1.ServerName{"dubsec"}}
+	spent := func(evictable bool, evicted map[string]metav1.Time) func(*environ) {
+		return func(e *environ) {
+			cordon(e)
+			e.o.Budget = stamp(disruptionBudget(e.d, evictable, map[string]string{annotationEvictable: start.Add(-drainPatience).Format(time.RFC3339)}))
+			e.o.Budget.Status.DisruptedPods = evicted
+		}
+	}
 	for name, c := range map[string]struct {
 		turn   *Turn
 		change func(*environ)
@@ -277,6 +302,10 @@ func TestPlanDrain(t *testing.T) {
 			says: "it is the turn of dubsec", steps: []string{"apply PodDisruptionBudget tukpub"}},
 		"the primary can't be asked": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Err: errors.New("mute")},
 			says: "not known: mute", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"whom nobody evicted may not be evicted first": {change: spent(true, nil), most: 0, turn: &held, says: "not evicted within 10m0s, and dubsec of group content come first",
+			steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"and then leaves the turn":                         {change: spent(false, nil), turn: &held, says: "dubsec of group content come first", steps: []string{"leave the turn"}},
+		"but not when an eviction was let through before":  {change: spent(false, map[string]metav1.Time{"tukpub-0": {Time: start}}), turn: &held, none: true},
 		"the site's credentials are of an earlier release": {turn: &secondary, none: true, change: func(e *environ) { cordon(e); e.o.BudgetDenied = true }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -131,6 +131,8 @@ func planTurn(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		switch {
+		case letGo(o):
+			return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is about to end: its eviction was let through"))
 		case t.Err != nil:
 			return p.settle(conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err)))
 		case t.Self != "":
