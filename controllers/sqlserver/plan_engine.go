@@ -106,7 +106,7 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		p.Pending = moved + " with the next start of the engine"
 		return true
 	}
-	return restart(d, o, p, RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
+	return replace(d, o, p, RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
 }
 
 // tempDBMoves says that a file of tempdb will be on its volume with the engine's next start; empty when none will.

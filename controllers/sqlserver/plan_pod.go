@@ -30,10 +30,25 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 	}
 	step := RestartPod{Name: pod.Name, UID: pod.UID, Reason: why}
 	if engineHasRun(pod) {
-		return restart(d, o, p, step)
+		return replace(d, o, p, step)
 	}
 	p.add(step)
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+// replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is cordoned, say.
+// The engine goes on meanwhile.
+func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
+	if _, err := decide(d, o); err != nil {
+		reason := ""
+		if leaves(o) != "" {
+			// It keeps no primary waiting that has to make room.
+			reason = conditions.ReasonNodeCordoned
+		}
+		p.pend(step.Reason+"; the pod would find no node: "+err.Error(), reason)
+		return true
+	}
+	return restart(d, o, p, step)
 }
 
 // hosted are the groups behind whose back the pod must not be restarted: those that the engine says it hosts, else, when

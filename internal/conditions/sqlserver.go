@@ -48,8 +48,8 @@ const (
 	// ReasonSidecarOutdated: nothing but the sidecar is of an earlier release than the operator; the message says when it
 	// is replaced (RestartPending).
 	ReasonSidecarOutdated = "SidecarOutdated"
-	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that waits
-	// for (RestartPending).
+	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that, or
+	// a restart, waits for (RestartPending).
 	ReasonNodeCordoned = "NodeCordoned"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
