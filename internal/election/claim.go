@@ -36,6 +36,9 @@ type claim struct {
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
 	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
+		if k.unanswered > 0 {
+			return k.engineSilent(k.unanswered, seenErr)
+		}
 		return Outcome{Err: seenErr}
 	}
 	if !ok {
@@ -50,6 +53,10 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		return k.withoutMemory(ctx, seen, err)
 	}
 	primary := seen.Exists && seen.Role == RolePrimary
+	if !primary || !leading.Holder.SameRun(k.self) {
+		// Nothing is served by these votes for which the engine would have to end in time.
+		k.unanswered = 0
+	}
 	bound := remembered.Promise.Term > leading.Term ||
 		remembered.Promise.Term == leading.Term && remembered.Promise.To != "" && remembered.Promise.To != leading.Holder.Server
 	switch {

@@ -32,8 +32,8 @@ type Options struct {
 	Nonce func() string
 	// Random returns a number in [0,1) at each call: rivals must not move in step.
 	Random func() float64
-	// Outstanding is until when, on Clock, the engine may yet begin with a statement of another keeper of this run; 0 for none.
-	Outstanding time.Duration
+	// Former is what another keeper of this run left.
+	Former Legacy
 }
 
 // Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one goroutine
@@ -102,12 +102,8 @@ type Keeper struct {
 func New(o Options) *Keeper {
 	o.Self.Nonce = ""
 	return &Keeper{group: o.Group, self: o.Self, ballot: o.Ballot, engine: o.Engine, peers: o.Peers, memory: o.Memory,
-		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random, outstanding: o.Outstanding}
+		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random, outstanding: o.Former.Outstanding, unanswered: o.Former.Unanswered}
 }
-
-// Outstanding is until when the engine may yet begin with a statement of this keeper that has had no answer; 0 for none. A keeper that
-// takes its place for the same run must know: a replica that reports before that could be made a secondary again afterwards.
-func (k *Keeper) Outstanding() time.Duration { return k.outstanding }
 
 // SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not
 // hold the last term (manual). What safety asks for is done all the same.

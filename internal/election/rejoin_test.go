@@ -79,7 +79,7 @@ func TestAFenceWaitsForStatementsOfTheKeeperBefore(t *testing.T) {
 		return err
 	}
 	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
-	s.run.keeper = s.newKeeper(s.run.keeper.Outstanding())
+	s.run.keeper = s.newKeeper(s.run.keeper)
 	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
 	w.advance(3 * time.Second)
 	g.Expect(fence()).To(Succeed())

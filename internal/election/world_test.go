@@ -195,14 +195,14 @@ func (s *server) start() *run {
 // startAgent replaces the agent with one that remembers only what is on disk.
 func (s *server) startAgent() {
 	s.run.asleep = false
-	s.run.keeper = s.newKeeper(0)
+	s.run.keeper = s.newKeeper(nil)
 	if s.w.breaks.forgetPromises {
 		s.memory = election.Remembered{}
 	}
 }
 
-// newKeeper is one that takes the place of another, of which the engine has a statement until a moment.
-func (s *server) newKeeper(outstanding time.Duration) *election.Keeper {
+// newKeeper is one that takes the place of another of the same run, nil for none.
+func (s *server) newKeeper(former *election.Keeper) *election.Keeper {
 	var voters []election.Voter
 	for i := range s.w.voters {
 		voters = append(voters, s.w.voter(s, i))
@@ -210,9 +210,9 @@ func (s *server) newKeeper(outstanding time.Duration) *election.Keeper {
 	k := election.New(election.Options{
 		Group: "content", Self: s.run.self, Ballot: election.NewBallot(s.w.began(), voters, clock{s}, s.w.timings.APITimeout),
 		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
-		Nonce:       func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
-		Random:      func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
-		Outstanding: outstanding,
+		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
+		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
+		Former: former.Legacy(),
 	})
 	k.SetVoters(s.ordered)
 	return k

@@ -294,18 +294,18 @@ func (s *stepper) prepare(ctx context.Context) error {
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
-		var outstanding time.Duration
+		var former election.Legacy
 		switch {
 		case s.former != nil && s.run == run:
-			outstanding = s.former.Outstanding()
+			former = s.former.Legacy()
 		case s.run == "" && run == h.found:
 			// An agent that has ended knew what it had sent.
-			outstanding = election.BootClock{}.Now() + h.timings(group).BegunWithin()
+			former.Outstanding = election.BootClock{}.Now() + h.timings(group).BegunWithin()
 		}
 		s.keeper = election.New(election.Options{
 			Group: group.Name, Self: h.self(run), Ballot: s.ballot, Engine: h.engine, Peers: h.peers, Memory: h.promises(group),
 			Clock: election.BootClock{}, Timings: h.timings(group), Nonce: rand.Text, Random: mathrand.Float64,
-			Outstanding: outstanding,
+			Former: former,
 		})
 		s.run, s.former = run, nil
 	}
