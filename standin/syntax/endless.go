@@ -5,9 +5,10 @@ package syntax
 import "geosql.dev/operator/standin/sqlerr"
 
 // endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON PARTITIONS
-// (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option) and the namespaces of XMLNAMESPACES
-// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax).
+// (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of XMLNAMESPACES
+// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax) and the columns of a view (docs/t-sql/statements/create-view-transact-sql.md, Syntax).
 func endless(tokens []token, inside []bool) *sqlerr.Error {
+	view := endOfViewName(tokens)
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i+1].is("(") {
 			continue
@@ -17,6 +18,8 @@ func endless(tokens []token, inside []bool) *sqlerr.Error {
 		case tokens[i].is("XMLNAMESPACES"):
 		case tokens[i].is("PARTITIONS") && tokens[i-1].is("ON"):
 			element = partitionNumbers
+		case i == view:
+			element = nameOfColumn
 		default:
 			continue
 		}
@@ -62,4 +65,24 @@ func namespaceAndPrefix(tokens []token, at int) (next int, ok bool) {
 		return at + 2, false
 	}
 	return at + 3, true
+}
+
+// endOfViewName is the last token of the name of the view that a batch defines, 0 when it defines none.
+func endOfViewName(tokens []token) int {
+	at, kind := moduleName(tokens)
+	if kind != "VIEW" {
+		return 0
+	}
+	for at+2 < len(tokens) && tokens[at+1].is(".") {
+		at += 2
+	}
+	return at
+}
+
+// nameOfColumn reads one name.
+func nameOfColumn(tokens []token, at int) (next int, ok bool) {
+	if !isName(tokens[at]) {
+		return at, false
+	}
+	return at + 1, true
 }
