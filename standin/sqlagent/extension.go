@@ -77,6 +77,8 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installSteps(r)
 	e.installSchedules(r)
 	e.installHelp(r)
+	e.installUpkeep(r)
+	e.installCategories(r)
 	return nil
 }
 

@@ -80,11 +80,7 @@ func (e *Extension) helpJob(ctx context.Context, call *engine.ProcCall) error {
 		}
 	}
 	if aspect == "SCHEDULES" || aspect == "ALL" {
-		if err := call.Exec(ctx, `SELECT c.schedule_id, c.name AS schedule_name, c.enabled, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
-			c.freq_relative_interval, c.freq_recurrence_factor, c.active_start_date, c.active_end_date, c.active_start_time, c.active_end_time,
-			c.date_created, CAST(N'(Description not requested)' AS nvarchar(4000)) AS schedule_description, a.next_run_date, a.next_run_time, c.schedule_uid,
-			(SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS x WHERE x.schedule_id = c.schedule_id) AS job_count
-			FROM msdb.dbo.sysjobschedules AS a JOIN msdb.dbo.sysschedules AS c ON c.schedule_id = a.schedule_id WHERE a.job_id = @p1`, id); err != nil {
+		if err := call.Exec(ctx, jobSchedules+"a.job_id = @p1", id); err != nil {
 			return err
 		}
 	}

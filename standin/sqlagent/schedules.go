@@ -194,16 +194,16 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	return id, nil
 }
 
-// findSchedule identifies a schedule by @schedule_id or @schedule_name: 14262, and 14373 also when the name is not
-// unique.
-func findSchedule(ctx context.Context, call *engine.ProcCall) (int64, error) {
-	byID, byName := !call.IsNull("@schedule_id"), !call.IsNull("@schedule_name")
+// findSchedule identifies a schedule by @schedule_id or by the parameter that takes its name: 14262, and 14373 also when the
+// name is not unique.
+func findSchedule(ctx context.Context, call *engine.ProcCall, parameter string) (int64, error) {
+	byID, byName := !call.IsNull("@schedule_id"), !call.IsNull(parameter)
 	if byID == byName {
-		return 0, sqlerr.New(14373, 1, "@schedule_id", "@schedule_name")
+		return 0, sqlerr.New(14373, 1, "@schedule_id", parameter)
 	}
 	where, value := "schedule_id = @p1", call.Value("@schedule_id")
 	if byName {
-		where, value = "name = @p1", call.Value("@schedule_name")
+		where, value = "name = @p1", call.Value(parameter)
 	}
 	r, err := call.Session.Query(ctx, "SELECT schedule_id FROM msdb.dbo.sysschedules WHERE "+where, value)
 	if err != nil {
@@ -211,7 +211,7 @@ func findSchedule(ctx context.Context, call *engine.ProcCall) (int64, error) {
 	}
 	if r.Len() == 0 {
 		if byName {
-			return 0, sqlerr.New(14262, 1, "@schedule_name", value)
+			return 0, sqlerr.New(14262, 1, parameter, value)
 		}
 		return 0, sqlerr.New(14262, 1, "@schedule_id", fmt.Sprint(value))
 	}
@@ -226,7 +226,7 @@ func (e *Extension) attachSchedule(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	schedule, err := findSchedule(ctx, call)
+	schedule, err := findSchedule(ctx, call, "@schedule_name")
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (e *Extension) detachSchedule(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	schedule, err := findSchedule(ctx, call)
+	schedule, err := findSchedule(ctx, call, "@schedule_name")
 	if err != nil {
 		return err
 	}
