@@ -161,3 +161,28 @@ func TestAGForms(t *testing.T) {
 func member(name string) string {
 	return fmt.Sprintf("N'%s' WITH (LISTENER_URL = N'TCP://%[1]s:5022', AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL, SEEDING_MODE = AUTOMATIC)", name)
 }
+
+// TestDataMirroringEndpoint: FOR DATA_MIRRORING, as docs/database-engine/availability-groups/windows has it in
+// configure-distributed-availability-groups.md and automatically-initialize-always-on-availability-group.md, is FOR DATABASE_MIRRORING.
+func TestDataMirroringEndpoint(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_ENABLE_HADR=1")
+	db := connection(t, i.open(t, ""))
+	mustExec(t, db, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
+	mustExec(t, db, "CREATE CERTIFICATE dbm_certificate WITH SUBJECT = 'dbm'")
+	mustExec(t, db, fmt.Sprintf(`CREATE ENDPOINT [aodns-hadr]
+    STATE=STARTED
+    AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1))
+FOR DATA_MIRRORING (
+   ROLE = ALL,
+   AUTHENTICATION = CERTIFICATE dbm_certificate,
+   ENCRYPTION = REQUIRED ALGORITHM AES
+)`, freePort(g)))
+	converse(t, db, []say{
+		{"SELECT name, type_desc, state_desc, role_desc FROM sys.database_mirroring_endpoints", "aodns-hadr DATABASE_MIRRORING STARTED ALL"},
+		{"ALTER ENDPOINT [aodns-hadr] FOR DATA_MIRRORING (ROLE = PARTNER)", "ok"},
+		{"SELECT role_desc FROM sys.database_mirroring_endpoints", "PARTNER"},
+		{"CREATE ENDPOINT other AS TCP (LISTENER_PORT = 5022) FOR DATA_MIRROR (ROLE = ALL)", "!102/15"},
+	})
+}

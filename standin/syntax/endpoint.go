@@ -103,7 +103,11 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 		p.expect(")")
 		return o
 	}
-	p.expect("DATABASE_MIRRORING")
+	// Scripts of docs/database-engine/availability-groups/windows (configure-distributed-availability-groups.md and
+	// automatically-initialize-always-on-availability-group.md) have the other word for it.
+	if !p.accept("DATA_MIRRORING") {
+		p.expect("DATABASE_MIRRORING")
+	}
 	o.Mirroring = &MirroringOptions{}
 	seen := map[string]bool{}
 	p.list(func() { p.mirroringOption(o.Mirroring, seen) })
