@@ -32,6 +32,8 @@ func installBackup(r *Registry) {
 	r.Table(InternalTable{Scope: MsdbOnly, Name: "__restorehistory", DDL: []string{
 		"CREATE TABLE __restorehistory (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
 	installBackupViews(r)
+	installBackupHistory(r)
+	installBackupDevices(r)
 }
 
 // backupNote is what the engine adds to a backup's header.
@@ -76,17 +78,22 @@ func (s *Session) nameOr(name, variable string) (string, error) {
 }
 
 // device is the path of the one device of a statement.
-func (s *Session) device(list []syntax.BackupDevice) (string, error) {
+func (s *Session) device(ctx context.Context, list []syntax.BackupDevice) (string, error) {
 	if len(list) != 1 {
 		return "", unsupported("A backup over several devices")
 	}
 	d := list[0]
-	if d.Kind != "DISK" {
+	if d.Kind != "DISK" && d.Kind != "" {
 		return "", unsupported("A backup device other than DISK")
 	}
 	path, err := s.nameOr(d.Name, d.Variable)
 	if err != nil {
 		return "", err
+	}
+	if d.Kind == "" {
+		if path, err = s.logicalDevice(ctx, path); err != nil {
+			return "", err
+		}
 	}
 	if path == "" {
 		return "", sqlerr.New(3044, 1)
@@ -129,9 +136,9 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if err := db.available(); err != nil {
 		return err
 	}
-	path, err := s.device(n.Devices)
+	path, err := s.device(ctx, n.Devices)
 	if err != nil {
-		return err
+		return s.noDevice(w, verb, err)
 	}
 	if err := s.checkDevice(path, n.Options); err != nil {
 		return s.terminated(w, verb, err)

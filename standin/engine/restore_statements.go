@@ -61,15 +61,15 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 		if err := s.restoreInto(ctx, n, name, w); err != nil {
 			path := ""
 			if len(n.Devices) == 1 {
-				path, _ = s.device(n.Devices)
+				path, _ = s.device(ctx, n.Devices)
 			}
 			return s.terminated(w, verb, backupError(err, name, path))
 		}
 		return nil
 	}
-	path, err := s.device(n.Devices)
+	path, err := s.device(ctx, n.Devices)
 	if err != nil {
-		return err
+		return s.noDevice(w, "RESTORE "+n.Kind, err)
 	}
 	f, r, note, err := openBackup(path, n.Options.File)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	if len(n.Devices) == 0 {
 		return s.recoverOnly(ctx, db, name)
 	}
-	path, err := s.device(n.Devices)
+	path, err := s.device(ctx, n.Devices)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ var absentViews = map[string]string{
 	"assembly_files":                              "assembly_id int, name nvarchar(260), file_id int, content varbinary(max)",
 	"assembly_modules":                            "object_id int, assembly_id int, assembly_class sysname, assembly_method sysname, null_on_null_input bit, execute_as_principal_id int",
 	"asymmetric_keys":                             "name sysname, principal_id int, asymmetric_key_id int, pvt_key_encryption_type char(2), pvt_key_encryption_type_desc nvarchar(60), thumbprint varbinary(32), algorithm char(2), algorithm_desc nvarchar(60), key_length int, sid varbinary(85)",
-	"backup_devices":                              "name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)",
 	"change_tracking_databases":                   "database_id int, is_auto_cleanup_on bit, retention_period int, retention_period_units tinyint, retention_period_units_desc nvarchar(60)",
 	"change_tracking_tables":                      "object_id int, is_track_columns_updated_on bit, min_valid_version bigint, begin_version bigint, cleanup_version bigint",
 	"column_encryption_keys":                      "name sysname, column_encryption_key_id int, create_date datetime, modify_date datetime",

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/tds"
+)
+
+// backupDevice is a name for the file of a backup.
+type backupDevice struct {
+	ID             int64
+	Name, Physical string
+}
+
+// installBackupDevices registers logical backup devices on disk
+// (docs/relational-databases/system-stored-procedures/sp-addumpdevice-transact-sql.md, sp-dropdevice-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-backup-devices-transact-sql.md).
+func installBackupDevices(r *Registry) {
+	r.Table(InternalTable{Scope: MsdbOnly, Name: "__backupdevices", DDL: []string{
+		"CREATE TABLE __backupdevices (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
+	r.View(View{Schema: "sys", Name: "backup_devices", Columns: ColumnList("name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)"),
+		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
+			list, err := documents[backupDevice](ctx, s, "__backupdevices")
+			var rows [][]any
+			for _, d := range list {
+				rows = append(rows, []any{d.Name, int64(2), "DISK", d.Physical})
+			}
+			return rows, err
+		}})
+	r.Procedure(Procedure{Name: "sp_addumpdevice", NoTransaction: true, Run: addBackupDevice,
+		Parameters: ParameterList("@devtype! varchar(20), @logicalname! nvarchar(128), @physicalname! nvarchar(260), @cntrltype smallint, @devstatus varchar(40)")})
+	r.Procedure(Procedure{Name: "sp_dropdevice", NoTransaction: true, Run: dropBackupDevice, Parameters: ParameterList("@logicalname! nvarchar(128), @delfile varchar(7)")})
+}
+
+func addBackupDevice(ctx context.Context, c *ProcCall) error {
+	if c.Session.require(ctx, Permission{Name: "ALTER RESOURCES"}) != nil {
+		return sqlerr.New(15247, 1)
+	}
+	if !strings.EqualFold(c.String("@devtype"), "disk") {
+		return unsupported("A backup device other than DISK")
+	}
+	list, err := documents[backupDevice](ctx, c.Session, "__backupdevices")
+	if err != nil {
+		return err
+	}
+	d := backupDevice{Name: c.String("@logicalname"), Physical: c.String("@physicalname")}
+	if d.Name == "" {
+		return sqlerr.New(15004, 1)
+	}
+	for _, other := range list {
+		switch {
+		case strings.EqualFold(other.Name, d.Name):
+			return sqlerr.New(15026, 1, d.Name)
+		case other.Physical == d.Physical:
+			return sqlerr.New(15061, 1, d.Physical)
+		}
+	}
+	return c.Session.record(ctx, "__backupdevices", &d.ID, &d)
+}
+
+func dropBackupDevice(ctx context.Context, c *ProcCall) error {
+	if c.Session.require(ctx, Permission{Name: "ALTER RESOURCES"}) != nil {
+		return sqlerr.New(15247, 1)
+	}
+	name := c.String("@logicalname")
+	physical, err := c.Session.logicalDevice(ctx, name)
+	if err != nil {
+		return sqlerr.New(15012, 1, name)
+	}
+	if err := forget(ctx, c.Session, "__backupdevices", func(d backupDevice) (int64, bool) { return d.ID, strings.EqualFold(d.Name, name) }); err != nil {
+		return err
+	}
+	if strings.EqualFold(c.String("@delfile"), "delfile") {
+		// The device is gone either way; a file that was never written is none to delete.
+		_ = os.Remove(c.Session.inst.onDisk(physical))
+	}
+	return nil
+}
+
+// logicalDevice is the path that a device's name stands for: 3206 where there is none.
+func (s *Session) logicalDevice(ctx context.Context, name string) (string, error) {
+	list, err := documents[backupDevice](ctx, s, "__backupdevices")
+	if err != nil {
+		return "", err
+	}
+	for _, d := range list {
+		if strings.EqualFold(d.Name, name) {
+			return d.Physical, nil
+		}
+	}
+	return "", sqlerr.New(3206, 1, name)
+}
+
+// noDevice ends a statement whose device is not there, as SQL Server does (3013), and leaves other errors as they are.
+func (s *Session) noDevice(w tds.Writer, verb string, err error) error {
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 3206 {
+		return s.terminated(w, verb, err)
+	}
+	return err
+}
