@@ -407,6 +407,11 @@ func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Ope
 
 // RemoveDatabase takes a database out of master and removes its files.
 func (inst *Instance) RemoveDatabase(ctx context.Context, db *Database) error {
+	return inst.takeOut(ctx, db, (*storage.Database).Drop, storage.Remove)
+}
+
+// takeOut takes a database out of the instance: open does what becomes of its files when they are open, closed otherwise.
+func (inst *Instance) takeOut(ctx context.Context, db *Database, open func(*storage.Database) error, closed func(storage.Files) error) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
 	err := inst.writeMaster(ctx, func(conn *sqlite.Conn) error {
@@ -423,9 +428,9 @@ func (inst *Instance) RemoveDatabase(ctx context.Context, db *Database) error {
 	db.storage, db.state = nil, Offline
 	db.mu.Unlock()
 	if st != nil {
-		return st.Drop()
+		return open(st)
 	}
-	return storage.Remove(filesOf(db.info.Files))
+	return closed(filesOf(db.info.Files))
 }
 
 func (inst *Instance) freeID() int32 {

@@ -17,6 +17,7 @@ import (
 // installServerProcedures registers what people type to see a server and to go through its databases and tables
 // (docs/relational-databases/system-stored-procedures; sp_MSforeachdb and sp_MSforeachtable are not documented, and known to all).
 func installServerProcedures(r *Registry) {
+	installDetach(r)
 	each := "@command1! nvarchar(2000), @replacechar nchar(1) = ?, @command2 nvarchar(2000), @command3 nvarchar(2000)"
 	loop := func(list, name string) string {
 		return `DECLARE @n sysname = N'', @t nvarchar(max); WHILE 1 = 1 BEGIN SET @n = (SELECT MIN(name) FROM ` + list + ` x WHERE name > @n); IF @n IS NULL BREAK;

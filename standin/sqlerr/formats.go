@@ -32,6 +32,7 @@ var notListed = map[int32]struct {
 	6106:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (process id is not active)"},
 	6107:  {14, "docs/t-sql/language-elements/kill-transact-sql.md (only user processes can be killed)"},
 	7202:  {11, "docs/relational-databases/system-stored-procedures/sp-addlinkedserver-transact-sql.md (server not in sys.servers)"},
+	7940:  {16, "docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md (a system database)"},
 	15151: {16, "docs/t-sql/statements/alter-login-transact-sql.md (Remarks)"},
 	25023: {16, eventsList},
 	22022: {16, "docs/relational-databases/system-stored-procedures/sp-start-job-transact-sql.md (SQLServerAgent error)"},

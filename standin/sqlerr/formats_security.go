@@ -121,6 +121,7 @@ var certificateFormats = map[int32]string{
 	7810:  "The value '%v' is not within range for the '%v' parameter.",
 	7862:  "An endpoint of the requested type already exists. Only one endpoint of this type is supported. Use ALTER ENDPOINT or DROP the existing endpoint and execute the CREATE ENDPOINT statement.",
 	7863:  "The endpoint was not changed. The ALTER ENDPOINT statement did not contain any values to modify or update.",
+	7940:  "System databases master, model, msdb, and tempdb cannot be detached.",
 	7873:  "The endpoint \"%v\" is a built-in endpoint and cannot be dropped. Use the protocol configuration utilities to ADD or DROP Transact-SQL endpoints.",
 	7874:  "An endpoint already exists with the bindings specified. Only one endpoint supported for a specific binding. Use ALTER ENDPOINT or DROP the existing endpoint and execute the CREATE ENDPOINT statement.",
 	7804:  "%v and %v can not share the same value.",
