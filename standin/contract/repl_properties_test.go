@@ -32,6 +32,11 @@ func TestReplicationProperties(t *testing.T) {
 	mustExec(t, r.source, `EXEC sp_changepublication_snapshot @publication = N'web', @frequency_type = 4, @frequency_interval = 1, @frequency_subday = 8, @frequency_subday_interval = 2`)
 	g.Expect(query(t, r.distDB, schedules)).To(Equal([][]any{{int64(4), int64(2)}}))
 
+	// The distributor's own property.
+	g.Expect(value(t, dist, `EXEC sp_helpdistributor_properties`)).To(BeEquivalentTo(10))
+	mustExec(t, dist, `EXEC sp_changedistributor_property @property = N'heartbeat_interval', @value = N'5'`)
+	g.Expect(value(t, dist, `EXEC sp_helpdistributor_properties`)).To(BeEquivalentTo(5))
+
 	// Profiles.
 	g.Expect(query(t, r.distDB, `DECLARE @id int; EXEC sp_help_agent_default @profile_id = @id OUTPUT, @agent_type = 3; EXEC sp_change_agent_profile @profile_id = @id, @property = N'description', @value = N'ours';
 		SELECT description FROM msdb.dbo.MSagent_profiles WHERE profile_id = @id AND agent_type = 3 AND def_profile = 1`)).To(Equal([][]any{{"ours"}}))

@@ -25,6 +25,7 @@ func (e *Extension) installProperties(r *engine.Registry) {
 	e.procedure(r, "sp_help_agent_default", anyone, nil, e.helpDefaultProfile)
 	e.procedure(r, "sp_changereplicationserverpasswords", sysadmins, nil, e.changeServerPasswords)
 	e.procedure(r, "sp_changedistributor_property", sysadmins, nil, e.changeDistributorProperty)
+	e.procedure(r, "sp_helpdistributor_properties", distributionOwners, []engine.Parameter{}, e.helpDistributorProperties)
 	e.procedure(r, "sp_changesubstatus", owners, nil, e.changeSubscriptionStatus)
 	e.change(r, "sp_MSupdate_subscription", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id"), text("@subscriber"),
 		text("@subscriber_db"), number("@status"), binary1("@seqno")}, e.updateSubscriptionRow)
@@ -244,6 +245,15 @@ func (e *Extension) changeDistributorProperty(ctx context.Context, call *engine.
 		return raise(21055, 1, "@value", "sp_changedistributor_property")
 	}
 	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSdistributor SET value = @p2 WHERE property = @p1; IF @@ROWCOUNT = 0 INSERT INTO msdb.dbo.MSdistributor VALUES (@p1, @p2)", property, value)
+}
+
+// helpDistributorProperties shows them, with 10 minutes where nobody has changed the interval
+// (docs/relational-databases/system-stored-procedures/sp-helpdistributor-properties-transact-sql.md).
+func (e *Extension) helpDistributorProperties(ctx context.Context, call *engine.ProcCall) error {
+	if err := e.requireDistributor(ctx, call.Session); err != nil {
+		return err
+	}
+	return call.Exec(ctx, "SELECT CAST(ISNULL((SELECT value FROM msdb.dbo.MSdistributor WHERE property = N'heartbeat_interval'), N'10') AS int) AS heartbeat_interval")
 }
 
 // changeSubscriptionStatus makes subscriptions active, inactive or waiting for their snapshot.
