@@ -110,6 +110,16 @@ func TestAGDistributedFailover(t *testing.T) {
 	g.Expect(query(t, d.admins[0], "SELECT r.replica_server_name, s.role_desc, r.availability_mode_desc FROM sys.availability_groups g JOIN sys.availability_replicas r ON r.group_id = g.group_id "+
 		"JOIN sys.dm_hadr_availability_replica_states s ON s.replica_id = r.replica_id WHERE g.is_distributed = 1 ORDER BY 1")).
 		To(Equal([][]any{{"ag1", "PRIMARY", "ASYNCHRONOUS_COMMIT"}, {"ag2", "SECONDARY", "ASYNCHRONOUS_COMMIT"}}))
+	converse(t, connection(t, d.admins[0]), []say{
+		{`DECLARE @lagId uniqueidentifier, @replicaId uniqueidentifier;
+SELECT @lagId = g.group_id, @replicaId = r.replica_id FROM sys.availability_groups AS g JOIN sys.availability_replicas AS r ON r.group_id = g.group_id WHERE g.is_distributed = 1 AND r.replica_server_name = 'ag1';
+SELECT g.name FROM sys.fn_hadr_distributed_ag_replica(@lagId, @replicaId) AS f JOIN sys.availability_groups AS g ON g.group_id = f.group_id`, "ag1"},
+		{`DECLARE @lagId uniqueidentifier, @databaseId uniqueidentifier;
+SELECT @lagId = s.group_id, @databaseId = s.group_database_id FROM sys.dm_hadr_database_replica_states AS s JOIN sys.availability_groups AS g ON g.group_id = s.group_id WHERE g.is_distributed = 1 AND s.is_local = 1;
+SELECT c.database_name, g.name FROM sys.fn_hadr_distributed_ag_database_replica(@lagId, @databaseId) AS f JOIN sys.availability_databases_cluster AS c ON c.group_database_id = f.group_database_id
+JOIN sys.availability_groups AS g ON g.group_id = c.group_id WHERE g.is_distributed = 0`, "app ag1"},
+		{"SELECT COUNT(*) FROM sys.fn_hadr_distributed_ag_replica(NEWID(), NEWID())", "0"},
+	})
 	g.Expect(failure(t, d.admins[1], "INSERT INTO app.dbo.t (id) VALUES (100)").Number).To(Equal(int32(3906)), "the forwarder takes no writes")
 	g.Expect(failure(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] FAILOVER").Number).To(Equal(int32(19504)))
 

@@ -4,6 +4,7 @@ package hadr
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -175,4 +176,45 @@ func setDistributed(ctx context.Context, g *replica.Group, o syntax.Availability
 		c.Options.RequiredSynchronized = int(required)
 		return nil
 	})
+}
+
+// memberGroup is sys.fn_hadr_distributed_ag_replica: the local group that is a distributed group's replica here
+// (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-replica-transact-sql.md). Of the other member this server has no group.
+func (e *Extension) memberGroup(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
+	if g := e.distributedByID(args[0]); g != nil && g.Member() != nil && args[1] == g.Self() {
+		return [][]any{{g.Member().ID()}}, nil
+	}
+	return nil, nil
+}
+
+// memberDatabase is sys.fn_hadr_distributed_ag_database_replica: a distributed group's database as the local group knows it
+// (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-database-replica-transact-sql.md).
+func (e *Extension) memberDatabase(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
+	g := e.distributedByID(args[0])
+	if g == nil || g.Member() == nil {
+		return nil, nil
+	}
+	for _, d := range g.Configuration().Databases {
+		if args[1] != d.ID {
+			continue
+		}
+		for _, local := range g.Member().Configuration().Databases {
+			if strings.EqualFold(local.Name, d.Name) {
+				return [][]any{{local.ID}}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (e *Extension) distributedByID(id any) *replica.Group {
+	if e.replicas() == nil {
+		return nil
+	}
+	for _, g := range e.replicas().Groups() {
+		if g.Distributed() && id == g.ID() {
+			return g
+		}
+	}
+	return nil
 }

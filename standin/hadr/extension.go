@@ -67,6 +67,9 @@ func (e *Extension) Install(r *engine.Registry) error {
 		Parameters: []sqltype.Type{{Kind: sqltype.NVarChar, Length: 128}}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPrimary})
 	r.Function(engine.Function{Name: "fn_hadr_backup_is_preferred_replica", MinArgs: 1, MaxArgs: 1,
 		Parameters: []sqltype.Type{{Kind: sqltype.NVarChar, Length: 128}}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPreferredForBackup})
+	two := []sqltype.Type{sqltype.GUIDType, sqltype.GUIDType}
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_hadr_distributed_ag_replica", Parameters: two, Columns: engine.ColumnList("group_id uniqueidentifier"), Rows: e.memberGroup})
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_hadr_distributed_ag_database_replica", Parameters: two, Columns: engine.ColumnList("group_database_id uniqueidentifier"), Rows: e.memberDatabase})
 	r.Procedure(engine.Procedure{Name: "sp_server_diagnostics", Run: e.diagnostics})
 	for _, v := range e.views() {
 		r.View(v)
