@@ -156,7 +156,7 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 		db.SetState(Offline)
 		return
 	}
-	st, err := storage.Open(ctx, filesOf(db.info.Files), inst.storageOptions(db.info.Name))
+	st, err := storage.Open(ctx, inst.filesOnDisk(db.info.Files), inst.storageOptions(db.info.Name))
 	if err != nil {
 		inst.log.Error("database could not be opened", "database", db.info.Name, "error", err.Error())
 		var suspect *storage.Suspect
@@ -344,7 +344,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 		full.Created = info.Created
 	}
 	full.Restoring, full.ReplicaID, full.GroupDatabaseID = info.Restoring, info.ReplicaID, info.GroupDatabaseID
-	st, err := open(filesOf(full.Files), inst.storageOptions(full.Name))
+	st, err := open(inst.filesOnDisk(full.Files), inst.storageOptions(full.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +386,7 @@ func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Ope
 			inst.log.Warn("close a database that is replaced", "database", db.Name(), "error", err.Error())
 		}
 	}
-	st, err := open(filesOf(db.Info().Files), inst.storageOptions(db.Name()))
+	st, err := open(inst.filesOnDisk(db.Info().Files), inst.storageOptions(db.Name()))
 	if err == nil {
 		limitLog(st, db.Info().Files)
 	}
@@ -430,7 +430,7 @@ func (inst *Instance) takeOut(ctx context.Context, db *Database, open func(*stor
 	if st != nil {
 		return open(st)
 	}
-	return closed(filesOf(db.info.Files))
+	return closed(inst.filesOnDisk(db.info.Files))
 }
 
 func (inst *Instance) freeID() int32 {

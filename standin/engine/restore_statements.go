@@ -212,7 +212,7 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}
-	old := filesOf(db.Info().Files)
+	old := s.inst.filesOnDisk(db.Info().Files)
 	files, err := s.restoredFiles(db.Name(), note, o)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 		if err := db.Update(ctx, func(i *DatabaseInfo) { i.Files = files }); err != nil {
 			return nil, err
 		}
-		return storage.Restore(ctx, r, filesOf(files), opts)
+		return storage.Restore(ctx, r, s.inst.filesOnDisk(files), opts)
 	})
 }
 

@@ -138,7 +138,7 @@ func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 			continue
 		}
 		info := db.Info()
-		add("Databases", "Data File(s) Size (KB)", info.Name, fileSize(filesOf(info.Files).Data)/1024, large)
+		add("Databases", "Data File(s) Size (KB)", info.Name, fileSize(s.inst.filesOnDisk(info.Files).Data)/1024, large)
 		add("Databases", "Log File(s) Size (KB)", info.Name, st.Log().Size()/1024, large)
 		used := int64(st.Log().Bytes(st.Log().End()) - st.Log().Bytes(st.Log().Oldest()))
 		add("Databases", "Log File(s) Used Size (KB)", info.Name, used/1024, large)
