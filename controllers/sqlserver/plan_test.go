@@ -222,6 +222,37 @@ func TestPlanOutcomes(t *testing.T) {
 			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
+			name: "but not while nobody knows who is primary: it may be",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Err: errors.New("quisec-0 was its primary and does not say so any more")})
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "quisec-0 was its primary and does not say so any more",
+		},
+		{
+			name: "unless its engine does not run",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Err: errors.New("no server is known to be its primary")})
+				e.o.Engine = Engine{}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+		},
+		{
+			name: "and gives the turn back while another replica is not well",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "dubcfg-0 is not connected", pending: "dubcfg-0 is not connected",
+			steps: []string{"leave the turn to restart to the other servers of group content"},
+		},
+		{
+			name: "and when it is primary by now",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "comes after its secondaries", pending: "comes after its secondaries",
+			steps: []string{"leave the turn to restart to the other servers of group content"},
+		},
+		{
 			name:   "waits while it is another one's",
 			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Holder: "dubcfg"}) },
 			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "in group content it is the turn of dubcfg",

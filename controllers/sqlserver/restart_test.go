@@ -3,12 +3,14 @@
 package sqlserver
 
 import (
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/credentials"
 )
 
 // A certificate is renewed by itself, also while the one node on which a server's volumes are is cordoned: a pod that was
@@ -49,6 +51,46 @@ func TestAPodWithoutAnotherNodeIsNotRestarted(t *testing.T) {
 			e.o.Cluster.Nodes[0].Spec = corev1.NodeSpec{}
 			p = plan(e.d, e.o)
 			g.Expect(p.Steps).To(ContainElement(BeAssignableToTypeOf(RestartPod{})), "once there is one")
+		})
+	}
+}
+
+// What takes effect with the pod's next start may do so in a long time: the turn is not kept until then.
+func TestATurnIsGivenBackByWhoDoesNotRestart(t *testing.T) {
+	held := Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec"}
+	primary := held
+	primary.Primary = "tukpub"
+	for name, c := range map[string]struct {
+		turn   Turn
+		change func(*environ)
+	}{
+		"a primary whose sidecar is outdated": {turn: primary, change: func(*environ) {}},
+		"whose sidecar can't be replaced in its pod": {turn: held, change: func(e *environ) {
+			e.o.Pod.Annotations = maps.Clone(e.o.Pod.Annotations)
+			e.o.Pod.Annotations[annotationSidecar] = "of other arguments"
+		}},
+		"whose tempdb has not moved with the restart": {turn: held, change: func(e *environ) {
+			e.d.AgentImage = "geosql:1"
+			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			e.o.Pod.Annotations = e.o.StatefulSet.Spec.Template.Annotations
+			e.o.Engine.TempDB[0].Path = "/var/opt/mssql/data/tempdb.mdf"
+			e.o.StatefulSet.Annotations[annotationRestarted] = hashOf(e.o.Engine.TempDB)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{c.turn}
+			e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+			e.d.AgentImage = "geosql:2"
+			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			c.change(e)
+			p := plan(e.d, e.o)
+			g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}), p.Outcome.Message)
+			g.Expect(p.Pending).NotTo(BeEmpty())
+			e.o.Turns[0].Holder = ""
+			g.Expect(plan(e.d, e.o).Steps).To(BeEmpty())
 		})
 	}
 }

@@ -51,7 +51,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			p.pend(fmt.Sprintf("%s; it is replaced when %s is no longer the primary of group %s, or the pod next starts", why, d.name(), group), conditions.ReasonSidecarOutdated)
 			return true
 		}
-		if wait := wait(d, turn, known, group); wait != "" {
+		if wait := wait(d, o, turn, known, group); wait != "" {
 			p.pend(why+"; "+wait, conditions.ReasonSidecarOutdated)
 			return true
 		}

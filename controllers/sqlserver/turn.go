@@ -3,12 +3,14 @@
 package sqlserver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/sites"
 )
 
 // annotationTurn of an AvailabilityGroup is the server whose pod is being restarted. Whoever has it written there has the
@@ -62,7 +64,7 @@ func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 	var take []Step
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
-		if why := wait(d, turn, known, group); why != "" {
+		if why := wait(d, o, turn, known, group); why != "" {
 			p.Pending = step.Reason + "; " + why
 			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
 				p.add(ask)
@@ -80,15 +82,15 @@ func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 }
 
 // wait says what a restart waits for; empty when it may begin.
-func wait(d Desired, t Turn, known bool, group string) string {
+func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 	self := d.name()
 	switch {
 	case !known || !t.Declared:
 		return fmt.Sprintf("the server is in group %s, which nobody declares, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s", group, d.host())
 	case t.Holder != "" && t.Holder != self:
 		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
-	case t.Holder == self && t.Primary != self:
-		// What it was about when the operator was interrupted, or what was declared when the first try went wrong.
+	case t.Holder == self && t.Primary != self && (t.Self != "" || silent(o)):
+		// What was declared when the first try went wrong: the group does without the server already.
 		return ""
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
@@ -98,6 +100,11 @@ func wait(d Desired, t Turn, known bool, group string) string {
 		return primaryWaits(t)
 	}
 	return ""
+}
+
+// silent says that the engine serves nobody: it does not run, or it has not answered the sidecar's probes either.
+func silent(o Observed) bool {
+	return !o.Engine.Asked || o.Engine.Err != nil && !sites.PodReady(o.Pod)
 }
 
 // primaryWaits is the primary's turn: it comes last, and begins with a switchover, which makes the server a secondary
@@ -124,10 +131,13 @@ func list(names []v1alpha1.ServerName) string {
 	return strings.Join(texts, ", ")
 }
 
-// planTurn gives the turn back when the restarted server is well again in its groups.
+// planTurn gives the turn back when the restarted server is well again in its groups; also when it is to be restarted once more and
+// that has to wait: it is primary by now, or what helps the replica that is not well may be a restart of that one. Drains keep
+// the turn as long as they need it.
 func planTurn(d Desired, o Observed, p *Plan) bool {
 	for _, t := range o.Turns {
-		if t.Holder != d.name() || p.Pending != "" {
+		drained := leaves(o) != "" && !o.BudgetDenied
+		if t.Holder != d.name() || p.Pending != "" && (drained || t.Err != nil) {
 			continue
 		}
 		switch {
@@ -141,7 +151,7 @@ func planTurn(d Desired, o Observed, p *Plan) bool {
 		p.add(ReleaseTurn{Group: t.Group})
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "restarted and well in its groups"))
+		return p.settle(conditions.InProgress(conditions.ReasonRestarting, cmp.Or(p.Pending, "restarted and well in its groups")))
 	}
 	return true
 }

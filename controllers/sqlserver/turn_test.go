@@ -4,6 +4,7 @@ package sqlserver
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,10 @@ type fleet struct {
 	primary  int
 	outdated []bool
 	down     []bool
+	// ill are those that are not well by themselves, and will be when they are restarted.
+	ill []bool
+	// mute says that there was a failover and nobody has been told yet who is primary.
+	mute bool
 	// incarnation of the pod: a restart that was planned for another one does nothing.
 	incarnation []int
 	// pending are plans that were made and not carried out yet.
@@ -33,38 +38,61 @@ func (f *fleet) uid(i int) types.UID { return types.UID(fmt.Sprint(i, "-", f.inc
 // look plans for one server from what is so now.
 func (f *fleet) look(i int) {
 	turn := Turn{Group: "content", Declared: true, Holder: f.holder}
-	if f.down[f.primary] {
+	if f.mute || f.down[f.primary] {
 		turn.Err = fmt.Errorf("the primary does not answer")
 	} else {
 		turn.Primary = f.name(f.primary)
-	}
-	for j := range f.down {
-		switch {
-		case j == i && f.down[j]:
-			turn.Self = "it is not connected"
-		case j != i && f.down[j]:
-			turn.Against = append(turn.Against, string(f.name(j)))
-		}
-		if j != i && f.outdated[j] {
-			turn.Behind = append(turn.Behind, f.name(j))
+		for j := range f.down {
+			switch {
+			case j == i && f.away(j):
+				turn.Self = "it is not connected"
+			case j != i && f.away(j):
+				turn.Against = append(turn.Against, string(f.name(j)))
+			}
+			if j != i && f.outdated[j] {
+				turn.Behind = append(turn.Behind, f.name(j))
+			}
 		}
 	}
 	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
 	o := Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}
+	if !f.away(i) {
+		o.Engine.Asked = true
+	}
 	p := &Plan{}
-	if f.outdated[i] {
-		restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Reason: "the image changed"})
-	} else {
+	if !f.outdated[i] || restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Reason: "the image changed"}) {
 		planTurn(d, o, p)
 	}
 	f.pending[i] = p
 }
 
-// act carries the plan of one server out, as of now.
-func (f *fleet) act(i int) {
+// away says that a server is down, or ill.
+func (f *fleet) away(i int) bool { return f.down[i] || f.ill[i] }
+
+// idle says that no plan waits to be carried out: a plan that is older than what happens next cannot know of it.
+func (f *fleet) idle() bool {
+	return !slices.ContainsFunc(f.pending, func(p *Plan) bool { return p != nil })
+}
+
+// happen is a failover to a server, or its falling ill; there is at most one that is ill.
+func (f *fleet) happen(i int, failover bool) {
+	switch {
+	case !f.idle() || f.away(i):
+	case failover:
+		f.primary, f.mute = i, true
+	case i != f.primary && !slices.Contains(f.ill, true):
+		f.ill[i], f.outdated[i] = true, true
+	}
+}
+
+// act carries the plan of one server out, as of now, or only its first step: the manager ends then.
+func (f *fleet) act(t *rapid.T, i int, whole bool) {
 	plan := f.pending[i]
 	f.pending[i] = nil
-	for _, step := range plan.Steps {
+	for n, step := range plan.Steps {
+		if n > 0 && !whole {
+			return
+		}
 		switch s := step.(type) {
 		case TakeTurn:
 			if f.holder != "" && f.holder != f.name(i) {
@@ -77,6 +105,11 @@ func (f *fleet) act(i int) {
 			}
 		case RestartPod:
 			if s.UID == f.uid(i) {
+				for j := range f.down {
+					if j != i && f.away(j) && !f.away(i) {
+						t.Fatalf("%s is restarted while %s is not well", f.name(i), f.name(j))
+					}
+				}
 				f.down[i] = true
 				f.incarnation[i]++
 			}
@@ -86,7 +119,7 @@ func (f *fleet) act(i int) {
 
 func (f *fleet) come(i int) {
 	if f.down[i] {
-		f.down[i], f.outdated[i] = false, false
+		f.down[i], f.outdated[i], f.ill[i] = false, false, false
 	}
 }
 
@@ -105,12 +138,13 @@ func (f *fleet) check(t *rapid.T) {
 	}
 }
 
-// Whatever the order in which servers are looked at and acted on, and however late, never are two of a group down, never
-// the primary; all secondaries come to what is declared, and the primary after a switchover.
+// Whatever the order in which servers are looked at and acted on, and however late, whenever the manager ends, whoever fails over or
+// falls ill meanwhile: never are two of a group down, never the primary; all secondaries come to what is declared, and the primary
+// after a switchover.
 func TestOneServerOfAGroupAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "servers")
-		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n)}
+		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), ill: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n)}
 		for i := range n {
 			f.outdated[i] = rapid.Bool().Draw(t, "outdated")
 		}
@@ -119,15 +153,22 @@ func TestOneServerOfAGroupAtATime(t *testing.T) {
 			case action == 0 && f.pending[i] == nil:
 				f.look(i)
 			case action == 1 && f.pending[i] != nil:
-				f.act(i)
+				f.act(t, i, true)
 			case action == 2:
 				f.come(i)
+			case action == 3 && f.pending[i] != nil:
+				f.act(t, i, false)
+			case action == 4 || action == 5:
+				f.happen(i, action == 4)
+			case action == 6:
+				f.mute = false
 			}
 			f.check(t)
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "moves") {
-			do(rapid.IntRange(0, 2).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
+			do(rapid.IntRange(0, 6).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
 		}
+		f.mute = false
 		round := func() {
 			for range 4 * n {
 				for i := range n {
