@@ -3,6 +3,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,10 +37,16 @@ type claim struct {
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
 	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
-		if k.unanswered > 0 {
-			return k.engineSilent(k.unanswered, seenErr)
+		if since := cmp.Or(k.unanswered, k.inherited); since > 0 {
+			return k.engineSilent(since, seenErr)
 		}
 		return Outcome{Err: seenErr}
+	}
+	k.inherited = 0
+	primary := seen.Exists && seen.Role == RolePrimary
+	if !primary {
+		// Nothing is served for which the engine would have to end in time.
+		k.unanswered = 0
 	}
 	if !ok {
 		return k.leaderlessPrimary(ctx, seen)
@@ -52,9 +59,7 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	if err != nil {
 		return k.withoutMemory(ctx, seen, err)
 	}
-	primary := seen.Exists && seen.Role == RolePrimary
-	if !primary || !leading.Holder.SameRun(k.self) {
-		// Nothing is served by these votes for which the engine would have to end in time.
+	if !leading.Holder.SameRun(k.self) {
 		k.unanswered = 0
 	}
 	bound := remembered.Promise.Term > leading.Term ||

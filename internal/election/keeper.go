@@ -62,6 +62,8 @@ type Keeper struct {
 	counted time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
 	unanswered time.Duration
+	// inherited is from when the votes count that another keeper of this run held, until the engine has answered this one.
+	inherited time.Duration
 	// outstanding is until when a statement without an answer may yet be begun by the engine.
 	outstanding time.Duration
 	// leaderless is since when no majority could be read while this server held nothing.
@@ -102,7 +104,8 @@ type Keeper struct {
 func New(o Options) *Keeper {
 	o.Self.Nonce = ""
 	return &Keeper{group: o.Group, self: o.Self, ballot: o.Ballot, engine: o.Engine, peers: o.Peers, memory: o.Memory,
-		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random, outstanding: o.Former.Outstanding, unanswered: o.Former.Unanswered}
+		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random,
+		outstanding: o.Former.Outstanding, unanswered: o.Former.Unanswered, inherited: o.Former.Held}
 }
 
 // SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not

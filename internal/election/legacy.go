@@ -12,6 +12,9 @@ type Legacy struct {
 	Outstanding time.Duration
 	// Unanswered is since when the engine has not answered, 0 when it has: it is killed before the votes expire that count from then.
 	Unanswered time.Duration
+	// Held is from when the votes count that it has held last, 0 when it holds no term: an engine that does not answer this keeper's
+	// successor from the beginning has not answered since then, for all that one knows.
+	Held time.Duration
 }
 
 // Legacy is what this keeper leaves; nothing if there was none.
@@ -19,5 +22,9 @@ func (k *Keeper) Legacy() Legacy {
 	if k == nil {
 		return Legacy{}
 	}
-	return Legacy{Outstanding: k.outstanding, Unanswered: k.unanswered}
+	l := Legacy{Outstanding: k.outstanding, Unanswered: k.unanswered, Held: k.inherited}
+	if k.term > 0 {
+		l.Held = k.renewed
+	}
+	return l
 }

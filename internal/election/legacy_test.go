@@ -14,18 +14,26 @@ import (
 // When other voters are ordered, another keeper takes the place of the one that serves. An engine that does not answer meanwhile is
 // killed when it would have been, and not at once where it has answered since.
 func TestAFrozenEngineIsKilledByTheKeeperThatTakesOver(t *testing.T) {
-	for name, answered := range map[string]bool{"it has never answered since": false, "it has": true} {
+	for name, c := range map[string]struct{ noticed, answered bool }{
+		"it has never answered since":             {noticed: true},
+		"it has":                                  {noticed: true, answered: true},
+		"it had answered the keeper before":       {},
+		"it had, and answers the one that is new": {answered: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
 			timings := election.DefaultTimings()
 			s := w.servers[0]
 			by := w.now + time.Duration(float64(timings.Expiry)*(1-timings.Drift)) - timings.Kill
 			s.run.frozen = true
-			s.step()
-			w.advance(by - w.now - 2*timings.APITimeout)
-			s.step()
+			if c.noticed {
+				s.step()
+				w.advance(by - w.now - 2*timings.APITimeout)
+				s.step()
+			}
 			s.run.keeper = s.newKeeper(s.run.keeper)
-			if answered {
+			w.advance(timings.Renew)
+			if c.answered {
 				s.run.frozen = false
 				g.Expect(s.step().Action).To(Equal("resumed"))
 				s.step()
@@ -35,7 +43,30 @@ func TestAFrozenEngineIsKilledByTheKeeperThatTakesOver(t *testing.T) {
 			g.Expect(s.run.dead).To(BeFalse(), "not before its time")
 			w.advance(by - w.now)
 			s.step()
-			g.Expect(s.run.dead).To(Equal(!answered))
+			g.Expect(s.run.dead).To(Equal(!c.answered))
 		})
 	}
+}
+
+// A former primary that was cut off has been taken OFFLINE. That its engine did not answer before that is no reason to kill it when it
+// is slow once later: nobody is served.
+func TestAnEngineThatWasTakenOfflineIsNotKilledForLater(t *testing.T) {
+	w, g := held(t)
+	timings := election.DefaultTimings()
+	s := w.servers[0]
+	s.run.frozen = true
+	s.step()
+	s.run.frozen = false
+	for i := range s.cut {
+		s.cut[i] = true
+	}
+	for range 20 {
+		w.advance(timings.Renew)
+		s.step()
+	}
+	g.Expect(s.run.dead).To(BeFalse())
+	g.Expect(s.run.role).To(Equal(election.RoleResolving))
+	s.run.frozen = true
+	s.step()
+	g.Expect(s.run.dead).To(BeFalse(), "it has answered meanwhile")
 }
