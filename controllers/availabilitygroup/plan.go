@@ -255,6 +255,10 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
 	}
 	if d.fenced() {
+		if left := leftVotes(o); left != "" {
+			return p.settle(creating("%s is from a group of that name that was there before, and agents believe it: `kubectl delete lease %s -n %s` there",
+				left, election.LeaseName(d.name()), d.Group.Namespace))
+		}
 		leading, known := o.leading()
 		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased {
 			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
@@ -276,6 +280,27 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 		Databases: d.databases(), Replicas: replicas,
 	}))
 	return p.settle(creating("the group is being created on %s", host(first)))
+}
+
+// leftVotes names the votes that a former group of the name has left, at a site that was lost when that group was deleted, say: before
+// there is a group nobody holds its votes. Beside them an agent takes none for its own that has never been anybody's. Where all are
+// left the first primary's agent waits until they have expired, and goes on from them.
+func leftVotes(o Observed) string {
+	var left []string
+	unused := false
+	for _, v := range o.Voters {
+		switch {
+		case v.Err != nil:
+		case v.Record.State == election.StateHeld:
+			left = append(left, fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server))
+		case v.Record.Term == 0:
+			unused = true
+		}
+	}
+	if !unused {
+		return ""
+	}
+	return strings.Join(left, ", ")
 }
 
 // withoutPrimary says who is awaited while every replica answers and none is primary, and what a person can do.

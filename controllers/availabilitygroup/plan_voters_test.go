@@ -352,6 +352,28 @@ func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 }
 
+// A site was lost when a group was deleted, and votes in another one of that name: its vote is of the former group, and beside it
+// no agent begins.
+func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	left := election.Record{Term: 5, State: election.StateHeld, Holder: election.Holder{Server: "tukpub-0", PodUID: "former"}, InitialPrimary: "tukpub-0"}
+	e.leases["dublin"] = &left
+	var p Plan
+	for range 30 {
+		p = plan(e.d, e.observe())
+		for _, s := range p.Steps {
+			g.Expect(e.do(s)).To(Succeed())
+		}
+	}
+	g.Expect(e.group).To(BeNil())
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("the vote at dublin (term 5 of tukpub-0) is from a group of that name"),
+		ContainSubstring("kubectl delete lease geosql-content -n web")))
+	delete(e.leases, "dublin")
+	p = e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+}
+
 // A vote that is gone comes back when its site has not voted for a while.
 func TestAMinorityOfLostVotesComesBack(t *testing.T) {
 	g := NewWithT(t)

@@ -125,7 +125,7 @@ func (k *Keeper) withoutMemory(ctx context.Context, seen Observation, err error)
 // whose votes say "never held": it has lost them, and nobody may guess who held them.
 func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcome {
 	unknown := fmt.Errorf("group %s: fewer voters answer than %s", k.group, k.ballot.Configuration())
-	lost := k.ballot.neverUsed()
+	lost := seen.Exists && k.ballot.neverUsed()
 	if lost {
 		unknown = fmt.Errorf("group %s exists on %s but its votes were lost: a person must restore them", k.group, k.self.Server)
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -71,6 +72,20 @@ func TestALeaseThatIsMadeLateGrantsNothing(t *testing.T) {
 			g.Expect(w.recover()).To(Succeed())
 		})
 	}
+}
+
+// A vote of a former group of the name keeps the first term from being claimed. The agent does not call that the loss of a group's
+// votes: there is no group.
+func TestNoVotesWereLostWhereThereIsNoGroup(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(election.DefaultTimings())
+	w.voters[2].record.Term, w.voters[2].record.State = 5, election.StateHeld
+	w.voters[2].record.Holder = election.Holder{Server: names[0], PodUID: "former", Engine: "run1", Nonce: "n"}
+	w.advance(time.Minute)
+	for range 3 {
+		g.Expect(w.servers[0].step().Err).To(MatchError(ContainSubstring("fewer voters answer")))
+	}
+	g.Expect(w.voters[0].record.Term).To(BeZero())
 }
 
 // Whose Lease was made late votes again when its site has been left out and taken in again.
