@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +22,6 @@ import (
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
-
-// A backup file holds one backup set. BACKUP without INIT or FORMAT onto a file that has one is refused rather than
-// appended.
 
 func installBackup(r *Registry) {
 	on(r, (*Session).backup)
@@ -52,6 +51,8 @@ type backupNote struct {
 	Checksum           bool
 	ReadOnly           bool
 	UserAccess         string
+	// Expires is when the set may be written over; zero for at once.
+	Expires time.Time
 }
 
 // backupRecord is a row of msdb.dbo.backupset with its file.
@@ -60,9 +61,11 @@ type backupRecord struct {
 	Header           storage.BackupHeader
 	Note             backupNote
 	Database, Device string
-	Finished         time.Time
-	Bytes            int64
-	CheckpointLSN    storage.LSN
+	// Position is the set's number in the file; 0 of a time when a file had one set.
+	Position      int
+	Finished      time.Time
+	Bytes         int64
+	CheckpointLSN storage.LSN
 }
 
 func (s *Session) nameOr(name, variable string) (string, error) {
@@ -97,6 +100,9 @@ func (s *Session) device(ctx context.Context, list []syntax.BackupDevice) (strin
 	}
 	if path == "" {
 		return "", sqlerr.New(3044, 1)
+	}
+	if strings.EqualFold(path, "NUL") {
+		return os.DevNull, nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.inst.config.BackupDir, path)
@@ -140,9 +146,6 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if err != nil {
 		return s.noDevice(w, verb, err)
 	}
-	if err := s.checkDevice(path, n.Options); err != nil {
-		return s.terminated(w, verb, err)
-	}
 	if err := s.backupTo(ctx, db, n, path, w); err != nil {
 		return s.terminated(w, verb, backupError(err, db.Name(), path))
 	}
@@ -167,47 +170,39 @@ func (s *Session) terminated(w tds.Writer, verb string, err error) error {
 	return sqlerr.New(3013, 1, verb)
 }
 
-func (s *Session) checkDevice(path string, o syntax.BackupOptions) error {
-	info, err := os.Stat(path)
-	if err != nil || o.Format || o.Init {
-		return nil
-	}
-	if info.Size() == 0 {
-		return nil
-	}
-	return unsupported("Appending a backup set to a file that has one (say WITH INIT or FORMAT, or name another file)")
-}
-
 func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, path string, w tds.Writer) error {
+	o := n.Options
+	expires, err := s.backupOptions(&o)
+	if err != nil {
+		return err
+	}
+	m, err := openMedia(path, o)
+	if err != nil {
+		return err
+	}
+	defer m.close()
 	info := db.Info()
-	note := backupNote{Groups: groupNames(ctx, db), Name: n.Options.Name, Description: n.Options.Description, MediaName: n.Options.MediaName, Files: db.files(ctx), Collation: info.Collation,
-		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: uuid.New(), User: s.login.Name, Checksum: n.Options.Checksum,
-		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess}
+	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, MediaName: m.name, Files: db.files(ctx), Collation: info.Collation,
+		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: m.id, User: s.login.Name, Checksum: o.Checksum,
+		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Expires: expires}
 	raw, err := json.Marshal(note)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".backup-*")
-	if err != nil {
-		return sqlerr.New(3201, 1, path, osError(err))
-	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	opts := storage.BackupOptions{CopyOnly: n.Options.CopyOnly, Compress: n.Options.Compression, Server: s.inst.config.ServerName, Note: raw}
-	if n.Options.Stats != nil && *n.Options.Stats > 0 {
-		opts.Progress = progress(*n.Options.Stats, w)
+	opts := storage.BackupOptions{CopyOnly: o.CopyOnly, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
+	if o.Stats != nil && *o.Stats > 0 {
+		opts.Progress = progress(*o.Stats, w)
 	}
 	started := time.Now()
 	var h storage.BackupHeader
-	if n.Log {
-		h, err = db.Storage().BackupLog(ctx, tmp, opts)
-	} else {
-		h, err = db.Storage().Backup(ctx, tmp, opts)
-	}
-	if err != nil {
+	position, size, err := m.put(func(out io.Writer) (err error) {
+		if n.Log {
+			h, err = db.Storage().BackupLog(ctx, out, opts)
+		} else {
+			h, err = db.Storage().Backup(ctx, out, opts)
+		}
 		return err
-	}
-	size, err := s.keepBackup(tmp, path)
+	})
 	if err != nil {
 		return err
 	}
@@ -220,28 +215,10 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 		return err
 	}
 	note.Finished = time.Now().UTC()
-	if err := s.recordBackup(ctx, backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Finished: note.Finished, Bytes: size}); err != nil {
+	if err := s.recordBackup(ctx, backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished, Bytes: size}); err != nil {
 		return err
 	}
-	return backupMessages(w, db, n.Log, size, time.Since(started))
-}
-
-// keepBackup makes the finished file durable under its name.
-func (s *Session) keepBackup(tmp *os.File, path string) (int64, error) {
-	info, err := tmp.Stat()
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err == nil {
-		err = tmp.Chmod(0o660)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return 0, sqlerr.New(3202, 1, path, osError(err))
-	}
-	return info.Size(), nil
+	return backupMessages(w, db, n.Log, position, size, time.Since(started))
 }
 
 func osError(err error) string {
@@ -264,7 +241,7 @@ func progress(step int64, w tds.Writer) func(done, total int64) {
 	}
 }
 
-func backupMessages(w tds.Writer, db *Database, log bool, size int64, took time.Duration) error {
+func backupMessages(w tds.Writer, db *Database, log bool, position int, size int64, took time.Duration) error {
 	pages := size/8192 + 1
 	file := db.Info().Files[0]
 	for _, f := range db.Info().Files {
@@ -273,7 +250,7 @@ func backupMessages(w tds.Writer, db *Database, log bool, size int64, took time.
 			break
 		}
 	}
-	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), file.LogicalName, 1)); err != nil {
+	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), file.LogicalName, position)); err != nil {
 		return err
 	}
 	verb := "BACKUP DATABASE"

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -46,10 +47,10 @@ func lastFork(id storage.Identity) uuid.UUID {
 	return id.Forks[len(id.Forks)-1].ID
 }
 
-// writeHeader is RESTORE HEADERONLY (docs/t-sql/statements/restore-statements-headeronly-transact-sql.md).
-func writeHeader(w tds.Writer, h storage.BackupHeader, n backupNote) error {
+// headerColumns are those of RESTORE HEADERONLY (docs/t-sql/statements/restore-statements-headeronly-transact-sql.md).
+func headerColumns() []tds.Column {
 	nv, small, bit := sqltype.NVarCharOf(128), sqltype.SmallIntType, sqltype.BitType
-	cols := []tds.Column{col("BackupName", nv), col("BackupDescription", sqltype.NVarCharOf(255)), col("BackupType", small), col("ExpirationDate", sqltype.DateTimeType),
+	return []tds.Column{col("BackupName", nv), col("BackupDescription", sqltype.NVarCharOf(255)), col("BackupType", small), col("ExpirationDate", sqltype.DateTimeType),
 		col("Compressed", sqltype.TinyIntType), col("Position", small), col("DeviceType", sqltype.TinyIntType), col("UserName", nv), col("ServerName", nv),
 		col("DatabaseName", nv), col("DatabaseVersion", sqltype.IntType), col("DatabaseCreationDate", sqltype.DateTimeType), col("BackupSize", sqltype.BigIntType),
 		col("FirstLSN", lsnType), col("LastLSN", lsnType), col("CheckpointLSN", lsnType), col("DatabaseBackupLSN", lsnType),
@@ -63,17 +64,34 @@ func writeHeader(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 		col("ForkPointLSN", lsnType), col("RecoveryModel", sqltype.NVarCharOf(60)), col("DifferentialBaseLSN", lsnType), col("DifferentialBaseGUID", sqltype.GUIDType),
 		col("BackupTypeDescription", sqltype.NVarCharOf(60)), col("BackupSetGUID", sqltype.GUIDType), col("CompressedBackupSize", sqltype.BigIntType),
 		col("Containment", sqltype.TinyIntType), col("KeyAlgorithm", sqltype.NVarCharOf(32)), col("EncryptorThumbprint", sqltype.VarBinaryOf(20)), col("EncryptorType", sqltype.NVarCharOf(32))}
-	description := "Database"
+}
+
+// headerRow is the row of one set.
+func headerRow(set storage.BackupSet, n backupNote) []any {
+	h, description := set.Header, "Database"
 	if h.Kind == storage.LogBackup {
 		description = "Transaction Log"
 	}
 	finished := any(h.Started)
-	row := []any{orNull(n.Name), orNull(n.Description), bkType(h.Kind), nil, yes(h.Compressed), int64(1), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
+	return []any{orNull(n.Name), orNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), yes(h.Compressed), int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
 		h.Size, lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
 		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, lastFork(h.Identity), n.Collation, h.Identity.Family,
 		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, false, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), nil, nil,
 		description, n.Set, h.Size, int64(0), nil, nil, nil}
-	return writeResult(w, cols, [][]any{row})
+}
+
+// unfinishedRow is the row of a set whose backup did not come to its end.
+func unfinishedRow(position int) []any {
+	row := make([]any, len(headerColumns()))
+	row[0], row[5] = "*** INCOMPLETE ***", int64(position)
+	return row
+}
+
+func timeOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
 }
 
 func recoveryDescription(m storage.RecoveryModel) string {
@@ -144,11 +162,22 @@ func documents[T any](ctx context.Context, s *Session, table string) ([]T, error
 	return out, err
 }
 
+// mediaSets are the numbers of media sets: that of the first backup set that is known of each.
+func mediaSets(list []backupRecord) map[uuid.UUID]int64 {
+	out := map[uuid.UUID]int64{}
+	for _, b := range list {
+		if _, known := out[b.Note.Media]; !known {
+			out[b.Note.Media] = b.ID
+		}
+	}
+	return out
+}
+
 func installBackupViews(r *Registry) {
 	nv, guid, dt, bit, tiny := sqltype.NVarCharOf(128), sqltype.GUIDType, sqltype.DateTimeType, sqltype.BitType, sqltype.TinyIntType
 	r.View(View{Database: "msdb", Schema: "dbo", Name: "backupset", Columns: []tds.Column{
 		col("backup_set_id", sqltype.IntType), col("backup_set_uuid", guid), col("media_set_id", sqltype.IntType), col("first_family_number", tiny), col("last_family_number", tiny),
-		col("position", sqltype.IntType), col("name", nv), col("description", sqltype.NVarCharOf(255)), col("user_name", nv), col("software_major_version", tiny),
+		col("position", sqltype.IntType), col("expiration_date", dt), col("name", nv), col("description", sqltype.NVarCharOf(255)), col("user_name", nv), col("software_major_version", tiny),
 		col("software_minor_version", tiny), col("software_build_version", sqltype.SmallIntType), col("first_lsn", lsnType), col("last_lsn", lsnType), col("checkpoint_lsn", lsnType),
 		col("database_backup_lsn", lsnType), col("database_creation_date", dt), col("backup_start_date", dt), col("backup_finish_date", dt),
 		col("type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("compatibility_level", tiny), col("database_version", sqltype.IntType), col("backup_size", sqltype.DecimalOf(20, 0)),
@@ -161,9 +190,10 @@ func installBackupViews(r *Registry) {
 				return nil, err
 			}
 			var rows [][]any
+			media := mediaSets(list)
 			for _, b := range list {
 				h, n := b.Header, b.Note
-				rows = append(rows, []any{b.ID, n.Set, b.ID, int64(1), int64(1), int64(1), orNull(n.Name), orNull(n.Description), n.User, int64(16), int64(0), int64(4000),
+				rows = append(rows, []any{b.ID, n.Set, media[n.Media], int64(1), int64(1), int64(max(b.Position, 1)), timeOrNull(n.Expires), orNull(n.Name), orNull(n.Description), n.User, int64(16), int64(0), int64(4000),
 					lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), n.Created, h.Started, b.Finished, string(h.Kind), int64(n.CompatibilityLevel), int64(957),
 					decimal.NewFromInt(b.Bytes), decimal.NewFromInt(b.Bytes), b.Database, h.Server, h.Server, int64(512), n.Collation, h.CopyOnly, n.Checksum, false,
 					recoveryDescription(h.RecoveryModel), h.Identity.Family, lastFork(h.Identity), lastFork(h.Identity), h.Identity.Database})
@@ -179,7 +209,11 @@ func installBackupViews(r *Registry) {
 				return nil, err
 			}
 			var rows [][]any
+			media := mediaSets(list)
 			for _, b := range list {
+				if media[b.Note.Media] != b.ID {
+					continue
+				}
 				rows = append(rows, []any{b.ID, int64(1), b.Note.Media, int64(1), nil, b.Device, int64(2), int64(4096), int64(0)})
 			}
 			return rows, nil
@@ -193,8 +227,16 @@ func installBackupViews(r *Registry) {
 				return nil, err
 			}
 			var rows [][]any
+			sets, err := documents[backupRecord](ctx, s, "__backupset")
+			if err != nil {
+				return nil, err
+			}
+			from := map[uuid.UUID]int64{}
+			for _, b := range sets {
+				from[b.Note.Set] = b.ID
+			}
 			for _, x := range list {
-				rows = append(rows, []any{x.ID, x.At, x.Database, x.User, int64(0), x.Kind, false, true, false})
+				rows = append(rows, []any{x.ID, x.At, x.Database, x.User, from[x.Set], x.Kind, x.Replace, !x.NoRecovery, false})
 			}
 			return rows, nil
 		}})

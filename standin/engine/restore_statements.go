@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -18,29 +17,86 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// openBackup opens a backup file and reads its header. A file has one backup set: set is 1, 0 when none is named (4038).
-func openBackup(path string, set int64) (*os.File, *storage.BackupReader, backupNote, error) {
-	var note backupNote
+// openedSet is a backup set of a file that is open.
+type openedSet struct {
+	*storage.BackupReader
+	file     *os.File
+	note     backupNote
+	position int
+}
+
+// openMediaSets opens a backup file and finds its sets; those before damage are given with 3241. 4037 where MEDIANAME is another one.
+func (s *Session) openMediaSets(path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, note, sqlerr.New(3201, 2, path, osError(err))
+		return nil, storage.Media{}, sqlerr.New(3201, 2, path, osError(err))
 	}
-	r, err := storage.OpenBackup(f)
-	if err != nil {
+	info, err := f.Stat()
+	var m storage.Media
+	if err == nil {
+		m, err = storage.ReadMedia(f, info.Size())
+	}
+	if len(m.Sets) == 0 {
 		f.Close()
-		return nil, nil, note, backupError(err, "", path)
+		if err == nil {
+			err = storage.ErrBackupCorrupt
+		}
+		return nil, m, backupError(err, "", path)
 	}
-	if set > 1 {
-		f.Close()
-		return nil, nil, note, sqlerr.New(4038, 1, set, path)
-	}
-	if len(r.Header.Note) > 0 {
-		if err := json.Unmarshal(r.Header.Note, &note); err != nil {
+	name := o.MediaName
+	if variable := o.Variables["MEDIANAME"]; variable != "" {
+		if name, err = s.nameOr("", variable); err != nil {
 			f.Close()
-			return nil, nil, note, sqlerr.New(3241, 0, path)
+			return nil, m, err
 		}
 	}
-	return f, r, note, nil
+	if name == "" {
+		return f, m, backupError(err, "", path)
+	}
+	note, e := noteOf(m.Sets[0].Header, path)
+	if e == nil && note.MediaName != name {
+		e = sqlerr.New(4037, 1, name, note.MediaName, path)
+	}
+	if e != nil {
+		f.Close()
+		return nil, m, e
+	}
+	return f, m, backupError(err, "", path)
+}
+
+// setNumber is FILE =, 0 when it is not given.
+func (s *Session) setNumber(o syntax.RestoreOptions) (int64, error) {
+	n, _, err := s.integerOr(&o.File, o.Variables["FILE"])
+	return n, err
+}
+
+// openBackup opens a backup set of a file: the one that FILE = names (4038), else the first.
+func (s *Session) openBackup(path string, o syntax.RestoreOptions) (*openedSet, error) {
+	number, err := s.setNumber(o)
+	if err != nil {
+		return nil, err
+	}
+	f, m, err := s.openMediaSets(path, o)
+	if f == nil {
+		return nil, err
+	}
+	number = max(number, 1)
+	if int64(len(m.Sets)) < number {
+		f.Close()
+		if err == nil {
+			err = sqlerr.New(4038, 1, number, path)
+		}
+		return nil, err
+	}
+	set := &openedSet{file: f, position: int(number)}
+	if set.BackupReader, err = m.Sets[number-1].Open(f); err == nil {
+		set.note, err = noteOf(set.Header, path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, backupError(err, "", path)
+	}
+	return set, nil
 }
 
 // restore is RESTORE in all its forms.
@@ -71,23 +127,72 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 	if err != nil {
 		return s.noDevice(w, "RESTORE "+n.Kind, err)
 	}
-	f, r, note, err := openBackup(path, n.Options.File)
+	if err := s.lookAt(n, path, w); err != nil {
+		verb := "RESTORE " + n.Kind
+		if n.Kind == "VERIFYONLY" {
+			verb = "VERIFY DATABASE"
+		}
+		return s.terminated(w, verb, err)
+	}
+	return nil
+}
+
+// lookAt is RESTORE HEADERONLY, FILELISTONLY, LABELONLY and VERIFYONLY.
+func (s *Session) lookAt(n *syntax.Restore, path string, w tds.Writer) error {
+	if n.Kind == "HEADERONLY" {
+		return s.headers(n, path, w)
+	}
+	set, err := s.openBackup(path, n.Options)
 	if err != nil {
-		return s.terminated(w, "RESTORE "+n.Kind, err)
+		return err
+	}
+	defer set.file.Close()
+	switch n.Kind {
+	case "FILELISTONLY":
+		return writeFileList(w, set.Header, set.note)
+	case "LABELONLY":
+		return writeLabel(w, set.note)
+	}
+	if err := set.Verify(); err != nil {
+		return backupError(err, "", path)
+	}
+	return w.Message(&sqlerr.Error{Number: 3262, State: 1, Message: fmt.Sprintf("The backup set on file %d is valid.", set.position)})
+}
+
+// headers is RESTORE HEADERONLY: of all sets, or of the one that FILE = names.
+func (s *Session) headers(n *syntax.Restore, path string, w tds.Writer) error {
+	number, err := s.setNumber(n.Options)
+	if err != nil {
+		return err
+	}
+	f, m, damage := s.openMediaSets(path, n.Options)
+	if f == nil {
+		return damage
 	}
 	defer f.Close()
-	switch n.Kind {
-	case "HEADERONLY":
-		return writeHeader(w, r.Header, note)
-	case "FILELISTONLY":
-		return writeFileList(w, r.Header, note)
-	case "LABELONLY":
-		return writeLabel(w, note)
+	var rows [][]any
+	for _, set := range m.Sets {
+		if number != 0 && int64(set.Position) != number {
+			continue
+		}
+		note, err := noteOf(set.Header, path)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, headerRow(set, note))
 	}
-	if err := r.Verify(); err != nil {
-		return s.terminated(w, "VERIFY DATABASE", backupError(err, "", path))
+	if m.Unfinished && (number == 0 || number == int64(len(m.Sets)+1)) {
+		rows = append(rows, unfinishedRow(len(m.Sets)+1))
 	}
-	return w.Message(&sqlerr.Error{Number: 3262, State: 1, Message: "The backup set on file 1 is valid."})
+	if damage == nil && len(rows) == 0 {
+		return sqlerr.New(4038, 1, number, path)
+	}
+	if len(rows) > 0 {
+		if err := writeResult(w, headerColumns(), rows); err != nil || number != 0 {
+			return err
+		}
+	}
+	return damage
 }
 
 func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name string, w tds.Writer) error {
@@ -103,16 +208,16 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	if err != nil {
 		return err
 	}
-	f, r, note, err := openBackup(path, o.File)
+	set, err := s.openBackup(path, o)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer set.file.Close()
 	started := time.Now()
 	if n.Kind == "LOG" {
-		err = s.restoreLog(ctx, db, name, r)
+		err = s.restoreLog(ctx, db, name, set.BackupReader)
 	} else {
-		db, err = s.restoreData(ctx, db, name, r, note, o)
+		db, err = s.restoreData(ctx, db, name, set.BackupReader, set.note, o)
 	}
 	if err != nil {
 		return err
@@ -122,11 +227,11 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 			return err
 		}
 	}
-	if err := s.recordRestore(ctx, db, path, n.Kind); err != nil {
+	if err := s.recordRestore(ctx, db, path, n, set.note.Set); err != nil {
 		return err
 	}
-	pages := r.Header.Size/8192 + 1
-	if err := w.Message(sqlerr.New(4035, 1, pages, name, db.Info().Files[0].LogicalName, 1)); err != nil {
+	pages := set.Header.Size/8192 + 1
+	if err := w.Message(sqlerr.New(4035, 1, pages, name, db.Info().Files[0].LogicalName, set.position)); err != nil {
 		return err
 	}
 	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, time.Since(started).Seconds())})
@@ -259,9 +364,12 @@ type restoreRecord struct {
 	Kind     string
 	Device   string
 	Set      uuid.UUID
+	// Replace and NoRecovery are the statement's options.
+	Replace, NoRecovery bool
 }
 
-func (s *Session) recordRestore(ctx context.Context, db *Database, path, kind string) error {
-	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: kind[:1], Device: path}
+func (s *Session) recordRestore(ctx context.Context, db *Database, path string, n *syntax.Restore, set uuid.UUID) error {
+	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: n.Kind[:1], Device: path, Set: set,
+		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery}
 	return s.record(ctx, "__restorehistory", &r.ID, &r)
 }

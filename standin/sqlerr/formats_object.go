@@ -31,6 +31,8 @@ var objectFormats = map[int32]string{
 	4901:  "ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the column being added is an identity or timestamp column; or the table must be empty. Column '%v' cannot be added to non-empty table '%v' because it does not satisfy these conditions.",
 	4902:  "Cannot find the object \"%v\" because it does not exist or you do not have permissions.",
 	4909:  "Cannot alter '%v' because it is not a table.",
+	4030:  "The medium on device '%v' expires on %v and cannot be overwritten.",
+	4037:  "The user-specified MEDIANAME \"%v\" does not match the MEDIANAME \"%v\" of the device \"%v\".",
 	4035:  "Processed %v pages for database '%v', file '%v' on file %v.",
 	4038:  "Cannot find file ID %v on device '%v'.",
 	4916:  "Could not enable or disable the constraint. See previous errors.",

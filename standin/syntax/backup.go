@@ -38,6 +38,8 @@ type BackupOptions struct {
 	ExpireDate                              string
 	RetainDays                              *int64
 	Credential                              string
+	// Variables are those that have an option's value, by the option's word.
+	Variables map[string]string
 }
 
 func parseBackup(p *parser) ast.Statement {
@@ -163,7 +165,9 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 	}
 	for _, t := range texts {
 		if p.accept(t.word, "=") {
-			*t.text = p.stringLiteral()
+			if !p.valueOf(t.word, &o.Variables) {
+				*t.text = p.stringLiteral()
+			}
 			return true
 		}
 	}
@@ -175,9 +179,23 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 	case p.accept("MAXTRANSFERSIZE", "="):
 		o.MaxTransferSize = p.integer()
 	case p.accept("RETAINDAYS", "="):
-		o.RetainDays = ptr(p.integer())
+		if !p.valueOf("RETAINDAYS", &o.Variables) {
+			o.RetainDays = ptr(p.integer())
+		}
 	default:
 		return false
 	}
+	return true
+}
+
+// valueOf consumes the variable that has an option's value, if one follows.
+func (p *parser) valueOf(option string, variables *map[string]string) bool {
+	if p.peek().kind != tokenVariable {
+		return false
+	}
+	if *variables == nil {
+		*variables = map[string]string{}
+	}
+	(*variables)[option] = p.next().text
 	return true
 }

@@ -39,6 +39,8 @@ type RestoreOptions struct {
 	MediaName               string
 	EnableBroker, NewBroker bool
 	ErrorBroker             bool
+	// Variables are those that have an option's value, by the option's word.
+	Variables map[string]string
 }
 
 // MoveFile is MOVE 'logical' TO 'path'.
@@ -107,10 +109,14 @@ func (p *parser) restoreOption(n *Restore) bool {
 		o.StopOnError = true
 	case p.accept("CONTINUE_AFTER_ERROR"):
 		o.ContinueAfterError = true
-	case p.accept("FILE", "="):
-		o.File = p.integerIn(1, 1<<15)
+	case n.Kind != "LABELONLY" && p.accept("FILE", "="):
+		if !p.valueOf("FILE", &o.Variables) {
+			o.File = p.integerIn(1, 1<<15)
+		}
 	case p.accept("MEDIANAME", "="):
-		o.MediaName = p.stringLiteral()
+		if !p.valueOf("MEDIANAME", &o.Variables) {
+			o.MediaName = p.stringLiteral()
+		}
 	case p.accept("STATS"):
 		o.Stats = ptr(int64(10))
 		if p.accept("=") {
@@ -147,7 +153,9 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 	case p.accept("STANDBY", "="):
 		o.Standby = p.stringLiteral()
 	case p.accept("STOPAT", "="):
-		o.StopAt = p.stringLiteral()
+		if !p.valueOf("STOPAT", &o.Variables) {
+			o.StopAt = p.stringLiteral()
+		}
 	case p.accept("STOPATMARK", "="):
 		o.StopAtMark = p.markName()
 	case p.accept("STOPBEFOREMARK", "="):

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"geosql.dev/operator/standin/storage/disk"
+)
+
+// BackupSet is one of the backup sets of a file, and the bytes that it has there.
+type BackupSet struct {
+	Header BackupHeader
+	// Position is the set's number in the file, from 1 (FILE = of RESTORE).
+	Position   int
+	Begin, End int64
+}
+
+// Media is what a backup file holds (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md).
+type Media struct {
+	Sets []BackupSet
+	// End is where a further set goes.
+	End int64
+	// Unfinished says that a set begins at End whose backup did not come to its end.
+	Unfinished bool
+}
+
+// ReadMedia finds the backup sets of a file of that size without reading what they hold. Where something is no set, or one
+// that was cut off later, the error is ErrBackupCorrupt, and those before it are given.
+func ReadMedia(file io.ReaderAt, size int64) (Media, error) {
+	var m Media
+	for m.End < size {
+		if m.End > 0 {
+			unfinished, err := unfinishedSet(file, m.End, size)
+			if err != nil || unfinished {
+				m.Unfinished = unfinished
+				return m, err
+			}
+		}
+		set, err := readSet(file, m.End, size)
+		if err != nil {
+			return m, err
+		}
+		set.Position = len(m.Sets) + 1
+		m.Sets, m.End = append(m.Sets, set), set.End
+	}
+	return m, nil
+}
+
+// unfinishedSet tells a set that AppendSet did not finish: its first bytes are written last, and a power cut may leave some
+// of them.
+func unfinishedSet(file io.ReaderAt, at, size int64) (bool, error) {
+	head := make([]byte, min(int64(len(backupMagic)), size-at))
+	if _, err := file.ReadAt(head, at); err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read a backup's header: %w", err)
+	}
+	whole := len(head) == len(backupMagic)
+	for i, b := range head {
+		switch b {
+		case backupMagic[i]:
+		case 0:
+			whole = false
+		default:
+			return false, nil
+		}
+	}
+	return !whole, nil
+}
+
+// readSet reads a set's header and steps over its chunks.
+func readSet(file io.ReaderAt, at, size int64) (BackupSet, error) {
+	set := BackupSet{Begin: at}
+	in := io.NewSectionReader(file, at, size-at)
+	r, err := OpenBackup(in)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
+	}
+	if err != nil {
+		return set, err
+	}
+	set.Header = r.Header
+	passed, err := in.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return set, fmt.Errorf("read a backup: %w", err)
+	}
+	for at += passed; ; {
+		var head [4]byte
+		if _, err := file.ReadAt(head[:], at); err != nil {
+			return set, fmt.Errorf("find the end of a backup set: %w", errors.Join(ErrBackupCorrupt, err))
+		}
+		n := int64(binary.BigEndian.Uint32(head[:]))
+		at += int64(len(head)) + n
+		if n == 0 {
+			break
+		}
+	}
+	if set.End = at + int64(r.hash.Size()); set.End > size {
+		return set, fmt.Errorf("find the end of a backup set: %w", ErrBackupCorrupt)
+	}
+	return set, nil
+}
+
+// Open reads a set of the file.
+func (s BackupSet) Open(file io.ReaderAt) (*BackupReader, error) {
+	return OpenBackup(io.NewSectionReader(file, s.Begin, s.End-s.Begin))
+}
+
+// AppendSet writes a further set at the media's end, over one that was not finished. The set's first bytes come last, once all
+// others are on disk: whatever a crash leaves, the sets before it are there, and it is there wholly or not at all. It
+// returns the set's end.
+func AppendSet(file *disk.File, m Media, write func(io.Writer) error) (int64, error) {
+	if err := file.Truncate(m.End); err != nil {
+		return m.End, fmt.Errorf("cut off an unfinished backup set: %w", err)
+	}
+	w := &setAppender{file: file, at: m.End}
+	err := write(w)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		_, err = file.WriteAt(w.first, m.End)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		// Should this fail as well, the next one cuts it.
+		_ = file.Truncate(m.End)
+		return m.End, fmt.Errorf("append a backup set: %w", err)
+	}
+	return w.at, nil
+}
+
+// setAppender writes at the end of a file and keeps the first bytes, in whose place the file has zeros.
+type setAppender struct {
+	file  *disk.File
+	at    int64
+	first []byte
+}
+
+func (w *setAppender) Write(b []byte) (int, error) {
+	kept := min(len(backupMagic)-len(w.first), len(b))
+	w.first = append(w.first, b[:kept]...)
+	w.at += int64(kept)
+	n, err := w.file.WriteAt(b[kept:], w.at)
+	w.at += int64(n)
+	return kept + n, err
+}
