@@ -25,15 +25,15 @@ func TestInitializeWithBackupAndFromLSN(t *testing.T) {
 	g.Expect(failure(t, r.source, subscribe, backup).Number).To(Equal(int32(21397)), "the articles were not published then")
 
 	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (10, N'before the backup', 1, NULL, NULL)`)
-	backup = filepath.Join(t.TempDir(), "shop2.bak")
 	mustExec(t, r.source, `BACKUP DATABASE shop TO DISK = @p1`, backup)
 	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (11, N'after it', 1, NULL, NULL); UPDATE dbo.orders SET amount = 2 WHERE id = 10; DELETE FROM dbo.pictures WHERE code = 'a'`)
 
 	folder := t.TempDir()
-	mustExec(t, r.subDB, fmt.Sprintf(`RESTORE DATABASE shopcopy FROM DISK = @p1 WITH MOVE 'shop' TO '%s', MOVE 'shop_log' TO '%s'`, filepath.Join(folder, "copy.mdf"), filepath.Join(folder, "copy.ldf")), backup)
+	mustExec(t, r.subDB, fmt.Sprintf(`RESTORE DATABASE shopcopy FROM DISK = @p1 WITH FILE = 2, MOVE 'shop' TO '%s', MOVE 'shop_log' TO '%s'`, filepath.Join(folder, "copy.mdf"), filepath.Join(folder, "copy.ldf")), backup)
 	r.target = r.sub.open(t, "shopcopy")
 	g.Expect(query(t, r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id >= 10`)).To(Equal([][]any{{int64(1)}}))
-	mustExec(t, r.source, subscribe, backup)
+	g.Expect(failure(t, r.source, subscribe, backup).Number).To(Equal(int32(21397)), "the first set is that of before")
+	mustExec(t, r.source, subscribe+`, @fileidhint = 2`, backup)
 	g.Expect(query(t, r.source, `SELECT DISTINCT sync_type, nosync_type FROM dbo.syssubscriptions`)).To(Equal([][]any{{int64(2), int64(2)}}))
 	g.Expect(query(t, r.distDB, `SELECT DISTINCT sync_type, nosync_type FROM distribution.dbo.MSsubscriptions`)).To(Equal([][]any{{int64(2), int64(2)}}))
 	job(t, r.distDB, "distribution", "Distribution", distributionCommand(0, "-SubscriptionStreams 4"), true)

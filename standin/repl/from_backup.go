@@ -101,7 +101,9 @@ func backupHeader(ctx context.Context, call *engine.ProcCall) (*engine.Result, e
 	if name == "" {
 		return nil, raise(14043, 1, "@backupdevicename", "sp_addsubscription")
 	}
-	return call.Session.Query(ctx, "RESTORE HEADERONLY FROM DISK = "+lit(name))
+	// @fileidhint is the backup set's number in the file
+	// (docs/relational-databases/system-stored-procedures/sp-addsubscription-transact-sql.md, @fileidhint).
+	return call.Session.Query(ctx, fmt.Sprintf("RESTORE HEADERONLY FROM DISK = %s WITH FILE = %d", lit(name), max(1, call.Int("@fileidhint"))))
 }
 
 // lsnOf reads a log sequence number as RESTORE HEADERONLY shows it.

@@ -91,7 +91,7 @@ var idleParameters = map[string]string{
 	"sp_changepublication_snapshot":          "@frequency_relative_interval",
 	"sp_addpullsubscription_agent":           "@subscriber @subscriber_db @subscriber_security_mode @subscriber_login @subscriber_password @distribution_db @frequency_relative_interval @job_password @job_security_mode",
 	"sp_addpushsubscription_agent":           "@job_password @frequency_relative_interval @job_security_mode",
-	"sp_addsubscription":                     "@status " + subscriptionSchedule + " @fileidhint @unload @subscriber_security_mode @subscriber_login @subscriber_password",
+	"sp_addsubscription":                     "@status " + subscriptionSchedule + " @unload @subscriber_security_mode @subscriber_login @subscriber_password",
 	"sp_article_validation":                  "@reserved",
 	"sp_articlecolumn":                       "@refresh_synctran_procs @change_active @internal",
 	"sp_articlefilter":                       "@filter_name",
