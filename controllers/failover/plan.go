@@ -263,10 +263,10 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 	return s, nil
 }
 
-// chooseVoter is the first that answers and does not have the request yet.
+// chooseVoter is the first that answers, where agents read, and does not have the request yet.
 func chooseVoter(votes requests.Votes, id string) string {
 	i := slices.IndexFunc(votes, func(v requests.Vote) bool {
-		return v.Err == nil && (id == "" || v.Request == nil || v.Request.ID != id)
+		return votes.Counts(v) && (id == "" || v.Request == nil || v.Request.ID != id)
 	})
 	if i < 0 {
 		return ""

@@ -194,8 +194,14 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 		asked   []string
 		outcome v1alpha1.FailoverOutcome
 	}{
-		"was never written: it is written again":         {after: time.Second, asked: []string{"tukwila"}},
-		"was written a moment ago":                       {after: time.Second, change: written},
+		"was never written: it is written again": {after: time.Second, asked: []string{"tukwila"}},
+		"was written a moment ago":               {after: time.Second, change: written},
+		"agents do not read at a Lease that has never had a vote": {after: time.Second, change: func(o *Observed) {
+			o.Votes[0].Record = election.Record{State: election.StateReleased}
+		}, asked: []string{"quincy"}},
+		"its time is over and the voter that may have the answer is cut off": {after: 6 * time.Minute, change: func(o *Observed) {
+			o.Votes[0].Record, o.Votes[1].Err = election.Record{State: election.StateReleased}, errCut
+		}},
 		"was written for a while: the next voter has it": {after: 5 * time.Second, change: written, asked: []string{"quincy"}},
 		"is at a voter that is cut off": {after: time.Second, change: func(o *Observed) {
 			written(o)

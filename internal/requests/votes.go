@@ -17,6 +17,12 @@ func (v Votes) Majority() bool {
 	return majority
 }
 
+// Counts says whether agents take the vote for one: it is known, and not one that was never anybody's beside others that were. They read
+// nothing at such a voter.
+func (v Votes) Counts(x Vote) bool {
+	return x.Err == nil && (x.Record.Term > 0 || !slices.ContainsFunc(v, func(o Vote) bool { return o.Err == nil && o.Record.Term > 0 }))
+}
+
 // Leading is the record of the highest term among those that vote; within a term a Held or Claimed one leads a Released one.
 // It is false when no majority is known.
 func (v Votes) Leading() (election.Record, bool) {
@@ -24,7 +30,7 @@ func (v Votes) Leading() (election.Record, bool) {
 	records, told := map[string]election.Record{}, []election.Record(nil)
 	for _, x := range v {
 		began.Voters = append(began.Voters, x.Site)
-		if x.Err == nil {
+		if v.Counts(x) {
 			records[x.Site] = x.Record
 			told = append(told, x.Record)
 		}
