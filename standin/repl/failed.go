@@ -63,7 +63,7 @@ func (d *delivery) noteLasting(ctx context.Context, message string) error {
 		d.agentID, runProgress, message, d.started, d.last, d.delivered.transactions, d.delivered.commands)
 }
 
-// addError is sp_MSadd_repl_error.
+// addError is sp_MSadd_repl_error. An error that is in MSrepl_errors is in the history of its agent, too.
 func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	var command any

@@ -26,7 +26,7 @@ func (e *Extension) installHistory(r *engine.Registry) {
 	e.procedure(r, "sp_MSadd_validation_history", agentLogins, parameters, e.addValidationHistory)
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
 	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
-	e.procedure(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id"), binary1("@xact_seqno"), number("@nth")}, e.addError)
+	e.change(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id"), binary1("@xact_seqno"), number("@nth")}, e.addError)
 	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{}, e.cleanHistory)
 }
 
