@@ -37,7 +37,7 @@ var keywordPlaces = placesByWord(map[string]string{
 	"MATCH":        "_ (",
 	"MAXDOP":       "WITH _ =|CONFIGURATION SET _|SECONDARY SET _",
 	"MESSAGE":      "CREATE _|ALTER _|DROP _",
-	"MOVE":         "_ CONVERSATION <variable>",
+	"MOVE":         "_ CONVERSATION <variable>|( _ TO|, _ TO",
 	"NORESET":      "WITH _",
 	"NOREVERT":     "WITH _",
 	"NOTIFICATION": "CREATE EVENT _|DROP EVENT _",
@@ -93,6 +93,8 @@ func isPlainName(tokens []token, i int) bool {
 		}
 	}
 	switch word {
+	case "MAXDOP":
+		return !isBareOption(tokens, i)
 	case "RETURNS":
 		return !returnsOfFunction(tokens, i)
 	case "THROW", "RECEIVE":
@@ -185,6 +187,30 @@ func isOption(tokens []token, i int) bool {
 	}
 	open := opensBefore(tokens, i)
 	return open > 0 && tokens[open-1].isOneOf("WITH", "OPTION", "SET")
+}
+
+// isBareOption tells whether the word at i is a further one of a WITH's list without parentheses: DBCC CHECKDB WITH PHYSICAL_ONLY, MAXDOP = 2.
+func isBareOption(tokens []token, i int) bool {
+	if i == 0 || !tokens[i-1].is(",") || !tokens[i+1].is("=") {
+		return false
+	}
+	depth := 0
+	for at := i - 1; at >= 0; at-- {
+		switch t := tokens[at]; {
+		case t.is(")"):
+			depth++
+		case t.is("("):
+			depth--
+		case depth == 0 && t.isOneOf(";", "SELECT", "SET", "FROM", "DECLARE", "EXEC", "EXECUTE"):
+			return false
+		case depth == 0 && t.is("WITH"):
+			return true
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return false
 }
 
 // isBareHint tells whether the word at i is a table hint in parentheses behind a table's name alone, without WITH.
