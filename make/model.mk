@@ -6,7 +6,7 @@ model-tools:
 	@hack/debian spin:spin gcc:gcc gcc:libc6-dev
 
 .PHONY: model
-model: model-tools ## Check the model of the election with spin, its mutations too (about 4 min of CPU, 4 GB).
+model: model-tools ## Check the model of the election with spin, its mutations too (about 15 min of CPU, 4 GB).
 	@model/run.sh all
 
 .PHONY: model-quick
