@@ -107,7 +107,8 @@ func (r *Reconciler) askPrimary(ctx context.Context, w *world, g *v1alpha1.Avail
 		why := ill(seen, declared)
 		switch {
 		case declared.Server == w.desired.name():
-			t.Self = why
+			replica := seen.Replica(credentials.HostName(declared.Server))
+			t.Self, t.Away = why, why != "" && (replica == nil || replica.Connected != "CONNECTED")
 		case declared.Server != primary && why != "":
 			t.Against = append(t.Against, why)
 		}

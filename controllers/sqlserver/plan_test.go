@@ -245,6 +245,22 @@ func TestPlanOutcomes(t *testing.T) {
 			steps: []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
+			name: "nor is it restarted then when it is only behind",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized",
+					Against: []string{"dubcfg-0 is not connected"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized", pending: "dubcfg-0 is not connected",
+		},
+		{
+			name: "but when the primary does without it anyway",
+			change: func(e *environ) {
+				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected", Away: true,
+					Against: []string{"dubcfg-0 is not connected"}})
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+		},
+		{
 			name: "and when it is primary by now",
 			change: func(e *environ) {
 				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})

@@ -34,6 +34,8 @@ type Turn struct {
 	// Self is what the primary says against this server's own replica: it is not connected or not synchronized. Empty
 	// when it is well.
 	Self string
+	// Away says that the primary has no connection to it.
+	Away bool
 	// Behind are other servers of the group whose pods wait for a restart too.
 	Behind []v1alpha1.ServerName
 	// Leaving are other servers of the group whose nodes are cordoned.
@@ -89,8 +91,9 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 		return fmt.Sprintf("the server is in group %s, which nobody declares, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s", group, d.host())
 	case t.Holder != "" && t.Holder != self:
 		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
-	case t.Holder == self && t.Primary != self && (t.Self != "" || silent(o)):
-		// What was declared when the first try went wrong: the group does without the server already.
+	case t.Holder == self && t.Primary != self && (t.Away || silent(o)):
+		// What was declared when the first try went wrong: the group does without the server already. One that is connected and
+		// only not synchronized yet has a vote among the replicas.
 		return ""
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
