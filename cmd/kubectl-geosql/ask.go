@@ -63,6 +63,9 @@ func (a *asking) run(ctx context.Context) error {
 		if vote.Err != nil {
 			return a.noVote(vote.Err)
 		}
+		if vote.Record.Term == 0 {
+			a.say("note: the Lease here has never had a vote. Once there is the group agents read nothing at such a site: name another voter in --context")
+		}
 	}
 	if group != nil {
 		switch p := requests.Check(group, a.wish.spec, time.Now()); {

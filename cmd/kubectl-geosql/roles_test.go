@@ -296,6 +296,22 @@ func answer(ctx context.Context, site *testenv.APIServer, key client.ObjectKey, 
 	}
 }
 
+// Nobody waits in vain at a site whose Lease was lost and made anew: agents take it for none.
+func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
+	for term, said := range map[int32]bool{0: true, 7: false} {
+		g := NewWithT(t)
+		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+		lease.Spec.LeaseTransitions = &term
+		var text strings.Builder
+		command := newSwitchoverCommand()
+		command.SetOut(&text)
+		a := asking{cmd: command, cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(lease).Build(), namespace: "web", flags: &roleFlags{},
+			wish: wish{spec: v1alpha1.FailoverSpec{Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
+		g.Expect(a.run(t.Context())).To(Succeed())
+		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).To(Equal(said), text.String())
+	}
+}
+
 // A write that had no answer may have been done: who asked must not take it for refused, and ask twice.
 func TestASilentWriteIsUnknown(t *testing.T) {
 	group := votedGroup(time.Now())
