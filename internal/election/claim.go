@@ -37,6 +37,10 @@ type claim struct {
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
 	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
+		if k.inherited == 0 && ok && leading.Holder.SameRun(k.self) && leading.State != StateReleased {
+			// An agent before this one has ended: for how long the engine has not answered, nobody knows.
+			k.inherited = k.clock.Now()
+		}
 		if since := cmp.Or(k.unanswered, k.inherited); since > 0 {
 			return k.engineSilent(since, seenErr)
 		}

@@ -62,7 +62,8 @@ type Keeper struct {
 	counted time.Duration
 	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
 	unanswered time.Duration
-	// inherited is from when the votes count that another keeper of this run held, until the engine has answered this one.
+	// inherited is from when the votes count that another keeper of this run held, or when they were found, until the engine has
+	// answered this one.
 	inherited time.Duration
 	// outstanding is until when a statement without an answer may yet be begun by the engine.
 	outstanding time.Duration

@@ -48,6 +48,30 @@ func TestAFrozenEngineIsKilledByTheKeeperThatTakesOver(t *testing.T) {
 	}
 }
 
+// An agent is restarted beside an engine that does not answer: it kills that one as the agent before would have.
+func TestAFrozenEngineIsKilledByTheNextAgent(t *testing.T) {
+	w, g := held(t)
+	timings := election.DefaultTimings()
+	s := w.servers[0]
+	s.run.frozen = true
+	s.startAgent()
+	s.step()
+	w.advance(time.Duration(float64(timings.Expiry)*(1-timings.Drift)) - timings.Kill - timings.Renew)
+	s.step()
+	g.Expect(s.run.dead).To(BeFalse())
+	w.advance(timings.Renew)
+	s.step()
+	g.Expect(s.run.dead).To(BeTrue())
+	other := w.servers[1]
+	other.run.frozen = true
+	other.startAgent()
+	for range 30 {
+		other.step()
+		w.advance(timings.Renew)
+	}
+	g.Expect(other.run.dead).To(BeFalse(), "a secondary serves by no votes")
+}
+
 // A former primary that was cut off has been taken OFFLINE. That its engine did not answer before that is no reason to kill it when it
 // is slow once later: nobody is served.
 func TestAnEngineThatWasTakenOfflineIsNotKilledForLater(t *testing.T) {
