@@ -51,6 +51,7 @@ func TestBackupSetsOfOneFile(t *testing.T) {
 		{"DROP DATABASE works", "ok"},
 		{"RESTORE DATABASE works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 2, NORECOVERY", "!3118/16"},
 		{"RESTORE DATABASE works FROM DISK = '/var/opt/mssql/data/works.bak' WITH NORECOVERY", "ok"},
+		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH NORECOVERY", "!3135/16"},
 		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 3, NORECOVERY", "!4305/16"},
 		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 2, NORECOVERY", "ok"},
 		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 3, NORECOVERY", "ok"},

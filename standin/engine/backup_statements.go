@@ -53,6 +53,8 @@ type backupNote struct {
 	UserAccess         string
 	// Expires is when the set may be written over; zero for at once.
 	Expires time.Time
+	// Tail says that the backup left the database RESTORING.
+	Tail bool
 }
 
 // backupRecord is a row of msdb.dbo.backupset with its file.
@@ -136,11 +138,16 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if n.Options.Differential {
 		return unsupported("A differential backup")
 	}
-	if n.Options.NoRecovery || n.Options.Standby != "" {
-		return unsupported("A tail-log backup WITH NORECOVERY or STANDBY")
+	if n.Options.Standby != "" {
+		return unsupported("A tail-log backup WITH STANDBY")
 	}
 	if err := db.available(); err != nil {
 		return err
+	}
+	if n.Options.NoRecovery {
+		if err := s.alone(db); err != nil {
+			return s.terminated(w, verb, err)
+		}
 	}
 	path, err := s.device(ctx, n.Devices)
 	if err != nil {
@@ -184,33 +191,18 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 	info := db.Info()
 	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, MediaName: m.name, Files: db.files(ctx), Collation: info.Collation,
 		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: m.id, User: s.login.Name, Checksum: o.Checksum,
-		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Expires: expires}
+		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Expires: expires, Tail: o.NoRecovery}
 	raw, err := json.Marshal(note)
 	if err != nil {
 		return err
 	}
-	opts := storage.BackupOptions{CopyOnly: o.CopyOnly, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
+	// NO_TRUNCATE stands for COPY_ONLY and CONTINUE_AFTER_ERROR.
+	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
 	if o.Stats != nil && *o.Stats > 0 {
 		opts.Progress = progress(*o.Stats, w)
 	}
 	started := time.Now()
-	var h storage.BackupHeader
-	position, size, err := m.put(func(out io.Writer) (err error) {
-		if n.Log {
-			h, err = db.Storage().BackupLog(ctx, out, opts)
-		} else {
-			h, err = db.Storage().Backup(ctx, out, opts)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if n.Log {
-		err = db.Storage().NoteLogBackup(h)
-	} else {
-		err = db.Storage().NoteBackup(h)
-	}
+	h, position, size, err := storeBackup(ctx, db, n, m, opts)
 	if err != nil {
 		return err
 	}
@@ -219,6 +211,52 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 		return err
 	}
 	return backupMessages(w, db, n.Log, position, size, time.Since(started))
+}
+
+// storeBackup writes the set, and has the database go on from it.
+func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupMedia, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
+	st := db.Storage()
+	store := func() (storage.BackupHeader, error) {
+		position, size, err = m.put(func(out io.Writer) (err error) {
+			if n.Log {
+				h, err = st.BackupLog(ctx, out, opts)
+			} else {
+				h, err = st.Backup(ctx, out, opts)
+			}
+			return err
+		})
+		return h, err
+	}
+	if n.Options.NoRecovery {
+		if err = st.TakeTail(ctx, store); err == nil {
+			db.SetState(Restoring)
+			db.mu.Lock()
+			db.forget()
+			db.mu.Unlock()
+			err = db.inst.event(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db})
+		}
+		return h, position, size, err
+	}
+	if _, err = store(); err != nil {
+		return h, position, size, err
+	}
+	if n.Log {
+		return h, position, size, st.NoteLogBackup(h)
+	}
+	return h, position, size, st.NoteBackup(h)
+}
+
+// alone is the error of a statement that takes a database out of use: 1468 in a group, 3102 and 3101 while somebody is in it.
+func (s *Session) alone(db *Database) error {
+	switch {
+	case db.inGroup():
+		return sqlerr.New(1468, 1, db.Name())
+	case s.db == db:
+		return sqlerr.New(3102, 1, "BACKUP", db.Name())
+	case len(s.inst.users(db, s)) > 0:
+		return sqlerr.New(3101, 1)
+	}
+	return nil
 }
 
 func osError(err error) string {
@@ -298,6 +336,8 @@ func backupError(err error, database, path string) error {
 		return sqlerr.New(4326, 1, "", "")
 	case errors.Is(err, storage.ErrBackupTooRecent):
 		return sqlerr.New(4305, 1, "", "")
+	case errors.Is(err, storage.ErrStopTooEarly):
+		return sqlerr.New(4335, 1)
 	case errors.Is(err, storage.ErrOtherDatabase):
 		return sqlerr.New(3154, 4, database)
 	case errors.Is(err, os.ErrExist):

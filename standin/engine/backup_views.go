@@ -76,7 +76,7 @@ func headerRow(set storage.BackupSet, n backupNote) []any {
 	return []any{orNull(n.Name), orNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), yes(h.Compressed), int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
 		h.Size, lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
 		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, lastFork(h.Identity), n.Collation, h.Identity.Family,
-		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, false, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), nil, nil,
+		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, n.Tail, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), nil, nil,
 		description, n.Set, h.Size, int64(0), nil, nil, nil}
 }
 

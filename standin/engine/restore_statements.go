@@ -197,8 +197,15 @@ func (s *Session) headers(n *syntax.Restore, path string, w tds.Writer) error {
 
 func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name string, w tds.Writer) error {
 	o := n.Options
-	if o.Standby != "" || o.StopAt != "" || o.StopAtMark != "" || o.StopBeforeMark != "" {
-		return unsupported("RESTORE WITH STANDBY, STOPAT, STOPATMARK and STOPBEFOREMARK")
+	switch {
+	case o.Standby != "":
+		return unsupported("RESTORE WITH STANDBY")
+	case o.StopAtMark != "" || o.StopBeforeMark != "":
+		return unsupported("RESTORE WITH STOPATMARK and STOPBEFOREMARK")
+	}
+	stop, err := s.stopTime(o)
+	if err != nil {
+		return err
 	}
 	db := s.inst.Database(name)
 	if len(n.Devices) == 0 {
@@ -214,15 +221,25 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	}
 	defer set.file.Close()
 	started := time.Now()
+	reached := stop.IsZero()
 	if n.Kind == "LOG" {
-		err = s.restoreLog(ctx, db, name, set.BackupReader)
+		reached, err = s.restoreLog(ctx, db, name, path, set.BackupReader, stop)
 	} else {
+		if !stop.IsZero() && set.Header.Ended.After(stop) {
+			return sqlerr.New(4338, 1)
+		}
 		db, err = s.restoreData(ctx, db, name, set.BackupReader, set.note, o)
 	}
 	if err != nil {
 		return err
 	}
-	if !o.NoRecovery {
+	switch {
+	case !reached && !o.NoRecovery:
+		// The time to stop at lies beyond this set: the database waits for more log.
+		if err := w.Message(sqlerr.New(4322, 1)); err != nil {
+			return err
+		}
+	case !o.NoRecovery:
 		if err := s.recoverOnly(ctx, db, name); err != nil {
 			return err
 		}
@@ -237,14 +254,25 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, time.Since(started).Seconds())})
 }
 
-func (s *Session) restoreLog(ctx context.Context, db *Database, name string, r *storage.BackupReader) error {
+// stopTime is STOPAT, zero when it is not given.
+func (s *Session) stopTime(o syntax.RestoreOptions) (time.Time, error) {
+	variable := o.Variables["STOPAT"]
+	if o.StopAt == "" && variable == "" {
+		return time.Time{}, nil
+	}
+	return s.timeOr(o.StopAt, variable)
+}
+
+func (s *Session) restoreLog(ctx context.Context, db *Database, name, path string, r *storage.BackupReader, stop time.Time) (reached bool, err error) {
 	switch {
 	case db == nil:
-		return sqlerr.New(3118, 1, name)
+		return false, sqlerr.New(3118, 1, name)
 	case db.State() != Restoring:
-		return sqlerr.New(3117, 1)
+		return false, sqlerr.New(3117, 1)
+	case r.Header.Kind != storage.LogBackup:
+		return false, sqlerr.New(3135, 1, path, "BACKUP DATABASE")
 	}
-	return db.Storage().RestoreLog(ctx, r)
+	return db.Storage().RestoreLogUntil(ctx, r, stop)
 }
 
 func (s *Session) restoreData(ctx context.Context, db *Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*Database, error) {
@@ -313,7 +341,8 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 		if st.Identity().Family != r.Header.Identity.Family {
 			return sqlerr.New(3154, 4, db.Name())
 		}
-		if db.State() == Online && st.RecoveryModel() != storage.Simple {
+		stops := o.StopAt != "" || o.Variables["STOPAT"] != ""
+		if db.State() == Online && st.RecoveryModel() != storage.Simple && !stops {
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}

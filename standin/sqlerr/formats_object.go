@@ -223,6 +223,7 @@ var backupFormats = map[int32]string{
 	3117: "The log or differential backup cannot be restored because no files are ready to rollforward.",
 	3118: "The database \"%v\" does not exist. RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.",
 	3119: "Problems were identified while planning for the RESTORE statement. Previous messages provide details.",
+	3135: "The backup set in file '%v' was created by %v and cannot be used for this restore operation.",
 	3136: "This differential backup cannot be restored because the database has not been restored to the correct earlier state.",
 	3141: "The database to be restored was named '%v'. Reissue the statement using the WITH REPLACE option to overwrite the '%v' database.",
 	3142: "File \"%v\" cannot be restored over the existing \"%v\". Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.",
@@ -250,6 +251,9 @@ var backupFormats = map[int32]string{
 	4208: "The statement %v is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.",
 	4305: "The log in this backup set begins at LSN %v, which is too recent to apply to the database. An earlier log backup that includes LSN %v can be restored.",
 	4326: "The log in this backup set terminates at LSN %v, which is too early to apply to the database. A more recent log backup that includes LSN %v can be restored.",
+	4322: "This backup set contains records that were logged before the designated point in time. The database is being left in the restoring state so that more roll forward can be performed.",
+	4335: "The specified STOPAT time is too early. All or part of the database is already rolled forward beyond that point.",
+	4338: "The STOPAT clause specifies a point too early to allow this backup set to be restored. Choose a different stop point or use RESTORE DATABASE WITH RECOVERY to recover at the current point.",
 	4330: "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database.",
 	4333: "The database cannot be recovered because the log was not restored.",
 }

@@ -46,7 +46,7 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 	}
 	defer s.close()
 	h := db.header(DatabaseBackup, opts)
-	h.Started, h.Size = started, s.size
+	h.Started, h.Ended, h.Size = started, nowUTC(), s.size
 	if h.Identity, err = s.identity(); err != nil {
 		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
 	}

@@ -44,6 +44,8 @@ type BackupHeader struct {
 	CopyOnly      bool          `json:"copyOnly"`
 	Compressed    bool          `json:"compressed"`
 	Started       time.Time     `json:"started"`
+	// Ended is when a copy of the data was made: it has no transaction of a later time.
+	Ended time.Time `json:"ended,omitzero"`
 	// First is the first log position that is in the set or is needed after it; Last the position up to which the
 	// restored database will be (exclusive).
 	First LSN `json:"first"`

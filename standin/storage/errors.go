@@ -34,6 +34,8 @@ var (
 	ErrBackupTooEarly = errors.New("the log in this backup terminates before the database's position")
 	// ErrBackupTooRecent is a log backup that begins after the restored position (4305).
 	ErrBackupTooRecent = errors.New("the log in this backup begins after the database's position")
+	// ErrStopTooEarly is a time to stop at that the database is past (4335).
+	ErrStopTooEarly = errors.New("the database is rolled forward beyond that time")
 	// ErrNoBackupBase is a log backup without a current full backup (4214).
 	ErrNoBackupBase = errors.New("there is no current database backup")
 	// ErrNotFull is a log backup in the simple recovery model (4208).

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -49,8 +50,12 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	}
 	err = l.close()
 	if err == nil {
-		err = writeState(files.Log, state{Mode: mode, RecoveryModel: h.RecoveryModel, FullBackup: h.DatabaseBackup,
-			Checksums: disk.HasChecksums(files.Data), Holds: map[string]LSN{}})
+		st := state{Mode: mode, RecoveryModel: h.RecoveryModel, Until: h.Ended, Checksums: disk.HasChecksums(files.Data), Holds: map[string]LSN{}}
+		if mode == Restoring {
+			// Log backups of the restored database go on where the restore ends. A secondary is told of its primary's.
+			st.FullBackup, st.LogBackup = h.Last, h.Last
+		}
+		err = writeState(files.Log, st)
 	}
 	if err != nil {
 		return fail(errors.Join(err, Remove(files)))
@@ -121,60 +126,160 @@ func receiveData(ctx context.Context, in io.Reader, path string) error {
 
 // RestoreLog applies a log backup set to a database in Restoring mode.
 func (db *Database) RestoreLog(ctx context.Context, in *BackupReader) error {
-	if err := db.restoreLog(ctx, in); err != nil {
-		return fmt.Errorf("restore the log of database %q: %w", db.opts.Name, err)
+	_, err := db.RestoreLogUntil(ctx, in, time.Time{})
+	return err
+}
+
+// RestoreLogUntil is RestoreLog up to the transactions that were committed at the time stop or later, unless that is zero
+// (docs/t-sql/statements/restore-statements-arguments-transact-sql.md, STOPAT). reached is false when the set ends before
+// that time: more log is needed. ErrStopTooEarly when the database has such transactions already.
+func (db *Database) RestoreLogUntil(ctx context.Context, in *BackupReader, stop time.Time) (reached bool, err error) {
+	if reached, err = db.restoreLog(ctx, in, stop); err != nil {
+		return false, fmt.Errorf("restore the log of database %q: %w", db.opts.Name, err)
+	}
+	return reached, nil
+}
+
+func (db *Database) restoreLog(ctx context.Context, in *BackupReader, stop time.Time) (reached bool, err error) {
+	h := in.Header
+	switch {
+	case db.Mode() != Restoring:
+		return false, ErrReadOnly
+	case h.Kind != LogBackup:
+		return false, fmt.Errorf("the set is not a log backup: %w", ErrOtherDatabase)
+	case h.Identity.Family != db.Identity().Family:
+		return false, ErrOtherDatabase
+	}
+	if !stop.IsZero() {
+		if err := db.readyToStop(ctx, stop); err != nil {
+			return false, err
+		}
+	}
+	switch end := db.log.End(); {
+	case h.Last.Less(end):
+		return false, ErrBackupTooEarly
+	case end.Less(h.First):
+		return false, ErrBackupTooRecent
+	}
+	if reached, err = db.receiveLog(ctx, in, stop); err != nil {
+		return false, err
+	}
+	if err := db.log.Harden(ctx, db.log.End()); err != nil {
+		return false, err
+	}
+	for {
+		n, err := db.redoBatch(ctx, false)
+		if err != nil {
+			return false, err
+		}
+		if n == 0 {
+			return reached || stop.IsZero() || !stop.After(h.Started), db.noteRestored()
+		}
+	}
+}
+
+// noteRestored notes where the next log backup goes on, when this server makes it, and up to what time the database has
+// transactions, for a STOPAT after a restart.
+func (db *Database) noteRestored() error {
+	_, at := db.Applied()
+	end := db.end()
+	return db.changeState(func(s *state) {
+		if !s.FullBackup.IsZero() {
+			s.LogBackup = end
+		}
+		if at.After(s.Until) {
+			s.Until = at
+		}
+	})
+}
+
+// readyToStop cuts log that is not redone yet, which an earlier restore left when it was broken off: some of it may be from
+// after the time.
+func (db *Database) readyToStop(ctx context.Context, stop time.Time) error {
+	if !db.currentState().Until.Before(stop) {
+		return ErrStopTooEarly
+	}
+	if err := db.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-db.turn }()
+	return db.cutUnfinished()
+}
+
+// receiveLog puts a set's blocks into the log, whole transactions at a time, up to the first one of the time stop.
+func (db *Database) receiveLog(ctx context.Context, in io.Reader, stop time.Time) (reached bool, err error) {
+	have := db.log.End()
+	buf := bufio.NewReaderSize(in, backupChunk)
+	transactions := &transactionReader{}
+	var held [][]byte
+	for {
+		raw, err := nextBlock(buf)
+		if err != nil {
+			return false, err
+		}
+		if raw == nil {
+			return false, db.appendAll(held)
+		}
+		held = append(held, raw)
+		if !stop.IsZero() {
+			t, err := transactions.addRaw(raw)
+			switch {
+			case err != nil:
+				return false, err
+			case t == nil:
+				continue
+			case !t.Time.Before(stop) && t.Commit.Less(have):
+				return false, ErrStopTooEarly
+			case !t.Time.Before(stop):
+				return true, nil
+			}
+		}
+		if err := db.appendAll(held); err != nil {
+			return false, err
+		}
+		held = held[:0]
+		if err := ctx.Err(); err != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+func (db *Database) appendAll(blocks [][]byte) error {
+	for _, raw := range blocks {
+		if _, err := db.log.Append(raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (db *Database) restoreLog(ctx context.Context, in *BackupReader) error {
-	h := in.Header
-	end := db.log.End()
-	switch {
-	case db.Mode() != Restoring:
-		return ErrReadOnly
-	case h.Kind != LogBackup:
-		return fmt.Errorf("the set is not a log backup: %w", ErrOtherDatabase)
-	case h.Identity.Family != db.Identity().Family:
-		return ErrOtherDatabase
-	case h.Last.Less(end):
-		return ErrBackupTooEarly
-	case end.Less(h.First):
-		return ErrBackupTooRecent
+// nextBlock reads a block, nil after the last one.
+func nextBlock(buf *bufio.Reader) ([]byte, error) {
+	head, err := buf.Peek(8)
+	if errors.Is(err, io.EOF) && len(head) == 0 {
+		return nil, nil
 	}
-	buf := bufio.NewReaderSize(in, backupChunk)
-	for {
-		head, err := buf.Peek(8)
-		if errors.Is(err, io.EOF) && len(head) == 0 {
-			break
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		n := blockLength(head)
-		if n == 0 {
-			return ErrBackupCorrupt
-		}
-		raw := make([]byte, n)
-		if _, err := io.ReadFull(buf, raw); err != nil {
-			return errors.Join(ErrBackupCorrupt, err)
-		}
-		if _, err := db.log.Append(raw); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	if err := db.log.Harden(ctx, db.log.End()); err != nil {
-		return err
+	n := blockLength(head)
+	if n == 0 {
+		return nil, ErrBackupCorrupt
 	}
-	for {
-		n, err := db.redoBatch(ctx, false)
-		if err != nil || n == 0 {
-			return err
-		}
+	raw := make([]byte, n)
+	if _, err := io.ReadFull(buf, raw); err != nil {
+		return nil, errors.Join(ErrBackupCorrupt, err)
 	}
+	return raw, nil
+}
+
+// addRaw is add for a block as it was sent.
+func (r *transactionReader) addRaw(raw []byte) (*Transaction, error) {
+	b, err := ParseBlock(raw)
+	if err != nil {
+		return nil, errors.Join(ErrBackupCorrupt, err)
+	}
+	return r.add(b)
 }
 
 // Recover ends a restore: the database takes reads and writes, in a new recovery fork.

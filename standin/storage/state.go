@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"geosql.dev/operator/standin/storage/disk"
 )
@@ -19,6 +20,8 @@ type state struct {
 	FullBackup LSN `json:"fullBackup"`
 	// LogBackup is where the next log backup begins.
 	LogBackup LSN `json:"logBackup"`
+	// Until is up to when a database in Restoring mode may have transactions.
+	Until time.Time `json:"until,omitzero"`
 	// Checksums says that the data file's pages have checksums.
 	Checksums bool `json:"checksums,omitempty"`
 	// Holds keep log for their owners.
