@@ -53,6 +53,8 @@ type backupNote struct {
 	UserAccess         string
 	// Expires is when the set may be written over; zero for at once.
 	Expires time.Time
+	// Base is the set on which a differential one stands.
+	Base uuid.UUID
 	// Tail says that the backup left the database RESTORING.
 	Tail bool
 }
@@ -135,9 +137,6 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if db.ID() == 2 {
 		return sqlerr.New(3147, 3)
 	}
-	if n.Options.Differential {
-		return unsupported("A differential backup")
-	}
 	if n.Options.Standby != "" {
 		return unsupported("A tail-log backup WITH STANDBY")
 	}
@@ -192,12 +191,17 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, MediaName: m.name, Files: db.files(ctx), Collation: info.Collation,
 		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: m.id, User: s.login.Name, Checksum: o.Checksum,
 		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Expires: expires, Tail: o.NoRecovery}
+	if o.Differential {
+		if note.Base, err = s.differentialBase(ctx, db); err != nil {
+			return err
+		}
+	}
 	raw, err := json.Marshal(note)
 	if err != nil {
 		return err
 	}
 	// NO_TRUNCATE stands for COPY_ONLY and CONTINUE_AFTER_ERROR.
-	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
+	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Differential: o.Differential, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
 	if o.Stats != nil && *o.Stats > 0 {
 		opts.Progress = progress(*o.Stats, w)
 	}
@@ -211,6 +215,23 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 		return err
 	}
 	return backupMessages(w, db, n.Log, position, size, time.Since(started))
+}
+
+// differentialBase is the set of the newest full backup that is not copy-only; 3035 where there is none. The history may not
+// have it any more.
+func (s *Session) differentialBase(ctx context.Context, db *Database) (uuid.UUID, error) {
+	full, _ := db.Storage().BackupPositions()
+	if full.IsZero() {
+		return uuid.Nil, sqlerr.New(3035, 1, db.Name())
+	}
+	list, err := documents[backupRecord](ctx, s, "__backupset")
+	base := uuid.Nil
+	for _, b := range list {
+		if b.Header.Kind == storage.DatabaseBackup && !b.Header.CopyOnly && b.Header.Last == full && b.Header.Identity.Family == db.Storage().Identity().Family {
+			base = b.Note.Set
+		}
+	}
+	return base, err
 }
 
 // storeBackup writes the set, and has the database go on from it.
@@ -338,6 +359,8 @@ func backupError(err error, database, path string) error {
 		return sqlerr.New(4305, 1, "", "")
 	case errors.Is(err, storage.ErrStopTooEarly):
 		return sqlerr.New(4335, 1)
+	case errors.Is(err, storage.ErrNotTheBase):
+		return sqlerr.New(3136, 1)
 	case errors.Is(err, storage.ErrOtherDatabase):
 		return sqlerr.New(3154, 4, database)
 	case errors.Is(err, os.ErrExist):

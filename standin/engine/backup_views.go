@@ -34,8 +34,11 @@ func col(name string, t sqltype.Type) tds.Column {
 }
 
 func bkType(k storage.BackupKind) int64 {
-	if k == storage.LogBackup {
+	switch k {
+	case storage.LogBackup:
 		return 2
+	case storage.DifferentialBackup:
+		return 5
 	}
 	return 1
 }
@@ -69,14 +72,18 @@ func headerColumns() []tds.Column {
 // headerRow is the row of one set.
 func headerRow(set storage.BackupSet, n backupNote) []any {
 	h, description := set.Header, "Database"
-	if h.Kind == storage.LogBackup {
+	var base, baseSet any
+	switch h.Kind {
+	case storage.LogBackup:
 		description = "Transaction Log"
+	case storage.DifferentialBackup:
+		description, base, baseSet = "Database Differential", lsnValue(h.DatabaseBackup), n.Base
 	}
 	finished := any(h.Started)
 	return []any{orNull(n.Name), orNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), yes(h.Compressed), int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
 		h.Size, lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
 		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, lastFork(h.Identity), n.Collation, h.Identity.Family,
-		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, n.Tail, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), nil, nil,
+		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, n.Tail, h.CopyOnly, lastFork(h.Identity), nil, recoveryDescription(h.RecoveryModel), base, baseSet,
 		description, n.Set, h.Size, int64(0), nil, nil, nil}
 }
 

@@ -244,7 +244,7 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 			return err
 		}
 	}
-	if err := s.recordRestore(ctx, db, path, n, set.note.Set); err != nil {
+	if err := s.recordRestore(ctx, db, path, n, set); err != nil {
 		return err
 	}
 	pages := set.Header.Size/8192 + 1
@@ -276,7 +276,11 @@ func (s *Session) restoreLog(ctx context.Context, db *Database, name, path strin
 }
 
 func (s *Session) restoreData(ctx context.Context, db *Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*Database, error) {
-	if r.Header.Kind != storage.DatabaseBackup {
+	switch r.Header.Kind {
+	case storage.DatabaseBackup:
+	case storage.DifferentialBackup:
+		return db, s.restoreDifferential(ctx, db, name, r)
+	default:
 		return nil, sqlerr.New(3118, 1, name)
 	}
 	if db != nil {
@@ -362,6 +366,27 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 	})
 }
 
+// restoreDifferential puts the differential backup's data in the place of what was restored of its base.
+func (s *Session) restoreDifferential(ctx context.Context, db *Database, name string, r *storage.BackupReader) error {
+	switch {
+	case db == nil:
+		return sqlerr.New(3118, 1, name)
+	case db.State() != Restoring:
+		return sqlerr.New(3117, 1)
+	case db.inGroup():
+		return sqlerr.New(3104, 1, db.Name())
+	}
+	if err := db.Storage().AcceptsDifferential(r.Header); err != nil {
+		return err
+	}
+	return s.inst.ReplaceStorage(ctx, db, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
+		if err := storage.Remove(files); err != nil {
+			return nil, err
+		}
+		return storage.Restore(ctx, r, files, opts)
+	})
+}
+
 // recoverOnly is RESTORE ... WITH RECOVERY.
 func (s *Session) recoverOnly(ctx context.Context, db *Database, name string) error {
 	if db == nil {
@@ -397,8 +422,8 @@ type restoreRecord struct {
 	Replace, NoRecovery bool
 }
 
-func (s *Session) recordRestore(ctx context.Context, db *Database, path string, n *syntax.Restore, set uuid.UUID) error {
-	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: n.Kind[:1], Device: path, Set: set,
+func (s *Session) recordRestore(ctx context.Context, db *Database, path string, n *syntax.Restore, set *openedSet) error {
+	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
 		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery}
 	return s.record(ctx, "__restorehistory", &r.ID, &r)
 }

@@ -22,7 +22,9 @@ import (
 type BackupOptions struct {
 	// CopyOnly leaves the chain of backups as it is.
 	CopyOnly bool
-	Compress bool
+	// Differential stands on the newest full backup that is not copy-only.
+	Differential bool
+	Compress     bool
 	// Server is the server's name for the header, Note the caller's own words in it.
 	Server string
 	Note   json.RawMessage
@@ -32,9 +34,16 @@ type BackupOptions struct {
 
 var snapshotNumber atomic.Uint64
 
-// Backup writes a full backup set: the data file at one moment. Writers go on meanwhile.
+// Backup writes a full or differential backup set: the data file at one moment. Writers go on meanwhile.
 func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
-	started := nowUTC()
+	started, kind, base := nowUTC(), DatabaseBackup, LSN{}
+	if opts.Differential {
+		// COPY_ONLY is ignored with DIFFERENTIAL.
+		kind, base, opts.CopyOnly = DifferentialBackup, db.currentState().FullBackup, false
+		if base.IsZero() {
+			return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, ErrNoBackupBase)
+		}
+	}
 	hold := fmt.Sprintf("%s backup %d", HoldReplica, snapshotNumber.Add(1))
 	if err := db.HoldLog(hold, db.end()); err != nil {
 		return BackupHeader{}, err
@@ -45,7 +54,8 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 		return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
 	}
 	defer s.close()
-	h := db.header(DatabaseBackup, opts)
+	h := db.header(kind, opts)
+	h.DatabaseBackup = base
 	h.Started, h.Ended, h.Size = started, nowUTC(), s.size
 	if h.Identity, err = s.identity(); err != nil {
 		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)

@@ -31,7 +31,9 @@ type BackupKind string
 // The kinds of backup.
 const (
 	DatabaseBackup BackupKind = "D"
-	LogBackup      BackupKind = "L"
+	// DifferentialBackup holds the whole data file, like a DatabaseBackup; it is restored over that one only.
+	DifferentialBackup BackupKind = "I"
+	LogBackup          BackupKind = "L"
 )
 
 // BackupHeader describes a backup set (RESTORE HEADERONLY).
@@ -50,7 +52,7 @@ type BackupHeader struct {
 	// restored database will be (exclusive).
 	First LSN `json:"first"`
 	Last  LSN `json:"last"`
-	// DatabaseBackup is the full backup's position on which a log backup stands.
+	// DatabaseBackup is the full backup's position on which a log or differential backup stands.
 	DatabaseBackup LSN `json:"databaseBackup"`
 	// Prev and Bytes continue the log after a restored database: the block before Last, and Last in bytes.
 	Prev  LSN    `json:"prev"`

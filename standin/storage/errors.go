@@ -36,7 +36,9 @@ var (
 	ErrBackupTooRecent = errors.New("the log in this backup begins after the database's position")
 	// ErrStopTooEarly is a time to stop at that the database is past (4335).
 	ErrStopTooEarly = errors.New("the database is rolled forward beyond that time")
-	// ErrNoBackupBase is a log backup without a current full backup (4214).
+	// ErrNotTheBase is a differential backup of another base than what was restored (3136).
+	ErrNotTheBase = errors.New("the database was not restored to the state on which the differential backup stands")
+	// ErrNoBackupBase is a log or differential backup without a current full backup (4214, 3035).
 	ErrNoBackupBase = errors.New("there is no current database backup")
 	// ErrNotFull is a log backup in the simple recovery model (4208).
 	ErrNotFull = errors.New("the recovery model has no log backups")

@@ -23,6 +23,16 @@ func Restore(ctx context.Context, in *BackupReader, files Files, opts Options) (
 	return restore(ctx, in, files, opts, Restoring)
 }
 
+// AcceptsDifferential tells whether a differential backup set can follow what was restored: the full backup on which it stands,
+// and no log that it has not. ErrNotTheBase when it cannot.
+func (db *Database) AcceptsDifferential(h BackupHeader) error {
+	st := db.currentState()
+	if h.Identity.Family != db.Identity().Family || st.Base.IsZero() || st.Base != h.DatabaseBackup || h.Last.Less(db.end()) {
+		return fmt.Errorf("restore database %q: %w", db.opts.Name, ErrNotTheBase)
+	}
+	return nil
+}
+
 // Seed is Restore for an availability group's secondary: the database comes up in Redo mode.
 func Seed(ctx context.Context, in *BackupReader, files Files, opts Options) (*Database, error) {
 	return restore(ctx, in, files, opts, Redo)
@@ -33,7 +43,7 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 		return nil, fmt.Errorf("restore database %q: %w", opts.Name, err)
 	}
 	h := in.Header
-	if h.Kind != DatabaseBackup {
+	if h.Kind == LogBackup {
 		return fail(fmt.Errorf("the set is a log backup: %w", ErrBackupTooRecent))
 	}
 	for _, path := range []string{files.Data, files.Log} {
@@ -54,6 +64,12 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 		if mode == Restoring {
 			// Log backups of the restored database go on where the restore ends. A secondary is told of its primary's.
 			st.FullBackup, st.LogBackup = h.Last, h.Last
+			switch {
+			case h.Kind == DifferentialBackup:
+				st.FullBackup, st.Base = h.DatabaseBackup, h.DatabaseBackup
+			case !h.CopyOnly:
+				st.Base = h.Last
+			}
 		}
 		err = writeState(files.Log, st)
 	}

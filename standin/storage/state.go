@@ -20,6 +20,8 @@ type state struct {
 	FullBackup LSN `json:"fullBackup"`
 	// LogBackup is where the next log backup begins.
 	LogBackup LSN `json:"logBackup"`
+	// Base is the full backup from which a database in Restoring mode came, on which differential backups may stand.
+	Base LSN `json:"base,omitzero"`
 	// Until is up to when a database in Restoring mode may have transactions.
 	Until time.Time `json:"until,omitzero"`
 	// Checksums says that the data file's pages have checksums.
