@@ -208,7 +208,7 @@ func noteOf(h storage.BackupHeader, path string) (note backupNote, err error) {
 // backupOptions puts the values of variables into the options, and gives the time when the set expires
 // (docs/t-sql/statements/backup-transact-sql.md, Backup Set Options: RETAINDAYS goes before EXPIREDATE).
 func (s *Session) backupOptions(o *syntax.BackupOptions) (expires time.Time, err error) {
-	texts := map[string]*string{"NAME": &o.Name, "DESCRIPTION": &o.Description, "MEDIANAME": &o.MediaName, "MEDIADESCRIPTION": &o.MediaDescription, "CREDENTIAL": &o.Credential}
+	texts := map[string]*string{"NAME": &o.Name, "DESCRIPTION": &o.Description, "MEDIANAME": &o.MediaName, "MEDIADESCRIPTION": &o.MediaDescription}
 	for option, variable := range o.Variables {
 		if text := texts[option]; text != nil {
 			if *text, err = s.nameOr("", variable); err != nil {

@@ -37,7 +37,6 @@ type BackupOptions struct {
 	BlockSize, BufferCount, MaxTransferSize int64
 	ExpireDate                              string
 	RetainDays                              *int64
-	Credential                              string
 	// Variables are those that have an option's value, by the option's word.
 	Variables map[string]string
 }
@@ -99,10 +98,25 @@ func (p *parser) backupDevices() []BackupDevice {
 	}
 }
 
+// absentBackupOptions and absentRestoreOptions are documented options of backups that are encrypted, in Azure's storage, of volumes' snapshots,
+// of FILESTREAM, of CDC and of single files.
+var (
+	absentBackupOptions  = wordSet("ENCRYPTION CREDENTIAL FILE_SNAPSHOT METADATA_ONLY SNAPSHOT")
+	absentRestoreOptions = wordSet("CREDENTIAL METADATA_ONLY SNAPSHOT PARTIAL KEEP_CDC FILESTREAM KEEP_TEMPORAL_RETENTION SNAPSHOT_RESTORE_PHASE DBNAME")
+)
+
+// absentOption refuses the option that comes next by its name.
+func (p *parser) absentOption(statement string, absent map[string]bool) {
+	if t := p.peek(); t.kind == tokenWord && absent[upper(t.text)] {
+		p.unsupported(statement + " WITH " + upper(t.text))
+	}
+}
+
 func (p *parser) backupOptions(o *BackupOptions, log bool) {
 	seen := map[string]bool{}
 	for {
 		p.once(seen, upper(p.peek().text))
+		p.absentOption("BACKUP", absentBackupOptions)
 		if !p.backupFlag(o, log) && !p.backupValue(o) {
 			p.unknownOption("BACKUP")
 		}
@@ -161,7 +175,7 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 		text *string
 	}{
 		{"NAME", &o.Name}, {"DESCRIPTION", &o.Description}, {"MEDIANAME", &o.MediaName},
-		{"MEDIADESCRIPTION", &o.MediaDescription}, {"EXPIREDATE", &o.ExpireDate}, {"CREDENTIAL", &o.Credential},
+		{"MEDIADESCRIPTION", &o.MediaDescription}, {"EXPIREDATE", &o.ExpireDate},
 	}
 	for _, t := range texts {
 		if p.accept(t.word, "=") {

@@ -103,6 +103,11 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 		p.expect(")")
 		return o
 	}
+	for _, payload := range []string{"SERVICE_BROKER", "SOAP"} {
+		if p.is(payload) {
+			p.unsupported("ENDPOINT FOR " + payload)
+		}
+	}
 	// Scripts of docs/database-engine/availability-groups/windows (configure-distributed-availability-groups.md and
 	// automatically-initialize-always-on-availability-group.md) have the other word for it.
 	if !p.accept("DATA_MIRRORING") {

@@ -48,6 +48,10 @@ type RestoreMasterKey struct {
 
 func parseMasterKey(p *parser) ast.Statement {
 	switch {
+	case p.is("BACKUP", "SERVICE", "MASTER", "KEY"), p.is("RESTORE", "SERVICE", "MASTER", "KEY"):
+		p.unsupported(upper(p.peek().text) + " SERVICE MASTER KEY")
+	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
+		p.unsupported(upper(p.peek().text) + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
 		p.expect("ENCRYPTION")
 		return &CreateMasterKey{Password: p.byPassword()}

@@ -76,6 +76,7 @@ func (p *parser) restoreOptions(n *Restore) {
 		if !p.is("MOVE") {
 			p.once(seen, upper(p.peek().text))
 		}
+		p.absentOption("RESTORE", absentRestoreOptions)
 		if !p.restoreOption(n) {
 			p.unknownOption("RESTORE")
 		}
