@@ -318,13 +318,37 @@ func startsWithProcedureName(tokens []token) bool {
 	case first.kind != tokenWord || isReserved(first.text):
 		return false
 	}
-	if tokens[1].is(":") {
+	next := tokens[1]
+	if next.is(":") {
 		return false
 	}
-	for _, word := range []string{"THROW", "ENABLE", "DISABLE", "SEND", "RECEIVE", "GET", "MOVE", "GO"} {
-		if first.is(word) {
+	switch strings.ToUpper(first.text) {
+	case "GO":
+		return false
+	case "ENABLE", "DISABLE":
+		return !next.is("TRIGGER")
+	case "SEND":
+		return !next.is("ON")
+	case "GET", "MOVE":
+		return !next.is("CONVERSATION")
+	case "THROW":
+		// THROW by itself, or with an error number.
+		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !isReserved(next.text) || next.kind == tokenVariable && tokens[2].is("=")
+	case "RECEIVE":
+		return !receives(tokens)
+	}
+	return true
+}
+
+// receives tells whether a batch that begins with RECEIVE goes on with the FROM of that statement.
+func receives(tokens []token) bool {
+	for _, t := range tokens[1:] {
+		switch {
+		case t.is("FROM"):
+			return true
+		case t.is(";"), t.kind == tokenWord && isReserved(t.text) && !t.isOneOf("TOP", "AS", "PERCENT"):
 			return false
 		}
 	}
-	return true
+	return false
 }

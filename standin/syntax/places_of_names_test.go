@@ -74,6 +74,21 @@ func TestEveryWordThatIsNotReservedIsANameEverywhere(t *testing.T) {
 	}
 }
 
+// A batch may begin with the name of the procedure that it calls (docs/t-sql/language-elements/execute-transact-sql.md), whatever that is called.
+func TestEveryWordThatIsNotReservedIsAProcedureAtTheBeginOfABatch(t *testing.T) {
+	for _, word := range append([]string{"ENABLE", "DISABLE"}, wordsOfTheParser...) {
+		for _, place := range []string{"%", "% 1", "% 'a', 2", "% @a = 1", "% @a = @b OUTPUT; SELECT 1", "% @a", "% b", "%.p 1", "%..p", "%;\nSELECT 1"} {
+			if word == "THROW" && slices.Contains([]string{"%", "% 1", "% @a", "%;\nSELECT 1"}, place) {
+				continue
+			}
+			bare, bracketed := strings.ReplaceAll(place, "%", word), strings.ReplaceAll(place, "%", "["+word+"]")
+			if got, want := outcome(bare), outcome(bracketed); got != want || strings.HasPrefix(want, "Msg") {
+				t.Errorf("%s\n\thas %s\n\tand %s in brackets", bare, got, want)
+			}
+		}
+	}
+}
+
 // outcome is what Parse makes of a text: its statements without their positions and the quotes of their names, or the error.
 func outcome(text string) string {
 	batch, err := syntax.Parse(text)
@@ -142,6 +157,9 @@ func TestWordsThatAreNotReservedAreKeywordsInTheirPlaces(t *testing.T) {
 		"ALTER TABLE t DROP CONSTRAINT move WITH (MOVE TO move)":                                              "MoveTo",
 		"DBCC CHECKDB (query, NOINDEX) WITH PHYSICAL_ONLY, MAXDOP = 2":                                        "OptionKind:MAXDOP",
 		"MOVE CONVERSATION @h TO @g":                                                                          "MoveConversationStatement",
+		"RECEIVE TOP (1) @h = conversation_handle FROM receive":                                               "ReceiveStatement",
+		"THROW @number, @text, 1":                                                                             "ThrowStatement",
+		"THROW; SELECT 1":                                                                                     "ThrowStatement",
 		"END CONVERSATION @h":                                                                                 "EndConversationStatement",
 		"BEGIN DIALOG CONVERSATION @h FROM SERVICE a TO SERVICE 'b' ON CONTRACT c WITH ENCRYPTION = OFF":      "BeginDialogStatement",
 		"SELECT 1; RECEIVE TOP (1) * FROM receive":                                                            "ReceiveStatement",

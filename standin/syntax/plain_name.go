@@ -82,6 +82,8 @@ func isPlainName(tokens []token, i int) bool {
 	switch {
 	case !ok:
 		return false
+	case i == 0 && startsWithProcedureName(tokens):
+		return true
 	case i > 0 && (tokens[i-1].is(".") || namesObject[strings.ToUpper(tokens[i-1].text)] && tokens[i-1].kind == tokenWord):
 		return true
 	case isOption(tokens, i):
