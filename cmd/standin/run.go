@@ -151,6 +151,13 @@ func (i *instance) engineConfig(port int) engine.Config {
 		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags, Extensions: extensions(s),
 		Log:         slog.New(i.log.From("spid1s")),
 		KillSession: func(spid int) bool { return i.server != nil && i.server.Kill(spid) },
+		CycleErrorLog: func() error {
+			if err := i.log.Cycle(); err != nil {
+				return err
+			}
+			i.log.Printf("%s", version)
+			return nil
+		},
 		Shutdown: func(noWait bool) {
 			select {
 			case i.shutdown <- noWait:

@@ -196,6 +196,19 @@ func TestErrorLogIsKeptAndRotated(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(old)).To(ContainSubstring("start 2"))
 	g.Expect(path + ".3").NotTo(BeAnExistingFile())
+
+	log, err := config.OpenErrorLog(path, 2, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	log.Printf("before")
+	g.Expect(log.Cycle()).To(Succeed())
+	log.From("spid51").Printf("after")
+	g.Expect(log.Close()).To(Succeed())
+	for name, text := range map[string]string{path: "after", path + ".1": "before", path + ".2": "start 4"} {
+		content, err := os.ReadFile(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(content)).To(And(ContainSubstring(text), HaveSuffix("\n")))
+		g.Expect(bytes.Count(content, []byte("\n"))).To(BeNumerically("<", 3), name)
+	}
 }
 
 func TestADirectoryHasOneInstance(t *testing.T) {

@@ -27,6 +27,8 @@ type ErrorLog struct {
 
 type output struct {
 	mu   sync.Mutex
+	path string
+	keep int
 	file *os.File
 	also io.Writer
 	now  func() time.Time
@@ -40,20 +42,40 @@ func OpenErrorLog(path string, keep int, also io.Writer) (*ErrorLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o770); err != nil {
 		return nil, fmt.Errorf("make directory of error log: %w", err)
 	}
-	for n := keep; n > 0; n-- {
-		from := path
+	o := &output{path: path, keep: keep, also: also, now: time.Now}
+	if err := o.begin(); err != nil {
+		return nil, err
+	}
+	return &ErrorLog{out: o, source: "Server"}, nil
+}
+
+// begin renames the logs that there are and opens a new one.
+func (o *output) begin() error {
+	for n := o.keep; n > 0; n-- {
+		from := o.path
 		if n > 1 {
-			from = fmt.Sprintf("%s.%d", path, n-1)
+			from = fmt.Sprintf("%s.%d", o.path, n-1)
 		}
-		if err := os.Rename(from, fmt.Sprintf("%s.%d", path, n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("keep old error log: %w", err)
+		if err := os.Rename(from, fmt.Sprintf("%s.%d", o.path, n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep old error log: %w", err)
 		}
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o660)
+	file, err := os.OpenFile(o.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o660)
 	if err != nil {
-		return nil, fmt.Errorf("begin error log: %w", err)
+		return fmt.Errorf("begin error log: %w", err)
 	}
-	return &ErrorLog{out: &output{file: file, also: also, now: time.Now}, source: "Server"}, nil
+	if o.file != nil {
+		_ = o.file.Close()
+	}
+	o.file = file
+	return nil
+}
+
+// Cycle ends the log and begins a new one, as a start does.
+func (l *ErrorLog) Cycle() error {
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	return l.out.begin()
 }
 
 // Close closes the file.

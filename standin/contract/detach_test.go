@@ -36,6 +36,8 @@ func TestDetachAndAttach(t *testing.T) {
 	g.Expect(failure(t, admin, "CREATE DATABASE [moved]").Number).To(BeEquivalentTo(5170), "its files are there")
 	mustExec(t, admin, "EXEC sp_attach_db @dbname = N'again', @filename1 = @p1, @filename2 = @p2", files...)
 	g.Expect(query(t, admin, "SELECT a FROM again.dbo.t ORDER BY a")).To(Equal([][]any{{int64(1)}, {int64(2)}}))
+	mustExec(t, admin, "EXEC sp_detach_db 'again'")
+	mustExec(t, admin, "EXEC sp_attach_single_file_db @dbname = N'again', @physname = @p1", files[0])
 	mustExec(t, admin, "INSERT again.dbo.t VALUES (3)")
 	i.stop(t)
 	g.Expect(i.launch()).To(Succeed())

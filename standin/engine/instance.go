@@ -20,6 +20,8 @@ type Config struct {
 	DataDir, LogDir, BackupDir string
 	// ErrorLog is the path of the error log, which sp_readerrorlog shows; empty for none.
 	ErrorLog string
+	// CycleErrorLog begins a new error log (sp_cycle_errorlog); nil where there is none.
+	CycleErrorLog func() error
 	// Root, when set, is a folder outside a container that stands for /var/opt/mssql; what is below /var/opt/mssql-NAME
 	// lies below its mounts/NAME.
 	Root string

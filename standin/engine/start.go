@@ -92,6 +92,9 @@ func New(ctx context.Context, config Config) (*Instance, error) {
 			return nil, errors.Join(fmt.Errorf("start the engine: %w", err), inst.Close())
 		}
 	}
+	if err := inst.startProcedures(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the engine: find the startup procedures: %w", err), inst.Close())
+	}
 	return inst, nil
 }
 

@@ -66,7 +66,8 @@ func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 func objectRecord(o *Object) record {
 	replicated := o.ExecutionPublished || o.Table != nil && o.Table.Replicated
 	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
-		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": o.SchemaPublished, "is_execution_replicated": o.ExecutionPublished, "is_repl_serializable_only": o.SerializableOnly}
+		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": o.SchemaPublished, "is_execution_replicated": o.ExecutionPublished, "is_repl_serializable_only": o.SerializableOnly,
+		"is_auto_executed": o.Properties[startupOption] != ""}
 }
 
 // typeColumns are those of sys.types.

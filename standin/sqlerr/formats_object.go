@@ -143,6 +143,8 @@ var procedureFormats = map[int32]string{
 	15251: "Invalid '%v' specified. It must be %v.",
 	15289: "The procedure cannot be run while a transaction is open. Commit or roll back the transaction and execute it again.",
 	15457: "Configuration option '%v' changed from %v to %v. Run the RECONFIGURE statement to install.",
+	15398: "Only objects in the master database owned by dbo can have the startup setting changed.",
+	15399: "Could not change startup option because this option is restricted to objects that have no parameters.",
 	15600: "An invalid parameter or option was specified for procedure '%v'.",
 }
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
+)
+
+// startupOption is the property of a procedure of master that runs whenever the instance has started.
+const startupOption = "startup"
+
+// setProcedureOption is sp_procoption (docs/relational-databases/system-stored-procedures/sp-procoption-transact-sql.md).
+func setProcedureOption(ctx context.Context, c *ProcCall) error {
+	on, known := map[string]bool{"true": true, "on": true, "false": false, "off": false}[lower(strings.TrimSpace(c.String("@OptionValue")))]
+	if !known || !strings.EqualFold(strings.TrimSpace(c.String("@OptionName")), startupOption) {
+		return sqlerr.New(15600, 1, "sys.sp_procoption")
+	}
+	if !c.Session.login.Sysadmin {
+		return sqlerr.New(15247, 1)
+	}
+	name := splitName(c.String("@ProcName"))
+	return c.Session.changeSchema(ctx, name, func(d *ddl) error {
+		o := d.sch.find(d.schemaNamed(name), name.name)
+		switch {
+		case o == nil || o.Kind != kindProcedure:
+			return sqlerr.New(15165, 1, c.String("@ProcName"))
+		case d.db == nil || d.db.ID() != 1 || o.Schema != 1:
+			return sqlerr.New(15398, 1)
+		}
+		_, node, err := parseModule(o)
+		if err != nil {
+			return err
+		}
+		if len(partsOf(node).parameters) > 0 {
+			return sqlerr.New(15399, 1)
+		}
+		changed := *o
+		changed.Properties = map[string]string{}
+		for k, v := range o.Properties {
+			changed.Properties[k] = v
+		}
+		if delete(changed.Properties, startupOption); on {
+			changed.Properties[startupOption] = "on"
+		}
+		return d.modify(&changed)
+	})
+}
+
+// startProcedures runs the startup procedures, each in a session of its own beside the clients; a minimal start runs none.
+func (inst *Instance) startProcedures(ctx context.Context) error {
+	if inst.config.Minimal {
+		return nil
+	}
+	s, err := inst.Session(ctx, SystemLogin, "master", "startup procedures")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	sch, err := s.schema(ctx, 1)
+	if err != nil {
+		return err
+	}
+	for _, o := range sch.objects {
+		if o.Kind == kindProcedure && o.Properties[startupOption] != "" {
+			go inst.startProcedure(sch.schemaName(o), o.Name)
+		}
+	}
+	return nil
+}
+
+func (inst *Instance) startProcedure(schema, name string) {
+	ctx := context.Background()
+	inst.log.Info("Launched startup procedure '" + name + "'.")
+	s, err := inst.Session(ctx, SystemLogin, "master", "")
+	if err == nil {
+		defer s.Close()
+		err = s.Exec(ctx, "EXEC "+syntax.QuoteName(schema)+"."+syntax.QuoteName(name))
+	}
+	if err != nil {
+		inst.log.Error("a startup procedure failed", "procedure", name, "error", err)
+	}
+}
