@@ -106,7 +106,7 @@ func init() {
 		}),
 		"columnproperty":   systemFunction(3, 3, intT, []sqltype.Type{intT, nmax, nmax}, columnProperty),
 		"objectproperty":   systemFunction(2, 2, intT, []sqltype.Type{intT, nmax}, objectProperty),
-		"objectpropertyex": systemFunction(2, 2, sqltype.VariantType, []sqltype.Type{intT, nmax}, objectProperty),
+		"objectpropertyex": systemFunction(2, 2, sqltype.VariantType, []sqltype.Type{intT, nmax}, objectPropertyEx),
 		"indexproperty":    systemFunction(3, 3, intT, []sqltype.Type{intT, nmax, nmax}, indexProperty),
 		"databasepropertyex": systemFunction(2, 2, sqltype.VariantType, name, func(s *Session, a []any) any {
 			n, _ := a[0].(string)
