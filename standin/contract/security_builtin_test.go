@@ -39,3 +39,22 @@ func TestBuiltinPermissions(t *testing.T) {
 		{"SELECT RTRIM(type), permission_name FROM sys.database_permissions WHERE grantee_principal_id = USER_ID('someone') ORDER BY 2", "ALAS ALTER ANY ASSEMBLY; CO CONNECT; VDP VIEW DATABASE PERFORMANCE STATE; VWS VIEW SECURITY DEFINITION"},
 	})
 }
+
+// TestPermissionsFunction: docs/t-sql/functions/permissions-transact-sql.md. Its lower half tells what the user may do, its upper half what it
+// may grant.
+func TestPermissionsFunction(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	mustExec(t, db, "CREATE TABLE t (a int, b int); CREATE USER u WITHOUT LOGIN; GRANT CREATE TABLE TO u; GRANT INSERT ON t TO u WITH GRANT OPTION; GRANT SELECT ON t TO u")
+	mustExec(t, db, "CREATE PROCEDURE p AS RETURN")
+	mustExec(t, db, "GRANT EXECUTE ON p TO u")
+	converse(t, db, []say{
+		{"SELECT PERMISSIONS() & 0xFF, PERMISSIONS() / 65536 & 0xFF, PERMISSIONS(OBJECT_ID('t')) & 0x1F, PERMISSIONS(OBJECT_ID('t')) & 0x80000, PERMISSIONS(OBJECT_ID('t'), 'a')", "254 254 31 524288 458759"},
+		{"SELECT PERMISSIONS(OBJECT_ID('nothing')), PERMISSIONS(OBJECT_ID('t'), 'c'), PERMISSIONS(NULL)", "NULL NULL NULL"},
+		{"EXECUTE AS USER = 'u'", "ok"},
+		{"SELECT PERMISSIONS(), PERMISSIONS() & 2, PERMISSIONS(OBJECT_ID('t')), PERMISSIONS(OBJECT_ID('t'), 'b'), PERMISSIONS(OBJECT_ID('p'))", "2 2 528393 1 32"},
+		{"IF PERMISSIONS() & 2 = 2 SELECT 'yes' ELSE SELECT 'no'", "yes"},
+		{"REVERT", "ok"},
+		{"USE master; SELECT PERMISSIONS() & 1", "1"},
+	})
+}

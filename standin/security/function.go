@@ -54,6 +54,7 @@ func (e *Extension) installFunctions(r *engine.Registry) {
 	function(r, "IS_ROLEMEMBER", 1, 2, sysname, integer, e.isRoleMember)
 	function(r, "HAS_DBACCESS", 1, 1, sysname, integer, e.hasDatabaseAccess)
 	function(r, "HAS_PERMS_BY_NAME", 3, 5, sysname, integer, e.hasPermissions)
+	r.Function(engine.Function{Name: "PERMISSIONS", MinArgs: 0, MaxArgs: 2, Type: integer, Parameters: []sqltype.Type{integer, sysname}, Eval: e.permissionBits})
 	e.installMyPermissions(r)
 	installBuiltinPermissions(r)
 	function(r, "PWDENCRYPT", 1, 1, sysname, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(_ *engine.Session, args []any) (any, error) {
