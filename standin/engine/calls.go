@@ -137,8 +137,8 @@ func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, 
 var absentFunctions = func() map[string]bool {
 	out := map[string]bool{}
 	for _, name := range strings.Fields(`assemblyproperty asymkey_id asymkeyproperty change_tracking_current_version change_tracking_is_column_in_mask change_tracking_min_valid_version
-		decryptbyasymkey decryptbykey decryptbykeyautoasymkey decryptbykeyautocert decryptbypassphrase encryptbyasymkey encryptbykey encryptbypassphrase filetablerootpath get_filestream_transaction_context
-		getfilenamespacepath getpathlocator key_guid key_id key_name signbyasymkey symkeyproperty verifysignedbyasymkey get_transmission_status is_objectsigned textptr textvalid
+		decryptbyasymkey decryptbykey decryptbykeyautoasymkey decryptbykeyautocert decryptbycert decryptbypassphrase encryptbyasymkey encryptbycert encryptbykey encryptbypassphrase filetablerootpath get_filestream_transaction_context
+		getfilenamespacepath getpathlocator key_guid key_id key_name signbyasymkey signbycert symkeyproperty tertiary_weights verifysignedbyasymkey verifysignedbycert get_transmission_status is_objectsigned textptr textvalid
 		edge_id_from_parts graph_id_from_edge_id graph_id_from_node_id node_id_from_parts object_id_from_edge_id object_id_from_node_id predict`) {
 		out[name] = true
 	}

@@ -52,6 +52,9 @@ func init() {
 			}
 			return int64(0)
 		}),
+		"fulltextcatalogproperty": systemFunction(2, 2, intT, []sqltype.Type{nmax, nmax}, func(*Session, []any) any { return nil }),
+		// Its properties are those of files in Azure's storage, which no file here has (docs/t-sql/functions/filepropertyex-transact-sql.md).
+		"filepropertyex": systemFunction(2, 2, sqltype.VariantType, []sqltype.Type{nmax, nmax}, func(*Session, []any) any { return nil }),
 		"sql_variant_property": {Min: 2, Max: 2, Type: sqltype.VariantType, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			t := e.Types[0]
 			if t.Kind == sqltype.SQLVariant {

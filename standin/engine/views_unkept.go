@@ -50,6 +50,7 @@ func installUnkeptViews(r *Registry) {
 		name, list, _ := strings.Cut(line, ": ")
 		r.emptyView("", "sys", name, list)
 	}
+	r.emptyView("", "sys", "internal_tables", objectColumns+", internal_type tinyint, internal_type_desc nvarchar(60), parent_id int, parent_minor_id int, lob_data_space_id int, filestream_data_space_id int")
 	handle, intT := sqltype.VarBinaryOf(64), sqltype.IntType
 	plan := "dbid smallint, objectid int, number smallint, encrypted bit, query_plan nvarchar(max)"
 	r.textFunction("sys", "dm_exec_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max))", handle)

@@ -46,13 +46,19 @@ func (e *Extension) installHealthSession(r *engine.Registry) {
 		func(startup, _ bool) [][]any {
 			return [][]any{{int64(65536), healthSessionName, "S", "ALLOW_SINGLE_EVENT_LOSS", int64(30000), int64(4096), int64(0), "N", "NONE", false, startup}}
 		})
-	// docs/relational-databases/system-dynamic-management-views/sys-dm-xe-sessions-transact-sql.md, the columns that are known
-	e.healthView(r, "dm_xe_sessions", viewState, []tds.Column{column("name", sqltype.NVarCharOf(256)), column("create_time", sqltype.DateTimeType)},
+	// docs/relational-databases/system-dynamic-management-views/sys-dm-xe-sessions-transact-sql.md. It has no buffers.
+	text := sqltype.NVarCharOf(256)
+	e.healthView(r, "dm_xe_sessions", viewState, []tds.Column{column("address", sqltype.VarBinaryOf(8)), column("name", text), column("pending_buffers", sqltype.IntType), column("total_regular_buffers", sqltype.IntType),
+		column("regular_buffer_size", sqltype.BigIntType), column("total_large_buffers", sqltype.IntType), column("large_buffer_size", sqltype.BigIntType), column("total_buffer_size", sqltype.BigIntType),
+		column("buffer_policy_flags", sqltype.IntType), column("buffer_policy_desc", text), column("flags", sqltype.IntType), column("flag_desc", text), column("dropped_event_count", sqltype.IntType),
+		column("dropped_buffer_count", sqltype.IntType), column("blocked_event_fire_time", sqltype.IntType), column("create_time", sqltype.DateTimeType), column("largest_event_dropped_size", sqltype.IntType),
+		column("session_source", text)},
 		func(_, running bool) [][]any {
 			if !running {
 				return nil
 			}
-			return [][]any{{healthSessionName, e.inst.StartTime().UTC()}}
+			none := int64(0)
+			return [][]any{{[]byte{0, 0, 0, 0, 0, 0, 0, 1}, healthSessionName, none, none, none, none, none, none, none, "drop_event", none, "flush_on_close", none, none, none, e.inst.StartTime().UTC(), none, "server"}}
 		})
 }
 
