@@ -216,7 +216,7 @@ func renamedKind(ctx context.Context, s *Session, text string, name objectName) 
 	return found.String(0, "kind"), nil
 }
 
-// rename is sp_rename for objects, columns and indexes.
+// rename is sp_rename (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md).
 func rename(ctx context.Context, c *ProcCall) error {
 	s := c.Session
 	kind := strings.ToUpper(c.String("@objtype"))
@@ -231,12 +231,19 @@ func rename(ctx context.Context, c *ProcCall) error {
 			return err
 		}
 	}
+	if kind == "DATABASE" {
+		return c.Exec(ctx, "ALTER DATABASE "+quoteName(name.name)+" MODIFY NAME = "+quoteName(newName))
+	}
 	parent := name
-	if kind == "COLUMN" || kind == "INDEX" {
+	if kind == "COLUMN" || kind == "INDEX" || kind == "STATISTICS" {
 		parent = objectName{name: name.schema, schema: name.database, database: name.server}
 	}
 	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
-		o := d.sch.find(d.schemaNamed(parent), parent.name)
+		stored := parent.name
+		if kind == "USERDATATYPE" {
+			stored = aliasTypePrefix + stored
+		}
+		o := d.sch.find(d.schemaNamed(parent), stored)
 		if o == nil {
 			return sqlerr.New(15225, 1, old, d.db.Name(), kind)
 		}
@@ -248,6 +255,10 @@ func rename(ctx context.Context, c *ProcCall) error {
 			return d.renameColumn(o, name.name, newName, old)
 		case "INDEX":
 			return d.renameIndex(o, name.name, newName)
+		case "STATISTICS":
+			return d.renameStatistics(o, name.name, newName)
+		case "USERDATATYPE":
+			return d.renameType(o, newName)
 		case "", "OBJECT":
 			if d.boundTo(o, nil) != "" {
 				return sqlerr.New(15336, 1, old)

@@ -24,6 +24,9 @@ var formerStatements = [][3]string{
 	{"sp_defaultlanguage", "@loginame! sysname, @language sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(@p1) + N' WITH DEFAULT_LANGUAGE = ' + QUOTENAME(ISNULL(@p2, @@LANGUAGE)); EXEC (@t)`},
 	{"sp_password", "@old sysname, @new! sysname, @loginame sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(ISNULL(@p3, SUSER_SNAME())) + N' WITH PASSWORD = N''' + REPLACE(@p2, N'''', N'''''') + N''''
 		+ ISNULL(N' OLD_PASSWORD = N''' + REPLACE(@p1, N'''', N'''''') + N'''', N''); EXEC (@t)`},
+	{"sp_grantlogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'CREATE LOGIN ' + QUOTENAME(@p1) + N' FROM WINDOWS'; EXEC (@t)`},
+	{"sp_denylogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'DENY CONNECT SQL TO ' + QUOTENAME(@p1); EXEC (@t)`},
+	{"sp_revokelogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'DROP LOGIN ' + QUOTENAME(@p1); EXEC (@t)`},
 	{"sp_renamedb", "@dbname! sysname, @newname! sysname", `DECLARE @t nvarchar(max) = N'ALTER DATABASE ' + QUOTENAME(@p1) + N' MODIFY NAME = ' + QUOTENAME(@p2); EXEC (@t)`},
 	{"sp_changedbowner", "@loginame! sysname, @map varchar(5)", `DECLARE @t nvarchar(max) = N'ALTER AUTHORIZATION ON DATABASE::' + QUOTENAME(DB_NAME()) + N' TO ' + QUOTENAME(@p1); EXEC (@t)`},
 	{"sp_change_users_login", "@Action! varchar(10), @UserNamePattern sysname, @LoginName sysname, @Password sysname", `IF @p1 = 'Report' BEGIN

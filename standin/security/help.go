@@ -39,11 +39,13 @@ func installHelp(r *engine.Registry) {
 		CAST(NULL AS nvarchar(4000)) AS SRV_LOCATION, CAST(NULL AS sysname) AS SRV_CAT FROM sys.servers ORDER BY name`)
 	r.TextProcedure("sp_MShasdbaccess", "", `SELECT name AS dbname, SUSER_SNAME(owner_sid) AS owner, CAST(0 AS int) AS DboLogin, 1 AS accessible, state AS status, CAST('' AS nvarchar(128)) AS status2 FROM sys.databases WHERE HAS_DBACCESS(name) = 1 ORDER BY name`)
 	for name, text := range map[string]string{
-		"sp_addlogin":  `DECLARE @t nvarchar(max) = N'CREATE LOGIN ' + QUOTENAME(@p1) + N' WITH PASSWORD = N''' + REPLACE(ISNULL(@p2, N''), N'''', N'''''') + N''''; IF @p3 IS NOT NULL SET @t += N', DEFAULT_DATABASE = ' + QUOTENAME(@p3); EXEC (@t)`,
+		"sp_addlogin": `DECLARE @t nvarchar(max) = N'CREATE LOGIN ' + QUOTENAME(@p1) + N' WITH PASSWORD = N''' + REPLACE(ISNULL(@p2, N''), N'''', N'''''') + N'''';
+			IF @p6 LIKE 'skip%' BEGIN RAISERROR('sp_addlogin takes no hash here; say CREATE LOGIN ... WITH PASSWORD = 0x... HASHED.', 16, 1); RETURN END;
+			IF @p5 IS NOT NULL SET @t += N', SID = ' + CONVERT(nvarchar(40), @p5, 1); IF @p3 IS NOT NULL SET @t += N', DEFAULT_DATABASE = ' + QUOTENAME(@p3); IF @p4 IS NOT NULL SET @t += N', DEFAULT_LANGUAGE = ' + QUOTENAME(@p4); EXEC (@t)`,
 		"sp_droplogin": `DECLARE @t nvarchar(max) = N'DROP LOGIN ' + QUOTENAME(@p1); EXEC (@t)`, "sp_grantdbaccess": `DECLARE @t nvarchar(max) = N'CREATE USER ' + QUOTENAME(ISNULL(@p2, @p1)) + N' FOR LOGIN ' + QUOTENAME(@p1); EXEC (@t)`,
 		"sp_revokedbaccess": `DECLARE @t nvarchar(max) = N'DROP USER ' + QUOTENAME(@p1); EXEC (@t)`, "sp_defaultdb": `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(@p1) + N' WITH DEFAULT_DATABASE = ' + QUOTENAME(@p2); EXEC (@t)`,
 		"sp_dbcmptlevel": `IF @p2 IS NULL BEGIN DECLARE @l int = (SELECT compatibility_level FROM sys.databases WHERE name = @p1); PRINT CONCAT('The current compatibility level is ', @l, '.') END ELSE BEGIN DECLARE @t nvarchar(max) = N'ALTER DATABASE ' + QUOTENAME(@p1) + N' SET COMPATIBILITY_LEVEL = ' + CAST(@p2 AS nvarchar(3)); EXEC (@t) END`} {
-		parameters := map[string]string{"sp_addlogin": "@loginame! sysname, @passwd nvarchar(128), @defdb sysname, @deflanguage sysname", "sp_droplogin": "@loginame! sysname", "sp_grantdbaccess": "@loginame! sysname, @name_in_db sysname",
+		parameters := map[string]string{"sp_addlogin": "@loginame! sysname, @passwd nvarchar(128), @defdb sysname, @deflanguage sysname, @sid varbinary(16), @encryptopt varchar(20)", "sp_droplogin": "@loginame! sysname", "sp_grantdbaccess": "@loginame! sysname, @name_in_db sysname",
 			"sp_revokedbaccess": "@name_in_db! sysname", "sp_defaultdb": "@loginame! sysname, @defdb! sysname", "sp_dbcmptlevel": "@dbname! sysname, @new_cmptlevel tinyint"}[name]
 		r.TextProcedure(name, parameters, text)
 	}

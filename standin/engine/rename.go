@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// renameStatistics renames what CREATE STATISTICS made; statistics of an index are renamed with it.
+func (d *ddl) renameStatistics(o *Object, old, name string) error {
+	if o.Table == nil {
+		return sqlerr.New(15248, 1, "STATISTICS")
+	}
+	for _, st := range o.Table.Statistics {
+		if !strings.EqualFold(st.Name, old) {
+			continue
+		}
+		if o.Table.hasStatistics(name) && !strings.EqualFold(old, name) {
+			return sqlerr.New(15335, 1, name, "STATISTICS")
+		}
+		st.Name = name
+		return d.modify(o)
+	}
+	return d.renameIndex(o, old, name)
+}
+
+// renameType renames a type, and with it what the columns that are of it show.
+func (d *ddl) renameType(o *Object, name string) error {
+	stored := aliasTypePrefix + name
+	if d.sch.byName[objectKey(o.Schema, stored)] != nil && !strings.EqualFold(o.Name, stored) {
+		return sqlerr.New(15335, 1, name, "USERDATATYPE")
+	}
+	id := o.userTypeID()
+	renamed := *o
+	renamed.Name = stored
+	if err := d.modify(&renamed); err != nil {
+		return err
+	}
+	for _, other := range d.sch.objects {
+		if other.Table == nil {
+			continue
+		}
+		shown := false
+		for _, c := range other.Table.Columns {
+			if c.UserTypeID == id && id != 0 {
+				c.UserType, shown = name, true
+			}
+		}
+		if shown {
+			if err := d.save(other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
