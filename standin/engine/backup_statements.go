@@ -280,14 +280,6 @@ func (s *Session) alone(db *Database) error {
 	return nil
 }
 
-func osError(err error) string {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return err.Error()
-}
-
 func progress(step int64, w tds.Writer) func(done, total int64) {
 	next := step
 	return func(done, total int64) {
