@@ -171,8 +171,10 @@ func TestWordsThatAreNotReservedAreKeywordsInTheirPlaces(t *testing.T) {
 		"CREATE TABLE t (time time(3), filestream varbinary(max) FILESTREAM)":                                 "IsFileStream",
 		"SELECT time AT TIME ZONE 'UTC' FROM t":                                                               "AtTimeZoneCall",
 		"CREATE FUNCTION returns (@a int) RETURNS int WITH RETURNS NULL ON NULL INPUT AS BEGIN RETURN @a END": "ScalarFunctionReturnType",
-		"COMMIT WORK": "CommitTransactionStatement",
-		"WITH encryption AS (SELECT 1 AS a), cube (a) AS (SELECT 1) SELECT a FROM cube GROUP BY CUBE (a)": "CubeGroupingSpecification",
+		"SET STATISTICS TIME ON":                                                                              "SetStatisticsStatement",
+		"SET STATISTICS IO, TIME ON":                                                                          "SetStatisticsStatement",
+		"COMMIT WORK":                                                                                         "CommitTransactionStatement",
+		"WITH encryption AS (SELECT 1 AS a), cube (a) AS (SELECT 1) SELECT a FROM cube GROUP BY CUBE (a)":     "CubeGroupingSpecification",
 	} {
 		if got := outcome(text); !strings.Contains(got, want) {
 			t.Errorf("%s\n\thas %s\n\tand lacks %s", text, got, want)

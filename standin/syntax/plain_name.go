@@ -56,9 +56,9 @@ var keywordPlaces = placesByWord(map[string]string{
 	"SYMMETRIC":    "_ KEY|ALL _ KEYS",
 	"THROW":        "",
 	"TIES":         "WITH _",
-	"TIME":         "WAITFOR _|AT _ ZONE",
+	"TIME":         "WAITFOR _|AT _ ZONE|SET STATISTICS _|IO , _|PROFILE , _|XML , _",
 	"TRY":          "BEGIN _|END _",
-	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::",
+	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::|_ COLUMN",
 	"WORK":         "COMMIT _|ROLLBACK _",
 })
 
