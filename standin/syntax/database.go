@@ -94,6 +94,8 @@ func parseDatabase(p *parser) ast.Statement {
 		return nil
 	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")
+	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("AUDIT") && p.peekAt(3).is("SPECIFICATION"):
+		p.unsupported(upper(p.peek().text) + " DATABASE AUDIT SPECIFICATION")
 	case p.accept("CREATE", "DATABASE"):
 		return p.createDatabase()
 	case p.accept("ALTER", "DATABASE"):

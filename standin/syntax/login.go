@@ -73,6 +73,15 @@ func parseLogin(p *parser) ast.Statement {
 	return nil
 }
 
+// absentOrigin refuses what a login or user may come from elsewhere.
+func (p *parser) absentOrigin() {
+	for _, origin := range [][]string{{"ASYMMETRIC", "KEY"}, {"EXTERNAL", "PROVIDER"}} {
+		if p.is(origin...) {
+			p.unsupported("FROM " + origin[0] + " " + origin[1])
+		}
+	}
+}
+
 func (p *parser) createLogin() ast.Statement {
 	n := &CreateLogin{Name: p.name()}
 	if p.accept("FROM") {
@@ -83,6 +92,7 @@ func (p *parser) createLogin() ast.Statement {
 			}
 			return n
 		}
+		p.absentOrigin()
 		p.expect("CERTIFICATE")
 		n.Certificate = p.name()
 		return n

@@ -52,6 +52,7 @@ func (p *parser) createUser() ast.Statement {
 		n.WithoutLogin = true
 	case p.is("FOR"), p.is("FROM"):
 		p.next()
+		p.absentOrigin()
 		if p.accept("CERTIFICATE") {
 			n.Certificate = p.name()
 			return n
