@@ -63,7 +63,7 @@ func (m *backupMedia) lock() error {
 		}
 		err = syscall.Flock(int(m.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errors.New("The process cannot access the file because it is being used by another process.") //nolint:staticcheck // SQL Server's words
+			err = errors.New("The process cannot access the file because it is being used by another process.")
 		}
 		var opened, named os.FileInfo
 		if err == nil {
