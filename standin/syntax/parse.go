@@ -333,7 +333,7 @@ func startsWithProcedureName(tokens []token) bool {
 		return !next.is("CONVERSATION")
 	case "THROW":
 		// THROW by itself, or with an error number.
-		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !isReserved(next.text) || next.kind == tokenVariable && tokens[2].is("=")
+		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !isReserved(next.text) && !next.is("THROW") || next.kind == tokenVariable && tokens[2].is("=")
 	case "RECEIVE":
 		return !receives(tokens)
 	}
@@ -346,7 +346,7 @@ func receives(tokens []token) bool {
 		switch {
 		case t.is("FROM"):
 			return true
-		case t.is(";"), t.kind == tokenWord && isReserved(t.text) && !t.isOneOf("TOP", "AS", "PERCENT"):
+		case t.is(";"), t.kind == tokenWord && isReserved(t.text) && !t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
 			return false
 		}
 	}

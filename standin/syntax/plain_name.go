@@ -19,19 +19,19 @@ var keywordPlaces = placesByWord(map[string]string{
 	"CALLER":       "EXECUTE AS _|EXEC AS _",
 	"CATCH":        "BEGIN _|END _",
 	"CERTIFICATE":  "CREATE _|ALTER _|DROP _|_ ::|ENCRYPTION BY _|DECRYPTION BY _",
-	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|MOVE _ <variable>|_ GROUP <variable>|SEND ON _ <variable>|SEND ON _ (",
+	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|END _ <constant>|FOR _ SET (|MOVE _ <variable>|_ GROUP <variable>|SEND ON _ <variable>|SEND ON _ (",
 	"COOKIE":       "WITH _ INTO|WITH _ =",
 	"CREDENTIAL":   "CREATE _|ALTER _|DROP _|SCOPED _|_ ::",
 	"CUBE":         "WITH _|BY _ (|( _ (|, _ (",
 	"DECRYPTION":   "_ BY",
 	"DELAY":        "WAITFOR _",
 	"DIALOG":       "BEGIN _",
-	"ENCRYPTION":   "WITH _|_ BY|_ KEY",
-	"FAST":         "",
-	"FILESTREAM":   "( MAX ) _",
+	"ENCRYPTION":   "WITH _|, _ = ON|, _ = OFF|_ BY|_ KEY",
+	"FAST":         "WITH _",
+	"FILESTREAM":   "( MAX ) _|( MAX ) SPARSE _",
 	"GET":          "_ CONVERSATION GROUP <variable>",
 	"JOB":          "KILL STATS _",
-	"LANGUAGE":     "SET _|EXTERNAL _|_ <constant>|_ <variable>",
+	"LANGUAGE":     "SET _|EXTERNAL _|_ <constant>|_ <variable>|ADD <constant> _|DROP <constant> _",
 	"LOGIN":        "CREATE _|ALTER _|DROP _|) AS _ =|_ ::",
 	"MASTER":       "_ KEY",
 	"MATCH":        "_ (",
@@ -43,7 +43,7 @@ var keywordPlaces = placesByWord(map[string]string{
 	"NOTIFICATION": "CREATE EVENT _|DROP EVENT _",
 	"NOWAIT":       "WITH _|LOG , _|SETERROR , _",
 	"OVERRIDE":     "WITH _",
-	"PASSWORD":     "",
+	"PASSWORD":     "BY _ =|WITH _ =",
 	"QUERY":        "",
 	"RECEIVE":      "",
 	"RETURNS":      "",
@@ -58,7 +58,7 @@ var keywordPlaces = placesByWord(map[string]string{
 	"TIES":         "WITH _",
 	"TIME":         "WAITFOR _|AT _ ZONE|SET STATISTICS _|IO , _|PROFILE , _|XML , _",
 	"TRY":          "BEGIN _|END _",
-	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::|_ COLUMN",
+	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::|_ COLUMN|( AS _|, AS _",
 	"WORK":         "COMMIT _|ROLLBACK _",
 })
 
@@ -95,8 +95,8 @@ func isPlainName(tokens []token, i int) bool {
 		}
 	}
 	switch word {
-	case "MAXDOP":
-		return !isBareOption(tokens, i)
+	case "FAST", "MAXDOP":
+		return !isOptionOfDBCC(tokens, i)
 	case "RETURNS":
 		return !returnsOfFunction(tokens, i)
 	case "THROW", "RECEIVE":
@@ -168,7 +168,7 @@ func endsCase(tokens []token, at int) bool {
 	depth := 0
 	for at--; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is("END") && !tokens[at+1].is("CONVERSATION"):
+		case t.is("END") && (!tokens[at+1].is("CONVERSATION") || !isLike(tokens[at+2], "<variable>") && !isLike(tokens[at+2], "<constant>")):
 			depth++
 		case t.is("CASE"), t.is("BEGIN") && !tokens[at+1].isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
 			if depth == 0 {
@@ -191,28 +191,22 @@ func isOption(tokens []token, i int) bool {
 	return open > 0 && tokens[open-1].isOneOf("WITH", "OPTION", "SET")
 }
 
-// isBareOption tells whether the word at i is a further one of a WITH's list without parentheses: DBCC CHECKDB WITH PHYSICAL_ONLY, MAXDOP = 2.
-func isBareOption(tokens []token, i int) bool {
-	if i == 0 || !tokens[i-1].is(",") || !tokens[i+1].is("=") {
+// isOptionOfDBCC tells whether the word at i is a further one of DBCC's list without parentheses: DBCC CHECKDB WITH PHYSICAL_ONLY, MAXDOP = 2.
+func isOptionOfDBCC(tokens []token, i int) bool {
+	if i == 0 || !tokens[i-1].is(",") {
 		return false
 	}
-	depth := 0
-	for at := i - 1; at >= 0; at-- {
-		switch t := tokens[at]; {
-		case t.is(")"):
-			depth++
-		case t.is("("):
-			depth--
-		case depth == 0 && t.isOneOf(";", "SELECT", "SET", "FROM", "DECLARE", "EXEC", "EXECUTE"):
-			return false
-		case depth == 0 && t.is("WITH"):
-			return true
-		}
-		if depth < 0 {
-			return false
-		}
+	at := i - 1
+	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(",", "=") || tokens[at].kind == tokenInteger) {
+		at--
 	}
-	return false
+	if !tokens[at].is("WITH") {
+		return false
+	}
+	if at--; at > 0 && tokens[at].is(")") {
+		at = openingParenthesis(tokens, at) - 1
+	}
+	return at > 0 && tokens[at-1].is("DBCC")
 }
 
 // isBareHint tells whether the word at i is a table hint in parentheses behind a table's name alone, without WITH.
