@@ -85,6 +85,8 @@ type DatabaseInfo struct {
 	Offline, Restoring bool
 	// RecoveryModel is what the last open said, for databases that are not open.
 	RecoveryModel storage.RecoveryModel
+	// Replaced are files in whose place a restore has put others, until that is done.
+	Replaced []storage.Files `json:",omitempty"`
 	// attached tells that the files were there before the database, and stay where it cannot be added.
 	attached bool
 	// placements are what CREATE DATABASE declares beside the first two files, until the database has them.

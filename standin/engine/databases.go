@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -42,6 +41,11 @@ func (inst *Instance) openAll(ctx context.Context) error {
 	for _, info := range infos {
 		if info.ID <= 4 {
 			inst.recall(info)
+			if len(info.Replaced) > 0 {
+				if err := inst.finishRestore(ctx, inst.DatabaseByID(info.ID)); err != nil {
+					return fmt.Errorf("start the engine: %w", err)
+				}
+			}
 			continue
 		}
 		db := &Database{inst: inst, info: info, state: Recovering}
@@ -60,69 +64,6 @@ func (inst *Instance) recall(info DatabaseInfo) {
 	opened := db.info.Files
 	db.info = info
 	db.info.Files = opened
-}
-
-// tempDBFiles are the files that tempdb is made of at this start: a place that MODIFY FILE has set since the last one
-// takes effect now. What lies at the former place stays there
-// (docs/relational-databases/databases/move-system-databases.md, "Move the tempdb database": delete them by hand).
-func (inst *Instance) tempDBFiles(ctx context.Context) ([]File, error) {
-	infos, err := inst.readDatabases(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read where the files of tempdb are: %w", err)
-	}
-	for _, info := range infos {
-		if info.ID != 2 || len(info.Files) == 0 {
-			continue
-		}
-		for i := range info.Files {
-			info.Files[i].Effective = ""
-		}
-		return info.Files, nil
-	}
-	return inst.systemFiles("tempdb"), nil
-}
-
-func (inst *Instance) openSystem(ctx context.Context, id int32, name string) error {
-	placed := inst.systemFiles(name)
-	if name == "tempdb" {
-		var err error
-		if placed, err = inst.tempDBFiles(ctx); err != nil {
-			return err
-		}
-	}
-	info := inst.newInfo(id, name, placed)
-	opts := inst.storageOptions(name)
-	opts.SegmentBytes, opts.MaxLogBytes = 0, 0
-	opts.RecoveryModel = storage.Simple
-	if name == "model" {
-		opts.RecoveryModel = storage.Full
-	}
-	files, err := inst.place(info.Files)
-	if err != nil {
-		return err
-	}
-	if name == "tempdb" {
-		opts.Logless = true
-		if err := storage.Remove(files); err != nil {
-			return err
-		}
-	}
-	var st *storage.Database
-	if _, e := os.Stat(files.Data); errors.Is(e, os.ErrNotExist) {
-		if err := storage.Remove(files); err != nil {
-			return err
-		}
-		st, err = storage.Create(ctx, files, opts)
-	} else {
-		st, err = storage.Open(ctx, files, opts)
-	}
-	if err != nil {
-		return err
-	}
-	info.RecoveryModel = st.RecoveryModel()
-	db := &Database{inst: inst, info: info, state: Online, storage: st}
-	inst.addDatabase(db)
-	return inst.prepareTables(ctx, db)
 }
 
 func (inst *Instance) newInfo(id int32, name string, files []File) DatabaseInfo {
@@ -156,7 +97,11 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 		db.SetState(Offline)
 		return
 	}
-	st, err := storage.Open(ctx, inst.filesOnDisk(db.info.Files), inst.storageOptions(db.info.Name))
+	var st *storage.Database
+	err := inst.finishRestore(ctx, db)
+	if err == nil {
+		st, err = storage.Open(ctx, inst.filesOnDisk(db.info.Files), inst.storageOptions(db.info.Name))
+	}
 	if err != nil {
 		inst.log.Error("database could not be opened", "database", db.info.Name, "error", err.Error())
 		var suspect *storage.Suspect
@@ -376,11 +321,15 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	return db, nil
 }
 
-// ReplaceStorage closes a database's storage and opens another in its place (RESTORE over it, seeding again). When open
-// fails the database is left RECOVERY_PENDING.
+// ReplaceStorage closes a database's storage and opens another in its place (seeding again). When open fails the database is left
+// RECOVERY_PENDING.
 func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Opener) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
+	return inst.replaceStorage(ctx, db, open)
+}
+
+func (inst *Instance) replaceStorage(ctx context.Context, db *Database, open Opener) error {
 	if st := db.Storage(); st != nil {
 		if err := st.Close(); err != nil {
 			inst.log.Warn("close a database that is replaced", "database", db.Name(), "error", err.Error())
@@ -407,7 +356,7 @@ func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Ope
 
 // RemoveDatabase takes a database out of master and removes its files.
 func (inst *Instance) RemoveDatabase(ctx context.Context, db *Database) error {
-	return inst.takeOut(ctx, db, (*storage.Database).Drop, storage.Remove)
+	return inst.takeOut(ctx, db, (*storage.Database).Drop, removeClosed)
 }
 
 // takeOut takes a database out of the instance: open does what becomes of its files when they are open, closed otherwise.

@@ -350,20 +350,11 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}
-	old := s.inst.filesOnDisk(db.Info().Files)
 	files, err := s.restoredFiles(db.Name(), note, o)
 	if err != nil {
 		return err
 	}
-	return s.inst.ReplaceStorage(ctx, db, func(_ storage.Files, opts storage.Options) (*storage.Database, error) {
-		if err := storage.Remove(old); err != nil {
-			return nil, err
-		}
-		if err := db.Update(ctx, func(i *DatabaseInfo) { i.Files = files }); err != nil {
-			return nil, err
-		}
-		return storage.Restore(ctx, r, s.inst.filesOnDisk(files), opts)
-	})
+	return s.inst.restoreOver(ctx, db, files, r)
 }
 
 // restoreDifferential puts the differential backup's data in the place of what was restored of its base.
@@ -379,12 +370,7 @@ func (s *Session) restoreDifferential(ctx context.Context, db *Database, name st
 	if err := db.Storage().AcceptsDifferential(r.Header); err != nil {
 		return err
 	}
-	return s.inst.ReplaceStorage(ctx, db, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
-		if err := storage.Remove(files); err != nil {
-			return nil, err
-		}
-		return storage.Restore(ctx, r, files, opts)
-	})
+	return s.inst.restoreOver(ctx, db, db.Info().Files, r)
 }
 
 // recoverOnly is RESTORE ... WITH RECOVERY.

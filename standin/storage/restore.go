@@ -17,10 +17,16 @@ import (
 	"geosql.dev/operator/standin/storage/disk"
 )
 
-// Restore makes a database from a full backup set, in Restoring mode: log backups may follow, then Recover. The files
-// must not exist. What an interrupted restore leaves is removed with Remove.
+// Restore makes a database from a full or differential backup set, in Restoring mode: log backups may follow, then Recover. It takes
+// the place of files that are there, once it has the whole set.
 func Restore(ctx context.Context, in *BackupReader, files Files, opts Options) (*Database, error) {
-	return restore(ctx, in, files, opts, Restoring)
+	if err := RestoreBeside(ctx, in, files, opts); err != nil {
+		return nil, err
+	}
+	if err := TakePlace(files); err != nil {
+		return nil, fmt.Errorf("restore database %q: %w", opts.Name, err)
+	}
+	return OpenRestored(ctx, files, opts)
 }
 
 // AcceptsDifferential tells whether a differential backup set can follow what was restored: the full backup on which it stands,
@@ -33,23 +39,27 @@ func (db *Database) AcceptsDifferential(h BackupHeader) error {
 	return nil
 }
 
-// Seed is Restore for an availability group's secondary: the database comes up in Redo mode.
+// Seed is Restore for an availability group's secondary: the database comes up in Redo mode. The files must not exist.
 func Seed(ctx context.Context, in *BackupReader, files Files, opts Options) (*Database, error) {
-	return restore(ctx, in, files, opts, Redo)
+	for _, path := range []string{files.Data, files.Log} {
+		if _, err := os.Stat(path); err == nil {
+			return nil, fmt.Errorf("restore database %q: %s: %w", opts.Name, path, os.ErrExist)
+		}
+	}
+	if err := layDown(ctx, in, files, opts, Redo); err != nil {
+		return nil, err
+	}
+	return OpenRestored(ctx, files, opts)
 }
 
-func restore(ctx context.Context, in *BackupReader, files Files, opts Options, mode Mode) (*Database, error) {
-	fail := func(err error) (*Database, error) {
-		return nil, fmt.Errorf("restore database %q: %w", opts.Name, err)
+// layDown writes the files of a full or differential backup set; they are whole and on disk when it returns nil.
+func layDown(ctx context.Context, in *BackupReader, files Files, opts Options, mode Mode) error {
+	fail := func(err error) error {
+		return fmt.Errorf("restore database %q: %w", opts.Name, err)
 	}
 	h := in.Header
 	if h.Kind == LogBackup {
 		return fail(fmt.Errorf("the set is a log backup: %w", ErrBackupTooRecent))
-	}
-	for _, path := range []string{files.Data, files.Log} {
-		if _, err := os.Stat(path); err == nil {
-			return fail(fmt.Errorf("%s: %w", path, os.ErrExist))
-		}
 	}
 	if err := receiveData(ctx, in, files.Data); err != nil {
 		return fail(errors.Join(err, Remove(files)))
@@ -76,6 +86,11 @@ func restore(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	if err != nil {
 		return fail(errors.Join(err, Remove(files)))
 	}
+	return nil
+}
+
+// OpenRestored is Open for files whose log begins with what is restored.
+func OpenRestored(ctx context.Context, files Files, opts Options) (*Database, error) {
 	db, err := Open(ctx, files, opts)
 	if err == nil {
 		err = db.noteBase(ctx)
@@ -121,7 +136,7 @@ func (db *Database) base() (LSN, error) {
 
 // receiveData writes the data file; it has its name only once it is whole and on disk.
 func receiveData(ctx context.Context, in io.Reader, path string) error {
-	tmp := path + ".restoring"
+	tmp := path + partSuffix
 	f, err := disk.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
 		return err
