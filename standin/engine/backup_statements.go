@@ -336,6 +336,7 @@ func (s *Session) record(ctx context.Context, table string, id *int64, document 
 // backupError is the SQL Server error for what storage says of a backup or restore.
 func backupError(err error, database, path string) error {
 	var e *sqlerr.Error
+	var line *storage.OutOfLine
 	switch {
 	case errors.As(err, &e):
 		return e
@@ -345,10 +346,12 @@ func backupError(err error, database, path string) error {
 		return sqlerr.New(4214, 1)
 	case errors.Is(err, storage.ErrBackupCorrupt):
 		return sqlerr.New(3241, 0, path)
-	case errors.Is(err, storage.ErrBackupTooEarly):
-		return sqlerr.New(4326, 1, "", "")
-	case errors.Is(err, storage.ErrBackupTooRecent):
-		return sqlerr.New(4305, 1, "", "")
+	case errors.As(err, &line) && errors.Is(err, storage.ErrBackupTooEarly):
+		return sqlerr.New(4326, 1, line.Has.Numeric(), line.Needs.Numeric())
+	case errors.As(err, &line):
+		return sqlerr.New(4305, 1, line.Has.Numeric(), line.Needs.Numeric())
+	case errors.Is(err, storage.ErrFork):
+		return sqlerr.New(4330, 1)
 	case errors.Is(err, storage.ErrStopTooEarly):
 		return sqlerr.New(4335, 1)
 	case errors.Is(err, storage.ErrNotTheBase):

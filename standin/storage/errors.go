@@ -46,6 +46,21 @@ var (
 	ErrOtherDatabase = errors.New("the backup holds another database")
 )
 
+// OutOfLine is a log backup that does not go on where the database is: an ErrBackupTooEarly that ends at Has, or an
+// ErrBackupTooRecent that begins there, where the database needs the log from Needs on.
+type OutOfLine struct {
+	Reason     error
+	Has, Needs LSN
+}
+
+// Error says which log is there and which is needed.
+func (e *OutOfLine) Error() string {
+	return fmt.Sprintf("%v: %s instead of %s", e.Reason, e.Has, e.Needs)
+}
+
+// Unwrap is the reason.
+func (e *OutOfLine) Unwrap() error { return e.Reason }
+
 // LogFull is ErrLogFull with what kept log from being removed.
 type LogFull struct {
 	// Reuse is sys.databases.log_reuse_wait_desc.

@@ -30,11 +30,14 @@ func Restore(ctx context.Context, in *BackupReader, files Files, opts Options) (
 }
 
 // AcceptsDifferential tells whether a differential backup set can follow what was restored: the full backup on which it stands,
-// and no log that it has not. ErrNotTheBase when it cannot.
+// and no log that it has not. ErrNotTheBase when it cannot, ErrFork when log of another recovery path was restored meanwhile.
 func (db *Database) AcceptsDifferential(h BackupHeader) error {
 	st := db.currentState()
 	if h.Identity.Family != db.Identity().Family || st.Base.IsZero() || st.Base != h.DatabaseBackup || h.Last.Less(db.end()) {
 		return fmt.Errorf("restore database %q: %w", db.opts.Name, ErrNotTheBase)
+	}
+	if _, parts := db.Identity().Parts(db.end(), h.Identity.Forks); parts {
+		return fmt.Errorf("restore database %q: %w", db.opts.Name, ErrFork)
 	}
 	return nil
 }
@@ -186,11 +189,8 @@ func (db *Database) restoreLog(ctx context.Context, in *BackupReader, stop time.
 			return false, err
 		}
 	}
-	switch end := db.log.End(); {
-	case h.Last.Less(end):
-		return false, ErrBackupTooEarly
-	case end.Less(h.First):
-		return false, ErrBackupTooRecent
+	if err := db.continues(ctx, h); err != nil {
+		return false, err
 	}
 	if reached, err = db.receiveLog(ctx, in, stop); err != nil {
 		return false, err
@@ -198,13 +198,38 @@ func (db *Database) restoreLog(ctx context.Context, in *BackupReader, stop time.
 	if err := db.log.Harden(ctx, db.log.End()); err != nil {
 		return false, err
 	}
+	if err := db.redoAll(ctx); err != nil {
+		return false, err
+	}
+	return reached || stop.IsZero() || !stop.After(h.Started), db.noteRestored()
+}
+
+// continues tells whether a log backup goes on where the database is, on its recovery path
+// (docs/relational-databases/backup-restore/recovery-paths-sql-server.md).
+func (db *Database) continues(ctx context.Context, h BackupHeader) error {
+	// What an earlier restore left when it was broken off may begin a recovery fork.
+	if err := db.redoAll(ctx); err != nil {
+		return err
+	}
+	end := db.log.End()
+	at, parts := db.Identity().Parts(end, h.Identity.Forks)
+	switch {
+	case parts && at.Less(h.Last):
+		return ErrFork
+	case h.Last.Less(end):
+		return &OutOfLine{Reason: ErrBackupTooEarly, Has: h.Last, Needs: end}
+	case end.Less(h.First):
+		return &OutOfLine{Reason: ErrBackupTooRecent, Has: h.First, Needs: end}
+	}
+	return nil
+}
+
+// redoAll brings the data file to the end of the log.
+func (db *Database) redoAll(ctx context.Context) error {
 	for {
 		n, err := db.redoBatch(ctx, false)
-		if err != nil {
-			return false, err
-		}
-		if n == 0 {
-			return reached || stop.IsZero() || !stop.After(h.Started), db.noteRestored()
+		if n == 0 || err != nil {
+			return err
 		}
 	}
 }
