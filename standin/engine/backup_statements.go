@@ -158,18 +158,25 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	return nil
 }
 
-// terminated sends the error and makes 3013 the statement's, which is all that a TRY block gets
+// terminated sends the error, or those of misplaced files, and makes 3013 the statement's, which is all that a TRY block gets
 // (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
 func (s *Session) terminated(w tds.Writer, verb string, err error) error {
 	if errors.Is(err, errCancelled) {
 		return err
 	}
-	first := *asError(err)
-	if first.Line == 0 {
-		first.Line = s.line
+	messages := []*sqlerr.Error{asError(err)}
+	if wrong := misplaced(nil); errors.As(err, &wrong) {
+		messages = append(wrong, sqlerr.New(3119, 1))
 	}
-	if s.tryDepth == 0 {
-		if e := w.Message(&first); e != nil {
+	for _, one := range messages {
+		if s.tryDepth > 0 {
+			break
+		}
+		m := *one
+		if m.Line == 0 {
+			m.Line = s.line
+		}
+		if e := w.Message(&m); e != nil {
 			return e
 		}
 	}
@@ -358,8 +365,6 @@ func backupError(err error, database, path string) error {
 		return sqlerr.New(3136, 1)
 	case errors.Is(err, storage.ErrOtherDatabase):
 		return sqlerr.New(3154, 4, database)
-	case errors.Is(err, os.ErrExist):
-		return sqlerr.New(1834, 1, path, database)
 	case errors.Is(err, os.ErrNotExist):
 		return sqlerr.New(3201, 2, path, osError(err))
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -286,7 +285,7 @@ func (s *Session) restoreData(ctx context.Context, db *Database, name string, r 
 	if db != nil {
 		return db, s.restoreOver(ctx, db, r, note, o)
 	}
-	files, err := s.restoredFiles(name, note, o)
+	files, err := s.restoredFiles(name, nil, note, o)
 	if err != nil {
 		return nil, err
 	}
@@ -294,38 +293,6 @@ func (s *Session) restoreData(ctx context.Context, db *Database, name string, r 
 	return s.inst.AddDatabase(ctx, info, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
 		return storage.Restore(ctx, r, files, opts)
 	})
-}
-
-// restoredFiles are the places of the restored files: MOVE's, or those of the backup.
-func (s *Session) restoredFiles(name string, note backupNote, o syntax.RestoreOptions) ([]File, error) {
-	files := append([]File(nil), note.Files...)
-	if len(files) == 0 {
-		files = s.inst.defaultFiles(name)
-	}
-	for _, m := range o.Move {
-		found := false
-		for i := range files {
-			if strings.EqualFold(files[i].LogicalName, m.LogicalName) {
-				files[i].PhysicalName, found = m.Path, true
-			}
-		}
-		if !found {
-			return nil, sqlerr.New(3234, 2, m.LogicalName, name)
-		}
-	}
-	for _, other := range s.inst.Databases() {
-		if strings.EqualFold(other.Name(), name) {
-			continue
-		}
-		for _, f := range other.files(s.context()) {
-			for _, mine := range files {
-				if f.PhysicalName == mine.PhysicalName {
-					return nil, sqlerr.New(1834, 1, f.PhysicalName, other.Name())
-				}
-			}
-		}
-	}
-	return files, s.inst.checkPaths(files)
 }
 
 func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) error {
@@ -350,7 +317,7 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}
-	files, err := s.restoredFiles(db.Name(), note, o)
+	files, err := s.restoredFiles(db.Name(), db, note, o)
 	if err != nil {
 		return err
 	}
