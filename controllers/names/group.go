@@ -19,6 +19,9 @@ type groupView struct {
 	readable []*serverView
 	// servers are all that may stand behind the listener; none when that is not known.
 	servers []*serverView
+	// claimant is the server to which a majority gave its votes and which has not been seen as PRIMARY yet; empty when
+	// that is not known of any.
+	claimant v1alpha1.ServerName
 	// links are the declared round-trip times between sites, in both directions.
 	links map[link]time.Duration
 }
@@ -107,17 +110,24 @@ func (g *groupView) nearest(at v1alpha1.SiteName, servers []*serverView) []*serv
 func (g *groupView) living(at v1alpha1.SiteName) []string {
 	var living []string
 	for _, s := range g.servers {
-		if !s.known {
+		passed := g.passed(s)
+		if !s.known && !passed {
 			return nil
 		}
 		if living == nil {
 			living = []string{}
 		}
-		if e, ok := s.reach(at); ok {
+		if e, ok := s.reach(at); ok && !passed {
 			living = append(living, e.address)
 		}
 	}
 	return living
+}
+
+// passed says of a server that it is not primary any more and that nobody answers there either: its site is silent, and a
+// majority has given its votes to another. Votes are taken from a holder only after its write lease has ended.
+func (g *groupView) passed(s *serverView) bool {
+	return s.silent && g.claimant != "" && g.claimant != s.name
 }
 
 // listenerName of a group and the name for readers.
@@ -178,7 +188,8 @@ func isServer(status string, server v1alpha1.ServerName) bool {
 // nearest of the readable secondaries that have an address: a reader does not cross a WAN for what its own site has. While
 // nobody is known to be primary the listener keeps its last address: a wrong guess costs a
 // refused login, an empty Service costs clients that would have been served. An address of a pod that is no more is not kept:
-// nobody answers there, and connections are better refused than left hanging.
+// nobody answers there, and connections are better refused than left hanging. Nor is one at a silent site once another has
+// the votes (passed): what a client begins there hangs beyond the election.
 func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
 	ports := []port{{"tds", g.listener.Port, PortTDS}}

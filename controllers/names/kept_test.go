@@ -68,8 +68,9 @@ func TestWhatIsLeftToASite(t *testing.T) {
 	})
 }
 
-// Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary.
-func TestHeldBy(t *testing.T) {
+// Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary; one that was not
+// seen so yet is the claimant.
+func TestGivenTo(t *testing.T) {
 	g := NewWithT(t)
 	held := func(term int64, server string) election.Record {
 		return election.Record{Term: term, State: election.StateHeld, Holder: election.Holder{Server: server}}
@@ -77,20 +78,25 @@ func TestHeldBy(t *testing.T) {
 	claimed := held(4, "quisec-0")
 	claimed.State = election.StateClaimed
 	three := election.Configuration{Voters: []string{"a", "b", "c"}}
-	of := func(c election.Configuration, votes ...election.Record) string {
+	by := func(c election.Configuration, votes ...election.Record) map[string]election.Record {
 		records := map[string]election.Record{}
 		for i, v := range votes {
 			records[c.Sites()[i]] = v
 		}
-		return heldBy(records, c)
+		return records
+	}
+	of := func(c election.Configuration, votes ...election.Record) string {
+		return givenTo(election.StateHeld, by(c, votes...), c)
 	}
 	g.Expect(of(three, held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
 	g.Expect(of(three, held(3, "tukpub-0"))).To(BeEmpty())
 	g.Expect(of(three, held(3, "tukpub-0"), held(4, "tukpub-0"))).To(BeEmpty())
 	g.Expect(of(three, held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0"))).To(Equal("quisec"))
 	g.Expect(of(three, claimed, claimed, claimed)).To(BeEmpty())
+	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), claimed, claimed), three)).To(Equal("quisec"))
+	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), held(4, "quisec-0"), claimed), three)).To(BeEmpty())
 	changing := election.Configuration{Term: 3, Number: 1, Voters: three.Voters, Next: []string{"c", "d", "e"}}
 	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(2, "tukpub-0"), held(3, "tukpub-0"))).To(BeEmpty(), "one of the next")
 	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
-	g.Expect(heldBy(nil, election.Configuration{})).To(BeEmpty())
+	g.Expect(givenTo(election.StateHeld, nil, election.Configuration{})).To(BeEmpty())
 }

@@ -42,6 +42,8 @@ type serverView struct {
 	home v1alpha1.SiteName
 	// known is false when the home site does not answer: the pod may be anywhere or nowhere.
 	known bool
+	// silent says that the home site has not answered the last heartbeat; what is known of it may be old.
+	silent bool
 	// address of the pod, empty when it has none.
 	address string
 	// ready says that the pod is.

@@ -157,27 +157,35 @@ func TestPlanOfAListener(t *testing.T) {
 	g.Expect(has.leads("renamed")).To(Equal([]string{"10.102.0.5:1433"}))
 }
 
-// While nobody is known to be primary, the listener keeps its last address unless that is of a pod that is no more: what is sent
-// there may vanish without a word, and a connection that hangs outlives the election.
+// While nobody is known to be primary, the listener keeps its last address unless that is of a pod that is no more, or at a silent
+// site while another has the votes: what is sent there may vanish without a word, and a connection that hangs outlives the election.
 func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
-	silent := view("tukwila", "")
-	silent.known = false
+	silent, doubtful := view("tukwila", ""), view("tukwila", "10.101.0.7")
+	silent.known, silent.silent = false, true
+	doubtful.silent = true
+	quisec := view("quincy", "10.102.0.5")
+	quisec.name = "quisec"
 	behindNodes := view("tukwila", "10.101.0.7")
 	behindNodes.exposure, behindNodes.nodeAddress = v1alpha1.ExposureNodePort, "10.100.0.12"
 	behindNodes.nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022, "agent": 31443}
 	for _, c := range []struct {
-		name    string
-		before  *serverView
-		servers []*serverView
-		leads   []string
+		name     string
+		before   *serverView
+		servers  []*serverView
+		claimant v1alpha1.ServerName
+		leads    []string
 	}{
-		{"the pod is there", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), view("quincy", "10.102.0.5")}, []string{"10.101.0.7:1433"}},
-		{"the pod is another one's that will be primary", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.101.0.7")}, []string{"10.101.0.7:1433"}},
-		{"the pod is no more: connections are refused at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.102.0.5")}, nil},
-		{"the pod has another address", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.8"), view("quincy", "10.102.0.5")}, nil},
-		{"its site does not answer", view("tukwila", "10.101.0.7"), []*serverView{silent, view("quincy", "10.102.0.5")}, []string{"10.101.0.7:1433"}},
-		{"no server is known", view("tukwila", "10.101.0.7"), nil, []string{"10.101.0.7:1433"}},
-		{"by a node's port", behindNodes, []*serverView{behindNodes}, []string{"10.100.0.12:31433"}},
+		{"the pod is there", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), view("quincy", "10.102.0.5")}, "", []string{"10.101.0.7:1433"}},
+		{"the pod is another one's that will be primary", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.101.0.7")}, "", []string{"10.101.0.7:1433"}},
+		{"the pod is no more: connections are refused at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.102.0.5")}, "", nil},
+		{"the pod has another address", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.8"), view("quincy", "10.102.0.5")}, "", nil},
+		{"its site does not answer", view("tukwila", "10.101.0.7"), []*serverView{silent, view("quincy", "10.102.0.5")}, "", []string{"10.101.0.7:1433"}},
+		{"no server is known", view("tukwila", "10.101.0.7"), nil, "", []string{"10.101.0.7:1433"}},
+		{"by a node's port", behindNodes, []*serverView{behindNodes}, "", []string{"10.100.0.12:31433"}},
+		{"another has the votes, the site answers: a pod there refuses at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), quisec}, "quisec", []string{"10.101.0.7:1433"}},
+		{"another has the votes, the site has not answered lately", view("tukwila", "10.101.0.7"), []*serverView{doubtful, quisec}, "quisec", nil},
+		{"another has the votes, the site is silent", view("tukwila", "10.101.0.7"), []*serverView{silent, quisec}, "quisec", nil},
+		{"it has the votes again itself", view("tukwila", "10.101.0.7"), []*serverView{doubtful, quisec}, "tukpub", []string{"10.101.0.7:1433"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -186,7 +194,7 @@ func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
 			has := cluster{}
 			steps, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
 			has.carryOut(steps, len(steps))
-			group.primary, group.servers = nil, c.servers
+			group.primary, group.servers, group.claimant = nil, c.servers, c.claimant
 			steps, _ = plan("dublin", groupNames(group, "dublin"), labels, has)
 			has.carryOut(steps, len(steps))
 			g.Expect(has.leads("content")).To(Equal(c.leads))

@@ -84,6 +84,15 @@ func (k *keeper) reach(site v1alpha1.SiteName, namespace string) (*sites.Member,
 	return k.provider.Member(peerName(site, namespace))
 }
 
+// silent says whether a site has left the last heartbeat unanswered.
+func (k *keeper) silent(site v1alpha1.SiteName, namespace string) bool {
+	if site != k.self {
+		site = peerName(site, namespace)
+	}
+	health, known := k.provider.Health(site)
+	return known && health.Cause != nil
+}
+
 // Reconcile makes the names of one namespace right at the site.
 func (k *keeper) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
@@ -128,20 +137,25 @@ func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace st
 }
 
 func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace string, group orders.NamedGroup, told orders.Names) error {
-	primary, readers := group.Primary, group.Readers
+	primary, claimant, readers := group.Primary, "", group.Readers
 	if len(group.Voters) > 0 {
-		elected := k.elected(ctx, namespace, group)
-		readers = readersAfter(group, elected)
-		primary = elected
+		primary, claimant = k.elected(ctx, namespace, group)
+		readers = readersAfter(group, primary)
 	}
-	view := &groupView{namespace: namespace, name: group.Name, listener: v1alpha1.Listener{Name: group.Listener, Port: group.Port},
-		links: linksOf(toldSites(told))}
+	view := &groupView{namespace: namespace, name: group.Name, claimant: v1alpha1.ServerName(claimant),
+		listener: v1alpha1.Listener{Name: group.Listener, Port: group.Port}, links: linksOf(toldSites(told))}
 	find := func(server string) (*serverView, error) {
 		at := slices.IndexFunc(told.Servers, func(s orders.NamedServer) bool { return s.Name == server })
 		if at < 0 {
 			return nil, nil
 		}
-		return observeServer(ctx, k.reach, namespace, v1alpha1.ServerName(server), v1alpha1.SiteName(told.Servers[at].Site))
+		home := v1alpha1.SiteName(told.Servers[at].Site)
+		s, err := observeServer(ctx, k.reach, namespace, v1alpha1.ServerName(server), home)
+		if err != nil {
+			return nil, err
+		}
+		s.silent = k.silent(home, namespace)
+		return s, nil
 	}
 	if err := findPrimary(view, primary, group.Servers, find); err != nil {
 		return err

@@ -168,10 +168,15 @@ func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
 // vote writes a group's vote at a voter as agents do.
 func vote(t *testing.T, at *testenv.APIServer, group, holder string, term int64) {
 	t.Helper()
+	voteAs(t, at, group, holder, term, election.StateHeld)
+}
+
+func voteAs(t *testing.T, at *testenv.APIServer, group, holder string, term int64, state election.State) {
+	t.Helper()
 	g := NewWithT(t)
 	lease := election.NewLease("web", group, holder, election.Configuration{})
 	lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group, v1alpha1.LabelNamespace: "web"}
-	lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+	lease.Annotations["geosql.dev/vote-state"] = string(state)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To(holder+"/pod/engine/nonce"), ptr.To(int32(term))
 	var have coordinationv1.Lease
 	if err := at.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), &have); err == nil {
@@ -282,6 +287,26 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		a.tukwila.Wire.Mend()
 		place(t, a.tukwila, "tukpub", "10.101.2.1")
 		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.2.1"))
+	})
+
+	t.Run("a listener leads to no silent site once another has the votes", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+			vote(t, at, "content", "tukpub-0", 6)
+		}
+		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.101.2.1"))
+		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+			voteAs(t, at, "content", "quisec-0", 7, election.StateClaimed)
+		}
+		g.Consistently(leads(t, a.quincy, "content"), 2*time.Second, often).Should(Equal("10.101.2.1"), "its site answers, and so does its pod")
+		a.tukwila.Wire.Cut()
+		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(BeEmpty())
+		g.Expect(leads(t, a.quincy, "tukpub-0")()).To(Equal("10.101.2.1"), "a server's own name keeps it")
+		a.tukwila.Wire.Mend()
+		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+			vote(t, at, "content", "quisec-0", 7)
+		}
+		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.102.0.9"))
 	})
 
 	t.Run("tokens are renewed without the hub", func(t *testing.T) {

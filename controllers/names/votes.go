@@ -22,8 +22,9 @@ import (
 func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
 
 // elected is the server that a majority of the group's voters say holds their votes in one term and has been seen as
-// PRIMARY in it; empty when the voters that answer do not add up to that.
-func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) string {
+// PRIMARY in it, and claimant the one that holds them and has not been seen so yet; empty when the voters that answer do
+// not add up to that.
+func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) (elected, claimant string) {
 	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
 	asked := map[string]bool{}
 	for range election.MaxConfigurations {
@@ -50,20 +51,20 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 		}
 		c = newest
 	}
-	return heldBy(records, c)
+	return givenTo(election.StateHeld, records, c), givenTo(election.StateClaimed, records, c)
 }
 
-// heldBy counts the votes, by site.
-func heldBy(records map[string]election.Record, c election.Configuration) string {
+// givenTo counts the votes in a state, by site.
+func givenTo(state election.State, records map[string]election.Record, c election.Configuration) string {
 	type vote struct {
 		term   int64
 		server string
 	}
 	for _, r := range records {
 		v := vote{r.Term, r.Holder.Server}
-		if r.State == election.StateHeld && c.Quorum(func(site string) bool {
+		if r.State == state && c.Quorum(func(site string) bool {
 			o, known := records[site]
-			return known && o.State == election.StateHeld && v == vote{o.Term, o.Holder.Server}
+			return known && o.State == state && v == vote{o.Term, o.Holder.Server}
 		}) {
 			return strings.TrimSuffix(v.server, "-0")
 		}
