@@ -46,7 +46,9 @@ func TestChangedPropertiesOfPublicationsAndArticles(t *testing.T) {
 		article("status", "parameters"):           20608,
 		article("status", "loud"):                 14097,
 		article("dest_table", "") + invalidate:    14043,
-		article("upd_cmd", "XCALL sp_upd"):        21023,
+		article("upd_cmd", "VCALL sp_upd"):        21023,
+		article("upd_cmd", "XCALL sp_upd"):        20607,
+		article("ins_cmd", "XCALL sp_ins"):        21023,
 		article("filter", "f"):                    21023,
 	} {
 		// The first error of a batch: 20607 comes before 20608.

@@ -43,7 +43,7 @@ BEGIN
 INSERT INTO dbo.ledger (id, tx, filler) VALUES (@c1, @c2, @c3)
 INSERT INTO dbo.applied (tx, id) VALUES (@c2, @c1)
 END`)
-	mustExec(t, r.target, `ALTER PROCEDURE dbo.sp_MSupd_dbocounter @c1 int, @c2 int, @pkc1 int AS
+	mustExec(t, r.target, `ALTER PROCEDURE dbo.sp_MSupd_dbocounter @c1 int = NULL, @c2 int = NULL, @pkc1 int, @bitmap binary(1) AS
 BEGIN
 UPDATE dbo.counter SET n = @c2 WHERE id = @pkc1
 INSERT INTO dbo.applied (tx, id) VALUES (@c2, -@c2)

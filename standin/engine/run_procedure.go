@@ -181,8 +181,12 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 	return nil
 }
 
+// allowed tells whether a text is one of the documented values; what one of these has in angle brackets stands for any name.
 func allowed(list []string, v string) bool {
 	for _, a := range list {
+		if fixed, _, named := strings.Cut(a, "<"); named && len(v) > len(fixed) && strings.EqualFold(v[:len(fixed)], fixed) {
+			return true
+		}
 		if strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(v)) {
 			return true
 		}

@@ -32,10 +32,16 @@ func sourceName(call *engine.ProcCall) (schema, name string) {
 	return trim(schema), trim(name)
 }
 
-// command checks @ins_cmd, @upd_cmd or @del_cmd and fills in the default.
+// command checks @ins_cmd, @upd_cmd or @del_cmd and fills in the default. NULL is SQL, as the page's tables have it
+// (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md, Arguments).
 func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...string) (string, error) {
 	given := strings.TrimSpace(call.String(parameter))
-	if !call.Given(parameter) || given == "" || strings.EqualFold(given, "NULL") {
+	switch {
+	case !call.Given(parameter):
+		return otherwise, nil
+	case call.IsNull(parameter), strings.EqualFold(given, "NULL"):
+		return "SQL", nil
+	case given == "":
 		return otherwise, nil
 	}
 	if strings.EqualFold(given, "SQL") || strings.EqualFold(given, "NONE") {
@@ -159,10 +165,10 @@ func (a *article) setCommands(call *engine.ProcCall) (err error) {
 	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL"); err != nil {
 		return err
 	}
-	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL"); err != nil {
+	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL", "XCALL"); err != nil {
 		return err
 	}
-	a.delete, err = command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL")
+	a.delete, err = command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL", "XCALL")
 	return err
 }
 

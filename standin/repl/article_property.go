@@ -100,9 +100,9 @@ func (a *article) newTableProperty(call *engine.ProcCall, property, value string
 	case "ins_cmd":
 		n.value, err = command(call, "@value", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL")
 	case "upd_cmd":
-		n.value, err = command(call, "@value", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL")
+		n.value, err = command(call, "@value", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL", "XCALL")
 	case "del_cmd":
-		n.value, err = command(call, "@value", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL")
+		n.value, err = command(call, "@value", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL", "XCALL")
 	case "status":
 		n.snapshot = false
 		n.value, err = a.newStatus(value)

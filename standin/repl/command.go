@@ -107,7 +107,11 @@ func verb(command string) (word, procedure string) {
 	word, procedure, _ = strings.Cut(command, " ")
 	procedure = strings.TrimSpace(procedure)
 	if !strings.HasPrefix(procedure, "[") {
-		procedure = bracket(procedure)
+		parts := strings.Split(procedure, ".")
+		for i, part := range parts {
+			parts[i] = bracket(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
+		}
+		procedure = strings.Join(parts, ".")
 	}
 	return strings.ToUpper(word), procedure
 }
@@ -200,47 +204,20 @@ func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
 
 func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
 	word, procedure := verb(a.delete)
-	if word == "NONE" {
+	columns := a.keys
+	switch word {
+	case "NONE":
 		return nil, nil
+	case "XCALL":
+		columns = a.columns
+		row = a.beforeImage(at, row)
 	}
-	values, err := appendColumns(nil, a.keys, at, row)
+	values, err := appendColumns(nil, columns, at, row)
 	if err != nil {
 		return nil, err
 	}
 	if word == "SQL" {
 		return encodeCommand("DELETE FROM "+a.destination()+" WHERE "+a.where(), values), nil
 	}
-	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.keys))+")}", values), nil
-}
-
-func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, error) {
-	word, procedure := verb(a.update)
-	if word == "NONE" {
-		return nil, nil
-	}
-	columns := a.columns
-	if word == "SQL" {
-		// An identity column never changes, and may be one at the subscriber too.
-		columns = nil
-		for _, c := range a.columns {
-			if c.Identity == nil {
-				columns = append(columns, c)
-			}
-		}
-	}
-	values, err := appendColumns(nil, columns, at, row)
-	if err == nil {
-		values, err = appendColumns(values, a.keys, at, old)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if word == "SQL" {
-		sets := make([]string, len(columns))
-		for i, c := range columns {
-			sets[i] = bracket(c.Name) + " = ?"
-		}
-		return encodeCommand("UPDATE "+a.destination()+" SET "+strings.Join(sets, ", ")+" WHERE "+a.where(), values), nil
-	}
-	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.columns)+len(a.keys))+")}", values), nil
+	return encodeCommand("{CALL "+procedure+" ("+marks(len(columns))+")}", values), nil
 }

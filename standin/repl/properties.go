@@ -33,6 +33,7 @@ func (e *Extension) installProperties(r *engine.Registry) {
 	e.procedure(r, "sp_setsubscriptionxactseqno", owners, nil, e.setSubscriptionSeqno)
 	e.procedure(r, "sp_helpsubscriptionerrors", distributionOwners, nil, e.helpSubscriptionErrors)
 	e.procedure(r, "sp_scriptpublicationcustomprocs", owners, nil, e.scriptProcedures)
+	e.procedure(r, "sp_scriptdynamicupdproc", owners, []engine.Parameter{{Name: "@artid", Type: sqltype.IntType, Required: true}}, e.scriptDynamicUpdate)
 }
 
 // changeSubscription changes a push subscription's agent.
@@ -403,11 +404,33 @@ func (e *Extension) scriptProcedures(ctx context.Context, call *engine.ProcCall)
 	if err != nil {
 		return err
 	}
-	var out [][]any
+	script := ""
 	for _, a := range list {
-		for _, line := range strings.Split(a.procedures(), "\n") {
-			out = append(out, []any{line})
+		if a.options&optionProcedures != 0 {
+			script += a.procedures()
 		}
 	}
+	return scriptLines(call, script)
+}
+
+// scriptLines sends a script line by line.
+func scriptLines(call *engine.ProcCall, script string) error {
+	var out [][]any
+	for line := range strings.SplitSeq(script, "\n") {
+		out = append(out, []any{line})
+	}
 	return call.ResultSet(columns("script", sqltype.NVarCharOf(4000)), out)
+}
+
+// scriptDynamicUpdate gives the procedure of an article whose updates are MCALL, which sets only what changed, line by line
+// (docs/relational-databases/system-stored-procedures/sp-scriptdynamicupdproc-transact-sql.md, Examples).
+func (e *Extension) scriptDynamicUpdate(ctx context.Context, call *engine.ProcCall) error {
+	list, err := e.articles(ctx, call.Session, call.Database, "a.artid = @p1", call.Int("@artid"))
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return raise(20027, 1, call.String("@artid"))
+	}
+	return scriptLines(call, list[0].dynamicUpdateProcedure())
 }

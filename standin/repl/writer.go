@@ -37,12 +37,12 @@ func (b *batch) value(v any) {
 	b.text.WriteString("@p" + strconv.Itoa(len(b.values)))
 }
 
-// add appends a command: "{CALL proc (?,?)}" becomes EXEC, a statement is taken as it is.
+// add appends a command: "{CALL proc (?,,?)}" becomes EXEC, with DEFAULT for what is left out; a statement is taken as it is.
 func (b *batch) add(text string, values []any) {
 	if rest, call := strings.CutPrefix(text, "{CALL "); call {
 		rest = strings.TrimSuffix(rest, ")}")
 		at := strings.LastIndexByte(rest, '(') // a name may have one, too
-		text = "EXEC " + rest[:at] + rest[at+1:]
+		text = "EXEC " + rest[:at] + defaulted(rest[at+1:])
 	}
 	parts := parameterized(text)
 	for i, part := range parts {
@@ -52,6 +52,20 @@ func (b *batch) add(text string, values []any) {
 		}
 	}
 	b.text.WriteString(";\n")
+}
+
+// defaulted is a list of parameters as EXEC takes it.
+func defaulted(list string) string {
+	if !strings.Contains(list, ",,") && !strings.HasPrefix(list, ",") {
+		return list
+	}
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		if p == "" {
+			parts[i] = "DEFAULT"
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // writer sends commands to the subscriber. A buffer is one round trip: where the transaction begins and ends goes with it.
