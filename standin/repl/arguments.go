@@ -23,7 +23,7 @@ var refusedArguments = map[string]string{
 	"-definitionfile": "", "-ftpaddress": "", "-ftppassword": "", "-ftpport": "", "-ftpusername": "", "-filetransfertype": "0", "-usedts": "", "-hostname": "",
 	"-subscriberdatabasepath": "", "-subscriptiontablename": "MSreplication_subscriptions", "-subscribertype": "0",
 	"-dynamicfilterhostname": "", "-dynamicfilterlogin": "", "-dynamicsnapshotlocation": "", "-70subscribers": "", "-errorfile": "", "-output": "",
-	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1", "-maxcmdsintran": "0",
+	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1",
 }
 
 // parseArguments reads a job step's text for an agent ("distrib", "logread", "snapshot"): a name that is unknown, a

@@ -90,6 +90,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 	var last []byte
 	var committed time.Time
 	transactions, commands := 0, 0
+	parts := r.parts(batch)
 	for i := range len(batch) - 1 {
 		seqno := batch.raw(i, "xact_seqno")
 		if len(seqno) != 10 || len(batch.raw(i, "xact_id")) != 10 {
@@ -101,7 +102,10 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		}
 		commands++
 		committed, _ = batch[i]["commit_time"].(time.Time)
-		data = appendPacked(data, packed{seqno: seqno, begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
+		if i > 0 && parts[i] != parts[i-1] && string(seqno) == string(batch.raw(i-1, "xact_seqno")) {
+			transactions++
+		}
+		data = appendPacked(data, packed{seqno: seqno, part: parts[i], begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
 			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command")})
 	}
 	scanned := batch.raw(len(batch)-1, "xact_seqno")
@@ -122,4 +126,28 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		r.note(ctx, runProgress, fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands))
 	}
 	return commands, nil
+}
+
+// parts numbers the smaller transactions that -MaxCmdsInTran makes of large ones, for each command of a batch: from 1 on, and
+// 0 for the last one, which has the number of the transaction's commit
+// (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MaxCmdsInTran).
+func (r *agentRun) parts(batch rows) []int32 {
+	out := make([]int32, len(batch))
+	most := r.args.num("-MaxCmdsInTran", 0)
+	if most <= 0 {
+		return out
+	}
+	for from := 0; from < len(batch)-1; {
+		end := from + 1
+		for end < len(batch)-1 && string(batch.raw(end, "xact_seqno")) == string(batch.raw(from, "xact_seqno")) {
+			end++
+		}
+		for i := from; i < end; i++ {
+			if (i-from)/most < (end-1-from)/most {
+				out[i] = int32((i-from)/most) + 1
+			}
+		}
+		from = end
+	}
+	return out
 }

@@ -4,6 +4,7 @@ package repl
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -267,8 +268,8 @@ func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCa
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
 		IF ? = 0 AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication_type = 0) BEGIN
 			DECLARE @database int = (SELECT id FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?);
-			DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) = 10;
-			DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) = 10;
+			DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) IN (10, `+strconv.Itoa(partLength)+`);
+			DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @database AND DATALENGTH(xact_seqno) IN (10, `+strconv.Itoa(partLength)+`);
 			DELETE FROM dbo.MSrepl_cleaned WHERE publisher_database_id = @database
 		END;
 		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,

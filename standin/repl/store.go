@@ -52,36 +52,49 @@ const chunk = 1024
 // packed is one command within sp_MSadd_replcmds27hp's @data.
 type packed struct {
 	seqno, begin               []byte
+	part                       int32
 	kind, article, publication int32
 	command                    []byte
 }
 
 func appendPacked(buf []byte, c packed) []byte {
 	buf = append(append(buf, c.seqno...), c.begin...)
-	for _, n := range []int32{c.kind, c.article, c.publication, int32(len(c.command))} {
+	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command))} {
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
 	}
 	return append(buf, c.command...)
 }
 
-const packedHeader = 10 + 10 + 4*4
+const packedHeader = 10 + 10 + 5*4
 
 func readPacked(buf []byte) (c packed, rest []byte, err error) {
 	if len(buf) < packedHeader {
 		return c, nil, errShort
 	}
 	c.seqno, c.begin, buf = buf[:10], buf[10:20], buf[20:]
-	n := [4]int32{}
+	n := [5]int32{}
 	for i := range n {
 		n[i] = int32(binary.LittleEndian.Uint32(buf[4*i:]))
 	}
-	buf = buf[16:]
-	c.kind, c.article, c.publication = n[0], n[1], n[2]
-	if n[3] < 0 || int(n[3]) > len(buf) {
+	buf = buf[20:]
+	c.part, c.kind, c.article, c.publication = n[0], n[1], n[2], n[3]
+	if n[4] < 0 || int(n[4]) > len(buf) {
 		return c, nil, errShort
 	}
-	c.command = buf[:n[3]]
-	return c, buf[n[3]:], nil
+	c.command = buf[:n[4]]
+	return c, buf[n[4]:], nil
+}
+
+// partLength is how long the number of a part of a transaction is (-MaxCmdsInTran): where the transaction began, behind which
+// no other one commits before it does, and the part, marked so that it comes after a snapshot made there.
+const partLength = 14
+
+// number is the transaction number that a command is stored under.
+func (c packed) number() []byte {
+	if c.part == 0 {
+		return c.seqno
+	}
+	return binary.BigEndian.AppendUint32(bytes.Clone(c.begin), 0xFF000000|uint32(c.part))
 }
 
 // inserter gathers rows into INSERT statements of a few sizes, so that few plans serve them all.
@@ -161,9 +174,10 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 		if string(c.seqno) <= string(last) {
 			continue
 		}
-		if string(current) != string(c.seqno) {
-			current, id = c.seqno, 0
-			if err := transactions.add(ctx, s, db, c.begin, c.seqno, nowText()); err != nil {
+		seqno := c.number()
+		if string(current) != string(seqno) {
+			current, id = seqno, 0
+			if err := transactions.add(ctx, s, db, c.begin, seqno, nowText()); err != nil {
 				return err
 			}
 		}
@@ -172,7 +186,7 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 				return err
 			}
 		}
-		if id, err = commands.add(ctx, s, c.seqno, int64(c.kind), int64(c.article), id, c.command, int64(c.publication)); err != nil {
+		if id, err = commands.add(ctx, s, seqno, int64(c.kind), int64(c.article), id, c.command, int64(c.publication)); err != nil {
 			return err
 		}
 	}
