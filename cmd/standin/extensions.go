@@ -41,7 +41,9 @@ func ownHost(settings *config.Settings) string {
 func subsystems(replication *repl.Extension) map[string]sqlagent.Subsystem {
 	out := map[string]sqlagent.Subsystem{}
 	for name, run := range replication.Subsystems() {
-		out[name] = func(ctx context.Context, step sqlagent.Step) (string, error) { return run(ctx, step.Command) }
+		out[name] = func(ctx context.Context, step sqlagent.Step) (string, error) {
+			return run(ctx, step.Command, step.Again)
+		}
 	}
 	return out
 }

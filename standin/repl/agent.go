@@ -33,11 +33,30 @@ type agentRun struct {
 // delivered counts what was delivered.
 type delivered struct{ transactions, commands int64 }
 
-// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text.
-func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string) (string, error) {
-	return map[string]func(context.Context, string) (string, error){
+// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text; again says that the step is
+// tried again when it fails.
+func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string, again bool) (string, error) {
+	out := map[string]func(context.Context, string, bool) (string, error){}
+	for name, run := range map[string]func(context.Context, string) (string, error){
 		"Snapshot": e.runSnapshot, "LogReader": e.runLogReader, "Distribution": e.runDistribution,
+	} {
+		out[name] = func(ctx context.Context, commandLine string, again bool) (string, error) {
+			return run(context.WithValue(ctx, triedAgain{}, again), commandLine)
+		}
 	}
+	return out
+}
+
+// triedAgain is the context key that says whether a run that fails is followed by another one of its job's step.
+type triedAgain struct{}
+
+// failure is the status of a run that an error ended: Retry where the step is tried again and the error may not come back
+// by then, because a server was not there, a connection broke, a time was up or a deadlock was resolved.
+func failure(ctx context.Context, err error) int {
+	if again, _ := ctx.Value(triedAgain{}).(bool); again && passing(err) {
+		return runRetry
+	}
+	return runFail
 }
 
 // beginAgent parses the text and sees to it that only one agent of a kind serves the same thing here: 21036.
@@ -139,7 +158,7 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 
 // notes tells whether -HistoryVerboseLevel asks for lines of that status.
 func (r *agentRun) notes(status int) bool {
-	return r.args.str("-HistoryVerboseLevel") != "0" || status == runFail
+	return r.args.str("-HistoryVerboseLevel") != "0" || status == runFail || status == runRetry
 }
 
 // line is a line of history.
@@ -166,7 +185,7 @@ func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 		return "The process was stopped.", nil
 	case err != nil:
 		r.e.inst.Log().Warn("replication agent failed", "agent", r.name, "error", err.Error())
-		r.note(ctx, runFail, err.Error())
+		r.note(ctx, failure(ctx, err), err.Error())
 		if r.history != "" {
 			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()

@@ -5,8 +5,10 @@ package repl
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
@@ -129,9 +131,28 @@ func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 	}
 	if err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("the process could not connect to %s '%s': %w", t.role, t.server, err)
+		return nil, unreachable{fmt.Errorf("the process could not connect to %s '%s': %w", t.role, t.server, err)}
 	}
 	return &conn{pool: pool, c: c, timeout: t.queryTimeout, target: t}, nil
+}
+
+// unreachable is the error of a connection that could not be made.
+type unreachable struct{ error }
+
+func (u unreachable) Unwrap() error { return u.error }
+
+// passing tells whether an error may not come back when the same is tried again.
+func passing(err error) bool {
+	switch numberOf(err) {
+	case 0:
+		var gone unreachable
+		var network net.Error
+		return errors.As(err, &gone) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded)
+	case 1205, 1222: // a deadlock, a lock request timed out
+		return true
+	}
+	return false
 }
 
 // conn is one connection of an agent.

@@ -74,6 +74,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installSubscriptions(r)
 	e.installPull(r)
 	e.installLogReader(r)
+	e.installRestart(r)
 	e.installCommands(r)
 	e.installHistory(r)
 	e.installTokens(r)

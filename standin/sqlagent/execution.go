@@ -217,7 +217,7 @@ func (e *Extension) runStep(ctx context.Context, s *engine.Session, x *execution
 	for attempt := 0; ; attempt++ {
 		e.note(x, st, stateExecuting, attempt)
 		started := e.now()
-		message, err := e.subsystemRun(ctx, x, st)
+		message, err := e.subsystemRun(ctx, x, st, attempt < st.retryAttempts)
 		outcome := outcomeSucceeded
 		switch {
 		case ctx.Err() != nil:
@@ -244,8 +244,8 @@ func (e *Extension) runStep(ctx context.Context, s *engine.Session, x *execution
 	}
 }
 
-// subsystemRun executes the step's text once.
-func (e *Extension) subsystemRun(ctx context.Context, x *execution, st step) (string, error) {
+// subsystemRun executes the step's text once; again says that it is tried again when it fails.
+func (e *Extension) subsystemRun(ctx context.Context, x *execution, st step, again bool) (string, error) {
 	if st.subsystem == "TSQL" {
 		err := e.runTSQL(ctx, x, st)
 		if err != nil {
@@ -261,7 +261,7 @@ func (e *Extension) subsystemRun(ctx context.Context, x *execution, st step) (st
 	if err := e.mayRun(ctx, x, st); err != nil {
 		return err.Error(), err
 	}
-	message, err := run(ctx, Step{JobID: x.job, JobName: x.name, StepID: st.id, Command: st.command, Database: st.db})
+	message, err := run(ctx, Step{JobID: x.job, JobName: x.name, StepID: st.id, Command: st.command, Database: st.db, Again: again})
 	if err != nil {
 		return strings.TrimSpace(message+" "+err.Error()) + "  The step failed.", err
 	}

@@ -22,6 +22,8 @@ type Step struct {
 	StepID  int
 	// Command is the step's text, Database its database.
 	Command, Database string
+	// Again says that the step is tried again when it fails.
+	Again bool
 }
 
 // Subsystem executes the steps of one subsystem. It returns when the step has ended, soon after ctx ended. The message
