@@ -182,13 +182,13 @@ func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, err
 
 func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
-	err := w.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// It is gone, or another one is there already.
-		err = nil
+	err := w.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID, ResourceVersion: &s.Version})
+	if apierrors.IsConflict(err) {
+		// Another one is there already, or what let it be deleted is so no more: that is looked at again.
+		return nil
 	}
-	if err != nil || s.Once == "" {
-		return err
+	if client.IgnoreNotFound(err) != nil || s.Once == "" {
+		return client.IgnoreNotFound(err)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRestarted: s.Once}}})
 	if err != nil {

@@ -71,7 +71,7 @@ func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *
 		return fmt.Errorf("read AvailabilityGroup %s in the hub: %w", key, err)
 	}
 	t.Holder = holder(&g)
-	if t.Holder != "" && t.Holder != w.desired.name() {
+	if t.Holder != "" && t.Holder != w.desired.name() && !stuck(w.observed, ContainerEngine) {
 		return nil
 	}
 	if t.Err = r.askPrimary(ctx, w, &g, t); t.Err != nil {

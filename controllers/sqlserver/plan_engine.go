@@ -106,7 +106,9 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		p.Pending = moved + " with the next start of the engine"
 		return true
 	}
-	return replace(d, o, p, RestartPod{Name: o.Pod.Name, UID: o.Pod.UID, Reason: moved, Once: once})
+	step := restartOf(o.Pod, moved)
+	step.Once = once
+	return replace(d, o, p, step)
 }
 
 // tempDBMoves says that a file of tempdb will be on its volume with the engine's next start; empty when none will.

@@ -28,12 +28,16 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 	if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
 		return planSidecar(d, o, p, why)
 	}
-	step := RestartPod{Name: pod.Name, UID: pod.UID, Reason: why}
+	step := restartOf(pod, why)
 	if engineHasRun(pod) {
 		return replace(d, o, p, step)
 	}
 	p.add(step)
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+func restartOf(pod *corev1.Pod, why string) RestartPod {
+	return RestartPod{Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Reason: why}
 }
 
 // replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is cordoned, say.
@@ -155,6 +159,36 @@ func unboundClaims(o Observed) string {
 	return "; volumes not bound yet: " + strings.Join(names, ", ")
 }
 
+// stuck tells that a container does not run and that nothing but another pod helps it for sure: it ends again and again, its image can't be
+// had, or it can't be made. That is the word of the kubelet, which counts while its node is heard: one that is cut off may have started
+// the container since. One that has ended once is not stuck: it begins again at once.
+func stuck(o Observed, container string) bool {
+	if o.Pod == nil || !nodeHeard(o) {
+		return false
+	}
+	return slices.ContainsFunc(o.Pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		w := c.State.Waiting
+		return c.Name == container && w != nil && (w.Reason == crashLoop || cannotBeMade(w.Reason) || slices.Contains(imageReasons, w.Reason))
+	})
+}
+
+// nodeHeard tells that the pod's node is there and that its kubelet is not silent: by the node's condition Ready, which is Unknown then.
+func nodeHeard(o Observed) bool {
+	return slices.ContainsFunc(o.Cluster.Nodes, func(n corev1.Node) bool {
+		return n.Name == o.Pod.Spec.NodeName && !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+		})
+	})
+}
+
+// crashLoop is the kubelet's reason of a container that has ended and was started again more than once.
+const crashLoop = "CrashLoopBackOff"
+
+// cannotBeMade tells of CreateContainerConfigError and its kin.
+func cannotBeMade(reason string) bool {
+	return strings.HasPrefix(reason, "Create") && strings.HasSuffix(reason, "Error")
+}
+
 var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
 
 // containerProblem says what keeps a container from running.
@@ -165,11 +199,11 @@ func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Out
 		return conditions.Stalled(conditions.ReasonImagePullFailed, fmt.Sprintf(
 			"image %s of container %s can't be had on node %s (%s): %s; correct the image, imagePullSecrets or imagePullPolicy",
 			c.Image, c.Name, pod.Spec.NodeName, waiting.Reason, waiting.Message)), true
-	case waiting != nil && strings.HasPrefix(waiting.Reason, "Create") && strings.HasSuffix(waiting.Reason, "Error"):
+	case waiting != nil && cannotBeMade(waiting.Reason):
 		return conditions.Stalled(conditions.ReasonPodNotReady, fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message)), true
 	case c.Name != ContainerEngine:
 		return conditions.Outcome{}, false
-	case waiting != nil && waiting.Reason == "CrashLoopBackOff", c.State.Terminated != nil:
+	case waiting != nil && waiting.Reason == crashLoop, c.State.Terminated != nil:
 		return conditions.InProgress(conditions.ReasonPodNotReady, fmt.Sprintf(
 			"the engine ends again and again%s; see `kubectl logs %s -c %s -p` at the site", lastEnd(c), pod.Name, c.Name)), true
 	}

@@ -3,6 +3,7 @@
 package sqlserver
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -97,4 +98,67 @@ func TestATurnIsGivenBackByWhoDoesNotRestart(t *testing.T) {
 
 func notReady() []corev1.Taint {
 	return []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+}
+
+// After all servers of a group have crashed there is no primary until some of them are back, and those come back only with what was
+// corrected since: nobody waits for a primary with a pod whose engine can't run.
+func TestAPodWhoseEngineCannotRunIsReplaced(t *testing.T) {
+	crashed := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	unknown := Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")}
+	others, ill, own := unknown, unknown, unknown
+	others.Holder = "dubcfg"
+	ill.Err, ill.Primary, ill.Against = nil, "quisec", []string{"SQLServer dubcfg is not ready"}
+	own.Err, own.Primary = nil, "tukpub"
+	for name, c := range map[string]struct {
+		turn   Turn
+		state  corev1.ContainerState
+		change func(*environ)
+		takes  bool
+		waits  string
+	}{
+		"while nobody knows who is primary": {turn: unknown, state: crashed, takes: true},
+		"though another one has the turn":   {turn: others, state: crashed},
+		"while another one is not well":     {turn: ill, state: crashed, takes: true},
+		"whose image is gone by now": {turn: unknown, takes: true,
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}},
+		"not one that has ended and is about to begin again": {turn: unknown, waits: "no server is known to be its primary",
+			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}},
+		"not one that is being made": {turn: unknown, waits: "no server is known to be its primary",
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
+		"not one whose kubelet is silent": {turn: unknown, state: crashed, waits: "no server is known to be its primary", change: func(e *environ) {
+			e.o.Cluster.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}},
+		"not one whose node is gone": {turn: unknown, state: crashed, waits: "no server is known to be its primary", change: func(e *environ) {
+			e.o.Pod.Spec.NodeName = "tukwila-gone"
+		}},
+		"not one whose engine says that it is primary": {turn: own, state: crashed, waits: "it is the primary of group content"},
+		"not behind a group that nobody declares":      {turn: Turn{Group: "content"}, state: crashed, waits: "which nobody declares"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.outdated(c.turn)
+			e.o.Engine = Engine{}
+			e.o.Pod.ResourceVersion = "17"
+			status := &e.o.Pod.Status.ContainerStatuses[0]
+			status.State, status.RestartCount = c.state, 3
+			e.o.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+			if c.change != nil {
+				c.change(e)
+			}
+			p := plan(e.d, e.o)
+			if c.waits != "" {
+				g.Expect(p.Steps).To(BeEmpty())
+				g.Expect(p.Pending).To(ContainSubstring(c.waits))
+				return
+			}
+			replaced := RestartPod{Name: "tukpub-0", UID: e.o.Pod.UID, Version: "17", Reason: "the pod's template changed"}
+			if c.takes {
+				g.Expect(p.Steps).To(Equal([]Step{TakeTurn{Group: "content"}, replaced}))
+				return
+			}
+			g.Expect(p.Steps).To(Equal([]Step{replaced}))
+		})
+	}
 }

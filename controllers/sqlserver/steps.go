@@ -60,8 +60,10 @@ func (s CopyCertificate) Describe() string { return "copy the certificate: " + s
 type RestartPod struct {
 	Name string
 	// UID of the pod that was observed: another one is not deleted.
-	UID    types.UID
-	Reason string
+	UID types.UID
+	// Version is the resourceVersion of the pod that was observed: one of which its kubelet has written otherwise since is not deleted.
+	Version string
+	Reason  string
 	// Once is written into the StatefulSet's annotation when the pod has been deleted, so that the same cause restarts it
 	// only once; empty when the cause goes with the restart for sure.
 	Once string

@@ -61,12 +61,13 @@ func (s ReleaseTurn) Describe() string {
 }
 
 // restart plans the restart of a pod whose engine has run. Behind a group it waits for its turn: one server at a time, and
-// only while every other replica is well; secondaries first, the primary last. It returns false when the plan ends here.
+// only while every other replica is well; secondaries first, the primary last. A server that is missed already waits for nobody, and takes
+// the turn if nobody has it, so that those that are well stay until it is back. It returns false when the plan ends here.
 func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 	var take []Step
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
-		if why := wait(d, o, turn, known, group); why != "" {
+		if why := wait(d, o, turn, known, group); why != "" && !missing(d, o, turn, known) {
 			p.Pending = step.Reason + "; " + why
 			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
 				p.add(ask)
@@ -103,6 +104,16 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 		return primaryWaits(t)
 	}
 	return ""
+}
+
+// missing tells that the group does without the server, whoever is primary and however the others are: its engine can't run in the pod
+// that it has, and has not just said that it is primary. After all servers have crashed there is a primary only once enough of them
+// are back, so none of them may wait for one.
+//
+// The pod is deleted only as it was seen (RestartPod.Version): an engine that has come up since is in the pod's status before another
+// server can take the turn beside it, which it does only while all others are ready (observeBehind).
+func missing(d Desired, o Observed, t Turn, known bool) bool {
+	return known && t.Declared && t.Primary != d.name() && stuck(o, ContainerEngine)
 }
 
 // silent says that the engine serves nobody: it does not run, or it has not answered the sidecar's probes either.

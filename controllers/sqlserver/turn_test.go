@@ -23,6 +23,10 @@ type fleet struct {
 	down     []bool
 	// ill are those that are not well by themselves, and will be when they are restarted.
 	ill []bool
+	// dead are those whose engines end again and again; spare are those of them whose pods were deleted. version is the pod's, which
+	// its kubelet changes.
+	dead, spare []bool
+	version     []int
 	// mute says that there was a failover and nobody has been told yet who is primary.
 	mute bool
 	// incarnation of the pod: a restart that was planned for another one does nothing.
@@ -38,7 +42,7 @@ func (f *fleet) uid(i int) types.UID { return types.UID(fmt.Sprint(i, "-", f.inc
 // look plans for one server from what is so now.
 func (f *fleet) look(i int) {
 	turn := Turn{Group: "content", Declared: true, Holder: f.holder}
-	if f.mute || f.down[f.primary] {
+	if f.mute || f.away(f.primary) {
 		turn.Err = fmt.Errorf("the primary does not answer")
 	} else {
 		turn.Primary = f.name(f.primary)
@@ -55,19 +59,36 @@ func (f *fleet) look(i int) {
 		}
 	}
 	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
-	o := Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}
-	if !f.away(i) {
-		o.Engine.Asked = true
+	o := Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: f.seen(i)}, Spec: corev1.PodSpec{NodeName: "node"}}}
+	o.Cluster.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node"}}}
+	if f.dead[i] {
+		o.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: ContainerEngine, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}}}
 	}
+	o.Engine.Asked = !f.away(i)
 	p := &Plan{}
-	if !f.outdated[i] || restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Reason: "the image changed"}) {
+	if !f.outdated[i] || restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Version: f.seen(i), Reason: "the image changed"}) {
 		planTurn(d, o, p)
 	}
 	f.pending[i] = p
 }
 
-// away says that a server is down, or ill.
-func (f *fleet) away(i int) bool { return f.down[i] || f.ill[i] }
+// away says that a server is down, ill or dead.
+func (f *fleet) away(i int) bool { return f.down[i] || f.ill[i] || f.dead[i] }
+
+// seen is the pod's resourceVersion.
+func (f *fleet) seen(i int) string { return fmt.Sprint(f.version[i]) }
+
+// crash ends an engine until its pod is replaced, or until it comes up by itself after all.
+func (f *fleet) crash(i int) {
+	switch {
+	case f.dead[i]:
+		f.dead[i] = false
+		f.version[i]++
+	case f.idle() && !f.away(i):
+		f.dead[i], f.outdated[i] = true, true
+		f.version[i]++
+	}
+}
 
 // idle says that no plan waits to be carried out: a plan that is older than what happens next cannot know of it.
 func (f *fleet) idle() bool {
@@ -104,13 +125,13 @@ func (f *fleet) act(t *rapid.T, i int, whole bool) {
 				f.holder = ""
 			}
 		case RestartPod:
-			if s.UID == f.uid(i) {
+			if s.UID == f.uid(i) && s.Version == f.seen(i) {
 				for j := range f.down {
 					if j != i && f.away(j) && !f.away(i) {
 						t.Fatalf("%s is restarted while %s is not well", f.name(i), f.name(j))
 					}
 				}
-				f.down[i] = true
+				f.down[i], f.spare[i], f.dead[i] = true, f.dead[i] || f.down[i] && f.spare[i], false
 				f.incarnation[i]++
 			}
 		}
@@ -119,14 +140,15 @@ func (f *fleet) act(t *rapid.T, i int, whole bool) {
 
 func (f *fleet) come(i int) {
 	if f.down[i] {
-		f.down[i], f.outdated[i], f.ill[i] = false, false, false
+		f.down[i], f.outdated[i], f.ill[i], f.spare[i] = false, false, false, false
+		f.version[i]++
 	}
 }
 
 func (f *fleet) check(t *rapid.T) {
 	down := 0
 	for i := range f.down {
-		if f.down[i] {
+		if f.down[i] && !f.spare[i] {
 			down++
 			if i == f.primary {
 				t.Fatalf("the primary's pod was restarted")
@@ -139,12 +161,13 @@ func (f *fleet) check(t *rapid.T) {
 }
 
 // Whatever the order in which servers are looked at and acted on, and however late, whenever the manager ends, whoever fails over or
-// falls ill meanwhile: never are two of a group down, never the primary; all secondaries come to what is declared, and the primary
-// after a switchover.
+// falls ill or crashes meanwhile: never are two of a group down that served, never the primary; those that crashed come back though nobody
+// knows who is primary; all secondaries come to what is declared, and the primary after a switchover.
 func TestOneServerOfAGroupAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "servers")
-		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), ill: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n)}
+		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), ill: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n),
+			dead: make([]bool, n), spare: make([]bool, n), version: make([]int, n)}
 		for i := range n {
 			f.outdated[i] = rapid.Bool().Draw(t, "outdated")
 		}
@@ -162,13 +185,14 @@ func TestOneServerOfAGroupAtATime(t *testing.T) {
 				f.happen(i, action == 4)
 			case action == 6:
 				f.mute = false
+			case action == 7:
+				f.crash(i)
 			}
 			f.check(t)
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "moves") {
-			do(rapid.IntRange(0, 6).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
+			do(rapid.IntRange(0, 7).Draw(t, "action"), rapid.IntRange(0, n-1).Draw(t, "server"))
 		}
-		f.mute = false
 		round := func() {
 			for range 4 * n {
 				for i := range n {
@@ -178,6 +202,12 @@ func TestOneServerOfAGroupAtATime(t *testing.T) {
 				}
 			}
 		}
+		f.mute = true
+		round()
+		if i := slices.Index(f.dead, true); i >= 0 {
+			t.Fatalf("server %d has crashed and waits; the turn is of %q", i, f.holder)
+		}
+		f.mute = false
 		round()
 		for i := range n {
 			if f.outdated[i] && i != f.primary {
