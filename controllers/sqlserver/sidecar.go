@@ -27,7 +27,9 @@ type ReplaceSidecar struct {
 	Image string
 	// Template is the hash of the template that the pod then is of.
 	Template string
-	// Restarts of the container until now.
+	// Version is the resourceVersion of the pod that was observed.
+	Version string
+	// Restarts of the container until now; -1 of one that was never started: its first start is no restart.
 	Restarts int32
 }
 
@@ -38,20 +40,21 @@ func (s ReplaceSidecar) Describe() string {
 
 // planSidecar is for a pod of which only the sidecar is outdated, which is not worth a restart of the engine. A new image
 // is given to the running pod, in a group to one server at a time and not to the primary: without its agent it would
-// lose its lease.
+// lose its lease. One that can't run waits for nobody: its server has no lease, and without sidecars there is no primary to wait for.
 func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 	pod, template := o.Pod, o.StatefulSet.Spec.Template
 	if kind := template.Annotations[annotationSidecar]; kind == "" || kind != pod.Annotations[annotationSidecar] {
 		p.pend(why+"; it takes effect when the pod next starts", conditions.ReasonSidecarOutdated)
 		return true
 	}
+	broken := stuck(o, ContainerAgent)
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
-		if known && turn.Declared && turn.Primary == d.name() {
+		if known && turn.Declared && turn.Primary == d.name() && !broken {
 			p.pend(fmt.Sprintf("%s; it is replaced when %s is no longer the primary of group %s, or the pod next starts", why, d.name(), group), conditions.ReasonSidecarOutdated)
 			return true
 		}
-		if wait := wait(d, o, turn, known, group); wait != "" {
+		if wait := wait(d, o, turn, known, group); wait != "" && !(broken && known && turn.Declared) {
 			p.pend(why+"; "+wait, conditions.ReasonSidecarOutdated)
 			return true
 		}
@@ -59,7 +62,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			p.add(TakeTurn{Group: group})
 		}
 	}
-	step := ReplaceSidecar{Pod: pod.Name, UID: pod.UID, Template: template.Annotations[annotationTemplate]}
+	step := ReplaceSidecar{Pod: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Template: template.Annotations[annotationTemplate]}
 	for _, c := range template.Spec.Containers {
 		if c.Name == ContainerAgent {
 			step.Image = c.Image
@@ -67,6 +70,9 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 	}
 	if status := sidecarStatus(pod); status != nil {
 		step.Restarts = status.RestartCount
+		if status.RestartCount == 0 && status.State.Waiting != nil {
+			step.Restarts = -1
+		}
 	}
 	p.add(step)
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
@@ -91,7 +97,7 @@ func sidecarStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 
 func (r *Reconciler) replaceSidecar(ctx context.Context, w *world, s ReplaceSidecar) error {
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": s.UID, "annotations": map[string]string{
+		"metadata": map[string]any{"uid": s.UID, "resourceVersion": s.Version, "annotations": map[string]string{
 			annotationTemplate: s.Template, annotationReplaced: strconv.Itoa(int(s.Restarts))}},
 		"spec": map[string]any{"containers": []map[string]string{{"name": ContainerAgent, "image": s.Image}}},
 	})
@@ -101,7 +107,7 @@ func (r *Reconciler) replaceSidecar(ctx context.Context, w *world, s ReplaceSide
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Pod}}
 	err = w.member.Client.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch), sites.FieldOwner)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// It is gone, or another one is there already.
+		// It is gone, another one is there already, or it is to be looked at again.
 		return nil
 	}
 	return err

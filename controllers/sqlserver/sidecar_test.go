@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Without their sidecars no server is primary: after all have been started with one that can't run, the right one waits for nobody.
+func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
+	waiting := func(reason string, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: ContainerAgent, RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+	}
+	unknown := &Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")}
+	for name, c := range map[string]struct {
+		turn   *Turn
+		status corev1.ContainerStatus
+		steps  []Step
+		says   string
+	}{
+		"of a server alone":                 {status: waiting("ImagePullBackOff", 0), steps: []Step{ReplaceSidecar{}}},
+		"while nobody knows who is primary": {turn: unknown, status: waiting("ImagePullBackOff", 0), steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+		"after it ended again and again":    {turn: unknown, status: waiting(crashLoop, 7), steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+		"though another one has the turn": {turn: &Turn{Group: "content", Declared: true, Holder: "dubcfg"}, status: waiting(crashLoop, 7),
+			steps: []Step{ReplaceSidecar{}}},
+		"of the primary, whose lease ends without": {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"}, status: waiting(crashLoop, 7),
+			steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+		"not one that is being made":              {turn: unknown, status: waiting("ContainerCreating", 0), says: "no server is known to be its primary"},
+		"not behind a group that nobody declares": {turn: &Turn{Group: "content"}, status: waiting(crashLoop, 7), says: "which nobody declares"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			if c.turn != nil {
+				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
+				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+			}
+			e.d.AgentImage = "geosql:2"
+			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
+			e.o.Pod.ResourceVersion = "17"
+			e.o.Pod.Status.ContainerStatuses[1] = c.status
+			p := plan(e.d, e.o)
+			g.Expect(p.Steps).To(HaveLen(len(c.steps)), p.Pending)
+			for i, s := range c.steps {
+				g.Expect(p.Steps[i]).To(BeAssignableToTypeOf(s))
+			}
+			if c.says != "" {
+				g.Expect(p.Pending).To(ContainSubstring(c.says))
+				return
+			}
+			g.Expect(p.Steps[len(p.Steps)-1]).To(HaveField("Version", "17"))
+			if c.turn != nil {
+				// It goes well then.
+				e.do(t, p.Steps[len(p.Steps)-1])
+				e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec", Behind: []v1alpha1.ServerName{}}}
+			}
+			p, _ = e.settle(t, 100)
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
+		})
+	}
+}
