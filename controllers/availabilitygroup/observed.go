@@ -214,6 +214,14 @@ func (i Instance) mode(server v1alpha1.ServerName) election.Mode {
 	return ""
 }
 
+// callsItselfPrimary tells that the instance's role in the group is PRIMARY. Where another server is the group's primary, this one was and
+// has not noticed. DROP AVAILABILITY GROUP there lets whoever is connected go on writing, with no lease that ends
+// (docs/t-sql/statements/drop-availability-group-transact-sql.md, the note at its beginning), and without orders its agent would
+// not make it step down.
+func (i Instance) callsItselfPrimary() bool {
+	return i.Group != nil && i.Group.Role == string(election.RolePrimary)
+}
+
 // logs are the instance's copies of the group's databases.
 func (i Instance) logs() []election.DatabaseState {
 	var states []election.DatabaseState

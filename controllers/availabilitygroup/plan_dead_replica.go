@@ -96,7 +96,8 @@ func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
 }
 
 // planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it remembers:
-// it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they are.
+// it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they are; one that calls itself
+// primary steps down first.
 func planReturn(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove {
@@ -105,7 +106,7 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 	group := o.Instances[primary].Group
 	for _, r := range d.Group.Spec.Replicas {
 		i, ok := o.Instances[r.Server]
-		if !ok || i.Err != nil || i.Group == nil || r.Server == primary || group.Replica(host(r.Server)) != nil {
+		if !ok || i.Err != nil || i.Group == nil || i.callsItselfPrimary() || group.Replica(host(r.Server)) != nil {
 			continue
 		}
 		if i.Group.ID == group.ID || i.Group.ID == "" {

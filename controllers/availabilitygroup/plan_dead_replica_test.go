@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,4 +183,43 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 	e.lose("quisec")
 	e.now = e.now.Add(time.Hour)
 	NewWithT(t).Expect(plan(e.d, e.observe()).Steps).To(HaveLen(1))
+}
+
+// A server that comes back from a long pause may call itself primary for a moment. DROP AVAILABILITY GROUP would leave its databases
+// writable behind nobody's lease: it keeps the group, and the agent that fences it, until it has stepped down.
+func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		server v1alpha1.ServerName
+		away   func(*environ)
+	}{
+		"one that was taken out while it was away": {"quisec", func(e *environ) {
+			e.lose("quisec")
+			NewWithT(e.t).Expect(e.later(10 * time.Minute)).To(ContainSubstring("REMOVE REPLICA ON N'quisec-0'"))
+		}},
+		"one that is a replica no more": {"dubthird", func(e *environ) {
+			e.lose("dubthird")
+			e.d.Group.Spec.Replicas = slices.DeleteFunc(slices.Clone(e.d.Group.Spec.Replicas), func(r v1alpha1.Replica) bool { return r.Server == "dubthird" })
+			NewWithT(e.t).Expect(e.later(time.Second)).To(ContainSubstring("REMOVE REPLICA ON N'dubthird-0'"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := withPolicy(t, v1alpha1.DeadReplicaRemove)
+			c.away(e)
+			e.silent[c.server] = false
+			back := func(role string) string {
+				o := e.observe()
+				alter(o, c.server, func(i *Instance) { i.Group.Role = role })
+				var steps []string
+				for _, s := range plan(e.d, o).Steps {
+					steps = append(steps, s.Describe())
+				}
+				return strings.Join(steps, "\n")
+			}
+			g.Expect(back("PRIMARY")).NotTo(Or(ContainSubstring("DROP AVAILABILITY GROUP"), ContainSubstring(string(c.server))))
+			for _, role := range []string{"RESOLVING", "SECONDARY"} {
+				g.Expect(back(role)).To(ContainSubstring("DROP AVAILABILITY GROUP"), role)
+			}
+		})
+	}
 }

@@ -130,7 +130,9 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			want.Mode = tsql.AsynchronousCommit
 		}
 		if have == nil {
-			p.execute(primary, tsql.AddReplica(d.name(), want, d.clusterType()))
+			if !o.Instances[r.Server].callsItselfPrimary() {
+				p.execute(primary, tsql.AddReplica(d.name(), want, d.clusterType()))
+			}
 			continue
 		}
 		if have.Mode != string(want.Mode) {

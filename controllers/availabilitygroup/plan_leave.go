@@ -16,7 +16,7 @@ import (
 
 // planFormer cleans up at servers that are no longer replicas, once the primary's configuration does not name them any
 // more: DROP AVAILABILITY GROUP must run on every replica. Their databases stay as they are. A server that does not
-// answer is waited for without holding up anything else.
+// answer, or calls itself primary, is waited for without holding up anything else.
 func planFormer(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
@@ -27,7 +27,11 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 		if configuration.Replica(host(server)) != nil {
 			continue
 		}
-		if i, ok := o.Instances[server]; ok && i.Err == nil && i.Group != nil {
+		i, ok := o.Instances[server]
+		if ok && i.Err == nil && i.callsItselfPrimary() {
+			continue
+		}
+		if ok && i.Err == nil && i.Group != nil {
 			p.execute(server, tsql.DropGroup(d.name()))
 		}
 		if orders := o.Agents[server]; orders.Err == nil && orders.Told != nil {
