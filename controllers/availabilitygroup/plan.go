@@ -170,7 +170,8 @@ func planElection(d Desired, o Observed, p *Plan) bool {
 // withoutQuorum tells of a group that comes up no more by itself: its first primary was restarted before others had joined, or
 // replicas were made anew. What does not have the group cannot tell what was agreed on. Who has to agree is in the newest
 // configuration, as for the agents: a replica that was only just declared is not among them. Nothing is said while a replica with
-// data does not answer: it may be primary and serve, or have the newest log.
+// data does not answer: it may be primary and serve, or have the newest log. JOIN on those without would not help: it takes the
+// configuration from the primary and fails while there is none (error 47106).
 func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	best, other := o.newest(d)
 	if best == "" || o.primary(d) != "" {
@@ -202,8 +203,8 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	}
 	return conditions.Stalled(conditions.ReasonReplicasNotJoined, fmt.Sprintf(
 		"no replica is primary, and %s, without the group, cannot tell what was agreed on: nobody is promoted without a person. "+
-			"kubectl geosql failover %s --to %s --allow-data-loss -n %s goes on with %s",
-		list(without), d.Group.Name, best, d.Group.Namespace, has)), true
+			"kubectl geosql failover %s --to %s --allow-data-loss -n %s goes on with %s; %s then join by themselves",
+		list(without), d.Group.Name, best, d.Group.Namespace, has, list(without))), true
 }
 
 // lost says whether so many Leases are gone that no majority can be had of the others.

@@ -167,7 +167,8 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		p := plan(d, o)
 		g.Expect(p.Steps).To(BeEmpty())
 		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined))
-		g.Expect(p.Outcome.Message).To(ContainSubstring("kubectl geosql failover content --to tukpub --allow-data-loss -n "))
+		g.Expect(p.Outcome.Message).To(And(
+			ContainSubstring("kubectl geosql failover content --to tukpub --allow-data-loss -n "), HaveSuffix("dubcfg, quisec then join by themselves")))
 	})
 }
 
