@@ -62,6 +62,5 @@ func TestRestoreToAPointInTime(t *testing.T) {
 		{"RESTORE DATABASE works WITH RECOVERY", "ok"},
 		{rows, "2; 3; 4; 5"},
 		{restore(3, "LOG", "STOPBEFOREMARK = 'lsn:32000000040000001'"), "!40517/16"},
-		{restore(3, "LOG", "STANDBY = 'undo.dat'"), "!40517/16"},
 	})
 }

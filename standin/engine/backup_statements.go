@@ -143,6 +143,9 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if err := db.available(); err != nil {
 		return err
 	}
+	if db.standby() != "" {
+		return s.terminated(w, verb, sqlerr.New(3036, 1, db.Name()))
+	}
 	if n.Options.NoRecovery {
 		if err := s.alone(db); err != nil {
 			return s.terminated(w, verb, err)

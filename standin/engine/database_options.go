@@ -43,6 +43,13 @@ func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet,
 
 func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.DatabaseOption, a syntax.DBSet) error {
 	switch o.Name {
+	case "SINGLE_USER", "RESTRICTED_USER", "MULTI_USER", "OFFLINE", "ONLINE":
+	default:
+		if db.standby() != "" {
+			return sqlerr.New(5063, 1, db.Name())
+		}
+	}
+	switch o.Name {
 	case "RECOVERY":
 		return s.setRecovery(ctx, db, o.Value)
 	case "READ_ONLY", "READ_WRITE":

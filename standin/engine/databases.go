@@ -115,7 +115,7 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 	limitLog(st, db.info.Files)
 	db.mu.Lock()
 	db.storage, db.state = st, Online
-	if st.Mode() == storage.Restoring {
+	if st.Mode() == storage.Restoring && st.Standby() == "" {
 		db.state = Restoring
 	}
 	db.mu.Unlock()

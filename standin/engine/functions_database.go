@@ -16,7 +16,7 @@ var optionProperties = map[string]string{"isansinulldefault": "ANSI_NULL_DEFAULT
 	"isrecursivetriggersenabled": "RECURSIVE_TRIGGERS"}
 
 // neverProperties are those that no database has here.
-var neverProperties = map[string]bool{"isinstandby": true, "isparameterizationforced": true, "issyncwithbackup": true, "isfulltextenabled": true, "isautocreatestatisticsincremental": true, "isclone": true,
+var neverProperties = map[string]bool{"isparameterizationforced": true, "issyncwithbackup": true, "isfulltextenabled": true, "isautocreatestatisticsincremental": true, "isclone": true,
 	"isverifiedclone": true, "isdatabasesuspendedforsnapshotbackup": true, "ismemoryoptimizedelevatetosnapshotenabled": true, "istornpagedetectionenabled": true, "isxtpsupported": true, "islocalcursorsdefault": true}
 
 // optionProperty is a property that is an option's; known is false for others.
@@ -65,7 +65,7 @@ func init() {
 				return is("Recovery", "SIMPLE")
 			case "isbulkcopy":
 				return is("Recovery", "BULK_LOGGED")
-			case "version":
+			case "version", "isinstandby":
 				return s.databaseProperty(name, property)
 			}
 			if on, known := s.inst.Database(name).Info().optionProperty(lower(property)); known {

@@ -147,6 +147,8 @@ func (s *Session) databaseProperty(name, property string) any {
 			return "READ_ONLY"
 		}
 		return "READ_WRITE"
+	case "isinstandby":
+		return asBit(db.standby() != "")
 	case "useraccess":
 		return info.UserAccess
 	case "collation":

@@ -196,18 +196,22 @@ func (s *Session) headers(n *syntax.Restore, path string, w tds.Writer) error {
 
 func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name string, w tds.Writer) error {
 	o := n.Options
-	switch {
-	case o.Standby != "":
-		return unsupported("RESTORE WITH STANDBY")
-	case o.StopAtMark != "" || o.StopBeforeMark != "":
+	if o.StopAtMark != "" || o.StopBeforeMark != "" {
 		return unsupported("RESTORE WITH STOPATMARK and STOPBEFOREMARK")
+	}
+	standby, err := s.standbyFile(o)
+	if err != nil {
+		return err
 	}
 	stop, err := s.stopTime(o)
 	if err != nil {
 		return err
 	}
 	db := s.inst.Database(name)
-	if len(n.Devices) == 0 {
+	switch {
+	case len(n.Devices) == 0 && standby != "":
+		return s.enterStandby(db, name, standby)
+	case len(n.Devices) == 0:
 		return s.recoverOnly(ctx, db, name)
 	}
 	path, err := s.device(ctx, n.Devices)
@@ -219,8 +223,7 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 		return err
 	}
 	defer set.file.Close()
-	started := time.Now()
-	reached := stop.IsZero()
+	started, reached := time.Now(), stop.IsZero()
 	if n.Kind == "LOG" {
 		reached, err = s.restoreLog(ctx, db, name, path, set.BackupReader, stop)
 	} else {
@@ -233,24 +236,30 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 		return err
 	}
 	switch {
-	case !reached && !o.NoRecovery:
+	case o.NoRecovery:
+	case !reached:
 		// The time to stop at lies beyond this set: the database waits for more log.
-		if err := w.Message(sqlerr.New(4322, 1)); err != nil {
-			return err
-		}
-	case !o.NoRecovery:
-		if err := s.recoverOnly(ctx, db, name); err != nil {
-			return err
-		}
+		err = w.Message(sqlerr.New(4322, 1))
+	case standby != "":
+		err = s.enterStandby(db, name, standby)
+	default:
+		err = s.recoverOnly(ctx, db, name)
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.recordRestore(ctx, db, path, n, set); err != nil {
 		return err
 	}
+	return restoreMessages(w, n, db, set, time.Since(started))
+}
+
+func restoreMessages(w tds.Writer, n *syntax.Restore, db *Database, set *openedSet, took time.Duration) error {
 	pages := set.Header.Size/8192 + 1
-	if err := w.Message(sqlerr.New(4035, 1, pages, name, db.Info().Files[0].LogicalName, set.position)); err != nil {
+	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), db.Info().Files[0].LogicalName, set.position)); err != nil {
 		return err
 	}
-	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, time.Since(started).Seconds())})
+	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, took.Seconds())})
 }
 
 // stopTime is STOPAT, zero when it is not given.
@@ -266,12 +275,17 @@ func (s *Session) restoreLog(ctx context.Context, db *Database, name, path strin
 	switch {
 	case db == nil:
 		return false, sqlerr.New(3118, 1, name)
-	case db.State() != Restoring:
+	case !db.awaitsLog():
 		return false, sqlerr.New(3117, 1)
 	case r.Header.Kind != storage.LogBackup:
 		return false, sqlerr.New(3135, 1, path, "BACKUP DATABASE")
 	}
-	return db.Storage().RestoreLogUntil(ctx, r, stop)
+	end, err := s.leaveStandby(db)
+	if err != nil {
+		return false, err
+	}
+	reached, err = db.Storage().RestoreLogUntil(ctx, r, stop)
+	return reached, end(err)
 }
 
 func (s *Session) restoreData(ctx context.Context, db *Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*Database, error) {
@@ -313,7 +327,7 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 			return sqlerr.New(3154, 4, db.Name())
 		}
 		stops := o.StopAt != "" || o.Variables["STOPAT"] != ""
-		if db.State() == Online && st.RecoveryModel() != storage.Simple && !stops {
+		if db.State() == Online && db.standby() == "" && st.RecoveryModel() != storage.Simple && !stops {
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}
@@ -321,7 +335,11 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 	if err != nil {
 		return err
 	}
-	return s.inst.restoreOver(ctx, db, files, r)
+	end, err := s.leaveStandby(db)
+	if err != nil {
+		return err
+	}
+	return end(s.inst.restoreOver(ctx, db, files, r))
 }
 
 // restoreDifferential puts the differential backup's data in the place of what was restored of its base.
@@ -329,7 +347,7 @@ func (s *Session) restoreDifferential(ctx context.Context, db *Database, name st
 	switch {
 	case db == nil:
 		return sqlerr.New(3118, 1, name)
-	case db.State() != Restoring:
+	case !db.awaitsLog():
 		return sqlerr.New(3117, 1)
 	case db.inGroup():
 		return sqlerr.New(3104, 1, db.Name())
@@ -337,7 +355,11 @@ func (s *Session) restoreDifferential(ctx context.Context, db *Database, name st
 	if err := db.Storage().AcceptsDifferential(r.Header); err != nil {
 		return err
 	}
-	return s.inst.restoreOver(ctx, db, db.Info().Files, r)
+	end, err := s.leaveStandby(db)
+	if err != nil {
+		return err
+	}
+	return end(s.inst.restoreOver(ctx, db, db.Info().Files, r))
 }
 
 // recoverOnly is RESTORE ... WITH RECOVERY.
@@ -349,7 +371,11 @@ func (s *Session) recoverOnly(ctx context.Context, db *Database, name string) er
 	if st == nil || st.Mode() != storage.Restoring {
 		return sqlerr.New(3153, 1)
 	}
-	if err := st.Recover(ctx); err != nil {
+	end, err := s.leaveStandby(db)
+	if err != nil {
+		return err
+	}
+	if err := end(st.Recover(ctx)); err != nil {
 		return err
 	}
 	db.SetState(Online)

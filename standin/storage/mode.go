@@ -64,7 +64,7 @@ func (db *Database) becomePrimary(ctx context.Context) error {
 	if err := db.readPublished(); err != nil {
 		return err
 	}
-	if err := db.changeState(func(s *state) { s.Mode = Primary }); err != nil {
+	if err := db.changeState(func(s *state) { s.Mode, s.Standby = Primary, "" }); err != nil {
 		return err
 	}
 	db.mu.Lock()

@@ -206,7 +206,7 @@ func (db *Database) admit(write bool) error {
 			return err
 		}
 	}
-	if mode == Restoring || (write && mode != Primary) {
+	if mode == Restoring && db.Standby() == "" || (write && mode != Primary) {
 		return fmt.Errorf("database %q: %w", db.opts.Name, ErrReadOnly)
 	}
 	return nil

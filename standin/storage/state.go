@@ -24,6 +24,8 @@ type state struct {
 	Base LSN `json:"base,omitzero"`
 	// Until is up to when a database in Restoring mode may have transactions.
 	Until time.Time `json:"until,omitzero"`
+	// Standby is the standby file of a database in Restoring mode that takes reads.
+	Standby string `json:"standby,omitempty"`
 	// Checksums says that the data file's pages have checksums.
 	Checksums bool `json:"checksums,omitempty"`
 	// Holds keep log for their owners.

@@ -152,7 +152,9 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 	}
 	switch {
 	case p.accept("STANDBY", "="):
-		o.Standby = p.stringLiteral()
+		if !p.valueOf("STANDBY", &o.Variables) {
+			o.Standby = p.stringLiteral()
+		}
 	case p.accept("STOPAT", "="):
 		if !p.valueOf("STOPAT", &o.Variables) {
 			o.StopAt = p.stringLiteral()
