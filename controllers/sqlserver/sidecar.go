@@ -48,6 +48,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 		return true
 	}
 	broken := stuck(o, ContainerAgent)
+	var take []Step
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
 		if known && turn.Declared && turn.Primary == d.name() && !broken {
@@ -59,7 +60,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			return true
 		}
 		if turn.Holder == "" {
-			p.add(TakeTurn{Group: group})
+			take = append(take, TakeTurn{Group: group})
 		}
 	}
 	step := ReplaceSidecar{Pod: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Template: template.Annotations[annotationTemplate]}
@@ -74,6 +75,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			step.Restarts = -1
 		}
 	}
+	p.Steps = append(p.Steps, take...)
 	p.add(step)
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
 }

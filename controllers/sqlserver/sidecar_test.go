@@ -67,3 +67,22 @@ func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+// A server of two groups takes no turn of one while it waits for the other.
+func TestASidecarTakesAllTurnsOrNone(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	e.d.Groups, e.o.Engine.Groups = []string{"content", "orders"}, []string{"content", "orders"}
+	e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec"}, {Group: "orders", Declared: true, Holder: "dubcfg"}}
+	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+	e.d.AgentImage = "geosql:2"
+	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
+	p := plan(e.d, e.o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Pending).To(ContainSubstring("in group orders it is the turn of dubcfg"))
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
+	e.o.Turns[1].Holder = ""
+	p = plan(e.d, e.o)
+	g.Expect(p.Steps).To(HaveExactElements(TakeTurn{Group: "content"}, TakeTurn{Group: "orders"}, BeAssignableToTypeOf(ReplaceSidecar{})))
+}
