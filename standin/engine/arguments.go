@@ -54,8 +54,7 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 				a.output = x
 			}
 		case *ast.IdentifierLiteral:
-			text := undelimited(v.Value)
-			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
+			a.value, a.typ = v.Value, sqltype.NVarCharOf(max(1, len(v.Value)))
 		case *ast.ColumnReferenceExpression:
 			parts := identifiers(v.MultiPartIdentifier)
 			text := strings.Join(parts, ".")
@@ -195,7 +194,7 @@ func (s *Session) parameterType(ctx context.Context, p *ast.ProcedureParameter) 
 
 func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
 	if id, ok := node.(*ast.IdentifierLiteral); ok {
-		v, e := s.convert(undelimited(id.Value), sqltype.NVarCharMax, t, sqltype.Implicit)
+		v, e := s.convert(id.Value, sqltype.NVarCharMax, t, sqltype.Implicit)
 		if e != nil {
 			return nil, e
 		}

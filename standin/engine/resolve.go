@@ -269,17 +269,6 @@ func (s *Session) localObject(o *Object) *Object {
 	return o
 }
 
-// undelimited is an identifier without its brackets or quotation marks.
-func undelimited(text string) string {
-	switch {
-	case len(text) >= 2 && text[0] == '[' && text[len(text)-1] == ']':
-		return strings.ReplaceAll(text[1:len(text)-1], "]]", "]")
-	case len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"':
-		return strings.ReplaceAll(text[1:len(text)-1], `""`, `"`)
-	}
-	return text
-}
-
 // splitName reads a name of up to four parts, with brackets or quotes.
 func splitName(text string) objectName {
 	parts := syntax.SplitName(text)

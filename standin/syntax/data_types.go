@@ -13,7 +13,8 @@ import (
 )
 
 // dataTypes is the error of the first system type in a statement with lengths, precisions or scales that it cannot have, which the text alone
-// tells; nil when there is none. Types that are not known here may be those of users.
+// tells; nil when there is none. Types that are not known here may be those of users. On its way, which is the one over all nodes, it takes the delimiters
+// off names.
 func dataTypes(node ast.Statement) *sqlerr.Error {
 	return badType(reflect.ValueOf(node), Line(node))
 }
@@ -27,6 +28,7 @@ func badType(v reflect.Value, line int32) *sqlerr.Error {
 		if at := Line(v.Interface()); at > 0 {
 			line = at
 		}
+		undelimit(v.Interface())
 		if t, ok := v.Interface().(*ast.SqlDataTypeReference); ok {
 			return sizes(t, false).At(line)
 		}

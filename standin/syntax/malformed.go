@@ -79,7 +79,7 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			}
 		case "DROP":
 			switch {
-			case next.is("MASTER") && !tokens[min(i+2, len(tokens)-1)].is("KEY"):
+			case next.is("MASTER") && !tokens[min(i+2, len(tokens)-1)].is("KEY") && !ofAlterTable(tokens, i):
 				err = near(tokens, min(i+2, len(tokens)-1))
 			case next.is("INDEX") && ofAlterTable(tokens, i):
 				err = sqlerr.Unsupported("ALTER TABLE ... DROP INDEX").At(next.line)

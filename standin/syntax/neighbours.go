@@ -18,7 +18,7 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 			return near(tokens, i)
 		case t.is("NOT") && before.is("NOT") && next.is("NULL"):
 			return near(tokens, i)
-		case t.is("(") && next.is(")") && before.kind == tokenWord && before.isOneOf("VARCHAR", "NVARCHAR", "VARBINARY", "DECIMAL", "NUMERIC"):
+		case t.is("(") && next.is(")") && before.kind == tokenWord && before.isOneOf("VARCHAR", "NVARCHAR", "VARBINARY", "DECIMAL", "NUMERIC") && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION"):
 			return near(tokens, i+1)
 		case t.is("VARYING") && next.isOneOf("OUTPUT", "OUT") && !before.isOneOf("CURSOR", "CHAR", "CHARACTER", "BINARY"):
 			return near(tokens, i)

@@ -82,7 +82,7 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []b
 // ownStatement parses one of this package's statements if it begins here.
 func (p *parser) ownStatement() (node ast.Statement, err *sqlerr.Error) {
 	t := p.peek()
-	if t.kind != tokenWord || !isReserved(t.text) {
+	if t.kind != tokenWord || !isReserved(t.text) || t.is("DROP") && ofAlterTable(p.tokens, p.at) {
 		return nil, nil
 	}
 	for _, parse := range families[strings.ToUpper(t.text)] {

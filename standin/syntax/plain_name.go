@@ -19,6 +19,7 @@ var keywordPlaces = placesByWord(map[string]string{
 	"CALLER":       "EXECUTE AS _|EXEC AS _",
 	"CATCH":        "BEGIN _|END _",
 	"CERTIFICATE":  "CREATE _|ALTER _|DROP _|_ ::|ENCRYPTION BY _|DECRYPTION BY _",
+	"CONNECTION":   "_ (|_ =",
 	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|END _ <constant>|FOR _ SET (|MOVE _ <variable>|_ GROUP <variable>|SEND ON _ <variable>|SEND ON _ (",
 	"COOKIE":       "WITH _ INTO|WITH _ =",
 	"CREDENTIAL":   "CREATE _|ALTER _|DROP _|SCOPED _|_ ::",
@@ -30,6 +31,7 @@ var keywordPlaces = placesByWord(map[string]string{
 	"FAST":         "WITH _",
 	"FILESTREAM":   "( MAX ) _|( MAX ) SPARSE _",
 	"GET":          "_ CONVERSATION GROUP <variable>",
+	"IGNORE":       "_ NULLS",
 	"JOB":          "KILL STATS _",
 	"LANGUAGE":     "SET _|EXTERNAL _|_ <constant>|_ <variable>|ADD <constant> _|DROP <constant> _",
 	"LOGIN":        "CREATE _|ALTER _|DROP _|) AS _ =|_ ::",
@@ -44,8 +46,10 @@ var keywordPlaces = placesByWord(map[string]string{
 	"NOWAIT":       "WITH _|LOG , _|SETERROR , _",
 	"OVERRIDE":     "WITH _",
 	"PASSWORD":     "BY _ =|WITH _ =",
+	"PERIOD":       "_ FOR",
 	"QUERY":        "",
 	"RECEIVE":      "",
+	"RESPECT":      "_ NULLS",
 	"RETURNS":      "",
 	"ROLLUP":       "WITH _|BY _ (|( _ (|, _ (",
 	"SCOPED":       "_ CONFIGURATION|_ CREDENTIAL",
@@ -61,6 +65,12 @@ var keywordPlaces = placesByWord(map[string]string{
 	"TYPE":         "CREATE _|ALTER _|DROP _|MESSAGE _|_ ::|_ COLUMN|( AS _|, AS _",
 	"WORK":         "COMMIT _|ROLLBACK _",
 })
+
+// behindBY are words that teesql takes for the frame of a window in the lists behind BY.
+var behindBY = wordSet("RANGE ROWS")
+
+// statementWords are words that teesql begins a statement with, also where they are labels.
+var statementWords = wordSet("COPY DISABLE ENABLE RENAME")
 
 func placesByWord(words map[string]string) map[string][][]string {
 	places := make(map[string][][]string, len(words))
@@ -81,7 +91,7 @@ func isPlainName(tokens []token, i int) bool {
 	places, ok := keywordPlaces[word]
 	switch {
 	case !ok:
-		return false
+		return behindBY[word] && i > 0 && tokens[i-1].isOneOf("BY", ",") || tokens[i+1].is(":") && statementWords[word]
 	case i == 0 && startsWithProcedureName(tokens):
 		return true
 	case i > 0 && (tokens[i-1].is(".") || namesObject[strings.ToUpper(tokens[i-1].text)] && tokens[i-1].kind == tokenWord):
@@ -132,13 +142,17 @@ func isLike(t token, want string) bool {
 }
 
 // isNameAfterAll tells that the word at i, in a place of keywords, is a name by what is further away: that of a common table expression
-// behind its WITH or a comma, or of a column behind the END of a CASE.
+// behind its WITH or a comma, of a column behind the END of a CASE, of a label, or of what ALTER TABLE drops.
 func isNameAfterAll(tokens []token, i int) bool {
 	if i == 0 {
 		return false
 	}
 	last, next := tokens[i-1], tokens[i+1]
 	switch {
+	case next.is(":"):
+		return true
+	case last.is("DROP"):
+		return ofAlterTable(tokens, i-1) && !next.is("FOR")
 	case last.is("WITH") && tokens[i].is("TIES"):
 		return !endsTop(tokens, i-2)
 	case last.is("WITH") && next.is("AS"):
@@ -216,7 +230,7 @@ func isBareHint(tokens []token, i int) bool {
 	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(".", "AS")) {
 		at--
 	}
-	return at >= 0 && at < first && tokens[at].isOneOf("FROM", "JOIN")
+	return at >= 0 && at < first && !tokens[first].is("AS") && tokens[at].isOneOf("FROM", "JOIN")
 }
 
 // opensBefore is the parenthesis that the token at i is directly in, or -1: no statement begins between them.
@@ -244,6 +258,9 @@ func mayBeginStatement(tokens []token, i int) bool {
 		return true
 	}
 	last, next := tokens[i-1], tokens[i+1]
+	if i > 1 && tokens[i-2].isOneOf("CREATE", "ALTER", "DROP") { // CREATE SEQUENCE throw
+		return false
+	}
 	if tokens[i].is("RECEIVE") {
 		begins := last.isOneOf(";", "BEGIN", "ELSE", "AS") || last.is("(") && i > 1 && tokens[i-2].is("WAITFOR") || endsExpression(last)
 		return begins && (next.isOneOf("TOP", "*") || next.kind == tokenVariable || isName(next) && !next.is("USING"))
@@ -253,8 +270,6 @@ func mayBeginStatement(tokens []token, i int) bool {
 		return next.kind != tokenPunct && (!next.is("END") || !endsCase(tokens, i+1)) || next.is(";")
 	case last.isOneOf(";", "BEGIN"):
 		return true
-	case i > 1 && tokens[i-2].isOneOf("CREATE", "ALTER", "DROP"): // CREATE SEQUENCE throw
-		return false
 	case last.is("AS"):
 		return next.kind == tokenInteger || next.kind == tokenVariable
 	}
