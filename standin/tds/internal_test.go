@@ -4,6 +4,7 @@ package tds
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,15 @@ func TestEveryTypeIsReadAsItIsWritten(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(BeNil())
 	})
+}
+
+// A character that is not ASCII is found wherever it is in a text of a code page.
+func TestTextOfACodePageIsReadAsItIsWritten(t *testing.T) {
+	g := NewWithT(t)
+	for n := range 20 {
+		text := strings.Repeat("a", n) + "é" + strings.Repeat("b", 19-n)
+		g.Expect(roundTrip(sqltype.Type{Kind: sqltype.VarChar, Length: 20}, text)).To(Equal(text))
+	}
 }
 
 func TestVariantsAreReadAsTheyAreWritten(t *testing.T) {

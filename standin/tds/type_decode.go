@@ -248,15 +248,8 @@ var codePages = map[byte]*charmap.Charmap{
 
 // codePage reads text by its collation: UTF-8 when its flag says so, otherwise by the language.
 func (d *decoder) codePage(raw []byte, c [5]byte) string {
-	ascii := true
-	for _, b := range raw {
-		if b >= 0x80 {
-			ascii = false
-			break
-		}
-	}
 	// Flag fUTF8 is bit 26 of the collation's first four bytes.
-	if ascii || c[3]&0x04 != 0 {
+	if isASCII(raw) || c[3]&0x04 != 0 {
 		return string(raw)
 	}
 	switch c[0] {
@@ -273,6 +266,21 @@ func (d *decoder) codePage(raw []byte, c [5]byte) string {
 		out[i] = page.DecodeByte(b)
 	}
 	return string(out)
+}
+
+// isASCII looks at eight bytes at a time: every text that is not Unicode passes here.
+func isASCII(raw []byte) bool {
+	for ; len(raw) >= 8; raw = raw[8:] {
+		if binary.NativeEndian.Uint64(raw)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, b := range raw {
+		if b >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // variant reads a sql_variant's value as its base type has it.
