@@ -11,6 +11,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 const (
@@ -19,6 +21,10 @@ const (
 	checkpointIdle     = time.Minute
 )
 
+// keptWAL bounds a write-ahead log that is written over (disk.KeepRoom), in bytes: one that has become longer is cut after the
+// first commit that begins it again.
+const keptWAL = 128 << 20
+
 // checkpointState remembers the last checkpoint.
 type checkpointState struct {
 	mu sync.Mutex
@@ -26,6 +32,8 @@ type checkpointState struct {
 	durable LSN
 	bytes   uint64
 	at      time.Time
+	// kept says that the write-ahead log has kept its room.
+	kept bool
 
 	// moving is held while conn moves pages; conn is nil before the first checkpoint.
 	moving sync.Mutex
@@ -44,23 +52,28 @@ func (db *Database) checkpoints(ctx context.Context) {
 		}
 		c := &db.checkpoint
 		c.mu.Lock()
-		bytes, at, durable := c.bytes, c.at, c.durable
+		bytes, at, durable, kept := c.bytes, c.at, c.durable, c.kept
 		c.mu.Unlock()
 		applied, _ := db.Applied()
 		grown := db.log.Bytes(db.log.End()) - bytes
 		enough := min(checkpointLogBytes, db.log.limit()/4)
-		if db.opts.Logless {
-			grown = enough
-		}
-		if grown >= enough || (durable != applied && time.Since(at) > checkpointIdle) {
-			// A failed checkpoint only lets the log grow; the next one tries again and the log's limit tells.
-			_ = db.Checkpoint(ctx)
+		// A failed checkpoint only lets the log grow; the next one tries again and the log's limit tells.
+		switch {
+		case db.opts.Logless:
+			_ = db.checkpointAnd(ctx, false)
+		case grown >= enough:
+			_ = db.checkpointAnd(ctx, true)
+		case (kept || durable != applied) && time.Since(at) > checkpointIdle:
+			_ = db.checkpointAnd(ctx, false)
 		}
 	}
 }
 
 // Checkpoint brings all committed changes into the data file, durably, and truncates what the log need not keep.
-func (db *Database) Checkpoint(ctx context.Context) error {
+func (db *Database) Checkpoint(ctx context.Context) error { return db.checkpointAnd(ctx, true) }
+
+// checkpointAnd is Checkpoint, after which the write-ahead log keeps its room on the disk or gives it back.
+func (db *Database) checkpointAnd(ctx context.Context, keepRoom bool) error {
 	// Most of the work happens beside the writer; the rest, in the writer's turn, is short.
 	if err := db.movePages(); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -69,7 +82,7 @@ func (db *Database) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-db.turn }()
-	return db.checkpointLocked()
+	return db.checkpointLocked(keepRoom)
 }
 
 // movePages moves pages into the data file beside the writer, as many as readers let it. Its connection is kept for the
@@ -107,13 +120,14 @@ func (c *checkpointState) close(disconnect func(*sqlite.Conn) error) error {
 }
 
 // checkpointLocked runs in the writer's turn.
-func (db *Database) checkpointLocked() error {
+func (db *Database) checkpointLocked(keepRoom bool) error {
 	applied, _ := db.Applied()
 	if db.interrupts != nil {
 		db.interrupts.settle()
 	}
 	db.writer.SetBusyTimeout(0)
 	defer db.writer.SetBlockOnBusy()
+	disk.KeepRoom(db.files.Data, keepRoom)
 	var frames, moved int64
 	err := sqlitex.ExecuteTransient(db.writer, "PRAGMA wal_checkpoint(TRUNCATE)", &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
@@ -129,7 +143,7 @@ func (db *Database) checkpointLocked() error {
 	}
 	c := &db.checkpoint
 	c.mu.Lock()
-	c.durable, c.bytes, c.at = applied, db.log.Bytes(db.log.End()), time.Now()
+	c.durable, c.bytes, c.at, c.kept = applied, db.log.Bytes(db.log.End()), time.Now(), keepRoom
 	c.mu.Unlock()
 	if err := db.TruncateLog(); err != nil || db.opts.Logless {
 		return err

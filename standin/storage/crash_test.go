@@ -240,3 +240,45 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 	}
 	g.Expect(len(acknowledged)).To(BeNumerically(">", 20))
 }
+
+// A checkpoint leaves SQLite's write-ahead log its room on the disk, and the next commits are written over what is in it. A killed
+// process leaves what was committed, before them and after. A database that is closed gives the room back.
+func TestWriteAheadLogIsWrittenOver(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	db, err := storage.Create(t.Context(), filesIn(dir, "db"), storage.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer db.Close()
+	size := func() int64 {
+		info, err := os.Stat(db.Files().Data + "-wal")
+		g.Expect(err).NotTo(HaveOccurred())
+		return info.Size()
+	}
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
+	for id := range 20 {
+		mustWrite(t, db, fmt.Sprintf("INSERT INTO t VALUES (%d, randomblob(50000))", id))
+	}
+	full := size()
+	g.Expect(full).To(BeNumerically(">", 1_000_000))
+	for round := range 3 {
+		g.Expect(db.Checkpoint(t.Context())).To(Succeed())
+		for step := range 3 {
+			if step > 0 {
+				mustWrite(t, db, fmt.Sprintf("UPDATE t SET v = randomblob(20000) WHERE id = %d", round+step))
+			}
+			g.Expect(size()).To(Equal(full))
+			want, err := dump(db)
+			g.Expect(err).NotTo(HaveOccurred())
+			killed := filepath.Join(dir, fmt.Sprint(round, step))
+			g.Expect(os.Mkdir(killed, 0o755)).To(Succeed())
+			again, err := storage.Open(t.Context(), copyFiles(t, db.Files(), killed), storage.Options{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(dump(again)).To(Equal(want))
+			g.Expect(again.Close()).To(Succeed())
+		}
+	}
+	g.Expect(db.Close()).To(Succeed())
+	if info, err := os.Stat(db.Files().Data + "-wal"); err == nil {
+		g.Expect(info.Size()).To(BeZero())
+	}
+}

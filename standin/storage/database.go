@@ -179,7 +179,8 @@ func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	}
 	conn.SetBlockOnBusy()
 	// Durability is the log's; NORMAL keeps the file consistent over a power cut, from where the log is replayed.
-	pragmas := "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;"
+	pragmas := "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;" +
+		fmt.Sprintf("PRAGMA journal_size_limit=%d;", keptWAL)
 	if db.opts.Logless {
 		pragmas += "PRAGMA synchronous=OFF;"
 	}
@@ -321,7 +322,7 @@ func (db *Database) Close() error {
 	db.stopRedo()
 	db.breakAll(ErrClosed)
 	db.turn <- struct{}{}
-	err := db.checkpointLocked()
+	err := db.checkpointLocked(false)
 	if e := errors.Join(db.checkpoint.close(db.disconnect), db.closeWriter()); err == nil && e != nil {
 		err = fmt.Errorf("close the data file: %w", e)
 	}

@@ -33,6 +33,7 @@ var (
 	exchanged sync.Map // address of changed methods, by that of the original ones
 	underVFS  sqlite3.Tsqlite3_vfs
 	beforeWAL sync.Map // of func() error, by path of the data file
+	keptRoom  sync.Map // of struct{}, by path of the data file
 )
 
 // at makes an address of SQLite's memory, which no garbage collector moves, a pointer.
@@ -84,6 +85,21 @@ var Register = sync.OnceValue(func() error {
 func BeforeSync(path string, f func() error) (stop func()) {
 	beforeWAL.Store(path, f)
 	return func() { beforeWAL.Delete(path) }
+}
+
+// KeepRoom says whether a data file's write-ahead log keeps its room on the disk when a checkpoint empties it: to write over
+// what a file has is cheaper than to make it grow again. SQLite takes the log for empty. What is left in the file has all been
+// copied, durably, and lasts until SQLite begins the log again with another header, which it syncs before it writes more: a
+// crash in between makes the log what it was before it was emptied, and nothing that is read is different.
+//
+// SQLite's own way of keeping the file (wal_checkpoint(RESTART)) has the next writer begin it again, beside whom another
+// checkpoint may lose pages before SQLite 3.51.3 (https://www.sqlite.org/wal.html, section 11, "The WAL-Reset Bug").
+func KeepRoom(path string, keep bool) {
+	if keep {
+		keptRoom.Store(path, struct{}{})
+	} else {
+		keptRoom.Delete(path)
+	}
 }
 
 func open(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32 {
@@ -176,6 +192,11 @@ func write(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_in
 
 func truncate(tls *libc.TLS, file uintptr, size sqlite3.Tsqlite3_int64) int32 {
 	f := opened(file)
+	if f.wal && size == 0 {
+		if _, keep := keptRoom.Load(strings.TrimSuffix(f.path, "-wal")); keep {
+			return sqlite3.SQLITE_OK
+		}
+	}
 	rc := function[sizeFunc](f.under.FxTruncate)(tls, file, size)
 	if f.watcher != nil && rc == sqlite3.SQLITE_OK {
 		f.watcher.Truncated(f.path, size)
