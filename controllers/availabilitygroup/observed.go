@@ -4,6 +4,7 @@ package availabilitygroup
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -240,4 +241,13 @@ func (o Observed) leading() (election.Record, bool) {
 		}
 	}
 	return o.Configuration.Leading(records)
+}
+
+// granted says whether a majority of the votes is that of one run in one term.
+func (o Observed) granted(leading election.Record) bool {
+	return o.Configuration.Quorum(func(site string) bool {
+		return slices.ContainsFunc(o.Voters, func(v Voter) bool {
+			return string(v.Site) == site && v.Err == nil && v.Record.Term == leading.Term && v.Record.Holder.SameRun(leading.Holder)
+		})
+	})
 }

@@ -256,12 +256,12 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
 	}
 	if d.fenced() {
-		if left := leftVotes(o); left != "" {
-			return p.settle(creating("%s is from a group of that name that was there before, and agents believe it: `kubectl delete lease %s -n %s` there",
-				left, election.LeaseName(d.name()), d.Group.Namespace))
+		if left := leftVotes(o, host(first)); left != "" {
+			return p.settle(creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
+				"Delete this group with reclaimPolicy Delete, which takes the Leases %s away, and apply it again", left, election.LeaseName(d.name())))
 		}
 		leading, known := o.leading()
-		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased {
+		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased || !o.granted(leading) {
 			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
 		}
 		// Once there is the group nobody gets a vote that was never anybody's.
@@ -283,23 +283,33 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	return p.settle(creating("the group is being created on %s", host(first)))
 }
 
-// leftVotes names the votes that a former group of the name has left, at a site that was lost when that group was deleted, say: before
-// there is a group nobody holds its votes. Beside them an agent takes none for its own that has never been anybody's. Where all are
-// left the first primary's agent waits until they have expired, and goes on from them.
-func leftVotes(o Observed) string {
-	var left []string
-	unused := false
-	for _, v := range o.Voters {
+// leftVotes names the votes that a former group has left, at a site that was lost when that group was deleted, say. Before
+// there is a group nobody but its first primary has a vote, nobody holds one, and nobody changes the voters: whoever went by what is
+// left could have a majority beside the first primary's. Where all votes are left, and of that server, its agent waits until they have
+// expired, and goes on from them.
+func leftVotes(o Observed, first string) string {
+	var left, held []string
+	beside := false
+	all := slices.Concat(o.Voters, o.Joining, o.Former)
+	for _, v := range all {
+		r := v.Record
+		text := fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, r.Term, r.Holder.Server)
 		switch {
 		case v.Err != nil:
-		case v.Record.State == election.StateHeld:
-			left = append(left, fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server))
-		case v.Record.Term == 0:
-			unused = true
+		case r.Configuration().Term > 0:
+			left = append(left, fmt.Sprintf("%s, which needs %s", text, r.Configuration()))
+		case r.Term == 0:
+			beside = true
+		case r.Holder.Server != first:
+			left = append(left, text)
+		case r.State == election.StateHeld:
+			held = append(held, text)
+		case r.State == election.StateClaimed:
+			beside = beside || slices.ContainsFunc(all, func(o Voter) bool { return o.Err == nil && o.Record.Term > r.Term })
 		}
 	}
-	if !unused {
-		return ""
+	if beside {
+		left = append(left, held...)
 	}
 	return strings.Join(left, ", ")
 }

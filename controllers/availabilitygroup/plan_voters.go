@@ -24,25 +24,30 @@ func otherVoters(d Desired, o Observed) []string {
 	return declared
 }
 
-// configured is the newest configuration of voters that is known of. A hub that was made again knows the voters from the
-// declaration alone, and others may be declared than those that vote: agents and votes know better.
+// configured is the newest configuration of voters that is known of. Sites that do not vote tell nobody of one: what is there may be
+// of a former group. A hub that was made again knows the voters from the declaration alone, and others may be declared than those that
+// vote: agents and votes know better.
 func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1alpha1.SiteName]Voter) election.Configuration {
-	var records []election.Record
-	for _, site := range slices.Sorted(maps.Keys(votes)) {
-		if v := votes[site]; v.Err == nil {
-			records = append(records, v.Record)
+	records := map[string]election.Record{}
+	for site, v := range votes {
+		if v.Err == nil {
+			records[string(site)] = v.Record
 		}
 	}
 	c := d.configuration()
 	if d.Group.Status.GroupID != "" {
-		return election.Configured(c, records...)
+		return c.Follow(records)
 	}
 	for _, server := range slices.Sorted(maps.Keys(agents)) {
 		if a := agents[server]; a.Err == nil && a.Told != nil {
 			c = c.Learn(a.Told.Voting())
 		}
 	}
-	return election.Known(c, records...)
+	var told []election.Record
+	for _, site := range c.Sites() {
+		told = append(told, records[site])
+	}
+	return election.Known(c, told...).Follow(records)
 }
 
 // readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of those that did.
@@ -184,6 +189,13 @@ func votersChanging(d Desired, o Observed) string {
 	for _, v := range o.Joining {
 		if v.Err != nil {
 			text += fmt.Sprintf("; waiting for site %s, whose vote is not known: %v", v.Site, v.Err)
+			continue
+		}
+		if leading, known := o.leading(); known && !c.Changing() {
+			if err := v.Record.InTheWay(leading, c); err != nil {
+				text += fmt.Sprintf("; %s is in the way at site %s (%v). The site does not vote: while that is so, "+
+					"`kubectl delete lease %s -n %s` there takes away what a former group of the name has left", election.LeaseName(d.name()), v.Site, err, election.LeaseName(d.name()), d.Group.Namespace)
+			}
 		}
 	}
 	if outdated := o.outdated(d); len(outdated) > 0 && !c.Changing() {

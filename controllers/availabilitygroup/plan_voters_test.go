@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -353,12 +354,75 @@ func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 }
 
 // A site was lost when a group was deleted, and votes in another one of that name: its vote is of the former group, and beside it
-// no agent begins.
+// no group is made, whoever says that the first primary's agent has the others.
 func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
+	alone := election.Configuration{Term: 4, Number: 2, Voters: []string{"dublin"}}
+	for name, tc := range map[string]struct {
+		term          int64
+		state         election.State
+		server        string
+		configuration election.Configuration
+		says          string
+	}{
+		"held":                            {5, election.StateHeld, "tukpub-0", election.Configuration{}, "the vote at dublin (term 5 of tukpub-0): what a group"},
+		"released by another":             {5, election.StateReleased, "quisec-0", election.Configuration{}, "the vote at dublin (term 5 of quisec-0): what a group"},
+		"other voters":                    {5, election.StateHeld, "tukpub-0", alone, "the vote at dublin (term 5 of tukpub-0), which needs a majority of dublin: what a group"},
+		"other voters, never anybody's":   {0, election.StateReleased, "", alone, "which needs a majority of dublin: what a group"},
+		"other voters, and the same term": {1, election.StateClaimed, "tukpub-0", alone, "which needs a majority of dublin: what a group"},
+	} {
+		for _, claims := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the others claimed: %t", name, claims), func(t *testing.T) {
+				g := NewWithT(t)
+				e := newEnviron(t, declared())
+				left := vote(t, "tukpub-0", tc.configuration)
+				left.Term, left.State = tc.term, tc.state
+				if tc.server != "" {
+					left.Holder = election.Holder{Server: tc.server, PodUID: "former"}
+				}
+				e.leases["dublin"] = &left
+				var p Plan
+				for range 30 {
+					p = plan(e.d, e.observe())
+					for _, s := range p.Steps {
+						g.Expect(e.do(s)).To(Succeed())
+					}
+					if claims {
+						before := left
+						e.work()
+						left = before
+					}
+				}
+				g.Expect(e.group).To(BeNil())
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring(tc.says), ContainSubstring("takes the Leases geosql-content away")))
+
+				e.d.Group.Spec.ReclaimPolicy, e.d.Group.DeletionTimestamp = v1alpha1.ReclaimDelete, &metav1.Time{Time: e.now}
+				for range 5 {
+					for _, step := range planDelete(e.d, e.observe()).Steps {
+						g.Expect(e.do(step)).To(Succeed())
+					}
+				}
+				g.Expect(e.leases).To(BeEmpty())
+				g.Expect(planDelete(e.d, e.observe()).Done).To(BeTrue())
+				e.d.Group.DeletionTimestamp = nil
+				p = e.settle(everything)
+				g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+			})
+		}
+	}
+}
+
+// A claim that only one vote has granted is no majority.
+func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
-	left := election.Record{Term: 5, State: election.StateHeld, Holder: election.Holder{Server: "tukpub-0", PodUID: "former"}, InitialPrimary: "tukpub-0"}
-	e.leases["dublin"] = &left
+	for _, claim := range []struct {
+		at   v1alpha1.SiteName
+		term int64
+	}{{"tukwila", 3}, {"quincy", 1}, {"dublin", 2}} {
+		r := vote(t, "tukpub-0", election.Configuration{})
+		r.Term, r.State, r.Holder = claim.term, election.StateClaimed, election.Holder{Server: "tukpub-0", PodUID: "pod"}
+		e.leases[claim.at] = &r
+	}
 	var p Plan
 	for range 30 {
 		p = plan(e.d, e.observe())
@@ -367,11 +431,38 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 		}
 	}
 	g.Expect(e.group).To(BeNil())
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("the vote at dublin (term 5 of tukpub-0) is from a group of that name"),
-		ContainSubstring("kubectl delete lease geosql-content -n web")))
-	delete(e.leases, "dublin")
+	g.Expect(p.Outcome.Message).To(ContainSubstring("the agent of tukpub-0 is to claim the votes first"))
+	for _, r := range e.leases {
+		r.Term = 1
+	}
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+}
+
+// What a former group has left at a site that is to vote is named, and what it tells of voters is believed by nobody.
+func TestAVoteOfAFormerGroupIsInTheWayOfAChange(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	made := election.Configuration{Term: 7, Number: 2, Voters: []string{"blueridge"}}
+	left := vote(t, "tukpub-0", made)
+	left.Term, left.State, left.Holder = 9, election.StateHeld, election.Holder{Server: "quisec-0", PodUID: "former"}
+	e.leases["blueridge"] = &left
+	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
+	o := e.observe()
+	g.Expect(o.Configuration.Voters).To(Equal([]string{"tukwila", "quincy", "dublin"}))
+	g.Expect(o.Orders.Configuration).To(BeNil())
+	status := e.d.Group.Status
+	e.d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
+	g.Expect(e.observe().Configuration.Voters).To(Equal([]string{"tukwila", "quincy", "dublin"}), "nor by a hub that was made again")
+	e.d.Group.Status = status
+	g.Expect(votersChanging(e.d, o)).To(And(ContainSubstring("the vote there needs a majority of blueridge, in term 9"),
+		ContainSubstring("`kubectl delete lease geosql-content -n web` there")))
+
+	delete(e.leases, "blueridge")
+	p := e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(e.d.configuration().Voters).To(Equal([]string{"tukwila", "quincy", "blueridge"}))
 }
 
 // A vote that is gone comes back when its site has not voted for a while.

@@ -195,7 +195,7 @@ func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) 
 const MaxConfigurations = 3
 
 // remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it counts as
-// absent.
+// absent. Who votes is told by those that vote alone.
 func (b *Ballot) remember(i int, r Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,8 +211,10 @@ func (b *Ballot) remember(i int, r Record, version string, err error) {
 		return
 	}
 	b.highest[i], b.newest[i] = r.Term, c
-	b.begun = b.begun || r.State == StateHeld
-	b.adoptLocked(c)
+	if b.votesLocked(i) {
+		b.begun = b.begun || r.State == StateHeld
+		b.adoptLocked(c)
+	}
 	now := b.clock.Now()
 	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
 	if b.votes[i].version == "" || !b.votes[i].record.sameVote(r) || now-b.votes[i].read > outOfSight*b.apiTimeout {

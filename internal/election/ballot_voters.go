@@ -4,6 +4,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -41,6 +42,11 @@ func (b *Ballot) members(c Configuration) []int {
 	return members
 }
 
+// votesLocked says whether a voter votes in the present configuration.
+func (b *Ballot) votesLocked(i int) bool {
+	return slices.Contains(b.configuration.Sites(), b.voters[i].Name())
+}
+
 func (b *Ballot) find(site string) int {
 	return slices.IndexFunc(b.voters, func(v Voter) bool { return v.Name() == site })
 }
@@ -66,35 +72,65 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, len(t.Configuration.Sites()), t.Configuration)
 }
 
-// Visit reads the votes of sites that need not vote now, has those be first's that were never anybody's, if it may, and says which
-// sites have no vote.
+// Visit reads the votes of sites that do not vote, has those be first's that were never anybody's, if it may, and says of each
+// other one what keeps a configuration from needing it, in the order of sites. What such a vote tells is believed by nobody: it may
+// be what is left of a former group of the name.
 func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration, first Record, may func() bool) (without []string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	answered := make([]bool, len(sites))
+	said := make([]error, len(sites))
 	var all sync.WaitGroup
 	for n, site := range sites {
+		said[n] = errors.New("no way there")
 		if i := b.find(site); i >= 0 {
-			all.Go(func() {
-				record, version, err := b.voters[i].Read(ctx)
-				b.remember(i, record, version, err)
-				if err == nil && record.unused() && !slices.Contains(b.Configuration().Sites(), site) && may() {
-					next := b.configured(first.over(record))
-					if version, err = b.voters[i].Swap(ctx, version, next); err == nil {
-						b.remember(i, next, version, nil)
-					}
-				}
-				answered[n] = err == nil && b.vote(i).known()
-			})
+			all.Go(func() { said[n] = b.visit(ctx, i, first, may) })
 		}
 	}
 	all.Wait()
 	for n, site := range sites {
-		if !answered[n] {
-			without = append(without, site)
+		if said[n] != nil {
+			without = append(without, fmt.Sprintf("%s (%v)", site, said[n]))
 		}
 	}
 	return without
+}
+
+func (b *Ballot) visit(ctx context.Context, i int, first Record, may func() bool) error {
+	record, version, err := b.voters[i].Read(ctx)
+	if err == nil {
+		err = record.InTheWay(first, b.Configuration())
+	}
+	if err != nil {
+		return err
+	}
+	if record.unused() && may() {
+		next := b.configured(first.over(record))
+		if version, err = b.voters[i].Swap(ctx, version, next); err != nil {
+			return err
+		}
+		record = next
+	}
+	b.remember(i, record, version, nil)
+	return b.vote(i).err
+}
+
+// InTheWay says what keeps a holder, in a configuration, from making one that needs a site that does not vote and has this vote; nil
+// if nothing does. The holder must be able to replace the vote in its own term, and what it makes must be newer than what the vote
+// tells: else the group would lose its majority there, or its voters to those of another group (model/README.md).
+func (r Record) InTheWay(holder Record, present Configuration) error {
+	c := r.Configuration()
+	if err := c.contradicts(present); err != nil {
+		return err
+	}
+	if c.Term >= holder.Term && c.Newer(present) {
+		return fmt.Errorf("the vote there needs %s, in term %d; here it is %s, in term %d", c, r.Term, present, holder.Term)
+	}
+	replaceable := r.Term < holder.Term || r.Term == holder.Term &&
+		(r.State == StateClaimed || r.State == StateHeld && r.Holder.SameRun(holder.Holder))
+	if !replaceable {
+		return fmt.Errorf("the vote there is of term %d of %s, and cannot be replaced in term %d", r.Term, r.Holder.Server, holder.Term)
+	}
+	return nil
 }
 
 // configured is a record with the newest configuration that is known, which a swap never makes an older one.

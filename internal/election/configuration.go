@@ -174,6 +174,22 @@ func (c Configuration) Leading(records map[string]Record) (leading Record, ok bo
 	return leading, c.Quorum(func(site string) bool { _, known := records[site]; return known })
 }
 
+// Follow is the newest configuration that c leads to: that of those who vote in c, of those who vote in that one, and so on. What a
+// site tells that votes in none of them may be of another group.
+func (c Configuration) Follow(records map[string]Record) Configuration {
+	for {
+		var told []Record
+		for _, site := range c.Sites() {
+			told = append(told, records[site])
+		}
+		newest := Configured(c, told...)
+		if newest.Same(c) {
+			return c
+		}
+		c = newest
+	}
+}
+
 // Learn is what somebody knows who was told another configuration and has c from a declaration only: what is told counts, also
 // of the voters that the group began with.
 func (c Configuration) Learn(told Configuration) Configuration {

@@ -22,7 +22,8 @@ func (k *Keeper) SetVoters(sites []string) { k.ordered = sites }
 //   - the new set is relied on alone once a round was carried in that one, under a stamp of this very term: every majority of the
 //     old set then has a vote that tells of it, for as long as there is that set;
 //   - this run has its vote at all that are new before the first configuration that needs them: its successor can wait for that one
-//     to expire, and cannot claim a vote that was never anybody's;
+//     to expire, and cannot claim a vote that was never anybody's. Where a vote is from before, this run must be able to replace it,
+//     and what that tells of voters is not believed;
 //   - what is made is remembered first: an agent that is restarted in the same term must not make another of the same stamp.
 //
 // A change that has begun is finished, by whoever holds the term, whatever is ordered meanwhile.
@@ -52,8 +53,7 @@ func (k *Keeper) changeVoters(ctx context.Context) Outcome {
 	case len(k.ordered) == 0 || SameSites(k.ordered, c.Voters):
 		return Outcome{}
 	default:
-		// What is read at those that are new may be newer than what the last round was carried in.
-		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" || !k.ballot.Configuration().Same(c) {
+		if k.waiting = k.awaitVoters(ctx, c, waited); k.waiting != "" {
 			return Outcome{}
 		}
 		next.Voters, next.Next = c.Voters, k.ordered
@@ -107,7 +107,7 @@ func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string
 	own := k.leadingOf()
 	own.Holder.Nonce = k.nonce()
 	if without := k.ballot.Visit(ctx, added, k.timings.APITimeout, own, k.alone); len(without) > 0 {
-		return fmt.Sprintf("these sites are to vote and do not answer this server with a Lease of the group: %s", strings.Join(without, ", "))
+		return fmt.Sprintf("these sites are to vote, and this server has no vote there yet: %s", strings.Join(without, "; "))
 	}
 	if !k.ballot.answering(k.ordered) {
 		return fmt.Sprintf("too few of %s have answered in the last round", strings.Join(k.ordered, ", "))

@@ -30,13 +30,13 @@ func (w *world) growTo(sites int) {
 
 // configured is what an observer of all Leases takes for the configuration of voters.
 func (w *world) configured() election.Configuration {
-	var records []election.Record
+	records := map[string]election.Record{}
 	for _, v := range w.voters {
 		if !v.gone {
-			records = append(records, v.record)
+			records[v.name] = v.record
 		}
 	}
-	return election.Configured(w.began(), records...)
+	return w.began().Follow(records)
 }
 
 // order lets these sites vote: Leases are created where there are none, by what was last looked at, and some of the servers are
@@ -102,7 +102,9 @@ func (w *world) reorder(rng *rand.Rand) {
 func (w *world) checkStamps() {
 	var all []election.Configuration
 	for _, v := range w.voters {
-		all = append(all, v.record.Configuration())
+		if v.left == "" || v.record.Voters != v.left {
+			all = append(all, v.record.Configuration())
+		}
 	}
 	for _, s := range w.servers {
 		if s.memory.Voters != nil {

@@ -80,6 +80,8 @@ type leaseStore struct {
 	absent, gone bool
 	// old is a copy from which the store can be restored.
 	old election.Record
+	// left is the configuration that a former group of the name has left here, empty for none.
+	left string
 }
 
 // configuration is a group's configuration as the engines agree on it.
