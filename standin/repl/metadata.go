@@ -23,9 +23,9 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	e.change(r, "sp_MSadd_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@article"),
 		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
 	e.change(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
-	e.change(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.dropPublicationRow)
+	e.procedure(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, afterAgents(e.stopPublication, e.dropPublicationRow))
 	e.change(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
-	e.change(r, "sp_MSdrop_subscription", distributionOwners, with(), e.dropSubscriptionRow)
+	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), afterAgents(e.stopSubscription, e.dropSubscriptionRow))
 	e.change(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
 	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
 	e.change(r, "sp_MSchange_immediate_sync", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@on")}, e.changeImmediateSyncRows)
