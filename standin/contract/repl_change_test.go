@@ -36,7 +36,7 @@ func TestChangedPropertiesOfPublicationsAndArticles(t *testing.T) {
 		publication("repl_freq", "snapshot"):      21023,
 		publication("allow_anonymous", "true"):    21023,
 		publication("allow_anonymous", "perhaps"): 14137,
-		publication("independent_agent", "false"): 21023,
+		publication("independent_agent", "false"): 21022,
 		publication("immediate_sync", "perhaps"):  14137,
 		publication("retention", "-1"):            20050,
 		publication("retention", "long"):          20050,

@@ -75,6 +75,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installPull(r)
 	e.installLogReader(r)
 	e.installRestart(r)
+	e.installCheckup(r)
 	e.installSubscribers(r)
 	e.installCommands(r)
 	e.installHistory(r)

@@ -187,6 +187,8 @@ func refusePublicationOptions(call *engine.ProcCall) error {
 type newPublication struct {
 	name                  string
 	immediate, fromBackup bool
+	// independent is recorded: publications without it have an agent of their own here, too.
+	independent bool
 	// method, freq and status are the codes of sync_method, repl_freq and status.
 	method, freq, status int
 	places               snapshotPlaces
@@ -208,10 +210,8 @@ func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
 		return n, err
 	}
 	n.immediate, n.fromBackup = yes(call, "@immediate_sync"), yes(call, "@allow_initialize_from_backup")
-	if independent := yes(call, "@independent_agent"); !independent && n.immediate {
+	if n.independent = yes(call, "@independent_agent"); !n.independent && n.immediate {
 		return n, raise(21022, 1)
-	} else if !independent {
-		return n, raise(21023, 1, "@independent_agent = N'false'")
 	}
 	coded := func(parameter, word string, code int) int {
 		if strings.EqualFold(call.String(parameter), word) {
@@ -248,9 +248,9 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
 		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn, alt_snapshot_folder, pre_snapshot_script, post_snapshot_script)
-		VALUES (@p1, @p2, @p17, @p3, @p4, 1, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
+		VALUES (@p1, @p2, @p17, @p3, @p4, @p18, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
 		call.Value("@description"), n.name, n.status, n.method, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), n.fromBackup, position[:],
-		n.places.inDefault, n.places.compress, orNull(n.places.alt), orNull(n.places.pre), orNull(n.places.post), n.freq)
+		n.places.inDefault, n.places.compress, orNull(n.places.alt), orNull(n.places.pre), orNull(n.places.post), n.freq, n.independent)
 	if err != nil {
 		return err
 	}
@@ -274,9 +274,9 @@ func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCa
 		END;
 		INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent, immediate_sync, allow_push,
 		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
-		VALUES (@id, ?, ?, ?, 0, 1, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
+		VALUES (@id, ?, ?, ?, 0, ?, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
 		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
-		p.server, p.db.Name(), n.name, n.freq, p.db.Name(), p.db.Name(), p.db.Name(), n.name, n.freq, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
+		p.server, p.db.Name(), n.name, n.freq, p.db.Name(), p.db.Name(), p.db.Name(), n.name, n.freq, n.independent, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
 		call.Int("@retention"), n.method, n.fromBackup, n.freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
 	return err
 }

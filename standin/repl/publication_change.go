@@ -125,13 +125,16 @@ func (e *Extension) changeFlag(ctx context.Context, s *engine.Session, p publish
 	}
 	switch property {
 	case "independent_agent":
-		if !on {
-			err = raise(21023, 1, "@property = N'independent_agent', @value = N'false'")
+		if !on && pub.immediateSync {
+			return changedPublication{}, raise(21022, 1)
 		}
-		return changedPublication{}, err
+		return changedPublication{number01(on), true, true}, nil
 	case "allow_initialize_from_backup":
 		err = e.allowBackups(ctx, s, p, pub, on)
 	case "immediate_sync":
+		if on && !pub.independent {
+			return changedPublication{}, raise(21022, 1)
+		}
 		if on != pub.immediateSync {
 			err = e.changeImmediateSync(ctx, s, p, pub, on)
 		}
