@@ -76,6 +76,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installLogReader(r)
 	e.installRestart(r)
 	e.installCheckup(r)
+	e.installScripts(r)
 	e.installSubscribers(r)
 	e.installCommands(r)
 	e.installHistory(r)

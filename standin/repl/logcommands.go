@@ -128,6 +128,8 @@ func (l *logArticles) markCommands(t *storage.Transaction, m storage.Mark) ([]re
 		return l.validationCommand(t, m)
 	case callMark:
 		return l.callCommands(t, m)
+	case scriptMark:
+		return l.scriptCommand(t, m)
 	}
 	if m.Kind != tokenMark || len(m.Payload) != 16 {
 		return nil, nil

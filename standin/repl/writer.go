@@ -168,12 +168,15 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 			return err
 		}
 		return w.validate(ctx, c.article, text)
-	case commandSchema:
+	case commandSchema, commandPosted:
 		if err := w.begin(ctx, b); err != nil {
 			return err
 		}
 		if err := w.flush(ctx, b); err != nil {
 			return err
+		}
+		if c.kind == commandPosted {
+			return w.runPosted(ctx, text, len(values) > 0)
 		}
 		return w.alter(ctx, text)
 	}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
+)
+
+// scriptMark is the kind of log records that carry a posted script; the payload is a postedScript as JSON.
+const scriptMark = "scriptexec"
+
+// postedScript is a script for all subscribers of a publication, in its place among the transactions. It goes the way of one of
+// the publication's articles.
+type postedScript struct {
+	Article int64  `json:"article"`
+	Script  string `json:"script"`
+	// Skip says that errors are passed over.
+	Skip bool `json:"skip,omitempty"`
+}
+
+func (e *Extension) installScripts(r *engine.Registry) {
+	e.procedure(r, "sp_addscriptexec", owners, []engine.Parameter{{Name: "@publication", Type: sqltype.Sysname, Required: true}, {Name: "@scriptfile", Type: sqltype.NVarCharOf(4000), Required: true},
+		{Name: "@skiperror", Type: sqltype.BitType}, {Name: "@publisher", Type: sqltype.Sysname}}, e.postScript)
+}
+
+// postScript reads a file at the publisher and posts it to all subscribers
+// (docs/relational-databases/system-stored-procedures/sp-addscriptexec-transact-sql.md).
+func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error {
+	if publisher := call.String("@publisher"); publisher != "" && !sameServer(publisher, e.serverName()) {
+		return raise(21023, 1, "@publisher = N'"+publisher+"'")
+	}
+	p, pub, err := e.published(ctx, call)
+	if err != nil {
+		return err
+	}
+	if pub.snapshotOnly {
+		return raise(21515, 1, pub.name)
+	}
+	local, err := e.localPath(call.String("@scriptfile"))
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(local)
+	if err != nil {
+		return fmt.Errorf("post the script '%s': %w", call.String("@scriptfile"), err)
+	}
+	r, err := call.Session.Query(ctx, "SELECT MIN(artid) AS artid FROM dbo.sysarticles WHERE pubid = @p1 AND type & 1 = 1", pub.id)
+	if err != nil {
+		return err
+	}
+	if r.Value(0, "artid") == nil {
+		return raise(14124, 1)
+	}
+	payload, err := json.Marshal(postedScript{Article: r.Int(0, "artid"), Script: string(content), Skip: call.Bool("@skiperror")})
+	if err != nil {
+		return err
+	}
+	return call.Session.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(scriptMark, payload); return nil })
+}
+
+// scriptCommand is the command of a posted script; none when its article is not published any more.
+func (l *logArticles) scriptCommand(t *storage.Transaction, m storage.Mark) ([]replicated, error) {
+	var c postedScript
+	if err := json.Unmarshal(m.Payload, &c); err != nil {
+		return nil, fmt.Errorf("read a posted script: %w", err)
+	}
+	publication, ok := l.has(c.Article)
+	if !ok {
+		return nil, nil
+	}
+	var skip []byte
+	if c.Skip {
+		skip = appendText(nil, "skip")
+	}
+	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandPosted, article: c.Article, publication: publication, command: encodeCommand(c.Script, skip)}}, nil
+}
+
+// runPosted runs a posted script within the subscriber's transaction. Errors that are passed over are told in the history.
+func (w *writer) runPosted(ctx context.Context, script string, skip bool) error {
+	for _, text := range batches(script) {
+		err := w.to.exec(ctx, text)
+		if err == nil || w.skip(err) {
+			continue
+		}
+		if !skip || numberOf(err) == 0 {
+			return fmt.Errorf("run the posted script of transaction 0x%x: %w", w.last, err)
+		}
+		w.skipped = append(w.skipped, skipped{number: numberOf(err), message: err.Error(), failedCommand: failedCommand{w.last, w.nth}})
+	}
+	return nil
+}
