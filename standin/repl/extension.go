@@ -77,6 +77,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installRestart(r)
 	e.installCheckup(r)
 	e.installScripts(r)
+	e.installCustomScripting(r)
 	e.installSubscribers(r)
 	e.installCommands(r)
 	e.installHistory(r)

@@ -113,14 +113,18 @@ func (c *alteration) after(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range list {
+	scripts := make([]string, len(list))
+	for i, a := range list {
 		if err := c.remakeView(ctx, a); err != nil {
+			return err
+		}
+		if scripts[i], err = c.afterwards(ctx, a); err != nil {
 			return err
 		}
 	}
 	return c.s.Write(ctx, c.Database, func(tx *storage.Tx) error {
 		for i, a := range list {
-			if err := c.mark(tx, c.articles[i], a, changes[i]); err != nil {
+			if err := c.mark(tx, c.articles[i], a, changes[i], scripts[i]); err != nil {
 				return err
 			}
 		}
@@ -285,16 +289,13 @@ func (c *alteration) remakeView(ctx context.Context, a *article) error {
 	return inDatabase(ctx, c.s, c.Database.Name(), text)
 }
 
-// mark writes the change for one article, which was before and is now.
-func (c *alteration) mark(tx *storage.Tx, before, now *article, change schemaChange) error {
+// mark writes the change for one article, which was before and is now, and what its subscribers run after it.
+func (c *alteration) mark(tx *storage.Tx, before, now *article, change schemaChange, afterwards string) error {
 	if before.snapshotOnly {
 		return nil
 	}
 	if c.concerns(before) {
-		change.Script = c.Head + now.destination() + c.Tail + "\nGO\n"
-		if now.options&optionProcedures != 0 && len(c.added)+len(c.dropped)+len(c.altered) > 0 {
-			change.Script += now.procedures()
-		}
+		change.Script = c.Head + now.destination() + c.Tail + "\nGO\n" + afterwards
 	}
 	payload, err := json.Marshal(change)
 	if err != nil {
