@@ -39,6 +39,9 @@ func TestConnectionsEndBehindACut(t *testing.T) {
 	accepted, err := listener.Accept()
 	g.Expect(err).NotTo(HaveOccurred())
 	defer accepted.Close()
+	// A connection is accepted before its dialer has set anything; what is sent comes afterwards.
+	_, err = accepted.Read(make([]byte, 1))
+	g.Expect(err).NotTo(HaveOccurred())
 
 	fd := socketFrom(g, accepted.RemoteAddr().(*net.TCPAddr).Port, accepted.LocalAddr().(*net.TCPAddr).Port)
 	for option, want := range map[int]int{unix.TCP_USER_TIMEOUT: 35000, unix.TCP_KEEPIDLE: 30, unix.TCP_KEEPINTVL: 1, unix.TCP_KEEPCNT: 5} {
