@@ -255,6 +255,15 @@ func (b *Ballot) agreed(term int64, holder Holder) bool {
 	}))
 }
 
+// outdone says whether a vote is known that no round of a run in a term replaces: one of a higher term, or another run's of that one.
+func (b *Ballot) outdone(term int64, holder Holder) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.likeLocked(func(r Record) bool {
+		return r.Term > term || r.Term == term && !r.Holder.SameRun(holder)
+	})) > 0
+}
+
 // likeLocked are the indexes of those that vote and whose votes are known to be so, in the order of the configuration.
 func (b *Ballot) likeLocked(so func(Record) bool) []int {
 	return slices.DeleteFunc(b.members(b.configuration), func(i int) bool {

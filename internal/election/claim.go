@@ -73,8 +73,9 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		return k.firstTerm(ctx, leading)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(leading, remembered)
-	case leading.Holder.SameRun(k.self) && !bound && (primary || !seen.Exists) && leading.State != StateReleased:
-		// Only the agent was restarted: the engine goes on in the term that it was given.
+	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased && (primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self)):
+		// Only the agent was restarted: the engine goes on in the term that it was given. Before there is a group a claim without a
+		// majority is made anew, as for takeOver.
 		k.term, k.state = leading.Term, leading.State
 		k.claim = claim{at: k.clock.Now(), fenced: true, issued: true}
 		k.renewed = k.clock.Now()

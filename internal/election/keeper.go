@@ -263,6 +263,9 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	if !seen.Exists {
 		// A claim ages from when there is a group: the manager makes it after the first term was claimed, in its own time.
 		k.claim.at = start
+		if k.state == StateClaimed && k.ballot.outdone(k.term, k.self) {
+			return k.claimNext(ctx, k.leadingOf(), CauseRestart, nil)
+		}
 		return Outcome{}
 	}
 	switch {
