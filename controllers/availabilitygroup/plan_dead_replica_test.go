@@ -206,6 +206,7 @@ func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 			g := NewWithT(t)
 			e := withPolicy(t, v1alpha1.DeadReplicaRemove)
 			c.away(e)
+			g.Expect(e.orders).To(HaveKey(c.server), "without orders its agent would not make it step down")
 			e.silent[c.server] = false
 			back := func(role string) string {
 				o := e.observe()

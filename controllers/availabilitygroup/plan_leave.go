@@ -27,11 +27,12 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 		if configuration.Replica(host(server)) != nil {
 			continue
 		}
-		i, ok := o.Instances[server]
-		if ok && i.Err == nil && i.callsItselfPrimary() {
+		// Its agent keeps the orders as long as it may have to make the engine step down.
+		i := o.Instances[server]
+		if i.Err != nil || i.callsItselfPrimary() {
 			continue
 		}
-		if ok && i.Err == nil && i.Group != nil {
+		if i.Group != nil {
 			p.execute(server, tsql.DropGroup(d.name()))
 		}
 		if orders := o.Agents[server]; orders.Err == nil && orders.Told != nil {
