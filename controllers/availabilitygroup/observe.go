@@ -105,6 +105,9 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 	}
 	r.observeListener(ctx, w)
 	wg.Wait()
+	if group.Status.GroupID == "" {
+		w.observed.FirstPod = r.firstPod(ctx, w.desired)
+	}
 	if w.desired.fenced() {
 		w.compareVotes(votes)
 	}
@@ -151,6 +154,23 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 		i.Logs, i.LogsErr = mssql.ReadLogs(ctx, db)
 	}
 	return i
+}
+
+// firstPod is read after the engines have answered, and not from the cache: what has answered ran in that pod, or in one that has
+// ended since.
+func (r *Reconciler) firstPod(ctx context.Context, d Desired) string {
+	first := d.Group.Spec.InitialPrimary
+	member, err := r.member(d.Sites[first], d.Group.Namespace)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var pod corev1.Pod
+	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: d.Group.Namespace, Name: host(first)}, &pod); err != nil || pod.DeletionTimestamp != nil {
+		return ""
+	}
+	return string(pod.UID)
 }
 
 // observeVotes reads the orders of the servers' agents, the Leases at the voters and at the sites that are to vote, of a group that

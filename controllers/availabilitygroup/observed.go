@@ -26,6 +26,8 @@ type Observed struct {
 	Outdated []v1alpha1.ServerName
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
+	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, and once there is a group.
+	FirstPod string
 	// Configuration of voters, the newest that is known of.
 	Configuration election.Configuration
 	// Voters in the order of the configuration.
@@ -243,11 +245,12 @@ func (o Observed) leading() (election.Record, bool) {
 	return o.Configuration.Leading(records)
 }
 
-// granted says whether a majority of the votes is that of one run in one term.
+// granted says whether a majority of the votes is that of one run in one term, which it has not given up.
 func (o Observed) granted(leading election.Record) bool {
 	return o.Configuration.Quorum(func(site string) bool {
 		return slices.ContainsFunc(o.Voters, func(v Voter) bool {
-			return string(v.Site) == site && v.Err == nil && v.Record.Term == leading.Term && v.Record.Holder.SameRun(leading.Holder)
+			r := v.Record
+			return string(v.Site) == site && v.Err == nil && r.State != election.StateReleased && r.Term == leading.Term && r.Holder.SameRun(leading.Holder)
 		})
 	})
 }

@@ -260,8 +260,9 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 			return p.settle(creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
 				"Delete this group with reclaimPolicy Delete, which takes the Leases %s away, and apply it again", left, election.LeaseName(d.name())))
 		}
+		// A pod that the votes do not know yet would be taken OFFLINE with the group, before any other replica has joined.
 		leading, known := o.leading()
-		if !known || leading.Holder.Server != host(first) || leading.State == election.StateReleased || !o.granted(leading) {
+		if !known || leading.Holder.Server != host(first) || leading.Holder.PodUID != o.FirstPod || !o.granted(leading) {
 			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
 		}
 		// Once there is the group nobody gets a vote that was never anybody's.

@@ -415,6 +415,7 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
+	e.firstPod = "pod"
 	for _, claim := range []struct {
 		at   v1alpha1.SiteName
 		term int64
@@ -437,6 +438,42 @@ func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 	}
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+}
+
+// The first primary's pod was replaced after its agent had claimed the votes, and its engine answers before the new agent has them: a
+// group that is made then is taken OFFLINE at once, and nobody else has joined who could be agreed with. So it is where the engine
+// has ended and its agent has released what it could.
+func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
+	claimed := []election.State{election.StateClaimed, election.StateClaimed, election.StateClaimed}
+	released := []election.State{election.StateReleased, election.StateClaimed, election.StateReleased}
+	for name, c := range map[string]struct {
+		pod    string
+		states []election.State
+	}{"another pod": {"present", claimed}, "no pod, or one that ends": {"", claimed}, "another run in that pod": {"former", released}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.firstPod = c.pod
+			for i, site := range e.d.Group.Spec.Voters {
+				r := vote(t, "tukpub-0", election.Configuration{})
+				r.Term, r.State, r.Holder = 1, c.states[i], election.Holder{Server: "tukpub-0", PodUID: "former"}
+				e.leases[site] = &r
+			}
+			for range 30 {
+				for _, s := range plan(e.d, e.observe()).Steps {
+					g.Expect(e.do(s)).To(Succeed())
+				}
+			}
+			g.Expect(e.group).To(BeNil())
+			g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring("the agent of tukpub-0 is to claim the votes first"))
+			e.firstPod = "present"
+			for _, r := range e.leases {
+				r.State, r.Holder.PodUID = election.StateClaimed, "present"
+			}
+			p := e.settle(everything)
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+		})
+	}
 }
 
 // What a former group has left at a site that is to vote is named, and what it tells of voters is believed by nobody.

@@ -37,6 +37,8 @@ type environ struct {
 	unaware bool
 	// configurations of voters that were made.
 	configurations []election.Configuration
+	// firstPod is the UID of the first primary's pod.
+	firstPod string
 	// notReady is what the hub thinks of servers.
 	notReady map[v1alpha1.ServerName]string
 	// group as its configuration says; nil when there is none.
@@ -102,7 +104,7 @@ var errSilent = errors.New("no answer")
 
 // observe is what the controller would read.
 func (e *environ) observe() Observed {
-	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7", NotReady: e.notReady}
+	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7", NotReady: e.notReady, FirstPod: e.firstPod}
 	for _, name := range append(e.d.servers(), e.d.former()...) {
 		s, ok := e.servers[name]
 		if !ok {
@@ -181,7 +183,7 @@ func (e *environ) work() {
 	votes := 0
 	for _, r := range e.leases {
 		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
-			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first)}, InitialPrimary: host(first), Voters: r.Voters}
+			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first), PodUID: e.firstPod}, InitialPrimary: host(first), Voters: r.Voters}
 		}
 		if r.Holder.Server == host(first) {
 			votes++

@@ -57,8 +57,10 @@ type bed struct {
 	engines            map[v1alpha1.ServerName]*testengine.Engine
 	sidecars           map[v1alpha1.ServerName]string
 	snapshots, mirrors map[v1alpha1.ServerName]string
-	connector          *mssql.Connector
-	dir                string
+	// pods are the UIDs of the servers' pods, in which nothing runs: their engines are processes of the test's.
+	pods      map[v1alpha1.ServerName]string
+	connector *mssql.Connector
+	dir       string
 }
 
 func newBed(t *testing.T) *bed {
@@ -66,7 +68,7 @@ func newBed(t *testing.T) *bed {
 	g := NewWithT(t)
 	b := &bed{
 		hub: testenv.StartHub(t), engines: map[v1alpha1.ServerName]*testengine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
-		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
+		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
@@ -117,6 +119,12 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	g.Expect(b.hub.Client.Create(t.Context(), object)).To(Succeed())
 	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(conditions.ReasonRunning, "it runs"))
 	g.Expect(b.hub.Client.Status().Update(t.Context(), object)).To(Succeed())
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
+	g.Expect(client.IgnoreAlreadyExists(b.hub.Client.Create(t.Context(), account))).To(Succeed())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.HostName(server)},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
+	g.Expect(b.hub.Client.Create(t.Context(), pod)).To(Succeed())
+	b.pods[server] = string(pod.UID)
 	b.engines[server], b.snapshots[server], b.mirrors[server] =
 		testengine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority), t.TempDir(), t.TempDir()
 }
@@ -201,7 +209,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	votes, err := holder.New(holder.Options{
-		Target: mssql.Target{Namespace: namespace, Server: server, Role: credentials.RoleAgent}, PodUID: "pod-" + string(server),
+		Target: mssql.Target{Namespace: namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
 		Connector: a.NewConnector("geosql-agent election"), Process: process{t}, Source: source, StateDir: t.TempDir(), Log: quiet, Registerer: a.Registerer(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
