@@ -258,7 +258,8 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	if d.fenced() {
 		if left := leftVotes(o, host(first)); left != "" {
 			return p.settle(creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
-				"Delete this group with reclaimPolicy Delete, which takes the Leases %s away, and apply it again", left, election.LeaseName(d.name())))
+				"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, and apply it again. "+
+				"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name())))
 		}
 		// A pod that the votes do not know yet would be taken OFFLINE with the group, before any other replica has joined.
 		leading, known := o.leading()

@@ -393,7 +393,8 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 					}
 				}
 				g.Expect(e.group).To(BeNil())
-				g.Expect(p.Outcome.Message).To(And(ContainSubstring(tc.says), ContainSubstring("takes the Leases geosql-content away")))
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring(tc.says), ContainSubstring("takes the Leases geosql-content away"),
+					ContainSubstring("If no server has that group any more")))
 
 				e.d.Group.Spec.ReclaimPolicy, e.d.Group.DeletionTimestamp = v1alpha1.ReclaimDelete, &metav1.Time{Time: e.now}
 				for range 5 {
