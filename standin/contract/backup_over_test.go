@@ -99,3 +99,23 @@ func TestServerIsKilledWhileItRestoresOver(t *testing.T) {
 	}
 	t.Logf("restored in %d of 12 rounds", replaced)
 }
+
+// TestRestoreOverTheSameFilesByAnotherName: a path that leads to the old files in another way makes these no other files.
+func TestRestoreOverTheSameFilesByAnotherName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := newInstance(t)
+	db := connection(t, i.newDatabase(t, "works"))
+	g.Expect(os.Symlink(filepath.Join(i.root, "data"), filepath.Join(i.root, "link"))).To(Succeed())
+	mustExec(t, db, "CREATE TABLE t (a int); INSERT t VALUES (1); USE master; BACKUP DATABASE works TO DISK = 'works.bak'; UPDATE works.dbo.t SET a = 2")
+	mustExec(t, db, "CREATE DATABASE other")
+	converse(t, db, []say{{"RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '" + i.root + "/link/other.mdf'", "!1834/16"}})
+	for _, folder := range []string{"/data/../data/", "/link/", "/data//"} {
+		move := "MOVE 'works' TO '" + i.root + folder + "works.mdf', MOVE 'works_log' TO '" + i.root + folder + "works_log.ldf'"
+		mustExec(t, db, "RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, "+move)
+		converse(t, db, []say{{"SELECT a FROM works.dbo.t", "1"}, {"UPDATE works.dbo.t SET a = 2", "ok"}})
+	}
+	i.stop(t)
+	g.Expect(i.launch()).To(Succeed())
+	converse(t, connection(t, i.open(t, "master")), []say{{"SELECT a FROM works.dbo.t", "2"}})
+}

@@ -56,7 +56,7 @@ func (s *Session) misplacedFiles(files []File, over *Database, replace bool) (wr
 	for _, f := range files {
 		place := s.inst.placeOf(f)
 		first, twice := claimed[place]
-		owner := owners[place]
+		owner := ownerOf(place, owners)
 		switch {
 		case twice:
 			wrong = append(wrong, sqlerr.New(3176, 1, f.PhysicalName, f.LogicalName, f.ID, first.LogicalName, first.ID))
@@ -69,6 +69,19 @@ func (s *Session) misplacedFiles(files []File, over *Database, replace bool) (wr
 		claimed[place] = f
 	}
 	return wrong
+}
+
+// ownerOf is the database that has a file, which another path may lead to.
+func ownerOf(place string, owners map[string]*Database) *Database {
+	if owner := owners[place]; owner != nil {
+		return owner
+	}
+	for other, owner := range owners {
+		if sameFile(place, other) {
+			return owner
+		}
+	}
+	return nil
 }
 
 // placeOf tells one file from another, however its path is written.

@@ -54,16 +54,29 @@ func (inst *Instance) finishRestore(ctx context.Context, db *Database) error {
 		return err
 	}
 	for _, old := range info.Replaced {
-		for _, path := range []string{inst.onDisk(old.Data), inst.onDisk(old.Data) + "-wal", inst.onDisk(old.Data) + "-shm", inst.onDisk(old.Log)} {
-			if path == files.Data || path == files.Data+"-wal" || path == files.Data+"-shm" || path == files.Log {
+		for path, others := range map[string][]string{inst.onDisk(old.Data): {"-wal", "-shm"}, inst.onDisk(old.Log): nil} {
+			// Another path may lead to the same file.
+			if sameFile(path, files.Data) || sameFile(path, files.Log) {
 				continue
 			}
-			if err := os.RemoveAll(path); err != nil {
-				return fmt.Errorf("remove a file that was replaced: %w", err)
+			for _, suffix := range append(others, "") {
+				if err := os.RemoveAll(path + suffix); err != nil {
+					return fmt.Errorf("remove a file that was replaced: %w", err)
+				}
 			}
 		}
 	}
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Replaced = nil })
+}
+
+// sameFile tells whether two paths lead to one file that is there.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // removeClosed removes the files of a database that is not open.
