@@ -119,3 +119,19 @@ func TestRestoreOverTheSameFilesByAnotherName(t *testing.T) {
 	g.Expect(i.launch()).To(Succeed())
 	converse(t, connection(t, i.open(t, "master")), []say{{"SELECT a FROM works.dbo.t", "2"}})
 }
+
+// TestMSDBRestoredToOtherFiles: where RESTORE moves msdb is where it is after each start.
+func TestMSDBRestoredToOtherFiles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := newInstance(t)
+	db := connection(t, i.open(t, "master"))
+	mustExec(t, db, "CREATE TABLE msdb.dbo.mine (a int); INSERT msdb.dbo.mine VALUES (1); BACKUP DATABASE msdb TO DISK = 'msdb.bak'")
+	mustExec(t, db, "RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE, MOVE 'MSDBData' TO '"+i.root+"/data/moved.mdf', MOVE 'MSDBLog' TO '"+i.root+"/data/moved.ldf'")
+	for range 2 {
+		converse(t, db, []say{{"SELECT a FROM msdb.dbo.mine", "1"}, {"SELECT COUNT(*) FROM sys.master_files WHERE database_id = 4 AND physical_name LIKE '%moved%'", "2"}})
+		i.stop(t)
+		g.Expect(i.launch()).To(Succeed())
+		db = connection(t, i.open(t, "master"))
+	}
+}

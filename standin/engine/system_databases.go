@@ -31,18 +31,27 @@ func (inst *Instance) tempDBFiles(ctx context.Context) ([]File, error) {
 	return inst.systemFiles("tempdb"), nil
 }
 
-// msdbFiles are the files of msdb: those to which a restore was moving it when the server ended.
+// msdbFiles are the files of msdb: those to which a restore has moved it, or was moving it when the server ended. It took the first
+// ones away; where these are there, they count, wherever the folder was when master noted its place.
 func (inst *Instance) msdbFiles(ctx context.Context) ([]File, error) {
 	infos, err := inst.readDatabases(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read where the files of msdb are: %w", err)
 	}
+	first := inst.systemFiles("msdb")
 	for _, info := range infos {
-		if info.ID == 4 && len(info.Replaced) > 0 {
-			return info.Files, storage.TakePlace(inst.filesOnDisk(info.Files))
+		if info.ID != 4 {
+			continue
+		}
+		moved := inst.filesOnDisk(info.Files)
+		switch {
+		case len(info.Replaced) > 0:
+			return info.Files, storage.TakePlace(moved)
+		case !exists(inst.filesOnDisk(first).Data) && exists(moved.Data):
+			return info.Files, nil
 		}
 	}
-	return inst.systemFiles("msdb"), nil
+	return first, nil
 }
 
 func (inst *Instance) openSystem(ctx context.Context, id int32, name string) error {
