@@ -27,6 +27,7 @@ func TestStandby(t *testing.T) {
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '" + i.root + "/data/works.mdf'" + move, "!1834/16"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '/no/such/folder/undo.dat'" + move, "!5133/16"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH NORECOVERY, STANDBY = 'undo.dat'" + move, "!3031/16"},
+		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '" + i.root + "/data/../data/works.bak'" + move, "!3170/16"},
 		{"SELECT DB_ID('copy')", "NULL"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = 'undo.dat'" + move, "ok"},
 		{rows, "1"},

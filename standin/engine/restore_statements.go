@@ -218,6 +218,9 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	if err != nil {
 		return err
 	}
+	if standby != "" && sameFile(path, standby) {
+		return sqlerr.New(3170, 1)
+	}
 	set, err := s.openBackup(path, o)
 	if err != nil {
 		return err

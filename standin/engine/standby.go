@@ -41,7 +41,7 @@ func (s *Session) standbyFile(o syntax.RestoreOptions) (string, error) {
 	path := s.inst.placeOf(file)
 	for _, db := range s.inst.Databases() {
 		for _, f := range db.files(s.context()) {
-			if s.inst.placeOf(f) == path {
+			if s.inst.placeOf(f) == path || sameFile(s.inst.placeOf(f), path) {
 				return "", sqlerr.New(1834, 1, name, db.Name())
 			}
 		}
@@ -60,6 +60,11 @@ func (s *Session) enterStandby(db *Database, name, file string) error {
 	st := db.Storage()
 	if st == nil || st.Mode() != storage.Restoring {
 		return sqlerr.New(3153, 1)
+	}
+	for _, f := range db.files(s.context()) {
+		if sameFile(s.inst.placeOf(f), file) {
+			return sqlerr.New(1834, 1, f.PhysicalName, db.Name())
+		}
 	}
 	if err := disk.Replace(file, []byte("The standby file of a database.\n"), 0o640); err != nil {
 		return fmt.Errorf("create the standby file: %w", err)
@@ -88,22 +93,19 @@ func (s *Session) leaveStandby(db *Database) (end func(error) error, err error) 
 	}
 	db.SetState(Restoring)
 	if err := db.Storage().SetStandby(""); err != nil {
+		db.SetState(Online)
 		return nil, err
 	}
 	return func(err error) error {
 		if err == nil {
-			return forgetStandby(file)
+			if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
+				s.inst.log.Warn("a standby file that is not needed any more could not be removed", "file", file, "error", e.Error())
+			}
+			return nil
 		}
 		if e := s.enterStandby(db, db.Name(), file); e != nil {
 			s.inst.log.Warn("a restore failed, and the database is no standby any more", "database", db.Name(), "error", e.Error())
 		}
 		return err
 	}, nil
-}
-
-func forgetStandby(file string) error {
-	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the standby file: %w", err)
-	}
-	return nil
 }
