@@ -28,7 +28,9 @@ func badType(v reflect.Value, line int32) *sqlerr.Error {
 		if at := Line(v.Interface()); at > 0 {
 			line = at
 		}
-		undelimit(v.Interface())
+		if v.Kind() == reflect.Pointer { // once: an interface's is the same node
+			undelimit(v.Interface())
+		}
 		if t, ok := v.Interface().(*ast.SqlDataTypeReference); ok {
 			return sizes(t, false).At(line)
 		}

@@ -221,3 +221,11 @@ func TestWordsThatAreNotReservedAreKeywordsInTheirPlaces(t *testing.T) {
 		}
 	}
 }
+
+func TestDelimitersComeOffOnce(t *testing.T) {
+	for text, want := range map[string]string{`EXEC p "[dbo].[t]"`: "Value:[dbo].[t]", "EXEC p [[a]]]": "Value:[a]", "BEGIN TRANSACTION [[a]]]": "Value:[a]", "SELECT 1 AS [[a]]]": "Value:[a]"} {
+		if got := outcome(text); !strings.Contains(got, want) {
+			t.Errorf("%s\n\thas %s\n\tand lacks %s", text, got, want)
+		}
+	}
+}
