@@ -282,3 +282,46 @@ func TestWriteAheadLogIsWrittenOver(t *testing.T) {
 		g.Expect(info.Size()).To(BeZero())
 	}
 }
+
+// A power cut leaves of the commits that were written over an older write-ahead log any beginning, and behind it what the older one
+// had there: nothing of that is taken for new, and the log has the rest.
+func TestWriteAheadLogTornOverAnOlderOne(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	db, err := storage.Create(t.Context(), filesIn(dir, "db"), storage.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer db.Close()
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
+	for id := range 20 {
+		mustWrite(t, db, fmt.Sprintf("INSERT INTO t VALUES (%d, randomblob(20000))", id))
+	}
+	g.Expect(db.Checkpoint(t.Context())).To(Succeed())
+	old, err := os.ReadFile(db.Files().Data + "-wal")
+	g.Expect(err).NotTo(HaveOccurred())
+	for id := range 4 {
+		mustWrite(t, db, fmt.Sprintf("UPDATE t SET v = randomblob(9000) WHERE id = %d", id))
+	}
+	written, err := os.ReadFile(db.Files().Data + "-wal")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(written).To(HaveLen(len(old)))
+	end := len(written)
+	for end > 0 && written[end-1] == old[end-1] {
+		end--
+	}
+	want, err := dump(db)
+	g.Expect(err).NotTo(HaveOccurred())
+	cuts := []int{0, 8, 16, 24, 32, 44, 56, end}
+	for cut := 57; cut < end; cut += end / 40 {
+		cuts = append(cuts, cut)
+	}
+	for _, cut := range cuts {
+		torn := filepath.Join(dir, fmt.Sprint(cut))
+		g.Expect(os.Mkdir(torn, 0o755)).To(Succeed())
+		files := copyFiles(t, db.Files(), torn)
+		g.Expect(os.WriteFile(files.Data+"-wal", append(append([]byte{}, written[:cut]...), old[cut:]...), 0o644)).To(Succeed())
+		again, err := storage.Open(t.Context(), files, storage.Options{})
+		g.Expect(err).NotTo(HaveOccurred(), "%d of %d bytes", cut, end)
+		g.Expect(dump(again)).To(Equal(want), "%d of %d bytes", cut, end)
+		g.Expect(again.Close()).To(Succeed())
+	}
+}
