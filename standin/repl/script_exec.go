@@ -5,8 +5,8 @@ package repl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
@@ -43,13 +43,9 @@ func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error
 	if pub.snapshotOnly {
 		return raise(21515, 1, pub.name)
 	}
-	local, err := e.localPath(call.String("@scriptfile"))
+	content, err := e.readScript(call.String("@scriptfile"))
 	if err != nil {
 		return err
-	}
-	content, err := os.ReadFile(local)
-	if err != nil {
-		return fmt.Errorf("post the script '%s': %w", call.String("@scriptfile"), err)
 	}
 	r, err := call.Session.Query(ctx, "SELECT MIN(artid) AS artid FROM dbo.sysarticles WHERE pubid = @p1 AND type & 1 = 1", pub.id)
 	if err != nil {
@@ -58,7 +54,7 @@ func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error
 	if r.Value(0, "artid") == nil {
 		return raise(14124, 1)
 	}
-	payload, err := json.Marshal(postedScript{Article: r.Int(0, "artid"), Script: string(content), Skip: call.Bool("@skiperror")})
+	payload, err := json.Marshal(postedScript{Article: r.Int(0, "artid"), Script: content, Skip: call.Bool("@skiperror")})
 	if err != nil {
 		return err
 	}
@@ -82,6 +78,9 @@ func (l *logArticles) scriptCommand(t *storage.Transaction, m storage.Mark) ([]r
 	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandPosted, article: c.Article, publication: publication, command: encodeCommand(c.Script, skip)}}, nil
 }
 
+// errEnded is that of a script within which the subscriber's transaction ended, with other changes in it.
+var errEnded = errors.New("a posted script ended the transaction that it was posted in: post it in one of its own")
+
 // runPosted runs a posted script within the subscriber's transaction. Errors that are passed over are told in the history.
 func (w *writer) runPosted(ctx context.Context, script string, skip bool) error {
 	for _, text := range batches(script) {
@@ -94,5 +93,31 @@ func (w *writer) runPosted(ctx context.Context, script string, skip bool) error 
 		}
 		w.skipped = append(w.skipped, skipped{number: numberOf(err), message: err.Error(), failedCommand: failedCommand{w.last, w.nth}})
 	}
-	return nil
+	return w.afterPosted(ctx)
+}
+
+// afterPosted makes the session what it was before a script, which sqlcmd would have given one of its own: a transaction that it
+// leaves open is rolled back, and so is all that came before an error that ends transactions. Where the script stands alone in the
+// subscriber's transaction nothing else is lost with that, and a new one gets the position; otherwise the agent fails, and
+// everything comes again.
+func (w *writer) afterPosted(ctx context.Context) error {
+	state, err := w.to.query(ctx, "USE "+bracket(w.d.args.str("-SubscriberDB"))+"; SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions")
+	if err != nil {
+		return err
+	}
+	if state.num(0, "open_transactions") == 1 {
+		return nil
+	}
+	if !w.position || w.transactions != 1 || w.nth != 1 {
+		return fmt.Errorf("transaction 0x%x: %w", w.last, errEnded)
+	}
+	if err := w.to.exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION"); err != nil {
+		return err
+	}
+	w.open = false
+	var b batch
+	if err := w.begin(ctx, &b); err != nil {
+		return err
+	}
+	return w.flush(ctx, &b)
 }

@@ -164,18 +164,14 @@ func (r *agentRun) copyScripts(w *snapshotWriter, p snapshotPlaces) error {
 		if s.path == "" {
 			continue
 		}
-		local, err := r.e.localPath(s.path)
+		content, err := r.e.readScript(s.path)
 		if err != nil {
+			return fmt.Errorf("copy a script into the snapshot: %w", err)
+		}
+		if err := w.open(snapshotFile{kind: s.kind, name: s.prefix + filepath.Base(slashed(s.path))}); err != nil {
 			return err
 		}
-		content, err := os.ReadFile(local)
-		if err != nil {
-			return fmt.Errorf("copy the script '%s' into the snapshot: %w", s.path, err)
-		}
-		if err := w.open(snapshotFile{kind: s.kind, name: s.prefix + filepath.Base(local)}); err != nil {
-			return err
-		}
-		if err := w.write(content); err != nil {
+		if err := w.write([]byte(content)); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,15 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // A publication's scripts run once for each snapshot, before the first and after the last of its articles. They are to be
@@ -84,6 +90,36 @@ func (d *delivery) afterSnapshots(ctx context.Context) error {
 		d.scripted[seqno] = true
 	}
 	return nil
+}
+
+// maxScript bounds a script, which is in memory and in one record of the log as a whole.
+const maxScript = 64 << 20
+
+// readScript reads a script for sqlcmd, which may begin with a mark that tells its encoding
+// (docs/tools/sqlcmd/sqlcmd-utility.md, -f: Unicode input files are recognised).
+func (e *Extension) readScript(path string) (string, error) {
+	local, err := e.localPath(path)
+	if err != nil {
+		return "", err
+	}
+	fail := func(err error) (string, error) { return "", fmt.Errorf("read the script '%s': %w", path, err) }
+	info, err := os.Stat(local)
+	switch {
+	case err != nil:
+		return fail(err)
+	case !info.Mode().IsRegular():
+		return fail(errors.New("it is no file"))
+	case info.Size() > maxScript:
+		return fail(fmt.Errorf("it has more than %d bytes", maxScript))
+	}
+	content, err := os.ReadFile(local)
+	if err == nil {
+		content, _, err = transform.Bytes(unicode.BOMOverride(encoding.Nop.NewDecoder()), content)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return string(content), nil
 }
 
 var goLine = regexp.MustCompile(`(?mi)^[ \t]*GO[ \t]*;?[ \t]*\r?$`)

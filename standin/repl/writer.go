@@ -111,7 +111,7 @@ func (w *writer) write(ctx context.Context, commands []pending, end bool) error 
 			if w.position && w.d.enough(w.begun) {
 				return w.stopHere(ctx, &b)
 			}
-			if err := w.next(ctx, &b); err != nil {
+			if err := w.next(ctx, &b, c.kind); err != nil {
 				return err
 			}
 			w.begun++
@@ -221,9 +221,14 @@ func (w *writer) skip(err error) bool {
 	return true
 }
 
-// next is called between two transactions of the publisher: it commits when enough is done for that.
-func (w *writer) next(ctx context.Context, b *batch) error {
-	if !w.position || w.turn || w.transactions == 0 || !w.careful && w.transactions < int64(w.d.args.num("-CommitBatchSize", 100)) && w.commands < int64(w.d.args.num("-CommitBatchThreshold", 1000)) {
+// next is called between two transactions of the publisher: it commits when enough is done for that, and before one that begins
+// with a posted script, which may end the subscriber's.
+func (w *writer) next(ctx context.Context, b *batch, kind int64) error {
+	if !w.position || w.transactions == 0 {
+		return nil
+	}
+	enough := w.careful || w.transactions >= int64(w.d.args.num("-CommitBatchSize", 100)) || w.commands >= int64(w.d.args.num("-CommitBatchThreshold", 1000))
+	if kind != commandPosted && (w.turn || !enough) {
 		return nil
 	}
 	return w.commit(ctx, b)
@@ -288,7 +293,7 @@ func (w *writer) flush(ctx context.Context, b *batch) error {
 	done := b.commits
 	*b = batch{}
 	if w.skip(err) {
-		err = nil
+		err = w.stillOpen(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("apply transaction 0x%x: %w", w.last, err)
@@ -297,6 +302,18 @@ func (w *writer) flush(ctx context.Context, b *batch) error {
 		w.committed(c)
 	}
 	return nil
+}
+
+// stillOpen is an error where the transaction ended with an error that was to be passed over, and what was in it is lost.
+func (w *writer) stillOpen(ctx context.Context) error {
+	if !w.open {
+		return nil
+	}
+	state, err := w.to.query(ctx, "SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions")
+	if err == nil && state.num(0, "open_transactions") == 0 {
+		err = errors.New("the error that was to be passed over rolled back the transaction")
+	}
+	return err
 }
 
 // committed notes what the subscriber has now.
