@@ -87,8 +87,12 @@ func (d *ddl) mayImpersonate(kind, name string) error {
 	return err
 }
 
-// asOf runs a module's statements as whom its EXECUTE AS says.
+// asOf runs a module's statements as whom its EXECUTE AS says, otherwise as its caller.
 func (s *Session) asOf(ctx context.Context, o *Object, f func() error) error {
+	return s.asCaller(func() error { return s.asPrincipalOf(ctx, o, f) })
+}
+
+func (s *Session) asPrincipalOf(ctx context.Context, o *Object, f func() error) error {
 	if o.ExecuteAs == nil && o.ExecuteAsLogin == "" || s.inst.registry.actAs == nil {
 		return f()
 	}

@@ -25,7 +25,9 @@ type Session struct {
 
 	login Login
 	user  *User
-	db    *Database
+	// caller is who called the system procedure that runs as the system (AsSystem); nil outside of one.
+	caller *identity
+	db     *Database
 
 	sessionState
 	transactions

@@ -5,7 +5,6 @@ package repl
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -84,9 +83,10 @@ func (c *alteration) registered(ctx context.Context, a *article, kind string) (s
 	return twoPart(schema, o.Name), err
 }
 
-// afterwards is what subscribers run after a schema change: the article's procedures, and a registered file once.
-func (c *alteration) afterwards(ctx context.Context, a *article) (string, error) {
-	if len(c.added)+len(c.dropped)+len(c.altered) == 0 {
+// afterwards is what the subscribers of an article, which was before and is now, run after a change of the schema that they get: the
+// article's procedures, and a registered file once.
+func (c *alteration) afterwards(ctx context.Context, before, a *article) (string, error) {
+	if before.snapshotOnly || !c.concerns(before) || len(c.added)+len(c.dropped)+len(c.altered) == 0 {
 		return "", nil
 	}
 	out := ""
@@ -114,19 +114,14 @@ func (c *alteration) afterwards(ctx context.Context, a *article) (string, error)
 	if err != nil || file == "" {
 		return out, err
 	}
-	local, err := c.e.localPath(file)
+	content, err := c.e.readScript(file)
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(local)
-	if err != nil {
-		return "", fmt.Errorf("read the registered script '%s': %w", file, err)
-	}
-	return out + strings.Join(batches(string(content)), "\nGO\n") + "\nGO\n",
-		c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.id)
+	return out + asBatches(content), c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.id)
 }
 
-// scripted is what a registered procedure scripts for an article, whose number it is given.
+// scripted is what a registered procedure scripts for an article, whose number it is given: a line in each row.
 func (c *alteration) scripted(ctx context.Context, a *article, name string) (string, error) {
 	r, err := c.s.Query(ctx, "EXEC "+bracket(c.Database.Name())+"."+name+" @p1", a.id)
 	if err != nil {
@@ -134,7 +129,19 @@ func (c *alteration) scripted(ctx context.Context, a *article, name string) (str
 	}
 	var b strings.Builder
 	for _, row := range r.Rows {
-		fmt.Fprintln(&b, row[0])
+		if row[0] != nil {
+			fmt.Fprint(&b, row[0])
+		}
+		b.WriteByte('\n')
 	}
-	return b.String() + "GO\n", nil
+	return asBatches(b.String()), nil
+}
+
+// asBatches is a script as runScript takes it.
+func asBatches(script string) string {
+	out := ""
+	for _, b := range batches(script) {
+		out += b + "\nGO\n"
+	}
+	return out
 }

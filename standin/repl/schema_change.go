@@ -118,7 +118,7 @@ func (c *alteration) after(ctx context.Context) error {
 		if err := c.remakeView(ctx, a); err != nil {
 			return err
 		}
-		if scripts[i], err = c.afterwards(ctx, a); err != nil {
+		if scripts[i], err = c.afterwards(ctx, c.articles[i], a); err != nil {
 			return err
 		}
 	}
