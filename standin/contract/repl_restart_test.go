@@ -66,3 +66,33 @@ func TestRestoredPublicationDatabase(t *testing.T) {
 	mustExec(t, r.source, `EXEC sp_vupgrade_replication @login = N'sa', @password = N'', @ver_old = 517, @force_remove = 0, @security_mode = 1`)
 	r.bothSame(t)
 }
+
+// A subscription begins at its snapshot, behind which the restored database's log has to go on, too, when nothing was
+// delivered since.
+func TestRestoredPublicationDatabaseGoesOnBehindTheSnapshot(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := pushing(t)
+	backup := filepath.Join(t.TempDir(), "shop.bak")
+	mustExec(t, r.source, `ALTER DATABASE shop MODIFY FILE (NAME = shop_log, MAXSIZE = 32 MB)`)
+	mustExec(t, r.pubDB, `BACKUP DATABASE shop TO DISK = @p1`, backup)
+	mustExec(t, r.source, `CREATE TABLE dbo.unpublished (id int NOT NULL PRIMARY KEY, filler varbinary(max) NOT NULL)`)
+	for n := range 6 {
+		mustExec(t, r.source, `INSERT INTO dbo.unpublished VALUES (@p1, CAST(REPLICATE(CAST('x' AS varchar(max)), 3000000) AS varbinary(max)))`, n)
+	}
+	mustExec(t, r.source, `EXEC sp_reinitsubscription @publication = N'web', @article = N'all', @subscriber = N'SUB'`)
+	mustExec(t, r.target, `DELETE FROM dbo.orders WHERE id = 2`)
+	r.snapshot(t)
+	r.bothSame(t)
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`)
+	g.Eventually(func() any {
+		return scalar(r.distDB, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = N'Replication Log Reader'`)
+	}).WithTimeout(patient).Should(BeEquivalentTo(0))
+	r.source.Close()
+	mustExec(t, r.pubDB, `ALTER DATABASE shop SET SINGLE_USER WITH ROLLBACK IMMEDIATE; RESTORE DATABASE shop FROM DISK = @p1 WITH REPLACE, KEEP_REPLICATION; ALTER DATABASE shop SET MULTI_USER`, backup)
+	r.source = r.pub.open(t, "shop")
+	mustExec(t, r.source, `EXEC sp_replrestart`)
+	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'logreader'`)
+	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer) VALUES (62, N'after')`)
+	r.bothSame(t)
+}

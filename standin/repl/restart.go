@@ -34,7 +34,9 @@ func (e *Extension) restart(ctx context.Context, call *engine.ProcCall) error {
 	}
 	defer e.endSession(call.Session)
 	const database = `(SELECT d.id FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?)`
-	r, err := e.inDistributionOf(ctx, call.Session, p, "SELECT TOP (1) xact_seqno AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = "+database+" AND DATALENGTH(xact_seqno) = 10 ORDER BY xact_seqno DESC", p.server, p.db.Name())
+	// Snapshots and the begin of subscriptions have numbers in the log as well.
+	r, err := e.inDistributionOf(ctx, call.Session, p, "DECLARE @database int = "+database+`; SELECT MAX(n.xact_seqno) AS last FROM (SELECT MAX(xact_seqno) AS xact_seqno FROM dbo.MSrepl_transactions
+		WHERE publisher_database_id = @database UNION ALL SELECT MAX(subscription_seqno) FROM dbo.MSsubscriptions WHERE publisher_database_id = @database) AS n`, p.server, p.db.Name())
 	if err != nil {
 		return err
 	}
