@@ -64,3 +64,23 @@ func TestARedirectionIsReplacedAsAWhole(t *testing.T) {
 	g.Expect(failure(t, dist, redirect, "SECOND").Number).To(Equal(int32(50000)))
 	g.Expect(query(t, dist, `SELECT redirected_publisher FROM dbo.MSredirected_publishers`)).To(Equal([][]any{{"FIRST"}}))
 }
+
+// Procedures at subscribers have any name, that of an article's commands or one that is made of its table's.
+func TestProceduresOfSubscribersHaveAnyName(t *testing.T) {
+	t.Parallel()
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	mustExec(t, r.source, `CREATE TABLE dbo.[o]]d.d?(x,] (id int NOT NULL PRIMARY KEY, [a]]?] int NULL); CREATE TABLE dbo.named (id int NOT NULL PRIMARY KEY, a int NULL)`)
+	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'odd', @source_owner = N'dbo', @source_object = N'o]d.d?(x,'`)
+	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'named', @source_owner = N'dbo', @source_object = N'named', @ins_cmd = N'CALL dbo.[my.ins]', @upd_cmd = N'SCALL [dbo].[my]]upd?]', @del_cmd = N'XCALL "my del("'`)
+	r.push(t)
+	r.snapshot(t)
+	for _, table := range []string{"dbo.[o]]d.d?(x,]", "dbo.named"} {
+		r.same(t, table, "*", "id")
+		mustExec(t, r.source, "INSERT INTO "+table+" VALUES (1, 1), (2, 2)")
+		r.same(t, table, "*", "id")
+		mustExec(t, r.source, "UPDATE "+table+" SET id = 3 WHERE id = 2; DELETE FROM "+table+" WHERE id = 1")
+		r.same(t, table, "*", "id")
+	}
+}

@@ -162,13 +162,13 @@ func (e *Extension) ofTable(ctx context.Context, call *engine.ProcCall, p publis
 // setCommands takes the commands that carry the article's changes (ins_cmd, upd_cmd, del_cmd).
 func (a *article) setCommands(call *engine.ProcCall) (err error) {
 	suffix := a.destOwner + a.destTable
-	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL"); err != nil {
+	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL "+bracket("sp_MSins_"+suffix), "CALL"); err != nil {
 		return err
 	}
-	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL", "XCALL"); err != nil {
+	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL", "XCALL"); err != nil {
 		return err
 	}
-	a.delete, err = command(call, "@del_cmd", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL", "XCALL")
+	a.delete, err = command(call, "@del_cmd", "CALL", "CALL "+bracket("sp_MSdel_"+suffix), "CALL", "XCALL")
 	return err
 }
 

@@ -98,11 +98,11 @@ func (a *article) newTableProperty(call *engine.ProcCall, property, value string
 	suffix := a.destOwner + a.destTable
 	switch property {
 	case "ins_cmd":
-		n.value, err = command(call, "@value", "CALL", "CALL [sp_MSins_"+suffix+"]", "CALL")
+		n.value, err = command(call, "@value", "CALL", "CALL "+bracket("sp_MSins_"+suffix), "CALL")
 	case "upd_cmd":
-		n.value, err = command(call, "@value", "SCALL", "SCALL [sp_MSupd_"+suffix+"]", "CALL", "SCALL", "MCALL", "XCALL")
+		n.value, err = command(call, "@value", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL", "XCALL")
 	case "del_cmd":
-		n.value, err = command(call, "@value", "CALL", "CALL [sp_MSdel_"+suffix+"]", "CALL", "XCALL")
+		n.value, err = command(call, "@value", "CALL", "CALL "+bracket("sp_MSdel_"+suffix), "CALL", "XCALL")
 	case "status":
 		n.snapshot = false
 		n.value, err = a.newStatus(value)

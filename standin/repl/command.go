@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // Types of commands (MSrepl_commands.type).
@@ -104,18 +105,14 @@ func parameterized(text string) []string {
 // marks is n question marks for a list of parameters.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
-// verb splits "SCALL [proc]".
+// verb splits "SCALL [proc]". Whatever the name has in it, it comes out as one.
 func verb(command string) (word, procedure string) {
 	word, procedure, _ = strings.Cut(command, " ")
-	procedure = strings.TrimSpace(procedure)
-	if !strings.HasPrefix(procedure, "[") {
-		parts := strings.Split(procedure, ".")
-		for i, part := range parts {
-			parts[i] = bracket(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
-		}
-		procedure = strings.Join(parts, ".")
+	parts := syntax.SplitName(strings.TrimSpace(procedure))
+	for i, part := range parts {
+		parts[i] = bracket(part)
 	}
-	return strings.ToUpper(word), procedure
+	return strings.ToUpper(word), strings.Join(parts, ".")
 }
 
 // commandOf turns the change of a row into a command for an article: nil where the article says NONE, or where its
