@@ -86,3 +86,27 @@ func TestAnAgentsStepRunsForSysadminsOnly(t *testing.T) {
 	mustExec(t, db, `EXEC sp_update_job @job_name = N'reads', @owner_login_name = N'sa'`)
 	g.Expect(outcome(2)).NotTo(ContainSubstring("sysadmin"))
 }
+
+// A job that a transaction makes and starts begins when the others can see it: SQL Server's agent waits for its rows. One that
+// is taken back does not begin.
+func TestAJobBeginsWhenItsTransactionHasCommitted(t *testing.T) {
+	g := NewWithT(t)
+	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
+	db := i.open(t, "msdb")
+	mustExec(t, db, `CREATE DATABASE jobs`)
+	mustExec(t, db, `CREATE TABLE jobs.dbo.t (id int NOT NULL)`)
+	const makes = `EXEC sp_add_job @job_name = @p1; EXEC sp_add_jobserver @job_name = @p1;
+		EXEC sp_add_jobstep @job_name = @p1, @step_name = N'writes', @database_name = N'jobs', @command = N'INSERT INTO dbo.t VALUES (1)'; `
+	const starts = `EXEC sp_start_job @job_name = @p1; `
+	mustExec(t, db, `BEGIN TRANSACTION; `+makes+starts+`WAITFOR DELAY '00:00:01'; COMMIT TRANSACTION`, "new")
+	over := func() any {
+		return value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0 AND run_status = 1`)
+	}
+	g.Eventually(over).WithTimeout(patient).Should(BeEquivalentTo(1))
+	mustExec(t, db, `BEGIN TRANSACTION; `+makes+starts+`ROLLBACK TRANSACTION`, "never")
+	mustExec(t, db, makes, "kept")
+	mustExec(t, db, `BEGIN TRANSACTION; SAVE TRANSACTION before; `+makes+starts+`ROLLBACK TRANSACTION before; EXEC sp_start_job @job_name = N'kept'; COMMIT TRANSACTION`, "nor this one")
+	g.Eventually(over).WithTimeout(patient).Should(BeEquivalentTo(2))
+	g.Expect(value(t, db, `SELECT COUNT(*) FROM sysjobhistory WHERE step_id = 0`)).To(BeEquivalentTo(2))
+	g.Expect(value(t, db, `SELECT COUNT(*) FROM jobs.dbo.t`)).To(BeEquivalentTo(2))
+}

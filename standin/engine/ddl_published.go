@@ -100,6 +100,9 @@ func (s *Session) Atomically(ctx context.Context, f func() error) error {
 		}
 	}
 	s.saves = s.saves[:len(s.saves)-1]
+	for i := range s.later {
+		s.later[i].saves = min(s.later[i].saves, len(s.saves))
+	}
 	for _, o := range s.open {
 		if e := s.inTx(context.WithoutCancel(ctx), o, func(tx *storage.Tx) error { return tx.ReleaseSavepoint(atomicSavepoint) }); e != nil {
 			return e

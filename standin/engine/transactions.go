@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,13 @@ type transactions struct {
 	doomed     bool
 	open       map[int32]*openTx
 	saves      []string
+	later      []afterCommit
+}
+
+// afterCommit is what waits for the commit of a session's transaction. saves is how many savepoints there were.
+type afterCommit struct {
+	run   func()
+	saves int
 }
 
 // openTx is the write transaction in one database.
@@ -177,7 +185,24 @@ func (s *Session) commitAll(ctx context.Context) error {
 		}
 	}
 	s.inst.counters.transactions.Add(1)
+	later := s.later
+	s.later = nil
+	if first == nil {
+		for _, l := range later {
+			l.run()
+		}
+	}
 	return first
+}
+
+// AfterCommit runs f when all that the session's transaction did can be seen by others: at once outside a transaction, and
+// never when the transaction, or its part that f was given in, is rolled back.
+func (s *Session) AfterCommit(f func()) {
+	if s.count == 0 {
+		f()
+		return
+	}
+	s.later = append(s.later, afterCommit{run: f, saves: len(s.saves)})
 }
 
 func (s *Session) undo(o *openTx) {
@@ -190,6 +215,7 @@ func (s *Session) undo(o *openTx) {
 
 // rollbackAll ends the open transactions of all databases.
 func (s *Session) rollbackAll() {
+	s.later = nil
 	for id, o := range s.open {
 		delete(s.open, id)
 		s.undo(o)
@@ -266,6 +292,7 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 			return sqlerr.New(3931, 1)
 		}
 		s.saves = s.saves[:i+1]
+		s.later = slices.DeleteFunc(s.later, func(l afterCommit) bool { return l.saves > i })
 		for _, o := range s.open {
 			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(lower(name)) }); err != nil {
 				return err

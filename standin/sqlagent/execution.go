@@ -82,6 +82,13 @@ func (e *Extension) begin(job uuid.UUID, name string, startStep int, invoker str
 	return true
 }
 
+// runs tells whether a job runs now.
+func (e *Extension) runs(job uuid.UUID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running[job] != nil
+}
+
 // stopWithin is how long sp_stop_job and sp_delete_job wait for the job to end.
 const stopWithin = 10 * time.Second
 

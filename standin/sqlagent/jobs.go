@@ -299,7 +299,12 @@ func (e *Extension) startJob(ctx context.Context, call *engine.ProcCall) error {
 		}
 		step = int(r.Int(0, "step_id"))
 	}
-	if !e.begin(id, name, step, "User "+call.Session.OriginalLogin().Name, 4) {
+	starts := !e.runs(id)
+	if starts {
+		// A job that its own transaction has made is there for others once that has committed.
+		call.Session.AfterCommit(func() { starts = e.begin(id, name, step, "User "+call.Session.OriginalLogin().Name, 4) })
+	}
+	if !starts {
 		return sqlerr.New(22022, 1, fmt.Sprintf("Request to run job %s (from User %s) refused because the job is already running.", name, call.Session.OriginalLogin().Name))
 	}
 	return call.Writer.Message(&sqlerr.Error{Number: 14243, Class: 0, State: 1, Message: sqlerr.Text(14243, name), Procedure: "sp_start_job"})
