@@ -43,7 +43,12 @@ func (e *Extension) stopSubscription(ctx context.Context, call *engine.ProcCall)
 	return stopAgents(ctx, call.Session, "MSdistribution_agents", "id = @p1 AND NOT EXISTS (SELECT 1 FROM dbo.MSsubscriptions AS m WHERE m.agent_id = @p1 AND m.article_id <> @p2)", agent, call.Int("@article_id"))
 }
 
-// stopPublication stops the Snapshot Agent of a publication, and the Log Reader Agent where there is no other one.
+// idleLogReader are the Log Reader Agents of a database of which nothing is published, but for a publication, whose log is
+// read: those of snapshot publications are not (docs/relational-databases/replication/agents/replication-log-reader-agent.md).
+const idleLogReader = `publisher_id = @p1 AND publisher_db = @p2 AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications AS p
+	WHERE p.publisher_id = @p1 AND p.publisher_db = @p2 AND p.publication_type = 0 AND p.publication <> @p3)`
+
+// stopPublication stops the Snapshot Agent of a publication, and the Log Reader Agent where there is no other one for it.
 func (e *Extension) stopPublication(ctx context.Context, call *engine.ProcCall) error {
 	id, err := serverID(ctx, call.Session, call.String("@publisher"))
 	if err != nil {
@@ -53,6 +58,14 @@ func (e *Extension) stopPublication(ctx context.Context, call *engine.ProcCall) 
 	if err := stopAgents(ctx, call.Session, "MSsnapshot_agents", "publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", id, db, name); err != nil {
 		return err
 	}
-	return stopAgents(ctx, call.Session, "MSlogreader_agents", `publisher_id = @p1 AND publisher_db = @p2
-		AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications AS p WHERE p.publisher_id = @p1 AND p.publisher_db = @p2 AND p.publication <> @p3)`, id, db, name)
+	return stopAgents(ctx, call.Session, "MSlogreader_agents", idleLogReader, id, db, name)
+}
+
+// stopLogReader stops the Log Reader Agent of a database that is published no more.
+func (e *Extension) stopLogReader(ctx context.Context, call *engine.ProcCall) error {
+	id, err := serverID(ctx, call.Session, call.String("@publisher"))
+	if err != nil {
+		return err
+	}
+	return stopAgents(ctx, call.Session, "MSlogreader_agents", idleLogReader, id, call.String("@publisher_db"), "")
 }

@@ -52,7 +52,7 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 // dropAllReplication drops what this server publishes and distributes, as @no_checks = 1 has it.
 func (e *Extension) dropAllReplication(ctx context.Context, s *engine.Session, local bool) error {
 	for _, db := range e.publishedDatabases() {
-		if err := e.disablePublishing(ctx, s, db, true); err != nil {
+		if err := e.disablePublishing(ctx, s, db); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,8 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	e.change(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
 	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
 	e.change(r, "sp_MSchange_immediate_sync", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@on")}, e.changeImmediateSyncRows)
-	e.procedure(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
+	e.change(r, "sp_MSensure_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@job_name")}, e.ensureLogReaderRow)
+	e.procedure(r, "sp_MSdrop_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db")}, afterAgents(e.stopLogReader, e.dropLogReaderRow))
 	e.change(r, "sp_MSadd_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password"), text("@job_name")}, e.addLogReaderRow)
 	e.change(r, "sp_MSchange_logreader_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@mode"), text("@login"), text("@password")}, e.changeLogReaderRow)
 	e.change(r, "sp_MSadd_snapshot_agent", distributionOwners, append([]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, job...), e.addSnapshotRow)
@@ -141,11 +142,16 @@ func (e *Extension) dropPublicationRow(ctx context.Context, call *engine.ProcCal
 		DELETE FROM dbo.MSpublications WHERE publication_id = @p1`, r.Int(0, "publication_id")); err != nil {
 		return err
 	}
-	r, err = s.Query(ctx, "SELECT TOP (1) publication_id FROM dbo.MSpublications WHERE publisher_id = @p1 AND publisher_db = @p2", id, db)
-	if err != nil || r.Len() > 0 {
+	return e.dropAgentJobs(ctx, s, "MSlogreader_agents", idleLogReader, id, db, "")
+}
+
+// dropLogReaderRow drops the Log Reader Agent of a database that is published no more.
+func (e *Extension) dropLogReaderRow(ctx context.Context, call *engine.ProcCall) error {
+	id, err := serverID(ctx, call.Session, call.String("@publisher"))
+	if err != nil {
 		return err
 	}
-	return e.dropAgentJobs(ctx, s, "MSlogreader_agents", "publisher_id = @p1 AND publisher_db = @p2", id, db)
+	return e.dropAgentJobs(ctx, call.Session, "MSlogreader_agents", idleLogReader, id, call.String("@publisher_db"), "")
 }
 
 // dropAgentJobs deletes agents and the jobs that were made for them; jobs given by name (local_job 0) stay.

@@ -66,7 +66,39 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 		}
 		return e.enablePublishing(ctx, s, db)
 	}
-	return e.disablePublishing(ctx, s, db, false)
+	return e.endPublishing(ctx, s, db, !call.Bool("@ignore_distributor"))
+}
+
+// endPublishing takes back what publishing made of a database, here and, if that is asked for, at the distributor, where a
+// Log Reader Agent may be that no publication has been added for.
+func (e *Extension) endPublishing(ctx context.Context, s *engine.Session, db *engine.Database, there bool) error {
+	if err := nothingPublished(ctx, s, db); err != nil {
+		return err
+	}
+	if there && db.Info().Published {
+		p, err := e.publisherAt(ctx, s, db)
+		if err != nil {
+			return err
+		}
+		// The link's connection is kept for a minute: one that stays in the distribution database would keep it from being dropped.
+		if _, err := e.atDistributor(ctx, s, "EXEC "+bracket(p.database)+".sys.sp_MSdrop_logreader_agent @publisher = ?, @publisher_db = ?", p.server, db.Name()); err != nil {
+			return err
+		}
+	}
+	return e.disablePublishing(ctx, s, db)
+}
+
+// nothingPublished is 14005 where a database has a publication.
+func nothingPublished(ctx context.Context, s *engine.Session, db *engine.Database) error {
+	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
+	if err != nil || !ok {
+		return err
+	}
+	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM "+bracket(db.Name())+".dbo.syspublications")
+	if err == nil && r.Int(0, "n") > 0 {
+		err = raise(14005, 1)
+	}
+	return err
 }
 
 // ensurePublisherDatabase makes the distributor know the publication database.
@@ -91,19 +123,12 @@ func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db 
 	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = true })
 }
 
-func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db *engine.Database, force bool) error {
+func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
 	if err != nil {
 		return err
 	}
 	if ok {
-		r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM "+bracket(db.Name())+".dbo.syspublications")
-		if err != nil {
-			return err
-		}
-		if r.Int(0, "n") > 0 && !force {
-			return raise(14005, 1)
-		}
 		if err := unmarkArticles(ctx, s, db); err != nil {
 			return err
 		}
@@ -372,7 +397,7 @@ func (e *Extension) removeDBReplication(ctx context.Context, call *engine.ProcCa
 			return raise(15010, 1, name)
 		}
 	}
-	if err := e.disablePublishing(ctx, s, db, true); err != nil {
+	if err := e.disablePublishing(ctx, s, db); err != nil {
 		return err
 	}
 	return dropTables(ctx, s, db.Name(), subscriptionTables)
