@@ -135,3 +135,35 @@ func TestMSDBRestoredToOtherFiles(t *testing.T) {
 		db = connection(t, i.open(t, "master"))
 	}
 }
+
+// TestServerIsKilledWhileItRestoresMsdb: there is no server without msdb, whenever it ends in RESTORE.
+func TestServerIsKilledWhileItRestoresMsdb(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := newInstance(t)
+	master := i.open(t, "master")
+	mustExec(t, master, "BACKUP DATABASE msdb TO DISK = 'msdb.bak'")
+	mustExec(t, master, "RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE")
+	longest, sets := 100*time.Millisecond, "SELECT COUNT(*) FROM msdb.dbo.backupset"
+	for range 8 {
+		mustExec(t, master, "BACKUP DATABASE msdb TO DISK = 'msdb.bak' WITH INIT")
+		before := value(t, master, sets).(int64)
+		mustExec(t, master, "BACKUP DATABASE msdb TO DISK = 'other.bak' WITH INIT")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			begun := time.Now()
+			if _, err := master.ExecContext(context.Background(), "RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE"); err == nil {
+				longest = time.Since(begun)
+			}
+		}()
+		time.Sleep(rand.N(longest + longest/4))
+		i.kill()
+		<-ended
+		master.Close()
+		g.Expect(i.launch()).To(Succeed())
+		master = i.open(t, "master")
+		g.Expect(value(t, master, sets)).To(Or(Equal(before-1), Equal(before+1)))
+		g.Expect(value(t, master, "SELECT state_desc FROM sys.databases WHERE name = 'msdb'")).To(Equal("ONLINE"))
+	}
+}
