@@ -75,7 +75,7 @@ func replaceWith(from, to string, others ...string) error {
 }
 
 func removeAll(path string) error {
-	if err := os.RemoveAll(path); err != nil {
+	if err := disk.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove database file: %w", err)
 	}
 	return nil

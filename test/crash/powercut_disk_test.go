@@ -3,6 +3,7 @@
 package crash_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 type recording struct {
 	mu     sync.Mutex
 	events []event
+	// root is the folder that is watched.
+	root string
 }
 
 type kind int
@@ -88,6 +91,8 @@ type nameChange struct {
 	event int
 	path  string
 	file  *inode // nil: the name is gone
+	// more says that the next change is the same step: a folder gets another name with all that is in it.
+	more bool
 }
 
 func (d *disk) change(n int, path string, file *inode) {
@@ -96,7 +101,7 @@ func (d *disk) change(n int, path string, file *inode) {
 	} else {
 		d.names[path] = file
 	}
-	d.changes = append(d.changes, nameChange{n, path, file})
+	d.changes = append(d.changes, nameChange{event: n, path: path, file: file})
 }
 
 func (d *disk) file(n int, path string) *inode {
@@ -121,12 +126,28 @@ func (d *disk) replay(events []event, from, n int) {
 		case removed:
 			d.change(i, e.path, nil)
 		case renamed:
-			f := d.names[e.path]
-			d.change(i, e.path, nil)
-			d.change(i, e.to, f)
+			d.rename(i, e.path, e.to)
 		case synced:
 			d.sync(e)
 		}
+	}
+}
+
+func (d *disk) rename(n int, from, to string) {
+	if f := d.names[from]; f != nil {
+		d.change(n, from, nil)
+		d.change(n, to, f)
+		return
+	}
+	first := len(d.changes)
+	for path, f := range maps.Clone(d.names) {
+		if name, within := strings.CutPrefix(path, from+"/"); within {
+			d.change(n, path, nil)
+			d.change(n, to+"/"+name, f)
+		}
+	}
+	for i := first; i < len(d.changes)-1; i++ {
+		d.changes[i].more = true
 	}
 }
 
@@ -186,7 +207,11 @@ func (d *disk) write(root, folder string, how cutKind, random *rand.Rand) error 
 	for path, f := range d.durable {
 		names[path] = f
 	}
-	for _, c := range d.changes[:random.IntN(len(d.changes)+1)] {
+	there := random.IntN(len(d.changes) + 1)
+	for there > 0 && d.changes[there-1].more {
+		there++
+	}
+	for _, c := range d.changes[:there] {
 		c.applyTo(names)
 	}
 	for path, f := range names {

@@ -87,6 +87,11 @@ func transaction(n, size int) []string {
 	}
 }
 
+// tables are those of a database.
+var tables = []string{"CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, filler)", "CREATE TABLE b (id INTEGER PRIMARY KEY)",
+	"CREATE TABLE hot (id INTEGER PRIMARY KEY, n INT, filler)", "CREATE TABLE total (id INTEGER PRIMARY KEY, transactions INT, sum INT)",
+	"INSERT INTO total VALUES (1, 0, 0)", "WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 15) INSERT INTO hot SELECT n, 0, NULL FROM i"}
+
 // create makes the database and a copy that follows it.
 func create(g *WithT, root string) (db, replica *storage.Database) {
 	for _, f := range []storage.Files{files(filepath.Join(root, "first")), files(filepath.Join(root, "second"))} {
@@ -97,9 +102,7 @@ func create(g *WithT, root string) (db, replica *storage.Database) {
 	withModel.RecoveryModel = storage.Simple
 	db, err := storage.Create(context.Background(), files(filepath.Join(root, "first")), withModel)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(change(db, false, "CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, filler)", "CREATE TABLE b (id INTEGER PRIMARY KEY)",
-		"CREATE TABLE hot (id INTEGER PRIMARY KEY, n INT, filler)", "CREATE TABLE total (id INTEGER PRIMARY KEY, transactions INT, sum INT)",
-		"INSERT INTO total VALUES (1, 0, 0)", "WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 15) INSERT INTO hot SELECT n, 0, NULL FROM i")).To(Succeed())
+	g.Expect(change(db, false, tables...)).To(Succeed())
 	var backup bytes.Buffer
 	_, err = db.Backup(context.Background(), &backup, storage.BackupOptions{CopyOnly: true})
 	g.Expect(err).NotTo(HaveOccurred())

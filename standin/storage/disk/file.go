@@ -8,6 +8,7 @@ package disk
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -88,6 +89,27 @@ func Remove(path string) error {
 		w.Removed(path)
 	}
 	return err
+}
+
+// RemoveAll is os.RemoveAll.
+func RemoveAll(path string) error {
+	w := watcherOf(path)
+	var files []string
+	if w != nil {
+		_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error { // what cannot be read is not there
+			if err == nil && !d.IsDir() {
+				files = append(files, name)
+			}
+			return nil
+		})
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	for _, name := range files {
+		w.Removed(name)
+	}
+	return nil
 }
 
 // Replace gives a file new content, so that after a crash at any moment either the old or the new content is there. A file
