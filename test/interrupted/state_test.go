@@ -135,9 +135,9 @@ func (b *bed) objects(t *testing.T) []string {
 					all = append(all, fmt.Sprintf("Secret %s has %s", o.Name, key))
 				}
 			case *coordinationv1.Lease:
-				// The sidecar's process is the last part, and another one in another bed.
+				// What follows the server is of its pod and its sidecar's process: others in another bed.
 				holder := ptr.Deref(o.Spec.HolderIdentity, "nobody")
-				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, holder[:max(0, strings.LastIndex(holder, "/"))]))
+				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, strings.Split(holder, "/")[0]))
 			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription:
 				for _, c := range statusOf(item).Conditions {
 					all = append(all, fmt.Sprintf("%T %s: %s is %s, %s", item, object.GetName(), c.Type, c.Status, c.Reason))
