@@ -105,10 +105,10 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 	}
 	r.observeListener(ctx, w)
 	wg.Wait()
-	if group.Status.GroupID == "" {
-		w.observed.FirstPod = r.firstPod(ctx, w.desired)
-	}
 	if w.desired.fenced() {
+		if group.Status.GroupID == "" {
+			w.observed.FirstPod = r.firstPod(ctx, w.desired)
+		}
 		w.compareVotes(votes)
 	}
 	return w, nil

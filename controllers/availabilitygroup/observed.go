@@ -26,7 +26,7 @@ type Observed struct {
 	Outdated []v1alpha1.ServerName
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
-	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, and once there is a group.
+	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group, and without fencing.
 	FirstPod string
 	// Configuration of voters, the newest that is known of.
 	Configuration election.Configuration

@@ -43,11 +43,7 @@ func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1al
 			c = c.Learn(a.Told.Voting())
 		}
 	}
-	var told []election.Record
-	for _, site := range c.Sites() {
-		told = append(told, records[site])
-	}
-	return election.Known(c, told...).Follow(records)
+	return election.Known(c, c.Among(records)...).Follow(records)
 }
 
 // readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of those that did.
@@ -194,7 +190,7 @@ func votersChanging(d Desired, o Observed) string {
 		if leading, known := o.leading(); known && !c.Changing() {
 			if err := v.Record.InTheWay(leading, c); err != nil {
 				text += fmt.Sprintf("; %s is in the way at site %s (%v). The site does not vote: while that is so, "+
-					"`kubectl delete lease %s -n %s` there takes away what a former group of the name has left", election.LeaseName(d.name()), v.Site, err, election.LeaseName(d.name()), d.Group.Namespace)
+					"`kubectl delete lease %[1]s -n %[4]s` there takes away what a former group of the name has left", election.LeaseName(d.name()), v.Site, err, d.Group.Namespace)
 			}
 		}
 	}

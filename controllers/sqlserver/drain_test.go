@@ -313,7 +313,7 @@ func TestPlanDrain(t *testing.T) {
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
 			if c.turn != nil {
-				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
+				e.hosts(*c.turn)
 			}
 			if c.change != nil {
 				c.change(e)

@@ -533,13 +533,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
-			if c.turn != nil {
-				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
-				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
-			}
-			e.d.AgentImage = "geosql:2"
-			set := statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate])
-			e.o.StatefulSet = stamp(set)
+			e.sidecarOutdated(c.turn)
 			if c.args {
 				e.o.Pod.Annotations = maps.Clone(e.o.Pod.Annotations)
 				e.o.Pod.Annotations[annotationSidecar] = "of other arguments"

@@ -82,10 +82,7 @@ func TestATurnIsGivenBackByWhoDoesNotRestart(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
-			e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{c.turn}
-			e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
-			e.d.AgentImage = "geosql:2"
-			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			e.sidecarOutdated(&c.turn)
 			c.change(e)
 			p := plan(e.d, e.o)
 			g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}), p.Outcome.Message)

@@ -39,12 +39,7 @@ func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
-			if c.turn != nil {
-				e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{"content"}, []string{"content"}, []Turn{*c.turn}
-				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
-			}
-			e.d.AgentImage = "geosql:2"
-			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
+			e.sidecarOutdated(c.turn)
 			e.o.Pod.ResourceVersion = "17"
 			e.o.Pod.Status.ContainerStatuses[1] = c.status
 			p := plan(e.d, e.o)

@@ -166,8 +166,23 @@ func (e *environ) do(t *testing.T, step Step) {
 func (e *environ) outdated(t Turn) {
 	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
-	e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{t.Group}, []string{t.Group}, []Turn{t}
+	e.hosts(t)
 	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+}
+
+// sidecarOutdated gives the declared server another image of its sidecar, while its engine hosts the turn's group if there is one.
+func (e *environ) sidecarOutdated(t *Turn) {
+	if t != nil {
+		e.hosts(*t)
+		e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+	}
+	e.d.AgentImage = "geosql:2"
+	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+}
+
+// hosts puts the engine into the turn's group.
+func (e *environ) hosts(t Turn) {
+	e.d.Groups, e.o.Engine.Groups, e.o.Turns = []string{t.Group}, []string{t.Group}, []Turn{t}
 }
 
 // changeSA changes the sa password in the Secrets of site and hub; the agreement keeps the former one.

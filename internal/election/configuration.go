@@ -178,16 +178,23 @@ func (c Configuration) Leading(records map[string]Record) (leading Record, ok bo
 // site tells that votes in none of them may be of another group.
 func (c Configuration) Follow(records map[string]Record) Configuration {
 	for {
-		var told []Record
-		for _, site := range c.Sites() {
-			told = append(told, records[site])
-		}
-		newest := Configured(c, told...)
+		newest := Configured(c, c.Among(records)...)
 		if newest.Same(c) {
 			return c
 		}
 		c = newest
 	}
+}
+
+// Among are the records of those that vote in c, by site.
+func (c Configuration) Among(records map[string]Record) []Record {
+	var votes []Record
+	for _, site := range c.Sites() {
+		if r, known := records[site]; known {
+			votes = append(votes, r)
+		}
+	}
+	return votes
 }
 
 // Learn is what somebody knows who was told another configuration and has c from a declaration only: what is told counts, also

@@ -214,12 +214,9 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 	case len(n.Devices) == 0:
 		return s.recoverOnly(ctx, db, name)
 	}
-	path, err := s.device(ctx, n.Devices)
+	path, err := s.restoredFrom(ctx, n, standby)
 	if err != nil {
 		return err
-	}
-	if standby != "" && sameFile(path, standby) {
-		return sqlerr.New(3170, 1)
 	}
 	set, err := s.openBackup(path, o)
 	if err != nil {
@@ -255,6 +252,15 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 		return err
 	}
 	return restoreMessages(w, n, db, set, time.Since(started))
+}
+
+// restoredFrom is the file that a backup is read from, which cannot be the standby file as well.
+func (s *Session) restoredFrom(ctx context.Context, n *syntax.Restore, standby string) (string, error) {
+	path, err := s.device(ctx, n.Devices)
+	if err == nil && sameFile(path, standby) {
+		return "", sqlerr.New(3170, 1)
+	}
+	return path, err
 }
 
 func restoreMessages(w tds.Writer, n *syntax.Restore, db *Database, set *openedSet, took time.Duration) error {
