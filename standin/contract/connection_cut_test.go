@@ -58,7 +58,7 @@ func TestSessionsEndWhoseClientIsBehindACut(t *testing.T) {
 	g.Eventually(func() any {
 		return scalar(near, "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id = @p1 AND wait_type = N'WAITFOR'", asking)
 	}).WithTimeout(patient).WithPolling(50 * time.Millisecond).Should(BeEquivalentTo(1))
-	l.cut(t)
+	l.Cut(t)
 	began := time.Now()
 	for what, id := range map[string]int{"a silent one": silent, "one with an answer on its way": asking} {
 		g.Eventually(lives(near, id)).WithTimeout(patient).WithPolling(time.Second).Should(BeEquivalentTo(0), what)

@@ -27,6 +27,8 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/test/testlink"
 )
 
 const (
@@ -45,11 +47,12 @@ type instance struct {
 	root, name string
 	args, env  []string
 	credential *syscall.Credential
-	// host is where it listens, 127.0.0.1 unless given, and namespace the network namespace that this is in.
-	host, namespace string
-	cmd             *exec.Cmd
-	output          *safeBuffer
-	exited          chan struct{}
+	// host is where it listens, 127.0.0.1 unless given, and link the one beyond which that is; nil is none.
+	host   string
+	link   *testlink.Link
+	cmd    *exec.Cmd
+	output *safeBuffer
+	exited chan struct{}
 }
 
 // safeBuffer takes a process's output while tests read it.
@@ -221,8 +224,8 @@ func (i *instance) begin() error {
 		// The kernel sends Pdeathsig when the thread ends that started the process, so that must be one which stays.
 		runtime.LockOSThread()
 		var err error
-		if i.namespace != "" {
-			err = enter(i.namespace)
+		if i.link != nil {
+			err = i.link.Enter()
 		}
 		if err == nil {
 			err = cmd.Start()

@@ -22,7 +22,7 @@ func TestAnAgentGivesUpASubscriberBehindACut(t *testing.T) {
 	r.snapshot(t)
 	r.bothSame(t)
 
-	l.cut(t)
+	l.Cut(t)
 	began := time.Now()
 	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (3, N'Clara', 1, NULL, NULL)`)
 	dist := r.dist.open(t, "distribution")
@@ -30,6 +30,6 @@ func TestAnAgentGivesUpASubscriberBehindACut(t *testing.T) {
 		return scalar(dist, `SELECT TOP (1) CAST(error_text AS nvarchar(4000)) FROM dbo.MSrepl_errors WHERE CAST(error_text AS nvarchar(4000)) LIKE N'at the Subscriber%' ORDER BY time`)
 	}).WithTimeout(patient).WithPolling(time.Second).Should(ContainSubstring("connection timed out"))
 	t.Logf("given up %.0f s after the cut", time.Since(began).Seconds())
-	l.mend(t)
+	l.Mend(t)
 	r.bothSame(t)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -24,8 +23,9 @@ import (
 // voter is the vote at one API server, with a token that can be replaced while it is used.
 type voter struct {
 	*election.LeaseVoter
-	client *kubernetes.Clientset
-	http   *http.Client
+	client      *kubernetes.Clientset
+	http        *http.Client
+	connections *connections
 	// namespace of the account and the Lease.
 	namespace string
 
@@ -35,7 +35,7 @@ type voter struct {
 
 // newVoter makes a voter. Its connections are its own: closing them disturbs nobody.
 func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
-	v := &voter{told: told, namespace: group.Namespace}
+	v := &voter{told: told, namespace: group.Namespace, connections: newConnections()}
 	config := &rest.Config{
 		Host:            told.Server,
 		TLSClientConfig: rest.TLSClientConfig{CAData: told.CA, ServerName: told.TLSServerName},
@@ -43,7 +43,7 @@ func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
 		// A renewal is one request per second; nothing is to be held back.
 		QPS: -1,
 		// With a dialer of its own the transport is not shared with others of the same configuration.
-		Dial: (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 5 * time.Second}).DialContext,
+		Dial: v.connections.dial,
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{v, next} })
 	client, err := rest.HTTPClientFor(config)
@@ -94,11 +94,10 @@ func (v *voter) Swap(ctx context.Context, version string, r election.Record) (st
 	return next, err
 }
 
-// distrust closes the connections after a call that ran out of time: after a cut network has healed, TCP would wait for
-// its next retransmission, up to minutes later, where a new connection works at once.
+// distrust looks at the connections after a call that ran out of time.
 func (v *voter) distrust(err error) {
 	if err != nil && errors.Is(err, context.DeadlineExceeded) {
-		utilnet.CloseIdleConnectionsFor(v.http.Transport)
+		v.connections.closeUnheard()
 	}
 }
 
