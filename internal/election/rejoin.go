@@ -36,7 +36,8 @@ type rejoin struct {
 	// follow anew for that in this term.
 	standing time.Duration
 	revived  bool
-	// followed is when this former primary began to follow the leading term's holder, 0 once stray sessions were ended.
+	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once stray
+	// sessions were ended.
 	followed time.Duration
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
@@ -199,9 +200,16 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Out
 	return Outcome{Action: "ended sessions that came while the listener moved"}
 }
 
-// left says whether the leading term was taken over from this server.
-func left(timelines []Timeline, leading Record, self string) bool {
-	return slices.ContainsFunc(timelines, func(t Timeline) bool { return t.Term == leading.Term && strings.EqualFold(t.From, self) })
+// mayHaveLed says whether a listener may still have led to this server when it began to follow: the leading term was taken over from
+// it, or from nobody that one knows. Votes that were restored by hand name a holder that is no server.
+func (k *Keeper) mayHaveLed(ctx context.Context, leading Record) bool {
+	timelines := k.told().timelines
+	line := slices.IndexFunc(timelines, func(t Timeline) bool { return t.Term == leading.Term && t.From != "" })
+	if line < 0 {
+		return false
+	}
+	from := func(server string) bool { return strings.EqualFold(timelines[line].From, server) }
+	return from(k.self.Server) || k.meetPartners(ctx) == nil && !slices.ContainsFunc(k.partners, from)
 }
 
 // watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.
@@ -244,7 +252,7 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		if err != nil {
 			return failed("following", err)
 		}
-		if left(k.told().timelines, leading, k.self.Server) {
+		if k.mayHaveLed(ctx, leading) {
 			r.followed = k.clock.Now()
 		}
 		return Outcome{Action: "following " + leading.Holder.Server}
