@@ -112,7 +112,9 @@ var cases = map[string][]map[string]string{
 	"GeoSQLFailoverNotSucceeded": {{`geosql_failover_last_outcome{namespace="web",group="content",outcome="Failed",cause="Automatic"}`: "_x65 1+0x35",
 		`geosql_failover_last_completion_timestamp_seconds` + group: turned("60", "7200")}},
 	"GeoSQLAcknowledgedWritesLost": {{`geosql_failover_last_lost_databases` + group: turned("0", "1")}},
-	"GeoSQLReplicationAgentFailed": {{`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65 1+0x35"}},
+	"GeoSQLReplicationAgentFailed": {{`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65 1+0x35"},
+		{`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65" + strings.Repeat(" 1 1 stale stale", 9),
+			`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Retrying"}`: "_x65" + strings.Repeat(" stale stale 1 1", 9)}},
 	"GeoSQLReplicationLatencyAboveObjective": {
 		{`geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: turned("3", "31")},
 		{`geosql_subscription_latency_token_timestamp_seconds` + subscription: "0+60x64 3840+0x35"},
