@@ -25,7 +25,7 @@ func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
 		planReferences, planDistributor, planDatabase, planPublish, planLost, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planHealth,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -154,10 +154,16 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if o.At.LogReader == nil || o.At.LogReader.Job == "" {
 		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
 	}
-	if len(p.Steps) == 0 {
+	if len(p.Steps) == 0 && !o.LogReaderJob.Running {
 		p.Run(d.System.Server, job.Name, o.LogReaderJob)
 	}
 	return proceed(p, "the log reader of %s is being set up", d.database())
+}
+
+// planAttempt does not let the log reader wait for its next attempt. That is no news: whether it delivers is planHealth's to say.
+func planAttempt(d Desired, o Observed, p *replication.Plan) bool {
+	p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
+	return true
 }
 
 func planPublication(d Desired, o Observed, p *replication.Plan) bool {

@@ -66,8 +66,12 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case !ready:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
-	if reader := o.At.LogReader; reader.Status == mssql.RunFailed || reader.Status == mssql.RunRetrying {
-		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+reader.Message))
+	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
+	case failure == nil:
+	case failure.Status == mssql.RunFailed:
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
+	default:
+		return p.Settle(failure.Retrying("log reader", 0))
 	}
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
 		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))

@@ -252,6 +252,49 @@ func TestSnapshotThatFailed(t *testing.T) {
 	g.Expect(done).To(HaveLen(1))
 }
 
+// What the log reader does again by itself is an outage that may pass; nothing changes when an attempt begins, or is hurried.
+func TestFailuresOfTheLogReader(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure mssql.RunStatus
+		since   time.Duration
+		between bool
+		started time.Duration
+		reason  string
+		ready   metav1.ConditionStatus
+		steps   int
+	}{
+		"delivers":                {0, 0, false, 0, conditions.ReasonPublished, metav1.ConditionTrue, 0},
+		"tried again":             {mssql.RunRetrying, 5 * time.Second, true, 5 * time.Second, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
+		"hurried":                 {mssql.RunRetrying, 20 * time.Second, true, 20 * time.Second, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 2},
+		"another attempt":         {mssql.RunRetrying, 30 * time.Second, false, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
+		"tried again for long":    {mssql.RunRetrying, 61 * time.Second, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionFalse, 0},
+		"nobody was told of it":   {0, 0, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
+		"failed":                  {mssql.RunFailed, time.Second, true, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
+		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(true))
+			w.settle(t, all)
+			reader, j := w.o.At.LogReader, w.jobs["geosql-tukpub-0-Content-logreader"]
+			reader.Failure, reader.FailingFor, reader.FailureMessage, reader.Time = c.failure, c.since, "could not connect", w.o.Now
+			if c.failure != 0 {
+				reader.Status = mssql.RunStarted
+			}
+			j.BetweenRetries, j.Started = c.between, c.started
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
+			g.Expect(p.Steps).To(HaveLen(c.steps))
+			if c.failure != 0 {
+				g.Expect(p.Outcome.Message).To(ContainSubstring("could not connect"))
+				g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
+				g.Expect(describe(w.d, w.look()).LogReader.State).To(Equal(c.failure.String()))
+			}
+		})
+	}
+}
+
 // A snapshot after which the publisher still has none is not made again and again: each reads every table.
 func TestSnapshotThatDoesNotHelp(t *testing.T) {
 	g := NewWithT(t)

@@ -159,8 +159,7 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	s := d.Subscription.Status.Initialization
-	failing := o.Agent != nil && slices.Contains(outOfStep, o.Agent.ErrorCode) && o.Agent.ErrorTime.After(s.Time.Time) &&
-		(o.Agent.Status == mssql.RunFailed || o.Agent.Status == mssql.RunRetrying)
+	failing := o.failure(d) != nil && slices.Contains(outOfStep, o.Agent.ErrorCode) && o.Agent.ErrorTime.After(s.Time.Time)
 	differs := o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
 	if failing || differs {

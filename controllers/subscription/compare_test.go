@@ -104,7 +104,8 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 
 	w = kept(t)
 	w.o.Comparison = nil
-	w.o.Agent.Status, w.o.Agent.ErrorCode, w.o.Agent.ErrorTime = mssql.RunRetrying, "20598", w.o.Now.Add(time.Second)
+	w.fails(mssql.RunRetrying, time.Second)
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorTime = "20598", w.o.Now.Add(time.Second)
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
 	w.o.Agent.ErrorTime = w.o.Now.Add(-time.Hour)
 	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")

@@ -51,6 +51,14 @@ func (d Desired) publisherDatabase() string { return string(d.Publication.Spec.D
 // host is the subscriber's name.
 func (d Desired) host() string { return credentials.HostName(d.Subscriber) }
 
+// latency is how long a row may need, 0 when nothing is declared.
+func (d Desired) latency() time.Duration {
+	if o := d.Subscription.Spec.Objectives; o != nil && o.Latency != nil {
+		return o.Latency.Duration
+	}
+	return 0
+}
+
 // adopts says whether a database that holds other data may be taken over.
 func (d Desired) adopts() bool { return d.Subscription.Annotations[v1alpha1.AdoptAnnotation] == "true" }
 
@@ -203,6 +211,11 @@ func (o Observed) mirrors(d Desired) bool { return d.mirrors() && !o.keeps(d) }
 func (o Observed) mirrored() bool {
 	s := o.Mirror.Status
 	return s != nil && s.State == files.Verified && s.Generation != "" && s.Generation == o.At.LastSnapshot
+}
+
+// awaitsMirror tells that a snapshot has to be brought to the agent of which it is not known that it was.
+func (o Observed) awaitsMirror(d Desired) bool {
+	return o.mirrors(d) && !o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
 }
 
 // pullSubscription as the subscriber knows it.

@@ -258,10 +258,14 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 // attempt when it is.
 func planRun(d Desired, o Observed, p *replication.Plan) bool {
 	at := d.agentServer()
-	if newlyMirrored(d, o) && o.running(d) && o.Agent != nil && (o.Agent.Status == mssql.RunRetrying || o.Agent.Status == mssql.RunFailed) {
+	if newlyMirrored(d, o) && o.running(d) && o.Agent != nil && o.Agent.Failure != 0 {
 		p.Execute(at, replication.Master, tsql.StopJob(job(d, o).Name), jobRefused)
 	}
 	p.Run(at, job(d, o).Name, o.Jobs[at])
+	if o.running(d) {
+		// That it is hurried is no news: whether it delivers is planHealth's to say.
+		return true
+	}
 	return proceed(p, "the distribution agent is being started on %s", credentials.HostName(at))
 }
 

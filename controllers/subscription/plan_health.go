@@ -54,7 +54,9 @@ func phase(d Desired, o Observed) string {
 		return phaseUnknown
 	case o.Publication == nil || len(o.registrations(d)) == 0:
 		return phasePending
-	case o.Agent != nil && o.Agent.Status == mssql.RunFailed && !o.running(d):
+	case o.failure(d) != nil && o.awaitsMirror(d):
+		return phaseMirroring
+	case o.failure(d) != nil && o.failure(d).Status == mssql.RunFailed:
 		return phaseFailed
 	case o.applied(d), o.keeps(d) && o.running(d):
 		return phaseActive
@@ -71,27 +73,39 @@ func (o Observed) running(d Desired) bool {
 	return j != nil && j.Running
 }
 
+// failure is what keeps the agent from delivering, nil when nothing does.
+func (o Observed) failure(d Desired) *replication.Failure {
+	return replication.FailureOf(o.Agent, o.Jobs[d.agentServer()], d.Profile)
+}
+
 // planHealth says what is so when nothing is left to do.
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
-	agent := ""
-	if o.Agent != nil {
+	agent, failure := "", o.failure(d)
+	switch {
+	case failure != nil:
+		agent = failure.Message
+	case o.Agent != nil:
 		agent = o.Agent.Message
 	}
 	switch phase(d, o) {
 	case phaseSnapshot:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"))
 	case phaseMirroring:
-		return p.Settle(mirroring(o.Mirror))
+		outcome := mirroring(o.Mirror)
+		if failure != nil && o.applied(d) {
+			outcome = failure.Bear(outcome, d.latency())
+		}
+		return p.Settle(outcome)
 	case phaseInitializing:
 		return p.Settle(conditions.InProgress(conditions.ReasonInitializing, "the snapshot is being applied: "+agent))
 	case phaseFailed:
 		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent failed and is started again: "+agent))
 	}
-	if o.Agent != nil && o.Agent.Status == mssql.RunRetrying {
-		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent tries again: "+agent))
-	}
 	if !o.running(d) {
 		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent does not run: "+agent))
+	}
+	if failure != nil {
+		return p.Settle(failure.Retrying("distribution agent", d.latency()))
 	}
 	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles", d.database(), d.host(), len(o.registrations(d))))
 	return true

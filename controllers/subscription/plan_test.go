@@ -229,13 +229,87 @@ func TestAgentThatFails(t *testing.T) {
 	w := newWorld(declared())
 	w.settle(t, all)
 	w.d.Subscription.Status.MirroredSnapshot = w.o.At.LastSnapshot
-	w.o.Agent.Status, w.o.Agent.Message = mssql.RunRetrying, "20598: the row was not found at the Subscriber"
+	w.fails(mssql.RunFailed, time.Second)
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("20598"))
 	w.jobs[subscriber][jobOfAll].Running = false
 	_, done := w.settle(t, all)
 	g.Expect(done).To(HaveLen(1), "it is started again")
+}
+
+// What an agent does again by itself is an outage that may pass; the object is not ready when it lasts, or when rows must not be
+// late for that long. Nothing changes when an attempt begins.
+func TestFailuresOfAnAgent(t *testing.T) {
+	const second = time.Second
+	newest := func(w *world) { w.o.At.LastSnapshot, w.o.Mirror.Status = "2026-11-20T11:00:00", nil }
+	within := func(latency time.Duration) func(*world) {
+		return func(w *world) {
+			w.d.Subscription.Spec.Objectives = &v1alpha1.SubscriptionObjectives{Latency: &metav1.Duration{Duration: latency}}
+		}
+	}
+	job := func(change func(*mssql.Job)) func(*world) {
+		return func(w *world) { change(w.jobs[subscriber][jobOfAll]) }
+	}
+	between := job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 5*second })
+	quiet := func(w *world) { w.d.Profile = &v1alpha1.AgentProfileSpec{HistoryVerboseLevel: ptr.To[int32](0)} }
+	for name, c := range map[string]struct {
+		failure mssql.RunStatus
+		since   time.Duration
+		change  func(*world)
+		reason  string
+		ready   metav1.ConditionStatus
+		phase   string
+		steps   int
+	}{
+		"delivers":                      {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"tried again":                   {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"another attempt":               {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"hurried":                       {mssql.RunRetrying, 30 * second, job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 2},
+		"tried again for long":          {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"another attempt after long":    {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 3 s":     {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 30 s":    {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"rows must be there in an hour": {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"failed":                        {mssql.RunFailed, second, between, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
+		"failed, another attempt":       {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
+		"nobody was told of it":         {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"waits for the newest snapshot": {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring, metav1.ConditionTrue, phaseMirroring, 0},
+		"waits for it for long":         {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring, metav1.ConditionFalse, phaseMirroring, 0},
+		"writes no history":             {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			w.d.Subscription.Status.MirroredSnapshot = w.o.At.LastSnapshot
+			if c.change != nil {
+				c.change(w)
+			}
+			for range 3 { // what the change asks for, but not what happens by itself
+				if p := plan(w.d, w.look()); c.steps == 0 {
+					for _, s := range p.Steps {
+						w.do(t, s)
+					}
+				}
+			}
+			w.fails(c.failure, c.since)
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
+			g.Expect(p.Steps).To(HaveLen(c.steps))
+			s := describe(w.d, w.look())
+			g.Expect(s.Phase).To(Equal(c.phase))
+			if c.reason != conditions.ReasonDelivering {
+				g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
+			}
+			if c.failure != 0 && c.phase != phaseMirroring && c.reason != conditions.ReasonDelivering {
+				g.Expect(p.Outcome.Message).To(ContainSubstring("20598"))
+				g.Expect(s.Agent.State).To(Equal(c.failure.String()))
+				g.Expect(s.Agent.Message).To(ContainSubstring("20598"))
+			}
+		})
+	}
 }
 
 func TestChangesOfASubscription(t *testing.T) {
@@ -254,9 +328,8 @@ func TestChangesOfASubscription(t *testing.T) {
 	w.do(t, plan(w.d, w.look()).Steps[0])
 	g.Expect(w.o.Mirror.Told.Generation).To(Equal("2026-11-20T11:00:00"))
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
-	w.o.Agent.Status = mssql.RunRetrying
 	w.run()
-	w.o.Agent.Status = mssql.RunRetrying
+	w.fails(mssql.RunRetrying, time.Second)
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(HaveLen(1), "it need not wait for its next attempt")
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("sp_stop_job"))

@@ -101,7 +101,16 @@ func (w *world) run() {
 	if w.o.Agent == nil {
 		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1"}
 	}
-	w.o.Agent.Status = mssql.RunIdle
+	w.fails(0, 0)
+}
+
+// fails lets the agent be in another attempt after one that ended so, or go on (0).
+func (w *world) fails(status mssql.RunStatus, since time.Duration) {
+	a := w.o.Agent
+	a.Status, a.Message, a.Time, a.Failure, a.FailureMessage, a.FailingFor = mssql.RunIdle, "", w.o.Now, status, "", since
+	if status != 0 {
+		a.Status, a.Message, a.FailureMessage = mssql.RunStarted, "Starting agent.", "20598: the row was not found at the Subscriber"
+	}
 }
 
 // fatal is what tests and rapid have in common.

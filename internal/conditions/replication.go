@@ -45,8 +45,11 @@ const (
 	ReasonInitializing = "Initializing"
 	// ReasonDelivering: the subscription is active and its agent runs.
 	ReasonDelivering = "Delivering"
-	// ReasonAgentFailed: the distribution agent failed; it is started again.
+	// ReasonAgentFailed: the distribution agent failed, and has delivered nothing since; it is started again.
 	ReasonAgentFailed = "AgentFailed"
+	// ReasonAgentRetrying: the distribution agent or the log reader could not do its work for now, such as reach a server, and is
+	// tried again; Ready is True for a minute, unless spec.objectives.latency is shorter.
+	ReasonAgentRetrying = "AgentRetrying"
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"
 )

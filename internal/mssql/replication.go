@@ -248,14 +248,24 @@ type Agent struct {
 	Publisher string
 	// Job is the name of the distributor's job that runs it, empty when there is none.
 	Job string
-	// Status, Message and Time of the newest history row; Time is zero when there is none.
+	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when there is
+	// none.
 	Status  RunStatus
 	Message string
 	Time    time.Time
+	Age     time.Duration
 	// ErrorCode and ErrorTime are those of the newest error that the history tells of; ErrorTime is zero when there is none.
 	ErrorCode string
 	ErrorTime time.Time
+	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage what
+	// it said then, and FailingFor how long it has not; 0 else, and always for a snapshot agent, which does not run on.
+	Failure        RunStatus
+	FailureMessage string
+	FailingFor     time.Duration
 }
+
+// atWork is how long an attempt is in progress that has connected: sooner it may still fail at that (tsql.AgentFailure).
+const atWork = 30 * time.Second
 
 // ReadAgents reads the agents that a statement selects (tsql.LogReaderAgents and so on), each with its newest history.
 func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind tsql.AgentKind) ([]Agent, error) {
@@ -271,12 +281,29 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 			break
 		}
 		a := &agents[i]
-		err = q.Query(ctx, tsql.AgentHistory(kind, a.ID), func(r Row) error { return r.Scan(&a.Status, &a.Message, &a.Time) })
+		err = q.Query(ctx, tsql.AgentHistory(kind, a.ID), func(r Row) error {
+			var seconds int64
+			err := r.Scan(&a.Status, &a.Message, &a.Time, &seconds)
+			a.Age = time.Duration(seconds) * time.Second
+			return err
+		})
 		if err == nil {
 			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error { return r.Scan(&a.ErrorCode, &a.ErrorTime) })
 		}
+		if err == nil && kind != tsql.AgentSnapshot && !(a.Status == RunInProgress && a.Age >= atWork) {
+			err = a.readFailure(ctx, q, kind)
+		}
 	}
 	return agents, err
+}
+
+func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {
+	return q.Query(ctx, tsql.AgentFailure(kind, a.ID), func(r Row) error {
+		var seconds int64
+		err := r.Scan(&a.Failure, &a.FailureMessage, &seconds)
+		a.FailingFor = time.Duration(seconds) * time.Second
+		return err
+	})
 }
 
 // ReadLastSnapshot reads when a snapshot agent last succeeded, as text; empty when never.

@@ -35,12 +35,22 @@ func Profile(ctx context.Context, reader client.Reader, namespace string, name v
 // longestMessage is what an AgentStatus has room for.
 const longestMessage = 4096
 
-// AgentStatus is an agent as status has it. A job that does not run says more than the last history row.
+// AgentStatus is an agent as status has it. A job that does not run says more than the last history row, and why the last
+// attempt failed more than that another one has begun.
 func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 	if agent == nil {
 		return nil
 	}
-	s := &v1alpha1.AgentStatus{Name: agent.Name, State: agent.Status.String(), Message: conditions.Shorten(agent.Message, longestMessage)}
+	state, message := agent.Status, agent.Message
+	switch state {
+	case mssql.RunStarted, mssql.RunInProgress, mssql.RunIdle:
+		if agent.Failure != 0 {
+			state, message = agent.Failure, agent.FailureMessage
+		} else if job != nil && job.BetweenRetries {
+			state = mssql.RunRetrying
+		}
+	}
+	s := &v1alpha1.AgentStatus{Name: agent.Name, State: state.String(), Message: conditions.Shorten(message, longestMessage)}
 	if !agent.Time.IsZero() {
 		at := metav1.NewTime(agent.Time).Rfc3339Copy()
 		s.Time = &at
@@ -49,9 +59,11 @@ func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 		at := metav1.NewTime(agent.ErrorTime).Rfc3339Copy()
 		s.LastErrorCode, s.LastErrorTime = agent.ErrorCode, &at
 	}
-	running := agent.Status == mssql.RunStarted || agent.Status == mssql.RunInProgress || agent.Status == mssql.RunIdle
-	if job != nil && !job.Running && running {
-		s.State = mssql.RunSucceeded.String()
+	switch state {
+	case mssql.RunStarted, mssql.RunInProgress, mssql.RunIdle, mssql.RunRetrying:
+		if job != nil && !job.Running {
+			s.State = mssql.RunSucceeded.String()
+		}
 	}
 	return s
 }

@@ -178,10 +178,10 @@ const (
 	AgentDistribution AgentKind = "distribution"
 )
 
-// AgentHistory selects runstatus, comments and time of an agent's newest history row. It runs in the distribution
-// database.
+// AgentHistory selects runstatus, comments and time of an agent's newest history row, and how many seconds old it is by the
+// distributor's clock. It runs in the distribution database.
 func AgentHistory(kind AgentKind, id int) Statement {
-	return new(builder).sql("SELECT TOP (1) runstatus, COALESCE(CAST(comments AS nvarchar(4000)), N''), [time] FROM dbo.MS", string(kind), "_history\nWHERE agent_id = @id ORDER BY [time] DESC, [timestamp] DESC").
+	return new(builder).sql("SELECT TOP (1) runstatus, COALESCE(CAST(comments AS nvarchar(4000)), N''), [time], DATEDIFF(second, [time], GETDATE()) FROM dbo.MS", string(kind), "_history\nWHERE agent_id = @id ORDER BY [time] DESC, [timestamp] DESC").
 		arg("id", id).done("read the history of the " + string(kind) + " agent")
 }
 
@@ -190,6 +190,20 @@ func AgentHistory(kind AgentKind, id int) Statement {
 func AgentLastError(kind AgentKind, id int) Statement {
 	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time] FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
 		arg("id", id).done("read the last error of the " + string(kind) + " agent")
+}
+
+// AgentFailure selects runstatus and comments of the newest run that failed or is tried again (runstatus 6, 5) of an agent that
+// runs on and has gone on with nothing since, and for how many seconds, by the distributor's clock, it has not; or no row. An
+// agent goes on when it idles, has delivered something, or has been at work for longer than it takes to connect: an attempt
+// that has only begun says nothing. It runs in the distribution database.
+// Source: docs/relational-databases/system-tables/msdistribution-history-transact-sql.md, mslogreader-history-transact-sql.md.
+func AgentFailure(kind AgentKind, id int) Statement {
+	return new(builder).sql(`SELECT TOP (1) h.runstatus, COALESCE(CAST(h.comments AS nvarchar(4000)), N''),
+    DATEDIFF(second, MIN(h.[time]) OVER (), GETDATE())
+FROM dbo.MS`, string(kind), `_history AS h WHERE h.agent_id = @id AND h.runstatus IN (5, 6) AND h.[timestamp] > COALESCE((SELECT MAX(g.[timestamp]) FROM dbo.MS`, string(kind), `_history AS g
+    WHERE g.agent_id = @id AND (g.runstatus = 4 OR g.runstatus = 3 AND (g.delivered_commands > 0 OR g.duration >= 30))), 0x00)
+ORDER BY h.[timestamp] DESC`).
+		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
 
 // LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, or no row. It runs in the

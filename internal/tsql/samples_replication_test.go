@@ -102,6 +102,7 @@ func init() {
 	add("DistributionAgents", tsql.DistributionAgents("Content", pull))
 	add("AgentLastError", tsql.AgentLastError(tsql.AgentLogReader, 7), tsql.AgentLastError(tsql.AgentSnapshot, 7), tsql.AgentLastError(tsql.AgentDistribution, 7))
 	add("AgentHistory", tsql.AgentHistory(tsql.AgentLogReader, 7), tsql.AgentHistory(tsql.AgentSnapshot, 7), tsql.AgentHistory(tsql.AgentDistribution, 7))
+	add("AgentFailure", tsql.AgentFailure(tsql.AgentLogReader, 7), tsql.AgentFailure(tsql.AgentDistribution, 7))
 	add("LastSnapshot", tsql.LastSnapshot(7))
 	add("SubscriptionsHere", tsql.SubscriptionsHere())
 	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Failure is why an agent that runs on does not deliver.
+type Failure struct {
+	// Status is RunRetrying or RunFailed.
+	Status  mssql.RunStatus
+	Message string
+	// For is how long it has not delivered.
+	For time.Duration
+}
+
+// historyEvery is how often an agent that has nothing to do says so
+// (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MessageInterval).
+const historyEvery = time.Minute
+
+// FailureOf is what keeps an agent from delivering, nil when nothing does. An attempt that fails before the distributor can be
+// told of it is known by the job alone. Of an agent whose profile has it write no history of what it delivers, nothing is known
+// while an attempt is under way.
+func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfileSpec) *Failure {
+	if agent == nil {
+		return nil
+	}
+	between := job != nil && job.Running && job.BetweenRetries
+	if agent.Failure == 0 {
+		if !between {
+			return nil
+		}
+		f := &Failure{Status: mssql.RunRetrying, For: agent.Age - historyEvery,
+			Message: "its last attempt did not come as far as the distributor's history; that of the agent's job says why"}
+		if agent.Time.IsZero() {
+			f.For = passingFor
+		}
+		return f
+	}
+	silent := profile != nil && profile.HistoryVerboseLevel != nil && *profile.HistoryVerboseLevel == 0
+	if silent && job != nil && job.Running && !between {
+		return nil
+	}
+	return &Failure{Status: agent.Failure, Message: agent.FailureMessage, For: agent.FailingFor}
+}
+
+// passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started again, a
+// link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
+const passingFor = time.Minute
+
+// Passing tells whether what an object promises is still kept: the failure is young, and rows may be late for longer, if it
+// is declared for how long (0 is not).
+func (f *Failure) Passing(latency time.Duration) bool {
+	return f.For < passingFor && (latency == 0 || f.For < latency)
+}
+
+// Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may pass.
+func (f *Failure) Bear(o conditions.Outcome, latency time.Duration) conditions.Outcome {
+	if o.Ready == metav1.ConditionFalse && f.Passing(latency) {
+		o.Ready = metav1.ConditionTrue
+	}
+	return o
+}
+
+// Retrying is the outcome of an object whose agent is tried again by itself.
+func (f *Failure) Retrying(agent string, latency time.Duration) conditions.Outcome {
+	return f.Bear(conditions.InProgress(conditions.ReasonAgentRetrying, "the "+agent+" tries again: "+f.Message), latency)
+}
