@@ -159,7 +159,8 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	s := d.Subscription.Status.Initialization
-	failing := o.failure(d) != nil && slices.Contains(outOfStep, o.Agent.ErrorCode) && o.Agent.ErrorTime.After(s.Time.Time)
+	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for it.
+	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) && o.Agent.ErrorTime.After(s.Time.Time)
 	differs := o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
 	if failing || differs {

@@ -107,6 +107,10 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	w.fails(mssql.RunRetrying, time.Second)
 	w.o.Agent.ErrorCode, w.o.Agent.ErrorTime = "20598", w.o.Now.Add(time.Second)
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
+	w.fails(0, 0)
+	w.jobs[subscriber][jobOfAll].BetweenRetries = true
+	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "why it does not go on now is not known")
+	w.fails(mssql.RunRetrying, time.Second)
 	w.o.Agent.ErrorTime = w.o.Now.Add(-time.Hour)
 	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")
 
