@@ -116,7 +116,7 @@ type AgentStatus struct {
 	Name string `json:"name,omitempty"`
 	// state is Started, Stopped, InProgress, Idle, Retrying, Failed (runstatus 1 to 6) or Unknown.
 	State string `json:"state"`
-	// message of the newest history row.
+	// message of the newest history row, or of the one that says why the agent does not go on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`

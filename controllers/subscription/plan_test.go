@@ -252,6 +252,12 @@ func TestFailuresOfAnAgent(t *testing.T) {
 		return func(w *world) { change(w.jobs[subscriber][jobOfAll]) }
 	}
 	between := job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 5*second })
+	both := func(one, other func(*world)) func(*world) {
+		return func(w *world) {
+			one(w)
+			other(w)
+		}
+	}
 	quiet := func(w *world) { w.d.Profile = &v1alpha1.AgentProfileSpec{HistoryVerboseLevel: ptr.To[int32](0)} }
 	for name, c := range map[string]struct {
 		failure mssql.RunStatus
@@ -262,21 +268,23 @@ func TestFailuresOfAnAgent(t *testing.T) {
 		phase   string
 		steps   int
 	}{
-		"delivers":                      {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
-		"tried again":                   {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"another attempt":               {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"hurried":                       {mssql.RunRetrying, 30 * second, job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 2},
-		"tried again for long":          {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"another attempt after long":    {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 3 s":     {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 30 s":    {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"rows must be there in an hour": {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"failed":                        {mssql.RunFailed, second, between, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
-		"failed, another attempt":       {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
-		"nobody was told of it":         {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"waits for the newest snapshot": {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring, metav1.ConditionTrue, phaseMirroring, 0},
-		"waits for it for long":         {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring, metav1.ConditionFalse, phaseMirroring, 0},
-		"writes no history":             {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"delivers":                       {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"tried again":                    {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"another attempt":                {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"hurried":                        {mssql.RunRetrying, 30 * second, job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 2},
+		"tried again for long":           {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"another attempt after long":     {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 3 s":      {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 30 s":     {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"rows must be there in an hour":  {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"failed":                         {mssql.RunFailed, second, between, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
+		"failed, another attempt":        {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
+		"nobody was told of it":          {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
+		"waits for the newest snapshot":  {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring, metav1.ConditionTrue, phaseMirroring, 0},
+		"waits for it for long":          {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring, metav1.ConditionFalse, phaseMirroring, 0},
+		"nobody was told, in 3 s":        {0, 5 * second, both(between, within(3*second)), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"nobody was told of it for long": {0, 121 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
+		"writes no history":              {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -107,7 +107,7 @@ func (w *world) run() {
 // fails lets the agent be in another attempt after one that ended so, or go on (0).
 func (w *world) fails(status mssql.RunStatus, since time.Duration) {
 	a := w.o.Agent
-	a.Status, a.Message, a.Time, a.Failure, a.FailureMessage, a.FailingFor = mssql.RunIdle, "", w.o.Now, status, "", since
+	a.Status, a.Message, a.Time, a.Failure, a.FailureMessage, a.FailingFor, a.Unseen = mssql.RunIdle, "", w.o.Now, status, "", since, since
 	if status != 0 {
 		a.Status, a.Message, a.FailureMessage = mssql.RunStarted, "Starting agent.", "20598: the row was not found at the Subscriber"
 	}

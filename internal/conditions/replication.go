@@ -48,7 +48,7 @@ const (
 	// ReasonAgentFailed: the distribution agent failed, and has delivered nothing since; it is started again.
 	ReasonAgentFailed = "AgentFailed"
 	// ReasonAgentRetrying: the distribution agent or the log reader could not do its work for now, such as reach a server, and is
-	// tried again; Ready is True for a minute, unless spec.objectives.latency is shorter.
+	// tried again; Ready is True for a minute, and no longer than spec.objectives.latency after it was last seen to go on.
 	ReasonAgentRetrying = "AgentRetrying"
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"

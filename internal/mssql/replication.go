@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 	"time"
 
@@ -262,7 +263,12 @@ type Agent struct {
 	Failure        RunStatus
 	FailureMessage string
 	FailingFor     time.Duration
+	// Unseen is how long ago, by the distributor's clock, the history last tells of it going on; Never when it does not.
+	Unseen time.Duration
 }
+
+// Never is how long ago what has not been was.
+const Never time.Duration = math.MaxInt64
 
 // atWork is how long an attempt is in progress that has connected: sooner it may still fail at that (tsql.AgentFailure).
 const atWork = 30 * time.Second
@@ -290,7 +296,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 		if err == nil {
 			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error { return r.Scan(&a.ErrorCode, &a.ErrorTime) })
 		}
-		if err == nil && kind != tsql.AgentSnapshot && !(a.Status == RunInProgress && a.Age >= atWork) {
+		if err == nil && kind != tsql.AgentSnapshot {
 			err = a.readFailure(ctx, q, kind)
 		}
 	}
@@ -298,12 +304,18 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 }
 
 func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {
-	return q.Query(ctx, tsql.AgentFailure(kind, a.ID), func(r Row) error {
-		var seconds int64
-		err := r.Scan(&a.Failure, &a.FailureMessage, &seconds)
-		a.FailingFor = time.Duration(seconds) * time.Second
+	var status, failing, unseen sql.NullInt64
+	var message sql.NullString
+	err := q.Query(ctx, tsql.AgentFailure(kind, a.ID), func(r Row) error { return r.Scan(&status, &message, &failing, &unseen) })
+	a.Unseen = Never
+	if unseen.Valid {
+		a.Unseen = time.Duration(unseen.Int64) * time.Second
+	}
+	if !status.Valid || a.Status == RunInProgress && a.Age >= atWork {
 		return err
-	})
+	}
+	a.Failure, a.FailureMessage, a.FailingFor = RunStatus(status.Int64), message.String, time.Duration(failing.Int64)*time.Second
+	return err
 }
 
 // ReadLastSnapshot reads when a snapshot agent last succeeded, as text; empty when never.

@@ -17,17 +17,18 @@ type Failure struct {
 	// Status is RunRetrying or RunFailed.
 	Status  mssql.RunStatus
 	Message string
-	// For is how long it has not delivered.
-	For time.Duration
+	// For is how long at least it has not delivered, Unseen how long at most.
+	For, Unseen time.Duration
 }
 
 // historyEvery is how often an agent that has nothing to do says so
 // (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MessageInterval).
 const historyEvery = time.Minute
 
-// FailureOf is what keeps an agent from delivering, nil when nothing does. An attempt that fails before the distributor can be
-// told of it is known by the job alone. Of an agent whose profile has it write no history of what it delivers, nothing is known
-// while an attempt is under way.
+// FailureOf is what keeps an agent from delivering, nil when nothing does. How long that has been so is known by when the agent
+// was last seen to go on, too: an attempt that fails before the distributor can be told of it is known by the job alone, and one
+// that it is told of may be written over the row of the attempt before (-HistoryVerboseLevel 1). Of an agent whose profile has it
+// write no history of what it delivers, nothing is known while an attempt is under way.
 func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfileSpec) *Failure {
 	if agent == nil {
 		return nil
@@ -37,28 +38,24 @@ func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfil
 		if !between {
 			return nil
 		}
-		f := &Failure{Status: mssql.RunRetrying, For: agent.Age - historyEvery,
+		return &Failure{Status: mssql.RunRetrying, For: agent.Unseen - historyEvery, Unseen: agent.Unseen,
 			Message: "its last attempt did not come as far as the distributor's history; that of the agent's job says why"}
-		if agent.Time.IsZero() {
-			f.For = passingFor
-		}
-		return f
 	}
 	silent := profile != nil && profile.HistoryVerboseLevel != nil && *profile.HistoryVerboseLevel == 0
 	if silent && job != nil && job.Running && !between {
 		return nil
 	}
-	return &Failure{Status: agent.Failure, Message: agent.FailureMessage, For: agent.FailingFor}
+	return &Failure{Status: agent.Failure, Message: agent.FailureMessage, For: max(agent.FailingFor, agent.Unseen-historyEvery), Unseen: agent.Unseen}
 }
 
 // passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started again, a
 // link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
 const passingFor = time.Minute
 
-// Passing tells whether what an object promises is still kept: the failure is young, and rows may be late for longer, if it
-// is declared for how long (0 is not).
+// Passing tells whether what an object promises is still kept: the failure is young, and no row can be later than is declared
+// (0 is not).
 func (f *Failure) Passing(latency time.Duration) bool {
-	return f.For < passingFor && (latency == 0 || f.For < latency)
+	return f.For < passingFor && (latency == 0 || f.Unseen < latency)
 }
 
 // Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may pass.

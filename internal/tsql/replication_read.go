@@ -192,16 +192,18 @@ func AgentLastError(kind AgentKind, id int) Statement {
 		arg("id", id).done("read the last error of the " + string(kind) + " agent")
 }
 
-// AgentFailure selects runstatus and comments of the newest run that failed or is tried again (runstatus 6, 5) of an agent that
-// runs on and has gone on with nothing since, and for how many seconds, by the distributor's clock, it has not; or no row. An
-// agent goes on when it idles, has delivered something, or has been at work for longer than it takes to connect: an attempt
-// that has only begun says nothing. It runs in the distribution database.
+// AgentFailure selects, of an agent that runs on, runstatus and comments of the newest run that failed or is tried again
+// (runstatus 6, 5) and that it has gone on with nothing since, NULL when there is none; for how many seconds, by the
+// distributor's clock, its history has rows of such runs; and how many seconds ago it last went on, NULL when never. An agent
+// goes on when it idles, has delivered something, or has been at work for longer than it takes to connect: an attempt that has
+// only begun says nothing. It runs in the distribution database.
 // Source: docs/relational-databases/system-tables/msdistribution-history-transact-sql.md, mslogreader-history-transact-sql.md.
 func AgentFailure(kind AgentKind, id int) Statement {
-	return new(builder).sql(`SELECT TOP (1) h.runstatus, COALESCE(CAST(h.comments AS nvarchar(4000)), N''),
-    DATEDIFF(second, MIN(h.[time]) OVER (), GETDATE())
-FROM dbo.MS`, string(kind), `_history AS h WHERE h.agent_id = @id AND h.runstatus IN (5, 6) AND h.[timestamp] > COALESCE((SELECT MAX(g.[timestamp]) FROM dbo.MS`, string(kind), `_history AS g
-    WHERE g.agent_id = @id AND (g.runstatus = 4 OR g.runstatus = 3 AND (g.delivered_commands > 0 OR g.duration >= 30))), 0x00)
+	return new(builder).sql(`SELECT TOP (1) h.runstatus, CAST(h.comments AS nvarchar(4000)),
+    DATEDIFF(second, MIN(h.[time]) OVER (), GETDATE()), DATEDIFF(second, seen.[time], GETDATE())
+FROM (SELECT MAX(g.[timestamp]) AS [timestamp], MAX(g.[time]) AS [time] FROM dbo.MS`, string(kind), `_history AS g
+    WHERE g.agent_id = @id AND (g.runstatus = 4 OR g.runstatus = 3 AND (g.delivered_commands > 0 OR g.duration >= 30))) AS seen
+LEFT JOIN dbo.MS`, string(kind), `_history AS h ON h.agent_id = @id AND h.runstatus IN (5, 6) AND h.[timestamp] > COALESCE(seen.[timestamp], 0x00)
 ORDER BY h.[timestamp] DESC`).
 		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
