@@ -97,7 +97,7 @@ func TestMisshapen(t *testing.T) {
 		{"INSERT t VALUES", "!156/15/1/3"},
 		{"INSERT t (a, ) VALUES (1)", "!102/15/1/3"},
 		{"CREATE PROCEDURE p AS SELECT 1", "!111/15/1/3"},
-		{"UPDATE t SET", "!156/15/1/3"},
+		{"UPDATE t SET", "!102/15/1/3"},
 		{"SELECT DEFAULT", "!156/15/1/3"},
 		{"SELECT (*) FROM t", "!102/15"},
 		{"SELECT 'open", "!105/15/1/3"},

@@ -36,7 +36,7 @@ EXEC sp_prepexec @Out output,
           @P1 = 'tempdb', @P2 = 'ONLINE';
 EXEC sp_unprepare @Out;`, "tempdb"},
 		{"DECLARE @h int, @o int; EXEC sp_prepare @h OUTPUT, N'@o int OUTPUT', N'SET @o = 5'; EXEC sp_execute @h, @o = @o OUTPUT; SELECT @o", "5"},
-		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT, N'', N'SELECT 1 FROM'", "!156"},
+		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT, N'', N'SELECT 1 FROM'", "!102"},
 		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT", "!201/16"},
 		{"DECLARE @h int; BEGIN TRY EXEC sp_prepare @h OUTPUT, N'', N'SELECT 1 FROM' END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "8180"},
 		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT, N'', 'SELECT 1'", "!214/16"},

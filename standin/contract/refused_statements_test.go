@@ -93,8 +93,9 @@ func TestErrorsOfAModulesTextNameTheModule(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
 	for text, number := range map[string]int32{
-		"CREATE PROCEDURE dbo.of_text AS\nSELECT * FROM":               156,
+		"CREATE PROCEDURE dbo.of_text AS\nSELECT * FROM":               102,
 		"CREATE OR ALTER PROC [dbo].[of_text] AS\nSELECT 1 FROM a b c": 102,
+		"CREATE PROC of_text AS SELECT @nobody":                        137,
 		"CREATE VIEW of_text AS SELECT 1":                              4511,
 		"ALTER PROCEDURE dbo.of_text AS SELECT 1":                      208,
 	} {

@@ -118,6 +118,9 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 // runBatch parses and executes a batch. key tells apart equal texts with different parameters.
 func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
 	batch, perr := s.batches.parse(text, key, s.settings.options["QuotedIdentifier"])
+	if perr == nil {
+		perr = s.batches.undeclared(batch, variables)
+	}
 	if perr != nil {
 		s.lastError = perr.Number
 		if s.tryDepth > 0 {
@@ -147,11 +150,7 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 			return nil
 		}
 	}
-	nodes := make([]ast.Statement, len(batch.Statements))
-	for i, st := range batch.Statements {
-		nodes[i] = st.Node
-	}
-	err := landed(s.statements(ctx, nodes, w))
+	err := landed(s.statements(ctx, nodesOf(batch), w))
 	s.popFrame()
 	if errors.Is(err, errReturn) {
 		return nil

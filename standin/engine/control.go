@@ -43,7 +43,7 @@ func installControl(r *Registry) {
 		if n.Distributed {
 			return unsupported("BEGIN DISTRIBUTED TRANSACTION")
 		}
-		name, err := s.nameOrVariable(n.Name)
+		name, err := s.transactionName(n.Name)
 		if err == nil {
 			s.beginTransaction(name)
 		}
@@ -56,7 +56,7 @@ func installControl(r *Registry) {
 		if s.insertExec != nil {
 			return sqlerr.New(3915, 0)
 		}
-		name, err := s.nameOrVariable(n.Name)
+		name, err := s.transactionName(n.Name)
 		switch {
 		case err != nil:
 			return err
@@ -69,7 +69,7 @@ func installControl(r *Registry) {
 		return nil
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.SaveTransactionStatement, w tds.Writer) error {
-		name, err := s.nameOrVariable(n.Name)
+		name, err := s.transactionName(n.Name)
 		if err != nil {
 			return err
 		}
@@ -104,6 +104,27 @@ func plainName(n *ast.IdentifierOrValueExpression) string {
 		return text.Value
 	}
 	return n.Value
+}
+
+// maxTransactionName is the greatest length of the name of a transaction or savepoint that a statement has, in characters
+// (docs/t-sql/language-elements/begin-transaction-transact-sql.md, transaction_name).
+const maxTransactionName = 32
+
+// transactionName is the name of a transaction or savepoint: a longer one is 103, a variable of a type that is no text 3914
+// (docs/t-sql/language-elements/begin-transaction-transact-sql.md, @tran_name_variable).
+func (s *Session) transactionName(n *ast.IdentifierOrValueExpression) (string, error) {
+	if n != nil && n.Identifier != nil && len([]rune(n.Identifier.Value)) > maxTransactionName {
+		return "", sqlerr.New(103, 4, "identifier", n.Identifier.Value, maxTransactionName)
+	}
+	if n != nil && n.ValueExpression != nil {
+		ref, _ := n.ValueExpression.(*ast.VariableReference)
+		if ref != nil {
+			if v := s.variable(ref.Name); v != nil && v.table == nil && !v.typ.Kind.IsCharacter() {
+				return "", sqlerr.New(3914, 1, v.typ.Kind)
+			}
+		}
+	}
+	return s.nameOrVariable(n)
 }
 
 func (s *Session) nameOrVariable(n *ast.IdentifierOrValueExpression) (string, error) {

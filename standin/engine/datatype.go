@@ -3,6 +3,9 @@
 package engine
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
@@ -67,4 +70,14 @@ func typeArguments(nodes []ast.ScalarExpression) ([]string, *sqlerr.Error) {
 		}
 	}
 	return args, nil
+}
+
+// placed is an error of a data type with the number of the column or variable that has it.
+func placed(e *sqlerr.Error, number int) *sqlerr.Error {
+	if e.Number != 2715 {
+		return e
+	}
+	told := *e
+	told.Message = strings.Replace(e.Message, "#0:", "#"+strconv.Itoa(max(1, number))+":", 1)
+	return &told
 }

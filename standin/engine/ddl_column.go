@@ -141,7 +141,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 			if size, _, found := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")"); found && (e.Number == 131 || e.Number == 2717) {
 				return sqlerr.New(e.Number, e.State, size, "column", c.Name, pick(e.Number == 131, 8000, 4000))
 			}
-			return e
+			return placed(e, int(c.ID))
 		}
 	} else {
 		c.Type = t

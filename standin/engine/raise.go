@@ -181,7 +181,7 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	out := &sqlerr.Error{Number: number, Class: uint8(min(severity, 25)), State: uint8(state), Message: text, Line: syntax.Line(n)}
 	if severity <= 10 {
 		s.lastError = 0
-		if number != 50000 {
+		if number != 50000 || strings.Contains(strings.ToUpper(n.RaiseErrorOptions), "SETERROR") {
 			s.lastError = number
 		}
 		if f := s.frame(); f != nil {

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -358,7 +357,9 @@ func (s *Session) waitIdle(d time.Duration) {
 // batchCache keeps parsed batches by text, and the parameters that their declarations name.
 type batchCache struct {
 	batches map[batchKey]*syntax.Batch
-	order   []batchKey
+	// free has the variables that batches use and do not declare.
+	free  map[*syntax.Batch][]freeVariable
+	order []batchKey
 	// declared has parameter declarations by text; nobody writes to what it gives.
 	declared map[string][]declaredParameter
 }
@@ -394,9 +395,14 @@ func (c *batchCache) parse(text, key string, quotedIdentifier bool) (*syntax.Bat
 	if len(text) > 1<<20 {
 		return b, nil
 	}
+	if c.free == nil {
+		c.free = map[*syntax.Batch][]freeVariable{}
+	}
+	c.free[b] = freeVariables(b)
 	c.batches[k] = b
 	c.order = append(c.order, k)
 	if len(c.order) > maxBatches {
+		delete(c.free, c.batches[c.order[0]])
 		delete(c.batches, c.order[0])
 		c.order = c.order[1:]
 	}
@@ -446,55 +452,4 @@ func (c *planCache) put(k planKey, p *plan) {
 		c.plans = map[planKey]*plan{}
 	}
 	c.plans[k] = p
-}
-
-// duplicateVariable is 134 for a batch that declares a variable twice.
-func duplicateVariable(b *syntax.Batch) *sqlerr.Error {
-	seen := map[string]bool{}
-	var walk func(list ...ast.Statement) *sqlerr.Error
-	add := func(name string, node ast.Statement) *sqlerr.Error {
-		if !strings.HasPrefix(name, "@") {
-			name = "@" + name
-		}
-		if seen[lower(name)] {
-			return sqlerr.New(134, 1, name).At(syntax.Line(node))
-		}
-		seen[lower(name)] = true
-		return nil
-	}
-	walk = func(list ...ast.Statement) *sqlerr.Error {
-		for _, st := range list {
-			var err *sqlerr.Error
-			switch n := st.(type) {
-			case *ast.DeclareVariableStatement:
-				for _, d := range n.Declarations {
-					if err == nil {
-						err = add(d.VariableName.Value, st)
-					}
-				}
-			case *ast.DeclareTableVariableStatement:
-				err = add(n.Body.VariableName.Value, st)
-			case *ast.BeginEndBlockStatement:
-				err = walk(listOf(n.StatementList)...)
-			case *ast.IfStatement:
-				err = walk(n.ThenStatement, n.ElseStatement)
-			case *ast.WhileStatement:
-				err = walk(n.Statement)
-			case *ast.TryCatchStatement:
-				if err = walk(listOf(n.TryStatements)...); err == nil {
-					err = walk(listOf(n.CatchStatements)...)
-				}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, st := range b.Statements {
-		if err := walk(st.Node); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -66,10 +66,7 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 			if i := qualifiedPosition(q, el.Expression, len(out.outputs)); i > 0 {
 				el.Expression = &ast.IntegerLiteral{Value: strconv.Itoa(i)}
 			}
-			e, position := b.orderElement(&scope{}, el.Expression, out.outputs)
-			if position == 0 {
-				b.fail(104)
-			}
+			e, position := b.orderOfSet(el.Expression, out.outputs)
 			text := strconv.Itoa(position)
 			if e.typ.Kind.IsCharacter() {
 				text += " COLLATE " + e.collation
@@ -82,6 +79,19 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		out.sql += " ORDER BY " + strings.Join(parts, ", ")
 	}
 	return out
+}
+
+// orderOfSet is an element of a set operation's ORDER BY with its place in the select list, without which it is 104
+// (docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks); only a column that there is not has its own error.
+func (b *binder) orderOfSet(n ast.ScalarExpression, outputs []output) (e expr, position int) {
+	switch n.(type) {
+	case *ast.ColumnReferenceExpression, *ast.IntegerLiteral, *ast.StringLiteral:
+		e, position = b.orderElement(&scope{}, n, outputs)
+	}
+	if position == 0 {
+		b.fail(104)
+	}
+	return e, position
 }
 
 // asColumn is an output as its query's consumer sees it.

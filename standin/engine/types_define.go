@@ -34,7 +34,7 @@ func installTypes(r *Registry) {
 func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatement, w tds.Writer) error {
 	t, e := dataTypeOf(n.DataType, false)
 	if e != nil {
-		return e
+		return placed(e, 1)
 	}
 	switch t.Kind {
 	case sqltype.RowVersion, sqltype.XML:

@@ -97,7 +97,7 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 		return unsupported("SET of a cursor variable or a method")
 	}
 	v := s.variable(n.Variable.Name)
-	if v == nil {
+	if v == nil || v.table != nil {
 		return sqlerr.New(137, 1, n.Variable.Name)
 	}
 	var node ast.ScalarExpression = n.Expression

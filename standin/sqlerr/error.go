@@ -11,7 +11,7 @@ type Error struct {
 	Number int32
 	// Class is the severity, 0 to 25; up to 10 is informational.
 	Class uint8
-	// State tells apart the places that raise one number, 1 to 255.
+	// State tells apart the places that raise one number, 0 to 255.
 	State uint8
 	// Message is the text with its parameters filled in.
 	Message string

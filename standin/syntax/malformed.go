@@ -174,7 +174,7 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	switch t := tokens[at]; {
 	case t.is("TYPE"), t.is("SEQUENCE"), t.is("SYNONYM"), t.is("SCHEMA"):
 		if next.kind == tokenEnd || next.is(";") {
-			return near(tokens, at)
+			return near(tokens, at+1)
 		}
 		if after := afterName(tokens, at+1); tokens[after-1].is(".") {
 			return near(tokens, after)

@@ -20,7 +20,7 @@ func TestHalvesOfStatements(t *testing.T) {
 		near   string
 	}{
 		{"DECLARE rows CURSOR\nSELECT 1", 156, 1, 2, "'SELECT'"},
-		{"DECLARE rows CURSOR", 156, 1, 1, "'CURSOR'"},
+		{"DECLARE rows CURSOR", 102, 1, 1, "'CURSOR'"},
 		{"DECLARE rows int", 155, 2, 1, "'int' is not a recognized CURSOR option."},
 		{"DECLARE rows SLOW CURSOR FOR SELECT 1", 155, 2, 1, "'SLOW'"},
 		{"SELECT 1\nSET NOTHING ON", 195, 5, 2, "'NOTHING' is not a recognized SET option."},
@@ -29,10 +29,10 @@ func TestHalvesOfStatements(t *testing.T) {
 		{"EXEC p @a = , @b = 1", 102, 1, 1, "','"},
 		{"EXEC p @a = ;", 102, 1, 1, "';'"},
 		{"DROP MASTER", 102, 1, 1, "'MASTER'"},
-		{"OPEN", 156, 1, 1, "'OPEN'"},
-		{"SELECT 1; DEALLOCATE;", 156, 1, 1, "'DEALLOCATE'"},
+		{"OPEN", 102, 1, 1, "'OPEN'"},
+		{"SELECT 1; DEALLOCATE;", 102, 1, 1, "';'"},
 		{"CREATE TYPE", 102, 1, 1, "'TYPE'"},
-		{"CREATE SCHEMA", 156, 1, 1, "'SCHEMA'"},
+		{"CREATE SCHEMA", 102, 1, 1, "'SCHEMA'"},
 		{"CREATE SEQUENCE s START 1", 102, 1, 1, "'1'"},
 		{"CREATE SEQUENCE s AS bigint START WITH 5 INCREMENT 2", 102, 1, 1, "'2'"},
 		{"CREATE PROCEDURE p @a int\nSELECT @a", 156, 1, 2, "'SELECT'"},

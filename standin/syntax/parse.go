@@ -236,8 +236,12 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 			continue // a query hint
 		}
 		for _, word := range danglers {
-			if t.is(word) {
+			switch {
+			case !t.is(word):
+			case next.is(")") && beginsStatement(t): // in place of a name in a list
 				return near(tokens, i)
+			default:
+				return near(tokens, i+1)
 			}
 		}
 	}
@@ -255,6 +259,8 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") || next.is(")") && !definesTable(tokens, i+1) {
 				return near(tokens, i+1)
 			}
+		case tokens[i].is("BEGIN") && next.is("END"), tokens[i].is("AS") && next.is("FROM"):
+			return near(tokens, i+1)
 		case tokens[i].is("PRIMARY"), tokens[i].is("FOREIGN"):
 			if !next.is("KEY") && !next.is("XML") {
 				return near(tokens, i+1)

@@ -54,13 +54,14 @@ func (p *parser) next() token {
 	return t
 }
 
-// near is error 102, or 156 when the token is a reserved word.
+// near is error 102, or 156 when the token is a reserved word. Where the text ends too early it is 102 near the last token, whatever that is.
 func near(tokens []token, at int) *sqlerr.Error {
 	t := tokens[at]
-	if t.kind == tokenEnd && at > 0 {
+	ended := t.kind == tokenEnd && at > 0
+	if ended {
 		t = tokens[at-1]
 	}
-	if t.kind == tokenWord && isReserved(t.text) {
+	if t.kind == tokenWord && isReserved(t.text) && !ended {
 		return sqlerr.New(156, 1, strings.ToUpper(t.text)).At(t.line)
 	}
 	text := t.text

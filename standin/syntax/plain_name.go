@@ -272,9 +272,39 @@ func mayBeginStatement(tokens []token, i int) bool {
 		return true
 	case last.is("AS"):
 		return next.kind == tokenInteger || next.kind == tokenVariable
+	case last.isOneOf("TRY", "CATCH", ":"), last.is("END") && !endsCase(tokens, i-1):
+		return !next.is(":")
+	case last.is("THROW"):
+		return mayBeginStatement(tokens, i-1)
 	}
-	return endsExpression(last) && !goesOnWithQuery(next)
+	return endsExpression(last) && !goesOnWithQuery(next) && behindCondition(tokens, i)
 }
+
+// behindCondition tells whether the word at i follows the condition of an IF or a WHILE: other statements before THROW need a semicolon at their
+// end (docs/t-sql/language-elements/throw-transact-sql.md, Remarks), without which the word is a name of theirs.
+func behindCondition(tokens []token, i int) bool {
+	depth := 0
+	for at := i - 1; at >= 0; at-- {
+		switch t := tokens[at]; {
+		case t.is(")"):
+			depth++
+		case t.is("(") && depth > 0:
+			depth--
+		case depth > 0:
+		case t.isOneOf("IF", "WHILE"):
+			return true
+		case t.is("UPDATE") && tokens[at+1].is("("): // the function of triggers
+		case t.isOneOf(";", "BEGIN", "ELSE"), t.kind == tokenWord && ordinaryStatements[strings.ToUpper(t.text)]:
+			return false
+		}
+	}
+	return false
+}
+
+// ordinaryStatements has the reserved words that a statement begins with behind the condition of an IF or a WHILE, or without one.
+var ordinaryStatements = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "SET": true, "DECLARE": true, "EXEC": true,
+	"EXECUTE": true, "PRINT": true, "RAISERROR": true, "RETURN": true, "CREATE": true, "ALTER": true, "DROP": true, "TRUNCATE": true, "COMMIT": true,
+	"ROLLBACK": true, "SAVE": true, "OPEN": true, "FETCH": true, "CLOSE": true, "DEALLOCATE": true, "GOTO": true, "WAITFOR": true, "USE": true}
 
 // goesOnWithQuery tells whether a token follows the name of a column or table in its query, and no THROW.
 func goesOnWithQuery(t token) bool {

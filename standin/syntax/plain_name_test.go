@@ -39,6 +39,29 @@ func TestPositionsAfterBracketsAreThoseOfTheBatch(t *testing.T) {
 	g.Expect(batch.Statements[2].Line).To(Equal(int32(3)))
 }
 
+// The statement before THROW ends with a semicolon, without which the word is a name of that statement's
+// (docs/t-sql/language-elements/throw-transact-sql.md, Remarks); conditions and blocks are no statements before it.
+func TestTHROWBehindWhatHasNoSemicolon(t *testing.T) {
+	for text, want := range map[string]int32{
+		"SELECT 1 THROW": 0, "SELECT a FROM t THROW": 0, "SELECT a FROM t AS u THROW": 102, "SELECT a FROM t THROW 50000, 'x', 1": 102, "PRINT 'x' THROW": 102,
+		"SET @x = 1 THROW": 102, "DECLARE @x int = 1 THROW": 102, "UPDATE t SET a = 2 THROW": 102, "IF 1 = 1 THROW 50000, 'x', 1": 0, "IF 1 = 1 THROW": 0,
+		"IF EXISTS (SELECT 1) THROW 50000, 'x', 1": 0, "WHILE @a > 0 THROW 50000, 'x', 1": 0, "IF UPDATE(a) THROW 50000, 'x', 1": 0, "IF 1 = 1 SELECT 1 ELSE THROW": 0,
+		"IF 1 = 1 SET @a = 1 THROW": 102, "BEGIN SELECT 1 END THROW": 0, "BEGIN TRY SELECT 1 END TRY BEGIN CATCH PRINT 'x' THROW END CATCH": 102,
+	} {
+		_, err := syntax.Parse(text)
+		switch {
+		case want == 0 && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want != 0 && (err == nil || err.Number != want):
+			t.Errorf("%s: wants %d, has %v", text, want, err)
+		}
+	}
+	g := NewWithT(t)
+	batch, err := syntax.Parse("SELECT a FROM t THROW; THROW")
+	g.Expect(err).To(BeNil())
+	g.Expect(batch.Statements).To(HaveLen(2))
+}
+
 func TestThrowMayEndABlock(t *testing.T) {
 	g := NewWithT(t)
 	batch, err := syntax.Parse("BEGIN TRY\n SELECT 1\nEND TRY BEGIN CATCH\n THROW\nEND CATCH")

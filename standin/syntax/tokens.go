@@ -149,6 +149,9 @@ func moduleName(tokens []token) (at int, kind string) {
 	return 0, ""
 }
 
+// InModule names the module that the batch defines, if it defines one, in an error of its text.
+func (b *Batch) InModule(err *sqlerr.Error) *sqlerr.Error { return inModule(err, b.tokens) }
+
 // inModule names the module that a batch defines in an error of the batch: messages of a module's text tell its name.
 func inModule(err *sqlerr.Error, tokens []token) *sqlerr.Error {
 	at, kind := moduleName(tokens)

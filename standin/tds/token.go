@@ -115,7 +115,7 @@ func (v version) appendMessage(b []byte, e *sqlerr.Error, server string) []byte 
 		class = 0
 	}
 	data := binary.LittleEndian.AppendUint32(nil, uint32(e.Number))
-	data = append(data, max(1, e.State), class)
+	data = append(data, e.State, class)
 	data = appendLongText(data, cutUTF16(e.Message, maxMessageText))
 	data = appendShortText(data, server)
 	data = appendShortText(data, e.Procedure)
