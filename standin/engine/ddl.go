@@ -106,9 +106,9 @@ func (d *ddl) exec(sql string, args ...any) error {
 // run executes SQLite DDL.
 func (d *ddl) run(sql string) error {
 	if d.tx != nil {
-		return d.tx.ExecDDL(sql)
+		return d.stepError(d.tx.ExecDDL(sql))
 	}
-	return sqlitex.ExecuteTransient(d.conn, sql, nil)
+	return d.stepError(sqlitex.ExecuteTransient(d.conn, sql, nil))
 }
 
 // newObject makes an object with a fresh ID; it is not saved yet.

@@ -194,6 +194,9 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		case "DropRowGuidCol":
 			c.RowGUID = false
 			return nil
+		case "AddSparse", "DropSparse":
+			c.Sparse = n.AlterTableAlterColumnOption == "AddSparse"
+			return (&tableBuilder{d: d, o: o, altering: true}).properties(c)
 		case "", "NoOptionDefined", "Null", "NotNull":
 		default:
 			return unsupported("ALTER COLUMN ... " + strings.ToUpper(words(n.AlterTableAlterColumnOption)))

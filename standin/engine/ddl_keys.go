@@ -196,9 +196,11 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
 		o = d.sch.find(d.schemaNamed(name), name.name)
 	}
 	if o == nil || o.Kind != kindTable {
-		switch number {
-		case 1088:
+		switch {
+		case number == 1088:
 			return nil, sqlerr.New(1088, 12, name.String())
+		case number == 4902 && o != nil:
+			return nil, sqlerr.New(4909, 1, name.String())
 		default:
 			return nil, sqlerr.New(number, 1, name.String())
 		}

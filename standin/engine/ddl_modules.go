@@ -256,6 +256,9 @@ func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpr
 		name.database = parts[len(parts)-3]
 	}
 	space, _, o := b.resolve(name)
+	if o != nil && o.Kind == kindSynonym {
+		space, _, o = b.resolve(splitName(o.Target))
+	}
 	if o == nil || o.Kind != kindScalar {
 		b.fail(4121, parts[0], strings.Join(parts, "."))
 	}

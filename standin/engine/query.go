@@ -307,7 +307,7 @@ func (b *binder) checkGrouped(sc *scope, e expr, p *selectParts, number int32) {
 		if covered {
 			continue
 		}
-		b.fail(number, c.source.alias, c.name)
+		b.fail(number, c.source.calledAs(), c.name)
 	}
 }
 

@@ -37,6 +37,14 @@ type source struct {
 	space   int32
 }
 
+// calledAs is what a query calls a source: the correlation name, or the name of the table as the FROM clause has it.
+func (s *source) calledAs() string {
+	if s.schema != "" && s.name != "" {
+		return s.name
+	}
+	return s.alias
+}
+
 // sourceColumn is a column of a source.
 type sourceColumn struct {
 	source    *source

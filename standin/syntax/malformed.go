@@ -92,6 +92,10 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if ofAlterTable(tokens, i) {
 				err = badSwitch(tokens, i)
 			}
+		case "XML", "JSON":
+			if tokens[max(i-1, 0)].is("FOR") && i > 0 && next.kind == tokenWord && !next.isOneOf("AUTO", "RAW", "PATH", "EXPLICIT", "IN") {
+				err = near(tokens, i+1)
+			}
 		case "DBCC":
 			err = badDBCC(tokens, i+1)
 		case "UPDATE":
@@ -194,6 +198,10 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		return badPartition(tokens, at)
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
+	case t.is("FUNCTION") && tokens[at-1].isOneOf("CREATE", "ALTER"):
+		return badParameters(tokens, afterName(tokens, at+1))
+	case t.is("TRIGGER") && tokens[at-1].isOneOf("CREATE", "ALTER"):
+		return withoutTime(tokens, afterName(tokens, at+1))
 	case t.is("INDEX") && tokens[at-1].is("ALTER") && isName(next) && withoutAction(tokens, at+2):
 		return near(tokens, len(tokens)-1)
 	case t.is("INDEX") && isName(next):
@@ -201,6 +209,39 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 			return nil
 		}
 		return near(tokens, at+2)
+	}
+	return nil
+}
+
+// badParameters judges the list of a function's parameters that may stand at a token, and what follows it: the first of them is a variable, and
+// RETURNS comes next (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
+func badParameters(tokens []token, at int) *sqlerr.Error {
+	if !tokens[at].is("(") {
+		return nil
+	}
+	if first := tokens[at+1]; first.kind != tokenVariable && !first.is(")") {
+		return near(tokens, at+1)
+	}
+	if end := closingParenthesis(tokens, at); end > at && end+1 < len(tokens) && !tokens[end+1].is("RETURNS") {
+		return near(tokens, end+1)
+	}
+	return nil
+}
+
+// withoutTime refuses a trigger on a table, a view, the database or the server that does not say FOR, AFTER or INSTEAD OF, from its ON on
+// (docs/t-sql/statements/create-trigger-transact-sql.md, Syntax).
+func withoutTime(tokens []token, at int) *sqlerr.Error {
+	if !tokens[at].is("ON") || at+1 >= len(tokens) {
+		return nil
+	}
+	at++
+	if tokens[at].is("ALL") {
+		at++
+	}
+	for at++; at+2 < len(tokens) && tokens[at].is("."); at += 2 {
+	}
+	if tokens[min(at, len(tokens)-1)].isOneOf("INSERT", "UPDATE", "DELETE", "AS") {
+		return near(tokens, at)
 	}
 	return nil
 }
