@@ -72,4 +72,6 @@ WHILE @@FETCH_STATUS = 0 BEGIN PRINT @i; FETCH NEXT FROM steps INTO @i END; CLOS
 	// DECLARE, OPEN, FETCH and the condition; PRINT, FETCH and the condition, twice; CLOSE, DEALLOCATE and the end of the procedure.
 	g.Expect(events(t, db, "EXEC counts")).To(Equal("||||n|||n||||||"))
 	g.Expect(events(t, db, "EXEC quiet")).To(Equal("nn||"))
+	g.Expect(events(t, db, "USE master; SELECT 100 AS c")).To(Equal("n|cr|"))
+	g.Expect(events(t, db, "SET LANGUAGE us_english; SET NOCOUNT OFF; USE tempdb; SELECT 100 AS c")).To(Equal("n|n|cr|"))
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/sqlc-dev/teesql/ast"
+
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -23,6 +25,12 @@ func (s *Session) setLanguage(name string, w tds.Writer) error {
 	old := s.settings.language
 	s.speak(l)
 	return w.Language(l.Name, old)
+}
+
+// setsLanguage tells whether a command of a SET statement is LANGUAGE, of whose success there is a message.
+func setsLanguage(c ast.SetCommand) bool {
+	g, ok := c.(*ast.GeneralSetCommand)
+	return ok && g.CommandType == "Language"
 }
 
 // Language serves tds.Session.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,13 +78,15 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 }
 
 // tellsItsEnd are statements without rows whose end clients are told, so that a message or a step of a cursor is a result of its own
-// ([MS-TDS] 2.2.7.6).
+// ([MS-TDS] 2.2.7.6). An ODBC driver takes what has no end for a part of the next result: 5701 would be the first record of its error.
 func tellsItsEnd(node ast.Statement) bool {
 	switch n := node.(type) {
-	case *ast.PrintStatement, *ast.RaiseErrorStatement, *ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
+	case *ast.UseStatement, *ast.PrintStatement, *ast.RaiseErrorStatement, *ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
 		return true
 	case *ast.FetchCursorStatement:
 		return len(n.IntoVariables) > 0
+	case *ast.SetCommandStatement:
+		return slices.ContainsFunc(n.Commands, setsLanguage)
 	}
 	return false
 }
