@@ -34,6 +34,26 @@ func TestUndeclaredVariables(t *testing.T) {
 	})
 }
 
+// TestDeclarationsInBranches: the same pages: the scope of a variable is from its declaration to the end of the batch, whether the branch with the
+// declaration is taken or not.
+func TestDeclarationsInBranches(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"IF 1 = 0 DECLARE @x int = 5; SELECT @x", "NULL"},
+		{"IF 1 = 1 PRINT 'x' ELSE BEGIN DECLARE @y int, @t TABLE (a int) END; SET @y = 2; INSERT @t VALUES (@y); SELECT a FROM @t", "2"},
+		{"IF 1 = 0 BEGIN DECLARE @s nvarchar(20) = N'one' END ELSE SET @s = N'two'; SELECT @s", "two"},
+		{"WHILE 1 = 0 BEGIN DECLARE @z int = 1 END; SELECT @z", "NULL"},
+		{"BEGIN TRY DECLARE @a int = 1 END TRY BEGIN CATCH DECLARE @m nvarchar(9) = N'm' END CATCH; SELECT @a, @m", "1 NULL"},
+		{"DECLARE @i int = 0; WHILE @i < 3 BEGIN SET @i += 1; IF @i = 2 BEGIN DECLARE @n int = 7 END ELSE SET @n += 1 END; SELECT @n", "8"},
+		{"CREATE PROCEDURE p @which int AS IF @which = 1 DECLARE @a int = 1; SELECT @a", "ok"},
+		{"EXEC p 0", "NULL"},
+		{"EXEC p 1", "1"},
+		{"CREATE FUNCTION f (@which int) RETURNS int AS BEGIN IF @which = 1 BEGIN DECLARE @a int = 1 END; RETURN @a END", "ok"},
+		{"SELECT dbo.f(0), dbo.f(1)", "NULL 1"},
+	})
+}
+
 // TestNamesAndNumbersInErrors: docs/t-sql/language-elements/begin-transaction-transact-sql.md, Arguments; raiserror-transact-sql.md, SETERROR;
 // docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks.
 func TestNamesAndNumbersInErrors(t *testing.T) {

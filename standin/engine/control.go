@@ -24,10 +24,14 @@ func installControl(r *Registry) {
 		if err != nil {
 			return err
 		}
-		if yes {
-			return s.statement(ctx, n.ThenStatement, w)
+		taken, skipped := n.ThenStatement, n.ElseStatement
+		if !yes {
+			taken, skipped = skipped, taken
 		}
-		return s.statement(ctx, n.ElseStatement, w)
+		if err := s.declareSkipped(ctx, w, skipped); err != nil {
+			return err
+		}
+		return s.statement(ctx, taken, w)
 	})
 	on(r, (*Session).while)
 	on(r, func(*Session, context.Context, *ast.BreakStatement, tds.Writer) error { return errBreak })
@@ -154,8 +158,11 @@ func (s *Session) while(ctx context.Context, n *ast.WhileStatement, w tds.Writer
 		if err != nil {
 			return err
 		}
-		if err := s.doneUncounted(w); err != nil || !yes {
+		if err := s.doneUncounted(w); err != nil {
 			return err
+		}
+		if !yes {
+			return s.declareSkipped(ctx, w, n.Statement)
 		}
 		err = s.statement(ctx, n.Statement, w)
 		if errors.Is(err, errBreak) {

@@ -22,7 +22,10 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 	s.tryDepth++
 	err := s.statements(ctx, listOf(n.TryStatements), w)
 	s.tryDepth--
-	if err == nil || isControl(err) || s.broken.err() != nil {
+	if err == nil {
+		return s.declareSkipped(ctx, w, listOf(n.CatchStatements)...)
+	}
+	if isControl(err) || s.broken.err() != nil {
 		return err
 	}
 	var e *sqlerr.Error

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"reflect"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
 )
 
 // freeVariable is a variable that a batch uses and does not declare. What runs the batch may declare it, as sp_executesql does.
@@ -119,6 +121,25 @@ func duplicateVariable(b *syntax.Batch) (twice *sqlerr.Error) {
 		return nil
 	})
 	return twice
+}
+
+// declareSkipped declares the variables of a branch that is not executed, without their values: a variable is there from its declaration to the
+// end of the batch (docs/t-sql/language-elements/variables-transact-sql.md, Variable scope).
+func (s *Session) declareSkipped(ctx context.Context, w tds.Writer, list ...ast.Statement) error {
+	return eachDeclaration(list, func(st ast.Statement, name string, d *ast.DeclareVariableElement) error {
+		if s.variable(name) != nil {
+			return nil
+		}
+		if table, ok := st.(*ast.DeclareTableVariableStatement); ok {
+			if s.doomed {
+				return nil // nothing is made then
+			}
+			return s.declareTable(ctx, table, w)
+		}
+		bare := *d
+		bare.Value = nil
+		return s.declareVariables(ctx, &ast.DeclareVariableStatement{Declarations: []*ast.DeclareVariableElement{&bare}}, w)
+	})
 }
 
 // eachDeclaration gives f the variables that statements and those within them declare, of a table variable without an element.
