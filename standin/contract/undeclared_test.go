@@ -30,6 +30,8 @@ func TestUndeclaredVariables(t *testing.T) {
 		{"DECLARE @t TABLE (a int); INSERT @t VALUES (1); SELECT x.a FROM @t AS x", "1"},
 		{"DECLARE @c CURSOR; SET @c = CURSOR FOR SELECT 5; OPEN @c; DECLARE @v int; FETCH @c INTO @v; SELECT @v", "5"},
 		{"DECLARE @t TABLE (a int); SET @t = 1", "!137/15"},
+		{"DECLARE @t TABLE (a int); SELECT @t.a FROM @t", "!137/15"},
+		{"SELECT @a.b", "!137/15/2/1"},
 		{"BEGIN TRY EXEC ('SELECT @a') END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "137"},
 	})
 }

@@ -504,6 +504,9 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 		}
 	}
 	i := &Index{Name: n.Name.Value, Unique: n.Unique, Keys: keys}
+	if slices.ContainsFunc(b.o.Table.Indexes, func(other *Index) bool { return strings.EqualFold(other.Name, i.Name) }) {
+		return sqlerr.New(1913, 1, i.Name, "table", b.o.Name)
+	}
 	if n.IndexType != nil {
 		i.Clustered = strings.EqualFold(n.IndexType.IndexTypeKind, "Clustered")
 		if strings.Contains(strings.ToLower(n.IndexType.IndexTypeKind), "columnstore") {

@@ -199,10 +199,20 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 		if strings.HasPrefix(lower(name.name), "sp_") {
 			s.inst.log.Debug("unknown procedure", "name", name.String())
 		}
+		switch {
+		case o == nil:
+		case o.Kind == kindScalar:
+			return 0, unsupported("EXECUTE of a scalar function")
+		case notExecuted[o.Kind] != "":
+			return 0, sqlerr.New(2809, 1, "procedure", o.Name, o.Name, notExecuted[o.Kind])
+		}
 		return 0, sqlerr.New(2812, 62, name.String())
 	}
 	return s.runModule(ctx, space, o, args, w)
 }
+
+// notExecuted has what EXECUTE finds in place of a module, in the words of 2809.
+var notExecuted = map[string]string{kindTable: "table", kindView: "view", kindInline: "table valued function", kindTableFunction: "table valued function"}
 
 // findProcedure finds a registered procedure and the database it runs in.
 func (s *Session) findProcedure(name objectName) (*Procedure, *Database) {

@@ -52,6 +52,10 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 		return b.variable(n.Name)
 	case *ast.GlobalVariableExpression:
 		return b.global(n.Name)
+	case *ast.UserDefinedTypePropertyAccess:
+		if t, ok := n.CallTarget.(*ast.ExpressionCallTarget); ok {
+			b.scalar(sc, t.Expression) // a table variable qualifies no column: 137
+		}
 	case *ast.ParenthesisExpression:
 		e := b.scalar(sc, n.Expression)
 		e.name = ""

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"reflect"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -26,6 +27,9 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 	if def == nil {
 		return sqlerr.New(102, 1, "VIEW")
 	}
+	if namesTemporary(def) {
+		return sqlerr.New(4508, 1)
+	}
 	b := newBinder(ctx, s, s.db.ID())
 	err := b.bindNaming(func() {
 		b.with(def.WithCtesAndXmlNamespaces)
@@ -47,6 +51,16 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 		return err
 	}
 	return nil
+}
+
+// namesTemporary tells whether a query has a temporary table in it, which views may not have (docs/t-sql/statements/create-view-transact-sql.md,
+// select_statement).
+func namesTemporary(query *ast.SelectStatement) (found bool) {
+	eachNode(reflect.ValueOf(query), func(n any) {
+		ref, ok := n.(*ast.NamedTableReference)
+		found = found || ok && nameOf(ref.SchemaObject).temporary()
+	})
+	return found
 }
 
 // uniqueColumns are the names of a view's or function's columns: 4506 for one that is there twice, the number unnamed for one without.

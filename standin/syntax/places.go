@@ -10,8 +10,10 @@ import (
 
 // outOfPlace refuses what teesql lets pass in a place where it may not stand: table variables and what they may not have
 // (docs/t-sql/data-types/table-transact-sql.md), halves of OFFSET and FETCH (docs/t-sql/queries/select-order-by-clause-transact-sql.md), TOP
-// without parentheses in a change (docs/t-sql/queries/top-transact-sql.md), and an IDENTITY with a seed alone.
+// without parentheses in a change (docs/t-sql/queries/top-transact-sql.md), an IDENTITY with a seed alone, and INTO in a view
+// (docs/t-sql/statements/create-view-transact-sql.md, select_statement).
 func outOfPlace(tokens []token, inside []bool) *sqlerr.Error {
+	view := endOfViewName(tokens)
 	for i := 0; i+1 < len(tokens); i++ {
 		if inside[i] || tokens[i].kind != tokenWord {
 			continue
@@ -32,6 +34,8 @@ func outOfPlace(tokens []token, inside []bool) *sqlerr.Error {
 			at = i + 1
 		case t.is("IDENTITY") && next.is("(") && i+3 < len(tokens) && tokens[i+2].kind == tokenInteger && tokens[i+3].is(")"):
 			at = i + 3
+		case t.is("INTO") && view > 0 && i > view:
+			at = i
 		case t.is("COALESCE") && next.is("("):
 			at = loneArgument(tokens, i+1)
 		case t.is("INSERT"):
