@@ -286,9 +286,9 @@ func behindCondition(tokens []token, i int) bool {
 	depth := 0
 	for at := i - 1; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is(")"):
+		case t.is(")"), t.is("END") && endsCase(tokens, at):
 			depth++
-		case t.is("(") && depth > 0:
+		case t.isOneOf("(", "CASE") && depth > 0:
 			depth--
 		case depth > 0:
 		case t.isOneOf("IF", "WHILE"):

@@ -46,6 +46,7 @@ func TestTHROWBehindWhatHasNoSemicolon(t *testing.T) {
 		"SELECT 1 THROW": 0, "SELECT a FROM t THROW": 0, "SELECT a FROM t AS u THROW": 102, "SELECT a FROM t THROW 50000, 'x', 1": 102, "PRINT 'x' THROW": 102,
 		"SET @x = 1 THROW": 102, "DECLARE @x int = 1 THROW": 102, "UPDATE t SET a = 2 THROW": 102, "IF 1 = 1 THROW 50000, 'x', 1": 0, "IF 1 = 1 THROW": 0,
 		"IF EXISTS (SELECT 1) THROW 50000, 'x', 1": 0, "WHILE @a > 0 THROW 50000, 'x', 1": 0, "IF UPDATE(a) THROW 50000, 'x', 1": 0, "IF 1 = 1 SELECT 1 ELSE THROW": 0,
+		"IF CASE WHEN 1 = 1 THEN (1) ELSE 2 END = 1 THROW 50000, 'x', 1": 0, "IF 1 = CASE 1 WHEN 1 THEN 1 ELSE 2 END THROW 50000, 'x', 1": 0,
 		"IF 1 = 1 SET @a = 1 THROW": 102, "BEGIN SELECT 1 END THROW": 0, "BEGIN TRY SELECT 1 END TRY BEGIN CATCH PRINT 'x' THROW END CATCH": 102,
 	} {
 		_, err := syntax.Parse(text)
