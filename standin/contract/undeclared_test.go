@@ -48,6 +48,8 @@ func TestDeclarationsInBranches(t *testing.T) {
 		{"WHILE 1 = 0 BEGIN DECLARE @z int = 1 END; SELECT @z", "NULL"},
 		{"BEGIN TRY DECLARE @a int = 1 END TRY BEGIN CATCH DECLARE @m nvarchar(9) = N'm' END CATCH; SELECT @a, @m", "1 NULL"},
 		{"DECLARE @i int = 0; WHILE @i < 3 BEGIN SET @i += 1; IF @i = 2 BEGIN DECLARE @n int = 7 END ELSE SET @n += 1 END; SELECT @n", "8"},
+		{"BEGIN TRY DECLARE @d int = 1/0; DECLARE @e int = 5, @t TABLE (a int) END TRY BEGIN CATCH SET @e = 3; INSERT @t VALUES (@e) END CATCH; SELECT @d, @e, a FROM @t", "NULL 3 3"},
+		{"WHILE 1 = 1 BEGIN BREAK; DECLARE @b int = 5 END; SELECT @b", "NULL"},
 		{"CREATE PROCEDURE p @which int AS IF @which = 1 DECLARE @a int = 1; SELECT @a", "ok"},
 		{"EXEC p 0", "NULL"},
 		{"EXEC p 1", "1"},

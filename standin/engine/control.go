@@ -166,7 +166,7 @@ func (s *Session) while(ctx context.Context, n *ast.WhileStatement, w tds.Writer
 		}
 		err = s.statement(ctx, n.Statement, w)
 		if errors.Is(err, errBreak) {
-			return nil
+			return s.declareSkipped(ctx, w, n.Statement)
 		}
 		if err != nil && !errors.Is(err, errContinue) {
 			return err

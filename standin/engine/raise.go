@@ -39,6 +39,8 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 	if unresolved(e) && s.trouble.err == e && s.trouble.at == frames {
 		return err // of this level: who called it may catch it
 	}
+	// A declaration that is itself the error fails again here: its variable is not there in the CATCH block either.
+	_ = s.declareSkipped(ctx, w, listOf(n.TryStatements)...)
 	s.errors = append(s.errors, e)
 	err = s.statements(ctx, listOf(n.CatchStatements), w)
 	s.errors = s.errors[:len(s.errors)-1]

@@ -123,7 +123,7 @@ func duplicateVariable(b *syntax.Batch) (twice *sqlerr.Error) {
 	return twice
 }
 
-// declareSkipped declares the variables of a branch that is not executed, without their values: a variable is there from its declaration to the
+// declareSkipped declares the variables of a branch that is not executed, or not to its end, without their values: a variable is there from its declaration to the
 // end of the batch (docs/t-sql/language-elements/variables-transact-sql.md, Variable scope).
 func (s *Session) declareSkipped(ctx context.Context, w tds.Writer, list ...ast.Statement) error {
 	return eachDeclaration(list, func(st ast.Statement, name string, d *ast.DeclareVariableElement) error {
