@@ -43,12 +43,12 @@ func TestDeclarationsInBranches(t *testing.T) {
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
 		{"IF 1 = 0 DECLARE @x int = 5; SELECT @x", "NULL"},
-		{"IF 1 = 1 PRINT 'x' ELSE BEGIN DECLARE @y int, @t TABLE (a int) END; SET @y = 2; INSERT @t VALUES (@y); SELECT a FROM @t", "2"},
+		{"IF 1 = 1 PRINT 'x' ELSE BEGIN DECLARE @y int; DECLARE @t TABLE (a int) END; SET @y = 2; INSERT @t VALUES (@y); SELECT a FROM @t", "2"},
 		{"IF 1 = 0 BEGIN DECLARE @s nvarchar(20) = N'one' END ELSE SET @s = N'two'; SELECT @s", "two"},
 		{"WHILE 1 = 0 BEGIN DECLARE @z int = 1 END; SELECT @z", "NULL"},
 		{"BEGIN TRY DECLARE @a int = 1 END TRY BEGIN CATCH DECLARE @m nvarchar(9) = N'm' END CATCH; SELECT @a, @m", "1 NULL"},
 		{"DECLARE @i int = 0; WHILE @i < 3 BEGIN SET @i += 1; IF @i = 2 BEGIN DECLARE @n int = 7 END ELSE SET @n += 1 END; SELECT @n", "8"},
-		{"BEGIN TRY DECLARE @d int = 1/0; DECLARE @e int = 5, @t TABLE (a int) END TRY BEGIN CATCH SET @e = 3; INSERT @t VALUES (@e) END CATCH; SELECT @d, @e, a FROM @t", "NULL 3 3"},
+		{"BEGIN TRY DECLARE @d int = 1/0; DECLARE @e int = 5; DECLARE @t TABLE (a int) END TRY BEGIN CATCH SET @e = 3; INSERT @t VALUES (@e) END CATCH; SELECT @d, @e, a FROM @t", "NULL 3 3"},
 		{"WHILE 1 = 1 BEGIN BREAK; DECLARE @b int = 5 END; SELECT @b", "NULL"},
 		{"CREATE PROCEDURE p @which int AS IF @which = 1 DECLARE @a int = 1; SELECT @a", "ok"},
 		{"EXEC p 0", "NULL"},
