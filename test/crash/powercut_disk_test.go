@@ -91,7 +91,7 @@ type nameChange struct {
 	event int
 	path  string
 	file  *inode // nil: the name is gone
-	// more says that the next change is the same step: a folder gets another name with all that is in it.
+	// more says that the next change is the same step: a file gets another name, or a folder does with all that is in it.
 	more bool
 }
 
@@ -133,17 +133,13 @@ func (d *disk) replay(events []event, from, n int) {
 	}
 }
 
+// rename is one step: a journal has it whole or not at all.
 func (d *disk) rename(n int, from, to string) {
-	if f := d.names[from]; f != nil {
-		d.change(n, from, nil)
-		d.change(n, to, f)
-		return
-	}
 	first := len(d.changes)
 	for path, f := range maps.Clone(d.names) {
-		if name, within := strings.CutPrefix(path, from+"/"); within {
+		if name, within := strings.CutPrefix(path, from); within && (name == "" || name[0] == '/') {
 			d.change(n, path, nil)
-			d.change(n, to+"/"+name, f)
+			d.change(n, to+name, f)
 		}
 	}
 	for i := first; i < len(d.changes)-1; i++ {
