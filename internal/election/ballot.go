@@ -429,6 +429,14 @@ func (b *Ballot) neverUsed() bool {
 	})
 }
 
+// served says whether a majority of the votes, as last known, tells that the group has had a primary. One vote alone may be what is left
+// of a former group of the name.
+func (b *Ballot) served() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.quorum(b.configuration, b.likeLocked(Record.tellsOfPrimary))
+}
+
 // notes are those of all known votes.
 func (b *Ballot) notes() []Notes {
 	b.mu.Lock()

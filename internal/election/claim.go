@@ -73,9 +73,10 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		return k.firstTerm(ctx, leading)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(leading, remembered)
-	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased && (primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self)):
+	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased && (primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self)) &&
+		(seen.Exists || leading.State == StateHeld || !k.ballot.served()):
 		// Only the agent was restarted: the engine goes on in the term that it was given. Before there is a group a claim without a
-		// majority is made anew, as for takeOver.
+		// majority is made anew, as for takeOver; once there was one, a claim without it is left to expire.
 		k.term, k.state = leading.Term, leading.State
 		k.claim = claim{at: k.clock.Now(), fenced: true, issued: true}
 		k.renewed = k.clock.Now()
@@ -165,7 +166,7 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	now := k.clock.Now()
 	told := k.told()
 	s := standing{
-		self: k.self, leading: leading, released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
+		self: k.self, leading: leading, served: !seen.Exists && k.ballot.served(), released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
 		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.Configuration().Voters) < 3,
 		behind:  told.fork != nil && !has(told.fork, k.self.Server, k.recalled.Followed),
 		request: k.requests.failover(k, told, leading), returns: returns(told.timelines, leading, k.self.Server),

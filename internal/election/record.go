@@ -5,6 +5,7 @@ package election
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -93,6 +94,12 @@ func (r Record) Configuration() Configuration {
 // vote was lost and another Lease was made: by somebody's hand, or by a Create that was sent long before. Once there is the group such
 // a Lease counts as absent (model/README.md).
 func (r Record) unused() bool { return r.Term == 0 }
+
+// tellsOfPrimary says that some server was PRIMARY in this term or one before. Timelines that cannot be read tell of nothing.
+func (r Record) tellsOfPrimary() bool {
+	timelines, _ := ParseTimelines(r.Notes.annotations())
+	return r.State == StateHeld || slices.ContainsFunc(timelines, func(t Timeline) bool { return t.Promoted != nil })
+}
 
 // leads says whether r is of a higher term than o; within a term a Held or Claimed one leads a Released one.
 func (r Record) leads(o Record) bool {

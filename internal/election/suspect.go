@@ -16,6 +16,8 @@ type standing struct {
 	unchanged time.Duration
 	// seen of the local replica.
 	seen Observation
+	// served says that the group has had a primary, looked at only where the engine does not have it.
+	served bool
 	// paused forbids every claim that no request asks for; manual those of a server that did not hold the last term.
 	paused, manual bool
 	// request is a Failover to this server, nil for none.
@@ -52,6 +54,10 @@ func judge(s standing, t Timings) verdict {
 		return verdict{}
 	case !own && !s.seen.Exists:
 		return verdict{}
+	case !s.seen.Exists && s.served:
+		// Its volumes were made anew. A claim would be renewed for a group that cannot be served here, and those that have it would never
+		// see the votes expire. Only before there is a group its first primary claims without it.
+		return verdict{wait: "the engine does not have the group, which has had a primary: no claim, others that have it may"}
 	}
 	gone := s.released || s.unchanged >= t.SuspectAfter() ||
 		own && s.leading.Holder.PodUID == s.self.PodUID && s.seen.Role != RolePrimary ||
