@@ -174,9 +174,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// gather stops the clients and collects their histories and the rows of both replicas with data; all of it is left as files
-// in the folder, too.
-func (r *recorders) gather(t *testing.T, folder string) history.Evidence {
+// histories stops the clients and collects what they recorded, which is left as files in the folder, too.
+func (r *recorders) histories(t *testing.T, folder string) history.Evidence {
 	t.Helper()
 	var e history.Evidence
 	for _, site := range r.gt.b.Sites {
@@ -193,7 +192,14 @@ func (r *recorders) gather(t *testing.T, folder string) history.Evidence {
 			return err == nil, "", err
 		})
 	}
-	for _, site := range []string{"tukwila", "quincy"} {
+	return e
+}
+
+// rows collects the rows of the replicas at the sites; they are left as files in the folder, too.
+func (r *recorders) rows(t *testing.T, folder string, sites []string) []history.Replica {
+	t.Helper()
+	var replicas []history.Replica
+	for _, site := range sites {
 		bed.Wait(t, "the rows of "+string(r.gt.server(site))+" are read", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
 			out, err := r.geosql(ctx, site, "workload", "rows", "--server", string(r.gt.server(site)), "--role", string(roleRecorder), "--database", "Content")
 			if err != nil {
@@ -204,11 +210,11 @@ func (r *recorders) gather(t *testing.T, folder string) history.Evidence {
 			if err := json.Unmarshal([]byte(out), &replica); err != nil {
 				return false, "", err
 			}
-			e.Replicas = append(e.Replicas, replica)
+			replicas = append(replicas, replica)
 			return true, "", nil
 		})
 	}
-	return e
+	return replicas
 }
 
 // keep writes a file for later eyes, where a folder was named.
