@@ -18,8 +18,10 @@ type localSpace struct {
 	next    int32
 	inTx    bool
 	version int64
-	// before are the metadata when the transaction began.
-	before *schema
+	// marks are the metadata when the transaction began, and at each of its savepoints.
+	marks []*schema
+	// ended are the tables that went with their frame within the transaction, which nothing brings back.
+	ended map[int32]*Object
 	// done is what interrupts the connection.
 	done <-chan struct{}
 }
@@ -49,6 +51,9 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 	}
 	if s.count > 0 {
 		s.local.begin()
+		for range s.saves {
+			s.local.save()
+		}
 	}
 	return conn, nil
 }
@@ -64,62 +69,6 @@ func (l *localSpace) run(sql string) error {
 	l.conn.SetInterrupt(nil)
 	l.done = nil
 	return sqlitex.ExecuteTransient(l.conn, sql, nil)
-}
-
-func (l *localSpace) begin() {
-	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
-		l.inTx, l.before = true, l.schema
-	}
-}
-
-func (l *localSpace) commit() {
-	if l.inTx {
-		_ = l.run("COMMIT") // in memory; it fails only when SQLite has rolled back by itself
-		l.inTx, l.before = false, nil
-	}
-}
-
-// rollback undoes changes of rows. Tables that were made within the transaction go with it.
-func (l *localSpace) rollback() {
-	if !l.inTx {
-		return
-	}
-	_ = l.run("ROLLBACK")
-	l.inTx = false
-	l.restoreProcedures()
-	for _, o := range l.schema.objects {
-		if o.Kind != kindTable && o.Kind != kindTableType {
-			continue
-		}
-		exists := false
-		_ = sqlitex.Execute(l.conn, "SELECT 1 FROM sqlite_schema WHERE name = ?", &sqlitex.ExecOptions{Args: []any{o.storageName()},
-			ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }})
-		if !exists {
-			l.forget(o)
-		}
-	}
-}
-
-// restoreProcedures brings temporary procedures back to what they were when the transaction began.
-func (l *localSpace) restoreProcedures() {
-	before := l.before
-	l.before = nil
-	if before == nil {
-		return
-	}
-	next := l.copySchema()
-	for _, o := range l.schema.objects {
-		if o.Kind == kindProcedure {
-			delete(next.objects, o.ID)
-			next.unname(o)
-		}
-	}
-	for _, o := range before.objects {
-		if o.Kind == kindProcedure {
-			next.add(o)
-		}
-	}
-	l.schema = next
 }
 
 func (l *localSpace) forget(o *Object) {
@@ -147,9 +96,12 @@ func (l *localSpace) copySchema() *schema {
 // localSpaceName is how a temporary table's name is kept: names of table variables begin with @ and carry their frame.
 func variableTableName(name string, f *frame) string { return fmt.Sprintf("%s/%p", lower(name), f) }
 
+// isVariable says whether a table is a variable, or what a trigger calls inserted and deleted.
+func (o *Object) isVariable() bool { return strings.HasPrefix(o.Name, "@") }
+
 // shownName is an object's name as messages have it: table variables without their frame.
 func (o *Object) shownName() string {
-	if strings.HasPrefix(o.Name, "@") {
+	if o.isVariable() {
 		name, _, _ := strings.Cut(o.Name, "/")
 		return name
 	}
@@ -166,9 +118,12 @@ func (s *Session) dropLocals(f *frame) {
 			continue
 		}
 		owner := o.Properties["frame"] == fmt.Sprintf("%p", f)
-		if owner && (strings.HasPrefix(o.Name, "@") || f.procedure != "") {
+		if owner && (o.isVariable() || f.procedure != "") {
 			_ = s.local.run("DROP TABLE IF EXISTS " + o.storageName())
 			s.local.forget(o)
+			if s.local.inTx {
+				s.local.ended[o.ID] = o
+			}
 		}
 	}
 }

@@ -271,6 +271,7 @@ func (s *Session) saveTransaction(ctx context.Context, name string) error {
 		return sqlerr.New(3931, 1)
 	}
 	s.saves = append(s.saves, lower(name))
+	s.local.save()
 	for _, o := range s.open {
 		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(lower(name)) }); err != nil {
 			return err
@@ -292,6 +293,7 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 			return sqlerr.New(3931, 1)
 		}
 		s.saves = s.saves[:i+1]
+		s.local.rollbackTo(i)
 		s.later = slices.DeleteFunc(s.later, func(l afterCommit) bool { return l.saves > i })
 		for _, o := range s.open {
 			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(lower(name)) }); err != nil {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/storage"
+)
+
+func (l *localSpace) begin() {
+	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
+		l.inTx, l.marks, l.ended = true, []*schema{l.frozen()}, map[int32]*Object{}
+	}
+}
+
+// save is a savepoint of the session's transaction.
+func (l *localSpace) save() {
+	if l.inTx && l.run("SAVEPOINT "+l.savepoint(len(l.marks))) == nil {
+		l.marks = append(l.marks, l.frozen())
+	}
+}
+
+// frozen is a copy of the metadata that ALTER TABLE, which changes objects where they are, leaves alone.
+func (l *localSpace) frozen() *schema {
+	copied := emptySchema()
+	for _, o := range l.schema.objects {
+		doc, err := json.Marshal(o)
+		again := &Object{}
+		if err == nil && json.Unmarshal(doc, again) == nil {
+			o = again
+		}
+		copied.add(o)
+	}
+	return copied
+}
+
+func (l *localSpace) savepoint(mark int) string { return fmt.Sprintf("mark%d", mark) }
+
+func (l *localSpace) commit() {
+	if l.inTx {
+		_ = l.run("COMMIT") // in memory; it fails only when SQLite has rolled back by itself
+		l.inTx, l.marks, l.ended = false, nil, nil
+	}
+}
+
+// rollback undoes the transaction in all but the table variables.
+func (l *localSpace) rollback() {
+	if l.inTx {
+		l.undo("ROLLBACK", l.marks[0])
+		l.inTx, l.marks, l.ended = false, nil, nil
+	}
+}
+
+// rollbackTo undoes what came after one of the savepoints, counted from 0.
+func (l *localSpace) rollbackTo(save int) {
+	if mark := save + 1; l.inTx && mark < len(l.marks) {
+		l.undo("ROLLBACK TO "+l.savepoint(mark), l.marks[mark])
+		l.marks = l.marks[:mark+1]
+	}
+}
+
+// undo goes back to what temporary tables and procedures were. Table variables are not part of transactions
+// (docs/t-sql/data-types/table-transact-sql.md): they have to be carried over by hand, because they lie in the same SQLite database.
+func (l *localSpace) undo(sql string, before *schema) {
+	l.conn.SetInterrupt(nil)
+	l.done = nil
+	now := l.schema
+	var kept []*keptTable
+	for _, o := range now.objects {
+		if o.Kind == kindTable && o.isVariable() {
+			if k, err := l.keep(o); err == nil {
+				kept = append(kept, k)
+			}
+		}
+	}
+	_ = l.run(sql)
+	for _, o := range l.ended {
+		_ = l.run("DROP TABLE IF EXISTS " + o.storageName())
+	}
+	l.version++
+	next := emptySchema()
+	next.version = l.version
+	for _, o := range before.objects {
+		if owner := before.owner(o); !owner.isVariable() && l.ended[owner.ID] == nil {
+			next.add(o)
+		}
+	}
+	for _, o := range now.objects {
+		if now.owner(o).isVariable() {
+			next.add(o)
+		}
+	}
+	l.schema = next
+	for _, k := range kept {
+		if err := k.restore(l.conn); err != nil {
+			l.forget(k.object)
+		}
+	}
+}
+
+// owner is the table that an index, key or constraint belongs to; anything else is its own.
+func (s *schema) owner(o *Object) *Object {
+	if parent := s.objects[o.Parent]; parent != nil {
+		return parent
+	}
+	return o
+}
+
+// keptTable is a table variable with its rows while the database that it lies in is rolled back.
+type keptTable struct {
+	object      *Object
+	definitions []string
+	columns     []string
+	rows        [][]any
+}
+
+func (l *localSpace) keep(o *Object) (*keptTable, error) {
+	k := &keptTable{object: o}
+	err := sqlitex.Execute(l.conn, "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type = 'index'",
+		&sqlitex.ExecOptions{Args: []any{o.storageName()}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			k.definitions = append(k.definitions, stmt.ColumnText(0))
+			return nil
+		}})
+	if err != nil {
+		return nil, err
+	}
+	// Generated columns are not in it, and cannot be inserted.
+	err = sqlitex.Execute(l.conn, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{o.storageName()},
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			k.columns = append(k.columns, stmt.ColumnText(0))
+			return nil
+		}})
+	if err != nil {
+		return nil, err
+	}
+	return k, sqlitex.ExecuteTransient(l.conn, "SELECT "+strings.Join(k.columns, ", ")+" FROM main."+o.storageName(),
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			row := make([]any, len(k.columns))
+			for i := range row {
+				row[i] = storage.ColumnValue(stmt, i)
+			}
+			k.rows = append(k.rows, row)
+			return nil
+		}})
+}
+
+func (k *keptTable) restore(conn *sqlite.Conn) error {
+	if err := sqlitex.ExecuteTransient(conn, "DROP TABLE IF EXISTS main."+k.object.storageName(), nil); err != nil {
+		return err
+	}
+	for _, sql := range k.definitions {
+		if err := sqlitex.ExecuteTransient(conn, sql, nil); err != nil {
+			return err
+		}
+	}
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(k.columns)), ", ")
+	insert := "INSERT INTO main." + k.object.storageName() + " (" + strings.Join(k.columns, ", ") + ") VALUES (" + marks + ")"
+	for _, row := range k.rows {
+		if err := sqlitex.Execute(conn, insert, &sqlitex.ExecOptions{Args: row}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
