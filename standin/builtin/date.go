@@ -3,6 +3,7 @@
 package builtin
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,11 @@ func init() {
 			return n, nil
 		}},
 		"datediff_big": {Min: 3, Max: 3, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			return dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time)), nil
+			n := dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time))
+			if seconds := dateDiff("second", a[1].(time.Time), a[2].(time.Time)); a[0].(string) == "nanosecond" && max(seconds, -seconds) > math.MaxInt64/1_000_000_000 {
+				return nil, sqlerr.New(535, 0, "datediff_big", "datediff_big")
+			}
+			return n, nil
 		}},
 		"datepart": {Min: 2, Max: 2, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			return datePart(a[0].(string), a[1].(time.Time), e.DateFirst), nil
@@ -91,21 +96,29 @@ func init() {
 		"smalldatetimefromparts": {Min: 5, Max: 5, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.SmallDateTime}, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "smalldatetime") }},
 		"datetimeoffsetfromparts": {Min: 10, Max: 10, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, Pure: true, Run: offsetFromParts},
-		"switchoffset": {Min: 2, Max: 2, Params: []sqltype.Type{{Kind: sqltype.DateTimeOffset, Scale: 7}, anyType}, Type: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, Pure: true,
-			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-				zone, err := offsetOf(a[1])
+		"switchoffset": {Min: 2, Max: 2, Infer: offsetType, Pure: true,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := offsetOf("switchoffset", a[1], e.Types[1])
 				if err != nil {
 					return nil, err
 				}
-				return a[0].(time.Time).In(zone), nil
+				t, err := e.moment(a[0], sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7})
+				if err != nil {
+					return nil, err
+				}
+				return inOffset("switchoffset", t, zone)
 			}},
-		"todatetimeoffset": {Min: 2, Max: 2, Params: []sqltype.Type{sqltype.DateTime2Type, anyType}, Type: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, Pure: true,
-			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-				zone, err := offsetOf(a[1])
+		"todatetimeoffset": {Min: 2, Max: 2, Infer: offsetType, Pure: true,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := offsetOf("todatetimeoffset", a[1], e.Types[1])
 				if err != nil {
 					return nil, err
 				}
-				return inZone(a[0].(time.Time), zone), nil
+				t, err := e.moment(a[0], sqltype.DateTime2Type)
+				if err != nil {
+					return nil, err
+				}
+				return inZone(t, zone), nil
 			}},
 		"at_time_zone": {Min: 2, Max: 2, Params: []sqltype.Type{anyType, nmax}, Infer: zonedType, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			zone, err := TimeZone(a[1].(string))
@@ -127,28 +140,66 @@ func inZone(t time.Time, zone *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
 }
 
+// offsetType is a datetimeoffset with the precision of the argument (docs/t-sql/functions/todatetimeoffset-transact-sql.md, Return Types).
+func offsetType(types []sqltype.Type) sqltype.Type {
+	t := sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}
+	switch from := types[0]; from.Kind {
+	case sqltype.DateTime2, sqltype.DateTimeOffset, sqltype.Time:
+		t.Scale = from.Scale
+	case sqltype.DateTime:
+		t.Scale = 3
+	case sqltype.SmallDateTime, sqltype.Date:
+		t.Scale = 0
+	}
+	return t
+}
+
+// moment is the first argument as a date of a type; texts are read as the session has it.
+func (e *Evaluation) moment(v any, to sqltype.Type) (time.Time, *sqlerr.Error) {
+	out, err := sqltype.Convert(v, e.Types[0], to, sqltype.LocalStyle(e.DateOrder.Style(), e.Language.ID), sqltype.Implicit)
+	if err != nil {
+		copied := *err
+		return time.Time{}, &copied
+	}
+	return out.(time.Time), nil
+}
+
 // offsetOf is the zone of an offset in hours and minutes ('+05:30') or, as a number, in minutes
 // (docs/t-sql/functions/todatetimeoffset-transact-sql.md).
-func offsetOf(v any) (*time.Location, *sqlerr.Error) {
+func offsetOf(function string, v any, t sqltype.Type) (*time.Location, *sqlerr.Error) {
 	if text, ok := v.(string); ok {
-		return zoneOf(text)
+		return zoneOf(function, text)
 	}
-	minutes := integer(v)
+	number, err := sqltype.Convert(v, t, intT, 0, sqltype.Explicit)
+	if err != nil {
+		copied := *err
+		return nil, &copied
+	}
+	minutes := integer(number)
 	if minutes < -14*60 || minutes > 14*60 {
-		return nil, sqlerr.New(9812, 0, "switchoffset")
+		return nil, sqlerr.New(9812, 0, function)
 	}
 	return time.FixedZone("", int(minutes)*60), nil
 }
 
-func zoneOf(s string) (*time.Location, *sqlerr.Error) {
+func zoneOf(function, s string) (*time.Location, *sqlerr.Error) {
 	if strings.EqualFold(s, "utc") {
 		return time.UTC, nil
 	}
-	if t, err := time.Parse("-07:00", s); err == nil {
-		_, offset := t.Zone()
-		return time.FixedZone("", offset), nil
+	t, err := time.Parse("-07:00", s)
+	_, offset := t.Zone()
+	if err != nil || offset < -14*3600 || offset > 14*3600 {
+		return nil, sqlerr.New(9812, 0, function)
 	}
-	return nil, sqlerr.New(9812, 0, "switchoffset")
+	return time.FixedZone("", offset), nil
+}
+
+// inOffset is a moment in another zone, if that has a date for it.
+func inOffset(function string, t time.Time, zone *time.Location) (any, *sqlerr.Error) {
+	if t = t.In(zone); t.Year() < 1 || t.Year() > 9999 {
+		return nil, sqlerr.New(9813, 0, function)
+	}
+	return t, nil
 }
 
 var day1900 = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -332,6 +383,14 @@ func fromParts(a []any, name string) (any, *sqlerr.Error) {
 	t := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], nanos, time.UTC)
 	if t.Year() != n[0] || int(t.Month()) != n[1] || t.Day() != n[2] || t.Hour() != n[3] || t.Minute() != n[4] || t.Second() != n[5] || n[0] < 1 || n[0] > 9999 {
 		return nil, sqlerr.New(289, 1, name)
+	}
+	if name == "smalldatetime" || name == "datetime" {
+		kind := map[string]sqltype.Kind{"smalldatetime": sqltype.SmallDateTime, "datetime": sqltype.DateTime}[name]
+		fitted, err := sqltype.FitTime(t, sqltype.DateTime2Type, sqltype.Type{Kind: kind})
+		if err != nil {
+			return nil, sqlerr.New(289, 1, name)
+		}
+		return fitted, nil
 	}
 	return t, nil
 }

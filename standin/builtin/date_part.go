@@ -33,9 +33,17 @@ func HasPart(function, part string, t sqltype.Type) bool {
 	case sqltype.Date:
 		return !clockParts[part]
 	case sqltype.Time:
-		return !dayParts[part]
+		return !dayParts[part] && (function != "datetrunc" || t.Scale >= finest[part])
 	case sqltype.SmallDateTime, sqltype.DateTime:
+		if function == "datetrunc" {
+			return part != "microsecond"
+		}
 		return function != "dateadd" || part != "microsecond" && part != "nanosecond"
+	case sqltype.DateTime2, sqltype.DateTimeOffset:
+		return function != "datetrunc" || t.Scale >= finest[part]
 	}
 	return true
 }
+
+// finest are the digits that a fraction of a second has to have for DATETRUNC to know one of its parts.
+var finest = map[string]uint8{"millisecond": 3, "microsecond": 6}

@@ -4,6 +4,7 @@ package builtin
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -22,7 +23,7 @@ func stringFunction(min, max int, params []sqltype.Type, infer func([]sqltype.Ty
 func init() {
 	one := []sqltype.Type{anyType}
 	onText := func(f func(string) string) *function {
-		return stringFunction(1, 1, one, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) { return f(sqltype.AsText(a[0], e.Types[0])), nil })
+		return stringFunction(1, 1, one, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) { return f(sqltype.AsText(a[0], e.Types[0])), nil })
 	}
 	add(map[string]*function{
 		"len": {Min: 1, Max: 1, Type: intT, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
@@ -40,19 +41,19 @@ func init() {
 		"upper": onText(strings.ToUpper), "lower": onText(strings.ToLower),
 		"ltrim": trimFunction(true, false), "rtrim": trimFunction(false, true), "trim": trimFunction(true, true),
 		"leading_trim": trimFunction(true, false), "trailing_trim": trimFunction(false, true),
-		"left": stringFunction(2, 2, []sqltype.Type{anyType, intT}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+		"left": stringFunction(2, 2, []sqltype.Type{anyType, intT}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			if integer(a[1]) < 0 {
 				return nil, sqlerr.New(536, 1, "left")
 			}
-			return slice(a[0], e.Types[0], 0, int(integer(a[1]))), nil
+			return sqltype.Slice(sqltype.AsText(a[0], e.Types[0]), 0, int(integer(a[1]))), nil
 		}),
-		"right": stringFunction(2, 2, []sqltype.Type{anyType, intT}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+		"right": stringFunction(2, 2, []sqltype.Type{anyType, intT}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			n := int(integer(a[1]))
 			if n < 0 {
 				return nil, sqlerr.New(536, 1, "right")
 			}
-			total := units(a[0], e.Types[0])
-			return slice(a[0], e.Types[0], max(0, total-n), n), nil
+			s := sqltype.AsText(a[0], e.Types[0])
+			return sqltype.Slice(s, max(0, sqltype.Length(s)-n), n), nil
 		}),
 		"substring": stringFunction(3, 3, []sqltype.Type{anyType, bigT, bigT}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			n := int64(1 << 31)
@@ -66,31 +67,12 @@ func init() {
 		}),
 		"charindex": {Min: 2, Max: 3, Params: []sqltype.Type{anyType, anyType, bigT}, Type: intT, Pure: true, Run: charIndex},
 		"patindex":  {Min: 2, Max: 2, Params: []sqltype.Type{nmax, nmax}, Type: intT, Pure: true, Run: patIndex},
-		"replace": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, widened, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			return replaceAll(sqltype.AsText(a[0], e.Types[0]), sqltype.AsText(a[1], nmax), sqltype.AsText(a[2], nmax), e.Collation), nil
+		"replace": stringFunction(3, 3, []sqltype.Type{anyType, anyType, anyType}, replaced, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+			out := replaceAll(sqltype.AsText(a[0], e.Types[0]), sqltype.AsText(a[1], e.Types[1]), sqltype.AsText(a[2], e.Types[2]), e.Collation)
+			return cutTo(out, e.Result), nil
 		}),
-		"translate": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			from, to := []rune(sqltype.AsText(a[1], nmax)), []rune(sqltype.AsText(a[2], nmax))
-			if len(from) != len(to) {
-				return nil, sqlerr.New(9828, 1)
-			}
-			return strings.Map(func(r rune) rune {
-				for i, f := range from {
-					if f == r {
-						return to[i]
-					}
-				}
-				return r
-			}, sqltype.AsText(a[0], e.Types[0])), nil
-		}),
-		"stuff": stringFunction(4, 4, []sqltype.Type{anyType, intT, intT, nmax}, widened, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			s := sqltype.AsText(a[0], e.Types[0])
-			start, n := int(integer(a[1])), int(integer(a[2]))
-			if start < 1 || n < 0 || start > sqltype.Length(s) {
-				return nil, nil
-			}
-			return sqltype.Cut(s, start-1) + sqltype.AsText(a[3], nmax) + sqltype.Slice(s, start-1+n, 1<<30), nil
-		}),
+		"translate": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, textLike, translate),
+		"stuff":     {Min: 4, Max: 4, Params: []sqltype.Type{anyType, intT, intT, anyType}, Infer: grownLike, Pure: true, Nulls: true, Run: stuff},
 		"replicate": stringFunction(2, 2, []sqltype.Type{anyType, intT}, widened, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			n := integer(a[1])
 			if n < 0 {
@@ -179,9 +161,74 @@ func init() {
 	})
 }
 
+// cutTo leaves away what a function's type has no room for.
+func cutTo(s string, t sqltype.Type) string {
+	if t.Length == sqltype.MaxLength {
+		return s
+	}
+	return sqltype.Cut(s, t.Length)
+}
+
+// translate is TRANSLATE. Characters are counted as LEN does, those of the code page where the string has one.
+func translate(e *Evaluation, a []any) (any, *sqlerr.Error) {
+	units := func(i int) []uint16 {
+		s, _ := a[i].(string)
+		u := utf16.Encode([]rune(s))
+		if !e.Result.Kind.IsUnicode() {
+			for i, c := range u {
+				u[i] = uint16(sqltype.FromCP1252(sqltype.CP1252(rune(c))))
+			}
+		}
+		return u
+	}
+	from, to := units(1), units(2)
+	if len(from) != len(to) {
+		return nil, sqlerr.New(9828, 1)
+	}
+	s := utf16.Encode([]rune(sqltype.AsText(a[0], e.Types[0])))
+	for i, c := range s {
+		if at := slices.Index(from, c); at >= 0 {
+			s[i] = to[at]
+		}
+	}
+	return string(utf16.Decode(s)), nil
+}
+
+// stuff is STUFF. Without a text to insert it deletes.
+func stuff(e *Evaluation, a []any) (any, *sqlerr.Error) {
+	if a[0] == nil || a[1] == nil || a[2] == nil {
+		return nil, nil
+	}
+	start, n := int(integer(a[1])), int(integer(a[2]))
+	if b, ok := a[0].([]byte); ok {
+		if start < 1 || n < 0 || start > len(b) {
+			return nil, nil
+		}
+		put, err := e.fit(a[3], e.Types[3])
+		if err != nil {
+			return nil, err
+		}
+		inserted, _ := put.([]byte)
+		out := slices.Concat(b[:start-1], inserted, b[min(len(b), start-1+n):])
+		if e.Result.Length != sqltype.MaxLength {
+			out = out[:min(len(out), e.Result.Length)]
+		}
+		return out, nil
+	}
+	s := sqltype.AsText(a[0], e.Types[0])
+	if start < 1 || n < 0 || start > sqltype.Length(s) {
+		return nil, nil
+	}
+	put := ""
+	if a[3] != nil {
+		put = sqltype.AsText(a[3], e.Types[3])
+	}
+	return cutTo(sqltype.Cut(s, start-1)+put+sqltype.Slice(s, start-1+n, 1<<30), e.Result), nil
+}
+
 // trimFunction is LTRIM, RTRIM and the forms of TRIM: (string) or (string, characters), in this order.
 func trimFunction(left, right bool) *function {
-	return stringFunction(1, 2, []sqltype.Type{anyType, nmax}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+	return stringFunction(1, 2, []sqltype.Type{anyType, nmax}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 		s, set := sqltype.AsText(a[0], e.Types[0]), " "
 		if len(a) > 1 {
 			set = sqltype.AsText(a[1], nmax)
@@ -194,13 +241,6 @@ func trimFunction(left, right bool) *function {
 		}
 		return s, nil
 	})
-}
-
-func units(v any, t sqltype.Type) int {
-	if b, ok := v.([]byte); ok {
-		return len(b)
-	}
-	return sqltype.Length(sqltype.AsText(v, t))
 }
 
 func slice(v any, t sqltype.Type, from, n int) any {

@@ -51,7 +51,7 @@ func TimeZones() []string {
 func TimeZone(name string) (*time.Location, *sqlerr.Error) {
 	iana, ok := windowsZones[strings.ToLower(strings.TrimSpace(name))]
 	if !ok {
-		return zoneOf(name)
+		return zoneOf("switchoffset", name)
 	}
 	zone, err := time.LoadLocation(iana)
 	if err != nil {

@@ -24,9 +24,31 @@ func characterLike(types []sqltype.Type) sqltype.Type {
 	return t
 }
 
-// widened is the same with room for growth.
-func widened(types []sqltype.Type) sqltype.Type {
+// textLike is the same for functions that read bytes as characters.
+func textLike(types []sqltype.Type) sqltype.Type {
 	t := characterLike(types)
+	if t.Kind == sqltype.VarBinary {
+		t.Kind = sqltype.VarChar
+	}
+	return t
+}
+
+// replaced is the type of REPLACE: Unicode where any of its arguments is (docs/t-sql/functions/replace-transact-sql.md, Return Types).
+func replaced(types []sqltype.Type) sqltype.Type {
+	t := textLike(types)
+	for _, other := range types[1:] {
+		if other.Kind.IsUnicode() {
+			t.Kind = sqltype.NVarChar
+		}
+	}
+	return grown(t)
+}
+
+// widened is textLike with room for growth, grownLike is characterLike with it.
+func widened(types []sqltype.Type) sqltype.Type   { return grown(textLike(types)) }
+func grownLike(types []sqltype.Type) sqltype.Type { return grown(characterLike(types)) }
+
+func grown(t sqltype.Type) sqltype.Type {
 	if t.Length != sqltype.MaxLength {
 		t.Length = 8000
 		if t.Kind == sqltype.NVarChar {

@@ -109,6 +109,7 @@ var engineFormats = map[int32]string{
 	8164:  "An INSERT EXEC statement cannot be nested.",
 	8946:  "The data file failed its consistency check: %v",
 	9812:  "The timezone provided to builtin function %v is invalid.",
+	9813:  "The timezone provided to builtin function %v would cause the datetimeoffset to overflow the range of valid date range in either UTC or local time.",
 	9820:  "The time zone parameter '%v' provided to AT TIME ZONE clause is invalid.",
 	9828:  "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.",
 	10704: "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.",

@@ -9,6 +9,9 @@ func AsText(v any, t Type) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
+	if b, ok := v.([]byte); ok {
+		return CharacterString(b, VarCharMax)
+	}
 	out, err := Convert(v, t, NVarCharMax, 0, Explicit)
 	if err != nil {
 		return ""
