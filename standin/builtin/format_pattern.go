@@ -20,6 +20,12 @@ func (c *formatCulture) number(e *Evaluation, v any, pattern string) (any, *sqle
 	t := e.Types[0]
 	var d decimal.Decimal
 	if f, ok := v.(float64); ok {
+		// .NET knows 15 digits of a double and 7 of a single.
+		digits := 15
+		if t.Kind == sqltype.Real {
+			digits = 7
+		}
+		f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'E', digits-1, 64), 64)
 		d = decimal.NewFromFloat(f)
 	} else {
 		exact, err := sqltype.Convert(v, t, sqltype.DecimalOf(38, 10), 0, sqltype.Explicit)
@@ -89,7 +95,11 @@ func (c *formatCulture) standard(d decimal.Decimal, v any, t sqltype.Type, lette
 func general(d decimal.Decimal, v any, t sqltype.Type) string {
 	switch {
 	case t.Kind.IsApproximate():
-		return strconv.FormatFloat(v.(float64), 'G', 15, 64)
+		digits := 15
+		if t.Kind == sqltype.Real {
+			digits = 7
+		}
+		return strconv.FormatFloat(v.(float64), 'G', digits, 64)
 	case t.Kind == sqltype.Money || t.Kind == sqltype.SmallMoney:
 		return d.StringFixed(4)
 	case t.Kind == sqltype.Decimal:

@@ -45,9 +45,9 @@ func likeRunes(t, p []rune, escape rune, collation string) bool {
 				return false
 			}
 			t, p = t[1:], p[1:]
-		case p[0] == '[' && closing(p, escape) > 0:
+		case p[0] == '[':
 			end := closing(p, escape)
-			if len(t) == 0 || !inSet(t[0], p[1:end], escape, collation) {
+			if len(t) == 0 || end < 0 || !inSet(t[0], p[1:end], escape, collation) {
 				return false
 			}
 			t, p = t[1:], p[end+1:]
@@ -61,13 +61,14 @@ func likeRunes(t, p []rune, escape rune, collation string) bool {
 	return len(t) == 0
 }
 
+// closing is where a set ends; one that does not end, or has nothing in it, is no character.
 func closing(p []rune, escape rune) int {
 	for i := 1; i < len(p); i++ {
 		if escape != 0 && p[i] == escape {
 			i++
 			continue
 		}
-		if p[i] == ']' && i > 1 {
+		if p[i] == ']' {
 			return i
 		}
 	}

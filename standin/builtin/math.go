@@ -70,6 +70,9 @@ func init() {
 		}},
 		"atn2": {Min: 2, Max: 2, Params: []sqltype.Type{floatT}, Type: floatT, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				if a[0] == 0.0 && a[1] == 0.0 {
+					return nil, sqlerr.New(3623, 1)
+				}
 				return math.Atan2(a[0].(float64), a[1].(float64)), nil
 			}},
 		"pi":              {Type: floatT, Pure: true, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil }},

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
@@ -137,7 +138,7 @@ func init() {
 		"parsename": {Min: 2, Max: 2, Params: []sqltype.Type{nmax, intT}, Type: sqltype.Sysname, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 			parts := syntax.SplitName(a[0].(string))
 			n := int(integer(a[1]))
-			if n < 1 || n > min(4, len(parts)) {
+			if n < 1 || n > len(parts) || !isName(a[0].(string), parts) {
 				return nil, nil
 			}
 			return orNull(strings.TrimSpace(parts[len(parts)-n])), nil
@@ -159,6 +160,41 @@ func init() {
 			return n, nil
 		}},
 	})
+}
+
+// isName tells whether a text is a name of at most four parts; quotes are around whole parts.
+func isName(text string, parts []string) bool {
+	tooLong := func(part string) bool { return sqltype.Length(part) > 128 }
+	if len(parts) > 4 || slices.ContainsFunc(parts, tooLong) {
+		return false
+	}
+	var end byte
+	begins := true
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case end != 0:
+			if c != end {
+				continue
+			}
+			if i+1 < len(text) && text[i+1] == end {
+				i++
+				continue
+			}
+			if end = 0; i+1 < len(text) && text[i+1] != '.' {
+				return false
+			}
+		case c == '[' || c == '"':
+			if !begins {
+				return false
+			}
+			if end = c; c == '[' {
+				end = ']'
+			}
+		}
+		begins = c == '.'
+	}
+	return end == 0
 }
 
 // cutTo leaves away what a function's type has no room for.
@@ -359,13 +395,18 @@ func str(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 	if length < 0 || length > 8000 {
 		return nil, nil
 	}
-	s := strconv.FormatFloat(f, 'f', max(0, digits), 64)
+	// A float has 17 digits; what comes after them is zeros.
+	exact, err := decimal.NewFromString(strconv.FormatFloat(f, 'E', 16, 64))
+	if err != nil {
+		return nil, nil
+	}
+	s := exact.StringFixed(int32(max(0, digits)))
 	whole, _, _ := strings.Cut(s, ".")
 	if len(whole) > length {
 		return strings.Repeat("*", length), nil
 	}
 	if len(s) > length {
-		s = strconv.FormatFloat(f, 'f', max(0, length-len(whole)-1), 64)
+		s = exact.StringFixed(int32(max(0, length-len(whole)-1)))
 	}
 	return fmt.Sprintf("%*s", length, s), nil
 }

@@ -16,11 +16,8 @@ func installTypes(r *engine.Registry) {
 	types := []engine.Parameter{{Name: "@data_type", Type: sqltype.IntType, Default: int64(0)}, {Name: "@ODBCVer", Type: sqltype.TinyIntType, Default: int64(2)}}
 	r.Procedure(engine.Procedure{Name: "sp_datatype_info", Parameters: types, Run: dataTypeInfo})
 	r.Procedure(engine.Procedure{Name: "sp_datatype_info_100", Parameters: types, Run: dataTypeInfo})
-	name := func(n string, length int) engine.Parameter {
-		return engine.Parameter{Name: n, Type: sqltype.NVarCharOf(length)}
-	}
 	r.Procedure(engine.Procedure{Name: "sp_tables", Parameters: engine.ParameterList("@table_name nvarchar(384), @table_owner nvarchar(384), @table_qualifier sysname, @table_type varchar(100), @fUsePattern bit = 1"), Run: tables})
-	r.Procedure(engine.Procedure{Name: "sp_pkeys", Parameters: []engine.Parameter{name("@table_name", 128), name("@table_owner", 128), name("@table_qualifier", 128)}, Run: func(ctx context.Context, c *engine.ProcCall) error {
+	r.Procedure(engine.Procedure{Name: "sp_pkeys", Parameters: engine.ParameterList("@table_name! sysname, @table_owner sysname, @table_qualifier sysname"), Run: func(ctx context.Context, c *engine.ProcCall) error {
 		return c.Exec(ctx, `SELECT DB_NAME() AS TABLE_QUALIFIER, s.name AS TABLE_OWNER, t.name AS TABLE_NAME, c.name AS COLUMN_NAME, CAST(ic.key_ordinal AS smallint) AS KEY_SEQ, i.name AS PK_NAME
 			FROM sys.tables t JOIN sys.schemas s ON s.schema_id = t.schema_id JOIN sys.indexes i ON i.object_id = t.object_id AND i.is_primary_key = 1
 			JOIN sys.index_columns ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id JOIN sys.columns c ON c.object_id = ic.object_id AND c.column_id = ic.column_id

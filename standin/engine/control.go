@@ -128,7 +128,8 @@ func (s *Session) transactionName(n *ast.IdentifierOrValueExpression) (string, e
 			}
 		}
 	}
-	return s.nameOrVariable(n)
+	name, err := s.nameOrVariable(n)
+	return sqltype.Cut(name, maxTransactionName), err // what a variable has too much is left away
 }
 
 func (s *Session) nameOrVariable(n *ast.IdentifierOrValueExpression) (string, error) {

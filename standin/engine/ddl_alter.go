@@ -201,8 +201,11 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		default:
 			return unsupported("ALTER COLUMN ... " + strings.ToUpper(words(n.AlterTableAlterColumnOption)))
 		}
-		if c.Computed != "" || c.Type.Kind == sqltype.RowVersion {
+		if c.Computed != "" {
 			return sqlerr.New(4928, 1, c.Name, "COMPUTED")
+		}
+		if c.Type.Kind == sqltype.RowVersion {
+			return sqlerr.New(4928, 1, c.Name, c.Type.Kind)
 		}
 		if err := d.partitions(o, c); err != nil {
 			return err
@@ -214,6 +217,9 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		next := *c
 		if err := b.columnType(&ast.ColumnDefinition{DataType: n.DataType, Collation: n.Collation}, &next); err != nil {
 			return err
+		}
+		if next.Type.Kind == sqltype.RowVersion {
+			return sqlerr.New(4927, 1, c.Name, next.Type.Kind)
 		}
 		next.Nullable = n.AlterTableAlterColumnOption != "NotNull"
 		if next.Type.Kind.IsCharacter() && n.Collation == nil && c.Type.Kind.IsCharacter() {

@@ -100,6 +100,7 @@ func (s *Session) Atomically(ctx context.Context, f func() error) error {
 		}
 	}
 	s.saves = s.saves[:len(s.saves)-1]
+	s.local.release(len(s.saves))
 	for i := range s.later {
 		s.later[i].saves = min(s.later[i].saves, len(s.saves))
 	}

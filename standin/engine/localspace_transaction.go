@@ -65,6 +65,13 @@ func (l *localSpace) rollbackTo(save int) {
 	}
 }
 
+// release forgets one of the savepoints, counted from 0, and what came after it.
+func (l *localSpace) release(save int) {
+	if mark := save + 1; l.inTx && mark < len(l.marks) && l.run("RELEASE "+l.savepoint(mark)) == nil {
+		l.marks = l.marks[:mark]
+	}
+}
+
 // undo goes back to what temporary tables and procedures were. Table variables are not part of transactions
 // (docs/t-sql/data-types/table-transact-sql.md): they have to be carried over by hand, because they lie in the same SQLite database.
 func (l *localSpace) undo(sql string, before *schema) {

@@ -33,9 +33,16 @@ func installSetOptions(r *Registry) {
 		return err
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.SetRowCountStatement, w tds.Writer) error {
-		v, err := s.evaluateInt(ctx, n.NumberRows)
-		s.settings.rowCount = v
-		return err
+		v, err := s.evaluate(ctx, n.NumberRows, sqltype.IntType)
+		if err != nil {
+			return err
+		}
+		rows, ok := v.(int64)
+		if !ok || rows < 0 {
+			return sqlerr.New(507, 2)
+		}
+		s.settings.rowCount = rows
+		return nil
 	})
 	on(r, (*Session).setIdentityInsert)
 	on(r, func(s *Session, ctx context.Context, n *ast.SetStatisticsStatement, w tds.Writer) error {

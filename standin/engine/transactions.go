@@ -270,23 +270,24 @@ func (s *Session) saveTransaction(ctx context.Context, name string) error {
 	if s.doomed {
 		return sqlerr.New(3931, 1)
 	}
-	s.saves = append(s.saves, lower(name))
+	s.saves = append(s.saves, name)
 	s.local.save()
 	for _, o := range s.open {
-		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(lower(name)) }); err != nil {
+		if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.Savepoint(name) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rollbackTo is ROLLBACK TRANSACTION name, where name is a savepoint, or the name of the outermost transaction.
+// rollbackTo is ROLLBACK TRANSACTION name, where name is a savepoint, or the name of the outermost transaction. The names know case whatever
+// the collation (docs/t-sql/language-elements/begin-transaction-transact-sql.md, save-transaction-transact-sql.md).
 func (s *Session) rollbackTo(ctx context.Context, name string) error {
 	if s.count == 0 {
 		return sqlerr.New(3903, 1)
 	}
 	for i := len(s.saves) - 1; i >= 0; i-- {
-		if s.saves[i] != lower(name) {
+		if s.saves[i] != name {
 			continue
 		}
 		if s.doomed {
@@ -296,7 +297,7 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 		s.local.rollbackTo(i)
 		s.later = slices.DeleteFunc(s.later, func(l afterCommit) bool { return l.saves > i })
 		for _, o := range s.open {
-			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(lower(name)) }); err != nil {
+			if err := s.inTx(ctx, o, func(tx *storage.Tx) error { return tx.RollbackTo(name) }); err != nil {
 				return err
 			}
 		}
@@ -305,7 +306,7 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 		}
 		return nil
 	}
-	if s.name != "" && lower(s.name) == lower(name) {
+	if s.name != "" && s.name == name {
 		s.rollbackTransaction()
 		return nil
 	}

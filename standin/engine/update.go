@@ -232,7 +232,16 @@ func (c *change) rowQuery(values []string) string {
 	for i, v := range values {
 		s.WriteString(", " + v + " AS n" + columnName(int32(i + 1))[1:])
 	}
-	s.WriteString(" FROM " + c.from + c.where + c.limit)
+	where := c.where
+	if strings.HasSuffix(c.rowid, ".rowid") {
+		// An outer join has rows without one of the table.
+		there := " WHERE " + c.rowid + " IS NOT NULL"
+		if condition, ok := strings.CutPrefix(where, " WHERE "); ok {
+			there += " AND (" + condition + ")"
+		}
+		where = there
+	}
+	s.WriteString(" FROM " + c.from + where + c.limit)
 	return s.String()
 }
 

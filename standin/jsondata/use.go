@@ -85,7 +85,9 @@ func (p parsedPath) modify(text, value string) (any, *sqlerr.Error) {
 			if found || p.strict {
 				return nil, Error(13621, 1, "Array cannot be found in the specified JSON path.")
 			}
-			return text, nil
+			// What is not there becomes an array.
+			p.append = false
+			return p.modify(text, "["+value+"]")
 		}
 		return insertMember(text, at, value), nil
 	}

@@ -11,7 +11,8 @@ func installHelp(r *engine.Registry) {
 		SELECT name AS RoleName, CAST(principal_id AS smallint) AS RoleId, CAST(IIF(type = 'A', 1, 0) AS int) AS IsAppRole FROM sys.database_principals WHERE type IN ('R', 'A') AND (@p1 IS NULL OR name = @p1) ORDER BY principal_id`)
 	r.TextProcedure("sp_helprolemember", "@rolename sysname", `SELECT g.name AS DbRole, m.name AS MemberName, m.sid AS MemberSID FROM sys.database_role_members r JOIN sys.database_principals g ON g.principal_id = r.role_principal_id
 		JOIN sys.database_principals m ON m.principal_id = r.member_principal_id WHERE @p1 IS NULL OR g.name = @p1 ORDER BY g.name, m.name`)
-	r.TextProcedure("sp_helpdbfixedrole", "@rolename sysname", `SELECT name AS DbFixedRole, CAST(CASE name WHEN 'db_owner' THEN 'DB Owners' WHEN 'db_accessadmin' THEN 'DB Access Administrators' WHEN 'db_securityadmin' THEN 'DB Security Administrators'
+	r.TextProcedure("sp_helpdbfixedrole", "@rolename sysname", `IF @p1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sys.database_principals WHERE is_fixed_role = 1 AND name = @p1) BEGIN RAISERROR(15412, 11, 1, @p1); RETURN END
+		SELECT name AS DbFixedRole, CAST(CASE name WHEN 'db_owner' THEN 'DB Owners' WHEN 'db_accessadmin' THEN 'DB Access Administrators' WHEN 'db_securityadmin' THEN 'DB Security Administrators'
 		WHEN 'db_ddladmin' THEN 'DB DDL Administrators' WHEN 'db_backupoperator' THEN 'DB Backup Operator' WHEN 'db_datareader' THEN 'DB Data Reader' WHEN 'db_datawriter' THEN 'DB Data Writer'
 		WHEN 'db_denydatareader' THEN 'DB Deny Data Reader' ELSE 'DB Deny Data Writer' END AS nvarchar(70)) AS Description FROM sys.database_principals WHERE is_fixed_role = 1 AND (@p1 IS NULL OR name = @p1) ORDER BY principal_id`)
 	r.TextProcedure("sp_helpuser", "@name_in_db sysname", `SELECT u.name AS UserName, ISNULL(g.name, 'public') AS RoleName, l.name AS LoginName, l.default_database_name AS DefDBName, u.default_schema_name AS DefSchemaName,
@@ -25,14 +26,16 @@ func installHelp(r *engine.Registry) {
 	r.TextProcedure("sp_helpsrvrole", "@srvrolename sysname", `SELECT name AS ServerRole, CAST(CASE name WHEN 'sysadmin' THEN 'System Administrators' WHEN 'securityadmin' THEN 'Security Administrators' WHEN 'serveradmin' THEN 'Server Administrators'
 			WHEN 'setupadmin' THEN 'Setup Administrators' WHEN 'processadmin' THEN 'Process Administrators' WHEN 'diskadmin' THEN 'Disk Administrators' WHEN 'dbcreator' THEN 'Database Creators' ELSE 'Bulk Insert Administrators' END AS sysname) AS Description
 		FROM sys.server_principals WHERE type = 'R' AND is_fixed_role = 1 AND name <> 'public' AND (@p1 IS NULL OR name = @p1) ORDER BY principal_id`)
-	r.TextProcedure("sp_helpsrvrolemember", "@srvrolename sysname", `SELECT g.name AS ServerRole, m.name AS MemberName, m.sid AS MemberSID FROM sys.server_role_members r JOIN sys.server_principals g ON g.principal_id = r.role_principal_id
+	r.TextProcedure("sp_helpsrvrolemember", "@srvrolename sysname", `IF @p1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sys.server_principals WHERE type = 'R' AND name = @p1) BEGIN RAISERROR(15412, 11, 1, @p1); RETURN END
+		SELECT g.name AS ServerRole, m.name AS MemberName, m.sid AS MemberSID FROM sys.server_role_members r JOIN sys.server_principals g ON g.principal_id = r.role_principal_id
 		JOIN sys.server_principals m ON m.principal_id = r.member_principal_id WHERE @p1 IS NULL OR g.name = @p1 ORDER BY g.name, m.name`)
 	r.TextProcedure("sp_helprotect", "@name nvarchar(776), @username sysname, @grantorname sysname, @permissionarea varchar(10) = o s", `SELECT CAST(ISNULL(OBJECT_SCHEMA_NAME(d.major_id), '.') AS sysname) AS Owner,
 			CAST(ISNULL(OBJECT_NAME(d.major_id), '.') AS sysname) AS Object, g.name AS Grantee, USER_NAME(d.grantor_principal_id) AS Grantor, CAST(CASE d.state WHEN 'D' THEN 'Deny' WHEN 'W' THEN 'Grant_WGO' ELSE 'Grant' END AS nvarchar(10)) AS ProtectType,
 			CAST(d.permission_name AS nvarchar(60)) AS Action, CAST(IIF(d.class = 1, '(All+New)', '.') AS sysname) AS [Column]
 		FROM sys.database_permissions d JOIN sys.database_principals g ON g.principal_id = d.grantee_principal_id WHERE d.class IN (0, 1) AND (@p1 IS NULL OR d.class = 1 AND d.major_id = OBJECT_ID(@p1) OR d.permission_name = @p1)
 			AND (@p2 IS NULL OR g.name = @p2) ORDER BY Owner, Object, Grantee, Action`)
-	r.TextProcedure("sp_helplinkedsrvlogin", "@rmtsrvname sysname, @locallogin sysname", `SELECT s.name AS [Linked Server], p.name AS [Local Login], CAST(l.uses_self_credential AS smallint) AS [Is Self Mapping], l.remote_name AS [Remote Login]
+	r.TextProcedure("sp_helplinkedsrvlogin", "@rmtsrvname sysname, @locallogin sysname", `IF @p1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sys.servers WHERE name = @p1) BEGIN RAISERROR(15015, 16, 1, @p1); RETURN END
+		SELECT s.name AS [Linked Server], p.name AS [Local Login], CAST(l.uses_self_credential AS smallint) AS [Is Self Mapping], l.remote_name AS [Remote Login]
 		FROM sys.servers s JOIN sys.linked_logins l ON l.server_id = s.server_id LEFT JOIN sys.server_principals p ON p.principal_id = l.local_principal_id
 		WHERE s.is_linked = 1 AND (@p1 IS NULL OR s.name = @p1) AND (@p2 IS NULL OR p.name = @p2) ORDER BY s.name, p.name`)
 	r.TextProcedure("sp_linkedservers", "", `SELECT name AS SRV_NAME, CAST(provider AS nvarchar(128)) AS SRV_PROVIDERNAME, CAST(product AS nvarchar(128)) AS SRV_PRODUCT, data_source AS SRV_DATASOURCE, CAST(NULL AS nvarchar(4000)) AS SRV_PROVIDERSTRING,

@@ -17,6 +17,9 @@ import (
 )
 
 func toBinary(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
+	if to.Kind == RowVersion {
+		to = Type{Kind: Binary, Length: 8}
+	}
 	var b []byte
 	switch x := v.(type) {
 	case []byte:
@@ -58,8 +61,6 @@ func toBinary(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	}
 	length := to.Length
 	switch to.Kind {
-	case RowVersion:
-		length = 8
 	case Image:
 		length = MaxLength
 	}
@@ -158,6 +159,9 @@ func CharacterBytes(s string, t Type) []byte {
 func CharacterString(b []byte, t Type) string {
 	if t.Kind.IsUnicode() {
 		units := make([]uint16, 0, len(b)/2)
+		if len(b)%2 == 1 {
+			b = append(slices.Clone(b), 0)
+		}
 		for i := 0; i+1 < len(b); i += 2 {
 			units = append(units, uint16(b[i])|uint16(b[i+1])<<8)
 		}

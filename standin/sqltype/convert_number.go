@@ -228,11 +228,21 @@ func fixScale(d decimal.Decimal, scale int32) decimal.Decimal {
 	return d.Truncate(scale)
 }
 
+// isCurrency tells whether a character is one of the signs of currencies (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
+func isCurrency(r rune) bool {
+	return r >= 0x20A0 && r <= 0x20B1 || strings.ContainsRune("$¢£¤¥৲৳฿៛﷼﹩＄￠￡￥￦", r)
+}
+
 // ParseNumber reads a number as CAST does; money allows a currency sign and commas.
 func ParseNumber(s string, money bool) (decimal.Decimal, bool) {
 	s = strings.TrimSpace(s)
 	if money {
-		s = strings.NewReplacer(",", "", "$", "", "£", "", "€", "", " ", "").Replace(s)
+		s = strings.Map(func(r rune) rune {
+			if r == ',' || r == ' ' || isCurrency(r) {
+				return -1
+			}
+			return r
+		}, s)
 		if s == "" {
 			return decimal.Zero, true
 		}
