@@ -333,9 +333,9 @@ func truncateTime(part string, t time.Time, first int64) time.Time {
 	case "iso_week":
 		d -= (int(t.Weekday()) + 6) % 7
 	case "hour":
-		return t.Truncate(time.Hour)
+		return time.Date(y, m, d, t.Hour(), 0, 0, 0, t.Location())
 	case "minute":
-		return t.Truncate(time.Minute)
+		return time.Date(y, m, d, t.Hour(), t.Minute(), 0, 0, t.Location())
 	case "second":
 		return t.Truncate(time.Second)
 	case "millisecond":

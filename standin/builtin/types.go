@@ -16,6 +16,10 @@ func characterLike(types []sqltype.Type) sqltype.Type {
 		return sqltype.VarCharMax
 	case t.Kind == sqltype.NText || t.Kind == sqltype.XML:
 		return sqltype.NVarCharMax
+	case t.Kind == sqltype.Image:
+		return sqltype.Type{Kind: sqltype.VarBinary, Length: sqltype.MaxLength}
+	case t.Kind == sqltype.RowVersion:
+		return sqltype.Type{Kind: sqltype.VarBinary, Length: 8}
 	case t.Kind.IsBinary():
 		return sqltype.Type{Kind: sqltype.VarBinary, Length: t.Length}
 	default:

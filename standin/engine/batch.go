@@ -267,6 +267,9 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 		if at < 0 {
 			return sqlerr.New(8145, 1, p.Name, "sp_executesql")
 		}
+		if p.Output && !rpc && !declared[at].Output {
+			return sqlerr.New(8162, 2, p.Name)
+		}
 		if declared[at].TypeName != "" {
 			given[at] = true
 			continue

@@ -297,7 +297,7 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 		}
 		for _, o := range d.sch.objects {
 			if o.Schema == sc.ID {
-				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.Name)
+				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.typeName())
 			}
 		}
 		return d.exec("DELETE FROM __schemas WHERE id = ?", int64(sc.ID))

@@ -134,11 +134,30 @@ func compound(st ast.Statement) bool {
 	return false
 }
 
-func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
-	variable := func(target ast.TableReference) bool {
-		_, ok := target.(*ast.VariableTableReference)
-		return ok
+// changesVariable tells whether the target of a statement is a table variable, or the alias of one in its FROM clause.
+func changesVariable(target ast.TableReference, from *ast.FromClause) (yes bool) {
+	if _, yes = target.(*ast.VariableTableReference); yes || from == nil {
+		return yes
 	}
+	named, ok := target.(*ast.NamedTableReference)
+	if !ok {
+		return false
+	}
+	name := nameOf(named.SchemaObject)
+	eachNode(reflect.ValueOf(from), func(n any) {
+		if v, ok := n.(*ast.VariableTableReference); ok && name.schema == "" && strings.EqualFold(aliasOf(v.Alias), name.name) {
+			yes = true
+		}
+	})
+	return yes
+}
+
+// outputs tells whether OUTPUT sends rows to the client or into a table.
+func outputs(out *ast.OutputClause, into *ast.OutputIntoClause) bool {
+	return out != nil || into != nil && !changesVariable(into.IntoTable, nil)
+}
+
+func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 	verb := ""
 	switch n := st.(type) {
 	case *ast.SelectStatement:
@@ -150,21 +169,24 @@ func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 	case *ast.InsertStatement:
 		if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); executes {
 			verb = "INSERT EXEC"
-		} else if !variable(n.InsertSpecification.Target) {
+		} else if spec := n.InsertSpecification; !changesVariable(spec.Target, nil) || outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "INSERT"
 		}
 	case *ast.UpdateStatement:
-		if !variable(n.UpdateSpecification.Target) && n.UpdateSpecification.FromClause == nil {
+		if spec := n.UpdateSpecification; !changesVariable(spec.Target, spec.FromClause) || outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "UPDATE"
 		}
 	case *ast.DeleteStatement:
-		if !variable(n.DeleteSpecification.Target) && n.DeleteSpecification.FromClause == nil {
+		if spec := n.DeleteSpecification; !changesVariable(spec.Target, spec.FromClause) || outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "DELETE"
+		}
+	case *ast.MergeStatement:
+		if spec := n.MergeSpecification; !changesVariable(spec.Target, nil) || outputs(spec.OutputClause, nil) {
+			verb = "MERGE"
 		}
 	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement, *ast.ContinueStatement,
 		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement, *ast.LabelStatement,
-		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.FetchCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement,
-		*ast.MergeStatement:
+		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.FetchCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
 	case *ast.ExecuteStatement:
 		if _, text := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableStringList); text {
 			verb = "EXECUTE STRING"

@@ -239,6 +239,9 @@ func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) err
 	old := all.counters[c.id]
 	all.counters[c.id] = c
 	if t.db == nil {
+		if !t.object.isVariable() {
+			s.local.whenUndone(func() { all.counters[c.id] = old })
+		}
 		return nil
 	}
 	if o := s.open[t.db.ID()]; o != nil {

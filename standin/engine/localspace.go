@@ -22,6 +22,8 @@ type localSpace struct {
 	marks []*schema
 	// ended are the tables that went with their frame within the transaction, which nothing brings back.
 	ended map[int32]*Object
+	// restores bring back what does not lie in the database.
+	restores []localRestore
 	// done is what interrupts the connection.
 	done <-chan struct{}
 }

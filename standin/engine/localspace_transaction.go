@@ -13,9 +13,22 @@ import (
 	"geosql.dev/operator/standin/storage"
 )
 
+// localRestore is run when the part of the transaction after a mark is undone.
+type localRestore struct {
+	mark int
+	run  func()
+}
+
+// whenUndone has f run when what the transaction does now is undone.
+func (l *localSpace) whenUndone(f func()) {
+	if l.inTx {
+		l.restores = append(l.restores, localRestore{len(l.marks) - 1, f})
+	}
+}
+
 func (l *localSpace) begin() {
 	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
-		l.inTx, l.marks, l.ended = true, []*schema{l.frozen()}, map[int32]*Object{}
+		l.inTx, l.marks, l.restores, l.ended = true, []*schema{l.frozen()}, nil, map[int32]*Object{}
 	}
 }
 
@@ -52,7 +65,7 @@ func (l *localSpace) commit() {
 // rollback undoes the transaction in all but the table variables.
 func (l *localSpace) rollback() {
 	if l.inTx {
-		l.undo("ROLLBACK", l.marks[0])
+		l.undo("ROLLBACK", 0)
 		l.inTx, l.marks, l.ended = false, nil, nil
 	}
 }
@@ -60,7 +73,7 @@ func (l *localSpace) rollback() {
 // rollbackTo undoes what came after one of the savepoints, counted from 0.
 func (l *localSpace) rollbackTo(save int) {
 	if mark := save + 1; l.inTx && mark < len(l.marks) {
-		l.undo("ROLLBACK TO "+l.savepoint(mark), l.marks[mark])
+		l.undo("ROLLBACK TO "+l.savepoint(mark), mark)
 		l.marks = l.marks[:mark+1]
 	}
 }
@@ -69,12 +82,20 @@ func (l *localSpace) rollbackTo(save int) {
 func (l *localSpace) release(save int) {
 	if mark := save + 1; l.inTx && mark < len(l.marks) && l.run("RELEASE "+l.savepoint(mark)) == nil {
 		l.marks = l.marks[:mark]
+		for i := range l.restores {
+			l.restores[i].mark = min(l.restores[i].mark, mark-1)
+		}
 	}
 }
 
 // undo goes back to what temporary tables and procedures were. Table variables are not part of transactions
 // (docs/t-sql/data-types/table-transact-sql.md): they have to be carried over by hand, because they lie in the same SQLite database.
-func (l *localSpace) undo(sql string, before *schema) {
+func (l *localSpace) undo(sql string, mark int) {
+	before := l.marks[mark]
+	for len(l.restores) > 0 && l.restores[len(l.restores)-1].mark >= mark {
+		l.restores[len(l.restores)-1].run()
+		l.restores = l.restores[:len(l.restores)-1]
+	}
 	l.conn.SetInterrupt(nil)
 	l.done = nil
 	now := l.schema

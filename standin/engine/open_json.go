@@ -39,6 +39,9 @@ func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string 
 		}
 		function := "json_text"
 		if item.AsJson {
+			if t != nmax {
+				b.fail(13618)
+			}
 			function = "json_query"
 		}
 		e := b.convert(b.goCall(function, []expr{value, at}, nmax, true), t, sqltype.Implicit, 0, false)

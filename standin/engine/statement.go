@@ -221,7 +221,7 @@ func terminatesWithNotice(n int32) bool {
 // errors, and a deadlock.
 func (s *Session) aborts(e *sqlerr.Error) bool {
 	switch e.Number {
-	case 241, 242, 244, 245, 248, 295, 8169, 1205, 235, 3609, 8114, 217, 565:
+	case 241, 242, 244, 245, 248, 295, 8169, 1205, 235, 293, 3609, 8114, 217, 565:
 		return true
 	}
 	return false

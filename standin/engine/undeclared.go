@@ -123,6 +123,32 @@ func duplicateVariable(b *syntax.Batch) (twice *sqlerr.Error) {
 	return twice
 }
 
+// duplicateWithin is 134 for a module that declares a variable twice; its parameters, and the table that a function returns, are variables as well.
+func duplicateWithin(m moduleParts) error {
+	seen := map[string]bool{}
+	twice := func(st ast.Statement, name string, _ *ast.DeclareVariableElement) error {
+		if seen[lower(name)] {
+			return sqlerr.New(134, 1, name).At(syntax.Line(st))
+		}
+		seen[lower(name)] = true
+		return nil
+	}
+	for _, p := range m.parameters {
+		if seen[lower(p.VariableName.Value)] {
+			return sqlerr.New(134, 1, p.VariableName.Value)
+		}
+		seen[lower(p.VariableName.Value)] = true
+	}
+	if returned, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok && returned.DeclareTableVariableBody.VariableName != nil {
+		name := "@" + strings.TrimPrefix(returned.DeclareTableVariableBody.VariableName.Value, "@")
+		if seen[lower(name)] {
+			return sqlerr.New(134, 1, name)
+		}
+		seen[lower(name)] = true
+	}
+	return eachDeclaration(listOf(m.body), twice)
+}
+
 // declareSkipped declares the variables of a branch that is not executed, or not to its end, without their values: a variable is there from its declaration to the
 // end of the batch (docs/t-sql/language-elements/variables-transact-sql.md, Variable scope).
 func (s *Session) declareSkipped(ctx context.Context, w tds.Writer, list ...ast.Statement) error {

@@ -26,13 +26,14 @@ var argumentFormats = map[int32]string{
 	4114:  "The function '%v' takes exactly %v argument(s).",
 	8160:  "A GROUPING or GROUPING_ID function can only be specified when there is a GROUP BY clause.",
 	10724: "The FORCESEEK hint is not allowed for target tables of INSERT, UPDATE, or DELETE statements.",
+	13618: "AS JSON option can be specified only for column of nvarchar(max) type in WITH clause.",
 	13620: "ROOT option and WITHOUT_ARRAY_WRAPPER option cannot be used together in FOR JSON. Remove one of these options.",
 	10755: "The function '%v' takes between %v and %v arguments.",
 }
 
 func init() {
 	maps.Copy(formats, argumentFormats)
-	for n, severity := range map[int32]uint8{293: 16, 294: 16, 307: 16, 460: 16, 461: 16, 462: 16, 465: 16, 467: 16, 1069: 16, 10724: 15, 10755: 15, 13620: 16} {
+	for n, severity := range map[int32]uint8{293: 16, 294: 16, 307: 16, 460: 16, 461: 16, 462: 16, 465: 16, 467: 16, 1069: 16, 10724: 15, 10755: 15, 9813: 16, 13618: 16, 13620: 16} {
 		page := eventsPage(0, 999)
 		switch {
 		case n > 13000:
