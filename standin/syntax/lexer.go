@@ -65,6 +65,9 @@ func tokenize(text string, quotedIdentifier bool) ([]token, *sqlerr.Error) {
 			return nil, err
 		}
 		t := token{kind: kind, text: text[start:l.pos], value: value, pos: start, end: l.pos, line: line}
+		if kind == tokenPunct && value != "" {
+			t.text = value
+		}
 		if kind == tokenWord || kind == tokenPunct {
 			t.value = t.text
 		}
@@ -152,8 +155,8 @@ func (l *lexer) scan() (tokenKind, string, *sqlerr.Error) {
 	case c >= '0' && c <= '9', c == '.' && isDigit(l.peek(1)):
 		kind := l.number()
 		return kind, "", nil
-	case c == '$' && (isDigit(l.peek(1)) || l.peek(1) == '.' || l.peek(1) == '-'):
-		l.pos++
+	case l.currency() > 0:
+		l.pos += l.currency()
 		if l.peek(0) == '-' {
 			l.pos++
 		}
@@ -166,6 +169,9 @@ func (l *lexer) scan() (tokenKind, string, *sqlerr.Error) {
 	if r, _ := utf8.DecodeRuneInString(l.text[l.pos:]); isWordRune(r, true) {
 		l.word()
 		return tokenWord, "", nil
+	}
+	if operator := l.spacedOperator(); operator != "" {
+		return tokenPunct, operator, nil
 	}
 	l.operator()
 	return tokenPunct, "", nil
