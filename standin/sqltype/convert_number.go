@@ -228,8 +228,8 @@ func fixScale(d decimal.Decimal, scale int32) decimal.Decimal {
 	return d.Truncate(scale)
 }
 
-// isCurrency tells whether a character is one of the signs of currencies (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
-func isCurrency(r rune) bool {
+// IsCurrency tells whether a character is one of the signs that a value of money may begin with (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
+func IsCurrency(r rune) bool {
 	return r >= 0x20A0 && r <= 0x20B1 || strings.ContainsRune("$¢£¤¥৲৳฿៛﷼﹩＄￠￡￥￦", r)
 }
 
@@ -238,7 +238,7 @@ func ParseNumber(s string, money bool) (decimal.Decimal, bool) {
 	s = strings.TrimSpace(s)
 	if money {
 		s = strings.Map(func(r rune) rune {
-			if r == ',' || r == ' ' || isCurrency(r) {
+			if r == ',' || r == ' ' || IsCurrency(r) {
 				return -1
 			}
 			return r

@@ -35,21 +35,6 @@ func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]str
 	}
 }
 
-// joinOperators writes comparisons whose signs stand apart (a < = b) as one: teesql reads no others.
-func joinOperators(tokens []token, inside []bool, instead map[int]string) {
-	for i := 0; i+1 < len(tokens); i++ {
-		joined := tokens[i].text + tokens[i+1].text
-		if inside[i] || tokens[i].kind != tokenPunct || tokens[i+1].kind != tokenPunct || tokens[i].end == tokens[i+1].pos {
-			continue
-		}
-		switch joined {
-		case "<=", ">=", "<>", "!=", "!<", "!>":
-			instead[i], instead[i+1] = joined, ""
-			i++
-		}
-	}
-}
-
 // afterMergeName is the token after MERGE [TOP (n) [PERCENT]] [INTO] name; it may be beyond the last one.
 func afterMergeName(tokens []token, at int) int {
 	last := len(tokens) - 1

@@ -71,7 +71,6 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	wrapVariables(tokens, inside, before, closing)
 	endPartitions(tokens, inside, closing)
 	instead := map[int]string{}
-	joinOperators(tokens, inside, instead)
 	aliasBeforeHints(tokens, inside, before, instead)
 	namedByVariable(tokens, inside, before)
 	withoutTables(tokens, inside, before)

@@ -5,15 +5,14 @@ package syntax
 import (
 	"strings"
 	"unicode/utf8"
-)
 
-// currencies are the symbols that a constant of money may begin with (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
-const currencies = "$¢£¤¥৲৳฿៛₠₡₢₣₤₥₦₧₨₩₪₫€₭₮₯₰₱﷼﹩＄￠￡￥￦"
+	"geosql.dev/operator/standin/sqltype"
+)
 
 // currency is the length of the symbol of a constant of money that begins here, 0 where none does.
 func (l *lexer) currency() int {
 	r, size := utf8.DecodeRuneInString(l.text[l.pos:])
-	if !strings.ContainsRune(currencies, r) {
+	if !sqltype.IsCurrency(r) {
 		return 0
 	}
 	if c := l.peek(size); isDigit(c) || c == '.' || c == '-' {
