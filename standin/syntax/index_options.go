@@ -9,7 +9,7 @@ import "geosql.dev/operator/standin/sqlerr"
 var (
 	switches = wordSet(`ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESS_ALL_ROW_GROUPS DROP_EXISTING IGNORE_DUP_KEY LOB_COMPACTION ONLINE
 		OPTIMIZE_FOR_SEQUENTIAL_KEY PAD_INDEX RESUMABLE SORT_IN_TEMPDB STATISTICS_INCREMENTAL STATISTICS_NORECOMPUTE XML_COMPRESSION`)
-	counts       = wordSet("BUCKET_COUNT FILLFACTOR MAXDOP")
+	counts       = wordSet("BUCKET_COUNT COMPRESSION_DELAY FILLFACTOR MAXDOP")
 	compressions = wordSet("NONE ROW PAGE COLUMNSTORE COLUMNSTORE_ARCHIVE")
 
 	alterIndexSets  = wordSet("ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESSION_DELAY IGNORE_DUP_KEY OPTIMIZE_FOR_SEQUENTIAL_KEY STATISTICS_NORECOMPUTE")
@@ -38,7 +38,13 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 	depth, first := 0, true
 	for i := at + 2; i+1 < len(tokens); i++ {
 		t := tokens[i]
-		if first && depth == 0 && t.kind == tokenWord {
+		if bad := badWait(tokens, i); bad > 0 {
+			return near(tokens, bad)
+		}
+		if first && depth == 0 && t.kind != tokenWord {
+			return near(tokens, i)
+		}
+		if first && depth == 0 {
 			name := upper(t.text)
 			switch {
 			case !known[name], rebuild && notInRebuild[name]:
@@ -80,12 +86,30 @@ func badOptionValue(tokens []token, at int) int {
 		return 0
 	}
 	value := min(at+2, len(tokens)-1)
-	switch {
+	switch after := min(at+3, len(tokens)-1); {
 	case !tokens[at+1].is("="):
 		return at + 1
 	case switches[name] && !tokens[value].is("ON") && !tokens[value].is("OFF"):
 		return value
 	case counts[name] && tokens[value].kind != tokenInteger:
+		return value
+	case tokens[after].isOneOf(",", ")"), tokens[after].is("(") && tokens[value].is("ON"), name == "XML_COMPRESSION", name == "COMPRESSION_DELAY":
+		return 0
+	default:
+		return after
+	}
+}
+
+// badWait is the token of a value that an option of waiting for locks cannot have, at whatever depth the option at a token stands.
+func badWait(tokens []token, at int) int {
+	if !tokens[at+1].is("=") {
+		return 0
+	}
+	value := min(at+2, len(tokens)-1)
+	switch {
+	case tokens[at].is("MAX_DURATION") && tokens[value].kind != tokenInteger:
+		return value
+	case tokens[at].is("ABORT_AFTER_WAIT") && !tokens[value].isOneOf("NONE", "SELF", "BLOCKERS"):
 		return value
 	}
 	return 0

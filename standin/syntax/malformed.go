@@ -93,7 +93,7 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 				err = badSwitch(tokens, i)
 			}
 		case "XML", "JSON":
-			if tokens[max(i-1, 0)].is("FOR") && i > 0 && next.kind == tokenWord && !next.isOneOf("AUTO", "RAW", "PATH", "EXPLICIT", "IN") {
+			if tokens[max(i-1, 0)].is("FOR") && i > 0 && !tokens[max(i-2, 0)].is("AS") && (next.kind == tokenWord || next.kind == tokenEnd || next.isOneOf(";", ")", ",")) && !next.isOneOf("AUTO", "RAW", "PATH", "EXPLICIT", "IN") {
 				err = near(tokens, i+1)
 			}
 		case "DBCC":
@@ -127,6 +127,19 @@ func withoutState(tokens []token, at int) *sqlerr.Error {
 // endsValue tells whether a token may not be what something is equal to: the end, a semicolon, a comma, a closing parenthesis.
 func endsValue(t token) bool {
 	return t.kind == tokenEnd || t.kind != tokenString && t.kind != tokenQuoted && (t.text == ";" || t.text == "," || t.text == ")")
+}
+
+// badNewType judges CREATE TYPE behind the name of the type (docs/t-sql/statements/create-type-transact-sql.md, Syntax).
+func badNewType(tokens []token, at int) *sqlerr.Error {
+	switch {
+	case !tokens[at].isOneOf("FROM", "AS", "EXTERNAL"):
+		return near(tokens, at)
+	case tokens[at].is("AS") && !tokens[at+1].is("TABLE"):
+		return near(tokens, at+1)
+	case tokens[at].is("AS") && !tokens[at+2].is("("):
+		return near(tokens, at+2)
+	}
+	return nil
 }
 
 // badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
@@ -182,6 +195,9 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		}
 		if after := afterName(tokens, at+1); tokens[after-1].is(".") {
 			return near(tokens, after)
+		}
+		if t.is("TYPE") {
+			return badNewType(tokens, afterName(tokens, at+1))
 		}
 		if t.is("SEQUENCE") {
 			return badSequence(tokens, at)

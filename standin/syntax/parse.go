@@ -54,7 +54,7 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, malformed, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
+	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
 		if err := judge(tokens, inside); err != nil {
 			return nil, err
 		}
@@ -278,16 +278,9 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// definesTable tells whether the parenthesis that closes at token closing is the definition of a table.
+// definesTable tells whether the parenthesis that closes at token closing is the definition of a table that CREATE TABLE makes.
 func definesTable(tokens []token, closing int) bool {
-	at := openingParenthesis(tokens, closing) - 1
-	if at >= 0 && tokens[at].is("TABLE") {
-		return true
-	}
-	for at >= 2 && tokens[at-1].is(".") {
-		at -= 2
-	}
-	return at >= 1 && (tokens[at-1].is("TABLE") || tokens[at-1].is("EXISTS"))
+	return namesTable(tokens, openingParenthesis(tokens, closing)-1)
 }
 
 func nearWord(tokens []token, word string) *sqlerr.Error {

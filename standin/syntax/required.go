@@ -153,9 +153,14 @@ var defaultTakers = map[reflect.Type]bool{
 	nodeType[ast.SchemaObjectFunctionTableReference](): true, nodeType[ast.GlobalFunctionTableReference](): true, nodeType[ast.BuiltInFunctionTableReference](): true,
 }
 
+// keywordNames are the nodes in which teesql has keywords as identifiers: LEFT and RIGHT are functions, for one.
+var keywordNames = map[reflect.Type]bool{nodeType[ast.FunctionCall](): true}
+
 // misplaced tells whether a node may not be what it is, or not where it is.
 func misplaced(node any, parent reflect.Type) bool {
 	switch n := node.(type) {
+	case *ast.Identifier:
+		return n.QuoteType == "NotQuoted" && n.HasSpan() && isKeyword(n.Value) && !keywordNames[parent]
 	case *ast.ColumnReferenceExpression:
 		return unnamed(n) || n.ColumnType == "Wildcard" && parent != nodeType[ast.FunctionCall]()
 	case *ast.DefaultLiteral:
@@ -180,6 +185,8 @@ func misplaced(node any, parent reflect.Type) bool {
 // isMisplaced tells a node that stands where it may not from one that lacks a part.
 func isMisplaced(node any) bool {
 	switch node.(type) {
+	case *ast.Identifier:
+		return true
 	case *ast.ColumnReferenceExpression, *ast.DefaultLiteral, *ast.FunctionCall:
 		return misplaced(node, nil)
 	}
