@@ -5,6 +5,7 @@ package availabilitygroup
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -257,13 +258,14 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	}
 	if d.fenced() {
 		if left := leftVotes(o, host(first)); left != "" {
-			return p.settle(creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
-				"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, and apply it again. "+
-				"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name())))
+			return p.settle(inTheWay(d, left))
 		}
 		// A pod that the votes do not know yet would be taken OFFLINE with the group, before any other replica has joined.
 		leading, known := o.leading()
 		if !known || leading.Holder.Server != host(first) || leading.Holder.PodUID != o.FirstPod || !o.granted(leading) {
+			if told := votesOfPrimary(o); told != "" {
+				return p.settle(inTheWay(d, told))
+			}
 			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
 		}
 		// Once there is the group nobody gets a vote that was never anybody's.
@@ -285,10 +287,31 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	return p.settle(creating("the group is being created on %s", host(first)))
 }
 
+// inTheWay asks a person what is to become of the votes of a former group.
+func inTheWay(d Desired, left string) conditions.Outcome {
+	return creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
+		"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, and apply it again. "+
+		"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name()))
+}
+
+// votesOfPrimary names the votes that tell of a primary where they are a majority: the first primary's agent claims nothing then, since
+// its engine does not have that group and another one may. Empty where they are none.
+func votesOfPrimary(o Observed) string {
+	told := map[string]string{}
+	for _, v := range o.Voters {
+		if v.Err == nil && v.Record.TellsOfPrimary() {
+			told[string(v.Site)] = fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server)
+		}
+	}
+	if !o.Configuration.Quorum(func(site string) bool { return told[site] != "" }) {
+		return ""
+	}
+	return strings.Join(slices.Sorted(maps.Values(told)), ", ")
+}
+
 // leftVotes names the votes that a former group has left, at a site that was lost when that group was deleted, say. Before
 // there is a group nobody but its first primary has a vote, nobody holds one, and nobody changes the voters: whoever went by what is
-// left could have a majority beside the first primary's. Where all votes are left, and of that server, its agent waits until they have
-// expired, and goes on from them.
+// left could have a majority beside the first primary's.
 func leftVotes(o Observed, first string) string {
 	var left, held []string
 	beside := false

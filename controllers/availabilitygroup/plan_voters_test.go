@@ -477,32 +477,6 @@ func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
 	}
 }
 
-// What a former group has left at a site that is to vote is named, and what it tells of voters is believed by nobody.
-func TestAVoteOfAFormerGroupIsInTheWayOfAChange(t *testing.T) {
-	g := NewWithT(t)
-	e := newEnviron(t, declared())
-	e.settle(everything)
-	made := election.Configuration{Term: 7, Number: 2, Voters: []string{"blueridge"}}
-	left := vote(t, "tukpub-0", made)
-	left.Term, left.State, left.Holder = 9, election.StateHeld, election.Holder{Server: "quisec-0", PodUID: "former"}
-	e.leases["blueridge"] = &left
-	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
-	o := e.observe()
-	g.Expect(o.Configuration.Voters).To(Equal([]string{"tukwila", "quincy", "dublin"}))
-	g.Expect(o.Orders.Configuration).To(BeNil())
-	status := e.d.Group.Status
-	e.d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
-	g.Expect(e.observe().Configuration.Voters).To(Equal([]string{"tukwila", "quincy", "dublin"}), "nor by a hub that was made again")
-	e.d.Group.Status = status
-	g.Expect(votersChanging(e.d, o)).To(And(ContainSubstring("the vote there needs a majority of blueridge, in term 9"),
-		ContainSubstring("`kubectl delete lease geosql-content -n web` there")))
-
-	delete(e.leases, "blueridge")
-	p := e.settle(everything)
-	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
-	g.Expect(e.d.configuration().Voters).To(Equal([]string{"tukwila", "quincy", "blueridge"}))
-}
-
 // A vote that is gone comes back when its site has not voted for a while.
 func TestAMinorityOfLostVotesComesBack(t *testing.T) {
 	g := NewWithT(t)

@@ -434,7 +434,7 @@ func (b *Ballot) neverUsed() bool {
 func (b *Ballot) served() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.quorum(b.configuration, b.likeLocked(Record.tellsOfPrimary))
+	return b.quorum(b.configuration, b.likeLocked(Record.TellsOfPrimary))
 }
 
 // notes are those of all known votes.

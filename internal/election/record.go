@@ -95,8 +95,8 @@ func (r Record) Configuration() Configuration {
 // a Lease counts as absent (model/README.md).
 func (r Record) unused() bool { return r.Term == 0 }
 
-// tellsOfPrimary says that some server was PRIMARY in this term or one before. Timelines that cannot be read tell of nothing.
-func (r Record) tellsOfPrimary() bool {
+// TellsOfPrimary says that some server was PRIMARY in this term or one before. Timelines that cannot be read tell of nothing.
+func (r Record) TellsOfPrimary() bool {
 	timelines, _ := ParseTimelines(r.Notes.annotations())
 	return r.State == StateHeld || slices.ContainsFunc(timelines, func(t Timeline) bool { return t.Promoted != nil })
 }
