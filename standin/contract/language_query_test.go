@@ -51,7 +51,7 @@ func TestChangesThroughViews(t *testing.T) {
 		{"DELETE counted", "!4403/16/1/1"},
 		{"WITH numbered AS (SELECT name, ROW_NUMBER() OVER (ORDER BY id DESC) AS n FROM item) DELETE numbered OUTPUT deleted.name WHERE n = 1", "n"},
 		{"WITH first AS (SELECT TOP (1) * FROM item ORDER BY price DESC) UPDATE first SET price = 9 OUTPUT deleted.price, inserted.price", "3.00 9.00"},
-		{"WITH some AS (SELECT id, price FROM item WHERE price IS NULL) UPDATE some SET price = 1", "ok"},
+		{"WITH unpriced AS (SELECT id, price FROM item WHERE price IS NULL) UPDATE unpriced SET price = 1", "ok"},
 		{"SELECT name, price FROM item ORDER BY id", "a 2.00; z 9.00; c 1.00"},
 		{"INSERT TOP (1) INTO item (name) SELECT 'top' FROM kind", "ok"},
 		{"DECLARE @n varchar(10), @c int; UPDATE item SET @n = name, @c = 5, price = 0 WHERE name = 'top'; SELECT @n, @c, @@ROWCOUNT", "top 5 1"},

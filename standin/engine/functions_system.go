@@ -326,7 +326,7 @@ func caughtFunction(t sqltype.Type, f func(*sqlerr.Error) any) *builtinFunction 
 func connectionProperty(s *Session, a []any) any {
 	n, _ := a[0].(string)
 	switch lower(n) {
-	case "net_transport":
+	case "net_transport", "physical_net_transport":
 		return "TCP"
 	case "protocol_type":
 		return "TSQL"

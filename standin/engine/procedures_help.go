@@ -83,8 +83,8 @@ func help(ctx context.Context, c *ProcCall) error {
 	const identity = `IF EXISTS (SELECT 1 FROM sys.identity_columns WHERE object_id = @p1)
 			SELECT name AS [Identity], seed_value AS Seed, increment_value AS Increment, CAST(is_not_for_replication AS int) AS [Not For Replication] FROM sys.identity_columns WHERE object_id = @p1
 		ELSE SELECT CAST('No identity column defined.' AS nvarchar(128)) AS [Identity], CAST(NULL AS sql_variant) AS Seed, CAST(NULL AS sql_variant) AS Increment, CAST(NULL AS int) AS [Not For Replication];
-		IF EXISTS (SELECT 1 FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1) SELECT name AS RowGuidCol FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1
-		ELSE SELECT CAST('No rowguidcol column defined.' AS nvarchar(128)) AS RowGuidCol;`
+		IF EXISTS (SELECT 1 FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1) SELECT name AS [RowGuidCol] FROM sys.columns WHERE object_id = @p1 AND is_rowguidcol = 1
+		ELSE SELECT CAST('No rowguidcol column defined.' AS nvarchar(128)) AS [RowGuidCol];`
 	if err := c.Exec(ctx, head, int64(id)); err != nil {
 		return err
 	}

@@ -88,10 +88,10 @@ func overflowSource(from Type) any {
 
 func stringToInteger(x string, from, to Type, lo, hi int64) (any, *sqlerr.Error) {
 	s := strings.TrimSpace(x)
-	if s == "" {
+	if s == "" || s == "+" || s == "-" {
 		return int64(0), nil
 	}
-	n, ok := new(big.Int).SetString(strings.TrimPrefix(s, "+"), 10)
+	n, ok := new(big.Int).SetString(s, 10)
 	if !ok || strings.ContainsAny(s, "_") {
 		if to.Kind == BigInt {
 			return nil, sqlerr.New(8114, 5, from.Kind, to.Kind)
@@ -233,7 +233,7 @@ func IsCurrency(r rune) bool {
 	return r >= 0x20A0 && r <= 0x20B1 || strings.ContainsRune("$¢£¤¥৲৳฿៛﷼﹩＄￠￡￥￦", r)
 }
 
-// ParseNumber reads a number as CAST does; money allows a currency sign and commas.
+// ParseNumber reads a number as CAST does; money allows a currency sign and commas, and takes a sign or a point alone for zero.
 func ParseNumber(s string, money bool) (decimal.Decimal, bool) {
 	s = strings.TrimSpace(s)
 	if money {
@@ -243,7 +243,8 @@ func ParseNumber(s string, money bool) (decimal.Decimal, bool) {
 			}
 			return r
 		}, s)
-		if s == "" {
+		switch s {
+		case "", "+", "-", ".":
 			return decimal.Zero, true
 		}
 	}
