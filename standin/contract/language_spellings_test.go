@@ -20,3 +20,24 @@ func TestSpellings(t *testing.T) {
 		{"INSERT s VALUES (3)", "!547/16/0"},
 	})
 }
+
+// TestPlacesOfExpressions: expressions, names and hints in the places where they may stand (docs/t-sql/queries/select-group-by-transact-sql.md,
+// update-transact-sql.md, from-using-pivot-and-unpivot.md, select-clause-transact-sql.md, hints-transact-sql-table.md).
+func TestPlacesOfExpressions(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE n (a int, b int, c int); INSERT n VALUES (1, 3, 5), (2, 3, 7)", "ok"},
+		{"SELECT (b + 1) / 2, SUM(a) FROM n GROUP BY (b + 1) / 2", "2 3"},
+		{"SELECT (a) * 2 FROM n GROUP BY CASE WHEN a = 1 THEN 2 ELSE 3 END, ((c)), b, (a) * 2 ORDER BY (a) * 2", "2; 4"},
+		{"SELECT (b + 1) / 2, SUM(a) FROM n GROUP BY ROLLUP ((b + 1) / 2)", "2 3; NULL 3"},
+		{"SELECT 1 FROM n GROUP BY (b + 1) /", "!102/15/1/1"},
+		{"DECLARE @s int, @t varchar(9); UPDATE n SET @s = n.c + 100, @t = LEFT('abc', 2), c = 9 WHERE a = 1; SELECT @s, @t, c FROM n WHERE a = 1", "105 ab 9"},
+		{"DECLARE @s int; UPDATE n SET @s = c = b + 2 WHERE a = 1; SELECT @s, c FROM n WHERE a = 1", "5 5"},
+		{"DECLARE @p table (x int, y int); INSERT @p VALUES (1, 7); SELECT [1], [2] FROM @p PIVOT (SUM(y) FOR x IN ([1], [2])) AS q", "7 NULL"},
+		{"DECLARE @p table (x int, y int); INSERT @p VALUES (1, 7); SELECT v FROM @p UNPIVOT (v FOR w IN (x, y)) AS q", "1; 7"},
+		{"DECLARE @v int = 1; SELECT d.one, d.two FROM (SELECT @v 'one', @v'two') AS d", "1 1"},
+		{"SELECT a FROM n WITH (ROWLOCK HOLDLOCK NOWAIT) WHERE a = 1", "1"},
+		{"SELECT a FROM n WITH (NOWAIT SERIALIZABLE) WHERE a = 1", "1"},
+		{"SELECT a FROM n WITH (INDEX(0) NOWAIT SERIALIZABLE) WHERE a = 1", "1"},
+	})
+}

@@ -78,8 +78,7 @@ func wrapVariables(tokens []token, inside []bool, before, after map[int]string) 
 		if inside[i] || tokens[i].kind != tokenVariable || !beginsColumn(tokens, i) {
 			continue
 		}
-		switch tokens[i+1].text {
-		case "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>":
+		if tokens[i+1].isOneOf(operators...) {
 			before[i] += "("
 			after[i] = ")" + after[i]
 		}

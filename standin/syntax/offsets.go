@@ -69,6 +69,10 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	wrapParentheses(tokens, inside, before, closing)
 	wrapQuantifiers(tokens, inside, before, closing)
 	wrapVariables(tokens, inside, before, closing)
+	wrapGroups(tokens, inside, before, closing)
+	wrapAssigned(tokens, inside, before, closing)
+	namesOfVariables(tokens, inside, before)
+	partHints(tokens, inside, before, closing)
 	endPartitions(tokens, inside, closing)
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)

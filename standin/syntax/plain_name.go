@@ -112,7 +112,7 @@ func isPlainName(tokens []token, i int) bool {
 	case "THROW", "RECEIVE":
 		return !mayBeginStatement(tokens, i)
 	case "NOWAIT":
-		return !isBareHint(tokens, i)
+		return !isTableHint(tokens, i)
 	}
 	return true
 }
@@ -223,10 +223,14 @@ func isOptionOfDBCC(tokens []token, i int) bool {
 	return at > 0 && tokens[at-1].is("DBCC")
 }
 
-// isBareHint tells whether the word at i is a table hint in parentheses behind a table's name alone, without WITH.
-func isBareHint(tokens []token, i int) bool {
+// isTableHint tells whether the word at i is a table hint in parentheses, behind WITH (which names columns where it follows arguments:
+// OPENJSON) or a table's name alone.
+func isTableHint(tokens []token, i int) bool {
 	at := opensBefore(tokens, i) - 1
 	first := at
+	if at > 0 && tokens[at].is("WITH") {
+		return !tokens[at-1].is(")") && !tokens[i-1].is("=")
+	}
 	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(".", "AS")) {
 		at--
 	}

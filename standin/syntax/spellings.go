@@ -87,3 +87,97 @@ func usualNumber(written string) string {
 	}
 	return number
 }
+
+// operators are those between two values.
+var operators = []string{"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"}
+
+// wrapGroups puts parentheses that an operator follows in CollateFunction where they begin what is grouped by: teesql takes them for
+// a list of columns there.
+func wrapGroups(tokens []token, inside []bool, before, after map[int]string) {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("BY") || !tokens[i-1].is("GROUP") {
+			continue
+		}
+		depth := 0
+		for at := i + 1; at+1 < len(tokens); at++ {
+			t := tokens[at]
+			switch {
+			case t.is(")"):
+				depth--
+			case t.is("("):
+				depth++
+				end := closingParenthesis(tokens, at)
+				if end > 0 && tokens[at-1].isOneOf("BY", "ALL", ",", "(") && tokens[end+1].isOneOf(operators...) {
+					before[at] = "[" + CollateFunction + "](" + before[at]
+					after[end] += ")"
+				}
+			}
+			if depth < 0 || depth == 0 && (t.isOneOf(";", "HAVING", "ORDER", "OPTION", "UNION", "EXCEPT", "INTERSECT", "FOR") || beginsStatement(t) && !t.is("END")) {
+				break
+			}
+		}
+	}
+}
+
+// wrapAssigned puts the first operand of what a variable is set to in parentheses: teesql takes a name there for the column of
+// SET @variable = column = value, and reads no operator or argument behind it.
+func wrapAssigned(tokens []token, inside []bool, before, after map[int]string) {
+	for i := 1; i+3 < len(tokens); i++ {
+		if inside[i] || tokens[i].kind != tokenVariable || !tokens[i-1].isOneOf("SET", ",") || !strings.HasSuffix(tokens[i+1].text, "=") || !isName(tokens[i+2]) {
+			continue
+		}
+		end := endOfOperand(tokens, i+2)
+		if end > 0 && (tokens[end].is(")") || tokens[end+1].isOneOf(operators...) || tokens[end+1].is("COLLATE")) {
+			before[i+2] += "("
+			after[end] = ")" + after[end]
+		}
+	}
+}
+
+// endOfOperand is the last token of a column or call that begins with the name at token at, 0 when it has no end.
+func endOfOperand(tokens []token, at int) int {
+	last := len(tokens) - 1
+	for {
+		for at < last && tokens[at+1].is("(") {
+			if at = closingParenthesis(tokens, at+1); at < 0 {
+				return 0
+			}
+		}
+		if at+2 > last || !tokens[at+1].is(".") || !isName(tokens[at+2]) {
+			return min(at, last-1)
+		}
+		at += 2
+	}
+}
+
+// namesOfVariables names what teesql gives no name to behind a variable: SELECT @v 'name', and the table variable that PIVOT and
+// UNPIVOT turn, of which it would take that word for the name.
+func namesOfVariables(tokens []token, inside []bool, before map[int]string) {
+	for i := 1; i+2 < len(tokens); i++ {
+		if inside[i] || tokens[i].kind != tokenVariable {
+			continue
+		}
+		switch next := tokens[i+1]; {
+		case next.kind == tokenString && beginsColumn(tokens, i):
+			before[i+1] += " AS "
+		case next.isOneOf("PIVOT", "UNPIVOT") && tokens[i+2].is("(") && tokens[i-1].isOneOf("FROM", "JOIN", "APPLY", ","):
+			before[i+1] += "AS [" + tokens[i].text + "] "
+		}
+	}
+}
+
+// partHints writes the comma between NOWAIT and the table hints around it, which teesql parts by white space where all of them are
+// names.
+func partHints(tokens []token, inside []bool, before, after map[int]string) {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].isOneOf("NOWAIT", "HOLDLOCK") || !isTableHint(tokens, i) {
+			continue
+		}
+		if before[i] == "" && !tokens[i-1].isOneOf("(", ",") && !strings.HasSuffix(after[i-1], ",") {
+			before[i] = ", "
+		}
+		if next := tokens[i+1]; next.kind == tokenWord {
+			after[i] += ","
+		}
+	}
+}
