@@ -41,3 +41,13 @@ func TestPlacesOfExpressions(t *testing.T) {
 		{"SELECT a FROM n WITH (INDEX(0) NOWAIT SERIALIZABLE) WHERE a = 1", "1"},
 	})
 }
+
+// TestMoneyIsRoundedToIntegers: docs/t-sql/functions/cast-and-convert-transact-sql.md, Truncating and rounding results.
+func TestMoneyIsRoundedToIntegers(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"SELECT CAST($100.5 AS int), CAST($100.49 AS int), CAST(-$100.5 AS int), CAST(CAST(2.5 AS smallmoney) AS tinyint), CAST(100.5 AS int)", "101 100 -101 3 100"},
+		{"DECLARE @m money = 1.5, @i bigint; SET @i = @m; SELECT @i", "2"},
+		{"SELECT CAST($255.5 AS tinyint)", "!8115/16/2"},
+	})
+}

@@ -56,6 +56,9 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 		n = int64(t)
 	case decimal.Decimal:
 		t := x.Truncate(0)
+		if from.Kind == Money || from.Kind == SmallMoney {
+			t = x.Round(0) // of the exact numbers these alone are rounded
+		}
 		if !t.BigInt().IsInt64() {
 			return nil, overflow()
 		}
