@@ -191,7 +191,7 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 		n = last // the text ended; shorter ones say the same where they end
 	}
 	if !notACondition(message) {
-		if n+1 < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
+		if n < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
 			n++
 		}
 		if err := unknownHint(tokens, n); err != nil {

@@ -62,7 +62,7 @@ func near(tokens []token, at int) *sqlerr.Error {
 		t = tokens[at-1]
 	}
 	if t.kind == tokenWord && isReserved(t.text) && !ended {
-		return sqlerr.New(156, 1, strings.ToUpper(t.text)).At(t.line)
+		return sqlerr.New(156, 1, t.text).At(t.line)
 	}
 	text := t.text
 	if t.kind == tokenString || t.kind == tokenQuoted {

@@ -18,11 +18,11 @@ func TestStrayTokens(t *testing.T) {
 		line   int32
 		near   string
 	}{
-		{"SELECT 1\nSELECT a FROM table", 156, 2, "'TABLE'"},
-		{"ALTER TABLE key DROP COLUMN a", 156, 1, "'KEY'"},
-		{"CREATE PROCEDURE dbo.index AS SELECT 1", 156, 1, "'INDEX'"},
-		{"SELECT a.default FROM t AS a", 156, 1, "'DEFAULT'"},
-		{"DROP INDEX when ON t", 156, 1, "'WHEN'"},
+		{"SELECT 1\nSELECT a FROM table", 156, 2, "'table'"},
+		{"ALTER TABLE key DROP COLUMN a", 156, 1, "'key'"},
+		{"CREATE PROCEDURE dbo.index AS SELECT 1", 156, 1, "'index'"},
+		{"SELECT a.default FROM t AS a", 156, 1, "'default'"},
+		{"DROP INDEX when ON t", 156, 1, "'when'"},
 		{"SELECT a.\nFROM t AS a", 156, 2, "'FROM'"},
 		{"TRUNCATE TABLE dbo.", 102, 1, "'.'"},
 		{"SELECT a FROM t AS x WHERE x.a = x.", 102, 1, "'.'"},
