@@ -15,6 +15,7 @@ var (
 	alterIndexSets  = wordSet("ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESSION_DELAY IGNORE_DUP_KEY OPTIMIZE_FOR_SEQUENTIAL_KEY STATISTICS_NORECOMPUTE")
 	reorganizations = wordSet("COMPRESS_ALL_ROW_GROUPS LOB_COMPACTION")
 	notInRebuild    = wordSet("COMPRESS_ALL_ROW_GROUPS DROP_EXISTING LOB_COMPACTION")
+	notOfKey        = wordSet("DROP_EXISTING MAXDOP SORT_IN_TEMPDB")
 	lockEscalations = wordSet("AUTO DISABLE TABLE")
 )
 
@@ -33,7 +34,7 @@ func optionsOf(tokens []token, at int) (known map[string]bool, what string) {
 // is given twice, 102 and 156 for a value that an option does not have.
 func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 	known, what := optionsOf(tokens, at)
-	rebuild := tokens[at-1].is("REBUILD")
+	rebuild, key := tokens[at-1].is("REBUILD"), ofKey(tokens, at) && ofCreateTable(tokens, at)
 	given := map[string]bool{}
 	depth, first := 0, true
 	for i := at + 2; i+1 < len(tokens); i++ {
@@ -49,6 +50,8 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 			switch {
 			case !known[name], rebuild && notInRebuild[name]:
 				return sqlerr.New(155, 1, t.text, what).At(t.line)
+			case key && notOfKey[name]:
+				return sqlerr.New(155, 1, t.text, "CREATE TABLE").At(t.line)
 			case given[name] && name != "DATA_COMPRESSION" && name != "XML_COMPRESSION": // these may be given for partitions
 				return sqlerr.New(1039, 1, t.text).At(t.line)
 			}
@@ -74,6 +77,23 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// ofCreateTable tells whether the token at is within the definition of a table that CREATE TABLE makes.
+func ofCreateTable(tokens []token, at int) bool {
+	depth := 0
+	for ; at > 0; at-- {
+		switch {
+		case tokens[at].is(")"):
+			depth++
+		case tokens[at].is("("):
+			if depth == 0 {
+				return namesTable(tokens, at-1)
+			}
+			depth--
+		}
+	}
+	return false
 }
 
 // badOptionValue is the token of a value that the option at a token cannot have, 0 when it can.

@@ -112,12 +112,7 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 
 // withoutState judges SET IDENTITY_INSERT from the table's name on: ON or OFF has to follow it.
 func withoutState(tokens []token, at int) *sqlerr.Error {
-	for at+1 < len(tokens) && (isName(tokens[at]) || tokens[at].is(".")) { // database..table has no schema's name
-		at++
-		if isName(tokens[at-1]) && !tokens[at].is(".") {
-			break
-		}
-	}
+	at = afterName(tokens, at)
 	if tokens[min(at, len(tokens)-1)].isOneOf("ON", "OFF") {
 		return nil
 	}
@@ -203,9 +198,9 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 			return badSequence(tokens, at)
 		}
 	case t.is("VIEW"):
-		return badColumnNames(tokens, afterName(tokens, at+1))
+		return badViewBody(tokens, afterName(tokens, at+1))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && tokens[at+2].is("VIEW"):
-		return badColumnNames(tokens, afterName(tokens, at+3))
+		return badViewBody(tokens, afterName(tokens, at+3))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && isProcedure(tokens[at+2]):
 		return withoutAs(tokens, at+3)
 	case t.is("STATISTICS") && tokens[at-1].is("CREATE"):
@@ -215,10 +210,15 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
 	case t.is("FUNCTION") && tokens[at-1].isOneOf("CREATE", "ALTER"):
-		return badParameters(tokens, afterName(tokens, at+1))
+		if err := badParameters(tokens, afterName(tokens, at+1)); err != nil {
+			return err
+		}
+		return badFunctionHeader(tokens, afterName(tokens, at+1))
 	case t.is("TRIGGER") && tokens[at-1].isOneOf("CREATE", "ALTER"):
 		return withoutTime(tokens, afterName(tokens, at+1))
-	case t.is("INDEX") && tokens[at-1].is("ALTER") && isName(next) && withoutAction(tokens, at+2):
+	case t.is("INDEX") && tokens[at-1].is("ALTER") && ofAlterTable(tokens, at-1):
+		return sqlerr.Unsupported("ALTER TABLE ... ALTER INDEX").At(t.line)
+	case t.is("INDEX") && tokens[at-1].is("ALTER") && (isName(next) || next.is("ALL")) && withoutAction(tokens, at+2):
 		return near(tokens, len(tokens)-1)
 	case t.is("INDEX") && isName(next):
 		if on := tokens[min(at+2, len(tokens)-1)]; tokens[at-1].is("ALTER") || on.is("ON") || on.kind == tokenEnd {
@@ -264,8 +264,11 @@ func withoutTime(tokens []token, at int) *sqlerr.Error {
 
 // afterName is where the name of an object that begins at a token is over.
 func afterName(tokens []token, at int) int {
-	for at+1 < len(tokens) && (isName(tokens[at]) || tokens[at].is(".")) {
+	for at+1 < len(tokens) && (tokens[at].is(".") || isName(tokens[at])) {
 		at++
+		if isName(tokens[at-1]) && !tokens[at].is(".") {
+			break
+		}
 	}
 	return at
 }

@@ -54,7 +54,7 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
+	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
 		if err := judge(tokens, inside); err != nil {
 			return nil, err
 		}

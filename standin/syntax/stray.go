@@ -66,7 +66,7 @@ func followsDot(t token) bool {
 func strayPunctuation(tokens []token, i, depth int) *sqlerr.Error {
 	t, before := tokens[i], tokens[i-1]
 	switch {
-	case t.is(",") && before.isOneOf(",", "("), t.is(";") && depth > 0:
+	case t.is(",") && before.isOneOf(",", "(", "SELECT", "BY", "FROM", "WHERE"), t.is(";") && depth > 0:
 		return near(tokens, i)
 	case t.is("(") && tokens[i+1].is(")"):
 		inFor := before.isOneOf("PATH", "RAW", "ROOT") && i > 1 && tokens[i-2].isOneOf("XML", "JSON", ",")

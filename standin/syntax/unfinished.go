@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+)
+
+// tableHints are the first words of WITH ( ... ) behind a table (docs/t-sql/queries/hints-transact-sql-table.md, Syntax).
+var tableHints = wordSet(`FORCESCAN FORCESEEK HOLDLOCK IGNORE_CONSTRAINTS IGNORE_TRIGGERS INDEX KEEPDEFAULTS KEEPIDENTITY NOEXPAND NOLOCK NOWAIT
+	PAGLOCK READCOMMITTED READCOMMITTEDLOCK READPAST READUNCOMMITTED REPEATABLEREAD ROWLOCK SERIALIZABLE SNAPSHOT
+	SPATIAL_WINDOW_MAX_CELLS TABLOCK TABLOCKX UPDLOCK XLOCK`)
+
+// countedHints are the query hints that a number follows (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
+var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")
+
+// unfinished refuses clauses that lack a part, or have one too many, and whose rest teesql reads over.
+func unfinished(tokens []token, inside []bool) *sqlerr.Error {
+	for i := 1; i+1 < len(tokens); i++ {
+		if inside[i] {
+			continue
+		}
+		t, before, next := tokens[i], tokens[i-1], tokens[i+1]
+		var err *sqlerr.Error
+		switch {
+		case t.isOneOf("TRIGGER", "CONSTRAINT") && before.isOneOf("ENABLE", "DISABLE", "CHECK", "NOCHECK") && (next.kind == tokenEnd || next.is(";")):
+			err = near(tokens, i+1)
+		case t.is("(") && before.is("OPTION"):
+			err = badQueryHints(tokens, i)
+		case t.is("(") && beginsTableExpression(tokens, i):
+			err = badColumnNames(tokens, i)
+		case t.is("(") && before.is("WITH") && hintsOfTarget(tokens, i-1):
+			if at := unknownWord(tokens, i+1, tableHints); at > 0 {
+				err = sqlerr.New(321, 1, tokens[at].text).At(tokens[at].line)
+			}
+		case t.is("FILLFACTOR") && before.is("WITH") && !next.is("="), t.is("PAD_INDEX") && before.is("WITH") && ofKey(tokens, i-1):
+			at := i
+			if t.is("FILLFACTOR") {
+				at++
+			}
+			err = near(tokens, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginsTableExpression tells whether a parenthesis opens the names of the columns of a common table expression: its name is behind WITH or
+// behind the one before it.
+func beginsTableExpression(tokens []token, opening int) bool {
+	if opening < 2 || !isName(tokens[opening-1]) {
+		return false
+	}
+	lead := tokens[opening-2]
+	if !lead.is("WITH") && (!lead.is(",") || !tokens[max(opening-3, 0)].is(")")) {
+		return false
+	}
+	end := closingParenthesis(tokens, opening)
+	return end > opening && end+2 < len(tokens) && tokens[end+1].is("AS") && tokens[end+2].is("(")
+}
+
+// badQueryHints judges the list in the parentheses of OPTION: each hint begins with a word, and those that count have their number only.
+func badQueryHints(tokens []token, opening int) *sqlerr.Error {
+	end := closingParenthesis(tokens, opening)
+	depth := 0
+	for i := opening; i < end; i++ {
+		switch {
+		case tokens[i].is("("):
+			depth++
+		case tokens[i].is(")"):
+			depth--
+		}
+		if depth != 1 || !tokens[i].isOneOf("(", ",") {
+			continue
+		}
+		hint := tokens[i+1]
+		if hint.kind != tokenWord {
+			return near(tokens, i+1)
+		}
+		if !countedHints[upper(hint.text)] {
+			continue
+		}
+		if tokens[i+2].kind != tokenInteger && tokens[i+2].kind != tokenVariable {
+			return near(tokens, i+2)
+		}
+		if !hint.is("QUERYTRACEON") && !tokens[i+3].isOneOf(",", ")") {
+			return near(tokens, i+3)
+		}
+	}
+	return nil
+}
+
+// hintsOfTarget tells whether the WITH at a token belongs to the table that INSERT, UPDATE or DELETE changes.
+func hintsOfTarget(tokens []token, with int) bool {
+	at := with - 1
+	for at > 1 && isName(tokens[at]) && tokens[at-1].is(".") {
+		at -= 2
+	}
+	if at < 1 || !isName(tokens[at]) {
+		return false
+	}
+	lead := tokens[at-1]
+	switch {
+	case lead.isOneOf("INTO", "FROM") && at > 1:
+		return tokens[at-2].isOneOf("INSERT", "DELETE")
+	case lead.isOneOf("INSERT", "UPDATE", "DELETE"):
+		return at < 2 || !tokens[at-2].isOneOf("FOR", "AFTER", "OF", ",", "GRANT", "DENY", "REVOKE", "ON")
+	}
+	return false
+}
+
+// ofKey tells whether the WITH at a token follows a key of a table.
+func ofKey(tokens []token, with int) bool {
+	at := with - 1
+	if at > 0 && tokens[at].is(")") {
+		at = openingParenthesis(tokens, at) - 1
+	}
+	if at > 0 && tokens[at].isOneOf("CLUSTERED", "NONCLUSTERED") {
+		at--
+	}
+	return at > 0 && (tokens[at].is("UNIQUE") || tokens[at].is("KEY") && tokens[at-1].is("PRIMARY"))
+}
+
+// badFunctionHeader judges what follows RETURNS TABLE, and a WITH that has no option, from the name of a function on
+// (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
+func badFunctionHeader(tokens []token, at int) *sqlerr.Error {
+	depth := 0
+	for ; at+2 < len(tokens); at++ {
+		switch t := tokens[at]; {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth > 0:
+		case t.is("RETURNS") && tokens[at+1].is("TABLE") && !tokens[at+2].isOneOf(strings.Fields("( AS BEGIN RETURN WITH EXTERNAL")...):
+			return near(tokens, at+2)
+		case t.is("WITH") && tokens[at+1].is("AS"):
+			return near(tokens, at+1)
+		case t.isOneOf("AS", "BEGIN", "RETURN"):
+			return nil
+		}
+	}
+	return nil
+}
+
+// badViewBody judges what follows the AS of a view, from the names of its columns on: a query.
+func badViewBody(tokens []token, at int) *sqlerr.Error {
+	if err := badColumnNames(tokens, at); err != nil {
+		return err
+	}
+	if tokens[at].is("(") {
+		at = closingParenthesis(tokens, at) + 1
+	}
+	if at+2 >= len(tokens) || !tokens[at].is("AS") {
+		return nil
+	}
+	if next := tokens[at+1]; next.kind != tokenEnd && !next.isOneOf("SELECT", "WITH", "(") {
+		return near(tokens, at+1)
+	}
+	return nil
+}
