@@ -294,13 +294,18 @@ func inTheWay(d Desired, left string) conditions.Outcome {
 		"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name()))
 }
 
+// voteOf names a vote.
+func voteOf(v Voter) string {
+	return fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server)
+}
+
 // votesOfPrimary names the votes that tell of a primary where they are a majority: the first primary's agent claims nothing then, since
 // its engine does not have that group and another one may. Empty where they are none.
 func votesOfPrimary(o Observed) string {
 	told := map[string]string{}
 	for _, v := range o.Voters {
 		if v.Err == nil && v.Record.TellsOfPrimary() {
-			told[string(v.Site)] = fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server)
+			told[string(v.Site)] = voteOf(v)
 		}
 	}
 	if !o.Configuration.Quorum(func(site string) bool { return told[site] != "" }) {
@@ -318,7 +323,7 @@ func leftVotes(o Observed, first string) string {
 	all := slices.Concat(o.Voters, o.Joining, o.Former)
 	for _, v := range all {
 		r := v.Record
-		text := fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, r.Term, r.Holder.Server)
+		text := voteOf(v)
 		switch {
 		case v.Err != nil:
 		case r.Configuration().Term > 0:

@@ -73,8 +73,8 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		return k.firstTerm(ctx, leading)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(leading, remembered)
-	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased && (primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self)) &&
-		(seen.Exists || leading.State == StateHeld || !k.ballot.served()):
+	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased &&
+		(primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self) && (leading.State == StateHeld || !k.ballot.served())):
 		// Only the agent was restarted: the engine goes on in the term that it was given. Before there is a group a claim without a
 		// majority is made anew, as for takeOver; once there was one, a claim without it is left to expire.
 		k.term, k.state = leading.Term, leading.State

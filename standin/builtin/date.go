@@ -41,11 +41,13 @@ func init() {
 			return n, nil
 		}},
 		"datediff_big": {Min: 3, Max: 3, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			n := dateDiff(a[0].(string), a[1].(time.Time), a[2].(time.Time))
-			if seconds := dateDiff("second", a[1].(time.Time), a[2].(time.Time)); a[0].(string) == "nanosecond" && max(seconds, -seconds) > math.MaxInt64/1_000_000_000 {
-				return nil, sqlerr.New(535, 0, "datediff_big", "datediff_big")
+			part, from, to := a[0].(string), a[1].(time.Time), a[2].(time.Time)
+			if part == "nanosecond" {
+				if seconds := dateDiff("second", from, to); max(seconds, -seconds) > math.MaxInt64/1_000_000_000 {
+					return nil, sqlerr.New(535, 0, "datediff_big", "datediff_big")
+				}
 			}
-			return n, nil
+			return dateDiff(part, from, to), nil
 		}},
 		"datepart": {Min: 2, Max: 2, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			return datePart(a[0].(string), a[1].(time.Time), e.DateFirst), nil
