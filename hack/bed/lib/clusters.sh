@@ -27,6 +27,8 @@ kubeadmConfigPatches:
   kind: KubeletConfiguration
   serializeImagePulls: false
   maxParallelImagePulls: 4
+  # Tests kill the same containers over and over; the kubelet's own bound of five minutes is no time of ours to wait for.
+  crashLoopBackOff: {maxContainerRestartPeriod: 10s}
 $(cluster_cgroup_v1 && printf '  failCgroupV1: false\n  cgroupDriver: cgroupfs\n')
 - |
   # One control plane per site: no leader to elect, and a slow disk must not depose it.
