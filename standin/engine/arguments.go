@@ -43,6 +43,10 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 			a.isDefault = true
 		case *ast.VariableReference:
 			x := s.variable(v.Name)
+			if global := s.inst.registry.globals[lower(v.Name)]; x == nil && global != nil && !p.IsOutput {
+				a.value, a.typ = global.Value(s), global.Type
+				break
+			}
 			if x == nil {
 				return nil, sqlerr.New(137, 2, v.Name)
 			}

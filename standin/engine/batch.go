@@ -119,7 +119,7 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
 	batch, perr := s.batches.parse(text, key, s.settings.options["QuotedIdentifier"])
 	if perr == nil {
-		perr = s.batches.undeclared(batch, variables)
+		perr = s.batches.undeclared(batch, variables, s.inst.registry.globals)
 	}
 	if perr != nil {
 		s.lastError = perr.Number

@@ -26,7 +26,10 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		if e, ok := b.methodOfColumn(sc, parts, n); ok {
 			return e
 		}
-		if len(parts) != 1 || !strings.EqualFold(parts[0], "sys") {
+		if full := b.namedFunction(parts, n.FunctionName.Value); full != "" {
+			return b.builtin(full, b.scalars(sc, n.Parameters))
+		}
+		if len(parts) > 2 || !strings.EqualFold(parts[len(parts)-1], "sys") {
 			return b.userFunction(sc, append(parts, n.FunctionName.Value), n.Parameters)
 		}
 	} else if t, ok := n.CallTarget.(*ast.ExpressionCallTarget); ok {
@@ -53,6 +56,23 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 		e = b.collateClause(e, n.Collation.Value)
 	}
 	return e
+}
+
+// namedFunction is the full name of a function that comes with a system database, empty where there is none of the name.
+func (b *binder) namedFunction(parts []string, name string) string {
+	database := b.s.db.Name()
+	if len(parts) > 1 && parts[len(parts)-2] != "" {
+		database = parts[len(parts)-2]
+	}
+	schema := parts[len(parts)-1]
+	if schema == "" {
+		schema = "dbo"
+	}
+	full := lower(database + "." + schema + "." + name)
+	if b.s.inst.registry.functions[full] == nil {
+		return ""
+	}
+	return full
 }
 
 // specialCall binds the functions that are not merely called with the values of their arguments.

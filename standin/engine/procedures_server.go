@@ -34,6 +34,7 @@ func installServerProcedures(r *Registry) {
 	r.TextProcedure("sp_autostats", "@tblname! nvarchar(776), @flagc varchar(10), @indname sysname", `IF @p2 IS NOT NULL AND @p2 <> 'ON' BEGIN RAISERROR('The stand-in keeps no statistics of its own; automatic updates cannot be switched off.', 16, 1); RETURN END
 		SELECT QUOTENAME(s.name) AS [Index Name], CAST('ON' AS varchar(3)) AS [AUTOSTATS], STATS_DATE(s.object_id, s.stats_id) AS [Last Updated] FROM sys.stats s WHERE s.object_id = OBJECT_ID(@p1)`)
 	installUpkeep(r)
+	installHostProcedures(r)
 	r.TextProcedure("sp_linkedservers_rowset", "@srvname! sysname", `SELECT name AS SVR_NAME, CAST(product AS nvarchar(128)) AS SVR_PRODUCT, CAST(provider AS nvarchar(128)) AS SVR_PROVIDERNAME, data_source AS SVR_DATASOURCE FROM sys.servers WHERE name = @p1`)
 	r.TextProcedure("sp_lock", "@spid1 int, @spid2 int", `SELECT CAST(request_session_id AS smallint) AS spid, CAST(resource_database_id AS smallint) AS dbid, CAST(ISNULL(IIF(resource_type = 'OBJECT', resource_associated_entity_id, 0), 0) AS int) AS ObjId,
 			CAST(0 AS smallint) AS IndId, CAST(CASE resource_type WHEN 'DATABASE' THEN 'DB' WHEN 'APPLICATION' THEN 'APP' ELSE 'TAB' END AS nchar(4)) AS Type, CAST(resource_description AS nchar(32)) AS Resource, CAST(request_mode AS nvarchar(8)) AS Mode,

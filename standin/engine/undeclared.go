@@ -95,14 +95,15 @@ func nodesOf(batch *syntax.Batch) []ast.Statement {
 	return nodes
 }
 
-// undeclared is the error of a batch's first variable that nobody declares: none of its statements is executed then.
-func (c *batchCache) undeclared(batch *syntax.Batch, variables map[string]*variable) *sqlerr.Error {
+// undeclared is the error of a batch's first variable that nobody declares and that is no function either (@@SPID, an argument of EXECUTE): none of
+// its statements is executed then.
+func (c *batchCache) undeclared(batch *syntax.Batch, variables map[string]*variable, globals map[string]*Global) *sqlerr.Error {
 	free, ok := c.free[batch]
 	if !ok {
 		free = freeVariables(batch)
 	}
 	for _, v := range free {
-		if variables[v.key] == nil {
+		if variables[v.key] == nil && globals[v.key] == nil {
 			told := *v.err
 			return &told
 		}

@@ -65,6 +65,8 @@ func installUnkeptViews(r *Registry) {
 		"SELECT database_id, file_id, sample_ms, num_of_reads, num_of_bytes_read, io_stall_read_ms, num_of_writes, num_of_bytes_written, io_stall_write_ms, io_stall, file_handle, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(@p1, @p2)", intT, intT)
 	none("fn_servershareddrives", "DriveName nchar(1)")
 	installMsdbViews(r)
+	installSptValues(r)
+	installNamedFunctions(r)
 }
 
 // installMsdbViews registers the tables of msdb for what the stand-in does not do: pages are not repaired, mail is not sent, logs are
@@ -78,6 +80,9 @@ func installMsdbViews(r *Registry) {
 	r.recordView("msdb", "dbo", "syspolicy_configuration", "name sysname, current_value sql_variant", func(context.Context, *Session) ([]record, error) {
 		return []record{{"name": "Enabled", "current_value": int64(0)}, {"name": "HistoryRetentionInDays", "current_value": int64(0)}, {"name": "LogOnSuccess", "current_value": int64(0)}}, nil
 	})
+	r.emptyView("msdb", "dbo", "syspolicy_system_health_state", "health_state_id bigint, policy_id int, last_run_date datetime, target_query_expression_with_id nvarchar(400), target_query_expression nvarchar(max), result bit")
+	r.emptyView("msdb", "dbo", "syspolicy_policies", "policy_id int, name sysname, condition_id int, root_condition_id int, date_created datetime, execution_mode int, policy_category_id int, schedule_uid uniqueidentifier, "+
+		"description nvarchar(max), help_text nvarchar(4000), help_link nvarchar(2083), object_set_id int, is_enabled bit, job_id uniqueidentifier, created_by sysname, modified_by sysname, date_modified datetime, is_system bit")
 	r.emptyView("msdb", "dbo", "suspect_pages", "database_id int, file_id int, page_id bigint, event_type int, error_count int, last_update_date datetime")
 	r.emptyView("msdb", "dbo", "logmarkhistory", "database_name nvarchar(128), mark_name nvarchar(128), description nvarchar(255), user_name nvarchar(128), lsn numeric(25,0), mark_time datetime")
 	mail := "mailitem_id int, profile_id int, recipients varchar(max), copy_recipients varchar(max), blind_copy_recipients varchar(max), subject nvarchar(255), body nvarchar(max), body_format varchar(20), importance varchar(6), " +

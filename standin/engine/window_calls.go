@@ -56,21 +56,9 @@ func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 		s.WriteString(e.key())
 	}
 	if o.OrderByClause != nil {
-		s.WriteString(" ORDER BY ")
-		for i, el := range o.OrderByClause.OrderByElements {
-			e := b.scalar(sc, el.Expression)
-			parts = append(parts, e)
-			if i > 0 {
-				s.WriteString(", ")
-			}
-			if e.hasLit {
-				b.fail(5308)
-			}
-			s.WriteString(e.collated())
-			if el.SortOrder == "Descending" {
-				s.WriteString(" DESC")
-			}
-		}
+		order, ordered := b.windowOrder(sc, o.OrderByClause.OrderByElements)
+		s.WriteString(order)
+		parts = append(parts, ordered...)
 	}
 	if f := o.WindowFrameClause; f != nil {
 		s.WriteString(" " + strings.ToUpper(f.WindowFrameType) + " ")
@@ -83,6 +71,42 @@ func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 	s.WriteString(")")
 	b.notNested(parts...)
 	return s.String(), parts
+}
+
+// windowOrder binds ORDER BY of a window. What is one value for all rows, as (SELECT NULL) is, orders nothing and is left out: SQLite would read and
+// sort all rows before the first, however few of them are asked for.
+func (b *binder) windowOrder(sc *scope, elements []*ast.ExpressionWithSortOrder) (string, []expr) {
+	var parts []expr
+	var terms []string
+	for _, el := range elements {
+		e := b.scalar(sc, el.Expression)
+		parts = append(parts, e)
+		if e.hasLit {
+			b.fail(5308)
+		}
+		if oneValue(el.Expression) && len(e.free) == 0 {
+			continue
+		}
+		term := e.collated()
+		if el.SortOrder == "Descending" {
+			term += " DESC"
+		}
+		terms = append(terms, term)
+	}
+	if len(terms) == 0 {
+		return "", parts
+	}
+	return " ORDER BY " + strings.Join(terms, ", "), parts
+}
+
+// oneValue tells whether an expression is a subquery without FROM; it has one value unless it names columns from around it.
+func oneValue(e ast.ScalarExpression) bool {
+	sub, ok := e.(*ast.ScalarSubquery)
+	if !ok {
+		return false
+	}
+	q, ok := sub.QueryExpression.(*ast.QuerySpecification)
+	return ok && q.FromClause == nil
 }
 
 func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {

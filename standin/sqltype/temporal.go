@@ -138,6 +138,10 @@ func FormatTime(t time.Time, from Type, style int) (string, *sqlerr.Error) {
 	sep := " "
 	if style == 126 || style == 127 {
 		sep = "T"
+		if from.Kind == DateTime || from.Kind == SmallDateTime {
+			// Milliseconds of 0 are not shown (docs/t-sql/functions/cast-and-convert-transact-sql.md, styles).
+			parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], ".000")
+		}
 	}
 	s := strings.Join(parts, sep)
 	if from.Kind == DateTimeOffset && clock != "" {
