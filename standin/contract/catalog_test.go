@@ -43,6 +43,9 @@ func TestCataloguedProceduresAndViewsAreThere(t *testing.T) {
 			if v.Name == "sys.dm_io_virtual_file_stats" && c.Name == "database_name" {
 				continue // of Azure Synapse Analytics only
 			}
+			if v.Name == "sys.master_files" && c.Name == "is_media_read_onlyF" {
+				c.Name = "is_media_read_only" // the page misspells it
+			}
 			g.Expect(have).To(HaveKey(strings.ToLower(c.Name)), v.Name)
 		}
 	}

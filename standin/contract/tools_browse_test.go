@@ -42,3 +42,28 @@ func TestToolsAskTheHost(t *testing.T) {
 		{"CREATE TABLE #drives (drive char(1), free int); INSERT #drives EXEC master.dbo.xp_fixeddrives; SELECT COUNT(*) FROM #drives WHERE free > 0", "1"},
 	})
 }
+
+// TestToolsBrowse: columns and views that management objects ask of every server of this version, in short
+// (docs/relational-databases/system-catalog-views, docs/relational-databases/system-tables/backupset-transact-sql.md).
+func TestToolsBrowse(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"CREATE TABLE browsed (id int NOT NULL, name varchar(9))", "ok"}, {"CREATE VIEW seen AS SELECT id FROM browsed", "ok"},
+		{"SELECT name, is_ansi_padded, is_column_set, encryption_algorithm_name, column_encryption_key_id, is_dropped_ledger_column, ledger_view_column_type, is_data_deletion_filter_column, graph_type_desc FROM sys.columns " +
+			"WHERE object_id IN (OBJECT_ID('browsed'), OBJECT_ID('seen')) ORDER BY object_id, column_id", "id false false NULL NULL false NULL false NULL; name true false NULL NULL false NULL false NULL; id false false NULL NULL false NULL false NULL"},
+		{"SELECT COUNT(*) FROM sys.all_columns WHERE is_sparse IS NULL OR is_masked IS NULL OR is_rowguidcol IS NULL", "0"},
+		{"SELECT is_media_read_only, is_persistent_log_buffer FROM sys.master_files WHERE database_id = DB_ID() AND file_id = 1", "false false"},
+		{"SELECT ledger_view_id, is_dropped_ledger_table, data_retention_period_unit FROM sys.tables WHERE name = 'browsed'", "NULL false NULL"},
+		{"SELECT ledger_view_type, is_dropped_ledger_view, has_opaque_metadata, is_replicated FROM sys.views WHERE name = 'seen'", "0 false false false"},
+		{"SELECT is_ledger_on, is_change_feed_enabled, is_result_set_caching_on, is_data_retention_enabled, is_tempdb_spill_to_remote_store FROM sys.databases WHERE database_id = DB_ID()", "false false false false false"},
+		{"SELECT inline_type FROM sys.sql_modules WHERE object_id = OBJECT_ID('seen')", "false"}, {"SELECT COUNT(*) FROM sys.all_parameters WHERE is_cursor_ref = 1 OR is_readonly = 1", "0"},
+		{"SELECT name, pool_id, max_memory_percent FROM sys.resource_governor_resource_pools ORDER BY 2", "internal 1 100; default 2 100"}, {"SELECT name, importance FROM sys.resource_governor_workload_groups WHERE group_id = 2", "default Medium"},
+		{"SELECT COUNT(*) FROM sys.filetable_system_defined_objects; SELECT COUNT(*) FROM sys.edge_constraints; SELECT COUNT(*) FROM sys.fulltext_languages; SELECT COUNT(*) FROM sys.registered_search_property_lists", "0"},
+		{"SELECT capture_policy_execution_count FROM sys.database_query_store_options", "NULL"}, {"SELECT last_pause_time, last_max_dop_used FROM sys.index_resumable_operations", ""},
+		{"DECLARE @d sysname = DB_NAME(); BACKUP DATABASE @d TO DISK = 'browsed.bak'", "ok"},
+		{"SELECT s.is_snapshot, s.is_readonly, s.begins_log_chain, s.encryptor_type, s.software_vendor_id, f.file_type, f.filegroup_name, IIF(f.file_size > 0, 1, 0) FROM msdb.dbo.backupset s JOIN msdb.dbo.backupfile f ON f.backup_set_id = s.backup_set_id " +
+			"WHERE s.database_name = DB_NAME() ORDER BY f.file_number", "false false false NULL 4608 D PRIMARY 1; false false false NULL 4608 L NULL 1"},
+		{"SELECT TOP (0) stop_at, device_count, stop_at_mark_name, stop_before FROM msdb.dbo.restorehistory", ""},
+	})
+}

@@ -190,7 +190,12 @@ func installBackupViews(r *Registry) {
 		col("type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("compatibility_level", tiny), col("database_version", sqltype.IntType), col("backup_size", sqltype.DecimalOf(20, 0)),
 		col("compressed_backup_size", sqltype.DecimalOf(20, 0)), col("database_name", nv), col("server_name", nv), col("machine_name", nv), col("flags", sqltype.IntType), col("collation_name", nv),
 		col("is_copy_only", bit), col("has_backup_checksums", bit), col("is_damaged", bit), col("recovery_model", sqltype.NVarCharOf(60)), col("family_guid", guid),
-		col("first_recovery_fork_guid", guid), col("last_recovery_fork_guid", guid), col("database_guid", guid)},
+		col("first_recovery_fork_guid", guid), col("last_recovery_fork_guid", guid), col("database_guid", guid), col("catalog_family_number", tiny), col("catalog_media_number", sqltype.SmallIntType), col("first_media_number", sqltype.SmallIntType),
+		col("last_media_number", sqltype.SmallIntType), col("software_vendor_id", sqltype.IntType), col("time_zone", tiny), col("mtf_minor_version", tiny), col("sort_order", sqltype.SmallIntType),
+		col("code_page", sqltype.SmallIntType), col("unicode_locale", sqltype.IntType), col("unicode_compare_style", sqltype.IntType), col("is_password_protected", bit), col("has_bulk_logged_data", bit),
+		col("is_snapshot", bit), col("is_readonly", bit), col("is_single_user", bit), col("begins_log_chain", bit), col("has_incomplete_metadata", bit), col("is_force_offline", bit),
+		col("fork_point_lsn", lsnType), col("differential_base_lsn", lsnType), col("differential_base_guid", guid), col("key_algorithm", sqltype.NVarCharOf(32)),
+		col("encryptor_thumbprint", sqltype.Type{Kind: sqltype.VarBinary, Length: 20}), col("encryptor_type", sqltype.NVarCharOf(32))},
 		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
 			list, err := documents[backupRecord](ctx, s, "__backupset")
 			if err != nil {
@@ -200,10 +205,15 @@ func installBackupViews(r *Registry) {
 			media := mediaSets(list)
 			for _, b := range list {
 				h, n := b.Header, b.Note
+				var base, baseSet any
+				if h.Kind == storage.DifferentialBackup {
+					base, baseSet = lsnValue(h.DatabaseBackup), n.Base
+				}
 				rows = append(rows, []any{b.ID, n.Set, media[n.Media], int64(1), int64(1), int64(max(b.Position, 1)), timeOrNull(n.Expires), orNull(n.Name), orNull(n.Description), n.User, int64(16), int64(0), int64(4000),
 					lsnValue(h.First), lsnValue(h.Last), lsnValue(h.First), lsnValue(h.DatabaseBackup), n.Created, h.Started, b.Finished, string(h.Kind), int64(n.CompatibilityLevel), int64(957),
 					decimal.NewFromInt(b.Bytes), decimal.NewFromInt(b.Bytes), b.Database, h.Server, h.Server, int64(512), n.Collation, h.CopyOnly, n.Checksum, false,
-					recoveryDescription(h.RecoveryModel), h.Identity.Family, lastFork(h.Identity), lastFork(h.Identity), h.Identity.Database})
+					recoveryDescription(h.RecoveryModel), h.Identity.Family, lastFork(h.Identity), lastFork(h.Identity), h.Identity.Database, int64(1), int64(1), int64(1), int64(1), int64(4608), int64(127), int64(0), int64(52), int64(0), int64(1033), int64(196609), false, false,
+					false, n.ReadOnly, n.UserAccess == "SINGLE_USER", false, false, n.Tail, nil, base, baseSet, nil, nil, nil})
 			}
 			return rows, nil
 		}})
@@ -227,7 +237,8 @@ func installBackupViews(r *Registry) {
 		}})
 	r.View(View{Database: "msdb", Schema: "dbo", Name: "restorehistory", Columns: []tds.Column{
 		col("restore_history_id", sqltype.IntType), col("restore_date", dt), col("destination_database_name", nv), col("user_name", nv), col("backup_set_id", sqltype.IntType),
-		col("restore_type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("replace", bit), col("recovery", bit), col("restart", bit)},
+		col("restore_type", sqltype.Type{Kind: sqltype.Char, Length: 1}), col("replace", bit), col("recovery", bit), col("restart", bit), col("stop_at", dt), col("device_count", tiny),
+		col("stop_at_mark_name", nv), col("stop_before", bit)},
 		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
 			list, err := documents[restoreRecord](ctx, s, "__restorehistory")
 			if err != nil {
@@ -243,8 +254,33 @@ func installBackupViews(r *Registry) {
 				from[b.Note.Set] = b.ID
 			}
 			for _, x := range list {
-				rows = append(rows, []any{x.ID, x.At, x.Database, x.User, from[x.Set], x.Kind, x.Replace, !x.NoRecovery, false})
+				rows = append(rows, []any{x.ID, x.At, x.Database, x.User, from[x.Set], x.Kind, x.Replace, !x.NoRecovery, false, nil, int64(1), nil, nil})
 			}
 			return rows, nil
 		}})
+	r.recordView("msdb", "dbo", "backupfile", "backup_set_id int, first_family_number tinyint, first_media_number smallint, filegroup_name nvarchar(128), page_size int, file_number numeric(10,0), backed_up_page_count numeric(10,0), "+
+		"file_type char(1), source_file_block_size numeric(10,0), file_size numeric(20,0), logical_name nvarchar(128), physical_drive nvarchar(260), physical_name nvarchar(260), state tinyint, state_desc nvarchar(64), "+
+		"backup_size numeric(20,0), filegroup_guid uniqueidentifier, is_readonly bit, is_present bit", backupFileRecords)
+}
+
+// backupFileRecords are msdb.dbo.backupfile (docs/relational-databases/system-tables/backupfile-transact-sql.md): the files that a database had
+// when it was backed up.
+func backupFileRecords(ctx context.Context, s *Session) ([]record, error) {
+	list, err := documents[backupRecord](ctx, s, "__backupset")
+	number := decimal.NewFromInt
+	var out []record
+	for _, b := range list {
+		for _, f := range b.Note.Files {
+			kind, group := "D", orNull(b.Note.Groups[f.group()])
+			if f.Log {
+				kind, group = "L", nil
+			} else if group == nil {
+				group = "PRIMARY"
+			}
+			out = append(out, record{"backup_set_id": b.ID, "first_family_number": 1, "first_media_number": 1, "filegroup_name": group, "page_size": 8192, "file_number": number(int64(f.ID)),
+				"backed_up_page_count": number(f.SizePages), "file_type": kind, "source_file_block_size": number(4096), "file_size": number(f.SizePages * 8192), "logical_name": f.LogicalName,
+				"physical_name": f.PhysicalName, "state": 0, "state_desc": "ONLINE", "is_readonly": false, "is_present": true})
+		}
+	}
+	return out, err
 }

@@ -38,6 +38,16 @@ func (r *Registry) complete() error {
 	return nil
 }
 
+// addColumns gives a view the columns of the catalog's documentation and those of the same page that the catalog lacks.
+func (r *Registry) addColumns(view, list string) {
+	v := r.views[lower("."+view)]
+	documented, err := documentedColumns(v)
+	if err != nil {
+		r.problems = append(r.problems, "view "+view+": "+err.Error())
+	}
+	v.Columns = append(documented, columns(list)...)
+}
+
 func documentedColumns(v *View) ([]tds.Column, error) {
 	var infos []catalog.ColumnInfo
 	if info, ok := catalog.View(v.Schema + "." + v.Name); ok {

@@ -28,7 +28,7 @@ var absentViews = map[string]string{
 	"dm_db_uncontained_entities":                  "class int, class_desc nvarchar(60), major_id int, statement_line_number int, statement_offset_begin int, statement_offset_end int, statement_type nvarchar(512), feature_name nvarchar(256), feature_type_name nvarchar(256)",
 	"dm_hadr_cluster_networks":                    "member_name nvarchar(128), network_subnet_ip nvarchar(48), network_subnet_ipv4_mask nvarchar(45), network_subnet_prefix_length int, is_public bit, is_ipv4 bit",
 	"dm_os_ring_buffers":                          "ring_buffer_address varbinary(8), ring_buffer_type nvarchar(60), timestamp bigint, record nvarchar(3072)",
-	"filetables":                                  "object_id int, is_enabled bit, directory_name nvarchar(255), filename_collation_id int",
+	"filetables":                                  "object_id int, is_enabled bit, directory_name nvarchar(255), filename_collation_id int, filename_collation_name sysname",
 	"fulltext_catalogs":                           "fulltext_catalog_id int, name sysname, path nvarchar(260), is_default bit, is_accent_sensitivity_on bit, data_space_id int, file_id int, principal_id int, is_importing bit",
 	"hash_indexes":                                "object_id int, name sysname, index_id int, type tinyint, type_desc nvarchar(60), bucket_count int",
 	"masked_columns":                              "object_id int, name sysname, column_id int, is_masked bit, masking_function nvarchar(4000)",
@@ -76,8 +76,7 @@ func installAbsentViews(r *Registry) {
 	r.textView("sys", "syslanguages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
 		"SELECT langid, dateformat, datefirst, upgrade, name, alias, months, shortmonths, days, lcid, msglangid FROM sys.languages")
 	r.textView("sys", "system_columns", columnColumns, "SELECT * FROM sys.all_columns WHERE object_id < 0")
-	r.textView("sys", "all_parameters", "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, is_output bit, has_default_value bit, default_value sql_variant",
-		"SELECT object_id, name, parameter_id, system_type_id, user_type_id, max_length, precision, scale, is_output, has_default_value, CAST(NULL AS sql_variant) FROM sys.parameters")
+	r.textView("sys", "all_parameters", parameterColumns, "SELECT * FROM sys.parameters")
 	const name = "nvarchar(128)"
 	r.textView("INFORMATION_SCHEMA", "TABLE_PRIVILEGES", "GRANTOR "+name+", GRANTEE "+name+", TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, PRIVILEGE_TYPE varchar(10), IS_GRANTABLE varchar(3)",
 		"SELECT USER_NAME(d.grantor_principal_id), g.name, DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, CAST(d.permission_name AS varchar(10)), CAST(IIF(d.state = 'W', 'YES', 'NO') AS varchar(3)) FROM sys.objects t JOIN sys.database_permissions d "+

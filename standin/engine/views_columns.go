@@ -12,7 +12,9 @@ import (
 const columnColumns = "object_id int, name sysname, column_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, collation_name sysname, " +
 	"is_nullable bit, is_ansi_padded bit, is_rowguidcol bit, is_identity bit, is_computed bit, is_filestream bit, is_replicated bit, is_non_sql_subscribed bit, is_merge_published bit, " +
 	"is_dts_replicated bit, is_xml_document bit, xml_collection_id int, default_object_id int, rule_object_id int, is_sparse bit, is_column_set bit, generated_always_type tinyint, " +
-	"generated_always_type_desc nvarchar(60), encryption_type int, is_hidden bit, is_masked bit, graph_type int"
+	"generated_always_type_desc nvarchar(60), encryption_type int, encryption_type_desc nvarchar(64), encryption_algorithm_name sysname, column_encryption_key_id int, " +
+	"column_encryption_key_database_name sysname, is_hidden bit, is_masked bit, graph_type int, graph_type_desc nvarchar(60), is_data_deletion_filter_column bit, ledger_view_column_type tinyint, " +
+	"ledger_view_column_type_desc nvarchar(60), is_dropped_ledger_column bit"
 
 func installColumnViews(r *Registry) {
 	user := func(ctx context.Context, s *Session) ([]record, error) {
@@ -103,11 +105,9 @@ func columnRecords(ctx context.Context, s *Session, keep func(*Column) bool) ([]
 			if !keep(c) {
 				continue
 			}
-			rec := record{"object_id": o.ID, "name": c.Name, "column_id": c.ID, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
-				"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_nullable": c.Nullable, "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
-				"is_rowguidcol": c.RowGUID, "is_identity": c.Identity != nil, "is_computed": c.Computed != "", "is_filestream": false, "is_replicated": o.Table.Replicated, "is_non_sql_subscribed": false,
-				"is_merge_published": false, "is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": c.Default, "rule_object_id": 0, "is_sparse": c.Sparse,
-				"is_column_set": false, "generated_always_type": 0, "generated_always_type_desc": "NOT_APPLICABLE", "is_hidden": false, "is_masked": false}
+			rec := columnRecord(o.ID, c.ID, c)
+			rec["is_nullable"], rec["is_rowguidcol"], rec["is_identity"], rec["is_computed"] = c.Nullable, c.RowGUID, c.Identity != nil, c.Computed != ""
+			rec["is_replicated"], rec["default_object_id"], rec["is_sparse"] = o.Table.Replicated, c.Default, c.Sparse
 			if c.Type.Kind.IsCharacter() {
 				rec["collation_name"] = c.Collation
 			}
@@ -185,11 +185,20 @@ func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column)
 		if !keep(column) {
 			continue
 		}
-		out = append(out, record{"object_id": o.ID, "name": column.Name, "column_id": column.ID, "system_type_id": systemTypeID(column), "user_type_id": userTypeID(column), "max_length": column.Type.MaxBytes(),
-			"precision": column.Type.DisplayPrecision(), "scale": column.Type.DisplayScale(), "is_nullable": column.Nullable, "is_identity": false, "is_computed": false, "default_object_id": 0,
-			"is_rowguidcol": false, "is_replicated": false, "is_sparse": false, "is_hidden": false, "is_masked": false, "collation_name": orNull(column.Collation)})
+		rec := columnRecord(o.ID, column.ID, column)
+		rec["is_nullable"], rec["collation_name"] = column.Nullable, orNull(column.Collation)
+		out = append(out, rec)
 	}
 	return out
+}
+
+// columnRecord is the row of a column that is nothing special.
+func columnRecord(object, id int32, c *Column) record {
+	return record{"object_id": object, "name": c.Name, "column_id": id, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
+		"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
+		"is_rowguidcol": false, "is_identity": false, "is_computed": false, "is_filestream": false, "is_replicated": false, "is_non_sql_subscribed": false, "is_merge_published": false,
+		"is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": 0, "rule_object_id": 0, "is_sparse": false, "is_column_set": false,
+		"generated_always_type": 0, "generated_always_type_desc": "NOT_APPLICABLE", "is_hidden": false, "is_masked": false, "is_data_deletion_filter_column": false, "is_dropped_ledger_column": false}
 }
 
 func (s *Session) systemColumns() []record {
@@ -200,9 +209,9 @@ func (s *Session) systemColumns() []record {
 		}
 		for i, c := range v.Columns {
 			column := &Column{Name: c.Name, Type: c.Type}
-			out = append(out, record{"object_id": systemObjectID(v.Schema + "." + v.Name), "name": c.Name, "column_id": i + 1, "system_type_id": systemTypeID(column),
-				"user_type_id": userTypeID(column), "max_length": c.Type.MaxBytes(), "precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_nullable": c.Nullable,
-				"is_identity": false, "is_computed": false, "default_object_id": 0})
+			rec := columnRecord(systemObjectID(v.Schema+"."+v.Name), int32(i+1), column)
+			rec["is_nullable"] = c.Nullable
+			out = append(out, rec)
 		}
 	}
 	return out

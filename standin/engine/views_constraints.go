@@ -5,6 +5,10 @@ package engine
 import "context"
 
 // constraintView registers a view over the objects of one kind, with columns of its own.
+// parameterColumns are those of sys.parameters (docs/relational-databases/system-catalog-views/sys-parameters-transact-sql.md).
+const parameterColumns = "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, " +
+	"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit"
+
 func constraintView(r *Registry, name, list string, kinds string, more func(sch *schema, o *Object, rec record)) {
 	r.recordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
 		sch, objects, err := s.visible(ctx)
@@ -82,13 +86,13 @@ func installModuleViews(r *Registry) {
 			switch o.Kind {
 			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger, kindScoped:
 				out = append(out, record{"object_id": o.ID, "definition": o.shownDefinition(), "uses_ansi_nulls": true, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": o.isSchemaBound(),
-					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.executeAsPrincipal(), "uses_native_compilation": false, "is_inlineable": false})
+					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.executeAsPrincipal(), "uses_native_compilation": false, "inline_type": false, "is_inlineable": false})
 			}
 		}
 		return out, err
 	}
 	list := "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, uses_database_collation bit, is_recompiled bit, " +
-		"null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, is_inlineable bit"
+		"null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, inline_type bit, is_inlineable bit"
 	r.recordView("", "sys", "sql_modules", list, modules)
 	r.recordView("", "sys", "all_sql_modules", list, modules)
 	r.recordView("", "sys", "sequences", objectColumns+", start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, is_cycling bit, is_cached bit, "+
@@ -103,29 +107,27 @@ func installModuleViews(r *Registry) {
 		}
 		return out, err
 	})
-	r.recordView("", "sys", "parameters", "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, "+
-		"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit",
-		func(ctx context.Context, s *Session) ([]record, error) {
-			_, objects, err := s.visible(ctx)
-			var out []record
-			for _, o := range objects {
-				if !o.takesParameters() {
-					continue
-				}
-				_, node, perr := parseModule(o)
-				if perr != nil {
-					continue
-				}
-				for i, p := range partsOf(node).parameters {
-					t, e := dataTypeOf(p.DataType, false)
-					if e != nil {
-						continue
-					}
-					out = append(out, record{"object_id": o.ID, "name": p.VariableName.Value, "parameter_id": i + 1, "system_type_id": t.SystemTypeID(), "user_type_id": t.SystemTypeID(),
-						"max_length": t.MaxBytes(), "precision": t.DisplayPrecision(), "scale": t.DisplayScale(), "is_output": p.Modifier == "Output", "has_default_value": p.Value != nil,
-						"is_cursor_ref": false, "is_readonly": false, "is_nullable": true})
-				}
+	r.recordView("", "sys", "parameters", parameterColumns, func(ctx context.Context, s *Session) ([]record, error) {
+		_, objects, err := s.visible(ctx)
+		var out []record
+		for _, o := range objects {
+			if !o.takesParameters() {
+				continue
 			}
-			return out, err
-		})
+			_, node, perr := parseModule(o)
+			if perr != nil {
+				continue
+			}
+			for i, p := range partsOf(node).parameters {
+				t, e := dataTypeOf(p.DataType, false)
+				if e != nil {
+					continue
+				}
+				out = append(out, record{"object_id": o.ID, "name": p.VariableName.Value, "parameter_id": i + 1, "system_type_id": t.SystemTypeID(), "user_type_id": t.SystemTypeID(),
+					"max_length": t.MaxBytes(), "precision": t.DisplayPrecision(), "scale": t.DisplayScale(), "is_output": p.Modifier == "Output", "has_default_value": p.Value != nil,
+					"is_cursor_ref": false, "is_readonly": false, "is_nullable": true})
+			}
+		}
+		return out, err
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 func installDatabaseViews(r *Registry) {
 	r.recordView("", "sys", "databases", "", databaseRecords)
+	r.addColumns("sys.databases", "is_result_set_caching_on bit, is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_data_retention_enabled bit, is_ledger_on bit, is_change_feed_enabled bit")
 	installFileViews(r)
 	r.recordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
 		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
@@ -53,7 +54,8 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 			snapshot = 1
 		}
 		rec := record{"name": i.Name, "physical_database_name": i.Name, "containment": 0, "containment_desc": "NONE", "catalog_collation_type": 0,
-			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_federation_member": false,
+			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_result_set_caching_on": false, "is_tempdb_spill_to_remote_store": false, "is_stale_page_detection_on": false,
+			"is_data_retention_enabled": false, "is_change_feed_enabled": false, "is_federation_member": false,
 			"is_memory_optimized_elevate_to_snapshot_on": false, "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
 			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly || db.standby() != "", "is_auto_close_on": on("AUTO_CLOSE", false),
 			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": db.standby() != "", "is_cleanly_shutdown": db.State() == Offline,

@@ -15,18 +15,19 @@ import (
 // (docs/relational-databases/system-catalog-views/sys-filegroups-transact-sql.md, sys-data-spaces-transact-sql.md,
 // sys-database-files-transact-sql.md, sys-master-files-transact-sql.md).
 func installFileViews(r *Registry) {
-	r.recordView("", "sys", "master_files", "", func(ctx context.Context, s *Session) ([]record, error) {
+	const files = "file_id int, file_guid uniqueidentifier, type tinyint, type_desc nvarchar(60), data_space_id int, name sysname, " +
+		"physical_name nvarchar(260), state tinyint, state_desc nvarchar(60), size int, max_size int, growth int, is_media_read_only bit, is_read_only bit, is_sparse bit, " +
+		"is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), " +
+		"read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), " +
+		"redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)"
+	r.recordView("", "sys", "master_files", "database_id int, "+files+", credential_id int", func(ctx context.Context, s *Session) ([]record, error) {
 		var out []record
 		for _, db := range s.inst.Databases() {
 			out = append(out, fileRecords(ctx, db, false)...)
 		}
 		return out, nil
 	})
-	r.recordView("", "sys", "database_files", "file_id int, file_guid uniqueidentifier, type tinyint, type_desc nvarchar(60), data_space_id int, name sysname, "+
-		"physical_name nvarchar(260), state tinyint, state_desc nvarchar(60), size int, max_size int, growth int, is_media_read_only bit, is_read_only bit, is_sparse bit, "+
-		"is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), "+
-		"read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), "+
-		"redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)",
+	r.recordView("", "sys", "database_files", files,
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return fileRecords(ctx, s.viewDatabase(), true), nil
 		})
@@ -88,7 +89,7 @@ func fileRecords(ctx context.Context, db *Database, effective bool) []record {
 		}
 		out = append(out, record{"database_id": info.ID, "file_id": f.ID, "file_guid": guid, "type": kind, "type_desc": desc(kind, "ROWS", "LOG"),
 			"data_space_id": f.group(), "name": f.LogicalName, "physical_name": path, "state": state, "state_desc": db.State().String(), "size": size, "max_size": f.MaxSizePages, "growth": f.Growth,
-			"is_media_read_only": false, "is_media_read_onlyF": false, "is_read_only": readOnly[f.group()] || info.ReadOnly && !f.Log, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
+			"is_media_read_only": false, "is_read_only": readOnly[f.group()] || info.ReadOnly && !f.Log, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
 	}
 	return out
 }

@@ -108,7 +108,8 @@ func installObjectViews(r *Registry) {
 		"is_replicated bit, has_replication_filter bit, is_merge_published bit, is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, "+
 		"large_value_types_out_of_row bit, is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, durability tinyint, "+
 		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, "+
-		"is_node bit, is_edge bit, data_retention_period int, ledger_type tinyint, ledger_type_desc nvarchar(60)", func(ctx context.Context, s *Session) ([]record, error) {
+		"is_node bit, is_edge bit, data_retention_period int, data_retention_period_unit int, data_retention_period_unit_desc nvarchar(10), ledger_type tinyint, ledger_type_desc nvarchar(60), "+
+		"ledger_view_id int, is_dropped_ledger_table bit", func(ctx context.Context, s *Session) ([]record, error) {
 		_, list, err := s.visible(ctx)
 		if err != nil {
 			return nil, err
@@ -123,7 +124,8 @@ func installObjectViews(r *Registry) {
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
 				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
-				"is_external": false, "is_node": false, "is_edge": false, "ledger_type": 0, "ledger_type_desc": "NON_LEDGER_TABLE"}) {
+				"is_external": false, "is_node": false, "is_edge": false, "ledger_type": 0, "ledger_type_desc": "NON_LEDGER_TABLE",
+				"is_dropped_ledger_table": false}) {
 				rec[k] = v
 			}
 			out = append(out, rec)
@@ -131,7 +133,7 @@ func installObjectViews(r *Registry) {
 		return out, nil
 	})
 	r.recordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
-	r.recordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit", all(kindView))
+	r.recordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit", viewRecords(all(kindView)))
 	r.recordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := all(kindTrigger)(ctx, s)
 		sch, e := s.viewSchema(ctx)
@@ -384,4 +386,20 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 		return nil
 	}})
 	return out, err
+}
+
+// viewRecords adds what sys.views tells of each view beside what objects have.
+func viewRecords(objects func(context.Context, *Session) ([]record, error)) func(context.Context, *Session) ([]record, error) {
+	return func(ctx context.Context, s *Session) ([]record, error) {
+		out, err := objects(ctx, s)
+		for _, rec := range out {
+			for _, name := range []string{"is_replicated", "has_replication_filter", "has_opaque_metadata", "has_unchecked_assembly_data", "is_date_correlation_view", "is_tracked_by_cdc", "is_dropped_ledger_view"} {
+				if rec[name] == nil {
+					rec[name] = false
+				}
+			}
+			rec["ledger_view_type"], rec["ledger_view_type_desc"] = 0, "NON_LEDGER_VIEW"
+		}
+		return out, err
+	}
 }

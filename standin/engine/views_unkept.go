@@ -66,6 +66,7 @@ func installUnkeptViews(r *Registry) {
 	none("fn_servershareddrives", "DriveName nchar(1)")
 	installMsdbViews(r)
 	installSptValues(r)
+	installResourceViews(r)
 	installNamedFunctions(r)
 }
 
