@@ -328,7 +328,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		return nil, nil
 	}
 	m := partsOf(node)
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
 	for i, p := range m.parameters {
 		t, e := dataTypeOf(p.DataType, false)
 		if e != nil {

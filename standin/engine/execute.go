@@ -314,7 +314,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 		return 0, perr
 	}
 	m := partsOf(node)
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest, trancount: s.count}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest, trancount: s.count}
 	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
 	if err != nil {
 		if e := (*sqlerr.Error)(nil); errors.As(err, &e) && aboutArguments(e.Number) {

@@ -67,7 +67,7 @@ func objectIs(o *Object, property string) any {
 	case "isencrypted":
 		return yes(o.Encrypted)
 	case "isansinullson":
-		return yes(executed || o.Table != nil && !o.Table.AnsiNullsOff)
+		return yes(executed && !o.AnsiNullsOff || o.Table != nil && !o.Table.AnsiNullsOff)
 	case "isquotedidenton":
 		return yes(executed && o.QuotedIdentifier || o.Table != nil || constraint)
 	case "isindexed":
@@ -121,7 +121,7 @@ func (s *Session) constraintProperty(o *Object, property string) any {
 func executedProperty(o *Object, property string) any {
 	switch property {
 	case "execisansinullson":
-		return int64(1)
+		return yes(!o.AnsiNullsOff)
 	case "execisquotedidenton":
 		return yes(o.QuotedIdentifier)
 	case "execisstartup":

@@ -16,7 +16,7 @@ const executeAsOwner = -2
 // define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login that EXECUTE AS names
 // (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
 func (d *ddl) define(o *Object, st syntax.Statement) error {
-	o.Definition, o.QuotedIdentifier = st.Definition(), d.s.settings.options["QuotedIdentifier"]
+	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = st.Definition(), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
 	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
 	switch {
 	case options.Has("NATIVE_COMPILATION"):

@@ -154,6 +154,13 @@ func (b *binder) operand(e expr, t sqltype.Type) expr {
 }
 
 func (b *binder) concatenate(l, r expr, lt, rt sqltype.Type) expr {
+	if b.s.nullIsEmpty() && lt.Kind.IsCharacter() {
+		for _, e := range []*expr{&l, &r} {
+			if e.null || e.nullable {
+				e.sql, e.hasLit, e.null = "coalesce("+e.sql+",'')", false, false
+			}
+		}
+	}
 	t := sqltype.Union(lt, rt)
 	limit := 8000
 	switch t.Kind {

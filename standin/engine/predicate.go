@@ -76,7 +76,27 @@ func (b *binder) comparison(kind string, l, r expr) expr {
 	if t.Kind.IsCharacter() {
 		sql += " COLLATE " + b.collate(comparisonNames[op], l, r)
 	}
-	return merge(expr{sql: sql + " " + op + " " + pair[1].sql + ")"}, l, r)
+	sql += " " + op + " " + pair[1].sql + ")"
+	if (op == "=" || op == "<>") && b.s.nullsEqual() {
+		sql = nullsCompared(op, sql, l, r)
+	}
+	return merge(expr{sql: sql}, l, r)
+}
+
+// nullsCompared is a comparison under ANSI_NULLS OFF: it differs where an operand is the constant NULL or a variable that is NULL, not between
+// columns and compound expressions (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
+func nullsCompared(op, sql string, l, r expr) string {
+	is := map[string]string{"=": " IS NULL)", "<>": " IS NOT NULL)"}[op]
+	for _, side := range [][2]expr{{l, r}, {r, l}} {
+		x, other := side[0], side[1]
+		switch {
+		case x.null:
+			return "(" + other.sql + is
+		case x.param > 0:
+			sql = fmt.Sprintf("(CASE WHEN %s IS NULL THEN (%s%s ELSE %s END)", x.sql, other.sql, is, sql)
+		}
+	}
+	return sql
 }
 
 // comparable refuses what SQL Server doesn't compare.

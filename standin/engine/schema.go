@@ -76,6 +76,7 @@ type Object struct {
 	NotTrusted        bool      `json:"notTrusted,omitempty"`
 	NotForReplication bool      `json:"notForReplication,omitempty"`
 	QuotedIdentifier  bool      `json:"quotedIdentifier,omitempty"`
+	AnsiNullsOff      bool      `json:"ansiNullsOff,omitempty"`
 	Sequence          *Sequence `json:"sequence,omitempty"`
 	Target            string    `json:"target,omitempty"`
 	// FileGroup, File, Function and Scheme are placements, which are no objects to sys.objects.

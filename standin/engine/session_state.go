@@ -111,11 +111,13 @@ type frame struct {
 	// procedure is the name of the module, empty for a batch.
 	procedure string
 	objectID  int32
-	status    int32
-	identity  any
-	depth     int
-	trancount int
-	trigger   *triggerFrame
+	// nullsEqual says that the module was made under ANSI_NULLS OFF, which stays with it.
+	nullsEqual bool
+	status     int32
+	identity   any
+	depth      int
+	trancount  int
+	trigger    *triggerFrame
 	// returns is the type of the scalar function that runs, result its value; table tells a table-valued function.
 	returns *sqltype.Type
 	result  any
@@ -441,6 +443,8 @@ type planKey struct {
 	node  ast.Node
 	db    int32
 	dates dateSettings
+	// nullsEqual and nullIsEmpty are ANSI_NULLS and CONCAT_NULL_YIELDS_NULL when they are OFF.
+	nullsEqual, nullIsEmpty bool
 }
 
 const maxPlans = 400

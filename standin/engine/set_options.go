@@ -78,12 +78,12 @@ func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement
 				s.settings.options[o] = n.IsOn
 			}
 			s.settings.implicitTransactions = n.IsOn
-		case ast.SetOptionsAnsiNulls, ast.SetOptionsAnsiPadding, ast.SetOptionsConcatNullYieldsNull:
+		case ast.SetOptionsAnsiPadding:
 			if !n.IsOn && s.strict() {
 				return unsupported("SET " + strings.ToUpper(name) + " OFF")
 			}
 			s.settings.options[name] = n.IsOn
-		case ast.SetOptionsAnsiNullDfltOff, ast.SetOptionsAnsiNullDfltOn, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
+		case ast.SetOptionsAnsiNulls, ast.SetOptionsConcatNullYieldsNull, ast.SetOptionsAnsiNullDfltOff, ast.SetOptionsAnsiNullDfltOn, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
 			ast.SetOptionsArithIgnore, ast.SetOptionsCursorCloseOnCommit, ast.SetOptionsForceplan, ast.SetOptionsNoBrowsetable,
 			ast.SetOptionsNumericRoundAbort, ast.SetOptionsQuotedIdentifier, ast.SetOptionsRemoteProcTransactions:
 			s.settings.options[name] = n.IsOn
@@ -101,6 +101,17 @@ func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement
 // strict tells whether options that change the meaning of statements are refused; old drivers switch some of them off
 // while they log in and mean nothing by it.
 func (s *Session) strict() bool { return s.nest > 1 }
+
+// nullsEqual tells that = and <> compare with NULL as with a value, in the session or in the module that runs (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
+func (s *Session) nullsEqual() bool {
+	if f := s.frame(); f != nil && f.objectID != 0 {
+		return f.nullsEqual
+	}
+	return !s.settings.options["AnsiNulls"]
+}
+
+// nullIsEmpty tells that NULL is an empty text where texts are joined (docs/t-sql/statements/set-concat-null-yields-null-transact-sql.md).
+func (s *Session) nullIsEmpty() bool { return !s.settings.options["ConcatNullYieldsNull"] }
 
 func (s *Session) setCommands(ctx context.Context, n *ast.SetCommandStatement, w tds.Writer) error {
 	for _, c := range n.Commands {
@@ -177,7 +188,12 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 	case "ContextInfo":
 		v, err := s.evaluate(ctx, g.Parameter, sqltype.VarBinaryOf(128))
 		if err == nil {
-			s.settings.contextInfo, _ = v.([]byte)
+			s.settings.contextInfo = nil
+			if information, ok := v.([]byte); ok {
+				// A session keeps 128 bytes whatever their number was (docs/t-sql/statements/set-context-info-transact-sql.md).
+				s.settings.contextInfo = make([]byte, 128)
+				copy(s.settings.contextInfo, information)
+			}
 		}
 		return err
 	case "QueryGovernorCostLimit":

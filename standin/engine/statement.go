@@ -66,6 +66,9 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		if !keepsError(node) {
 			s.lastError = 0
 		}
+		if resetsRowCount(node) {
+			s.rowCount = 0
+		}
 		if tellsItsEnd(node) {
 			return s.doneUncounted(w)
 		}
@@ -75,6 +78,17 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		return err
 	}
 	return s.failed(ctx, node, err, w)
+}
+
+// resetsRowCount are the statements after which @@ROWCOUNT is 0 (docs/t-sql/functions/rowcount-transact-sql.md, Remarks).
+func resetsRowCount(node ast.Statement) bool {
+	switch node.(type) {
+	case *ast.UseStatement, *ast.PredicateSetStatement, *ast.SetCommandStatement, *ast.SetRowCountStatement, *ast.SetTransactionIsolationLevelStatement, *ast.SetTextSizeStatement,
+		*ast.SetIdentityInsertStatement, *ast.SetStatisticsStatement, *ast.DeallocateCursorStatement, *ast.CloseCursorStatement, *ast.PrintStatement, *ast.RaiseErrorStatement,
+		*ast.BeginTransactionStatement, *ast.CommitTransactionStatement:
+		return true
+	}
+	return false
 }
 
 // tellsItsEnd are statements without rows whose end clients are told, so that a message or a step of a cursor is a result of its own

@@ -68,7 +68,7 @@ func installScopedViews(r *Registry) {
 			list, err := ofServer(ctx, s)
 			var out []record
 			for _, t := range list {
-				out = append(out, record{"object_id": t.ID, "definition": t.shownDefinition(), "uses_ansi_nulls": true, "uses_quoted_identifier": t.QuotedIdentifier})
+				out = append(out, record{"object_id": t.ID, "definition": t.shownDefinition(), "uses_ansi_nulls": !t.AnsiNullsOff, "uses_quoted_identifier": t.QuotedIdentifier})
 			}
 			return out, err
 		})
