@@ -56,7 +56,7 @@ func init() {
 		"sqrt": float(math.Sqrt), "exp": float(math.Exp), "log10": float(math.Log10), "sin": float(math.Sin), "cos": float(math.Cos),
 		"tan": float(math.Tan), "asin": float(math.Asin), "acos": float(math.Acos), "atan": float(math.Atan),
 		"cot":     float(func(f float64) float64 { return 1 / math.Tan(f) }),
-		"degrees": float(func(f float64) float64 { return f * 180 / math.Pi }), "radians": float(func(f float64) float64 { return f * math.Pi / 180 }),
+		"degrees": angle(func(f float64) float64 { return f * 180 / math.Pi }), "radians": angle(func(f float64) float64 { return f * math.Pi / 180 }),
 		"square": float(func(f float64) float64 { return f * f }),
 		"log": {Min: 1, Max: 2, Params: []sqltype.Type{floatT}, Type: floatT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 			v := math.Log(a[0].(float64))
@@ -205,6 +205,32 @@ func absolute(f *function) *function {
 }
 
 // finite is a result of floating point, or the error in place of one that is none or too large.
+// angle is DEGREES or RADIANS: the result has the type of the argument, cut where that is an integer (RADIANS(180) is 3), and 18 digits behind the
+// point where it is a decimal with fewer of them.
+func angle(turn func(float64) float64) *function {
+	infer := func(types []sqltype.Type) sqltype.Type {
+		t := numberLike(types)
+		switch {
+		case types[0].Kind == sqltype.Bit:
+			return floatT
+		case t.Kind == sqltype.Decimal:
+			return sqltype.DecimalOf(38, max(18, t.Scale))
+		}
+		return t
+	}
+	return &function{Min: 1, Max: 1, Infer: infer, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+		f, err := sqltype.Convert(a[0], e.Types[0], floatT, 0, sqltype.Explicit)
+		if err != nil {
+			return nil, err
+		}
+		v, err := finite(turn(f.(float64)))
+		if err != nil || e.Result.Kind == sqltype.Float {
+			return v, err
+		}
+		return e.fit(v, floatT)
+	}}
+}
+
 func finite(v float64) (any, *sqlerr.Error) {
 	switch {
 	case math.IsNaN(v):

@@ -56,3 +56,14 @@ func TestTableOptions(t *testing.T) {
 		{"UPDATE STATISTICS o st WITH SAMPLE 10 PERCENT, PERSIST_SAMPLE_PERCENT = OFF", "ok"},
 	})
 }
+
+// TestAnglesHaveTheTypeOfTheirArgument: docs/t-sql/functions/degrees-transact-sql.md, radians-transact-sql.md (Return types).
+func TestAnglesHaveTheTypeOfTheirArgument(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"SELECT DEGREES(1), RADIANS(180), DEGREES(CAST(2 AS bigint)), DEGREES(CAST(1 AS tinyint)), RADIANS(CAST(-180 AS smallint))", "57 3 114 57 -3"},
+		{"SELECT DEGREES(PI() / 2), RADIANS(-45.01e0), DEGREES(NULL + 1e0)", "90 -0.7855726963226477 NULL"},
+		{"SELECT LEFT(RADIANS(180.0), 16), SQL_VARIANT_PROPERTY(RADIANS(180.0), 'Scale'), SQL_VARIANT_PROPERTY(DEGREES(CAST(1 AS smallmoney)), 'BaseType')", "3.14159265358979 18 money"},
+		{"SELECT DEGREES(CAST(1 AS money))", "57.2958"}, {"SELECT DEGREES(2147483647)", "!8115/16"},
+	})
+}
