@@ -152,7 +152,7 @@ func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.Procedur
 		_, err := s.tableArgument(ctx, f, name, table, a)
 		return nil, false, err
 	}
-	t, err := s.parameterType(ctx, p)
+	t, err := s.moduleType(ctx, p.DataType)
 	if err != nil {
 		return nil, false, err
 	}
@@ -182,13 +182,13 @@ func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.Procedur
 	return v, true, nil
 }
 
-// parameterType is the type of a parameter that is neither a table nor a cursor.
-func (s *Session) parameterType(ctx context.Context, p *ast.ProcedureParameter) (sqltype.Type, error) {
-	t, e := dataTypeOf(p.DataType, false)
+// moduleType is the type that a module declares a parameter or its result with: neither a table nor a cursor.
+func (s *Session) moduleType(ctx context.Context, node ast.DataTypeReference) (sqltype.Type, error) {
+	t, e := dataTypeOf(node, false)
 	if e == nil {
 		return t, nil
 	}
-	if u, ok := p.DataType.(*ast.UserDataTypeReference); ok {
+	if u, ok := node.(*ast.UserDataTypeReference); ok {
 		if alias := s.aliasType(ctx, nameOf(u.Name)); alias != nil {
 			return *alias, nil
 		}

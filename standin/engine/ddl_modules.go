@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -321,12 +320,6 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	if perr != nil {
 		return nil, perr
 	}
-	if s.nest >= maxNesting {
-		return nil, sqlerr.New(217, 1, maxNesting)
-	}
-	if o.NullOnNull && slices.Contains(args, nil) {
-		return nil, nil
-	}
 	m := partsOf(node)
 	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
 	for i, p := range m.parameters {
@@ -336,6 +329,21 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		}
 		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, value: args[i]}
 	}
+	return s.functionResult(space, o, m, f, result)
+}
+
+// functionResult is the value of a scalar function whose frame has its arguments.
+func (s *Session) functionResult(space int32, o *Object, m moduleParts, f *frame, result sqltype.Type) (any, error) {
+	if s.nest >= maxNesting {
+		return nil, sqlerr.New(217, 1, maxNesting)
+	}
+	if o.NullOnNull {
+		for _, v := range f.variables {
+			if v.table == nil && v.value == nil {
+				return nil, nil
+			}
+		}
+	}
 	s.frames = append(s.frames, f)
 	s.nest++
 	s.tryDepth++
@@ -344,7 +352,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		s.db = db
 	}
 	f.returns = &result
-	err = s.asOf(s.context(), o, func() error { return s.functionBody(m) })
+	err := s.asOf(s.context(), o, func() error { return s.functionBody(m) })
 	s.db, s.line = before, line
 	s.tryDepth--
 	s.popFrame()

@@ -33,13 +33,13 @@ func (s *Session) executeSpecification(ctx context.Context, spec *ast.ExecuteSpe
 		if err != nil {
 			return err
 		}
-		status, err := s.execute(ctx, name, args, w)
+		result, err := s.execute(ctx, name, args, w)
 		if err == nil && spec.Variable != nil && spec.Variable.Name != syntax.UnwantedStatus {
 			v := s.variable(spec.Variable.Name)
-			if v == nil {
+			if v == nil || v.table != nil {
 				return sqlerr.New(137, 1, spec.Variable.Name)
 			}
-			out, e := sqltype.Convert(int64(status), sqltype.IntType, v.typ, 0, sqltype.Implicit)
+			out, e := s.convert(result.value, result.typ, v.typ, sqltype.Implicit)
 			if e != nil {
 				return e
 			}
@@ -140,7 +140,10 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	s.frames = append(s.frames, f)
 	s.nest++
 	mark := len(s.foreignConns)
-	status, err := s.execute(ctx, splitName(call.Name), args, w)
+	result, err := s.execute(ctx, splitName(call.Name), args, w)
+	if err == nil && result.ofFunction {
+		err = unsupported("A remote procedure call of a scalar function")
+	}
 	s.releaseForeign(mark)
 	s.popFrame()
 	if err != nil && !isControl(err) {
@@ -156,7 +159,8 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	if err != nil {
 		return err
 	}
-	if err := w.ReturnStatus(status); err != nil {
+	status, _ := result.value.(int64)
+	if err := w.ReturnStatus(int32(status)); err != nil {
 		return err
 	}
 	for _, v := range outs {
@@ -169,16 +173,32 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	return nil
 }
 
-// execute runs a procedure: a system procedure by its name anywhere, or a user's.
-func (s *Session) execute(ctx context.Context, name objectName, args []argument, w tds.Writer) (int32, error) {
+// returned is what a module that is executed gives back: the status of a procedure, an int, or the value of a scalar function.
+type returned struct {
+	value      any
+	typ        sqltype.Type
+	ofFunction bool
+}
+
+func statusOf(status int32, err error) (returned, error) {
+	return returned{value: int64(status), typ: sqltype.IntType}, err
+}
+
+// execute runs a procedure, a system procedure by its name anywhere or a user's, or a user's scalar function.
+func (s *Session) execute(ctx context.Context, name objectName, args []argument, w tds.Writer) (returned, error) {
 	if name.server != "" {
-		return 0, s.executeRemote(ctx, name, args, w)
+		return statusOf(0, s.executeRemote(ctx, name, args, w))
 	}
 	if s.nest >= maxNesting {
-		return 0, sqlerr.New(217, 1, maxNesting)
+		return returned{}, sqlerr.New(217, 1, maxNesting)
 	}
+	f := s.frame()
+	inFunction := f.returns != nil || f.table
 	if p, db := s.findProcedure(name); p != nil {
-		return s.withProcedureEvents(ctx, p, db, args, func() (int32, error) { return s.runProcedure(ctx, p, db, args, w) }, w)
+		if inFunction && !strings.HasPrefix(lower(p.Name), "xp_") {
+			return returned{}, sqlerr.New(557, 2)
+		}
+		return statusOf(s.withProcedureEvents(ctx, p, db, args, func() (int32, error) { return s.runProcedure(ctx, p, db, args, w) }, w))
 	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
@@ -193,22 +213,56 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 			b.require("EXECUTE", space, sch, o)
 		}
 	}); e != nil {
-		return 0, e
+		return returned{}, e
 	}
-	if o == nil || o.Kind != kindProcedure {
+	switch {
+	case o == nil:
 		if strings.HasPrefix(lower(name.name), "sp_") {
 			s.inst.log.Debug("unknown procedure", "name", name.String())
 		}
-		switch {
-		case o == nil:
-		case o.Kind == kindScalar:
-			return 0, unsupported("EXECUTE of a scalar function")
-		case notExecuted[o.Kind] != "":
-			return 0, sqlerr.New(2809, 1, "procedure", o.Name, o.Name, notExecuted[o.Kind])
-		}
-		return 0, sqlerr.New(2812, 62, name.String())
+		return returned{}, sqlerr.New(2812, 62, name.String())
+	case o.Kind == kindScalar:
+		return s.executeFunction(ctx, space, o, args)
+	case notExecuted[o.Kind] != "":
+		return returned{}, sqlerr.New(2809, 1, "procedure", o.Name, o.Name, notExecuted[o.Kind])
+	case o.Kind != kindProcedure:
+		return returned{}, sqlerr.New(2812, 62, name.String())
+	case inFunction:
+		return returned{}, sqlerr.New(557, 2)
 	}
-	return s.runModule(ctx, space, o, args, w)
+	return statusOf(s.runModule(ctx, space, o, args, w))
+}
+
+// executeFunction executes a user's scalar function: as with a procedure its arguments have names and may be left out where the parameter has a
+// default (docs/t-sql/statements/create-function-transact-sql.md, "[ = default ]").
+func (s *Session) executeFunction(ctx context.Context, space int32, o *Object, args []argument) (returned, error) {
+	batch, node, perr := parseModule(o)
+	if perr != nil {
+		return returned{}, perr
+	}
+	m := partsOf(node)
+	ret, ok := m.returns.(*ast.ScalarFunctionReturnType)
+	if !ok {
+		return returned{}, sqlerr.New(2812, 62, o.Name)
+	}
+	t, err := s.moduleType(ctx, ret.DataType)
+	if err != nil {
+		return returned{}, err
+	}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest}
+	if _, err := s.bindArguments(ctx, o.Name, m.parameters, args, f); err != nil {
+		return returned{}, ofArguments(err, o.Name)
+	}
+	v, err := s.functionResult(space, o, m, f, t)
+	return returned{value: v, typ: t, ofFunction: true}, err
+}
+
+// ofArguments names the module in an error about the arguments that it was called with.
+func ofArguments(err error, module string) error {
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && aboutArguments(e.Number) {
+		e.Procedure = module
+	}
+	return err
 }
 
 // notExecuted has what EXECUTE finds in place of a module, in the words of 2809.
@@ -317,10 +371,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest, trancount: s.count}
 	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
 	if err != nil {
-		if e := (*sqlerr.Error)(nil); errors.As(err, &e) && aboutArguments(e.Number) {
-			e.Procedure = o.Name
-		}
-		return 0, err
+		return 0, ofArguments(err, o.Name)
 	}
 	defer s.optionScope()()
 	before, db := s.db, s.inst.DatabaseByID(space)

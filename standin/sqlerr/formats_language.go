@@ -47,6 +47,7 @@ var languageFormats = map[int32]string{
 	7135:  "Deletion length %v is not in the range of available text, ntext, or image data.",
 	310:   "The value %v specified for the MAXRECURSION option exceeds the allowed maximum of %v.",
 	530:   "The statement terminated. The maximum recursion %v has been exhausted before statement completion.",
+	557:   "Only functions and some extended stored procedures can be executed from within a function.",
 	4199:  "Argument value %v is invalid for argument %v of %v function.",
 	5373:  "All the input parameters should be of the same type. Supported types are tinyint, smallint, int, bigint, decimal and numeric.",
 	9834:  "Bucket width value passed to DATE_BUCKET function must be positive.",
