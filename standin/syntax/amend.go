@@ -258,3 +258,25 @@ func withoutTables(tokens []token, inside []bool, before map[int]string) {
 		}
 	}
 }
+
+// emptyBody writes RETURN for the body of a procedure that has none, and leaves out semicolons before the first statement of one.
+func emptyBody(tokens []token, before, instead map[int]string) {
+	at := procedureBody(tokens)
+	if at == 0 {
+		return
+	}
+	for ; tokens[at].is(";"); at++ {
+		instead[at] = ""
+	}
+	if tokens[at].kind == tokenEnd {
+		before[at] += " RETURN"
+	}
+}
+
+// partsLeftOut leaves out the dots before the name of a function that a batch defines, which stand for the schema and the database.
+func partsLeftOut(tokens []token, instead map[int]string) {
+	at, kind := moduleName(tokens)
+	for ; kind == "FUNCTION" && tokens[at].is("."); at++ {
+		instead[at] = ""
+	}
+}

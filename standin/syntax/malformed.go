@@ -356,7 +356,7 @@ func badSequence(tokens []token, at int) *sqlerr.Error {
 func withoutAs(tokens []token, at int) *sqlerr.Error {
 	for i := at; i < len(tokens); i++ {
 		t := tokens[i]
-		if t.is("AS") && tokens[i-1].kind != tokenVariable && !tokens[i-1].is("EXECUTE") && !tokens[i-1].is("EXEC") {
+		if beginsBody(tokens, i) {
 			return nil
 		}
 		if t.kind != tokenWord {

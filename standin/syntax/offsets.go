@@ -90,6 +90,8 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	degreeOfDBCC(tokens, inside, instead)
 	poolOfDBCC(tokens, inside, instead)
 	withoutModuleOptions(tokens, instead)
+	emptyBody(tokens, before, instead)
+	partsLeftOut(tokens, instead)
 	usualSpellings(o.text, tokens, inside, instead)
 	if altersTrigger(tokens) {
 		instead[0] = "CREATE"

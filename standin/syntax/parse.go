@@ -54,15 +54,15 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
+	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
 		if err := judge(tokens, inside); err != nil {
 			return nil, err
 		}
 	}
 	o := newOffsets(text)
 	implicit := startsWithProcedureName(tokens)
-	source = o.amend(source, tokens, inside, implicit)
-	source, body := o.splitView(source, tokens)
+	amended := o.amend(source, tokens, inside, implicit)
+	source, body := o.splitView(amended, tokens)
 	source, returned, err := o.splitReturns(source, tokens)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,15 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 		return nil, err
 	}
 	returns(script, returned)
-	if err := joinView(script, body, o, tokens); err != nil {
+	if body == "" {
+		err = o.judgeView(source, tokens)
+	} else {
+		err = joinView(script, body, o, tokens)
+	}
+	if err == nil {
+		err = o.judgeChecks(amended, tokens, inside)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := unbalanced(tokens); err != nil {
@@ -227,9 +235,10 @@ var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
 // Tokens inside of this package's statements have been judged.
 func dangling(tokens []token, inside []bool) *sqlerr.Error {
+	body := procedureBody(tokens)
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
-		if inside[i] || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
+		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
 			continue
 		}
 		if next.is(")") && (t.is("JOIN") || t.is("UNION")) {
@@ -259,6 +268,10 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") || next.is(")") && !definesTable(tokens, i+1) {
 				return near(tokens, i+1)
 			}
+		case tokens[i].is("BEGIN") && (next.is(";") || next.is("TRY")):
+			if at := emptyBlock(tokens, i+1); at > 0 {
+				return near(tokens, at)
+			}
 		case tokens[i].is("BEGIN") && next.is("END"), tokens[i].is("AS") && next.is("FROM"):
 			return near(tokens, i+1)
 		case tokens[i].is("PRIMARY"), tokens[i].is("FOREIGN"):
@@ -276,6 +289,21 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// emptyBlock finds what follows the END of a block that has nothing, or semicolons alone, from the token behind its BEGIN on: END may begin END
+// CONVERSATION there.
+func emptyBlock(tokens []token, at int) int {
+	if tokens[at].is("TRY") {
+		at++
+	}
+	for tokens[at].is(";") {
+		at++
+	}
+	if !tokens[at].is("END") || tokens[at+1].is("CONVERSATION") {
+		return 0
+	}
+	return at + 1
 }
 
 // definesTable tells whether the parenthesis that closes at token closing is the definition of a table that CREATE TABLE makes.
@@ -312,7 +340,7 @@ func firstLost(nodes map[int]ast.Statement, tokens []token) *sqlerr.Error {
 func startsWithProcedureName(tokens []token) bool {
 	first := tokens[0]
 	switch {
-	case first.kind == tokenQuoted:
+	case first.kind == tokenQuoted, first.is("."):
 		return true
 	case first.kind != tokenWord || isReserved(first.text):
 		return false

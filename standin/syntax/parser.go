@@ -168,6 +168,8 @@ func (p *parser) names() []string {
 
 // objectName consumes a name of up to max parts and returns it with the last part last; omitted parts are empty.
 func (p *parser) objectName(max int) []string {
+	for max > 1 && p.accept(".") { // the schema, or the database as well, is left out
+	}
 	parts := []string{p.name()}
 	for p.accept(".") {
 		if p.is(".") {

@@ -325,8 +325,5 @@ func returnsOfFunction(tokens []token, i int) bool {
 	if kind != "FUNCTION" || !tokens[i-1].is(")") {
 		return false
 	}
-	open := openingParenthesis(tokens, i-1)
-	for at++; at+1 < len(tokens) && tokens[at].is("."); at += 2 {
-	}
-	return open == at
+	return openingParenthesis(tokens, i-1) == afterName(tokens, at)
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // required are fields that no node of their type is without, although teesql makes such nodes of halves of statements.
@@ -165,6 +167,8 @@ func misplaced(node any, parent reflect.Type) bool {
 		return unnamed(n) || n.ColumnType == "Wildcard" && parent != nodeType[ast.FunctionCall]()
 	case *ast.DefaultLiteral:
 		return !defaultTakers[parent]
+	case *ast.BooleanScalarPlaceholder:
+		return true
 	case *ast.FunctionCall:
 		for _, p := range n.Parameters {
 			if ref, ok := p.(*ast.ColumnReferenceExpression); ok && ref.ColumnType == "Wildcard" && !takesStar(n) {
@@ -237,7 +241,10 @@ func (f *finisher) whole(node ast.Statement) {
 		return
 	}
 	last, end := f.lastOf(at), f.lastOf(node)
+	_, scalar := at.(*ast.BooleanScalarPlaceholder)
 	switch {
+	case scalar:
+		f.err = f.noCondition(at, last+1)
 	case isMisplaced(at):
 		f.err = near(f.tokens, f.tokenOf(at))
 	case last == end, f.tokens[end].kind == tokenPunct && !f.tokens[end].is(")"):
@@ -245,4 +252,17 @@ func (f *finisher) whole(node ast.Statement) {
 	default:
 		f.err = near(f.tokens, last+1)
 	}
+}
+
+// noCondition is the error of an expression where a condition has to be: 4145, and 102 in the WHERE of an index, which takes comparisons alone
+// (docs/t-sql/statements/create-index-transact-sql.md, filter_predicate).
+func (f *finisher) noCondition(node any, next int) *sqlerr.Error {
+	before := f.tokenOf(node) - 1
+	for before > 0 && f.tokens[before].is("(") {
+		before--
+	}
+	if f.tokens[before].is("WHERE") {
+		return near(f.tokens, next)
+	}
+	return sqlerr.New(4145, 1, f.tokens[next].text).At(f.tokens[next].line)
 }

@@ -31,6 +31,9 @@ func misshapen(tokens []token, inside []bool) *sqlerr.Error {
 			joins[depth]++
 		case t.is("ON") && joins[depth] > 0:
 			joins[depth]--
+			if at := scalarOfJoin(tokens, i+1); at > 0 {
+				return sqlerr.New(4145, 1, tokens[min(at, len(tokens)-2)].text).At(tokens[min(at, len(tokens)-2)].line)
+			}
 		case joins[depth] > 0 && endsTables(t):
 			return near(tokens, i)
 		case t.is(")"):
@@ -51,6 +54,23 @@ func misshapen(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// scalarOfJoin finds the end of what follows the ON of a join where that is a name or a constant alone, which teesql reads over with the whole
+// FROM clause; 0 where it is more.
+func scalarOfJoin(tokens []token, at int) int {
+	switch t := tokens[at]; {
+	case t.kind == tokenInteger, t.kind == tokenVariable, t.kind == tokenString:
+		at++
+	case isName(t):
+		at = afterName(tokens, at)
+	default:
+		return 0
+	}
+	if next := tokens[at]; endsTables(next) || next.isOneOf("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "AND", "OR", "ON") {
+		return at
+	}
+	return 0
 }
 
 // endsTables are tokens after which no ON can belong to a join before them.
@@ -96,8 +116,14 @@ func caseWithoutWhen(tokens []token, at int) int {
 func (f *finisher) shape(node ast.Statement) {
 	switch n := node.(type) {
 	case *ast.CreateIndexStatement:
+		last := f.lastOf(n)
 		if len(n.Columns) == 0 && n.Name != nil {
-			f.err = near(f.tokens, f.lastOf(n))
+			f.err = near(f.tokens, last)
+		}
+		for i := f.tokenOf(n); i <= last && n.FilterPredicate == nil && f.err == nil; i++ {
+			if f.tokens[i].is("WHERE") {
+				f.err = near(f.tokens, last+1)
+			}
 		}
 	case *ast.PredicateSetStatement:
 		if last := f.lastOf(n); !f.tokens[last].is("ON") && !f.tokens[last].is("OFF") {

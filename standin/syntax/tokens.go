@@ -125,8 +125,45 @@ func moduleHeader(tokens []token) []token {
 		return nil
 	}
 	for i := at; i < len(tokens); i++ {
-		if tokens[i].is("RETURNS") || tokens[i].is("AS") && tokens[i-1].kind != tokenVariable {
+		if tokens[i].is("RETURNS") || beginsBody(tokens, i) {
 			return tokens[at:i]
+		}
+	}
+	return nil
+}
+
+// beginsBody tells whether a token is the AS behind the header of a module: not that of a parameter's type or of EXECUTE AS.
+func beginsBody(tokens []token, at int) bool {
+	before := tokens[at-1]
+	return tokens[at].is("AS") && !before.isOneOf("EXECUTE", "EXEC") && (before.kind != tokenVariable || tokens[at-2].is("="))
+}
+
+// procedureBody is where the body of the procedure that a batch defines begins; 0 of other batches.
+func procedureBody(tokens []token) int {
+	at, kind := moduleName(tokens)
+	if kind != "PROCEDURE" {
+		return 0
+	}
+	for ; at+1 < len(tokens); at++ {
+		if beginsBody(tokens, at) {
+			return at + 1
+		}
+	}
+	return 0
+}
+
+// badDefault refuses what is no constant as the default of a parameter of the module that a batch defines
+// (docs/t-sql/statements/create-procedure-transact-sql.md, default).
+func badDefault(tokens []token, _ []bool) *sqlerr.Error {
+	header := moduleHeader(tokens)
+	at, _ := moduleName(tokens)
+	for i := range header {
+		switch next := tokens[at+i+1]; {
+		case !header[i].is("="):
+		case next.is("("):
+			return near(tokens, at+i+1)
+		case next.kind == tokenVariable:
+			return sqlerr.New(137, 2, next.text).At(next.line)
 		}
 	}
 	return nil
@@ -205,26 +242,6 @@ func badLevel(tokens []token, inside []bool) *sqlerr.Error {
 		}
 		if !slices.ContainsFunc(isolationLevels, tokens[i+2].is) {
 			return near(tokens, i+2)
-		}
-	}
-	return nil
-}
-
-// unknownHint is 321 for an error near a word in the place of a table hint, nil for other places.
-func unknownHint(tokens []token, at int) *sqlerr.Error {
-	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || isReserved(tokens[at].text) || !tokens[at+1].is(")") && !tokens[at+1].is(",") {
-		return nil
-	}
-	open := at - 1
-	for open > 0 && (tokens[open].is(",") || tokens[open].kind == tokenWord && !isReserved(tokens[open].text)) {
-		open--
-	}
-	if open < 1 || !tokens[open].is("(") || !tokens[open-1].is("WITH") {
-		return nil
-	}
-	for i := open; i >= 0 && !tokens[i].is(";"); i-- {
-		if tokens[i].isOneOf("FROM", "JOIN", "UPDATE", "INTO", "MERGE") {
-			return sqlerr.New(321, 1, tokens[at].text).At(tokens[at].line)
 		}
 	}
 	return nil

@@ -8,11 +8,6 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 )
 
-// tableHints are the first words of WITH ( ... ) behind a table (docs/t-sql/queries/hints-transact-sql-table.md, Syntax).
-var tableHints = wordSet(`FORCESCAN FORCESEEK HOLDLOCK IGNORE_CONSTRAINTS IGNORE_TRIGGERS INDEX KEEPDEFAULTS KEEPIDENTITY NOEXPAND NOLOCK NOWAIT
-	PAGLOCK READCOMMITTED READCOMMITTEDLOCK READPAST READUNCOMMITTED REPEATABLEREAD ROWLOCK SERIALIZABLE SNAPSHOT
-	SPATIAL_WINDOW_MAX_CELLS TABLOCK TABLOCKX UPDLOCK XLOCK`)
-
 // countedHints are the query hints that a number follows (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")
 
@@ -31,16 +26,15 @@ func unfinished(tokens []token, inside []bool) *sqlerr.Error {
 			err = badQueryHints(tokens, i)
 		case t.is("(") && beginsTableExpression(tokens, i):
 			err = badColumnNames(tokens, i)
-		case t.is("(") && before.is("WITH") && hintsOfTarget(tokens, i-1):
-			if at := unknownWord(tokens, i+1, tableHints); at > 0 {
-				err = sqlerr.New(321, 1, tokens[at].text).At(tokens[at].line)
-			}
 		case t.is("FILLFACTOR") && before.is("WITH") && !next.is("="), t.is("PAD_INDEX") && before.is("WITH") && ofKey(tokens, i-1):
 			at := i
 			if t.is("FILLFACTOR") {
 				at++
 			}
 			err = near(tokens, at)
+		}
+		if err == nil && t.is("(") {
+			err = badTableHints(tokens, i)
 		}
 		if err != nil {
 			return err
@@ -92,25 +86,6 @@ func badQueryHints(tokens []token, opening int) *sqlerr.Error {
 		}
 	}
 	return nil
-}
-
-// hintsOfTarget tells whether the WITH at a token belongs to the table that INSERT, UPDATE or DELETE changes.
-func hintsOfTarget(tokens []token, with int) bool {
-	at := with - 1
-	for at > 1 && isName(tokens[at]) && tokens[at-1].is(".") {
-		at -= 2
-	}
-	if at < 1 || !isName(tokens[at]) {
-		return false
-	}
-	lead := tokens[at-1]
-	switch {
-	case lead.isOneOf("INTO", "FROM") && at > 1:
-		return tokens[at-2].isOneOf("INSERT", "DELETE")
-	case lead.isOneOf("INSERT", "UPDATE", "DELETE"):
-		return at < 2 || !tokens[at-2].isOneOf("FOR", "AFTER", "OF", ",", "GRANT", "DENY", "REVOKE", "ON")
-	}
-	return false
 }
 
 // ofKey tells whether the WITH at a token follows a key of a table.

@@ -14,31 +14,80 @@ import (
 // definition of a view. It returns the text with a query of the same length in its place, and the query at its place in
 // a text that is blank before it; empty for other batches.
 func (o *offsets) splitView(source string, tokens []token) (string, string) {
-	at := 0
-	switch {
-	case tokens[0].is("CREATE") && tokens[1].is("OR"):
-		at = 3
-	case tokens[0].is("CREATE"), tokens[0].is("ALTER"):
-		at = 1
-	}
-	if at == 0 || at >= len(tokens) || !tokens[at].is("VIEW") {
+	at := viewBody(tokens)
+	if at == 0 || !tokens[at].is("WITH") {
 		return source, ""
 	}
-	for at++; at+1 < len(tokens); at++ {
-		if tokens[at].is("AS") {
-			break
-		}
-	}
-	if at+1 >= len(tokens) || !tokens[at+1].is("WITH") {
-		return source, ""
-	}
-	from := o.sourceAt(source, tokens[at+1].pos)
+	from := o.sourceAt(source, tokens[at].pos)
 	rest := source[from:]
 	stub := "SELECT 1 AS c"
 	if len(rest) < len(stub) {
 		return source, ""
 	}
 	return source[:from] + stub, blank(source[:from]) + rest
+}
+
+// viewBody is where the query of the view that a batch defines begins; 0 of other batches.
+func viewBody(tokens []token) int {
+	at, kind := moduleName(tokens)
+	if kind != "VIEW" {
+		return 0
+	}
+	for ; at+1 < len(tokens); at++ {
+		if tokens[at].is("AS") {
+			return at + 1
+		}
+	}
+	return 0
+}
+
+// judgeView parses the query of a view by itself: teesql reads errors in it over, and what it makes of the rest says only that something is wrong.
+func (o *offsets) judgeView(source string, tokens []token) *sqlerr.Error {
+	at := viewBody(tokens)
+	if at == 0 {
+		return nil
+	}
+	end := len(tokens) - 1
+	for end > at+3 && tokens[end-1].is(";") {
+		end--
+	}
+	if tokens[end-1].is("OPTION") && tokens[end-2].is("CHECK") && tokens[end-3].is("WITH") {
+		end -= 3
+	}
+	from := o.sourceAt(source, tokens[at].pos)
+	_, err := parseOrdinary(blank(source[:from])+source[from:o.sourceAt(source, tokens[end-1].end)], o, tokens)
+	return err
+}
+
+// judgeChecks parses the condition of each CHECK by itself: teesql leaves a constraint out, without a word, whose condition it cannot read.
+func (o *offsets) judgeChecks(source string, tokens []token, inside []bool) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("CHECK") {
+			continue
+		}
+		opening := i + 1
+		if tokens[opening].is("NOT") { // NOT FOR REPLICATION
+			opening += 3
+		}
+		if opening >= len(tokens) || !tokens[opening].is("(") {
+			continue
+		}
+		end := closingParenthesis(tokens, opening)
+		if end < 0 {
+			continue
+		}
+		const condition = "IF"
+		from := o.sourceAt(source, tokens[opening].pos)
+		text := blank(source[:from-len(condition)]) + condition + source[from:o.sourceAt(source, tokens[end].end)] + " RETURN"
+		switch _, message := teesql(text); {
+		case message == "":
+		case notACondition(message):
+			return sqlerr.New(4145, 1, ")").At(tokens[end].line)
+		default:
+			return nearFailure(text, o, message, tokens)
+		}
+	}
+	return nil
 }
 
 // blank is a text of the same code units and lines without anything in it.
@@ -91,8 +140,8 @@ func joinView(script *ast.Script, body string, o *offsets, tokens []token) *sqle
 func (o *offsets) sourceAt(source string, pos int) int {
 	unit := units(o.text[:pos])
 	for _, in := range o.inserted {
-		if in.byte <= pos {
-			unit += in.length
+		if in.byte < pos || in.byte == pos && in.replaced == 0 {
+			unit += in.length - in.replaced
 		}
 	}
 	return byteOfUnit(source, unit)
