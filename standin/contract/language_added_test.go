@@ -114,4 +114,12 @@ func TestAttachThatEndsEarly(t *testing.T) {
 		return err
 	}, patient, "50ms").Should(Succeed())
 	g.Expect(value(t, admin, "SELECT a FROM attached.dbo.t")).To(BeEquivalentTo(1))
+	mustExec(t, admin, "DROP DATABASE attached")
+	for n, path := range specs {
+		from := strings.Replace(strings.TrimSuffix(path, ".copy"), "/var/opt/mssql", i.root, 1)
+		g.Expect(exec.Command("cp", "-r", from, from+".again").Run()).To(Succeed())
+		specs[n] = strings.TrimSuffix(path, ".copy") + ".again"
+	}
+	mustExec(t, admin, fmt.Sprintf("CREATE DATABASE attached ON (FILENAME = '%s') LOG ON (FILENAME = '%s') FOR ATTACH WITH RESTRICTED_USER", specs[0], specs[1]))
+	g.Expect(value(t, admin, "SELECT user_access_desc FROM sys.databases WHERE name = 'attached'")).To(Equal("RESTRICTED_USER"))
 }

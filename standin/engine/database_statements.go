@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -53,7 +54,15 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	if _, ok := sqltype.ParseCollation(n.Collation); n.Collation != "" && !ok {
 		return sqlerr.New(448, 1, n.Collation)
 	}
-	info := DatabaseInfo{Name: n.Name, Collation: n.Collation, OwnerSID: s.login.SID}
+	info := DatabaseInfo{Name: n.Name, Collation: n.Collation, OwnerSID: s.login.SID, Options: map[string]string{}}
+	for _, o := range n.Options {
+		switch {
+		case o.Name == "RESTRICTED_USER":
+			info.UserAccess = o.Name
+		case recordedOptions[o.Name]:
+			info.Options[o.Name] = o.Value
+		}
+	}
 	var err error
 	if info.Files, err = s.inst.declaredFiles(n); err != nil {
 		return err
@@ -219,6 +228,8 @@ func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error 
 		return sqlerr.New(6121, 1, n.UnitOfWork)
 	case n.UnitOfWork != "":
 		return sqlerr.New(6110, 1, n.UnitOfWork)
+	case n.SPID < 1 || n.SPID > math.MaxInt16: // the type of session_id in the views
+		return sqlerr.New(6101, 1, n.SPID)
 	case n.StatusOnly:
 		return sqlerr.New(6120, 1, n.SPID)
 	}

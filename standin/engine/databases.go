@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -288,6 +289,10 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	if !info.Created.IsZero() {
 		full.Created = info.Created
 	}
+	if info.UserAccess != "" {
+		full.UserAccess = info.UserAccess
+	}
+	maps.Copy(full.Options, info.Options)
 	full.Restoring, full.ReplicaID, full.GroupDatabaseID = info.Restoring, info.ReplicaID, info.GroupDatabaseID
 	st, err := open(inst.filesOnDisk(full.Files), inst.storageOptions(full.Name))
 	if err != nil {

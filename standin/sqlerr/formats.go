@@ -28,6 +28,7 @@ var notListed = map[int32]struct {
 	doc      string
 }{
 	4508: {16, events4000}, 4606: {16, events4000}, 4613: {16, events4000}, 4621: {16, events4000}, 4624: {16, events4000},
+	6101:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (a session_id that none can have)"},
 	6104:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (a session may not kill itself)"},
 	6106:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (process id is not active)"},
 	6107:  {14, "docs/t-sql/language-elements/kill-transact-sql.md (only user processes can be killed)"},

@@ -138,7 +138,11 @@ func parseKill(p *parser) ast.Statement {
 		n.UnitOfWork = p.stringLiteral()
 		ends = append(ends, "COMMIT", "ROLLBACK")
 	} else {
-		n.SPID = p.integer()
+		sign := int64(1)
+		if p.accept("-") {
+			sign = -1
+		}
+		n.SPID = sign * p.integer()
 	}
 	if p.accept("WITH") {
 		n.StatusOnly = p.oneOf(ends...) == "STATUSONLY"

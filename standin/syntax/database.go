@@ -134,12 +134,15 @@ func (p *parser) createDatabase() ast.Statement {
 		p.refuse()
 	case p.accept("FOR", "ATTACH"):
 		n.ForAttach = true
+		if p.accept("WITH") {
+			n.Options = p.optionList(p.attachOption)
+		}
 	case p.accept("FOR", "ATTACH_REBUILD_LOG"):
 		n.ForAttachRebuildLog = true
 	case p.accept("AS", "SNAPSHOT", "OF"):
 		n.SnapshotOf = p.name()
 	case p.accept("WITH"):
-		n.Options = p.databaseOptions()
+		n.Options = p.optionList(p.createOption)
 	}
 	return n
 }

@@ -30,17 +30,55 @@ var refusedOptions = wordSet(`AUTOMATIC_TUNING CHANGE_TRACKING CONTAINMENT DATA_
 	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TEMPORAL_HISTORY_RETENTION TRANSFORM_NOISE_WORDS
 	TWO_DIGIT_YEAR_CUTOFF WITNESS`)
 
-func (p *parser) databaseOptions() []DatabaseOption {
+func (p *parser) databaseOptions() []DatabaseOption { return p.optionList(p.databaseOption) }
+
+func (p *parser) optionList(option func() DatabaseOption) []DatabaseOption {
 	var all []DatabaseOption
 	seen := map[string]bool{}
 	for {
-		o := p.databaseOption()
+		o := option()
 		p.once(seen, o.Name)
 		all = append(all, o)
 		if !p.accept(",") {
 			return all
 		}
 	}
+}
+
+// createOption is an option of CREATE DATABASE (docs/t-sql/statements/create-database-transact-sql.md, WITH <option>).
+func (p *parser) createOption() DatabaseOption {
+	for _, name := range []string{"DB_CHAINING", "TRUSTWORTHY"} {
+		if p.accept(name) {
+			p.accept("=")
+			return DatabaseOption{name, p.oneOf("ON", "OFF")}
+		}
+	}
+	if p.accept("CATALOG_COLLATION") {
+		p.expect("=")
+		if collation := p.name(); upper(collation) != "DATABASE_DEFAULT" {
+			p.unsupported("CATALOG_COLLATION = " + collation)
+		}
+		return DatabaseOption{"CATALOG_COLLATION", "DATABASE_DEFAULT"}
+	}
+	if refusedOptions[upper(p.peek().text)] {
+		p.unsupported("The database option " + upper(p.peek().text))
+	}
+	p.unknownOption("CREATE DATABASE")
+	return DatabaseOption{}
+}
+
+// attachOption is an option of FOR ATTACH (docs/t-sql/statements/create-database-transact-sql.md, <attach_database_option>).
+func (p *parser) attachOption() DatabaseOption {
+	for _, name := range []string{"RESTRICTED_USER", "ENABLE_BROKER", "NEW_BROKER"} {
+		if p.accept(name) {
+			return DatabaseOption{Name: name}
+		}
+	}
+	if p.is("ERROR_BROKER_CONVERSATIONS") || p.is("FILESTREAM") {
+		p.unsupported("The option " + upper(p.peek().text) + " of FOR ATTACH")
+	}
+	p.unknownOption("CREATE DATABASE")
+	return DatabaseOption{}
 }
 
 func (p *parser) databaseOption() DatabaseOption {

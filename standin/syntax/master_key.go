@@ -53,6 +53,9 @@ func parseMasterKey(p *parser) ast.Statement {
 	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
 		p.unsupported(upper(p.peek().text) + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
+		if !p.is("ENCRYPTION") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
+			p.unsupported("CREATE MASTER KEY without a password")
+		}
 		p.expect("ENCRYPTION")
 		return &CreateMasterKey{Password: p.byPassword()}
 	case p.accept("ALTER", "MASTER", "KEY"):
