@@ -21,6 +21,7 @@ import (
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -32,7 +33,9 @@ const roleRecorder credentials.Role = "recorder"
 type recorders struct {
 	gt   *groupTest
 	name string
-	pods map[string]*corev1.Pod // by site
+	// login of all clients; nobody declares it.
+	login tsql.Login
+	pods  map[string]*corev1.Pod // by site
 	// last acknowledgements that were seen of each site's clients.
 	last map[string]history.Instant
 }
@@ -52,13 +55,11 @@ func startRecorders(t *testing.T, gt *groupTest) *recorders {
 func (r *recorders) makeLogin(t *testing.T) {
 	t.Helper()
 	login := tsql.Login{Name: roleRecorder.Login(), SID: credentials.SID(namespace, roleRecorder.Login()), Password: newPassword()}
-	for _, site := range []string{"tukwila", "quincy"} {
+	r.login = login
+	for _, site := range copySites {
 		connector := connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace))
-		master := open(t, connector, r.gt.servers[site], credentials.RoleSA, "master")
-		for _, s := range []tsql.Statement{tsql.CreateLogin(login), tsql.GrantServerPermission(tsql.ViewServerState, login.Name), tsql.GrantServerPermission(tsql.ViewAnyDefinition, login.Name)} {
-			if err := master.Exec(t.Context(), s); err != nil {
-				t.Fatalf("make the clients' login: %v", err)
-			}
+		if err := r.loginAt(t.Context(), connector, site); err != nil {
+			t.Fatal(err)
 		}
 		if r.gt.group.Status.Primary != credentials.HostName(r.gt.server(site)) {
 			continue
@@ -80,6 +81,20 @@ func (r *recorders) makeLogin(t *testing.T) {
 			roleRecorder.Key(): []byte(login.Password), credentials.KeyCA: certificate.Data[credentials.KeyCA]}}
 		r.create(t, site, secret)
 	}
+}
+
+// loginAt makes the clients' login on a site's server.
+func (r *recorders) loginAt(ctx context.Context, connector *mssql.Connector, site string) error {
+	master, err := connector.Open(ctx, mssql.Target{Namespace: namespace, Server: r.gt.server(site), Role: credentials.RoleSA, Database: "master"})
+	if err != nil {
+		return fmt.Errorf("open the server of %s to make the clients' login: %w", site, err)
+	}
+	for _, s := range []tsql.Statement{tsql.CreateLogin(r.login), tsql.GrantServerPermission(tsql.ViewServerState, r.login.Name), tsql.GrantServerPermission(tsql.ViewAnyDefinition, r.login.Name)} {
+		if err := master.Exec(ctx, s); err != nil {
+			return fmt.Errorf("make the clients' login at %s: %w", site, err)
+		}
+	}
+	return nil
 }
 
 // newPassword is a password of this run alone that meets SQL Server's password policy.
