@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,11 +49,26 @@ type Engine struct {
 	// TLSDir has tls.crt, tls.key and ca.crt.
 	TLSDir string
 
-	root   string
-	port   string
-	cmd    *exec.Cmd
+	root string
+	port string
+	// run is the newest process, once it has been started: agents under test look at it while a test starts the next one.
+	run atomic.Pointer[process]
+}
+
+// process is one run of the instance.
+type process struct {
+	*os.Process
 	output *lockedBuffer
 	exited chan struct{}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
 }
 
 var build = sync.OnceValues(func() (string, error) {
@@ -144,31 +160,32 @@ func (e *Engine) Launch(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.output, e.exited = &lockedBuffer{}, make(chan struct{})
-	e.cmd = exec.Command(binary, append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
-	e.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
+	output := &lockedBuffer{}
+	cmd := exec.Command(binary, append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
+	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
 		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA])}
-	e.cmd.Stdout, e.cmd.Stderr = e.output, e.output
-	if err := e.cmd.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Start(); err != nil {
 		t.Fatalf("start the stand-in: %v", err)
 	}
-	cmd, exited := e.cmd, e.exited
-	go func() { _ = cmd.Wait(); close(exited) }()
+	run := &process{Process: cmd.Process, output: output, exited: make(chan struct{})}
+	e.run.Store(run)
+	go func() { _ = cmd.Wait(); close(run.exited) }()
 	deadline := time.NewTimer(startWithin)
 	defer deadline.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		text := e.output.String()
+		text := output.String()
 		if found := listening.FindStringSubmatch(text); found != nil && strings.Contains(text, "ready for client connections") {
 			e.port, e.Address = found[1], "127.0.0.1:"+found[1]
 			return
 		}
 		select {
-		case <-e.exited:
-			t.Fatalf("the stand-in ended:\n%s", e.output)
+		case <-run.exited:
+			t.Fatalf("the stand-in ended:\n%s", output)
 		case <-deadline.C:
-			t.Fatalf("the stand-in did not start within %s:\n%s", startWithin, e.output)
+			t.Fatalf("the stand-in did not start within %s:\n%s", startWithin, output)
 		case <-look.C:
 		}
 	}
@@ -177,9 +194,13 @@ func (e *Engine) Launch(t testing.TB) {
 // Kill ends the process at once, as kill -9 does, and waits for its end.
 func (e *Engine) Kill(t testing.TB) {
 	t.Helper()
-	e.signal(syscall.SIGKILL)
+	run := e.run.Load()
+	if run == nil {
+		return
+	}
+	_ = run.Signal(syscall.SIGKILL)
 	select {
-	case <-e.exited:
+	case <-run.exited:
 	case <-time.After(startWithin):
 		t.Errorf("the stand-in outlived SIGKILL")
 	}
@@ -214,10 +235,11 @@ func (e *Engine) Freeze() {
 
 // stopped tells whether all threads of the process are in state T (proc(5), /proc/pid/stat).
 func (e *Engine) stopped() bool {
-	if e.cmd == nil || e.cmd.Process == nil {
+	pid := e.PID()
+	if pid == 0 {
 		return true
 	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", e.cmd.Process.Pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
 		return true
 	}
@@ -235,12 +257,11 @@ func (e *Engine) stopped() bool {
 
 // PID is the process's number, 0 when it has ended.
 func (e *Engine) PID() int {
-	select {
-	case <-e.exited:
+	run := e.run.Load()
+	if run == nil || run.ended() {
 		return 0
-	default:
-		return e.cmd.Process.Pid
 	}
+	return run.Pid
 }
 
 // End ends the process at once without waiting for it.
@@ -250,8 +271,8 @@ func (e *Engine) End() { e.signal(syscall.SIGKILL) }
 func (e *Engine) Thaw() { e.signal(syscall.SIGCONT) }
 
 func (e *Engine) signal(s os.Signal) {
-	if e.cmd != nil && e.cmd.Process != nil {
-		_ = e.cmd.Process.Signal(s)
+	if run := e.run.Load(); run != nil {
+		_ = run.Signal(s)
 	}
 }
 
@@ -272,7 +293,12 @@ func (e *Engine) Target(role credentials.Role) mssql.Target {
 }
 
 // Output is what the process has written so far.
-func (e *Engine) Output() string { return e.output.String() }
+func (e *Engine) Output() string {
+	if run := e.run.Load(); run != nil {
+		return run.output.String()
+	}
+	return ""
+}
 
 type lockedBuffer struct {
 	mu  sync.Mutex
