@@ -204,7 +204,6 @@ func absolute(f *function) *function {
 	return f
 }
 
-// finite is a result of floating point, or the error in place of one that is none or too large.
 // angle is DEGREES or RADIANS: the result has the type of the argument, cut where that is an integer (RADIANS(180) is 3), and 18 digits behind the
 // point where it is a decimal with fewer of them.
 func angle(turn func(float64) float64) *function {
@@ -231,6 +230,7 @@ func angle(turn func(float64) float64) *function {
 	}}
 }
 
+// finite is a result of floating point, or the error in place of one that is none or too large.
 func finite(v float64) (any, *sqlerr.Error) {
 	switch {
 	case math.IsNaN(v):

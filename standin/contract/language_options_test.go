@@ -25,6 +25,17 @@ func TestAnsiNullsOff(t *testing.T) {
 	})
 }
 
+// TestAnsiNullsOffOfFunctions: a function keeps the setting whether it is a value or executed.
+func TestAnsiNullsOffOfFunctions(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"SET ANSI_NULLS OFF", "ok"},
+		{"CREATE FUNCTION dbo.same (@a int) RETURNS int AS BEGIN RETURN IIF(@a = NULL, 1, 0) END", "ok"},
+		{"SET ANSI_NULLS ON; SELECT dbo.same(NULL)", "1"},
+		{"DECLARE @r int; EXEC @r = dbo.same NULL; SELECT @r", "1"},
+	})
+}
+
 // TestConcatNullYieldsNull: docs/t-sql/statements/set-concat-null-yields-null-transact-sql.md, also within modules, where the session's setting counts.
 func TestConcatNullYieldsNull(t *testing.T) {
 	t.Parallel()

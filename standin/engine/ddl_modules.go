@@ -321,7 +321,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		return nil, perr
 	}
 	m := partsOf(node)
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
+	f := s.moduleFrame(o, batch)
 	for i, p := range m.parameters {
 		t, e := dataTypeOf(p.DataType, false)
 		if e != nil {

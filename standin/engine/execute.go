@@ -249,7 +249,7 @@ func (s *Session) executeFunction(ctx context.Context, space int32, o *Object, a
 	if err != nil {
 		return returned{}, err
 	}
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, depth: s.nest}
+	f := s.moduleFrame(o, batch)
 	if _, err := s.bindArguments(ctx, o.Name, m.parameters, args, f); err != nil {
 		return returned{}, ofArguments(err, o.Name)
 	}
@@ -368,7 +368,8 @@ func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []
 		return 0, perr
 	}
 	m := partsOf(node)
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest, trancount: s.count}
+	f := s.moduleFrame(o, batch)
+	f.trancount = s.count
 	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
 	if err != nil {
 		return 0, ofArguments(err, o.Name)

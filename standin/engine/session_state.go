@@ -213,6 +213,11 @@ func (s *Session) enter(ctx context.Context, db *Database) error {
 	return err
 }
 
+// moduleFrame is the frame in which a module of users runs, without its arguments.
+func (s *Session) moduleFrame(o *Object, batch *syntax.Batch) *frame {
+	return &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
+}
+
 func (s *Session) frame() *frame {
 	if len(s.frames) == 0 {
 		return nil

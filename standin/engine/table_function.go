@@ -109,7 +109,8 @@ func (s *Session) functionRows(ctx context.Context, key string, raw []any) ([]td
 	if perr != nil {
 		return nil, nil, perr
 	}
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest, table: true}
+	f := s.moduleFrame(o, batch)
+	f.table = true
 	before, line := s.db, s.line
 	if db := s.inst.DatabaseByID(int32(space)); db != nil {
 		s.db = db

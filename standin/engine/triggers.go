@@ -172,7 +172,8 @@ func (s *Session) runTrigger(ctx context.Context, t *Object, trigger *triggerFra
 	if perr != nil {
 		return perr
 	}
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: t.Name, objectID: t.ID, nullsEqual: t.AnsiNullsOff, depth: s.nest, trancount: s.count, trigger: trigger}
+	f := s.moduleFrame(t, batch)
+	f.trancount, f.trigger = s.count, trigger
 	before, line, settings := s.db, s.line, s.settings
 	if db != nil {
 		s.db = db

@@ -54,8 +54,7 @@ func startRecorders(t *testing.T, gt *groupTest) *recorders {
 // makeLogin makes the same login on both servers with data, and its user in the database.
 func (r *recorders) makeLogin(t *testing.T) {
 	t.Helper()
-	login := tsql.Login{Name: roleRecorder.Login(), SID: credentials.SID(namespace, roleRecorder.Login()), Password: newPassword()}
-	r.login = login
+	r.login = tsql.Login{Name: roleRecorder.Login(), SID: credentials.SID(namespace, roleRecorder.Login()), Password: newPassword()}
 	for _, site := range copySites {
 		connector := connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace))
 		if err := r.loginAt(t.Context(), connector, site); err != nil {
@@ -65,7 +64,7 @@ func (r *recorders) makeLogin(t *testing.T) {
 			continue
 		}
 		database := open(t, connector, r.gt.servers[site], credentials.RoleSA, "Content")
-		for _, s := range []tsql.Statement{tsql.CreateUser(login.Name, login.Name), tsql.AddRoleMember("db_owner", login.Name)} {
+		for _, s := range []tsql.Statement{tsql.CreateUser(r.login.Name, r.login.Name), tsql.AddRoleMember("db_owner", r.login.Name)} {
 			if err := database.Exec(t.Context(), s); err != nil {
 				t.Fatalf("make the clients' user: %v", err)
 			}
@@ -78,7 +77,7 @@ func (r *recorders) makeLogin(t *testing.T) {
 	}
 	for _, site := range r.gt.b.Sites {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name}, Data: map[string][]byte{
-			roleRecorder.Key(): []byte(login.Password), credentials.KeyCA: certificate.Data[credentials.KeyCA]}}
+			roleRecorder.Key(): []byte(r.login.Password), credentials.KeyCA: certificate.Data[credentials.KeyCA]}}
 		r.create(t, site, secret)
 	}
 }
