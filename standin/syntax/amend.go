@@ -261,7 +261,7 @@ func withoutTables(tokens []token, inside []bool, before map[int]string) {
 
 // emptyBody writes RETURN for the body of a procedure that has none, and leaves out semicolons before the first statement of one.
 func emptyBody(tokens []token, before, instead map[int]string) {
-	at := procedureBody(tokens)
+	at := moduleBody(tokens, "PROCEDURE")
 	if at == 0 {
 		return
 	}

@@ -235,7 +235,7 @@ var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
 // Tokens inside of this package's statements have been judged.
 func dangling(tokens []token, inside []bool) *sqlerr.Error {
-	body := procedureBody(tokens)
+	body := moduleBody(tokens, "PROCEDURE")
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
 		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {

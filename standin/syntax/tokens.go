@@ -138,10 +138,10 @@ func beginsBody(tokens []token, at int) bool {
 	return tokens[at].is("AS") && !before.isOneOf("EXECUTE", "EXEC") && (before.kind != tokenVariable || tokens[at-2].is("="))
 }
 
-// procedureBody is where the body of the procedure that a batch defines begins; 0 of other batches.
-func procedureBody(tokens []token) int {
-	at, kind := moduleName(tokens)
-	if kind != "PROCEDURE" {
+// moduleBody is where the body of the module of a kind that a batch defines begins; 0 of other batches.
+func moduleBody(tokens []token, kind string) int {
+	at, defined := moduleName(tokens)
+	if defined != kind {
 		return 0
 	}
 	for ; at+1 < len(tokens); at++ {

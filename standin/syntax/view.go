@@ -14,7 +14,7 @@ import (
 // definition of a view. It returns the text with a query of the same length in its place, and the query at its place in
 // a text that is blank before it; empty for other batches.
 func (o *offsets) splitView(source string, tokens []token) (string, string) {
-	at := viewBody(tokens)
+	at := moduleBody(tokens, "VIEW")
 	if at == 0 || !tokens[at].is("WITH") {
 		return source, ""
 	}
@@ -27,23 +27,9 @@ func (o *offsets) splitView(source string, tokens []token) (string, string) {
 	return source[:from] + stub, blank(source[:from]) + rest
 }
 
-// viewBody is where the query of the view that a batch defines begins; 0 of other batches.
-func viewBody(tokens []token) int {
-	at, kind := moduleName(tokens)
-	if kind != "VIEW" {
-		return 0
-	}
-	for ; at+1 < len(tokens); at++ {
-		if tokens[at].is("AS") {
-			return at + 1
-		}
-	}
-	return 0
-}
-
 // judgeView parses the query of a view by itself: teesql reads errors in it over, and what it makes of the rest says only that something is wrong.
 func (o *offsets) judgeView(source string, tokens []token) *sqlerr.Error {
-	at := viewBody(tokens)
+	at := moduleBody(tokens, "VIEW")
 	if at == 0 {
 		return nil
 	}
