@@ -44,7 +44,7 @@ func observeAccess(ctx context.Context, member *sites.Member, group *v1alpha1.Av
 		return a
 	}
 	if err != nil {
-		a.err = fmt.Errorf("read ServiceAccount %s at voter %s: %w", a.voter.Account, member.Name(), err)
+		a.err = fmt.Errorf("read ServiceAccount %s at voter %s: %w", a.voter.Account, member.Name(), sites.Explain(ctx, err))
 		return a
 	}
 	a.voter.AccountUID = string(present.UID)

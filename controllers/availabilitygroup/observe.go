@@ -30,11 +30,15 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-const (
-	// instanceTimeout bounds all questions to one engine: about a dozen round trips, of 150 ms to the farthest.
-	instanceTimeout = 10 * time.Second
-	// siteTimeout bounds the questions to one site about one thing.
-	siteTimeout = 5 * time.Second
+// siteTimeout bounds the questions to one site about one thing.
+const siteTimeout = 5 * time.Second
+
+// The group's status waits for every answer, so that what does not answer holds up the news of a new primary.
+var (
+	// sitePatience is for an API server: after a fresh connection an answer takes about five round trips, of 150 ms to the farthest.
+	sitePatience = sites.Patience{Answering: siteTimeout, Silent: 2 * time.Second}
+	// instancePatience is for all questions to one engine: about a dozen round trips after half a dozen for the login.
+	instancePatience = sites.Patience{Answering: 10 * time.Second, Silent: 4 * time.Second}
 )
 
 // world is one observation: what the group asks for, and what is there.
@@ -129,7 +133,7 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	if _, err := r.sites.Member(site); errors.Is(err, sites.ErrSiteLost) {
 		return Instance{Err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, instanceTimeout)
+	ctx, cancel := r.sites.Wait(ctx, site, instancePatience)
 	defer cancel()
 	var i Instance
 	db, err := r.connector.Open(ctx, mssql.Target{Namespace: group.Namespace, Server: server, Role: credentials.RoleOperator})
@@ -148,7 +152,7 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 		i.IgnoresAsynchronous = &on
 	}
 	if err != nil {
-		return Instance{Err: r.distrust(group.Namespace, server, err)}
+		return Instance{Err: sites.Explain(ctx, r.distrust(group.Namespace, server, err))}
 	}
 	if i.Group != nil && i.Group.Role == string(election.RolePrimary) {
 		i.Logs, i.LogsErr = mssql.ReadLogs(ctx, db)
@@ -177,10 +181,17 @@ func (r *Reconciler) firstPod(ctx context.Context, d Desired) string {
 // is being deleted also at those that voted, and the accounts of the agents there.
 func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.SiteName]Voter {
 	d, o := w.desired, &w.observed
+	var wg sync.WaitGroup
+	var mu sync.Mutex
 	for server, site := range d.Sites {
-		told, err := r.readOrders(ctx, d, server, site)
-		o.Agents[server] = Orders{Err: err, Told: told}
+		wg.Go(func() {
+			told, err := r.readOrders(ctx, d, server, site)
+			mu.Lock()
+			defer mu.Unlock()
+			o.Agents[server] = Orders{Err: err, Told: told}
+		})
 	}
+	wg.Wait()
 	w.accounts = map[v1alpha1.SiteName]voterAccess{}
 	return readVotes(d, o.Agents, func(sites []v1alpha1.SiteName) []Voter { return r.observeVoters(ctx, w, sites) })
 }
@@ -223,7 +234,7 @@ func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.Availabil
 	if err != nil {
 		return Voter{Site: site, Err: err}, voterAccess{voter: orders.Voter{Site: string(site)}, err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	ctx, cancel := r.sites.Wait(ctx, site, sitePatience)
 	defer cancel()
 	return readVote(ctx, member, group), observeAccess(ctx, member, group)
 }
@@ -237,7 +248,7 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 	case apierrors.IsNotFound(err):
 		v.Err = election.ErrAbsent
 	case err != nil:
-		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, v.Site, err)
+		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, v.Site, sites.Explain(ctx, err))
 	default:
 		if v.Record, err = election.DecodeLease(&lease); err != nil {
 			v.Err = fmt.Errorf("%w: %w", errNoVote, err)
@@ -273,7 +284,7 @@ func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	ctx, cancel := r.sites.Wait(ctx, site, sitePatience)
 	defer cancel()
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: credentials.OrdersName(server)}
@@ -282,7 +293,7 @@ func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, site, err)
+		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, site, sites.Explain(ctx, err))
 	}
 	told, ok := orders.Secret(secret.Data).Of(d.name())
 	if !ok {
