@@ -17,9 +17,12 @@ func New(number int32, state uint8, args ...any) *Error {
 	return &Error{Number: number, Class: Severity(number), State: state, Message: Text(number, args...)}
 }
 
+// UnsupportedNumber is that of Unsupported.
+const UnsupportedNumber = 40517
+
 // Unsupported is error 40517, for T-SQL that SQL Server has and the stand-in has not.
 func Unsupported(what string) *Error {
-	return &Error{Number: 40517, Class: 16, State: 1, Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
+	return &Error{Number: UnsupportedNumber, Class: 16, State: 1, Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
 }
 
 // Internal is for what must not happen; it says so without leaking more than the Go error's text.

@@ -166,9 +166,17 @@ func (f *finisher) endsWith(node ast.Statement, word string) {
 			last = i
 		}
 	}
-	if f.err == nil && last >= 0 && !f.tokens[last].is(word) {
-		f.err = near(f.tokens, last)
+	if f.err != nil || last < 0 || f.tokens[last].is(word) {
+		return
 	}
+	for at := last + 1; at < len(f.tokens); at++ {
+		if f.tokens[at].kind == tokenEnd {
+			last = at
+		} else if !f.tokens[at].is(";") {
+			break
+		}
+	}
+	f.err = near(f.tokens, last)
 }
 
 // merge refuses a MERGE without its keywords, all of which teesql takes as given, and one without a semicolon (10713).

@@ -41,7 +41,7 @@ var families = map[string][]family{
 }
 
 // replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same length
-// in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are theirs.
+// in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are theirs: all from one that is malformed on.
 func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
 	nodes := map[int]ast.Statement{}
 	inside := make([]bool, len(tokens))
@@ -52,7 +52,10 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []b
 		start := p.at
 		node, err := p.ownStatement()
 		if err != nil {
-			return "", nil, nil, err
+			for i := start; i < len(inside); i++ {
+				inside[i] = true
+			}
+			return "", nil, inside, err
 		}
 		if node == nil {
 			p.at = start + 1

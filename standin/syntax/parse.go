@@ -45,19 +45,9 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 			batch, err = nil, near(tokens, len(tokens)-1)
 		}
 	}()
-	for _, judge := range []func([]token) *sqlerr.Error{badName, deepName, declaredTwice} {
-		if err := judge(tokens); err != nil {
-			return nil, err
-		}
-	}
-	source, nodes, inside, err := replaceOwn(withoutNested(text, tokens), tokens)
+	source, nodes, inside, err := judged(text, tokens)
 	if err != nil {
 		return nil, err
-	}
-	for _, judge := range []func([]token, []bool) *sqlerr.Error{absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions} {
-		if err := judge(tokens, inside); err != nil {
-			return nil, err
-		}
 	}
 	o := newOffsets(text)
 	implicit := startsWithProcedureName(tokens)
@@ -69,7 +59,7 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 	}
 	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
-		return nil, err
+		return nil, earlier(o.faultOfBody(source, body, tokens), err)
 	}
 	returns(script, returned)
 	if body == "" {
@@ -214,7 +204,9 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 	if at.kind == tokenEnd && n > 0 {
 		at = tokens[last-1]
 	}
-	return sqlerr.New(4145, 1, at.text).At(at.line)
+	err := sqlerr.New(4145, 1, at.text).At(at.line)
+	err.Offset = at.pos + 1
+	return err
 }
 
 // missesNext tells whether a text that teesql refuses with a message goes on with something else: then it is the token after

@@ -61,14 +61,16 @@ func near(tokens []token, at int) *sqlerr.Error {
 	if ended {
 		t = tokens[at-1]
 	}
-	if t.kind == tokenWord && isReserved(t.text) && !ended {
-		return sqlerr.New(156, 1, t.text).At(t.line)
-	}
 	text := t.text
 	if t.kind == tokenString || t.kind == tokenQuoted {
 		text = t.value
 	}
-	return sqlerr.New(102, 1, text).At(t.line)
+	err := sqlerr.New(102, 1, text).At(t.line)
+	if t.kind == tokenWord && isReserved(t.text) && !ended {
+		err = sqlerr.New(156, 1, t.text).At(t.line)
+	}
+	err.Offset = tokens[at].pos + 1
+	return err
 }
 
 // refuse leaves with 102 or 156 near the current token.

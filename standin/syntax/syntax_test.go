@@ -126,7 +126,7 @@ func TestRefusedWithNumberAndLine(t *testing.T) {
 		{"CREATE VIEW v\nSELECT 1", 156, 2, "SELECT"},
 		{"BEGIN\nSELECT 1", 102, 2, "1"},
 		{"BEGIN TRY SELECT 1 END TRY", 102, 1, "TRY"},
-		{"IF 1=1 BEGIN REVERT", 156, 1, "REVERT"},
+		{"IF 1=1 BEGIN REVERT", 102, 1, "REVERT"},
 		{"CREATE TABLE t (a int) x y z", 102, 1, "x"},
 		{"CREATE TABLE t (a int nonsense here)", 102, 1, ""},
 		{"ALTER DATABASE d\nADD FILEGROUP g CONTAINS FILESTREAM", 40517, 2, "FILESTREAM"},

@@ -41,8 +41,13 @@ func (o *offsets) judgeView(source string, tokens []token) *sqlerr.Error {
 		end -= 3
 	}
 	from := o.sourceAt(source, tokens[at].pos)
-	_, err := parseOrdinary(blank(source[:from])+source[from:o.sourceAt(source, tokens[end-1].end)], o, tokens)
+	_, err := parseOrdinary(blank(source[:from])+source[from:o.sourceAt(source, tokens[end-1].end)], o, endingAt(tokens, end))
 	return err
+}
+
+// endingAt are the tokens before one, and the end of the batch.
+func endingAt(tokens []token, end int) []token {
+	return append(append([]token(nil), tokens[:end]...), tokens[len(tokens)-1])
 }
 
 // judgeChecks parses the condition of each CHECK by itself: teesql leaves a constraint out, without a word, whose condition it cannot read.

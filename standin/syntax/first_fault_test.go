@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package syntax_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/syntax"
+)
+
+// Of several faults a batch is refused with the one that a reader comes to first, wherever they are found.
+func TestFirstFault(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		number int32
+		line   int32
+		near   string
+	}{
+		{"SELECT a FROM t x y;\nDECLARE rows int", 102, 1, "'y'"},
+		{"SELECT a FROM t x y\nBACKUP DATABASE d TO", 102, 1, "'y'"},
+		{"BEGIN\nSELECT 1;\nBACKUP DATABASE d TO\nEND", 156, 4, "'END'"},
+		{"SELECT 1\nINSERT INTO VALUES (1)\nSELECT * FROM t WHERE", 156, 2, "'VALUES'"},
+		{"CREATE VIEW v WITH SCHEMABINDING AS\nSELECT a, IN b\nFROM dbo.t WITH CHECK OPTION", 156, 2, "'IN'"},
+		{"CREATE VIEW v AS SELECT a FROM dbo.t\nWHERE a\nWITH CHECK OPTION", 4145, 2, "'a'"},
+		{"CREATE FUNCTION f (@a int) RETURNS int AS\nBEGIN\nSET, @a = 1;\nRETURN @a;\nEND", 102, 3, "','"},
+		{"CREATE FUNCTION f (@a int) RETURNS int WITH SCHEMABINDING AS\nBEGIN\nDECLARE @é nvarchar(9) = N'é';\n = @a\nRETURN @a;\nEND", 102, 4, "'='"},
+	} {
+		_, err := syntax.Parse(c.text)
+		g := NewWithT(t)
+		g.Expect(err).NotTo(BeNil(), c.text)
+		g.Expect(err.Number).To(Equal(c.number), "%s: %s", c.text, err.Message)
+		g.Expect(err.Line).To(Equal(c.line), "%s: %s", c.text, err.Message)
+		g.Expect(err.Message).To(ContainSubstring(c.near), c.text)
+	}
+}
+
+// Bodies that are read by themselves are whole, with options, names of columns and letters of more than a byte before them.
+func TestBodiesOfViews(t *testing.T) {
+	for _, text := range []string{
+		"CREATE VIEW [é] (a) WITH SCHEMABINDING AS SELECT N'é' AS a FROM dbo.t WHERE .5 < b WITH CHECK OPTION;",
+		"ALTER VIEW v WITH SCHEMABINDING, VIEW_METADATA AS WITH c AS (SELECT 1 AS a) SELECT a FROM c",
+		"CREATE OR ALTER VIEW dbo.v AS (SELECT a FROM dbo.t) UNION ALL SELECT b FROM dbo.u",
+		"CREATE VIEW v AS SELECT a AS [as], CASE WHEN a = 1 THEN 'WITH CHECK OPTION' END AS b FROM t;;",
+	} {
+		_, err := syntax.Parse(text)
+		NewWithT(t).Expect(err).To(BeNil(), text)
+	}
+}
