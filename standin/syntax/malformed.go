@@ -198,9 +198,9 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 			return badSequence(tokens, at)
 		}
 	case t.is("VIEW"):
-		return badViewBody(tokens, afterName(tokens, at+1))
+		return badColumnNames(tokens, afterName(tokens, at+1))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && tokens[at+2].is("VIEW"):
-		return badViewBody(tokens, afterName(tokens, at+3))
+		return badColumnNames(tokens, afterName(tokens, at+3))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && isProcedure(tokens[at+2]):
 		return withoutAs(tokens, at+3)
 	case t.is("STATISTICS") && tokens[at-1].is("CREATE"):
@@ -210,12 +210,7 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
 	case t.is("FUNCTION") && tokens[at-1].isOneOf("CREATE", "ALTER"):
-		if err := badParameters(tokens, afterName(tokens, at+1)); err != nil {
-			return err
-		}
-		return badFunctionHeader(tokens, afterName(tokens, at+1))
-	case t.is("TRIGGER") && tokens[at-1].isOneOf("CREATE", "ALTER"):
-		return withoutTime(tokens, afterName(tokens, at+1))
+		return badParameters(tokens, afterName(tokens, at+1))
 	case t.is("INDEX") && tokens[at-1].is("ALTER") && ofAlterTable(tokens, at-1):
 		return sqlerr.Unsupported("ALTER TABLE ... ALTER INDEX").At(t.line)
 	case t.is("INDEX") && tokens[at-1].is("ALTER") && (isName(next) || next.is("ALL")) && withoutAction(tokens, at+2):
@@ -240,24 +235,6 @@ func badParameters(tokens []token, at int) *sqlerr.Error {
 	}
 	if end := closingParenthesis(tokens, at); end > at && end+1 < len(tokens) && !tokens[end+1].is("RETURNS") {
 		return near(tokens, end+1)
-	}
-	return nil
-}
-
-// withoutTime refuses a trigger on a table, a view, the database or the server that does not say FOR, AFTER or INSTEAD OF, from its ON on
-// (docs/t-sql/statements/create-trigger-transact-sql.md, Syntax).
-func withoutTime(tokens []token, at int) *sqlerr.Error {
-	if !tokens[at].is("ON") || at+1 >= len(tokens) {
-		return nil
-	}
-	at++
-	if tokens[at].is("ALL") {
-		at++
-	}
-	for at++; at+2 < len(tokens) && tokens[at].is("."); at += 2 {
-	}
-	if tokens[min(at, len(tokens)-1)].isOneOf("INSERT", "UPDATE", "DELETE", "AS") {
-		return near(tokens, at)
 	}
 	return nil
 }

@@ -58,8 +58,7 @@ func moduleOptions(tokens []token) (options ModuleOptions, with, end int) {
 			break
 		}
 	}
-	ends := map[string][]string{"TRIGGER": {"FOR", "AFTER", "INSTEAD"}, "PROCEDURE": {"AS", "FOR"}, "VIEW": {"AS"}, "FUNCTION": {"AS", "BEGIN", "RETURN", "EXTERNAL"}}
-	if !tokens[at].isOneOf(ends[kind]...) {
+	if !tokens[at].isOneOf(beforeBody[kind]...) {
 		return ModuleOptions{}, 0, 0
 	}
 	return options, with, at

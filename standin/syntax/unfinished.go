@@ -2,11 +2,7 @@
 
 package syntax
 
-import (
-	"strings"
-
-	"geosql.dev/operator/standin/sqlerr"
-)
+import "geosql.dev/operator/standin/sqlerr"
 
 // countedHints are the query hints that a number follows (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")
@@ -98,43 +94,4 @@ func ofKey(tokens []token, with int) bool {
 		at--
 	}
 	return at > 0 && (tokens[at].is("UNIQUE") || tokens[at].is("KEY") && tokens[at-1].is("PRIMARY"))
-}
-
-// badFunctionHeader judges what follows RETURNS TABLE, and a WITH that has no option, from the name of a function on
-// (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
-func badFunctionHeader(tokens []token, at int) *sqlerr.Error {
-	depth := 0
-	for ; at+2 < len(tokens); at++ {
-		switch t := tokens[at]; {
-		case t.is("("):
-			depth++
-		case t.is(")"):
-			depth--
-		case depth > 0:
-		case t.is("RETURNS") && tokens[at+1].is("TABLE") && !tokens[at+2].isOneOf(strings.Fields("( AS BEGIN RETURN WITH EXTERNAL")...):
-			return near(tokens, at+2)
-		case t.is("WITH") && tokens[at+1].is("AS"):
-			return near(tokens, at+1)
-		case t.isOneOf("AS", "BEGIN", "RETURN"):
-			return nil
-		}
-	}
-	return nil
-}
-
-// badViewBody judges what follows the AS of a view, from the names of its columns on: a query.
-func badViewBody(tokens []token, at int) *sqlerr.Error {
-	if err := badColumnNames(tokens, at); err != nil {
-		return err
-	}
-	if tokens[at].is("(") {
-		at = closingParenthesis(tokens, at) + 1
-	}
-	if at+2 >= len(tokens) || !tokens[at].is("AS") {
-		return nil
-	}
-	if next := tokens[at+1]; next.kind != tokenEnd && !next.isOneOf("SELECT", "WITH", "(") {
-		return near(tokens, at+1)
-	}
-	return nil
 }
