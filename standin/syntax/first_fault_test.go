@@ -38,6 +38,17 @@ func TestFirstFault(t *testing.T) {
 		{"CREATE TRIGGER g ON t AFTER INSERT,\nAS SELECT 1", 156, 2, "'AS'"},
 		{"CREATE TRIGGER g ON t FOR\nSELECT AS SELECT 1", 156, 2, "'SELECT'"},
 		{"CREATE TRIGGER g ON t AFTER INSERT\nBEGIN SELECT 1 END", 156, 2, "'BEGIN'"},
+		{"IF 1 = 1 BEGIN SELECT 1;\nBEGIN SELECT 2; END", 102, 2, "'END'"},
+		{"CREATE TRIGGER g ON t AFTER INSERT AS BEGIN\nBEGIN SELECT 1 END", 102, 2, "'END'"},
+		{"SELECT 1\nEND", 156, 2, "'END'"},
+		{"BEGIN TRY SELECT 1 END TRY\nSELECT 2 END CATCH", 156, 2, "'SELECT'"},
+		{"BEGIN TRY SELECT 1 END\nBEGIN CATCH SELECT 2 END CATCH", 156, 2, "'BEGIN'"},
+		{"BEGIN TRY SELECT 1 END TRY BEGIN CATCH", 102, 1, "'CATCH'"},
+		{"SELECT a,\nTHEN FROM t WHERE a =", 156, 2, "'THEN'"},
+		{"SELECT a FROM t WHERE a =\nBY\nORDER BY a", 156, 2, "'BY'"},
+		{"SET TRANSACTION SERIALIZABLE", 102, 1, "'SERIALIZABLE'"},
+		{"SET TRANSACTION ISOLATION", 102, 1, "'ISOLATION'"},
+		{"DROP INDEX IF EXISTS", 102, 1, "'EXISTS'"},
 	} {
 		_, err := syntax.Parse(c.text)
 		g := NewWithT(t)
@@ -48,12 +59,14 @@ func TestFirstFault(t *testing.T) {
 	}
 }
 
-// Bodies that are read by themselves are whole, with options, names of columns and letters of more than a byte before them.
-func TestBodiesOfViews(t *testing.T) {
+// Bodies that are read by themselves, and blocks, are whole: with options, names of columns and letters of more than a byte before them.
+func TestWholeBodies(t *testing.T) {
 	for _, text := range []string{
 		"CREATE VIEW [é] (a) WITH SCHEMABINDING AS SELECT N'é' AS a FROM dbo.t WHERE .5 < b WITH CHECK OPTION;",
 		"ALTER VIEW v WITH SCHEMABINDING, VIEW_METADATA AS WITH c AS (SELECT 1 AS a) SELECT a FROM c",
 		"CREATE OR ALTER VIEW dbo.v AS (SELECT a FROM dbo.t) UNION ALL SELECT b FROM dbo.u",
+		"BEGIN TRY BEGIN TRAN; SELECT CASE a WHEN 1 THEN 2 END FROM t; COMMIT; END TRY BEGIN CATCH END CATCH; BEGIN BEGIN TRANSACTION x SELECT 1 END",
+		"SELECT a, SUM(b) OVER (ORDER BY a) FROM t OPTION (HASH GROUP, ORDER GROUP)", "EXEC p WITH RESULT SETS (AS FOR XML)", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		"CREATE VIEW v AS SELECT a AS [as], CASE WHEN a = 1 THEN 'WITH CHECK OPTION' END AS b FROM t;;",
 	} {
 		_, err := syntax.Parse(text)

@@ -301,12 +301,15 @@ func ofAlterTable(tokens []token, at int) bool {
 	return at > 1 && isName(tokens[at]) && tokens[at-1].is("TABLE") && tokens[at-2].is("ALTER")
 }
 
-// indexWithoutTable is 159 for DROP INDEX, from the index's name on, that does not say of which table.
+// indexWithoutTable is 159 for DROP INDEX, from the index's name on, that does not say of which table; without that name it is 102.
 func indexWithoutTable(tokens []token, at int) *sqlerr.Error {
 	if tokens[at].is("IF") {
 		at = min(at+2, len(tokens)-1)
 	}
-	if !isName(tokens[at]) || tokens[at+1].is("ON") || tokens[at+1].is(".") {
+	if !isName(tokens[at]) {
+		return near(tokens, at)
+	}
+	if tokens[at+1].is("ON") || tokens[at+1].is(".") {
 		return nil
 	}
 	return sqlerr.New(159, 1).At(tokens[at].line)

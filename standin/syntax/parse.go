@@ -59,7 +59,10 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 	}
 	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
-		return nil, earlier(o.faultOfBody(source, body, tokens), err)
+		err = earlier(o.faultOfBody(source, body, tokens), err)
+	}
+	if err = earlier(err, blocks(tokens, inside)); err != nil {
+		return nil, err
 	}
 	returns(script, returned)
 	if body == "" {

@@ -234,10 +234,21 @@ func RepeatedInColumn(definition string) string {
 
 var isolationLevels = []string{"READ", "REPEATABLE", "SERIALIZABLE", "SNAPSHOT"}
 
-// badLevel refuses SET TRANSACTION ISOLATION LEVEL with a word that is none of the levels.
+// badLevel refuses SET TRANSACTION without ISOLATION LEVEL, or with a word that is none of the levels.
 func badLevel(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+2 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("ISOLATION") || !tokens[i+1].is("LEVEL") {
+		if inside[i] {
+			continue
+		}
+		if tokens[i].is("SET") && tokens[i+1].is("TRANSACTION") {
+			if !tokens[i+2].is("ISOLATION") {
+				return near(tokens, i+2)
+			}
+			if !tokens[i+3].is("LEVEL") {
+				return near(tokens, i+3)
+			}
+		}
+		if !tokens[i].is("ISOLATION") || !tokens[i+1].is("LEVEL") {
 			continue
 		}
 		if !slices.ContainsFunc(isolationLevels, tokens[i+2].is) {
