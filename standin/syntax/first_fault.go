@@ -96,6 +96,9 @@ func inStatementsBefore(text string, tokens []token, end int) *sqlerr.Error {
 	}
 	at := tokens[end]
 	over := append(append([]token(nil), tokens[:end]...), token{kind: tokenEnd, pos: at.pos, end: at.pos, line: at.line})
+	if unbalanced(over) != nil {
+		return nil // within a list: teesql may wait for the rest of it without end
+	}
 	_, err := parseTokens(text[:at.pos], over)
 	if err == nil || err.Offset > at.pos || err.Offset == 0 && (err.Line == 0 || err.Line >= tokens[end-1].line) {
 		return nil

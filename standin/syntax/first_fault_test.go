@@ -20,6 +20,7 @@ func TestFirstFault(t *testing.T) {
 	}{
 		{"SELECT a FROM t x y;\nDECLARE rows int", 102, 1, "'y'"},
 		{"SELECT a FROM t x y\nBACKUP DATABASE d TO", 102, 1, "'y'"},
+		{"SELECT a FROM t WHERE a IN (1, 2\nBACKUP DATABASE d TO", 102, 2, "'TO'"},
 		{"BEGIN\nSELECT 1;\nBACKUP DATABASE d TO\nEND", 156, 4, "'END'"},
 		{"SELECT 1\nINSERT INTO VALUES (1)\nSELECT * FROM t WHERE", 156, 2, "'VALUES'"},
 		{"CREATE VIEW v WITH SCHEMABINDING AS\nSELECT a, IN b\nFROM dbo.t WITH CHECK OPTION", 156, 2, "'IN'"},
