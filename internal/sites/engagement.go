@@ -135,7 +135,7 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 	run.dropOld()
 	run.p.log.Info("engaged", "site", run.name, "namespaces", first.usable, "roundTrip", first.roundTrip.String())
 	run.p.notify(run.name)
-	return run.beat(ctx, probe, first)
+	return run.beat(ctx, probe, dialer, first)
 }
 
 // fill makes the cluster and fills its caches within a bound.
@@ -177,15 +177,17 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 	return cl, nil
 }
 
+// lookForReturn is the time between two heartbeats of a site that has left one unanswered.
+const lookForReturn = time.Second
+
 // beat keeps the health of an engaged site until it has been silent for too long or its namespaces have changed.
-func (run *engagement) beat(ctx context.Context, probe *prober, first answer) error {
-	timer := time.NewTicker(run.p.opts.Heartbeat)
-	defer timer.Stop()
+func (run *engagement) beat(ctx context.Context, probe *prober, dialer *connrotation.Dialer, first answer) error {
+	pause := run.p.opts.Heartbeat
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 		question := probe.beat
 		whole := n%6 == 0
@@ -194,6 +196,7 @@ func (run *engagement) beat(ctx context.Context, probe *prober, first answer) er
 		}
 		got, err := run.ask(ctx, question)
 		if err != nil {
+			pause = min(lookForReturn, run.p.opts.Heartbeat)
 			silent := run.failedBeat(err)
 			if silent >= run.p.opts.UnknownAfter || isDenied(err) {
 				// What the caches hold is old, and their connections may be half open: fill new ones when it returns.
@@ -201,10 +204,14 @@ func (run *engagement) beat(ctx context.Context, probe *prober, first answer) er
 			}
 			continue
 		}
+		pause = run.p.opts.Heartbeat
 		if whole && (got.clusterUID != first.clusterUID || !slices.Equal(got.usable, first.usable)) {
 			return nil
 		}
-		run.answered(got, whole)
+		if run.answered(got, whole) {
+			// What was sent meanwhile waits for its next repetition, which TCP puts off the longer the silence was.
+			dialer.CloseAll()
+		}
 		if err := run.claim(first); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func startFleet(t *testing.T) *fleet {
 	f := &fleet{hub: testenv.StartHub(t), tukwila: testenv.StartMember(t), quincy: testenv.StartMember(t)}
 	f.hub.Namespace(t, operatorNamespace)
 	f.provider = sites.NewProvider(sites.Options{Namespace: operatorNamespace,
-		Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
+		Heartbeat: 300 * time.Millisecond, UnknownAfter: 5 * time.Second, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
 	mgr := testenv.NewManager(t, f.hub.Config, f.provider, testenv.HubOptions())
 	g := NewWithT(t)
 	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
@@ -200,6 +200,25 @@ func TestSites(t *testing.T) {
 		f.tukwila.Wire.Mend()
 		g.Eventually(addresses(ctx, f.quincy, "tukpub-0"), patient).Should(ConsistOf("10.101.0.9"))
 		g.Eventually(addresses(ctx, f.tukwila, "quisec-0"), patient).Should(ConsistOf("10.102.0.5"))
+	})
+
+	t.Run("connections of before a short silence are not waited for", func(t *testing.T) {
+		g := NewWithT(t)
+		read := func() error {
+			member, err := f.provider.Member("tukwila")
+			if err != nil {
+				return err
+			}
+			return member.APIReader.Get(ctx, client.ObjectKey{Namespace: "web", Name: "tukpub-0"}, &corev1.Pod{})
+		}
+		silent := func() error { h, _ := f.provider.Health("tukwila"); return h.Cause }
+		g.Eventually(read, patient).Should(Succeed())
+		f.tukwila.Wire.Cut()
+		g.Eventually(silent, patient, "10ms").ShouldNot(Succeed())
+		f.tukwila.Wire.MendForNew()
+		g.Eventually(silent, patient).Should(Succeed())
+		// A connection that is waited for is given up after three quarters of a minute without an answer.
+		g.Eventually(read, "20s").Should(Succeed())
 	})
 
 	t.Run("a foreign Service of a server's name is reported and left alone", func(t *testing.T) {

@@ -42,8 +42,8 @@ func (run *engagement) disengaged() {
 	run.p.notify(run.name)
 }
 
-// answered records a heartbeat. It notifies when the site could not be used before, or only with doubt.
-func (run *engagement) answered(got answer, whole bool) {
+// answered records a heartbeat. It notifies, and returns true, when the site could not be used before, or only with doubt.
+func (run *engagement) answered(got answer, whole bool) bool {
 	run.p.mu.Lock()
 	doubtful := run.health.Cause != nil || !run.health.Reachable(time.Now(), run.p.opts.UnknownAfter)
 	run.health.Cause = nil
@@ -52,6 +52,7 @@ func (run *engagement) answered(got answer, whole bool) {
 	if doubtful {
 		run.p.notify(run.name)
 	}
+	return doubtful
 }
 
 func (run *engagement) take(got answer, whole bool) {

@@ -18,9 +18,30 @@ type Wire struct {
 	target   string
 
 	mu    sync.Mutex
-	open  chan struct{} // closed while data flow
+	now   *phase // what connections that are made now are of
+	past  []*phase
 	conns map[net.Conn]struct{}
 	done  bool
+}
+
+// phase is what connections have in common that were made before the same MendForNew.
+type phase struct {
+	open chan struct{} // closed while data flow
+}
+
+func flowing() *phase {
+	p := &phase{open: make(chan struct{})}
+	close(p.open)
+	return p
+}
+
+// mend lets data through. The Wire's lock is held.
+func (p *phase) mend() {
+	select {
+	case <-p.open:
+	default:
+		close(p.open)
+	}
 }
 
 func newWire(t testing.TB, host string) *Wire {
@@ -33,8 +54,7 @@ func newWire(t testing.TB, host string) *Wire {
 	if err != nil {
 		t.Fatalf("listening on loopback: %v", err)
 	}
-	w := &Wire{listener: listener, target: target.Host, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
-	close(w.open)
+	w := &Wire{listener: listener, target: target.Host, now: flowing(), conns: map[net.Conn]struct{}{}}
 	go w.accept()
 	t.Cleanup(w.close)
 	return w
@@ -48,8 +68,8 @@ func (w *Wire) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case <-w.open:
-		w.open = make(chan struct{})
+	case <-w.now.open:
+		w.now.open = make(chan struct{})
 	default:
 	}
 }
@@ -58,17 +78,28 @@ func (w *Wire) Cut() {
 func (w *Wire) Mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-w.open:
-	default:
-		close(w.open)
-	}
+	w.now.mend()
 }
 
-func (w *Wire) gate() <-chan struct{} {
+// MendForNew ends a cut for connections that are made from now on. Those of before stay open and silent, as TCP's do whose next repetition
+// is far off after a longer one.
+func (w *Wire) MendForNew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.open
+	w.past = append(w.past, w.now)
+	w.now = flowing()
+}
+
+func (w *Wire) phase() *phase {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *Wire) gate(of *phase) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return of.open
 }
 
 func (w *Wire) accept() {
@@ -86,7 +117,8 @@ func (w *Wire) carry(client net.Conn) {
 		return
 	}
 	defer w.untrack(client)
-	<-w.gate()
+	of := w.phase()
+	<-w.gate(of)
 	server, err := net.Dial("tcp", w.target)
 	if err != nil {
 		return
@@ -102,7 +134,7 @@ func (w *Wire) carry(client net.Conn) {
 			buffer := make([]byte, 32<<10)
 			for {
 				n, err := pair[0].Read(buffer)
-				<-w.gate()
+				<-w.gate(of)
 				if n > 0 {
 					if _, err := pair[1].Write(buffer[:n]); err != nil {
 						return
@@ -141,6 +173,9 @@ func (w *Wire) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = true
+	for _, p := range w.past {
+		p.mend()
+	}
 	for c := range w.conns {
 		_ = c.Close()
 	}
