@@ -19,7 +19,7 @@ func blocks(tokens []token, inside []bool) *sqlerr.Error {
 			open = append(open, upper(next.text))
 		case t.is("BEGIN") && !next.isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "CONVERSATION", "DIALOG"):
 			open = append(open, "")
-		case !t.is("END") || next.is("CONVERSATION") && (tokens[i+2].kind == tokenVariable || tokens[i+2].kind == tokenString) || i > 1 && tokens[i-1].is("ROW") && tokens[i-2].is("AS"):
+		case !t.is("END") || next.is("CONVERSATION") && (tokens[i+2].kind == tokenVariable || tokens[i+2].kind == tokenString) || i > 2 && tokens[i-2].is("AS") && tokens[i-3].is("ALWAYS"):
 		case len(open) == 0:
 			return near(tokens, i)
 		default:

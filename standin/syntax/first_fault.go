@@ -11,8 +11,8 @@ import (
 // judges look at the tokens of a batch for what teesql lets pass, reads as something else or never comes to an end with. Each stops at the first
 // fault of its kind.
 var judges = []func([]token, []bool) *sqlerr.Error{
-	of(badName), of(deepName), of(declaredTwice), absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, withoutValue,
-	endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions,
+	of(badName), of(deepName), of(declaredTwice), absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
+	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions,
 }
 
 func of(judge func([]token) *sqlerr.Error) func([]token, []bool) *sqlerr.Error {

@@ -143,13 +143,12 @@ func (w *headerWalk) returned() {
 
 func (w *headerWalk) trigger() {
 	w.want("ON")
-	onTable := !w.peek().isOneOf("DATABASE", "ALL")
 	switch {
 	case w.over:
-	case !onTable && w.peek().is("ALL"):
+	case w.peek().is("ALL"):
 		w.at++
 		w.want("SERVER")
-	case !onTable:
+	case w.peek().is("DATABASE"):
 		w.at++
 	case !isName(w.peek()):
 		w.bad, w.over = true, true
@@ -164,7 +163,8 @@ func (w *headerWalk) trigger() {
 	}
 	for !w.over {
 		w.at++
-		if !w.peek().isOneOf("INSERT", "UPDATE", "DELETE") && (onTable || !isName(w.peek())) {
+		// Names that are no events have an error of their own.
+		if !w.peek().isOneOf("INSERT", "UPDATE", "DELETE") && !isName(w.peek()) {
 			w.bad, w.over = true, true
 			return
 		}
