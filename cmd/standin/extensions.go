@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/standin/hadr"
 	"geosql.dev/operator/standin/repl"
 	"geosql.dev/operator/standin/security"
+	"geosql.dev/operator/standin/serverproc"
 	"geosql.dev/operator/standin/sqlagent"
 )
 
@@ -21,6 +22,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
 		catalogproc.Extension{},
+		serverproc.Extension{},
 		principals,
 		groups,
 		sqlagent.New(sqlagent.Options{Host: ownHost(settings), Subsystems: subsystems(replication)}),

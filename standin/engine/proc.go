@@ -142,3 +142,28 @@ func (c *ProcCall) ResultSet(cols []tds.Column, rows [][]any) error {
 func (c *ProcCall) Exec(ctx context.Context, text string, params ...any) error {
 	return c.Session.run(ctx, text, params, c.Writer)
 }
+
+// ExecIn does so in the context of db, whether the session may enter it or not.
+func (c *ProcCall) ExecIn(ctx context.Context, db *Database, text string, params ...any) error {
+	before := c.Session.db
+	c.Session.db = db
+	defer func() { c.Session.db = before }()
+	return c.Exec(ctx, text, params...)
+}
+
+// ObjectID is the object_id of the object that a parameter names; 15009 when there is none.
+func (c *ProcCall) ObjectID(ctx context.Context, parameter string) (int32, error) {
+	name := splitName(c.String(parameter))
+	if name.database != "" && lower(name.database) != lower(c.Database.Name()) {
+		return 0, sqlerr.New(15250, 1)
+	}
+	b := newBinder(ctx, c.Session, c.Database.ID())
+	var o *Object
+	if e := bindSafely(func() { _, _, o = b.resolve(name) }); e != nil {
+		return 0, e
+	}
+	if o == nil {
+		return 0, sqlerr.New(15009, 1, c.String(parameter), c.Database.Name())
+	}
+	return o.ID, nil
+}

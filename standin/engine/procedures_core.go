@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -29,25 +28,20 @@ func installProcedures(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_dropextendedproperty", Parameters: propertyParameters(false), Run: extendedProperty("drop")})
 	r.Procedure(Procedure{Name: "sp_rename", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(1035), Required: true},
 		{Name: "@newname", Type: sqltype.Sysname, Required: true}, {Name: "@objtype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 13}}}, Run: rename})
-	r.Procedure(Procedure{Name: "sp_who", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who})
-	r.Procedure(Procedure{Name: "sp_helpdb", Parameters: []Parameter{{Name: "@dbname", Type: sqltype.Sysname}}, Run: helpDatabase})
 	r.Procedure(Procedure{Name: "sp_helptext", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(776), Required: true}, {Name: "@columnname", Type: sqltype.Sysname}}, Run: helpText})
-	r.Procedure(Procedure{Name: "sp_databases", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error {
-		return c.Exec(ctx, `SELECT d.name AS DATABASE_NAME, CAST((SELECT SUM(CAST(f.size AS bigint)) * 8 FROM sys.master_files AS f WHERE f.database_id = d.database_id) AS int) AS DATABASE_SIZE,
-			CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases AS d ORDER BY d.name`)
-	}})
 	r.Procedure(Procedure{Name: "sp_reset_connection", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) }})
 	r.procedures["sp_executesql"].Run = executeSQL
 	installPreparedProcedures(r)
 	installCursorProcedures(r)
 	installOptionProcedures(r)
-	installHelp(r)
+	installWho(r)
 	installJSON(r)
 	installXML(r)
 	installOpenXML(r)
 	installMessages(r)
 	installDescriptions(r)
-	installServerProcedures(r)
+	installDetach(r)
+	installUpkeep(r)
 	installSequenceRange(r)
 }
 
@@ -272,19 +266,6 @@ func rename(ctx context.Context, c *ProcCall) error {
 	})
 }
 
-// sessionsNamed refuses a login that there is not, of sp_who and sp_who2, which take a login, the number of a session or "active".
-func sessionsNamed(c *ProcCall) error {
-	name := c.String("@loginame")
-	if _, err := strconv.Atoi(name); name == "" || err == nil || strings.EqualFold(name, "active") {
-		return nil
-	}
-	found, err := c.Session.Query(c.Session.context(), "SELECT name FROM sys.server_principals WHERE name = @p1 AND type <> 'R'", name)
-	if err == nil && found.Len() == 0 {
-		return sqlerr.New(15007, 1, name)
-	}
-	return err
-}
-
 // renameColumn renames a column that no computed column and no check is made of; text is how it was named.
 func (d *ddl) renameColumn(o *Object, old, name, text string) error {
 	if o.Table == nil || o.Table.column(old) == nil {
@@ -348,55 +329,6 @@ func (d *ddl) renameObject(o *Object, name string) error {
 		}
 	}
 	return d.modify(&renamed)
-}
-
-func who(ctx context.Context, c *ProcCall) error {
-	wide := sqltype.Type{Kind: sqltype.NChar, Length: 128}
-	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", wide),
-		col("hostname", wide), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", wide), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
-	if err := sessionsNamed(c); err != nil {
-		return err
-	}
-	wanted := c.String("@loginame")
-	var rows [][]any
-	for _, s := range c.Session.inst.Sessions() {
-		s.status.mu.Lock()
-		running, command, blocked, dbID := s.status.running, s.status.command, s.status.blockedBy, s.status.database
-		s.status.mu.Unlock()
-		if wanted != "" && !strings.EqualFold(wanted, s.original.Name) && wanted != itoa(int32(s.spid)) && !(strings.EqualFold(wanted, "active") && running) {
-			continue
-		}
-		state := "sleeping"
-		if running {
-			state = "runnable"
-		}
-		if command == "" {
-			command = s.snapshot().command
-		}
-		name := any(nil)
-		if db := c.Session.inst.DatabaseByID(dbID); db != nil {
-			name = db.Name()
-		}
-		rows = append(rows, []any{int64(s.spid), int64(0), state, s.original.Name, s.request.HostName, itoa(int32(blocked)), name, command, int64(0)})
-	}
-	return c.ResultSet(cols, rows)
-}
-
-func helpDatabase(ctx context.Context, c *ProcCall) error {
-	if !c.IsNull("@dbname") && c.Session.inst.Database(c.String("@dbname")) == nil {
-		return sqlerr.New(15010, 1, c.String("@dbname"))
-	}
-	err := c.Exec(ctx, `SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
-		CONVERT(nvarchar(11), d.create_date) AS created, CAST(CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
-		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS nvarchar(600)) AS status, d.compatibility_level
-		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
-	if err != nil || c.IsNull("@dbname") {
-		return err
-	}
-	before := c.Session.db
-	c.Session.db = c.Session.inst.Database(c.String("@dbname"))
-	defer func() { c.Session.db = before }()
-	return c.Exec(ctx, fileText("CAST(name AS nchar(128)) AS name", "nvarchar(128)", "nvarchar(18)")+"1 = 1 ORDER BY file_id")
 }
 
 func helpText(ctx context.Context, c *ProcCall) error {

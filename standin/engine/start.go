@@ -105,7 +105,6 @@ func (inst *Instance) install() error {
 	installProperties(r)
 	installStatements(r)
 	installProcedures(r)
-	installFormerProcedures(r)
 	installViews(r)
 	for _, t := range coreTables {
 		r.Table(t)
@@ -185,6 +184,14 @@ func (inst *Instance) ServerName() string { return inst.config.ServerName }
 
 // Version is the engine version that clients see: 16.0.4000.
 func (inst *Instance) Version() [4]byte { return [4]byte{16, 0, 4000 >> 8, 4000 & 0xff} }
+
+// ServerProperty is SERVERPROPERTY(name); nil for NULL and where there is no such property.
+func (inst *Instance) ServerProperty(name string) any {
+	if value := inst.registry.properties[lower(name)]; value != nil {
+		return value(inst)
+	}
+	return nil
+}
 
 // Databases are all databases in the order of their IDs.
 func (inst *Instance) Databases() []*Database {

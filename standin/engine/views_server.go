@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // bootMS are the milliseconds that ms_ticks counts from.
@@ -196,7 +197,7 @@ func installServerFunctions(r *Registry) {
 			}
 			for _, f := range db.files(ctx) {
 				if int64(f.ID) == integer(args[1]) {
-					total, free := volume(f.PhysicalName)
+					total, free := disk.Volume(f.PhysicalName)
 					return [][]any{{int64(db.ID()), int64(f.ID), "/", "", "", "", total, free, int64(0), int64(0), int64(1), int64(0), int64(0)}}, nil
 				}
 			}

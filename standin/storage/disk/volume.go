@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package disk
 
 import (
 	"path/filepath"
 	"syscall"
 )
 
-// volume is the size and the free space of the file system that has a file, in bytes.
-func volume(path string) (total, free int64) {
+// Volume is the size and the free space of the file system that has a file, in bytes.
+func Volume(path string) (total, free int64) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {
 		return 0, 0

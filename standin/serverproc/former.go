@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package serverproc
 
 import (
 	"context"
-	"os"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
 )
 
 // formerStatements are procedures of earlier versions that have become statements, with their parameters: each runs its statement
@@ -42,40 +40,16 @@ var formerStatements = [][3]string{
 }
 
 // installFormerProcedures registers those, and further procedures with which people look around.
-func installFormerProcedures(r *Registry) {
+func installFormerProcedures(r *engine.Registry) {
 	for _, p := range formerStatements {
 		r.TextProcedure(p[0], p[1], p[2])
 	}
-	for _, name := range []string{"sp_enumerrorlogs", "xp_enumerrorlogs"} {
-		r.Procedure(Procedure{Name: name, Parameters: ParameterList("@p1 int = 1"), Run: listErrorLogs})
-	}
-	r.Procedure(Procedure{Name: "sp_describe_parameter_encryption", Parameters: ParameterList("@tsql! nvarchar(max), @params nvarchar(max)"), Run: describeEncryption})
-}
-
-// listErrorLogs are the error logs that there are, the current one first.
-func listErrorLogs(ctx context.Context, c *ProcCall) error {
-	if err := c.Session.require(ctx, Permission{Name: "VIEW SERVER STATE"}); err != nil {
-		return err
-	}
-	path, _ := c.Session.inst.registry.properties["errorlogfilename"](c.Session.inst).(string)
-	var rows [][]any
-	for i := range 100 {
-		name := path
-		if i > 0 {
-			name += "." + itoa(int32(i))
-		}
-		info, err := os.Stat(name)
-		if err != nil || path == "" {
-			break
-		}
-		rows = append(rows, []any{int64(i), info.ModTime().UTC().Format("01/02/2006 15:04"), info.Size()})
-	}
-	return c.ResultSet([]tds.Column{col("Archive #", sqltype.IntType), col("Date", sqltype.NVarCharOf(30)), col("Log File Size (Byte)", sqltype.BigIntType)}, rows)
+	r.Procedure(engine.Procedure{Name: "sp_describe_parameter_encryption", Parameters: engine.ParameterList("@tsql! nvarchar(max), @params nvarchar(max)"), Run: describeEncryption})
 }
 
 // describeEncryption is sp_describe_parameter_encryption: no column is encrypted, so that no key is listed and every parameter of the
 // statement is in plain text (docs/relational-databases/system-stored-procedures/sp-describe-parameter-encryption-transact-sql.md).
-func describeEncryption(_ context.Context, c *ProcCall) error {
+func describeEncryption(_ context.Context, c *engine.ProcCall) error {
 	if _, err := syntax.ParseQuoted(c.String("@tsql"), true); err != nil {
 		return err
 	}
@@ -83,7 +57,7 @@ func describeEncryption(_ context.Context, c *ProcCall) error {
 	if err != nil {
 		return err
 	}
-	keys := columns("column_encryption_key_ordinal int, database_id int, column_encryption_key_id int, column_encryption_key_version int, column_encryption_key_metadata_version binary(8), column_encryption_key_encrypted_value varbinary(4000), " +
+	keys := engine.ColumnList("column_encryption_key_ordinal int, database_id int, column_encryption_key_id int, column_encryption_key_version int, column_encryption_key_metadata_version binary(8), column_encryption_key_encrypted_value varbinary(4000), " +
 		"column_master_key_store_provider_name nvarchar(128), column_master_key_path nvarchar(4000), column_encryption_key_encryption_algorithm_name sysname")
 	if err := c.ResultSet(keys, nil); err != nil {
 		return err
@@ -92,5 +66,5 @@ func describeEncryption(_ context.Context, c *ProcCall) error {
 	for i, p := range parameters {
 		rows = append(rows, []any{int64(i + 1), p.Name, int64(0), int64(0), int64(0), int64(0)})
 	}
-	return c.ResultSet(columns("parameter_ordinal int, parameter_name sysname, column_encryption_algorithm tinyint, column_encryption_type tinyint, column_encryption_key_ordinal int, column_encryption_normalization_rule_version tinyint"), rows)
+	return c.ResultSet(engine.ColumnList("parameter_ordinal int, parameter_name sysname, column_encryption_algorithm tinyint, column_encryption_type tinyint, column_encryption_key_ordinal int, column_encryption_normalization_rule_version tinyint"), rows)
 }

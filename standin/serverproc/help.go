@@ -1,63 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package serverproc
 
 import (
 	"context"
+	"strings"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // installHelp registers the procedures with which people look at objects
 // (docs/relational-databases/system-stored-procedures/sp-help-transact-sql.md and its kin). They are T-SQL over the
 // catalog views, so that they show what those show.
-func installHelp(r *Registry) {
-	object := func(name string, required bool) Parameter {
-		return Parameter{Name: name, Type: sqltype.NVarCharOf(776), Required: required}
+func installHelp(r *engine.Registry) {
+	object := func(name string, required bool) engine.Parameter {
+		return engine.Parameter{Name: name, Type: sqltype.NVarCharOf(776), Required: required}
 	}
-	r.Procedure(Procedure{Name: "sp_help", Parameters: []Parameter{object("@objname", false)}, Run: help})
-	r.Procedure(Procedure{Name: "sp_helpindex", Parameters: []Parameter{object("@objname", true)}, Run: helpIndex})
-	r.Procedure(Procedure{Name: "sp_helpconstraint", Parameters: []Parameter{object("@objname", true), {Name: "@nomsg", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "msg"}}, Run: helpConstraint})
-	r.Procedure(Procedure{Name: "sp_helptrigger", Parameters: []Parameter{object("@tabname", true), {Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}}}, Run: helpTrigger})
-	r.Procedure(Procedure{Name: "sp_helpfile", Parameters: []Parameter{{Name: "@filename", Type: sqltype.Sysname}}, Run: helpFile})
-	r.Procedure(Procedure{Name: "sp_spaceused", Parameters: []Parameter{object("@objname", false), {Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
+	r.Procedure(engine.Procedure{Name: "sp_help", Parameters: []engine.Parameter{object("@objname", false)}, Run: help})
+	r.Procedure(engine.Procedure{Name: "sp_helpindex", Parameters: []engine.Parameter{object("@objname", true)}, Run: helpIndex})
+	r.Procedure(engine.Procedure{Name: "sp_helpconstraint", Parameters: []engine.Parameter{object("@objname", true), {Name: "@nomsg", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "msg"}}, Run: helpConstraint})
+	r.Procedure(engine.Procedure{Name: "sp_helptrigger", Parameters: []engine.Parameter{object("@tabname", true), {Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}}}, Run: helpTrigger})
+	r.Procedure(engine.Procedure{Name: "sp_helpdb", Parameters: []engine.Parameter{{Name: "@dbname", Type: sqltype.Sysname}}, Run: helpDatabase})
+	r.Procedure(engine.Procedure{Name: "sp_databases", Parameters: []engine.Parameter{}, Run: func(ctx context.Context, c *engine.ProcCall) error {
+		return c.Exec(ctx, `SELECT d.name AS DATABASE_NAME, CAST((SELECT SUM(CAST(f.size AS bigint)) * 8 FROM sys.master_files AS f WHERE f.database_id = d.database_id) AS int) AS DATABASE_SIZE,
+			CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases AS d ORDER BY d.name`)
+	}})
+	r.Procedure(engine.Procedure{Name: "sp_helpfile", Parameters: []engine.Parameter{{Name: "@filename", Type: sqltype.Sysname}}, Run: helpFile})
+	r.Procedure(engine.Procedure{Name: "sp_spaceused", Parameters: []engine.Parameter{object("@objname", false), {Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
 		{Name: "@mode", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 11}, Default: "ALL"}, {Name: "@oneresultset", Type: sqltype.BitType, Default: false},
 		{Name: "@include_total_xtp_storage", Type: sqltype.BitType, Default: false}}, Run: spaceUsed})
-	r.Procedure(Procedure{Name: "sp_who2", Parameters: []Parameter{{Name: "@loginame", Type: sqltype.Sysname}}, Run: who2})
-	r.Procedure(Procedure{Name: "sp_updatestats", Parameters: []Parameter{{Name: "@resample", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8}, Default: "NO"}},
-		Run: func(ctx context.Context, c *ProcCall) error {
-			return c.Exec(ctx, "PRINT 'Statistics for all tables have been updated.'")
-		}})
-	r.Procedure(Procedure{Name: "sp_recompile", Parameters: []Parameter{object("@objname", true)}, Run: func(ctx context.Context, c *ProcCall) error {
-		if _, err := namedObject(ctx, c, "@objname"); err != nil {
+	r.Procedure(engine.Procedure{Name: "sp_recompile", Parameters: []engine.Parameter{object("@objname", true)}, Run: func(ctx context.Context, c *engine.ProcCall) error {
+		if _, err := c.ObjectID(ctx, "@objname"); err != nil {
 			return err
 		}
 		return c.Exec(ctx, "PRINT N'Object ''' + @p1 + N''' was successfully marked for recompilation.'", c.String("@objname"))
 	}})
 }
 
-// namedObject is the object_id of the object that a parameter names; 15009 when there is none.
-func namedObject(ctx context.Context, c *ProcCall, parameter string) (int32, error) {
-	name := splitName(c.String(parameter))
-	if name.database != "" && lower(name.database) != lower(c.Database.Name()) {
-		return 0, sqlerr.New(15250, 1)
+// nameParts are the name, the schema and the database of a name; empty where it has none.
+func nameParts(text string) [3]string {
+	var out [3]string
+	parts := syntax.SplitName(text)
+	for i := 0; i < len(parts) && i < len(out); i++ {
+		out[i] = strings.TrimSpace(parts[len(parts)-1-i])
 	}
-	b := newBinder(ctx, c.Session, c.Database.ID())
-	var o *Object
-	if e := bindSafely(func() { _, _, o = b.resolve(name) }); e != nil {
-		return 0, e
-	}
-	if o == nil {
-		return 0, sqlerr.New(15009, 1, c.String(parameter), c.Database.Name())
-	}
-	return o.ID, nil
+	return out
 }
 
 const typeText = `SELECT name AS Type_name, TYPE_NAME(system_type_id) AS Storage_type, CAST(max_length AS int) AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale,
 	CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation FROM sys.types WHERE user_type_id = @p1`
 
-func help(ctx context.Context, c *ProcCall) error {
+func help(ctx context.Context, c *engine.ProcCall) error {
 	if c.IsNull("@objname") {
 		return c.Exec(ctx, `SELECT o.name AS Name, SCHEMA_NAME(o.schema_id) AS Owner, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS Object_type FROM sys.objects o
 			WHERE o.parent_object_id = 0 ORDER BY Owner, Object_type DESC, Name;
@@ -65,12 +61,12 @@ func help(ctx context.Context, c *ProcCall) error {
 				CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation
 			FROM sys.types WHERE is_user_defined = 1 ORDER BY name`)
 	}
-	if name := splitName(c.String("@objname")); name.database == "" {
-		if t, err := c.Session.Query(ctx, "SELECT user_type_id AS id FROM sys.types WHERE name = @p1 AND (@p2 = N'' OR SCHEMA_NAME(schema_id) = @p2)", name.name, name.schema); err == nil && t.Len() > 0 && c.Session.objectID(c.String("@objname"), "") == nil {
+	if name := nameParts(c.String("@objname")); name[2] == "" {
+		if t, err := c.Session.Query(ctx, "SELECT user_type_id AS id FROM sys.types WHERE name = @p1 AND (@p2 = N'' OR SCHEMA_NAME(schema_id) = @p2) AND OBJECT_ID(@p3) IS NULL", name[0], name[1], c.String("@objname")); err == nil && t.Len() > 0 {
 			return c.Exec(ctx, typeText, t.Int(0, "id"))
 		}
 	}
-	id, err := namedObject(ctx, c, "@objname")
+	id, err := c.ObjectID(ctx, "@objname")
 	if err != nil {
 		return err
 	}
@@ -88,17 +84,13 @@ func help(ctx context.Context, c *ProcCall) error {
 	if err := c.Exec(ctx, head, int64(id)); err != nil {
 		return err
 	}
-	sch, err := c.Session.schema(ctx, c.Database.ID())
-	if err != nil {
+	o, err := c.Session.Object(ctx, c.Database, id)
+	if err != nil || o == nil {
 		return err
 	}
-	o := sch.objects[id]
-	if o == nil {
-		return nil
-	}
 	switch o.Kind {
-	case kindTable, kindView:
-		if err := c.Exec(ctx, columns+identity, int64(id)); err != nil || o.Kind == kindView {
+	case "U", "V":
+		if err := c.Exec(ctx, columns+identity, int64(id)); err != nil || o.Kind == "V" {
 			return err
 		}
 		if err := c.Exec(ctx, "SELECT CAST((SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id = @p1 AND i.index_id < 2) AS sysname) AS Data_located_on_filegroup", int64(id)); err != nil {
@@ -108,7 +100,7 @@ func help(ctx context.Context, c *ProcCall) error {
 			return err
 		}
 		return c.Exec(ctx, constraintText, int64(id))
-	case kindProcedure, kindScalar, kindInline, kindTableFunction:
+	case "P", "FN", "IF", "TF":
 		return c.Exec(ctx, `SELECT name AS Parameter_name, TYPE_NAME(user_type_id) AS Type, max_length AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale, parameter_id AS Param_order,
 			CAST(NULL AS sysname) AS Collation FROM sys.parameters WHERE object_id = @p1 ORDER BY parameter_id`, int64(id))
 	}
@@ -138,16 +130,16 @@ const constraintText = `SELECT CAST(x.kind AS nvarchar(146)) AS constraint_type,
 			(SELECT STRING_AGG(COL_NAME(k.parent_object_id, k.parent_column_id), ', ') WITHIN GROUP (ORDER BY k.constraint_column_id) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id)
 		FROM sys.foreign_keys f WHERE f.parent_object_id = @p1) x ORDER BY constraint_type, constraint_name;`
 
-func helpIndex(ctx context.Context, c *ProcCall) error {
-	id, err := namedObject(ctx, c, "@objname")
+func helpIndex(ctx context.Context, c *engine.ProcCall) error {
+	id, err := c.ObjectID(ctx, "@objname")
 	if err != nil {
 		return err
 	}
 	return c.Exec(ctx, indexText, int64(id))
 }
 
-func helpConstraint(ctx context.Context, c *ProcCall) error {
-	id, err := namedObject(ctx, c, "@objname")
+func helpConstraint(ctx context.Context, c *engine.ProcCall) error {
+	id, err := c.ObjectID(ctx, "@objname")
 	if err != nil {
 		return err
 	}
@@ -157,8 +149,8 @@ func helpConstraint(ctx context.Context, c *ProcCall) error {
 	return c.Exec(ctx, constraintText, int64(id))
 }
 
-func helpTrigger(ctx context.Context, c *ProcCall) error {
-	id, err := namedObject(ctx, c, "@tabname")
+func helpTrigger(ctx context.Context, c *engine.ProcCall) error {
+	id, err := c.ObjectID(ctx, "@tabname")
 	if err != nil {
 		return err
 	}
@@ -171,7 +163,21 @@ func helpTrigger(ctx context.Context, c *ProcCall) error {
 		ORDER BY t.name`, int64(id), c.Value("@triggertype"))
 }
 
-func helpFile(ctx context.Context, c *ProcCall) error {
+func helpDatabase(ctx context.Context, c *engine.ProcCall) error {
+	if !c.IsNull("@dbname") && c.Session.Instance().Database(c.String("@dbname")) == nil {
+		return sqlerr.New(15010, 1, c.String("@dbname"))
+	}
+	err := c.Exec(ctx, `SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
+		CONVERT(nvarchar(11), d.create_date) AS created, CAST(CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
+		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS nvarchar(600)) AS status, d.compatibility_level
+		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
+	if err != nil || c.IsNull("@dbname") {
+		return err
+	}
+	return c.ExecIn(ctx, c.Session.Instance().Database(c.String("@dbname")), fileText("CAST(name AS nchar(128)) AS name", "nvarchar(128)", "nvarchar(18)")+"1 = 1 ORDER BY file_id")
+}
+
+func helpFile(ctx context.Context, c *engine.ProcCall) error {
 	return c.Exec(ctx, fileText("name", "sysname", "nvarchar(15)")+"@p1 IS NULL OR name = @p1 ORDER BY file_id", c.Value("@filename"))
 }
 
@@ -183,9 +189,9 @@ func fileText(name, group, number string) string {
 		map[bool]string{true: `, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage`}[group != ""] + ` FROM sys.database_files WHERE `
 }
 
-func spaceUsed(ctx context.Context, c *ProcCall) error {
+func spaceUsed(ctx context.Context, c *engine.ProcCall) error {
 	if !c.IsNull("@objname") {
-		id, err := namedObject(ctx, c, "@objname")
+		id, err := c.ObjectID(ctx, "@objname")
 		if err != nil {
 			return err
 		}
@@ -213,14 +219,3 @@ const spaceText = `DECLARE @pages bigint, @used bigint, @data bigint; SELECT @pa
 
 const spaceInUse = `CAST(CONCAT(@used * 8, ' KB') AS varchar(18)) AS reserved, CAST(CONCAT(@data * 8, ' KB') AS varchar(18)) AS data,
 		CAST(CONCAT((@used - @data) * 8, ' KB') AS varchar(18)) AS index_size, CAST('0 KB' AS varchar(18)) AS unused`
-
-func who2(ctx context.Context, c *ProcCall) error {
-	if err := sessionsNamed(c); err != nil {
-		return err
-	}
-	return c.Exec(ctx, `SELECT CAST(s.session_id AS char(5)) AS SPID, CAST(s.status AS nvarchar(30)) AS Status, s.login_name AS Login, ISNULL(s.host_name, '  .') AS HostName,
-			CAST(ISNULL(NULLIF(CAST(r.blocking_session_id AS varchar(5)), '0'), '  .') AS char(5)) AS BlkBy, DB_NAME(s.database_id) AS DBName, ISNULL(r.command, 'AWAITING COMMAND') AS Command,
-			CAST(s.cpu_time AS varchar(30)) AS CPUTime, CAST(s.reads + s.writes AS varchar(30)) AS DiskIO, CAST(FORMAT(s.last_request_start_time, 'MM/dd HH:mm:ss') AS varchar(16)) AS LastBatch,
-			s.program_name AS ProgramName, CAST(s.session_id AS char(5)) AS [SPID ], CAST(ISNULL(r.request_id, 0) AS char(5)) AS REQUESTID
-		FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id WHERE @p1 IS NULL OR s.login_name = @p1 OR CAST(s.session_id AS sysname) = @p1 OR @p1 = 'active' AND r.session_id IS NOT NULL ORDER BY s.session_id`, c.Value("@loginame"))
-}
