@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/standin/security"
 	"geosql.dev/operator/standin/serverproc"
 	"geosql.dev/operator/standin/sqlagent"
+	"geosql.dev/operator/standin/sysviews"
 )
 
 // extensions are installed into the instance in this order. A new one is a line here.
@@ -23,6 +24,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	return []engine.Extension{
 		catalogproc.Extension{},
 		serverproc.Extension{},
+		sysviews.Extension{},
 		principals,
 		groups,
 		sqlagent.New(sqlagent.Options{Host: ownHost(settings), Subsystems: subsystems(replication)}),

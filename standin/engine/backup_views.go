@@ -258,9 +258,16 @@ func installBackupViews(r *Registry) {
 			}
 			return rows, nil
 		}})
-	r.recordView("msdb", "dbo", "backupfile", "backup_set_id int, first_family_number tinyint, first_media_number smallint, filegroup_name nvarchar(128), page_size int, file_number numeric(10,0), backed_up_page_count numeric(10,0), "+
+	r.RecordView("msdb", "dbo", "backupfile", "backup_set_id int, first_family_number tinyint, first_media_number smallint, filegroup_name nvarchar(128), page_size int, file_number numeric(10,0), backed_up_page_count numeric(10,0), "+
 		"file_type char(1), source_file_block_size numeric(10,0), file_size numeric(20,0), logical_name nvarchar(128), physical_drive nvarchar(260), physical_name nvarchar(260), state tinyint, state_desc nvarchar(64), "+
 		"backup_size numeric(20,0), filegroup_guid uniqueidentifier, is_readonly bit, is_present bit", backupFileRecords)
+	sets := View{Database: "msdb", Schema: "dbo", Name: "backupmediaset", Columns: columns("media_set_id int, media_uuid uniqueidentifier, media_family_count tinyint, name nvarchar(128), description nvarchar(255), software_name nvarchar(128), software_vendor_id int, MTF_major_version tinyint, " +
+		"mirror_count tinyint, is_password_protected bit, is_compressed bit, is_encrypted bit")}
+	sets.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
+		return s.rowsOf(ctx, s.viewDatabase(), "SELECT media_set_id, media_family_id, CAST(1 AS tinyint), CAST(NULL AS nvarchar(128)), CAST(NULL AS nvarchar(255)), CAST(NULL AS nvarchar(128)), CAST(NULL AS int), CAST(NULL AS tinyint), CAST(1 AS tinyint), CAST(0 AS bit), CAST(0 AS bit), "+
+			"CAST(0 AS bit) FROM msdb.dbo.backupmediafamily", nil)
+	}
+	r.View(sets)
 }
 
 // backupFileRecords are msdb.dbo.backupfile (docs/relational-databases/system-tables/backupfile-transact-sql.md): the files that a database had

@@ -40,7 +40,7 @@ func installMessages(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_dropmessage", Parameters: []Parameter{{Name: "@msgnum", Type: sqltype.IntType, Required: true}, language}, Run: dropMessage})
 	r.Procedure(Procedure{Name: "sp_altermessage", Parameters: []Parameter{{Name: "@message_id", Type: sqltype.IntType, Required: true}, {Name: "@parameter", Type: sqltype.Sysname, Required: true, Allowed: []string{"WITH_LOG"}},
 		{Name: "@parameter_value", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Required: true, Allowed: []string{"TRUE", "FALSE"}}}, Run: alterMessage})
-	r.recordView("", "sys", "messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text nvarchar(2048)", messageRecords)
+	r.RecordView("", "sys", "messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text nvarchar(2048)", messageRecords)
 }
 
 func addMessage(ctx context.Context, c *ProcCall) error {

@@ -110,10 +110,10 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 // (docs/relational-databases/system-catalog-views/sys-sql-expression-dependencies-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-sql-referenced-entities-transact-sql.md and its counterpart).
 func installReferences(r *Registry) {
-	r.recordView("", "sys", "sql_expression_dependencies", "referencing_id int, referencing_minor_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_schema_bound_reference bit, referenced_class tinyint, "+
+	r.RecordView("", "sys", "sql_expression_dependencies", "referencing_id int, referencing_minor_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_schema_bound_reference bit, referenced_class tinyint, "+
 		"referenced_class_desc nvarchar(60), referenced_server_name sysname, referenced_database_name sysname, referenced_schema_name sysname, referenced_entity_name sysname, referenced_id int, referenced_minor_id int, "+
 		"is_caller_dependent bit, is_ambiguous bit", dependencyRecords)
-	r.recordView("", "sys", "sql_dependencies", "class tinyint, class_desc nvarchar(60), object_id int, column_id int, referenced_major_id int, referenced_minor_id int, is_selected bit, is_updated bit, is_select_all bit",
+	r.RecordView("", "sys", "sql_dependencies", "class tinyint, class_desc nvarchar(60), object_id int, column_id int, referenced_major_id int, referenced_minor_id int, is_selected bit, is_updated bit, is_select_all bit",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			list, err := dependencyRecords(ctx, s)
 			var out []record
@@ -126,13 +126,13 @@ func installReferences(r *Registry) {
 			return out, err
 		})
 	two := []sqltype.Type{sqltype.NVarCharOf(517), sqltype.NVarCharOf(60)}
-	r.textFunction("sys", "dm_sql_referenced_entities", "referencing_minor_id int, referenced_server_name sysname, referenced_database_name sysname, referenced_schema_name sysname, referenced_entity_name sysname, referenced_minor_name sysname, "+
+	r.TextFunction("sys", "dm_sql_referenced_entities", "referencing_minor_id int, referenced_server_name sysname, referenced_database_name sysname, referenced_schema_name sysname, referenced_entity_name sysname, referenced_minor_name sysname, "+
 		"referenced_id int, referenced_minor_id int, referenced_class tinyint, referenced_class_desc nvarchar(60), is_caller_dependent bit, is_ambiguous bit, is_selected bit, is_updated bit, is_select_all bit, is_all_columns_found bit, "+
 		"is_insert_all bit, is_incomplete bit",
 		`SELECT 0, d.referenced_server_name, d.referenced_database_name, d.referenced_schema_name, d.referenced_entity_name, NULL, d.referenced_id, 0, d.referenced_class, d.referenced_class_desc, d.is_caller_dependent, d.is_ambiguous,
 				ISNULL(s.is_selected, 0), ISNULL(s.is_updated, 0), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit)
 			FROM sys.sql_expression_dependencies d LEFT JOIN sys.sql_dependencies s ON s.object_id = d.referencing_id AND s.referenced_major_id = d.referenced_id WHERE d.referencing_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
-	r.textFunction("sys", "dm_sql_referencing_entities", "referencing_schema_name sysname, referencing_entity_name sysname, referencing_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_caller_dependent bit",
+	r.TextFunction("sys", "dm_sql_referencing_entities", "referencing_schema_name sysname, referencing_entity_name sysname, referencing_id int, referencing_class tinyint, referencing_class_desc nvarchar(60), is_caller_dependent bit",
 		`SELECT OBJECT_SCHEMA_NAME(referencing_id), OBJECT_NAME(referencing_id), referencing_id, referencing_class, referencing_class_desc, is_caller_dependent FROM sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID(@p1) AND @p2 = 'OBJECT'`, two...)
 	r.TextProcedure("sp_depends", "@objname! nvarchar(776)", `DECLARE @id int = OBJECT_ID(@p1);
 		IF @id IS NULL BEGIN DECLARE @db sysname = DB_NAME(); RAISERROR(15009, 16, 1, @p1, @db); RETURN END

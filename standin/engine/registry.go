@@ -106,12 +106,14 @@ func (r *Registry) Procedure(p Procedure) {
 }
 
 // View registers a system view: a virtual table that is joined with everything else.
-func (r *Registry) View(v View) {
+func (r *Registry) View(v View) { r.addView(&v) }
+
+func (r *Registry) addView(v *View) {
 	key := strings.ToLower(v.Database + "." + v.Schema + "." + v.Name)
 	if _, taken := r.views[key]; taken {
 		r.problems = append(r.problems, "two extensions have the view "+key)
 	}
-	r.views[key] = &v
+	r.views[key] = v
 }
 
 // TableFunction registers a system table-valued function.

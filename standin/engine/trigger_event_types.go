@@ -72,7 +72,7 @@ func (t *eventType) leaves() []*eventType {
 // installEventTypes registers sys.trigger_event_types
 // (docs/relational-databases/system-catalog-views/sys-trigger-event-types-transact-sql.md).
 func installEventTypes(r *Registry) {
-	r.recordView("", "sys", "trigger_event_types", "type int, type_name nvarchar(64), parent_type int", func(context.Context, *Session) ([]record, error) {
+	r.RecordView("", "sys", "trigger_event_types", "type int, type_name nvarchar(64), parent_type int", func(context.Context, *Session) ([]record, error) {
 		out := []record{{"type": 1, "type_name": "INSERT"}, {"type": 2, "type_name": "UPDATE"}, {"type": 3, "type_name": "DELETE"}}
 		for _, t := range eventTypes {
 			rec := record{"type": t.number, "type_name": t.name}

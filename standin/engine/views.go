@@ -11,8 +11,10 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// record is a row of a system view by column name; columns that it lacks are NULL.
-type record map[string]any
+// Record is a row of a system view by column name; columns that it lacks are NULL.
+type Record map[string]any
+
+type record = Record
 
 // columns reads a list of columns: "name sysname, object_id int, scale decimal(10,2)".
 func columns(list string) []tds.Column {
@@ -43,22 +45,6 @@ func columns(list string) []tds.Column {
 	return out
 }
 
-// recordView registers a view of records. list is for columns, which the catalog's documentation gives when it is empty.
-func (r *Registry) recordView(database, schema, name, list string, rows func(ctx context.Context, s *Session) ([]record, error)) {
-	v := &View{Database: database, Schema: schema, Name: name}
-	if list != "" {
-		v.Columns = columns(list)
-	}
-	v.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
-		records, err := rows(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		return byColumns(v.Columns, records), nil
-	}
-	r.views[lower(database+"."+schema+"."+name)] = v
-}
-
 func byColumns(cols []tds.Column, records []record) [][]any {
 	out := make([][]any, len(records))
 	for i, rec := range records {
@@ -81,7 +67,8 @@ func installViews(r *Registry) {
 	installSessionViews(r)
 	installServerViews(r)
 	installInformationSchema(r)
-	installTextViews(r)
+	installActivityViews(r)
+	installReferences(r)
 }
 
 // viewSchema is the metadata of the database that a view is read for.

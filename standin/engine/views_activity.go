@@ -5,9 +5,7 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
-	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -16,22 +14,22 @@ import (
 // (docs/relational-databases/system-dynamic-management-views), and catalog views of settings that have one value here.
 func installActivityViews(r *Registry) {
 	intT := sqltype.IntType
-	r.textView("sys", "dm_os_waiting_tasks", "waiting_task_address varbinary(8), session_id smallint, exec_context_id int, wait_duration_ms bigint, wait_type nvarchar(60), resource_address varbinary(8), blocking_task_address varbinary(8), "+
+	r.TextView("sys", "dm_os_waiting_tasks", "waiting_task_address varbinary(8), session_id smallint, exec_context_id int, wait_duration_ms bigint, wait_type nvarchar(60), resource_address varbinary(8), blocking_task_address varbinary(8), "+
 		"blocking_session_id smallint, blocking_exec_context_id int, resource_description nvarchar(3072)",
 		"SELECT NULL, session_id, 0, CAST(wait_time AS bigint), wait_type, NULL, NULL, NULLIF(blocking_session_id, 0), NULL, CAST(wait_resource AS nvarchar(3072)) FROM sys.dm_exec_requests WHERE wait_type IS NOT NULL")
-	r.textView("sys", "dm_tran_current_transaction", "transaction_id bigint, transaction_sequence_num bigint, transaction_is_snapshot bit, first_snapshot_sequence_num bigint, last_transaction_sequence_num bigint, first_useful_sequence_num bigint",
+	r.TextView("sys", "dm_tran_current_transaction", "transaction_id bigint, transaction_sequence_num bigint, transaction_is_snapshot bit, first_snapshot_sequence_num bigint, last_transaction_sequence_num bigint, first_useful_sequence_num bigint",
 		"SELECT CURRENT_TRANSACTION_ID(), CAST(0 AS bigint), CAST(0 AS bit), CAST(NULL AS bigint), CAST(0 AS bigint), CAST(0 AS bigint)")
-	r.textView("sys", "dm_db_file_space_usage", "database_id smallint, file_id smallint, filegroup_id smallint, total_page_count bigint, allocated_extent_page_count bigint, unallocated_extent_page_count bigint, "+
+	r.TextView("sys", "dm_db_file_space_usage", "database_id smallint, file_id smallint, filegroup_id smallint, total_page_count bigint, allocated_extent_page_count bigint, unallocated_extent_page_count bigint, "+
 		"version_store_reserved_page_count bigint, user_object_reserved_page_count bigint, internal_object_reserved_page_count bigint, mixed_extent_page_count bigint, modified_extent_page_count bigint",
 		`SELECT CAST(DB_ID() AS smallint), CAST(file_id AS smallint), CAST(data_space_id AS smallint), CAST(size AS bigint), CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint), CAST(size - FILEPROPERTY(name, 'SpaceUsed') AS bigint),
 			CAST(0 AS bigint), CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(NULL AS bigint) FROM sys.database_files WHERE type = 0`)
-	r.recordView("", "sys", "dm_tran_database_transactions", "transaction_id bigint, database_id int, database_transaction_begin_time datetime, database_transaction_type int, database_transaction_state int, database_transaction_status int, "+
+	r.RecordView("", "sys", "dm_tran_database_transactions", "transaction_id bigint, database_id int, database_transaction_begin_time datetime, database_transaction_type int, database_transaction_state int, database_transaction_status int, "+
 		"database_transaction_status2 int, database_transaction_log_record_count bigint, database_transaction_replicate_record_count int, database_transaction_log_bytes_used bigint, database_transaction_log_bytes_reserved bigint, "+
 		"database_transaction_log_bytes_used_system int, database_transaction_log_bytes_reserved_system int, database_transaction_begin_lsn numeric(25,0), database_transaction_last_lsn numeric(25,0), "+
 		"database_transaction_most_recent_savepoint_lsn numeric(25,0), database_transaction_commit_lsn numeric(25,0), database_transaction_last_rollback_lsn numeric(25,0), database_transaction_next_undo_lsn numeric(25,0)", databaseTransactions)
-	r.textFunction("sys", "dm_exec_input_buffer", "event_type nvarchar(256), parameters smallint, event_info nvarchar(max)",
+	r.TextFunction("sys", "dm_exec_input_buffer", "event_type nvarchar(256), parameters smallint, event_info nvarchar(max)",
 		`SELECT CAST('Language Event' AS nvarchar(256)), CAST(0 AS smallint), t.text FROM sys.dm_exec_connections c CROSS APPLY sys.dm_exec_sql_text(c.most_recent_sql_handle) t WHERE c.session_id = @p1 AND ISNULL(@p2, 0) = 0`, intT, intT)
-	r.textFunction("sys", "dm_db_stats_properties", "object_id int, stats_id int, last_updated datetime2, rows bigint, rows_sampled bigint, steps int, unfiltered_rows bigint, modification_counter bigint, persisted_sample_percent float",
+	r.TextFunction("sys", "dm_db_stats_properties", "object_id int, stats_id int, last_updated datetime2, rows bigint, rows_sampled bigint, steps int, unfiltered_rows bigint, modification_counter bigint, persisted_sample_percent float",
 		`SELECT object_id, stats_id, CAST(STATS_DATE(object_id, stats_id) AS datetime2), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS int), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats WHERE object_id = @p1 AND stats_id = @p2`, intT, intT)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "dm_db_log_info", Parameters: []sqltype.Type{intT}, Columns: columns("database_id int, file_id smallint, vlf_begin_offset bigint, vlf_size_mb float, vlf_sequence_number bigint, vlf_active bit, " +
 		"vlf_status int, vlf_parity tinyint, vlf_first_lsn nvarchar(48), vlf_create_lsn nvarchar(48), vlf_encryptor_thumbprint varbinary(20)"), Rows: virtualLogFiles})
@@ -40,8 +38,21 @@ func installActivityViews(r *Registry) {
 		"page_count bigint, avg_page_space_used_in_percent float, record_count bigint, ghost_record_count bigint, version_ghost_record_count bigint, min_record_size_in_bytes int, max_record_size_in_bytes int, avg_record_size_in_bytes float, " +
 		"forwarded_record_count bigint, compressed_page_count bigint, hobt_id bigint, columnstore_delete_buffer_state tinyint, columnstore_delete_buffer_state_desc nvarchar(60), version_record_count bigint, inrow_version_record_count bigint, " +
 		"inrow_diff_version_record_count bigint, total_inrow_version_payload_size_in_bytes bigint, offrow_regular_version_record_count bigint, offrow_long_term_version_record_count bigint"), Rows: indexPages})
-	installSettingViews(r)
-	installUsageViews(r)
+	r.RecordView("", "sys", "dm_tran_locks", "resource_type nvarchar(60), resource_subtype nvarchar(60), resource_database_id int, resource_description nvarchar(256), resource_associated_entity_id bigint, resource_lock_partition int, "+
+		"request_mode nvarchar(60), request_type nvarchar(60), request_status nvarchar(60), request_reference_count smallint, request_lifetime int, request_session_id int, request_exec_context_id int, request_request_id int, "+
+		"request_owner_type nvarchar(60), request_owner_id bigint, request_owner_guid uniqueidentifier, request_owner_lockspace_id nvarchar(32), lock_owner_address varbinary(8)", lockRecords)
+	r.RecordView("", "sys", "dm_tran_active_transactions", "transaction_id bigint, name nvarchar(32), transaction_begin_time datetime, transaction_type int, transaction_uow uniqueidentifier, transaction_state int, "+
+		"transaction_status int, transaction_status2 int, dtc_state int, dtc_status int, dtc_isolation_level int, filestream_transaction_id varbinary(128)", func(ctx context.Context, s *Session) ([]record, error) {
+		if s.count == 0 {
+			return nil, nil
+		}
+		title := s.name
+		if title == "" {
+			title = "user_transaction"
+		}
+		return []record{{"transaction_id": int64(s.descriptor), "name": title, "transaction_begin_time": s.began, "transaction_type": 1, "transaction_state": 2, "transaction_status": 0,
+			"transaction_status2": 0, "dtc_state": 0, "dtc_status": 0, "dtc_isolation_level": 0}}, nil
+	})
 }
 
 // databaseTransactions is the session's own transaction, in the database where it is.
@@ -99,52 +110,32 @@ func indexPages(ctx context.Context, s *Session, args []any) ([][]any, error) {
 	return rows, nil
 }
 
-// installSettingViews registers catalog views of features whose settings are always the same here: no mirroring, no Query Store, the
-// defaults of a database's scope.
-func installSettingViews(r *Registry) {
-	r.textView("sys", "database_mirroring", "database_id int, mirroring_guid uniqueidentifier, mirroring_state tinyint, mirroring_state_desc nvarchar(60), mirroring_role tinyint, mirroring_role_desc nvarchar(60), mirroring_role_sequence int, "+
-		"mirroring_safety_level tinyint, mirroring_safety_level_desc nvarchar(60), mirroring_safety_sequence int, mirroring_partner_name nvarchar(128), mirroring_partner_instance nvarchar(128), mirroring_witness_name nvarchar(128), "+
-		"mirroring_witness_state tinyint, mirroring_witness_state_desc nvarchar(60), mirroring_failover_lsn numeric(25,0), mirroring_connection_timeout int, mirroring_redo_queue int, mirroring_redo_queue_type nvarchar(60), "+
-		"mirroring_end_of_log_lsn numeric(25,0), mirroring_replication_lsn numeric(25,0)",
-		"SELECT database_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM sys.databases")
-	r.textView("sys", "database_query_store_options", "desired_state smallint, desired_state_desc nvarchar(60), actual_state smallint, actual_state_desc nvarchar(60), readonly_reason int, current_storage_size_mb bigint, "+
-		"flush_interval_seconds bigint, interval_length_minutes bigint, max_storage_size_mb bigint, stale_query_threshold_days bigint, max_plans_per_query bigint, query_capture_mode smallint, query_capture_mode_desc nvarchar(60), "+
-		"size_based_cleanup_mode smallint, size_based_cleanup_mode_desc nvarchar(60), wait_stats_capture_mode smallint, wait_stats_capture_mode_desc nvarchar(60), actual_state_additional_info nvarchar(4000), "+
-		"capture_policy_execution_count int, capture_policy_total_compile_cpu_time_ms bigint, capture_policy_total_execution_cpu_time_ms bigint, capture_policy_stale_threshold_hours int",
-		"SELECT CAST(0 AS smallint), 'OFF', CAST(0 AS smallint), 'OFF', 0, CAST(0 AS bigint), CAST(900 AS bigint), CAST(60 AS bigint), CAST(1000 AS bigint), CAST(30 AS bigint), CAST(200 AS bigint), CAST(2 AS smallint), 'AUTO', CAST(1 AS smallint), "+
-			"'AUTO', CAST(1 AS smallint), 'ON', CAST(N'' AS nvarchar(4000)), CAST(NULL AS int), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS int)")
-	r.textView("sys", "database_scoped_configurations", "configuration_id int, name nvarchar(60), value sql_variant, value_for_secondary sql_variant, is_value_default bit",
-		"SELECT id, name, value, CAST(NULL AS sql_variant), CAST(1 AS bit) FROM (VALUES (1, N'MAXDOP', CAST(0 AS sql_variant)), (2, N'LEGACY_CARDINALITY_ESTIMATION', CAST(0 AS sql_variant)), (3, N'PARAMETER_SNIFFING', CAST(1 AS sql_variant)), "+
-			"(4, N'QUERY_OPTIMIZER_HOTFIXES', CAST(0 AS sql_variant)), (6, N'IDENTITY_CACHE', CAST(1 AS sql_variant))) v (id, name, value)")
-	r.recordView("", "sys", "time_zone_info", "name sysname, current_utc_offset nvarchar(6), is_currently_dst bit", func(context.Context, *Session) ([]record, error) {
-		var out []record
-		for _, name := range builtin.TimeZones() {
-			zone, err := builtin.TimeZone(name)
-			if err != nil {
-				return nil, err
-			}
-			now := time.Now().In(zone)
-			out = append(out, record{"name": name, "current_utc_offset": now.Format("-07:00"), "is_currently_dst": now.IsDST()})
+// lockRecords are the locks that the stand-in knows: each session's shared lock on its database, and application locks.
+// Rows and tables are not locked.
+func lockRecords(_ context.Context, s *Session) ([]record, error) {
+	var out []record
+	lock := func(of *Session, kind, mode, description, owner string, database int) {
+		out = append(out, record{"resource_type": kind, "resource_subtype": "", "resource_database_id": database, "resource_description": description, "resource_associated_entity_id": 0, "resource_lock_partition": 0, "request_mode": mode,
+			"request_type": "LOCK", "request_status": "GRANT", "request_reference_count": 1, "request_lifetime": 0, "request_session_id": of.spid, "request_exec_context_id": 0, "request_request_id": 0, "request_owner_type": owner, "request_owner_id": 0})
+	}
+	for _, other := range s.inst.Sessions() {
+		if other.internal {
+			continue
 		}
-		return out, nil
-	})
-	token := "principal_id int, sid varbinary(85), name nvarchar(128), type nvarchar(128), usage nvarchar(128)"
-	r.textView("sys", "login_token", token, `SELECT principal_id, sid, name, CAST(IIF(type = 'R', 'SERVER ROLE', 'SQL LOGIN') AS nvarchar(128)), CAST('GRANT OR DENY' AS nvarchar(128)) FROM sys.server_principals
-		WHERE name = SUSER_SNAME() OR type = 'R' AND (name = 'public' OR IS_SRVROLEMEMBER(name) = 1)`)
-	r.textView("sys", "user_token", token, `SELECT principal_id, sid, name, CAST(IIF(type = 'R', 'ROLE', 'SQL USER') AS nvarchar(128)), CAST('GRANT OR DENY' AS nvarchar(128)) FROM sys.database_principals
-		WHERE name = USER_NAME() OR type = 'R' AND (name = 'public' OR IS_ROLEMEMBER(name) = 1)`)
-}
-
-// installUsageViews registers INFORMATION_SCHEMA's views of which object uses what.
-func installUsageViews(r *Registry) {
-	const name = "nvarchar(128)"
-	r.textView("INFORMATION_SCHEMA", "COLUMN_DOMAIN_USAGE", "DOMAIN_CATALOG "+name+", DOMAIN_SCHEMA "+name+", DOMAIN_NAME sysname, TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, COLUMN_NAME sysname",
-		"SELECT DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, DB_NAME(), SCHEMA_NAME(o.schema_id), o.name, c.name FROM sys.columns c JOIN sys.objects o ON o.object_id = c.object_id JOIN sys.types t ON t.user_type_id = c.user_type_id WHERE t.is_user_defined = 1")
-	r.textView("INFORMATION_SCHEMA", "COLUMN_PRIVILEGES", "GRANTOR "+name+", GRANTEE "+name+", TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, COLUMN_NAME sysname, PRIVILEGE_TYPE varchar(10), IS_GRANTABLE varchar(3)",
-		"SELECT USER_NAME(d.grantor_principal_id), USER_NAME(d.grantee_principal_id), DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, c.name, CAST(d.permission_name AS varchar(10)), CAST(IIF(d.state = 'W', 'YES', 'NO') AS varchar(3)) FROM sys.database_permissions d "+
-			"JOIN sys.objects t ON t.object_id = d.major_id JOIN sys.columns c ON c.object_id = t.object_id AND (d.minor_id = 0 OR d.minor_id = c.column_id) WHERE d.class = 1 AND d.state IN ('G', 'W') AND d.permission_name IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')")
-	r.emptyView("", "INFORMATION_SCHEMA", "DOMAIN_CONSTRAINTS", "CONSTRAINT_CATALOG "+name+", CONSTRAINT_SCHEMA "+name+", CONSTRAINT_NAME sysname, DOMAIN_CATALOG "+name+", DOMAIN_SCHEMA "+name+", DOMAIN_NAME sysname, IS_DEFERRABLE varchar(2), "+
-		"INITIALLY_DEFERRED varchar(2)")
-	r.textView("INFORMATION_SCHEMA", "VIEW_TABLE_USAGE", "VIEW_CATALOG "+name+", VIEW_SCHEMA "+name+", VIEW_NAME sysname, TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname",
-		"SELECT DB_NAME(), SCHEMA_NAME(v.schema_id), v.name, DB_NAME(), SCHEMA_NAME(o.schema_id), o.name FROM sys.sql_expression_dependencies d JOIN sys.views v ON v.object_id = d.referencing_id JOIN sys.objects o ON o.object_id = d.referenced_id WHERE o.type IN ('U', 'V')")
+		lock(other, "DATABASE", "S", "", "SHARED_TRANSACTION_WORKSPACE", other.snapshot().database)
+	}
+	locks := &s.inst.applocks
+	locks.mu.Lock()
+	defer locks.mu.Unlock()
+	for key, l := range locks.locks {
+		for holder, h := range l.holders {
+			owner := "SESSION"
+			if h.transaction {
+				owner = "TRANSACTION"
+			}
+			mode := map[string]string{"Shared": "S", "IntentShared": "IS", "IntentExclusive": "IX", "Update": "U", "Exclusive": "X"}[h.mode]
+			lock(holder, "APPLICATION", mode, key, owner, holder.snapshot().database)
+		}
+	}
+	return out, nil
 }

@@ -20,22 +20,22 @@ func installColumnViews(r *Registry) {
 	user := func(ctx context.Context, s *Session) ([]record, error) {
 		return columnRecords(ctx, s, func(*Column) bool { return true })
 	}
-	r.recordView("", "sys", "columns", columnColumns, user)
-	r.recordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "columns", columnColumns, user)
+	r.RecordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := user(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		return append(out, s.systemColumns()...), nil
 	})
-	r.recordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *Session) ([]record, error) {
 		return columnRecords(ctx, s, func(c *Column) bool { return c.Computed != "" })
 	})
-	r.recordView("", "sys", "identity_columns", columnColumns+", seed_value sql_variant, increment_value sql_variant, last_value sql_variant, is_not_for_replication bit",
+	r.RecordView("", "sys", "identity_columns", columnColumns+", seed_value sql_variant, increment_value sql_variant, last_value sql_variant, is_not_for_replication bit",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
 		})
-	r.recordView("", "sys", "sysindexes", "id int, status int, indid smallint, name sysname, rows int, keycnt smallint", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "sysindexes", "id int, status int, indid smallint, name sysname, rows int, keycnt smallint", func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := partitionRecords(ctx, s)
 		if err != nil {
 			return nil, err
@@ -57,13 +57,13 @@ func installColumnViews(r *Registry) {
 		}
 		return list, nil
 	})
-	r.recordView("", "sys", "indexes", "object_id int, name sysname, index_id int, type tinyint, type_desc nvarchar(60), is_unique bit, data_space_id int, ignore_dup_key bit, "+
+	r.RecordView("", "sys", "indexes", "object_id int, name sysname, index_id int, type tinyint, type_desc nvarchar(60), is_unique bit, data_space_id int, ignore_dup_key bit, "+
 		"is_primary_key bit, is_unique_constraint bit, fill_factor tinyint, is_padded bit, is_disabled bit, is_hypothetical bit, is_ignored_in_optimization bit, allow_row_locks bit, "+
 		"allow_page_locks bit, has_filter bit, filter_definition nvarchar(max), compression_delay int, suppress_dup_key_messages bit, auto_created bit, optimize_for_sequential_key bit", indexRecords)
-	r.recordView("", "sys", "index_columns", "object_id int, index_id int, index_column_id int, column_id int, key_ordinal tinyint, partition_ordinal tinyint, is_descending_key bit, "+
+	r.RecordView("", "sys", "index_columns", "object_id int, index_id int, index_column_id int, column_id int, key_ordinal tinyint, partition_ordinal tinyint, is_descending_key bit, "+
 		"is_included_column bit, column_store_order_ordinal tinyint", indexColumnRecords)
-	r.recordView("", "sys", "stats", statisticsColumns, statisticsRecords)
-	r.recordView("", "sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", statisticsColumnRecords)
+	r.RecordView("", "sys", "stats", statisticsColumns, statisticsRecords)
+	r.RecordView("", "sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", statisticsColumnRecords)
 }
 
 func userTypeID(c *Column) int64 {

@@ -10,7 +10,7 @@ const parameterColumns = "object_id int, name sysname, parameter_id int, system_
 	"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit"
 
 func constraintView(r *Registry, name, list string, kinds string, more func(sch *schema, o *Object, rec record)) {
-	r.recordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
 		sch, objects, err := s.visible(ctx)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func installConstraintViews(r *Registry) {
 			rec["delete_referential_action"], rec["delete_referential_action_desc"] = actions[o.ForeignKey.OnDelete], o.ForeignKey.OnDelete
 			rec["update_referential_action"], rec["update_referential_action_desc"] = actions[o.ForeignKey.OnUpdate], o.ForeignKey.OnUpdate
 		})
-	r.recordView("", "sys", "foreign_key_columns", "constraint_object_id int, constraint_column_id int, parent_object_id int, parent_column_id int, referenced_object_id int, referenced_column_id int",
+	r.RecordView("", "sys", "foreign_key_columns", "constraint_object_id int, constraint_column_id int, parent_object_id int, parent_column_id int, referenced_object_id int, referenced_column_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			_, objects, err := s.visible(ctx)
 			var out []record
@@ -93,9 +93,9 @@ func installModuleViews(r *Registry) {
 	}
 	list := "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, uses_database_collation bit, is_recompiled bit, " +
 		"null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, inline_type bit, is_inlineable bit"
-	r.recordView("", "sys", "sql_modules", list, modules)
-	r.recordView("", "sys", "all_sql_modules", list, modules)
-	r.recordView("", "sys", "sequences", objectColumns+", start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, is_cycling bit, is_cached bit, "+
+	r.RecordView("", "sys", "sql_modules", list, modules)
+	r.RecordView("", "sys", "all_sql_modules", list, modules)
+	r.RecordView("", "sys", "sequences", objectColumns+", start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, is_cycling bit, is_cached bit, "+
 		"cache_size int, system_type_id tinyint, user_type_id int, precision tinyint, scale tinyint, current_value sql_variant, is_exhausted bit, last_used_value sql_variant", func(ctx context.Context, s *Session) ([]record, error) {
 		_, objects, err := s.visible(ctx)
 		var out []record
@@ -107,7 +107,7 @@ func installModuleViews(r *Registry) {
 		}
 		return out, err
 	})
-	r.recordView("", "sys", "parameters", parameterColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "parameters", parameterColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		_, objects, err := s.visible(ctx)
 		var out []record
 		for _, o := range objects {

@@ -14,12 +14,12 @@ import (
 )
 
 func installDatabaseViews(r *Registry) {
-	r.recordView("", "sys", "databases", "", databaseRecords)
+	r.RecordView("", "sys", "databases", "", databaseRecords)
 	r.addColumns("sys.databases", "is_result_set_caching_on bit, is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_data_retention_enabled bit, is_ledger_on bit, is_change_feed_enabled bit")
 	installFileViews(r)
-	r.recordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
+	r.RecordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
 		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
-	r.recordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, cmptlevel tinyint, filename nvarchar(260), version smallint",
+	r.RecordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, cmptlevel tinyint, filename nvarchar(260), version smallint",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			var out []record
 			for _, db := range s.inst.Databases() {

@@ -20,20 +20,20 @@ func installFileViews(r *Registry) {
 		"is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), " +
 		"read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), " +
 		"redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)"
-	r.recordView("", "sys", "master_files", "database_id int, "+files+", credential_id int", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "master_files", "database_id int, "+files+", credential_id int", func(ctx context.Context, s *Session) ([]record, error) {
 		var out []record
 		for _, db := range s.inst.Databases() {
 			out = append(out, fileRecords(ctx, db, false)...)
 		}
 		return out, nil
 	})
-	r.recordView("", "sys", "database_files", files,
+	r.RecordView("", "sys", "database_files", files,
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return fileRecords(ctx, s.viewDatabase(), true), nil
 		})
 	const space = "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit"
-	r.recordView("", "sys", "filegroups", space+", filegroup_guid uniqueidentifier, log_filegroup_id int, is_read_only bit, is_autogrow_all_files bit", fileGroupRecords)
-	r.recordView("", "sys", "data_spaces", space, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "filegroups", space+", filegroup_guid uniqueidentifier, log_filegroup_id int, is_read_only bit, is_autogrow_all_files bit", fileGroupRecords)
+	r.RecordView("", "sys", "data_spaces", space, func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := fileGroupRecords(ctx, s)
 		if err != nil {
 			return nil, err

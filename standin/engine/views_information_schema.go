@@ -11,7 +11,7 @@ import (
 
 func installInformationSchema(r *Registry) {
 	view := func(name, list string, rows func(ctx context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record) {
-		r.recordView("", "INFORMATION_SCHEMA", name, list, func(ctx context.Context, s *Session) ([]record, error) {
+		r.RecordView("", "INFORMATION_SCHEMA", name, list, func(ctx context.Context, s *Session) ([]record, error) {
 			sch, objects, err := s.visible(ctx)
 			if err != nil {
 				return nil, err

@@ -95,16 +95,16 @@ func installObjectViews(r *Registry) {
 			return out, nil
 		}
 	}
-	r.recordView("", "sys", "objects", objectColumns, all())
-	r.recordView("", "sys", "all_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "objects", objectColumns, all())
+	r.RecordView("", "sys", "all_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := all()(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		return append(out, s.systemObjects()...), nil
 	})
-	r.recordView("", "sys", "system_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) { return s.systemObjects(), nil })
-	r.recordView("", "sys", "tables", objectColumns+", lob_data_space_id int, filestream_data_space_id int, max_column_id_used int, lock_on_bulk_load bit, uses_ansi_nulls bit, "+
+	r.RecordView("", "sys", "system_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) { return s.systemObjects(), nil })
+	r.RecordView("", "sys", "tables", objectColumns+", lob_data_space_id int, filestream_data_space_id int, max_column_id_used int, lock_on_bulk_load bit, uses_ansi_nulls bit, "+
 		"is_replicated bit, has_replication_filter bit, is_merge_published bit, is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, "+
 		"large_value_types_out_of_row bit, is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, durability tinyint, "+
 		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, "+
@@ -132,9 +132,9 @@ func installObjectViews(r *Registry) {
 		}
 		return out, nil
 	})
-	r.recordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
-	r.recordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit", viewRecords(all(kindView)))
-	r.recordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
+	r.RecordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit", viewRecords(all(kindView)))
+	r.RecordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := all(kindTrigger)(ctx, s)
 		sch, e := s.viewSchema(ctx)
 		if err != nil || e != nil {
@@ -150,9 +150,14 @@ func installObjectViews(r *Registry) {
 		}
 		return out, nil
 	})
+	r.TextView("sys", "all_views", objectColumns, "SELECT * FROM sys.all_objects WHERE type = 'V'")
+	r.TextView("sys", "system_views", objectColumns, "SELECT * FROM sys.all_objects WHERE type = 'V' AND is_ms_shipped = 1")
+	r.TextView("sys", "system_columns", columnColumns, "SELECT * FROM sys.all_columns WHERE object_id < 0")
+	r.TextView("sys", "all_parameters", parameterColumns, "SELECT * FROM sys.parameters")
+	r.EmptyView("", "sys", "internal_tables", objectColumns+", internal_type tinyint, internal_type_desc nvarchar(60), parent_id int, parent_minor_id int, lob_data_space_id int, filestream_data_space_id int")
 	installEventTypes(r)
 	installScopedViews(r)
-	r.recordView("", "sys", "trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		sch, list, err := s.visible(ctx)
 		if err != nil {
 			return nil, err
@@ -170,7 +175,7 @@ func installObjectViews(r *Registry) {
 		}
 		return out, err
 	})
-	r.recordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *Session) ([]record, error) {
 		_, list, err := s.visible(ctx)
 		var out []record
 		for _, o := range list {
@@ -182,7 +187,7 @@ func installObjectViews(r *Registry) {
 		}
 		return out, err
 	})
-	r.recordView("", "sys", "schemas", "name sysname, schema_id int, principal_id int", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "schemas", "name sysname, schema_id int, principal_id int", func(ctx context.Context, s *Session) ([]record, error) {
 		sch, err := s.viewSchema(ctx)
 		if err != nil {
 			return nil, err
@@ -194,12 +199,12 @@ func installObjectViews(r *Registry) {
 		sort.Slice(out, func(i, j int) bool { return out[i]["schema_id"].(int32) < out[j]["schema_id"].(int32) })
 		return out, nil
 	})
-	r.recordView("", "sys", "types", typeColumns, typeRecords)
-	r.recordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "types", typeColumns, typeRecords)
+	r.RecordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *Session) ([]record, error) {
 		return userTypeRecords(ctx, s, kindTableType)
 	})
-	r.recordView("", "sys", "partitions", "", partitionRecords)
-	r.recordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
+	r.RecordView("", "sys", "partitions", "", partitionRecords)
+	r.RecordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
 		"in_row_reserved_page_count bigint, lob_used_page_count bigint, lob_reserved_page_count bigint, row_overflow_used_page_count bigint, row_overflow_reserved_page_count bigint, "+
 		"used_page_count bigint, reserved_page_count bigint, row_count bigint", func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := partitionRecords(ctx, s)
@@ -209,9 +214,9 @@ func installObjectViews(r *Registry) {
 		}
 		return list, err
 	})
-	r.recordView("", "sys", "allocation_units", "allocation_unit_id bigint, type tinyint, type_desc nvarchar(60), container_id bigint, data_space_id int, total_pages bigint, used_pages bigint, data_pages bigint", allocationUnits)
-	r.recordView("", "sys", "sysobjects", sysobjectsColumns, sysobjects(all()))
-	r.recordView("", "sys", "extended_properties", "class tinyint, class_desc nvarchar(60), major_id int, minor_id int, name sysname, value sql_variant", propertyRecords)
+	r.RecordView("", "sys", "allocation_units", "allocation_unit_id bigint, type tinyint, type_desc nvarchar(60), container_id bigint, data_space_id int, total_pages bigint, used_pages bigint, data_pages bigint", allocationUnits)
+	r.RecordView("", "sys", "sysobjects", sysobjectsColumns, sysobjects(all()))
+	r.RecordView("", "sys", "extended_properties", "class tinyint, class_desc nvarchar(60), major_id int, minor_id int, name sysname, value sql_variant", propertyRecords)
 }
 
 // systemSchemas are the ids of the schemas of system views.

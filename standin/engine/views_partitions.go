@@ -15,14 +15,14 @@ import (
 // installPartitionViews registers the views of partition functions and schemes
 // (docs/relational-databases/system-catalog-views/sys-partition-functions-transact-sql.md and its neighbours).
 func installPartitionViews(r *Registry) {
-	r.recordView("", "sys", "partition_functions", "name sysname, function_id int, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit, is_system bit, create_date datetime, modify_date datetime",
+	r.RecordView("", "sys", "partition_functions", "name sysname, function_id int, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit, is_system bit, create_date datetime, modify_date datetime",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return placementRecords(ctx, s, kindPartitionFunction, func(_ *schema, o *Object) []record {
 				return []record{{"name": o.Name, "function_id": o.Function.ID, "type": "R", "type_desc": "RANGE", "fanout": o.Function.fanout(), "boundary_value_on_right": o.Function.Right,
 					"is_system": false, "create_date": o.Created, "modify_date": o.Modified}}
 			})
 		})
-	r.recordView("", "sys", "partition_parameters", "function_id int, parameter_id int, system_type_id tinyint, max_length smallint, precision tinyint, scale tinyint, collation_name sysname, user_type_id int",
+	r.RecordView("", "sys", "partition_parameters", "function_id int, parameter_id int, system_type_id tinyint, max_length smallint, precision tinyint, scale tinyint, collation_name sysname, user_type_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return placementRecords(ctx, s, kindPartitionFunction, func(_ *schema, o *Object) []record {
 				t := o.Function.Type
@@ -34,10 +34,10 @@ func installPartitionViews(r *Registry) {
 				return []record{rec}
 			})
 		})
-	r.recordView("", "sys", "partition_range_values", "function_id int, boundary_id int, parameter_id int, value sql_variant", rangeValueRecords)
-	r.recordView("", "sys", "partition_schemes", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit, function_id int",
+	r.RecordView("", "sys", "partition_range_values", "function_id int, boundary_id int, parameter_id int, value sql_variant", rangeValueRecords)
+	r.RecordView("", "sys", "partition_schemes", "name sysname, data_space_id int, type char(2), type_desc nvarchar(60), is_default bit, is_system bit, function_id int",
 		func(ctx context.Context, s *Session) ([]record, error) { return schemeRecords(ctx, s) })
-	r.recordView("", "sys", "destination_data_spaces", "partition_scheme_id int, destination_id int, data_space_id int",
+	r.RecordView("", "sys", "destination_data_spaces", "partition_scheme_id int, destination_id int, data_space_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return placementRecords(ctx, s, kindPartitionScheme, func(_ *schema, o *Object) []record {
 				groups := o.Scheme.Groups

@@ -20,16 +20,16 @@ var bootMS = time.Now().Add(-time.Hour)
 
 func installServerViews(r *Registry) {
 	r.View(View{Schema: "sys", Name: "configurations", Rows: configurationRows})
-	r.recordView("", "sys", "dm_os_sys_info", "", sysInfoRecords)
-	r.recordView("", "sys", "dm_os_host_info", "", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "dm_os_sys_info", "", sysInfoRecords)
+	r.RecordView("", "sys", "dm_os_host_info", "", func(ctx context.Context, s *Session) ([]record, error) {
 		name, release := hostRelease()
 		return []record{{"host_platform": "Linux", "host_distribution": name, "host_release": release, "host_service_pack_level": "", "os_language_version": 1033}}, nil
 	})
-	r.recordView("", "sys", "dm_os_performance_counters", "", counterRecords)
-	r.recordView("", "sys", "dm_os_wait_stats", "", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "dm_os_performance_counters", "", counterRecords)
+	r.RecordView("", "sys", "dm_os_wait_stats", "", func(ctx context.Context, s *Session) ([]record, error) {
 		return nil, nil
 	})
-	r.recordView("", "sys", "dm_server_services", "", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "dm_server_services", "", func(ctx context.Context, s *Session) ([]record, error) {
 		exe, err := os.Executable()
 		if err != nil {
 			exe = ""
@@ -46,7 +46,7 @@ func installServerViews(r *Registry) {
 		}
 		return services, nil
 	})
-	r.recordView("", "sys", "dm_db_log_space_usage", "", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "dm_db_log_space_usage", "", func(ctx context.Context, s *Session) ([]record, error) {
 		st := s.viewDatabase().Storage()
 		if st == nil {
 			return nil, nil
@@ -65,7 +65,7 @@ func installServerViews(r *Registry) {
 		return []record{{"database_id": s.viewDatabase().ID(), "total_log_size_in_bytes": total, "used_log_space_in_bytes": used, "used_log_space_in_percent": percent,
 			"log_space_in_bytes_since_last_backup": since}}, nil
 	})
-	r.recordView("", "sys", "languages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
+	r.RecordView("", "sys", "languages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
 		languageRecords)
 	installServerFunctions(r)
 }

@@ -50,7 +50,7 @@ func installScopedViews(r *Registry) {
 		sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 		return list, nil
 	}
-	r.recordView("", "sys", "server_triggers", "name sysname, object_id int, parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, is_disabled bit",
+	r.RecordView("", "sys", "server_triggers", "name sysname, object_id int, parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, is_disabled bit",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			list, err := ofServer(ctx, s)
 			var out []record
@@ -59,11 +59,11 @@ func installScopedViews(r *Registry) {
 			}
 			return out, err
 		})
-	r.recordView("", "sys", "server_trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "server_trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := ofServer(ctx, s)
 		return scopedEventRecords(list), err
 	})
-	r.recordView("", "sys", "server_sql_modules", "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, execute_as_principal_id int",
+	r.RecordView("", "sys", "server_sql_modules", "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, execute_as_principal_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			list, err := ofServer(ctx, s)
 			var out []record

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package sysviews
 
 import (
 	"context"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -50,72 +51,31 @@ var absentViews = map[string]string{
 }
 
 // installAbsentViews registers those, and views that are others in another form.
-func installAbsentViews(r *Registry) {
+func installAbsentViews(r *engine.Registry) {
 	for name, list := range absentViews {
-		r.recordView("", "sys", name, list, func(context.Context, *Session) ([]record, error) { return nil, nil })
+		r.RecordView("", "sys", name, list, func(context.Context, *engine.Session) ([]engine.Record, error) { return nil, nil })
 	}
-	r.recordView("", "sys", "dm_tran_locks", "resource_type nvarchar(60), resource_subtype nvarchar(60), resource_database_id int, resource_description nvarchar(256), resource_associated_entity_id bigint, resource_lock_partition int, "+
-		"request_mode nvarchar(60), request_type nvarchar(60), request_status nvarchar(60), request_reference_count smallint, request_lifetime int, request_session_id int, request_exec_context_id int, request_request_id int, "+
-		"request_owner_type nvarchar(60), request_owner_id bigint, request_owner_guid uniqueidentifier, request_owner_lockspace_id nvarchar(32), lock_owner_address varbinary(8)", lockRecords)
-	r.textView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct nvarchar(128), providername nvarchar(128), datasource nvarchar(4000), isremote bit, rpc bit, rpcout bit, dataaccess bit",
+	r.TextView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct nvarchar(128), providername nvarchar(128), datasource nvarchar(4000), isremote bit, rpc bit, rpcout bit, dataaccess bit",
 		"SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, CAST(product AS nvarchar(128)), CAST(provider AS nvarchar(128)), data_source, CAST(1 - is_linked AS bit), is_remote_login_enabled, is_rpc_out_enabled, is_data_access_enabled FROM sys.servers")
-	r.textView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint",
+	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint",
 		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint) FROM sys.foreign_keys f")
-	r.textView("sys", "sysforeignkeys", "constid int, fkeyid int, rkeyid int, fkey smallint, rkey smallint, keyno smallint",
+	r.TextView("sys", "sysforeignkeys", "constid int, fkeyid int, rkeyid int, fkey smallint, rkey smallint, keyno smallint",
 		"SELECT constraint_object_id, parent_object_id, referenced_object_id, CAST(parent_column_id AS smallint), CAST(referenced_column_id AS smallint), CAST(constraint_column_id AS smallint) FROM sys.foreign_key_columns")
-	r.textView("sys", "sysindexkeys", "id int, indid smallint, colid smallint, keyno smallint",
+	r.TextView("sys", "sysindexkeys", "id int, indid smallint, colid smallint, keyno smallint",
 		"SELECT object_id, CAST(index_id AS smallint), CAST(column_id AS smallint), CAST(key_ordinal AS smallint) FROM sys.index_columns")
-	r.textView("sys", "sysaltfiles", "fileid smallint, groupid smallint, size int, maxsize int, growth int, status int, perf int, dbid smallint, name sysname, filename nvarchar(260)",
+	r.TextView("sys", "sysaltfiles", "fileid smallint, groupid smallint, size int, maxsize int, growth int, status int, perf int, dbid smallint, name sysname, filename nvarchar(260)",
 		"SELECT CAST(file_id AS smallint), CAST(IIF(type = 0, 1, 0) AS smallint), size, max_size, growth, 0, 0, CAST(database_id AS smallint), name, physical_name FROM sys.master_files")
-	r.textView("sys", "sysfilegroups", "groupid smallint, allocpolicy smallint, status int, groupname sysname", "SELECT CAST(data_space_id AS smallint), CAST(0 AS smallint), 0, name FROM sys.filegroups")
-	r.textView("sys", "sysmembers", "memberuid smallint, groupuid smallint", "SELECT CAST(member_principal_id AS smallint), CAST(role_principal_id AS smallint) FROM sys.database_role_members WHERE member_principal_id < 32768 AND role_principal_id < 32768")
-	r.textView("sys", "sysconfigures", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
-	r.textView("sys", "syscurconfigs", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value_in_use AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
-	r.textView("sys", "xml_schema_collections", "xml_collection_id int, schema_id int, principal_id int, name sysname, create_date datetime, modify_date datetime",
+	r.TextView("sys", "sysfilegroups", "groupid smallint, allocpolicy smallint, status int, groupname sysname", "SELECT CAST(data_space_id AS smallint), CAST(0 AS smallint), 0, name FROM sys.filegroups")
+	r.TextView("sys", "sysmembers", "memberuid smallint, groupuid smallint", "SELECT CAST(member_principal_id AS smallint), CAST(role_principal_id AS smallint) FROM sys.database_role_members WHERE member_principal_id < 32768 AND role_principal_id < 32768")
+	r.TextView("sys", "sysconfigures", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
+	r.TextView("sys", "syscurconfigs", "value int, config int, comment nvarchar(255), status smallint", "SELECT CAST(value_in_use AS int), configuration_id, CAST(description AS nvarchar(255)), CAST(is_dynamic AS smallint) FROM sys.configurations")
+	r.TextView("sys", "xml_schema_collections", "xml_collection_id int, schema_id int, principal_id int, name sysname, create_date datetime, modify_date datetime",
 		"SELECT 1, 4, CAST(NULL AS int), CAST(N'sys' AS sysname), create_date, create_date FROM sys.databases WHERE database_id = 1")
-	r.textView("sys", "syslanguages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
+	r.TextView("sys", "syslanguages", "langid smallint, dateformat nchar(3), datefirst tinyint, upgrade int, name sysname, alias sysname, months nvarchar(372), shortmonths nvarchar(132), days nvarchar(217), lcid int, msglangid smallint",
 		"SELECT langid, dateformat, datefirst, upgrade, name, alias, months, shortmonths, days, lcid, msglangid FROM sys.languages")
-	r.textView("sys", "system_columns", columnColumns, "SELECT * FROM sys.all_columns WHERE object_id < 0")
-	r.textView("sys", "all_parameters", parameterColumns, "SELECT * FROM sys.parameters")
-	const name = "nvarchar(128)"
-	r.textView("INFORMATION_SCHEMA", "TABLE_PRIVILEGES", "GRANTOR "+name+", GRANTEE "+name+", TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, PRIVILEGE_TYPE varchar(10), IS_GRANTABLE varchar(3)",
-		"SELECT USER_NAME(d.grantor_principal_id), g.name, DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, CAST(d.permission_name AS varchar(10)), CAST(IIF(d.state = 'W', 'YES', 'NO') AS varchar(3)) FROM sys.objects t JOIN sys.database_permissions d "+
-			"ON d.class = 1 AND d.major_id = t.object_id AND d.minor_id = 0 AND d.state IN ('G', 'W') JOIN sys.database_principals g ON g.principal_id = d.grantee_principal_id WHERE t.type IN ('U', 'V')")
-	r.recordView("", "INFORMATION_SCHEMA", "DOMAINS", "DOMAIN_CATALOG "+name+", DOMAIN_SCHEMA "+name+", DOMAIN_NAME sysname, DATA_TYPE sysname, CHARACTER_MAXIMUM_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_SCALE tinyint, DOMAIN_DEFAULT nvarchar(4000)",
-		func(context.Context, *Session) ([]record, error) { return nil, nil })
-	r.TableFunction(TableFunction{Schema: "sys", Name: "fn_helpcollations", Columns: columns("name sysname, description nvarchar(1000)"), Rows: func(context.Context, *Session, []any) ([][]any, error) {
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_helpcollations", Columns: engine.ColumnList("name sysname, description nvarchar(1000)"), Rows: func(context.Context, *engine.Session, []any) ([][]any, error) {
 		return [][]any{{sqltype.DefaultCollation, "Latin1-General, case-insensitive, accent-sensitive, kanatype-insensitive, width-insensitive for Unicode Data, SQL Server Sort Order 52 on Code Page 1252 for non-Unicode Data"},
 			{"Latin1_General_BIN", "Latin1-General, binary sort"}, {"Latin1_General_BIN2", "Latin1-General, binary code point comparison sort"}, {"Latin1_General_CI_AI", "Latin1-General, case-insensitive, accent-insensitive, kanatype-insensitive, width-insensitive"},
 			{"Latin1_General_CI_AS", "Latin1-General, case-insensitive, accent-sensitive, kanatype-insensitive, width-insensitive"}, {"Latin1_General_CS_AS", "Latin1-General, case-sensitive, accent-sensitive, kanatype-insensitive, width-insensitive"}}, nil
 	}})
-}
-
-// lockRecords are the locks that the stand-in knows: each session's shared lock on its database, and application locks.
-// Rows and tables are not locked.
-func lockRecords(_ context.Context, s *Session) ([]record, error) {
-	var out []record
-	lock := func(of *Session, kind, mode, description, owner string, database int) {
-		out = append(out, record{"resource_type": kind, "resource_subtype": "", "resource_database_id": database, "resource_description": description, "resource_associated_entity_id": 0, "resource_lock_partition": 0, "request_mode": mode,
-			"request_type": "LOCK", "request_status": "GRANT", "request_reference_count": 1, "request_lifetime": 0, "request_session_id": of.spid, "request_exec_context_id": 0, "request_request_id": 0, "request_owner_type": owner, "request_owner_id": 0})
-	}
-	for _, other := range s.inst.Sessions() {
-		if other.internal {
-			continue
-		}
-		lock(other, "DATABASE", "S", "", "SHARED_TRANSACTION_WORKSPACE", other.snapshot().database)
-	}
-	locks := &s.inst.applocks
-	locks.mu.Lock()
-	defer locks.mu.Unlock()
-	for key, l := range locks.locks {
-		for holder, h := range l.holders {
-			owner := "SESSION"
-			if h.transaction {
-				owner = "TRANSACTION"
-			}
-			mode := map[string]string{"Shared": "S", "IntentShared": "IS", "IntentExclusive": "IX", "Update": "U", "Exclusive": "X"}[h.mode]
-			lock(holder, "APPLICATION", mode, key, owner, holder.snapshot().database)
-		}
-	}
-	return out, nil
 }

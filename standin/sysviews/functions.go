@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package sysviews
 
 import (
 	"encoding/hex"
 	"fmt"
 	"time"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
 // installNamedFunctions registers the functions that tools call by three-part names, in msdb and master.
-func installNamedFunctions(r *Registry) {
-	r.Function(Function{Name: "msdb.dbo.fn_syspolicy_is_automation_enabled", Type: sqltype.BitType, Eval: func(*Session, []any) (any, error) { return false, nil }})
-	r.Function(Function{Name: "msdb.dbo.agent_datetime", MinArgs: 2, MaxArgs: 2, Parameters: []sqltype.Type{sqltype.IntType}, Type: sqltype.DateTimeType, Eval: func(_ *Session, args []any) (any, error) {
+func installNamedFunctions(r *engine.Registry) {
+	r.Function(engine.Function{Name: "msdb.dbo.fn_syspolicy_is_automation_enabled", Type: sqltype.BitType, Eval: func(*engine.Session, []any) (any, error) { return false, nil }})
+	r.Function(engine.Function{Name: "msdb.dbo.agent_datetime", MinArgs: 2, MaxArgs: 2, Parameters: []sqltype.Type{sqltype.IntType}, Type: sqltype.DateTimeType, Eval: func(_ *engine.Session, args []any) (any, error) {
 		date, dated := args[0].(int64)
 		clock, timed := args[1].(int64)
 		if !dated || !timed {
@@ -28,19 +29,19 @@ func installNamedFunctions(r *Registry) {
 	}})
 	binary := sqltype.Type{Kind: sqltype.VarBinary, Length: 8000}
 	for _, schema := range []string{"", "master.dbo."} {
-		r.Function(Function{Name: schema + "fn_varbintohexstr", MinArgs: 1, MaxArgs: 1, Parameters: []sqltype.Type{binary}, Type: sqltype.NVarCharMax, Deterministic: true, Eval: func(_ *Session, args []any) (any, error) {
+		r.Function(engine.Function{Name: schema + "fn_varbintohexstr", MinArgs: 1, MaxArgs: 1, Parameters: []sqltype.Type{binary}, Type: sqltype.NVarCharMax, Deterministic: true, Eval: func(_ *engine.Session, args []any) (any, error) {
 			b, ok := args[0].([]byte)
 			if !ok {
 				return nil, nil
 			}
 			return "0x" + hex.EncodeToString(b), nil
 		}})
-		r.Function(Function{Name: schema + "fn_varbintohexsubstring", MinArgs: 4, MaxArgs: 4, Parameters: []sqltype.Type{sqltype.BitType, binary, sqltype.IntType}, Type: sqltype.NVarCharMax, Deterministic: true, Eval: hexOfPart})
+		r.Function(engine.Function{Name: schema + "fn_varbintohexsubstring", MinArgs: 4, MaxArgs: 4, Parameters: []sqltype.Type{sqltype.BitType, binary, sqltype.IntType}, Type: sqltype.NVarCharMax, Deterministic: true, Eval: hexOfPart})
 	}
 }
 
 // hexOfPart is fn_varbintohexsubstring: whether 0x stands before it, the bytes, the first of them from 1, and how many, 0 for the rest.
-func hexOfPart(_ *Session, args []any) (any, error) {
+func hexOfPart(_ *engine.Session, args []any) (any, error) {
 	b, ok := args[1].([]byte)
 	start, _ := args[2].(int64)
 	count, _ := args[3].(int64)

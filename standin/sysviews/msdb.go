@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sysviews
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/engine"
+)
+
+// installMsdbViews registers the tables of msdb for what the stand-in does not do: pages are not repaired, mail is not sent, logs are
+// not shipped (docs/relational-databases/system-tables).
+func installMsdbViews(r *engine.Registry) {
+	for _, name := range []string{"log_shipping_primary_databases", "log_shipping_monitor_primary", "log_shipping_monitor_secondary", "log_shipping_secondary", "log_shipping_secondary_databases",
+		"log_shipping_primary_secondaries"} {
+		r.EmptyView("msdb", "dbo", name, logShippingColumns[name])
+	}
+	// Policies are not managed here, which tools ask first.
+	r.RecordView("msdb", "dbo", "syspolicy_configuration", "name sysname, current_value sql_variant", func(context.Context, *engine.Session) ([]engine.Record, error) {
+		return []engine.Record{{"name": "Enabled", "current_value": int64(0)}, {"name": "HistoryRetentionInDays", "current_value": int64(0)}, {"name": "LogOnSuccess", "current_value": int64(0)}}, nil
+	})
+	r.EmptyView("msdb", "dbo", "syspolicy_system_health_state", "health_state_id bigint, policy_id int, last_run_date datetime, target_query_expression_with_id nvarchar(400), target_query_expression nvarchar(max), result bit")
+	r.EmptyView("msdb", "dbo", "syspolicy_policies", "policy_id int, name sysname, condition_id int, root_condition_id int, date_created datetime, execution_mode int, policy_category_id int, schedule_uid uniqueidentifier, "+
+		"description nvarchar(max), help_text nvarchar(4000), help_link nvarchar(2083), object_set_id int, is_enabled bit, job_id uniqueidentifier, created_by sysname, modified_by sysname, date_modified datetime, is_system bit")
+	r.EmptyView("msdb", "dbo", "suspect_pages", "database_id int, file_id int, page_id bigint, event_type int, error_count int, last_update_date datetime")
+	r.EmptyView("msdb", "dbo", "logmarkhistory", "database_name nvarchar(128), mark_name nvarchar(128), description nvarchar(255), user_name nvarchar(128), lsn numeric(25,0), mark_time datetime")
+	mail := "mailitem_id int, profile_id int, recipients varchar(max), copy_recipients varchar(max), blind_copy_recipients varchar(max), subject nvarchar(255), body nvarchar(max), body_format varchar(20), importance varchar(6), " +
+		"sensitivity varchar(12), file_attachments nvarchar(max), attachment_encoding varchar(20), query nvarchar(max), execute_query_database sysname, attach_query_result_as_file bit, query_result_header bit, query_result_width int, " +
+		"query_result_separator char(1), exclude_query_output bit, append_query_error bit, send_request_date datetime, send_request_user sysname, sent_account_id int, sent_status varchar(8), sent_date datetime, last_mod_date datetime, last_mod_user sysname"
+	for _, name := range []string{"sysmail_allitems", "sysmail_faileditems", "sysmail_sentitems", "sysmail_unsentitems"} {
+		r.EmptyView("msdb", "dbo", name, mail)
+	}
+	r.EmptyView("msdb", "dbo", "sysmail_event_log", "log_id int, event_type varchar(11), log_date datetime, description nvarchar(max), process_id int, mailitem_id int, account_id int, last_mod_date datetime, last_mod_user sysname")
+	r.EmptyView("msdb", "dbo", "sysoperators", "id int, name sysname, enabled tinyint, email_address nvarchar(100), last_email_date int, last_email_time int, pager_address nvarchar(100), last_pager_date int, last_pager_time int, "+
+		"weekday_pager_start_time int, weekday_pager_end_time int, saturday_pager_start_time int, saturday_pager_end_time int, sunday_pager_start_time int, sunday_pager_end_time int, pager_days tinyint, netsend_address nvarchar(100), "+
+		"last_netsend_date int, last_netsend_time int, category_id int")
+}
+
+// logShippingColumns are those of the tables of log shipping.
+var logShippingColumns = map[string]string{
+	"log_shipping_primary_databases": "primary_id uniqueidentifier, primary_database sysname, backup_directory nvarchar(500), backup_share nvarchar(500), backup_retention_period int, backup_job_id uniqueidentifier, monitor_server sysname, " +
+		"monitor_server_security_mode bit, last_backup_file nvarchar(500), last_backup_date datetime, user_specified_monitor bit, backup_compression tinyint",
+	"log_shipping_monitor_primary": "primary_id uniqueidentifier, primary_server sysname, primary_database sysname, backup_threshold int, threshold_alert int, threshold_alert_enabled bit, last_backup_file nvarchar(500), last_backup_date datetime, " +
+		"last_backup_date_utc datetime, history_retention_period int",
+	"log_shipping_monitor_secondary": "secondary_server sysname, secondary_database sysname, secondary_id uniqueidentifier, primary_server sysname, primary_database sysname, restore_threshold int, threshold_alert int, threshold_alert_enabled bit, " +
+		"last_copied_file nvarchar(500), last_copied_date datetime, last_copied_date_utc datetime, last_restored_file nvarchar(500), last_restored_date datetime, last_restored_date_utc datetime, last_restored_latency int, history_retention_period int",
+	"log_shipping_secondary": "secondary_id uniqueidentifier, primary_server sysname, primary_database sysname, backup_source_directory nvarchar(500), backup_destination_directory nvarchar(500), file_retention_period int, copy_job_id uniqueidentifier, " +
+		"restore_job_id uniqueidentifier, monitor_server sysname, monitor_server_security_mode bit, user_specified_monitor bit, last_copied_file nvarchar(500), last_copied_date datetime",
+	"log_shipping_secondary_databases": "secondary_database sysname, secondary_id uniqueidentifier, restore_delay int, restore_all bit, restore_mode bit, disconnect_users bit, block_size int, buffer_count int, max_transfer_size int, " +
+		"last_restored_file nvarchar(500), last_restored_date datetime",
+	"log_shipping_primary_secondaries": "primary_id uniqueidentifier, secondary_server sysname, secondary_database sysname",
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sysviews
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// unkeptViews are the views of machinery that the stand-in does not have (plans and their statistics, buffers, threads, row
+// versions, memory-optimised tables, Service Broker, full text, CLR, audits, event sessions), a view and its documented columns in a
+// line (docs/relational-databases/system-dynamic-management-views, docs/relational-databases/system-catalog-views). They are empty.
+//
+//go:embed unkept.txt
+var unkeptViews string
+
+// installUnkeptViews registers those, and the functions that go with them.
+func installUnkeptViews(r *engine.Registry) {
+	for _, line := range strings.Split(strings.TrimSpace(unkeptViews), "\n") {
+		name, list, _ := strings.Cut(line, ": ")
+		r.EmptyView("", "sys", name, list)
+	}
+	handle, intT := sqltype.VarBinaryOf(64), sqltype.IntType
+	plan := "dbid smallint, objectid int, number smallint, encrypted bit, query_plan nvarchar(max)"
+	r.TextFunction("sys", "dm_exec_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max))", handle)
+	r.TextFunction("sys", "dm_exec_text_query_plan", plan, "SELECT CAST(NULL AS smallint), NULL, CAST(NULL AS smallint), CAST(0 AS bit), CAST(NULL AS nvarchar(max))", handle, intT, intT)
+	none := func(name, list string, parameters ...sqltype.Type) {
+		r.TableFunction(engine.TableFunction{Schema: "sys", Name: name, Parameters: parameters, Columns: engine.ColumnList(list), Rows: func(context.Context, *engine.Session, []any) ([][]any, error) { return nil, nil }})
+	}
+	none("dm_exec_plan_attributes", "attribute varchar(128), value sql_variant, is_cache_key bit", handle)
+	none("dm_db_stats_histogram", "object_id int, stats_id int, step_number int, range_high_key sql_variant, range_rows real, equal_rows real, distinct_range_rows bigint, average_range_rows real", intT, intT)
+	none("fn_trace_getinfo", "traceid int, property int, value sql_variant", intT)
+	r.TextFunction("sys", "fn_virtualfilestats", "DbId smallint, FileId smallint, TimeStamp bigint, NumberReads bigint, BytesRead bigint, IoStallReadMS bigint, NumberWrites bigint, BytesWritten bigint, IoStallWriteMS bigint, IoStallMS bigint, FileHandle varbinary(8), BytesOnDisk bigint",
+		"SELECT database_id, file_id, sample_ms, num_of_reads, num_of_bytes_read, io_stall_read_ms, num_of_writes, num_of_bytes_written, io_stall_write_ms, io_stall, file_handle, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(@p1, @p2)", intT, intT)
+	none("fn_servershareddrives", "DriveName nchar(1)")
+}
