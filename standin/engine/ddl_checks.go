@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only source.
@@ -160,4 +162,36 @@ func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
 		where = d.sch.objects[constraint.ForeignKey.Referenced]
 	}
 	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.schemaName(where)+"."+where.Name, "", "", "")
+}
+
+func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) error {
+	name := ""
+	if c := b.o.Table.columnByID(column); c != nil {
+		name = c.Name
+	}
+	o, err := b.child(n.ConstraintIdentifier, kindCheck, "CK", name)
+	if err != nil {
+		return err
+	}
+	if hasSubquery(n.CheckCondition) {
+		return sqlerr.New(1046, 1)
+	}
+	text := syntax.ConditionText(n.CheckCondition)
+	if text == "" || parsePredicate(text) == nil {
+		text = b.text(n.CheckCondition)
+	}
+	o.Definition = "(" + text + ")"
+	o.Column, o.NotForReplication, o.NotTrusted = column, n.NotForReplication, b.noCheck
+	b.later = append(b.later, func() error {
+		if column != 0 && b.namesOther(n.CheckCondition, name) {
+			return sqlerr.New(8141, 0, "CHECK", name, b.o.Name)
+		}
+		if b.altering && !b.noCheck {
+			if err := b.d.verifyCheck(b.o, o); err != nil {
+				return err
+			}
+		}
+		return b.d.enforceCheck(b.o, o)
+	})
+	return b.d.save(o)
 }

@@ -190,5 +190,77 @@ func (s *Session) allRows(ctx context.Context, name string, o *Object) ([]tds.Co
 
 // refusedFunctions are documented table-valued functions that the stand-in does not have: they are refused by name, not as unknown.
 var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, "fn_trace_gettable": true, "fn_xe_file_target_read_file": true, "fn_get_audit_file": true,
+
 	"dm_db_page_info": true, "dm_db_index_operational_stats": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "dm_db_incremental_stats_properties": true, "fn_get_sql": true,
 	"dm_exec_query_plan_stats": true, "dm_exec_cursors": true, "dm_os_file_exists": true, "dm_exec_describe_first_result_set_for_object": true, "dm_exec_query_statistics_xml": true}
+
+// tableFunction binds a system table function with its arguments.
+func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+	schema := name.schema
+	if schema == "" {
+		schema = "sys"
+	}
+	key := lower(schema + "." + name.name)
+	if key == "sys.string_split" && len(args) == 3 {
+		if n, ok := args[2].(*ast.IntegerLiteral); ok && n.Value == "1" {
+			key += " ordinal"
+		} else {
+			args = args[:2]
+		}
+	}
+	series := key == "sys.generate_series"
+	if series {
+		if len(args) == 3 {
+			key += " step"
+		}
+	}
+	f := b.s.inst.registry.tableFunctions[key]
+	if f == nil {
+		if refusedFunctions[lower(name.name)] && (schema == "sys" || name.schema == "") {
+			b.refuse(name.name)
+		}
+		return b.userTableFunction(sc, name, args, alias, names)
+	}
+	if len(args) < len(f.Parameters) {
+		b.fail(313, name.String())
+	}
+	if len(args) > len(f.Parameters) {
+		b.fail(8144, name.String())
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	if alias == "" {
+		src.alias, src.schema = f.Name, f.Schema
+	}
+	var terms []string
+	whole := sqltype.Type{}
+	for i, a := range args {
+		e := expr{sql: "NULL"}
+		if _, isDefault := a.(*ast.DefaultLiteral); !isDefault {
+			e = b.scalar(sc, a)
+			if i == 0 && f.Schema == "sys" {
+				b.fits(lower(strings.Fields(f.Name)[0]), []expr{e})
+			}
+			if series {
+				whole = b.seriesType(whole, e, i)
+			}
+			e = b.convert(e, f.Parameters[i], sqltype.Implicit, 0, false)
+		}
+		terms = append(terms, e.sql)
+	}
+	for i, c := range f.Columns {
+		if series && whole.Kind != sqltype.Unknown {
+			c.Type = whole
+		}
+		collation := ""
+		if c.Type.Kind.IsCharacter() {
+			collation = "tsql_ci_as"
+		}
+		cname := c.Name
+		if len(names) == len(f.Columns) {
+			cname = names[i].Value
+		}
+		src.addColumn(cname, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, collation, nil)
+	}
+	sc.add(src)
+	return b.virtualTable(src, need{view: key, columns: f.Columns}, terms...)
+}

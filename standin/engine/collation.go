@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// collate picks the collation for a comparison of character values: an explicit one, else a column's, else the default.
+func (b *binder) collate(operation string, list ...expr) string {
+	chosen, other := precedingCollation(list)
+	if other != nil {
+		b.failWith(sqlerr.New(468, 9, other.collationShown(), chosen.collationShown(), operation+" operation"))
+	}
+	return chosen.collation
+}
+
+// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent.
+func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) expr {
+	chosen, other := precedingCollation(list)
+	switch {
+	case other == nil:
+	case t.Kind == sqltype.NVarChar || t.Kind == sqltype.NChar || t.Kind == sqltype.NText:
+		b.fail(451, other.collationShown(), chosen.collationShown(), operator, "SELECT", 1)
+	default:
+		b.fail(457, t.Kind, t.Kind, other.collationShown(), chosen.collationShown(), operator)
+	}
+	return chosen
+}
+
+// precedingCollation is the expression whose collation goes before those of the others
+// (docs/t-sql/statements/collation-precedence-transact-sql.md), and one that is its equal and has another.
+func precedingCollation(list []expr) (chosen expr, other *expr) {
+	for i, e := range list {
+		if e.collation == "" {
+			continue
+		}
+		switch {
+		case chosen.collation == "", e.explicit && !chosen.explicit, e.implicit && !chosen.implicit && !chosen.explicit:
+			chosen = e
+		case (e.explicit && chosen.explicit || e.explicit == chosen.explicit && e.implicit && chosen.implicit) && differentCollations(e, chosen):
+			return chosen, &list[i]
+		}
+	}
+	if chosen.collation == "" {
+		chosen.collation = "tsql_ci_as"
+	}
+	return chosen, nil
+}
+
+func differentCollations(l, r expr) bool {
+	if l.collationName == "" || r.collationName == "" {
+		return l.collation != r.collation
+	}
+	return !strings.EqualFold(l.collationName, r.collationName)
+}
+
+// collationShown is what messages call an expression's collation.
+func (e expr) collationShown() string {
+	if e.collationName == "" {
+		return sqltype.DefaultCollation
+	}
+	return e.collationName
+}
+
+// collated is e's SQL with its collation, for ORDER BY, GROUP BY, DISTINCT and comparisons.
+func (e expr) collated() string {
+	if e.typ.Kind.IsCharacter() && e.collation != "" {
+		return e.sql + " COLLATE " + e.collation
+	}
+	return e.sql
+}

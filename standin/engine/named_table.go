@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/tds"
+)
+
+// namedTable binds a table, view, synonym or common table expression by its name.
+func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
+	name := nameOf(n.SchemaObject)
+	if n.TemporalClause != nil {
+		b.refuse("FOR SYSTEM_TIME")
+	}
+	outside := b.levelled
+	b.levelled = false
+	defer func() { b.levelled = outside }()
+	b.hints(n.TableHints)
+	if n.TableSampleClause != nil {
+		if name.server != "" || name.schema == "" && name.database == "" && b.findCTE(name.name) != nil {
+			b.fail(494)
+		}
+		return b.sampled(sc, n.TableSampleClause, b.tableByName(sc, name, aliasOf(n.Alias)))
+	}
+	if name.server != "" {
+		return b.remoteTable(sc, name, aliasOf(n.Alias))
+	}
+	if name.schema == "" && name.database == "" {
+		if c := b.findCTE(name.name); c != nil {
+			text := b.cteSource(sc, c, aliasOf(n.Alias))
+			sc.sources[len(sc.sources)-1].correlated = true
+			return text
+		}
+	}
+	text := b.tableByName(sc, name, aliasOf(n.Alias))
+	b.hintedIndexes(sc, name, n.TableHints)
+	return text
+}
+
+func (b *binder) hints(hints []ast.TableHintType) {
+	for _, h := range hints {
+		if t, ok := h.(*ast.TableHint); ok {
+			switch strings.ToUpper(t.HintKind) {
+			case "UPDLOCK", "XLOCK", "TABLOCKX", "HOLDLOCK", "SERIALIZABLE", "REPEATABLEREAD":
+				b.locks = true
+			}
+			b.levelled = b.levelled || levels[strings.ToUpper(t.HintKind)]
+		}
+	}
+}
+
+func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
+	if pseudo := b.s.pseudoTable(name); pseudo != nil {
+		if alias == "" {
+			alias = name.name
+		}
+		return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(pseudo), alias, name)
+	}
+	space, sch, obj := b.resolve(name)
+	if obj == nil {
+		if sql := b.systemView(sc, name, alias); sql != "" {
+			return sql
+		}
+		b.fail(208, name.String())
+	}
+	switch obj.Kind {
+	case kindTable:
+		b.require("SELECT", space, sch, obj)
+		return b.baseTable(sc, space, sch, obj, alias, name)
+	case kindView:
+		b.require("SELECT", space, sch, obj)
+		return b.view(sc, space, obj, alias, name)
+	case kindSynonym:
+		if b.depth++; b.depth > 32 {
+			b.fail(217, 32)
+		}
+		defer func() { b.depth-- }()
+		if alias == "" {
+			alias = obj.Name
+		}
+		return b.tableByName(sc, splitName(obj.Target), alias)
+	case kindInline, kindTableFunction:
+		b.fail(216, name.String())
+	}
+	b.fail(208, name.String())
+	return ""
+}
+
+// baseTable adds a table as a source.
+func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, alias string, name objectName) string {
+	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space, name: name.String()}
+	if alias == "" {
+		src.alias, src.schema, src.database = name.name, sch.schemaName(obj), name.database
+		if src.database == "" && space > 0 {
+			src.database = b.s.db.Name()
+		}
+	}
+	if b.used[space] = true; !b.levelled {
+		b.tables[space] = true
+	}
+	b.addColumns(src, obj.Table, func(c *Column) string { return src.sqlite + "." + columnName(c.ID) })
+	sc.add(src)
+	if space == b.home {
+		return "main." + obj.storageName() + " AS " + src.sqlite
+	}
+	b.needs = append(b.needs, need{space: space, version: sch.version, object: obj})
+	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.version), obj.storageName(), src.sqlite)
+}
+
+// addColumns adds the columns of a table to a source, in their order; stored is the SQL of those that are not computed.
+func (b *binder) addColumns(src *source, t *Table, stored func(*Column) string) {
+	plain := &source{alias: src.alias, sqlite: src.sqlite, object: src.object, space: src.space}
+	for _, c := range t.Columns {
+		if c.Computed == "" {
+			plain.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+		}
+	}
+	for _, c := range t.Columns {
+		if c.Computed != "" {
+			b.computedColumn(src, plain, c)
+			continue
+		}
+		src.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+	}
+}
+
+// computedColumn adds a column that is computed from the plain ones of its table.
+func (b *binder) computedColumn(src, plain *source, c *Column) {
+	node := parseExpression(c.Computed)
+	if node == nil {
+		b.fail(207, c.Name)
+	}
+	defer b.inDatabase(plain.space)()
+	inner := &scope{sources: []*source{plain}}
+	e := b.scalar(inner, node)
+	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
+	src.addColumn(c.Name, e.sql, c.Type, e.nullable || e.null, c.collationKey(), c)
+}
+
+// view expands a view's definition.
+func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name objectName) string {
+	if b.depth++; b.depth > 32 {
+		b.fail(217, 32)
+	}
+	defer func() { b.depth-- }()
+	def, names := viewDefinition(obj)
+	if def == nil {
+		b.fail(4413, obj.Name)
+	}
+	outerCTEs, outerNamespaces := b.ctes, b.namespaces
+	defer func() { b.ctes, b.namespaces = outerCTEs, outerNamespaces }()
+	b.ctes, b.namespaces = nil, nil
+	if def.WithCtesAndXmlNamespaces != nil {
+		b.with(def.WithCtesAndXmlNamespaces)
+	}
+	restore := b.inDatabase(space)
+	defer restore()
+	q := b.ofView(name.String(), func() boundQuery { return b.query(&scope{}, def.QueryExpression, queryOptions{}) })
+	if alias != "" {
+		return b.derived(sc, q, alias, names, name.schema)
+	}
+	text := b.derived(sc, q, obj.Name, names, name.schema)
+	sc.sources[len(sc.sources)-1].name = name.String()
+	return text
+}
+
+// systemView binds a catalog view, DMV or other registered view; empty when there is none of that name.
+func (b *binder) systemView(sc *scope, name objectName, alias string) string {
+	v := b.s.findView(name)
+	if v == nil {
+		return ""
+	}
+	src := &source{alias: alias, sqlite: b.nextAlias()}
+	if alias == "" {
+		src.alias, src.schema, src.database = v.Name, v.Schema, name.database
+		src.name = name.String()
+	}
+	for i, c := range v.Columns {
+		collation := ""
+		if c.Type.Kind.IsCharacter() {
+			collation = "tsql_ci_as"
+		}
+		src.addColumn(c.Name, src.sqlite+"."+columnName(int32(i+1)), c.Type, c.Nullable, collation, nil)
+	}
+	sc.add(src)
+	key := lower(v.Database + "." + v.Schema + "." + v.Name)
+	if name.database != "" && !strings.EqualFold(name.database, b.s.db.Name()) {
+		key += "@" + lower(name.database)
+	}
+	return b.virtualTable(src, need{view: key, columns: v.Columns})
+}
+
+// virtualTable is the text in FROM of the virtual table behind a system view or function, with the arguments of the latter.
+func (b *binder) virtualTable(src *source, n need, args ...string) string {
+	n.args = len(args)
+	b.needs = append(b.needs, n)
+	text := "temp.v_" + identifierSafe(n.view)
+	if len(args) > 0 {
+		// SQLite takes arguments in parentheses for the hidden columns.
+		text += "(" + strings.Join(args, ", ") + ")"
+	}
+	return text + " AS " + src.sqlite
+}
+
+// resultColumn is an output as a client sees it.
+func resultColumn(o output) tds.Column {
+	c := tds.Column{Name: o.name, Type: o.expr.typ, Nullable: o.expr.nullable || o.expr.null}
+	if o.expr.null {
+		c.Type, c.Nullable = sqltype.IntType, true
+	}
+	if o.expr.column != nil && o.expr.column.column != nil {
+		c.Identity = o.expr.column.column.Identity != nil
+	}
+	return c
+}
