@@ -17,6 +17,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/backupmedia"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -37,8 +38,8 @@ func installBackup(r *Registry) {
 
 // backupNote is what the engine adds to a backup's header.
 type backupNote struct {
+	backupmedia.Label
 	Name, Description string
-	MediaName         string
 	Files             []File
 	// Groups are the names of the file groups by number.
 	Groups             map[int32]string
@@ -46,13 +47,11 @@ type backupNote struct {
 	CompatibilityLevel int
 	Created            time.Time
 	Finished           time.Time
-	Set, Media         uuid.UUID
+	Set                uuid.UUID
 	User               string
 	Checksum           bool
 	ReadOnly           bool
 	UserAccess         string
-	// Expires is when the set may be written over; zero for at once.
-	Expires time.Time
 	// Base is the set on which a differential one stands.
 	Base uuid.UUID
 	// Tail says that the backup left the database RESTORING.
@@ -192,15 +191,17 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 	if err != nil {
 		return err
 	}
-	m, err := openMedia(path, o)
+	m, err := backupmedia.Open(path, o)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	info := db.Info()
-	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, MediaName: m.name, Files: db.files(ctx), Collation: info.Collation,
-		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), Media: m.id, User: s.login.Name, Checksum: o.Checksum,
-		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Expires: expires, Tail: o.NoRecovery}
+	label := m.Label()
+	label.Expires = expires
+	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, Label: label, Files: db.files(ctx), Collation: info.Collation,
+		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.login.Name, Checksum: o.Checksum,
+		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Tail: o.NoRecovery}
 	if o.Differential {
 		if note.Base, err = s.differentialBase(ctx, db); err != nil {
 			return err
@@ -245,10 +246,10 @@ func (s *Session) differentialBase(ctx context.Context, db *Database) (uuid.UUID
 }
 
 // storeBackup writes the set, and has the database go on from it.
-func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupMedia, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
+func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupmedia.Media, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
 	st := db.Storage()
 	store := func() (storage.BackupHeader, error) {
-		position, size, err = m.put(func(out io.Writer) (err error) {
+		position, size, err = m.Put(func(out io.Writer) (err error) {
 			if n.Log {
 				h, err = st.BackupLog(ctx, out, opts)
 			} else {
@@ -369,7 +370,7 @@ func backupError(err error, database, path string) error {
 	case errors.Is(err, storage.ErrOtherDatabase):
 		return sqlerr.New(3154, 4, database)
 	case errors.Is(err, os.ErrNotExist):
-		return sqlerr.New(3201, 2, path, osError(err))
+		return sqlerr.New(3201, 2, path, sqlerr.OperatingSystem(err))
 	}
 	return err
 }

@@ -28,7 +28,7 @@ type openedSet struct {
 func (s *Session) openMediaSets(path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, storage.Media{}, sqlerr.New(3201, 2, path, osError(err))
+		return nil, storage.Media{}, sqlerr.New(3201, 2, path, sqlerr.OperatingSystem(err))
 	}
 	info, err := f.Stat()
 	var m storage.Media

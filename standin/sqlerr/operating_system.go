@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package sqlerr
 
 import (
 	"errors"
@@ -26,8 +26,8 @@ var systemErrors = map[syscall.Errno]struct {
 	syscall.EIO:     {1117, "The request could not be performed because of an I/O device error."},
 }
 
-// osError is an error of the operating system as messages have it.
-func osError(err error) string {
+// OperatingSystem is an error of the operating system as messages have it.
+func OperatingSystem(err error) string {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		if known, ok := systemErrors[errno]; ok {
