@@ -11,26 +11,13 @@ import (
 )
 
 // installActivityViews registers views and functions over what sessions, transactions, logs and files are doing
-// (docs/relational-databases/system-dynamic-management-views), and catalog views of settings that have one value here.
+// (docs/relational-databases/system-dynamic-management-views).
 func installActivityViews(r *Registry) {
 	intT := sqltype.IntType
-	r.TextView("sys", "dm_os_waiting_tasks", "waiting_task_address varbinary(8), session_id smallint, exec_context_id int, wait_duration_ms bigint, wait_type nvarchar(60), resource_address varbinary(8), blocking_task_address varbinary(8), "+
-		"blocking_session_id smallint, blocking_exec_context_id int, resource_description nvarchar(3072)",
-		"SELECT NULL, session_id, 0, CAST(wait_time AS bigint), wait_type, NULL, NULL, NULLIF(blocking_session_id, 0), NULL, CAST(wait_resource AS nvarchar(3072)) FROM sys.dm_exec_requests WHERE wait_type IS NOT NULL")
-	r.TextView("sys", "dm_tran_current_transaction", "transaction_id bigint, transaction_sequence_num bigint, transaction_is_snapshot bit, first_snapshot_sequence_num bigint, last_transaction_sequence_num bigint, first_useful_sequence_num bigint",
-		"SELECT CURRENT_TRANSACTION_ID(), CAST(0 AS bigint), CAST(0 AS bit), CAST(NULL AS bigint), CAST(0 AS bigint), CAST(0 AS bigint)")
-	r.TextView("sys", "dm_db_file_space_usage", "database_id smallint, file_id smallint, filegroup_id smallint, total_page_count bigint, allocated_extent_page_count bigint, unallocated_extent_page_count bigint, "+
-		"version_store_reserved_page_count bigint, user_object_reserved_page_count bigint, internal_object_reserved_page_count bigint, mixed_extent_page_count bigint, modified_extent_page_count bigint",
-		`SELECT CAST(DB_ID() AS smallint), CAST(file_id AS smallint), CAST(data_space_id AS smallint), CAST(size AS bigint), CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint), CAST(size - FILEPROPERTY(name, 'SpaceUsed') AS bigint),
-			CAST(0 AS bigint), CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(NULL AS bigint) FROM sys.database_files WHERE type = 0`)
 	r.RecordView("", "sys", "dm_tran_database_transactions", "transaction_id bigint, database_id int, database_transaction_begin_time datetime, database_transaction_type int, database_transaction_state int, database_transaction_status int, "+
 		"database_transaction_status2 int, database_transaction_log_record_count bigint, database_transaction_replicate_record_count int, database_transaction_log_bytes_used bigint, database_transaction_log_bytes_reserved bigint, "+
 		"database_transaction_log_bytes_used_system int, database_transaction_log_bytes_reserved_system int, database_transaction_begin_lsn numeric(25,0), database_transaction_last_lsn numeric(25,0), "+
 		"database_transaction_most_recent_savepoint_lsn numeric(25,0), database_transaction_commit_lsn numeric(25,0), database_transaction_last_rollback_lsn numeric(25,0), database_transaction_next_undo_lsn numeric(25,0)", databaseTransactions)
-	r.TextFunction("sys", "dm_exec_input_buffer", "event_type nvarchar(256), parameters smallint, event_info nvarchar(max)",
-		`SELECT CAST('Language Event' AS nvarchar(256)), CAST(0 AS smallint), t.text FROM sys.dm_exec_connections c CROSS APPLY sys.dm_exec_sql_text(c.most_recent_sql_handle) t WHERE c.session_id = @p1 AND ISNULL(@p2, 0) = 0`, intT, intT)
-	r.TextFunction("sys", "dm_db_stats_properties", "object_id int, stats_id int, last_updated datetime2, rows bigint, rows_sampled bigint, steps int, unfiltered_rows bigint, modification_counter bigint, persisted_sample_percent float",
-		`SELECT object_id, stats_id, CAST(STATS_DATE(object_id, stats_id) AS datetime2), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS int), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats WHERE object_id = @p1 AND stats_id = @p2`, intT, intT)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "dm_db_log_info", Parameters: []sqltype.Type{intT}, Columns: columns("database_id int, file_id smallint, vlf_begin_offset bigint, vlf_size_mb float, vlf_sequence_number bigint, vlf_active bit, " +
 		"vlf_status int, vlf_parity tinyint, vlf_first_lsn nvarchar(48), vlf_create_lsn nvarchar(48), vlf_encryptor_thumbprint varbinary(20)"), Rows: virtualLogFiles})
 	r.TableFunction(TableFunction{Schema: "sys", Name: "dm_db_index_physical_stats", Parameters: []sqltype.Type{sqltype.SmallIntType, intT, intT, intT, sqltype.Sysname}, Columns: columns("database_id smallint, object_id int, index_id int, " +

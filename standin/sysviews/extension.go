@@ -16,6 +16,7 @@ func (Extension) Install(r *engine.Registry) error {
 	installCompatibilityViews(r)
 	installInformationSchema(r)
 	installUsageViews(r)
+	installActivityViews(r)
 	installHostViews(r)
 	installAbsentViews(r)
 	installUnkeptViews(r)
