@@ -49,7 +49,7 @@ func TestMalformedStatementsAreRefusedWithNothingLeft(t *testing.T) {
 		{"CREATE INDEX x ON dbo.t (n) INCLUDE (v, n)", []int32{1909}, 1},
 		{"CREATE INDEX x ON dbo.t (n) INCLUDE (v, v)", []int32{1909}, 1},
 		{"SELECT 1\nDROP INDEX x", []int32{159}, 2},
-		{"CREATE SCHEMA x AUTHORIZATION nobody", []int32{15151}, 1},
+		{"CREATE SCHEMA x AUTHORIZATION nobody", []int32{15151, 2759}, 1},
 		{"CREATE PROCEDURE dbo.x @a int,\n@a int AS SELECT 1", []int32{134}, 2},
 		{"CREATE FUNCTION dbo.x (@a int, @A int) RETURNS int AS BEGIN RETURN 1 END", []int32{134}, 1},
 		{"again: SELECT 1\nagain: SELECT 2", []int32{132}, 2},

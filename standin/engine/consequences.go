@@ -17,6 +17,8 @@ func consequence(node ast.Statement, e *sqlerr.Error) *sqlerr.Error {
 		if keepsConstraintFromBeing(e) {
 			return sqlerr.New(1750, 1)
 		}
+	case *ast.CreateSchemaStatement:
+		return sqlerr.New(2759, 0)
 	case *ast.AlterTableDropTableElementStatement:
 		switch e.Number {
 		case 3728:

@@ -53,7 +53,7 @@ func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamed
 	name := splitName(word)
 	var o *Object
 	if name.server == "" && (name.database == "" || strings.EqualFold(name.database, db.Name())) {
-		o = sch.find(s.schemaNamed(db.ID(), name), name.name)
+		o = s.lookUp(db.ID(), sch, name)
 	}
 	if id, e := strconv.ParseInt(word, 10, 32); e == nil && o == nil {
 		o = sch.objects[int32(id)]

@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -73,12 +72,7 @@ func (s *Session) drop(ctx context.Context, names []*ast.SchemaObjectName, ifExi
 }
 
 func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
-	var o *Object
-	if d.space == tempSpace {
-		o = d.sch.byName[objectKey(1, name.name)]
-	} else {
-		o = d.sch.find(d.schemaNamed(name), name.name)
-	}
+	o := d.lookUp(name)
 	if o == nil {
 		if ifExists {
 			return nil
@@ -157,7 +151,8 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	var sch *schema
 	var o *Object
 	var d *dmlPlan
-	if e := bindSafely(func() {
+	leave := s.within(nil)
+	e := bindSafely(func() {
 		if _, _, other := b.resolveWrite(name); other != nil && other.Kind != kindTable {
 			b.fail(4708, name.String())
 		}
@@ -169,7 +164,8 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 			}
 		}
 		d = b.dmlPlan("DELETE", space, sch, o)
-	}); e != nil {
+	})
+	if leave(); e != nil {
 		return e
 	}
 	if d.target.db != nil {
@@ -198,44 +194,6 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 		}
 		return nil
 	})
-}
-
-func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement, w tds.Writer) error {
-	if n.Name == nil {
-		return unsupported("CREATE SCHEMA without a name")
-	}
-	if err := s.requireDDL(ctx, objectName{}, "CREATE SCHEMA"); err != nil {
-		return err
-	}
-	u, err := s.userIn(ctx, s.db)
-	if err != nil {
-		return err
-	}
-	owner := int64(u.ID)
-	if n.Owner != nil {
-		if owner, err = s.principalID(ctx, n.Owner.Value); err != nil {
-			return err
-		}
-	}
-	err = s.changeSchema(ctx, objectName{}, func(d *ddl) error {
-		if d.sch.schemaByName(n.Name.Value) != nil {
-			return sqlerr.New(2714, 6, n.Name.Value)
-		}
-		ids := make([]int, 0, len(d.sch.schemas))
-		for id := range d.sch.schemas {
-			if id < 16384 {
-				ids = append(ids, int(id))
-			}
-		}
-		sort.Ints(ids)
-		id := int64(ids[len(ids)-1] + 1)
-		d.sch.schemas[int32(id)] = &SchemaName{ID: int32(id), Name: n.Name.Value, Principal: int32(owner)}
-		return d.exec("INSERT INTO __schemas VALUES (?, ?, ?)", id, n.Name.Value, owner)
-	})
-	if err != nil {
-		return err
-	}
-	return s.statements(ctx, listOf(n.StatementList), w)
 }
 
 // principalID is the principal_id of a user or role that the session may make an owner (15151); 1 where no extension keeps users.

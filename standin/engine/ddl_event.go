@@ -89,7 +89,7 @@ func (e *eventsOf) existing(n *ast.SchemaObjectName) *Object {
 	if err != nil {
 		return nil
 	}
-	return sch.find(e.s.schemaNamed(db.ID(), name), name.name)
+	return e.s.lookUp(db.ID(), sch, name)
 }
 
 // within notes an event about a part of a table or view: an index, statistics, a trigger.

@@ -31,7 +31,7 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 	}
 	parent := b.o
 	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.schemaName(b.o)))) {
-		parent = b.d.sch.find(b.d.schemaNamed(ref), ref.name)
+		parent = b.d.lookUp(ref)
 	}
 	if parent == nil || parent.Kind != kindTable {
 		return sqlerr.New(1767, 0, o.Name, ref.String())
@@ -189,12 +189,7 @@ func (i *Index) setFillFactor(percent ast.ScalarExpression) error {
 
 // tableForDDL finds the table of ALTER TABLE, CREATE INDEX and so on.
 func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
-	var o *Object
-	if d.space == tempSpace {
-		o = d.sch.byName[objectKey(1, name.name)]
-	} else {
-		o = d.sch.find(d.schemaNamed(name), name.name)
-	}
+	o := d.lookUp(name)
 	if o == nil || o.Kind != kindTable {
 		switch {
 		case number == 1088:
@@ -219,7 +214,7 @@ func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
 	if d.space == tempSpace {
 		return nil
 	}
-	o := d.sch.find(d.schemaNamed(name), name.name)
+	o := d.lookUp(name)
 	switch {
 	case o == nil || o.Kind == kindTable || o.Kind == kindSynonym:
 		return nil

@@ -94,10 +94,44 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if err := s.mayBind(ctx, name, kind, st); err != nil {
 		return err
 	}
-	if kind == kindView {
-		if err := s.checkView(ctx, st.Node); err != nil {
+	leave, err := s.withinNew(ctx, name)
+	if err != nil {
+		return err
+	}
+	kind, table, err := s.checkModule(ctx, name, kind, st)
+	if leave(); err != nil {
+		return err
+	}
+	define := func() error { return s.placeModule(ctx, name, kind, mode, st, table) }
+	if mode != createModule {
+		a, err := s.moduleAlteration(ctx, name, st)
+		if err != nil {
 			return err
 		}
+		if a != nil {
+			return s.inst.registry.alterModule(ctx, s, *a, define)
+		}
+	}
+	return define()
+}
+
+// withinNew looks for names in the schema of a module that is being made until the returned func is called.
+func (s *Session) withinNew(ctx context.Context, name objectName) (func(), error) {
+	sch, err := s.schema(ctx, s.db.ID())
+	if err != nil {
+		return nil, err
+	}
+	module := &Object{Name: name.name, Schema: 1}
+	if in := sch.schemaByName(s.schemaNamed(s.db.ID(), name)); in != nil {
+		module.Schema = in.ID
+	}
+	return s.within(module), nil
+}
+
+// checkModule binds what a view and an inline function are, and says of which kind a function is and which table it returns.
+func (s *Session) checkModule(ctx context.Context, name objectName, kind string, st syntax.Statement) (string, *Table, error) {
+	if kind == kindView {
+		return kind, nil, s.checkView(ctx, st.Node)
 	}
 	if ret := returnType(st.Node); ret != nil {
 		switch ret.(type) {
@@ -111,27 +145,14 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 			check = func(m moduleParts) error { return s.checkInline(ctx, name.name, m) }
 		}
 		if err := check(partsOf(st.Node)); err != nil {
-			return err
+			return kind, nil, err
 		}
 	}
-	var table *Table
-	if kind == kindTableFunction {
-		var err error
-		if table, err = s.returnedTable(ctx, returnType(st.Node)); err != nil {
-			return err
-		}
+	if kind != kindTableFunction {
+		return kind, nil, nil
 	}
-	define := func() error { return s.placeModule(ctx, name, kind, mode, st, table) }
-	if mode != createModule {
-		a, err := s.moduleAlteration(ctx, name, st)
-		if err != nil {
-			return err
-		}
-		if a != nil {
-			return s.inst.registry.alterModule(ctx, s, *a, define)
-		}
-	}
-	return define()
+	table, err := s.returnedTable(ctx, returnType(st.Node))
+	return kind, table, err
 }
 
 // parameterSizes refuses parameters that are longer than their types may be.

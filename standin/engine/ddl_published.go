@@ -51,9 +51,13 @@ func (s *Session) alteration(ctx context.Context, node ast.Statement, name objec
 	if db == nil {
 		return nil, nil
 	}
-	o, err := s.ObjectNamed(ctx, db, s.schemaNamed(db.ID(), name), name.name)
-	if err != nil || o == nil || o.Table == nil || !o.Table.Replicated {
+	sch, err := s.schema(ctx, db.ID())
+	if err != nil {
 		return nil, err
+	}
+	o := s.lookUp(db.ID(), sch, name)
+	if o == nil || o.Table == nil || !o.Table.Replicated {
+		return nil, nil
 	}
 	head, tail, ok := s.textAround(node, n)
 	if !ok {

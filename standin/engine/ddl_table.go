@@ -203,6 +203,14 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 		}
 		node = inner.Expression
 	}
+	if next, ok := node.(*ast.NextValueForExpression); ok {
+		// The name is kept as what it meant here: the rows come from anywhere.
+		if name := nameOf(next.SequenceName); name.database == "" && next.OverClause == nil {
+			if o := b.d.lookUp(name); o != nil {
+				return "(NEXT VALUE FOR " + quoteName(b.d.sch.schemaName(o)) + "." + quoteName(o.Name) + ")"
+			}
+		}
+	}
 	text := syntax.ValueText(node)
 	if text == "" {
 		text = b.text(node)

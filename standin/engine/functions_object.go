@@ -12,9 +12,16 @@ func (s *Session) objectID(text, kind string) any {
 	if name.database != "" && s.inst.Database(name.database) == nil {
 		return nil
 	}
+	return s.objectIDOf(nil, name, kind)
+}
+
+// objectIDOf is the object_id of what a name means, in the text of a module or, where that is nil, in a batch.
+func (s *Session) objectIDOf(module *Object, name objectName, kind string) any {
 	var o *Object
 	b := newBinder(s.context(), s, s.db.ID())
-	if err := bindSafely(func() { _, _, o = b.resolve(name) }); err != nil {
+	leave := s.within(module)
+	err := bindSafely(func() { _, _, o = b.resolve(name) })
+	if leave(); err != nil {
 		return nil
 	}
 	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == kindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {

@@ -51,7 +51,7 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 	if len(args) > len(call.parameters) {
 		b.fail(8144, call.object.Name)
 	}
-	f := &frame{variables: map[string]*variable{}, batch: call.batch, procedure: call.object.Name}
+	f := &frame{variables: map[string]*variable{}, batch: call.batch, procedure: call.object.Name, module: call.object}
 	for i, p := range call.parameters {
 		t := b.dataType(p.DataType, false)
 		arg := args[i]

@@ -88,7 +88,7 @@ func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) e
 		return err
 	}
 	b := newBinder(ctx, s, s.db.ID())
-	f := &frame{variables: map[string]*variable{}, batch: s.frame().batch, procedure: name}
+	f := &frame{variables: map[string]*variable{}, batch: s.frame().batch, procedure: name, module: s.frame().module}
 	s.frames = append(s.frames, f)
 	defer func() { s.frames = s.frames[:len(s.frames)-1] }()
 	err := b.bindNaming(func() {

@@ -159,6 +159,7 @@ func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name ob
 	if def.WithCtesAndXmlNamespaces != nil {
 		b.with(def.WithCtesAndXmlNamespaces)
 	}
+	defer b.s.within(obj)()
 	restore := b.inDatabase(space)
 	defer restore()
 	q := b.ofView(name.String(), func() boundQuery { return b.query(&scope{}, def.QueryExpression, queryOptions{}) })

@@ -67,7 +67,7 @@ func (b *binder) better() int32 {
 
 // compile binds with f, at the best place; f is called again when another place is better.
 func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *plan) (*plan, error) {
-	k := planKey{node: key, db: s.db.ID(), dates: s.settings.dates, nullsEqual: s.nullsEqual(), nullIsEmpty: s.nullIsEmpty()}
+	k := planKey{node: key, db: s.db.ID(), dates: s.settings.dates, nullsEqual: s.nullsEqual(), nullIsEmpty: s.nullIsEmpty(), schema: s.plannedSchema()}
 	if key != nil {
 		if p := s.plans.get(k); p != nil {
 			current, err := s.current(ctx, p)

@@ -233,11 +233,11 @@ func rename(ctx context.Context, c *ProcCall) error {
 		parent = objectName{name: name.schema, schema: name.database, database: name.server}
 	}
 	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
-		stored := parent.name
+		stored := parent
 		if kind == "USERDATATYPE" {
-			stored = aliasTypePrefix + stored
+			stored.name = aliasTypePrefix + stored.name
 		}
-		o := d.sch.find(d.schemaNamed(parent), stored)
+		o := d.lookUp(stored)
 		if o == nil {
 			return sqlerr.New(15225, 1, old, d.db.Name(), kind)
 		}

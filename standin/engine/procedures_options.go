@@ -148,14 +148,14 @@ func (c *ProcCall) tableOrIndex(ctx context.Context) (table objectName, index st
 		return name, "", err
 	}
 	table = objectName{schema: name.database, name: name.schema}
-	if o := sch.find(c.Session.schemaNamed(c.Database.ID(), table), table.name); o != nil && o.Table != nil {
+	if o := c.Session.lookUp(c.Database.ID(), sch, table); o != nil && o.Table != nil {
 		for _, i := range o.Table.Indexes {
 			if strings.EqualFold(i.Name, name.name) {
 				return table, i.Name, c.ofDatabase(name.server)
 			}
 		}
 	}
-	if o := sch.find(c.Session.schemaNamed(c.Database.ID(), name), name.name); o != nil && o.Table != nil {
+	if o := c.Session.lookUp(c.Database.ID(), sch, name); o != nil && o.Table != nil {
 		return name, "", c.ofDatabase(name.database)
 	}
 	return name, "", sqlerr.New(15388, 1, c.String("@IndexNamePattern"))

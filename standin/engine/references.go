@@ -96,7 +96,7 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": orNull(r.name.server), "referenced_database_name": orNull(r.name.database), "referenced_schema_name": orNull(r.name.schema),
 				"referenced_entity_name": r.name.name, "referenced_minor_id": 0, "is_caller_dependent": r.called && r.name.schema == "", "is_ambiguous": false, "updated": r.updated, "selected": r.selected}
 			if r.name.server == "" && r.name.database == "" {
-				if id := s.objectID(r.name.String(), ""); id != nil && !(r.called && r.name.schema == "") {
+				if id := s.objectIDOf(o, r.name, ""); id != nil && !(r.called && r.name.schema == "") {
 					rec["referenced_id"] = id
 				}
 			}

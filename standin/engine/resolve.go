@@ -169,28 +169,7 @@ func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
 	if space == tempSpace {
 		return space, sch, sch.byName[objectKey(1, name.name)]
 	}
-	if name.schema != "" {
-		return space, sch, sch.find(name.schema, name.name)
-	}
-	for _, schemaName := range []string{b.s.defaultSchema(space), "dbo"} {
-		if o := sch.find(schemaName, name.name); o != nil {
-			return space, sch, o
-		}
-	}
-	return space, sch, nil
-}
-
-// defaultSchema is the default schema of the session's user in a database.
-func (s *Session) defaultSchema(space int32) string {
-	db := s.inst.DatabaseByID(space)
-	if db == nil {
-		return "dbo"
-	}
-	u, err := s.userIn(s.context(), db)
-	if err != nil || u.DefaultSchema == "" {
-		return "dbo"
-	}
-	return u.DefaultSchema
+	return space, sch, sch.findIn(b.s.placesOf(space, sch), name)
 }
 
 // require asks for a permission on an object of a database.

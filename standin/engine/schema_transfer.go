@@ -30,15 +30,11 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if err := s.require(ctx, Permission{Name: "ALTER", Database: d.db, Schema: target.Name}); err != nil {
 			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
 		}
-		from := name.schema
-		if from == "" {
-			from = s.defaultSchema(d.space)
-		}
-		o := d.sch.find(from, prefix+name.name)
+		o := d.lookUp(objectName{schema: name.schema, name: prefix + name.name})
 		if o == nil || o.Parent != 0 {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
-		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: from, Object: o.Name, ObjectID: o.ID}); err != nil {
+		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
 		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {

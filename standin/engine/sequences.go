@@ -135,7 +135,7 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 	var last int64
 	used := false
 	err := s.changeSchema(ctx, name, func(d *ddl) error {
-		o := d.sch.find(d.schemaNamed(name), name.name)
+		o := d.lookUp(name)
 		if o == nil || o.Kind != kindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
 		}

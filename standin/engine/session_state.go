@@ -64,6 +64,8 @@ type sessionState struct {
 	cursorRows   int64
 	random       builtin.Random
 	lastIdentity any
+	// newSchema is the one that the running CREATE SCHEMA has made, which its elements are in; empty otherwise.
+	newSchema string
 	// outerIdentity is SCOPE_IDENTITY() of the batches that the client itself sends.
 	outerIdentity any
 	errors        []*sqlerr.Error // what CATCH blocks that are running have caught
@@ -111,6 +113,8 @@ type frame struct {
 	// procedure is the name of the module, empty for a batch.
 	procedure string
 	objectID  int32
+	// module is the one of the database that runs, or the view or inline function that is bound: where names without a schema are looked for.
+	module *Object
 	// nullsEqual says that the module was made under ANSI_NULLS OFF, which stays with it.
 	nullsEqual bool
 	status     int32
@@ -215,7 +219,11 @@ func (s *Session) enter(ctx context.Context, db *Database) error {
 
 // moduleFrame is the frame in which a module of users runs, without its arguments.
 func (s *Session) moduleFrame(o *Object, batch *syntax.Batch) *frame {
-	return &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
+	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
+	if o.ID > 0 { // else temporary: it is in no schema of the database
+		f.module = o
+	}
+	return f
 }
 
 func (s *Session) frame() *frame {
@@ -450,6 +458,8 @@ type planKey struct {
 	dates dateSettings
 	// nullsEqual and nullIsEmpty are ANSI_NULLS and CONCAT_NULL_YIELDS_NULL when they are OFF.
 	nullsEqual, nullIsEmpty bool
+	// schema is where names without one are looked for first.
+	schema string
 }
 
 const maxPlans = 400

@@ -24,7 +24,7 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 	}
 	name := splitName(c.String("@ProcName"))
 	return c.Session.changeSchema(ctx, name, func(d *ddl) error {
-		o := d.sch.find(d.schemaNamed(name), name.name)
+		o := d.lookUp(name)
 		switch {
 		case o == nil || o.Kind != kindProcedure:
 			return sqlerr.New(15165, 1, c.String("@ProcName"))

@@ -103,7 +103,7 @@ func (d *ddl) switchTarget(source, name objectName) (*Object, error) {
 		}
 		return nil, sqlerr.New(4948, 1, source, d.db.Name(), name, other.Name())
 	}
-	if o := d.sch.find(d.schemaNamed(name), name.name); o != nil && o.Kind != kindTable {
+	if o := d.lookUp(name); o != nil && o.Kind != kindTable {
 		return nil, sqlerr.New(4949, 1, name)
 	}
 	return d.tableForDDL(name, 4902)

@@ -19,15 +19,8 @@ func (s *Session) userType(ctx context.Context, name objectName) *Object {
 	if err != nil || name.name == "" {
 		return nil
 	}
-	for _, schemaName := range []string{name.schema, s.defaultSchema(s.db.ID()), "dbo"} {
-		if schemaName == "" {
-			continue
-		}
-		if o := sch.find(schemaName, aliasTypePrefix+name.name); o != nil || name.schema != "" {
-			return o
-		}
-	}
-	return nil
+	name.name = aliasTypePrefix + name.name
+	return s.lookUp(s.db.ID(), sch, name)
 }
 
 // aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.

@@ -58,8 +58,8 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 		outer := b.ctes
 		b.ctes = nil
 		b.with(def.WithCtesAndXmlNamespaces)
-		restore := b.inDatabase(space)
-		return func() { restore(); b.ctes = outer }
+		restore, leave := b.inDatabase(space), b.s.within(obj)
+		return func() { leave(); restore(); b.ctes = outer }
 	}}
 }
 
@@ -130,15 +130,20 @@ type joinedTarget struct {
 	bind func(sc *scope) string
 }
 
+// queryThrough binds what a view or common table expression is over, in its database and among the names of its schema.
+func (b *binder) queryThrough(t *through, options queryOptions) boundQuery {
+	defer t.prepare()()
+	return b.query(&scope{}, t.query, options)
+}
+
 // bindThrough makes c a change of the base table of a view or common table expression, which becomes a source of sc. wanted
 // are the columns that the statement sets. It returns the source's SQL.
 func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias string, wanted []string) string {
 	b.locate(t, wanted)
-	leave := t.prepare()
 	var base *source
 	b.home = t.space
 	width := 0
-	q := b.query(&scope{}, t.query, queryOptions{name: t.name, hidden: func(sc *scope, outputs []output) []output {
+	q := b.queryThrough(t, queryOptions{name: t.name, hidden: func(sc *scope, outputs []output) []output {
 		base = t.base(b, sc, outputs, wanted)
 		width = len(outputs)
 		hidden := []output{{expr: expr{sql: base.sqlite + ".rowid"}}}
@@ -147,7 +152,6 @@ func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias strin
 		}
 		return hidden
 	}})
-	leave()
 	if base == nil {
 		b.fail(4403, t.name)
 	}

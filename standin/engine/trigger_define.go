@@ -85,7 +85,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
 func (d *ddl) triggered(name objectName, instead bool) (*Object, error) {
-	if v := d.sch.find(d.schemaNamed(name), name.name); v != nil && v.Kind == kindView && instead {
+	if v := d.lookUp(name); v != nil && v.Kind == kindView && instead {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(v), Object: v.Name, ObjectID: v.ID}
 		return v, d.s.require(d.ctx, p)
 	}

@@ -44,7 +44,7 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 }
 
 func (d *ddl) orderTrigger(name objectName, order, event string) error {
-	t := d.sch.find(d.schemaNamed(name), name.name)
+	t := d.lookUp(name)
 	if t == nil || t.Kind != kindTrigger {
 		return sqlerr.New(15165, 1, name.String())
 	}

@@ -218,11 +218,9 @@ func foreignToKind(kind string) []string {
 // objectOn finds [database.][schema.]object; without a schema the user's default schema and then dbo are searched.
 func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlite.Conn, name []string) (sec securable, kind string, ok bool, err error) {
 	object := name[len(name)-1]
-	schemas := []string{"dbo"}
+	schemas := s.SchemasSearched()
 	if len(name) > 1 && name[len(name)-2] != "" {
 		schemas = []string{name[len(name)-2]}
-	} else if u, err := s.User(ctx, s.CurrentDatabase()); err == nil && u.DefaultSchema != "" {
-		schemas = []string{u.DefaultSchema, "dbo"}
 	}
 	if len(name) > 2 && !strings.EqualFold(name[len(name)-3], s.CurrentDatabase().Name()) {
 		return securable{}, "", false, nil

@@ -91,6 +91,7 @@ var sessionFormats = map[int32]string{
 	4002:  "The incoming tabular data stream (TDS) protocol stream is incorrect. The stream ended unexpectedly.",
 	5701:  "Changed database context to '%v'.",
 	5703:  "Changed language setting to %v.",
+	2759:  "CREATE SCHEMA failed due to previous errors.",
 	6101:  "Session ID %v is not valid.",
 	6104:  "Cannot use KILL to kill your own process.",
 	6106:  "Process ID %v is not an active process ID.",

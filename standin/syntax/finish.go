@@ -77,6 +77,10 @@ func (f *finisher) statement(s *ast.Statement) {
 		f.endsWith(n, "CATCH")
 		f.block(n.TryStatements)
 		f.block(n.CatchStatements)
+	case *ast.CreateSchemaStatement:
+		for i := range n.StatementList.Statements {
+			f.statement(&n.StatementList.Statements[i])
+		}
 	case *ast.CreateProcedureStatement:
 		f.block(n.StatementList)
 	case *ast.CreateOrAlterProcedureStatement:

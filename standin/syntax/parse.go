@@ -93,6 +93,7 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 		}
 	}
 	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit, mayBeMisplaced: mayBeMisplaced(tokens)}
+	list = f.schemaElements(list)
 	f.list(list, true)
 	if f.err != nil {
 		return nil, f.err

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within a module those of the
+// module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices"; docs/t-sql/language-elements/execute-transact-sql.md,
+// module_name), elsewhere those of lookUp.
+func (s *Session) placesOf(space int32, sch *schema) []string {
+	if f := s.frame(); f != nil && f.module != nil && space == s.db.ID() {
+		return []string{sch.schemaName(f.module), "dbo"}
+	}
+	return []string{s.defaultSchema(space), "dbo"}
+}
+
+// plannedSchema is what a plan depends on: the user's default schema outside of modules, whose statements are theirs alone.
+func (s *Session) plannedSchema() string {
+	if f := s.frame(); f != nil && f.module != nil {
+		return ""
+	}
+	return s.defaultSchema(s.db.ID())
+}
+
+// lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names that functions and
+// procedures are given as text do: in the default schema of the user, then in dbo
+// (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
+func (s *Session) lookUp(space int32, sch *schema, name objectName) *Object {
+	return sch.findIn([]string{s.defaultSchema(space), "dbo"}, name)
+}
+
+// lookUp is that of the session in the space that is changed.
+func (d *ddl) lookUp(name objectName) *Object {
+	if d.space == tempSpace {
+		return d.sch.byName[objectKey(1, name.name)]
+	}
+	return d.s.lookUp(d.space, d.sch, name)
+}
+
+// findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is none.
+func (s *schema) findIn(schemas []string, name objectName) *Object {
+	if name.schema != "" {
+		return s.find(name.schema, name.name)
+	}
+	for _, in := range schemas {
+		if o := s.find(in, name.name); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// within makes a module the one in which names are looked for until the returned func is called; nil stands for none.
+func (s *Session) within(module *Object) func() {
+	f := s.frame()
+	if f == nil {
+		return func() {}
+	}
+	before := f.module
+	f.module = module
+	return func() { f.module = before }
+}
+
+// SchemasSearched are those in which the session looks for an object of its database that GRANT and its kin name without one.
+func (s *Session) SchemasSearched() []string { return []string{s.defaultSchema(s.db.ID()), "dbo"} }
+
+// defaultSchema is the one of the session's user in a database, or, for the elements of CREATE SCHEMA, the new one.
+func (s *Session) defaultSchema(space int32) string {
+	db := s.inst.DatabaseByID(space)
+	if db == nil {
+		return "dbo"
+	}
+	if s.newSchema != "" && db == s.db {
+		return s.newSchema
+	}
+	u, err := s.userIn(s.context(), db)
+	if err != nil || u.DefaultSchema == "" {
+		return "dbo"
+	}
+	return u.DefaultSchema
+}
