@@ -77,3 +77,25 @@ func (s *Session) defaultSchema(space int32) string {
 	}
 	return u.DefaultSchema
 }
+
+// chained tells whether a module reaches an object by an ownership chain, on which nothing but the module is asked for: both have the same owner and
+// are in the same database (docs/relational-databases/tutorial-ownership-chains-and-context-switching.md). A module that is being made has no chain yet.
+func (s *Session) chained(permission string, space int32, sch *schema, o *Object) bool {
+	f := s.frame()
+	if f == nil || f.module == nil || f.module.ID == 0 || space != s.db.ID() {
+		return false
+	}
+	switch permission {
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE":
+		return sch.ownerOf(f.module) == sch.ownerOf(o)
+	}
+	return false
+}
+
+// ownerOf is the principal_id of an object's owner, which is the one of its schema.
+func (s *schema) ownerOf(o *Object) int32 {
+	if n := s.schemas[o.Schema]; n != nil {
+		return n.Principal
+	}
+	return 1
+}

@@ -174,7 +174,7 @@ func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
 
 // require asks for a permission on an object of a database.
 func (b *binder) require(permission string, space int32, sch *schema, obj *Object) {
-	if space == tempSpace {
+	if space == tempSpace || b.s.chained(permission, space, sch, obj) {
 		return
 	}
 	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.schemaName(obj), Object: obj.Name, ObjectID: obj.ID}
