@@ -275,7 +275,7 @@ SELECT LEN(@y), LEN('' + @x + @z), LEN(@y + @x + @z), LEN(@y + (@x + @z))`, "800
 		// docs/t-sql/functions/objectpropertyex-transact-sql.md, indexproperty-transact-sql.md.
 		{"CREATE TABLE based (id int CONSTRAINT pk_based PRIMARY KEY WITH (FILLFACTOR = 80))", "ok"},
 		{"CREATE SYNONYM MyTable FOR based", "ok"},
-		{"SELECT OBJECTPROPERTYEX(object_id(N'MyTable'), N'BaseType'), INDEXPROPERTY(OBJECT_ID('based'), 'pk_based', 'IndexFillFactor')", "U 80"},
+		{"SELECT OBJECTPROPERTYEX(object_id(N'MyTable'), N'BaseType'), INDEXPROPERTY(OBJECT_ID('based'), 'pk_based', 'IndexFillFactor')", "U  80"},
 		// docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md; docs/t-sql/functions/connections-transact-sql.md.
 		{"SELECT containment, containment_desc, physical_database_name FROM sys.databases WHERE name = 'master'", "0 NONE master"},
 		{"SELECT IIF(@@CONNECTIONS > 0, 'some', 'none')", "some"},

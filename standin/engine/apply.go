@@ -106,6 +106,10 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 // applyQuery binds APPLY (SELECT ...). parent is the scope that its names are looked up in after its own.
 func (b *binder) applyQuery(sc, parent *scope, q *ast.QuerySpecification, alias string, names []*ast.Identifier, word string) string {
 	inner := &scope{parent: parent}
+	switch q.ForClause.(type) {
+	case *ast.XmlForClause, *ast.JsonForClause:
+		q = oneText(q)
+	}
 	if q.ForClause != nil || q.GroupByClause != nil || q.HavingClause != nil || q.UniqueRowFilter == "Distinct" {
 		b.refuse("APPLY of a query with GROUP BY, HAVING, DISTINCT or FOR")
 	}
@@ -160,6 +164,12 @@ func (b *binder) applyQuery(sc, parent *scope, q *ast.QuerySpecification, alias 
 	}
 	b.applySource(sc, inner, list.outputs, alias, names, word != " JOIN " && aggregates == 0 && from != "")
 	return join
+}
+
+// oneText is a query with FOR XML or FOR JSON, which has one row whatever it reads, as the value of a column.
+func oneText(q *ast.QuerySpecification) *ast.QuerySpecification {
+	text := &ast.SelectScalarExpression{Fragment: q.Fragment, Expression: &ast.ScalarSubquery{Fragment: q.Fragment, QueryExpression: q}}
+	return &ast.QuerySpecification{Fragment: q.Fragment, SelectElements: []ast.SelectElement{text}}
 }
 
 // applyFirst is the join for a query with TOP: to the rows of its one table that are the first ones by its order.

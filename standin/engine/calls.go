@@ -188,6 +188,9 @@ func (b *binder) builtin(name string, args []expr) expr {
 		if t.Kind == sqltype.Unknown {
 			b.fail(8116, typeName(args, 0), 1, name)
 		}
+		if scaledByLast[name] {
+			t = b.scaledBy(args[len(args)-1], t)
+		}
 		return b.goCall(name, args, t, f.Pure)
 	}
 	f := b.s.inst.registry.functions[name]
@@ -210,6 +213,21 @@ func (b *binder) builtin(name string, args []expr) expr {
 		t = f.Infer(types)
 	}
 	return b.goCall(name, args, t, f.Deterministic)
+}
+
+// scaledByLast have the scale that their last argument says (docs/t-sql/functions/datetime2fromparts-transact-sql.md, Return types, and its kin).
+var scaledByLast = map[string]bool{"datetime2fromparts": true, "timefromparts": true, "datetimeoffsetfromparts": true}
+
+// scaledBy is t with the scale that a constant says; one that is computed from constants is judged when it is executed.
+func (b *binder) scaledBy(scale expr, t sqltype.Type) sqltype.Type {
+	n, ok := scale.lit.(int64)
+	if scale.hasLit && (!ok || n < 0 || n > 7) || scale.param > 0 || scale.column != nil || len(scale.free) > 0 {
+		b.fail(10760, t.Kind)
+	}
+	if ok {
+		t.Scale = uint8(n)
+	}
+	return t
 }
 
 // fits refuses arguments of types that a function does not take (8116), before anything of the batch is executed.

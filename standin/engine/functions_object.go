@@ -145,14 +145,14 @@ func columnProperty(s *Session, a []any) any {
 }
 
 // baseType is what a synonym stands for, or the object's own type.
-func (s *Session) baseType(o *Object) any {
+func (s *Session) baseType(o *Object) string {
 	if o.Kind != kindSynonym {
 		return o.Kind
 	}
 	b := newBinder(s.context(), s, s.db.ID())
 	var base *Object
 	if bindSafely(func() { _, _, base = b.resolveWrite(splitName(o.Target)) }) != nil || base == nil {
-		return nil
+		return ""
 	}
 	return base.Kind
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,7 +40,9 @@ func objectProperty(s *Session, a []any) any {
 func objectPropertyEx(s *Session, a []any) any {
 	if property, _ := a[1].(string); strings.EqualFold(property, "BaseType") {
 		if o := s.objectByID(a[0]); o != nil {
-			return s.baseType(o)
+			if kind := s.baseType(o); kind != "" {
+				return sqltype.Variant{Type: sqltype.Type{Kind: sqltype.Char, Length: 2}, Value: fmt.Sprintf("%-2s", kind)}
+			}
 		}
 		return nil
 	}

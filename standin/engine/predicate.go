@@ -166,7 +166,23 @@ func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
 	for i := range parts {
 		parts[i] = list[i+1].sql
 	}
+	if b.s.nullsEqual() {
+		return merge(expr{sql: membershipWithNulls(sql, parts, values, n.NotDefined)}, values...)
+	}
 	return merge(expr{sql: "(" + sql + word + strings.Join(parts, ",") + "))"}, values...)
+}
+
+// membershipWithNulls is IN under ANSI_NULLS OFF: comparisons with each of the values, the first of which is what is looked for.
+func membershipWithNulls(sql string, list []string, values []expr, not bool) string {
+	op, word := "=", " OR "
+	if not {
+		op, word = "<>", " AND "
+	}
+	parts := make([]string, len(list))
+	for i, value := range list {
+		parts[i] = nullsCompared(op, "("+sql+" "+op+" "+value+")", values[0], values[i+1])
+	}
+	return "(" + strings.Join(parts, word) + ")"
 }
 
 func (b *binder) likePredicate(sc *scope, n *ast.BooleanLikeExpression) expr {

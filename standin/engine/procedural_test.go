@@ -221,7 +221,8 @@ func TestBackupAndRestoreStatements(t *testing.T) {
 func TestEverythingSurvivesARestart(t *testing.T) {
 	g := NewWithT(t)
 	s, c := testDB(t)
-	c.exec("CREATE SCHEMA app; CREATE TABLE app.t (id int PRIMARY KEY, v varchar(10) NOT NULL DEFAULT 'x' CHECK (v <> 'bad'))")
+	c.exec("CREATE SCHEMA app")
+	c.exec("CREATE TABLE app.t (id int PRIMARY KEY, v varchar(10) NOT NULL DEFAULT 'x' CHECK (v <> 'bad'))")
 	c.exec("CREATE VIEW app.w AS SELECT id FROM app.t")
 	c.exec("INSERT INTO app.t (id) VALUES (1); EXEC sp_addextendedproperty N'owner', N'me'")
 	c.exec("ALTER DATABASE d SET RECOVERY SIMPLE; ALTER DATABASE d SET READ_COMMITTED_SNAPSHOT ON; EXEC sp_configure 'show advanced options', 1; RECONFIGURE")

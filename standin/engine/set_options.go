@@ -104,7 +104,10 @@ func (s *Session) strict() bool { return s.nest > 1 }
 
 // nullsEqual tells that = and <> compare with NULL as with a value, in the session or in the module that runs (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
 func (s *Session) nullsEqual() bool {
-	if f := s.frame(); f != nil && f.objectID != 0 {
+	switch f := s.frame(); {
+	case f != nil && f.module != nil && f.module.ID != 0: // which may be a view within another module
+		return f.module.AnsiNullsOff
+	case f != nil && f.objectID != 0:
 		return f.nullsEqual
 	}
 	return !s.settings.options["AnsiNulls"]

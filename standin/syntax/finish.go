@@ -276,7 +276,7 @@ func (f *finisher) afterMergeTarget(at int) int {
 	return min(at, last)
 }
 
-// mustBeFirst refuses what may only begin a batch (111), and what follows a view in its batch.
+// mustBeFirst refuses what may only begin a batch (111), and what follows a view or the elements of a schema in its batch.
 func (f *finisher) mustBeFirst(list []ast.Statement, at int) {
 	s := list[at]
 	if at == 0 {
@@ -301,6 +301,9 @@ func (f *finisher) mustBeFirst(list []ast.Statement, at int) {
 	case *ast.CreateSchemaStatement:
 		what = "CREATE SCHEMA"
 	default:
+		if _, ok := list[0].(*ast.CreateSchemaStatement); ok && f.err == nil {
+			f.refuseAt(s)
+		}
 		return
 	}
 	f.err = sqlerr.New(111, 1, what).At(Line(s))
