@@ -4,6 +4,23 @@ package contract_test
 
 import "testing"
 
+// TestRoutinesOfTheInformationSchema: docs/relational-databases/system-information-schema-views/routines-transact-sql.md, parameters-transact-sql.md, and
+// sys.parameters, where number 0 is what a function returns and defaults of T-SQL are not kept.
+func TestRoutinesOfTheInformationSchema(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE FUNCTION half (@a int = 4) RETURNS decimal(9, 2) AS BEGIN RETURN @a / 2.0 END", "ok"}, {"CREATE FUNCTION called () RETURNS nvarchar(20) AS BEGIN RETURN N'x' END", "ok"},
+		{"CREATE FUNCTION listed () RETURNS TABLE AS RETURN SELECT 1 AS a", "ok"}, {"CREATE PROCEDURE does @a int, @b varchar(9) OUTPUT AS SELECT 1", "ok"},
+		{"SELECT ROUTINE_NAME, ROUTINE_TYPE, ROUTINE_BODY, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_OCTET_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, SQL_DATA_ACCESS, MAX_DYNAMIC_RESULT_SETS, IS_USER_DEFINED_CAST " +
+			"FROM INFORMATION_SCHEMA.ROUTINES ORDER BY ROUTINE_NAME", "called FUNCTION SQL nvarchar 20 40 NULL NULL READS 0 NO; does PROCEDURE SQL NULL NULL NULL NULL NULL MODIFIES -1 NO; " +
+			"half FUNCTION SQL decimal NULL NULL 9 2 READS 0 NO; listed FUNCTION SQL TABLE NULL NULL NULL NULL READS 0 NO"},
+		{"SELECT OBJECT_NAME(object_id), parameter_id, name, TYPE_NAME(user_type_id), is_output, has_default_value FROM sys.parameters ORDER BY 1, 2",
+			"called 0  nvarchar true false; does 1 @a int false false; does 2 @b varchar true false; half 0  decimal true false; half 1 @a int false false"},
+		{"SELECT ORDINAL_POSITION, PARAMETER_MODE, IS_RESULT, PARAMETER_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.PARAMETERS WHERE SPECIFIC_NAME IN ('half', 'does') ORDER BY SPECIFIC_NAME, 1",
+			"1 IN NO @a int; 2 INOUT NO @b varchar; 0 OUT YES  decimal; 1 IN NO @a int"},
+	})
+}
+
 // TestAverageOfIntegersOverflows: the sum under an average has the type of the result (docs/t-sql/functions/avg-transact-sql.md, Return types).
 func TestAverageOfIntegersOverflows(t *testing.T) {
 	t.Parallel()
