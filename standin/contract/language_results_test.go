@@ -30,3 +30,20 @@ func TestAverageOfIntegersOverflows(t *testing.T) {
 		{"SELECT AVG(CAST(a AS smallint)) FROM (VALUES (32767), (32767), (NULL)) x (a)", "32767"}, {"SELECT AVG(DISTINCT a) FROM (VALUES (2147483647), (2147483647)) x (a)", "2147483647"},
 	})
 }
+
+// TestWhatFunctionsNeverReturn: types and rows that no function returns (docs/relational-databases/user-defined-functions/user-defined-functions.md,
+// docs/t-sql/statements/create-function-transact-sql.md), and frames of windows, whose numbers are integers without a sign.
+func TestWhatFunctionsNeverReturn(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE FUNCTION f () RETURNS text AS BEGIN RETURN 'a' END", "!2733/16/1"}, {"CREATE FUNCTION f () RETURNS timestamp AS BEGIN RETURN 0x1 END", "!2733/16/1"},
+		{"CREATE FUNCTION f () RETURNS int AS BEGIN DECLARE c CURSOR FOR SELECT 1; OPEN c; FETCH NEXT FROM c; CLOSE c; RETURN 1 END", "!444/16"},
+		{"CREATE FUNCTION f () RETURNS int AS BEGIN DECLARE @a int; DECLARE c CURSOR FOR SELECT 1; OPEN c; FETCH NEXT FROM c INTO @a; CLOSE c; DEALLOCATE c; RETURN @a END", "ok"},
+		{"CREATE FUNCTION g () RETURNS sql_variant AS BEGIN RETURN 1 END", "ok"},
+		{"SELECT 1; SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM (VALUES (1)) x (a)", "!102/15/1"},
+		{"SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND -1 FOLLOWING) FROM (VALUES (1)) x (a)", "!102/15/1"},
+		{"DECLARE @n int = 1; SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN @n PRECEDING AND CURRENT ROW) FROM (VALUES (1)) x (a)", "!102/15/1"},
+		{"SELECT SUM(a) OVER (ORDER BY a ROWS 1.5 PRECEDING) FROM (VALUES (1)) x (a)", "!102/15/1"}, {"SELECT SUM(a) OVER (ORDER BY a ROWS (1) PRECEDING) FROM (VALUES (1)) x (a)", "!102/15/1"},
+		{"SELECT SUM(a) OVER (ORDER BY a ROWS NULL PRECEDING) FROM (VALUES (1)) x (a)", "!156/15/1"}, {"SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM (VALUES (1), (2)) x (a)", "3; 3"},
+	})
+}
