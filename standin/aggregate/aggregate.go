@@ -24,7 +24,8 @@ func Register(conn *sqlite.Conn, fail Fail) error {
 		"tsql_sumd":         func() sqlite.AggregateFunction { return &decimalSum{fail: fail} },
 		"tsql_avgd":         func() sqlite.AggregateFunction { return &decimalSum{fail: fail, average: true} },
 		"tsql_avgm":         func() sqlite.AggregateFunction { return &decimalSum{fail: fail, average: true, money: true} },
-		"tsql_avgi":         func() sqlite.AggregateFunction { return &integerAverage{fail: fail} },
+		"tsql_avgi":         func() sqlite.AggregateFunction { return &integerAverage{fail: fail, within: sqltype.Int} },
+		"tsql_avgb":         func() sqlite.AggregateFunction { return &integerAverage{fail: fail, within: sqltype.BigInt} },
 		"tsql_stdev":        func() sqlite.AggregateFunction { return &moments{sample: true, root: true} },
 		"tsql_stdevp":       func() sqlite.AggregateFunction { return &moments{root: true} },
 		"tsql_var":          func() sqlite.AggregateFunction { return &moments{sample: true} },
@@ -98,9 +99,10 @@ func (a *decimalSum) WindowValue(ctx sqlite.Context) (sqlite.Value, error) {
 
 func (a *decimalSum) Finalize(sqlite.Context) {}
 
-// integerAverage is AVG of integers: the quotient is cut.
+// integerAverage is AVG of integers: the quotient is cut, and the sum has to be one of the result's type.
 type integerAverage struct {
 	fail   Fail
+	within sqltype.Kind
 	sum, n int64
 }
 
@@ -125,9 +127,12 @@ func (a *integerAverage) WindowInverse(_ sqlite.Context, args []sqlite.Value) er
 	return nil
 }
 
-func (a *integerAverage) WindowValue(sqlite.Context) (sqlite.Value, error) {
+func (a *integerAverage) WindowValue(ctx sqlite.Context) (sqlite.Value, error) {
 	if a.n == 0 {
 		return sqlite.Value{}, nil
+	}
+	if a.within == sqltype.Int && a.sum != int64(int32(a.sum)) {
+		return sqlite.Value{}, a.fail(ctx, sqlerr.New(8115, 2, "expression", "int"))
 	}
 	return sqlite.IntegerValue(a.sum / a.n), nil
 }

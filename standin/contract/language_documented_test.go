@@ -153,6 +153,10 @@ func TestMetadataProcedures(t *testing.T) {
 	pick("EXEC sp_describe_undeclared_parameters @tsql = N'SELECT object_id, name, type_desc FROM sys.indexes WHERE object_id = @id OR NAME = @name', @params = N'@id int'", "@name nvarchar(128)", 1, 3)
 	pick("EXEC sp_describe_first_result_set N'SELECT id, name AS n FROM parent WHERE id = @P1 AND name LIKE @P2'", "1 id int; 2 n nvarchar(20)", 1, 2, 5)
 	pick("SELECT * FROM sys.dm_exec_describe_first_result_set(N'SELECT @p + 1 AS n', N'@p int', 0)", "1 n int", 1, 2, 5)
+	pick("SELECT column_ordinal, name, error_number, error_type_desc FROM sys.dm_exec_describe_first_result_set(N'SELECT 1 AS n', NULL, 0) WHERE is_hidden = 0 OR error_number IS NOT NULL", "1 n NULL NULL", 0, 1, 2, 3)
+	pick("SELECT column_ordinal, error_number, error_severity, error_message, error_type_desc FROM sys.dm_exec_describe_first_result_set(N'SELECT a FROM nosuch', NULL, 0)",
+		"0 208 16 Invalid object name 'nosuch'. MISC", 0, 1, 2, 3, 4)
+	pick("SELECT error_number, error_type FROM sys.dm_exec_describe_first_result_set(N'SELECT FROM', NULL, 0)", "102 2", 0, 1)
 	for _, statement := range []string{"EXEC sp_stored_procedures", "EXEC sp_table_privileges 'child'", "EXEC sp_column_privileges 'child'", "EXEC sp_helprole", "EXEC sp_helprolemember", "EXEC sp_helpuser", "EXEC sp_helplogins",
 		"EXEC sp_helpsrvrole", "EXEC sp_helpsrvrolemember", "EXEC sp_helprotect", "EXEC sp_linkedservers", "EXEC sp_lock", "EXEC xp_msver", "EXEC sp_helpfilegroup", "EXEC sp_MSforeachtable 'SELECT COUNT(*) FROM ?'",
 		"SELECT * FROM sys.dm_tran_locks", "SELECT * FROM sys.assemblies", "SELECT * FROM sys.partition_functions", "SELECT * FROM sys.sysreferences", "SELECT * FROM sys.stats_columns", "SELECT name FROM fn_helpcollations()"} {

@@ -14,6 +14,8 @@ func TestMergeHints(t *testing.T) {
 		{"MERGE dbo.stock WITH (UPDLOCK, SERIALIZABLE) s USING (SELECT 1 AS id) AS v ON s.id = v.id WHEN MATCHED THEN UPDATE SET n += 1 OUTPUT $action, inserted.n;", "UPDATE 6"},
 		{"MERGE stock WITH (HOLDLOCK) USING (SELECT 1 AS id) AS v ON stock.id = v.id WHEN MATCHED THEN DELETE;", "ok"},
 		{"SELECT COUNT(*) FROM stock", "0"},
+		{`MERGE INTO dbo.stock USING (SELECT 4 AS id, 1 AS n) AS v (id, n) ON (dbo.stock.id = v.id) WHEN MATCHED AND dbo.stock.n < 9 THEN UPDATE SET n = dbo.stock.n + v.n
+			WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n) WHEN NOT MATCHED BY SOURCE AND dbo.stock.id > 5 THEN DELETE OUTPUT $action;`, "INSERT"},
 	})
 }
 

@@ -44,6 +44,8 @@ func TestFaultsOfOperands(t *testing.T) {
 		{"DECLARE @v TABLE (a text); INSERT @v VALUES ('x'); SELECT CAST(a AS varchar(9)) FROM @v", "x"},
 		{"CREATE TABLE dbo.guids (a uniqueidentifier DEFAULT NEWSEQUENTIALID(), b uniqueidentifier CONSTRAINT df_b DEFAULT (newsequentialid()), c int)", "ok"},
 		{"ALTER TABLE dbo.guids ADD d uniqueidentifier NOT NULL DEFAULT NEWSEQUENTIALID()", "ok"},
+		{"INSERT dbo.guids (c) VALUES (1); INSERT dbo.guids (a, c) VALUES (DEFAULT, 2), (NULL, 3)", "ok"},
+		{"SELECT COUNT(a), COUNT(DISTINCT b), COUNT(d), (SELECT COUNT(*) FROM dbo.guids WHERE a < b) FROM dbo.guids", "2 3 3 2"},
 	})
 }
 

@@ -55,11 +55,11 @@ func sumAggregate(b *binder, name, distinct string, arg expr) expr {
 func avgAggregate(b *binder, name, distinct string, arg expr) expr {
 	switch k := arg.typ.Kind; {
 	case k.IsInteger():
-		t := sqltype.IntType
+		t, function := sqltype.IntType, "tsql_avgi("
 		if k == sqltype.BigInt {
-			t = sqltype.BigIntType
+			t, function = sqltype.BigIntType, "tsql_avgb("
 		}
-		return expr{sql: "tsql_avgi(" + distinct + arg.sql + ")", typ: t, nullable: true}
+		return expr{sql: function + distinct + arg.sql + ")", typ: t, nullable: true}
 	case k.IsExact():
 		t := sqltype.DecimalOf(38, max(arg.typ.Scale, 6))
 		if k != sqltype.Decimal {

@@ -166,6 +166,10 @@ func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 		} else if !assigns(n) {
 			return sqlerr.New(444, 3)
 		}
+	case *ast.FetchCursorStatement:
+		if len(n.IntoVariables) == 0 {
+			return sqlerr.New(444, 2)
+		}
 	case *ast.InsertStatement:
 		if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); executes {
 			verb = "INSERT EXEC"
@@ -186,7 +190,7 @@ func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 		}
 	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement, *ast.ContinueStatement,
 		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement, *ast.LabelStatement,
-		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.FetchCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
+		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
 	case *ast.ExecuteStatement:
 		if _, text := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableStringList); text {
 			verb = "EXECUTE STRING"

@@ -28,7 +28,9 @@ type mergeBinder struct {
 	c *change
 	// into is the target as it is written.
 	into ast.TableReference
-	r    *rowwise
+	// alias is the target's correlation name; without one its columns may have its schema's name before them.
+	alias string
+	r     *rowwise
 	// target, source and on are the two tables and the condition in SQLite's SQL; wanted is what OUTPUT needs of source.
 	source, on string
 	others     []*source
@@ -52,10 +54,9 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 		b.hints(named.TableHints)
 	}
 	c := &change{}
-	var alias string
-	c.space, c.sch, c.obj, alias = b.writable(target, "MERGE")
+	c.space, c.sch, c.obj, m.alias = b.writable(target, "MERGE")
 	if spec.TableAlias != nil {
-		alias = spec.TableAlias.Value
+		m.alias = spec.TableAlias.Value
 	}
 	for _, o := range c.sch.children(c.obj.ID) {
 		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] != "" {
@@ -64,7 +65,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	}
 	c.d = b.dmlPlan("MERGE", c.space, c.sch, c.obj)
 	c.sc = &scope{}
-	c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, alias, objectName{name: c.obj.Name})
+	c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, m.alias, objectName{name: c.obj.Name})
 	c.src = c.sc.sources[0]
 	m.c = c
 	m.source = b.from(c.sc, []ast.TableReference{spec.TableReference})
@@ -101,7 +102,7 @@ func (m *mergeBinder) bindNotExists(spec *ast.MergeSpecification) {
 	from := m.from(sc, []ast.TableReference{spec.TableReference})
 	m.notFound = "NOT EXISTS (SELECT 1 FROM " + from + " WHERE " + m.predicate(sc, spec.SearchCondition).sql + ")"
 	other := &scope{}
-	target := m.baseTable(other, m.c.space, m.c.sch, m.c.obj, m.c.src.alias, objectName{name: m.c.obj.Name})
+	target := m.baseTable(other, m.c.space, m.c.sch, m.c.obj, m.alias, objectName{name: m.c.obj.Name})
 	other.sources = append(other.sources, m.others...)
 	m.notExists = "NOT EXISTS (SELECT 1 FROM " + target + " WHERE " + m.predicate(other, spec.SearchCondition).sql + ")"
 	for _, src := range m.others {

@@ -266,7 +266,7 @@ func parseExpression(text string) ast.ScalarExpression {
 	if n, ok := parsedExpressions.Load(text); ok {
 		return n.(ast.ScalarExpression)
 	}
-	batch, err := syntax.Parse("SELECT " + text)
+	batch, err := syntax.ParseStored("SELECT " + text)
 	if err != nil || len(batch.Statements) != 1 {
 		return nil
 	}

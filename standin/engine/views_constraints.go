@@ -2,13 +2,17 @@
 
 package engine
 
-import "context"
+import (
+	"context"
 
-// constraintView registers a view over the objects of one kind, with columns of its own.
+	"geosql.dev/operator/standin/sqltype"
+)
+
 // parameterColumns are those of sys.parameters (docs/relational-databases/system-catalog-views/sys-parameters-transact-sql.md).
 const parameterColumns = "object_id int, name sysname, parameter_id int, system_type_id tinyint, user_type_id int, max_length smallint, precision tinyint, scale tinyint, " +
 	"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit"
 
+// constraintView registers a view over the objects of one kind, with columns of its own.
 func constraintView(r *Registry, name, list string, kinds string, more func(sch *schema, o *Object, rec record)) {
 	r.RecordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
 		sch, objects, err := s.visible(ctx)
@@ -118,16 +122,24 @@ func installModuleViews(r *Registry) {
 			if perr != nil {
 				continue
 			}
+			if t, ok := o.returnType(); ok {
+				out = append(out, parameterRecord(o.ID, 0, "", t, true))
+			}
 			for i, p := range partsOf(node).parameters {
 				t, e := dataTypeOf(p.DataType, false)
 				if e != nil {
 					continue
 				}
-				out = append(out, record{"object_id": o.ID, "name": p.VariableName.Value, "parameter_id": i + 1, "system_type_id": t.SystemTypeID(), "user_type_id": t.SystemTypeID(),
-					"max_length": t.MaxBytes(), "precision": t.DisplayPrecision(), "scale": t.DisplayScale(), "is_output": p.Modifier == "Output", "has_default_value": p.Value != nil,
-					"is_cursor_ref": false, "is_readonly": false, "is_nullable": true})
+				out = append(out, parameterRecord(o.ID, i+1, p.VariableName.Value, t, p.Modifier == "Output"))
 			}
 		}
 		return out, err
 	})
+}
+
+// parameterRecord is a row of sys.parameters; number 0 is what a function returns. Defaults are kept there for CLR objects alone.
+func parameterRecord(object int32, number int, name string, t sqltype.Type, output bool) record {
+	return record{"object_id": object, "name": name, "parameter_id": number, "system_type_id": t.SystemTypeID(), "user_type_id": t.SystemTypeID(), "max_length": t.MaxBytes(),
+		"precision": t.DisplayPrecision(), "scale": t.DisplayScale(), "is_output": output, "has_default_value": false, "is_xml_document": false, "xml_collection_id": 0,
+		"is_cursor_ref": false, "is_readonly": false, "is_nullable": true}
 }

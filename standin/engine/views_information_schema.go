@@ -4,7 +4,10 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -119,17 +122,55 @@ func installInformationSchema(r *Registry) {
 		return out
 	})
 	view("ROUTINES", "SPECIFIC_CATALOG sysname, SPECIFIC_SCHEMA sysname, SPECIFIC_NAME sysname, ROUTINE_CATALOG sysname, ROUTINE_SCHEMA sysname, ROUTINE_NAME sysname, ROUTINE_TYPE nvarchar(20), "+
-		"ROUTINE_DEFINITION nvarchar(4000), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		"MODULE_CATALOG sysname, MODULE_SCHEMA sysname, MODULE_NAME sysname, UDT_CATALOG sysname, UDT_SCHEMA sysname, UDT_NAME sysname, DATA_TYPE sysname, CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, "+
+		"COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, NUMERIC_PRECISION smallint, "+
+		"NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE smallint, DATETIME_PRECISION smallint, INTERVAL_TYPE nvarchar(30), INTERVAL_PRECISION smallint, TYPE_UDT_CATALOG sysname, TYPE_UDT_SCHEMA sysname, "+
+		"TYPE_UDT_NAME sysname, SCOPE_CATALOG sysname, SCOPE_SCHEMA sysname, SCOPE_NAME sysname, MAXIMUM_CARDINALITY bigint, DTD_IDENTIFIER sysname, ROUTINE_BODY nvarchar(30), ROUTINE_DEFINITION nvarchar(4000), "+
+		"EXTERNAL_NAME sysname, EXTERNAL_LANGUAGE nvarchar(30), PARAMETER_STYLE nvarchar(30), IS_DETERMINISTIC nvarchar(10), SQL_DATA_ACCESS nvarchar(30), IS_NULL_CALL nvarchar(10), SCHEMA_LEVEL_ROUTINE nvarchar(10), "+
+		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
 			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION", kindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
-				out = append(out, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
-					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": o.cutDefinition(), "CREATED": o.Created, "LAST_ALTERED": o.Modified})
+				rec := routineTyped(o)
+				maps.Copy(rec, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
+					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": o.cutDefinition(), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
+					"ROUTINE_BODY": "SQL", "IS_DETERMINISTIC": "NO", "SCHEMA_LEVEL_ROUTINE": "YES", "IS_USER_DEFINED_CAST": "NO", "IS_IMPLICITLY_INVOCABLE": "NO"})
+				out = append(out, rec)
 			}
 		}
 		return out
 	})
+}
+
+// routineTyped is what INFORMATION_SCHEMA.ROUTINES tells of a function's result, and of what a procedure has in its place.
+func routineTyped(o *Object) record {
+	switch o.Kind {
+	case kindProcedure:
+		return record{"SQL_DATA_ACCESS": "MODIFIES", "MAX_DYNAMIC_RESULT_SETS": -1}
+	case kindScalar:
+		rec := record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "IS_NULL_CALL": map[bool]string{true: "NO", false: "YES"}[o.NullOnNull]}
+		if t, ok := o.returnType(); ok {
+			rec["DATA_TYPE"] = t.Kind.String()
+			maps.Copy(rec, informationType(t))
+		}
+		return rec
+	}
+	return record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "DATA_TYPE": "TABLE"}
+}
+
+// returnType is the type that a scalar function returns.
+func (o *Object) returnType() (sqltype.Type, bool) {
+	_, node, err := parseModule(o)
+	if err != nil {
+		return sqltype.Type{}, false
+	}
+	returns, ok := partsOf(node).returns.(*ast.ScalarFunctionReturnType)
+	if !ok {
+		return sqltype.Type{}, false
+	}
+	t, err := dataTypeOf(returns.DataType, false)
+	return t, err == nil
 }
 
 func constraintColumns(o, parent *Object) []int32 {
@@ -154,21 +195,30 @@ func informationColumn(c *Column) record {
 		name = "numeric"
 	}
 	rec := record{"COLUMN_NAME": c.Name, "IS_NULLABLE": map[bool]string{true: "YES", false: "NO"}[c.Nullable], "DATA_TYPE": name}
-	switch {
-	case c.Type.Kind.IsCharacter():
-		rec["CHARACTER_MAXIMUM_LENGTH"], rec["CHARACTER_OCTET_LENGTH"] = c.Type.Length, c.Type.MaxBytes()
-		rec["CHARACTER_SET_NAME"], rec["COLLATION_NAME"] = "iso_1", c.Collation
-		if c.Type.Kind.IsUnicode() {
-			rec["CHARACTER_SET_NAME"] = "UNICODE"
-		}
-	case c.Type.Kind.IsBinary() && c.Type.Kind != sqltype.RowVersion:
-		rec["CHARACTER_MAXIMUM_LENGTH"], rec["CHARACTER_OCTET_LENGTH"] = c.Type.Length, c.Type.MaxBytes()
-	case c.Type.Kind.IsApproximate():
-		rec["NUMERIC_PRECISION"], rec["NUMERIC_PRECISION_RADIX"] = c.Type.DisplayPrecision(), 2
-	case c.Type.Kind.IsNumeric() && c.Type.Kind != sqltype.Bit:
-		rec["NUMERIC_PRECISION"], rec["NUMERIC_PRECISION_RADIX"], rec["NUMERIC_SCALE"] = c.Type.DisplayPrecision(), 10, c.Type.DisplayScale()
-	case c.Type.Kind.IsTemporal():
-		rec["DATETIME_PRECISION"] = c.Type.DisplayScale()
+	maps.Copy(rec, informationType(c.Type))
+	if c.Type.Kind.IsCharacter() {
+		rec["COLLATION_NAME"] = c.Collation
 	}
 	return rec
+}
+
+// informationType is how long and how precise a type's values are.
+func informationType(t sqltype.Type) record {
+	switch {
+	case t.Kind.IsCharacter():
+		set := "iso_1"
+		if t.Kind.IsUnicode() {
+			set = "UNICODE"
+		}
+		return record{"CHARACTER_MAXIMUM_LENGTH": t.Length, "CHARACTER_OCTET_LENGTH": t.MaxBytes(), "CHARACTER_SET_NAME": set}
+	case t.Kind.IsBinary() && t.Kind != sqltype.RowVersion:
+		return record{"CHARACTER_MAXIMUM_LENGTH": t.Length, "CHARACTER_OCTET_LENGTH": t.MaxBytes()}
+	case t.Kind.IsApproximate():
+		return record{"NUMERIC_PRECISION": t.DisplayPrecision(), "NUMERIC_PRECISION_RADIX": 2}
+	case t.Kind.IsNumeric() && t.Kind != sqltype.Bit:
+		return record{"NUMERIC_PRECISION": t.DisplayPrecision(), "NUMERIC_PRECISION_RADIX": 10, "NUMERIC_SCALE": t.DisplayScale()}
+	case t.Kind.IsTemporal():
+		return record{"DATETIME_PRECISION": t.DisplayScale()}
+	}
+	return nil
 }

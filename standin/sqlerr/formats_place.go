@@ -18,6 +18,7 @@ var placeFormats = map[int32]string{
 	1914:  "Index cannot be created on object '%v' because the object is not a user table or view.",
 	1939:  "Cannot create %v on view '%v' because the view is not schema bound.",
 	1940:  "Cannot create index on view '%v'. It does not have a unique clustered index.",
+	2733:  "The %s data type is invalid for return values.",
 	2739:  "The text, ntext, and image data types are invalid for local variables.",
 	11716: "NEXT VALUE FOR function does not support the PARTITION BY clause.",
 	11717: "NEXT VALUE FOR function does not support the OVER clause in default constraints, UPDATE statements, or MERGE statements.",

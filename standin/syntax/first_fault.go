@@ -99,7 +99,7 @@ func inStatementsBefore(text string, tokens []token, end int) *sqlerr.Error {
 	if unbalanced(over) != nil {
 		return nil // within a list: teesql may wait for the rest of it without end
 	}
-	_, err := parseTokens(text[:at.pos], over)
+	_, err := parseTokens(text[:at.pos], over, mayBeMisplaced(over))
 	if err == nil || err.Offset > at.pos || err.Offset == 0 && (err.Line == 0 || err.Line >= tokens[end-1].line) {
 		return nil
 	}

@@ -34,11 +34,21 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 	if err != nil {
 		return nil, err
 	}
-	batch, err = parseTokens(text, tokens)
+	batch, err = parseTokens(text, tokens, mayBeMisplaced(tokens))
 	return batch, inModule(err, tokens)
 }
 
-func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) {
+// ParseStored parses a query that was made of an expression which a table keeps. Its parts were judged where the table's
+// definition has them, and they stand elsewhere now: NEWSEQUENTIALID is refused in every query.
+func ParseStored(text string) (*Batch, *sqlerr.Error) {
+	tokens, err := tokenize(text, true)
+	if err != nil {
+		return nil, err
+	}
+	return parseTokens(text, tokens, false)
+}
+
+func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, err *sqlerr.Error) {
 	defer func() {
 		if r := recover(); r != nil {
 			// A defect here refuses the batch and leaves the connection.
@@ -92,7 +102,7 @@ func parseTokens(text string, tokens []token) (batch *Batch, err *sqlerr.Error) 
 			list[0] = alterTrigger(n)
 		}
 	}
-	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit, mayBeMisplaced: mayBeMisplaced(tokens)}
+	f := &finisher{batch: batch, tokens: tokens, nodes: nodes, implicit: implicit, mayBeMisplaced: judgePlaces}
 	list = f.schemaElements(list)
 	f.list(list, true)
 	if f.err != nil {

@@ -37,7 +37,7 @@ type place struct {
 
 // placeWords are what a batch has that placeFaults may find something in.
 var placeWords = wordSet(`NEXT PRINT RETURN NOLOCK READUNCOMMITTED HOLDLOCK SERIALIZABLE REPEATABLEREAD READCOMMITTED ROWLOCK PAGLOCK TABLOCK TABLOCKX
-	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK`)
+	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK PRECEDING FOLLOWING`)
 
 // mayBeMisplaced spares batches without any of those words the walk through their nodes.
 func mayBeMisplaced(tokens []token) bool {
@@ -233,6 +233,8 @@ func (f *finisher) judgeNode(node any, p *place) *sqlerr.Error {
 		}
 	case *ast.CoalesceExpression, *ast.NullIfExpression:
 		p.conditional = true
+	case *ast.WindowDelimiter:
+		return f.frameOffset(n)
 	case *ast.PrintStatement:
 		return nameToPrint(n.Expression)
 	case *ast.ReturnStatement:
@@ -279,8 +281,29 @@ func (f *finisher) judgeModule(node any, p *place) *sqlerr.Error {
 
 func ofFunction(name *ast.SchemaObjectName, returns ast.FunctionReturnType, p *place) *sqlerr.Error {
 	p.nested = true
-	_, p.scalar = returns.(*ast.ScalarFunctionReturnType)
+	scalar, ok := returns.(*ast.ScalarFunctionReturnType)
+	if p.scalar = ok; ok {
+		if t, named := scalar.DataType.(*ast.SqlDataTypeReference); named && t != nil && neverReturned[upper(t.SqlDataTypeOption)] {
+			return sqlerr.New(2733, 1, strings.ToLower(t.SqlDataTypeOption))
+		}
+	}
 	return ofDatabase(name, "CREATE FUNCTION")
+}
+
+// neverReturned are the types that no function returns (docs/relational-databases/user-defined-functions/user-defined-functions.md, Types of functions).
+var neverReturned = wordSet("TEXT NTEXT IMAGE TIMESTAMP ROWVERSION CURSOR")
+
+// frameOffset holds the number of rows of a window's frame to what the grammar has, an integer without a sign
+// (docs/t-sql/queries/select-over-clause-transact-sql.md, unsigned_value_specification).
+func (f *finisher) frameOffset(n *ast.WindowDelimiter) *sqlerr.Error {
+	if n.OffsetValue == nil || !n.HasSpan() {
+		return nil
+	}
+	at := f.tokenOf(n)
+	if _, ok := n.OffsetValue.(*ast.IntegerLiteral); ok && f.tokens[at].kind == tokenInteger {
+		return nil
+	}
+	return near(f.tokens, at)
 }
 
 func ofProcedure(r *ast.ProcedureReference) *sqlerr.Error {

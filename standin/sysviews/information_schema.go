@@ -20,7 +20,7 @@ func installInformationSchema(r *engine.Registry) {
 		"SELECT DISTINCT DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, DB_NAME(), SCHEMA_NAME(x.schema_id), x.name FROM "+constraints+" x JOIN sys.objects t ON t.object_id = x.parent_object_id")
 	r.TextView("INFORMATION_SCHEMA", "PARAMETERS", "SPECIFIC_CATALOG "+name+", SPECIFIC_SCHEMA "+name+", SPECIFIC_NAME sysname, ORDINAL_POSITION int, PARAMETER_MODE nvarchar(10), IS_RESULT nvarchar(10), AS_LOCATOR nvarchar(10), "+
 		"PARAMETER_NAME "+name+", DATA_TYPE "+name+", CHARACTER_MAXIMUM_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_SCALE int",
-		`SELECT DB_NAME(), SCHEMA_NAME(o.schema_id), o.name, p.parameter_id, IIF(p.is_output = 1, 'INOUT', 'IN'), 'NO', 'NO', p.name, TYPE_NAME(p.user_type_id),
+		`SELECT DB_NAME(), SCHEMA_NAME(o.schema_id), o.name, p.parameter_id, CASE WHEN p.parameter_id = 0 THEN 'OUT' WHEN p.is_output = 1 THEN 'INOUT' ELSE 'IN' END, IIF(p.parameter_id = 0, 'YES', 'NO'), 'NO', p.name, TYPE_NAME(p.user_type_id),
 			CASE WHEN TYPE_NAME(p.user_type_id) IN ('nvarchar', 'nchar') AND p.max_length > 0 THEN p.max_length / 2 WHEN TYPE_NAME(p.user_type_id) LIKE '%char' OR TYPE_NAME(p.user_type_id) LIKE '%binary' THEN p.max_length END,
 			NULLIF(p.precision, 0), IIF(p.precision = 0, NULL, CAST(p.scale AS int)) FROM sys.parameters p JOIN sys.objects o ON o.object_id = p.object_id`)
 	r.TextView("INFORMATION_SCHEMA", "SEQUENCES", "SEQUENCE_CATALOG "+name+", SEQUENCE_SCHEMA "+name+", SEQUENCE_NAME sysname, DATA_TYPE nvarchar(128), NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, "+
