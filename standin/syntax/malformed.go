@@ -37,10 +37,6 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind != tokenVariable {
 				err = badCursor(tokens, i+1)
 			}
-		case "OPTIMIZE":
-			if next.is("FOR") && tokens[i+2].is("(") {
-				err = badOptimizeFor(tokens, i+2)
-			}
 		case "INDEX":
 			if next.kind == tokenWord && isReserved(next.text) && !next.isOneOf("ALL", "IF") && !tokens[max(i-1, 0)].is("FULLTEXT") {
 				err = near(tokens, i+1)
@@ -265,17 +261,6 @@ func badColumnNames(tokens []token, at int) *sqlerr.Error {
 		}
 	}
 	return near(tokens, at)
-}
-
-// badOptimizeFor judges the values in the parentheses of OPTIMIZE FOR: each is one of a variable.
-func badOptimizeFor(tokens []token, opening int) *sqlerr.Error {
-	end := closingParenthesis(tokens, opening)
-	for i := opening; i < end; i++ {
-		if (i == opening || tokens[i].is(",")) && tokens[i+1].kind != tokenVariable {
-			return near(tokens, i+1)
-		}
-	}
-	return nil
 }
 
 // withoutAction tells whether a batch ends with the table of an ALTER INDEX, from the ON before it on.
