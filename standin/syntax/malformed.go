@@ -133,6 +133,17 @@ func badNewType(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
+// badSynonym judges CREATE SYNONYM behind the name of the synonym (docs/t-sql/statements/create-synonym-transact-sql.md, Syntax).
+func badSynonym(tokens []token, at int) *sqlerr.Error {
+	switch {
+	case !tokens[at].is("FOR"):
+		return near(tokens, at)
+	case !isName(tokens[at+1]) && !tokens[at+1].is("."):
+		return near(tokens, at+1)
+	}
+	return nil
+}
+
 // badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
 // where the query follows without FOR.
 func badCursor(tokens []token, at int) *sqlerr.Error {
@@ -193,6 +204,9 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		if t.is("SEQUENCE") {
 			return badSequence(tokens, at)
 		}
+		if t.is("SYNONYM") {
+			return badSynonym(tokens, afterName(tokens, at+1))
+		}
 	case t.is("VIEW"):
 		return badColumnNames(tokens, afterName(tokens, at+1))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && tokens[at+2].is("VIEW"):
@@ -205,7 +219,11 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		return badPartition(tokens, at)
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
-	case t.is("FUNCTION") && tokens[at-1].isOneOf("CREATE", "ALTER"):
+	case t.isOneOf("DEFAULT", "RULE") && isName(next) && tokens[at-1].is("CREATE"):
+		if after := afterName(tokens, at+1); !tokens[after].is("AS") {
+			return near(tokens, after)
+		}
+	case t.is("FUNCTION") && isName(next) && tokens[at-1].isOneOf("CREATE", "ALTER"):
 		return badParameters(tokens, afterName(tokens, at+1))
 	case t.is("INDEX") && tokens[at-1].is("ALTER") && ofAlterTable(tokens, at-1):
 		return sqlerr.Unsupported("ALTER TABLE ... ALTER INDEX").At(t.line)
@@ -220,11 +238,11 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// badParameters judges the list of a function's parameters that may stand at a token, and what follows it: the first of them is a variable, and
+// badParameters judges the list of a function's parameters that stands at a token, and what follows it: the first of them is a variable, and
 // RETURNS comes next (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
 func badParameters(tokens []token, at int) *sqlerr.Error {
 	if !tokens[at].is("(") {
-		return nil
+		return near(tokens, at)
 	}
 	if first := tokens[at+1]; first.kind != tokenVariable && !first.is(")") {
 		return near(tokens, at+1)
