@@ -86,9 +86,5 @@ func badArgument(tokens []token, at int) int {
 }
 
 func isArgument(t token) bool {
-	switch t.kind {
-	case tokenInteger, tokenNumber, tokenString, tokenBinary, tokenMoney, tokenVariable, tokenQuoted:
-		return true
-	}
-	return t.kind == tokenWord && (!isReserved(t.text) || t.isOneOf("NULL", "DEFAULT"))
+	return isConstant(t) || t.kind == tokenQuoted || t.kind == tokenWord && (!isReserved(t.text) || t.isOneOf("NULL", "DEFAULT"))
 }

@@ -17,6 +17,14 @@ func halves(tokens []token, inside []bool) *sqlerr.Error {
 		}
 		at := 0
 		switch t := tokens[i]; {
+		case t.isOneOf("CAST", "TRY_CAST") && castWithoutAs(tokens, i):
+			err := sqlerr.New(1035, 10, t.text, "AS").At(t.line)
+			err.Offset = t.pos + 1
+			return err
+		case t.is("$") && tokens[i+1].kind == tokenWord && tokens[i+1].pos == t.end && !pseudoColumns[upper(tokens[i+1].text)]:
+			err := sqlerr.New(126, 1, "$"+tokens[i+1].text).At(t.line)
+			err.Offset = t.pos + 1
+			return err
 		case t.kind == tokenWord:
 			at = halfClause(tokens, i)
 			if t.is("OVER") && !windows {
@@ -30,6 +38,39 @@ func halves(tokens []token, inside []bool) *sqlerr.Error {
 		}
 	}
 	return nil
+}
+
+// pseudoColumns are the words behind a dollar sign (docs/t-sql/queries/select-clause-transact-sql.md, merge-transact-sql.md,
+// docs/t-sql/functions/partition-transact-sql.md, docs/relational-databases/graphs/sql-graph-architecture.md).
+var pseudoColumns = wordSet("IDENTITY ROWGUID ACTION PARTITION NODE_ID EDGE_ID FROM_ID TO_ID")
+
+// castWithoutAs tells whether the parentheses of CAST have expressions alone, and no AS (docs/t-sql/functions/cast-and-convert-transact-sql.md).
+func castWithoutAs(tokens []token, i int) bool {
+	end := closingParenthesis(tokens, i+1)
+	if !tokens[i+1].is("(") || end < 0 || tokens[i-1].kind == tokenQuoted || tokens[i-1].kind == tokenWord && !isReserved(tokens[i-1].text) ||
+		tokens[i-1].isOneOf(".", "FUNCTION", "TABLE", "INTO", "INSERT", "FROM", "JOIN", "REFERENCES", "ON", "EXEC", "EXECUTE", "AS", "WITH") {
+		return false
+	}
+	depth := 0
+	for at := i + 1; at < end; at++ {
+		switch t, before := tokens[at], tokens[at-1]; {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth == 1 && (t.is("AS") || isName(t) && (isName(before) || before.is(")") || isConstant(before))):
+			return false
+		}
+	}
+	return true
+}
+
+func isConstant(t token) bool {
+	switch t.kind {
+	case tokenInteger, tokenNumber, tokenString, tokenBinary, tokenMoney, tokenVariable:
+		return true
+	}
+	return false
 }
 
 // halfClause is the token that shows what is missing behind the word at a token, 0 when nothing is.

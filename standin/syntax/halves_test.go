@@ -41,7 +41,17 @@ func TestHalvesOfClauses(t *testing.T) {
 		"SELECT p.* FROM (SELECT a, b FROM t) PIVOT (SUM(a) FOR b IN ([1])) AS p": "PIVOT", "SELECT p.* FROM t PIVOT (a FOR b IN ([1])) AS p": "FOR",
 		"ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u (a) ON UPDATE SELECT": "SELECT",
 	})
+	malformedOnLine2(t, 1035, map[string]string{"SELECT CAST(1, int)": "CAST", "SELECT try_cast(a + (1))": "try_cast", "SELECT 1 + CAST()": "CAST"})
+	for text, near := range map[string]string{"SELECT $x FROM t": "$x", "SELECT t.$rowgiud FROM t": "$rowgiud"} {
+		_, err := syntax.Parse(text)
+		NewWithT(t).Expect(err).NotTo(BeNil(), text)
+		NewWithT(t).Expect(err.Number).To(BeEquivalentTo(126), text)
+		NewWithT(t).Expect(err.Message).To(ContainSubstring(near))
+	}
+	malformedOnLine2(t, 102, map[string]string{"SELECT CAST(a int) FROM t": "int", "CREATE LOGIN l WITH PASSWORD": "PASSWORD", "ALTER LOGIN l WITH PASSWORD 'x'": "x"})
 	for _, text := range []string{
+		"SELECT $IDENTITY, t.$ROWGUID, $1, CAST($2 AS int), CAST(1 + (2) AS varchar(9)), dbo.CAST(1, 2) FROM t",
+		"MERGE t USING u ON t.a = u.a WHEN MATCHED THEN DELETE OUTPUT $action;", "CREATE TABLE cast (a int); INSERT cast (a) VALUES (1); SELECT * FROM t cast (nolock)",
 		"SELECT offset, [rows] FROM t ORDER BY a OFFSET (1) ROWS FETCH FIRST (SELECT 1) ROW ONLY", "SELECT a FROM t ORDER BY a OFFSET @a ROW FETCH NEXT @b ROWS ONLY",
 		"SELECT SUM(a) OVER (), SUM(a) OVER (PARTITION BY a, b ORDER BY c ROWS UNBOUNDED PRECEDING) FROM t", "SELECT SUM(a) OVER w FROM t WINDOW w AS (ORDER BY a)",
 		"CREATE UNIQUE CLUSTERED INDEX ix ON t (a)", "CREATE NONCLUSTERED COLUMNSTORE INDEX ix ON t (a)", "CREATE TABLE t (a int UNIQUE CLUSTERED, b int UNIQUE NONCLUSTERED)",
