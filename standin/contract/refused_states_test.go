@@ -36,6 +36,14 @@ func TestStatesTellThePlaceOfAnError(t *testing.T) {
 		{"SELECT $nothing FROM dbo.t", 126, 1, "$nothing"},
 		{"EXEC dbo.pr @a = 1 + 1", 102, 1, "'+'"},
 		{"CREATE SYNONYM dbo.s", 102, 1, "'s'"},
+		{"DELETE dbo.t WHERE COUNT(*) > 1", 147, 1, "WHERE"},
+		{"UPDATE dbo.t SET n = 1 WHERE MAX(n) > 1", 147, 1, "WHERE"},
+		{"WITH c AS (SELECT id, id FROM dbo.t) SELECT * FROM c", 8156, 1, "'id'"},
+		{"PRINT (SELECT 1)", 1046, 1, "Subqueries"},
+		{"CREATE TABLE dbo.x (a int CHECK (a IN (SELECT 1)))", 1046, 1, "Subqueries"},
+		{"ALTER TABLE dbo.t ADD CHECK (n IN (SELECT id FROM dbo.u))", 1046, 1, "Subqueries"},
+		{"SELECT CAST('12:00:00.12345678' AS time)", 241, 1, "Conversion failed"},
+		{"DECLARE @a datetime2 = '2020-01-01T12:00:00.12345678'", 241, 1, "Conversion failed"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			g := NewWithT(t)

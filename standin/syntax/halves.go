@@ -11,16 +11,18 @@ import (
 // halves refuses clauses of which a word is missing that tells what they are; teesql reads on without it, or takes what follows for a name.
 func halves(tokens []token, inside []bool) *sqlerr.Error {
 	windows := slices.ContainsFunc(tokens, func(t token) bool { return t.is("WINDOW") })
-	for i := 1; i+1 < len(tokens); i++ {
+	for i := 0; i+1 < len(tokens); i++ {
 		if inside[i] {
 			continue
 		}
 		at := 0
 		switch t := tokens[i]; {
-		case t.isOneOf("CAST", "TRY_CAST") && castWithoutAs(tokens, i):
+		case i > 0 && t.isOneOf("CAST", "TRY_CAST") && castWithoutAs(tokens, i):
 			err := sqlerr.New(1035, 10, t.text, "AS").At(t.line)
 			err.Offset = t.pos + 1
 			return err
+		case i > 0 && t.kind == tokenString && t.value == "" && tokens[i-1].is("AS"):
+			return sqlerr.New(1038, 4).At(t.line)
 		case t.is("$") && tokens[i+1].kind == tokenWord && tokens[i+1].pos == t.end && !pseudoColumns[upper(tokens[i+1].text)]:
 			err := sqlerr.New(126, 1, "$"+tokens[i+1].text).At(t.line)
 			err.Offset = t.pos + 1
@@ -30,7 +32,7 @@ func halves(tokens []token, inside []bool) *sqlerr.Error {
 			if t.is("OVER") && !windows {
 				at = badWindow(tokens, i+1)
 			}
-		case t.is("("):
+		case i > 0 && t.is("("):
 			at = halfParenthesis(tokens, i)
 		}
 		if at > 0 {
@@ -75,7 +77,7 @@ func isConstant(t token) bool {
 
 // halfClause is the token that shows what is missing behind the word at a token, 0 when nothing is.
 func halfClause(tokens []token, i int) int {
-	before, next := tokens[i-1], tokens[i+1]
+	before, next := tokens[max(i-1, 0)], tokens[i+1]
 	switch t := tokens[i]; {
 	case t.is("ELSE") && next.is(";"), t.is("NOT") && next.is("IS"):
 		return i + 1
@@ -89,8 +91,16 @@ func halfClause(tokens []token, i int) int {
 		return i + 1
 	case t.isOneOf("UNIQUE", "CLUSTERED", "NONCLUSTERED") && before.isOneOf("CREATE", "UNIQUE") && isName(next) && createsIndex(tokens, i) && !next.isOneOf("COLUMNSTORE"):
 		return i + 1
-	case t.isOneOf("DELETE", "UPDATE") && before.is("ON") && tokens[i-2].is(")"):
+	case t.isOneOf("DELETE", "UPDATE") && before.is("ON") && tokens[max(i-2, 0)].is(")"):
 		return badCascade(tokens, i+1)
+	case t.is("DISTINCT") && before.is("(") && next.isOneOf(")", "*"):
+		return i + 1
+	case t.is("CREATE") && next.isOneOf("CREATE", "ALTER", "DROP"):
+		return i + 1
+	case t.is("THROW") && !before.isOneOf("EXEC", "EXECUTE", "=", "."):
+		return badThrow(tokens, i)
+	case t.is("KEY") && before.is("FOREIGN") && !next.isOneOf("(", "REFERENCES"):
+		return i + 1
 	case t.is("KEY") && before.is("FOREIGN") && next.is("("):
 		if end := closingParenthesis(tokens, i+1); end > 0 && !tokens[end+1].is("REFERENCES") {
 			return end + 1
@@ -108,6 +118,25 @@ func halfFetch(tokens []token, i int) int {
 		return i + 1
 	case tokens[i+2].isOneOf("ROW", "ROWS", "ONLY"):
 		return i + 2
+	}
+	return 0
+}
+
+// badThrow judges the arguments of THROW: constants and variables (docs/t-sql/language-elements/throw-transact-sql.md, Syntax).
+func badThrow(tokens []token, i int) int {
+	if first := tokens[i+1].kind; first != tokenInteger && first != tokenVariable || !tokens[min(i+2, len(tokens)-1)].is(",") {
+		return 0
+	}
+	for _, at := range []int{i + 3, i + 5} {
+		if at >= len(tokens) || !isConstant(tokens[at]) {
+			return at
+		}
+		if at == i+3 && !tokens[at+1].is(",") {
+			return at + 1
+		}
+	}
+	if i+6 < len(tokens) && tokens[i+6].isOneOf("+", "-", "*", "/") {
+		return i + 6
 	}
 	return 0
 }
@@ -172,8 +201,10 @@ func halfParenthesis(tokens []token, i int) int {
 		return 0
 	}
 	switch {
-	case tokens[i+1].is(")") && referenced(tokens, i-1):
+	case tokens[i+1].is(")") && (referenced(tokens, i-1) || before.isOneOf("KEY", "UNIQUE", "CLUSTERED", "NONCLUSTERED")):
 		return i + 1
+	case before.is("USING") && tokens[i+1].isOneOf("SELECT", "VALUES") && tokens[end+1].is("ON"):
+		return end + 1
 	case before.isOneOf("FROM", "JOIN") && isName(tokens[i+1]) && onlyTable(tokens, i+1, end):
 		return end
 	case tokens[end+1].is("(") && beginsWith(tokens, i-1) && !beginsTableExpression(tokens, i):

@@ -41,6 +41,17 @@ func TestHalvesOfClauses(t *testing.T) {
 		"SELECT p.* FROM (SELECT a, b FROM t) PIVOT (SUM(a) FOR b IN ([1])) AS p": "PIVOT", "SELECT p.* FROM t PIVOT (a FOR b IN ([1])) AS p": "FOR",
 		"ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u (a) ON UPDATE SELECT": "SELECT",
 	})
+	malformedOnLine2(t, 102, map[string]string{
+		"SELECT COUNT(DISTINCT) FROM t": ")", "SELECT COUNT(DISTINCT *) FROM t": "*", "THROW 50000, x, 1": "x", "THROW 50000, @a, 1 + 1": "+",
+		"CREATE TABLE t (a int, UNIQUE ())": ")", "CREATE TABLE t (a int, CONSTRAINT p PRIMARY KEY CLUSTERED ())": ")", "CREATE TABLE t (a int, CONSTRAINT f FOREIGN KEY a)": "a",
+	})
+	malformedOnLine2(t, 156, map[string]string{"BEGIN THROW 50000, 'x' END": "END", "CREATE CREATE TABLE t (a int)": "CREATE", "MERGE t USING (SELECT 1 AS a) ON t.a = 1 WHEN MATCHED THEN DELETE;": "ON"})
+	malformedOnLine2(t, 195, map[string]string{"SET nothing 1": "nothing"})
+	for text, number := range map[string]int32{"SELECT 1 AS ''": 1038, "CREATE TRIGGER g ON t FOR INSERT AS IF @a = 1 RETURN 1": 178} {
+		_, err := syntax.Parse(text)
+		NewWithT(t).Expect(err).NotTo(BeNil(), text)
+		NewWithT(t).Expect(err.Number).To(Equal(number), text)
+	}
 	malformedOnLine2(t, 1035, map[string]string{"SELECT CAST(1, int)": "CAST", "SELECT try_cast(a + (1))": "try_cast", "SELECT 1 + CAST()": "CAST"})
 	for text, near := range map[string]string{"SELECT $x FROM t": "$x", "SELECT t.$rowgiud FROM t": "$rowgiud"} {
 		_, err := syntax.Parse(text)
@@ -52,6 +63,8 @@ func TestHalvesOfClauses(t *testing.T) {
 	for _, text := range []string{
 		"SELECT $IDENTITY, t.$ROWGUID, $1, CAST($2 AS int), CAST(1 + (2) AS varchar(9)), dbo.CAST(1, 2) FROM t",
 		"MERGE t USING u ON t.a = u.a WHEN MATCHED THEN DELETE OUTPUT $action;", "CREATE TABLE cast (a int); INSERT cast (a) VALUES (1); SELECT * FROM t cast (nolock)",
+		"BEGIN TRY THROW @a, @b, @c END TRY BEGIN CATCH THROW END CATCH", "SELECT COUNT(DISTINCT a), throw FROM t FOR XML PATH ('')", "SET DATEFIRST 1 SET LOCK_TIMEOUT 5 SET ROWCOUNT 3",
+		"CREATE TRIGGER g ON t FOR INSERT AS IF @a = 1 RETURN SELECT 1", "EXECUTE AS USER = ''", "EXEC sp_throw 1, x",
 		"SELECT offset, [rows] FROM t ORDER BY a OFFSET (1) ROWS FETCH FIRST (SELECT 1) ROW ONLY", "SELECT a FROM t ORDER BY a OFFSET @a ROW FETCH NEXT @b ROWS ONLY",
 		"SELECT SUM(a) OVER (), SUM(a) OVER (PARTITION BY a, b ORDER BY c ROWS UNBOUNDED PRECEDING) FROM t", "SELECT SUM(a) OVER w FROM t WINDOW w AS (ORDER BY a)",
 		"CREATE UNIQUE CLUSTERED INDEX ix ON t (a)", "CREATE NONCLUSTERED COLUMNSTORE INDEX ix ON t (a)", "CREATE TABLE t (a int UNIQUE CLUSTERED, b int UNIQUE NONCLUSTERED)",

@@ -18,6 +18,9 @@ var setOptions = wordSet(`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANS
 	NO_BROWSETABLE NOCOUNT NOEXEC NUMERIC_ROUNDABORT OFFSETS PARSEONLY QUOTED_IDENTIFIER REMOTE_PROC_TRANSACTIONS RESULT_SET_CACHING
 	SHOWPLAN_ALL SHOWPLAN_TEXT SHOWPLAN_XML STATISTICS TEXTSIZE XACT_ABORT`)
 
+// setValues are those that SET gives a number.
+var setValues = wordSet("DATEFIRST LOCK_TIMEOUT DEADLOCK_PRIORITY QUERY_GOVERNOR_COST_LIMIT CONTEXT_INFO LANGUAGE DATEFORMAT")
+
 // malformed refuses statements whose first words say what is wrong with them and which teesql lets pass, reads as something
 // else or never comes to an end with.
 func malformed(tokens []token, inside []bool) *sqlerr.Error {
@@ -46,6 +49,9 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			state := tokens[min(i+2, len(tokens)-1)]
 			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && (state.is("ON") || state.is("OFF")) {
 				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
+			}
+			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && !setValues[upper(next.text)] && state.kind == tokenInteger {
+				err = sqlerr.New(195, 7, next.text, "SET option").At(next.line)
 			}
 			if next.is("IDENTITY_INSERT") && err == nil {
 				err = withoutState(tokens, i+2)
