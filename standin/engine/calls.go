@@ -198,7 +198,7 @@ func (b *binder) builtin(name string, args []expr) expr {
 		if absentFunctions[name] {
 			b.refuse(strings.ToUpper(name))
 		}
-		b.fail(195, name, "built-in function name")
+		b.failWith(sqlerr.New(195, 10, name, "built-in function name"))
 	}
 	b.countArguments(name, len(args), f.MinArgs, f.MaxArgs)
 	types := make([]sqltype.Type, len(args))

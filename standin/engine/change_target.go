@@ -38,7 +38,11 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 	if cursor := currentOf(where); cursor != "" {
 		c.where = b.currentRow(c, cursor, wanted)
 	} else if where != nil && where.SearchCondition != nil {
-		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
+		condition := b.predicate(c.sc, where.SearchCondition)
+		if condition.aggregate {
+			b.fail(147)
+		}
+		c.where = " WHERE " + condition.sql
 	}
 	if top != nil {
 		if c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, top.Percent).sql; top.Percent {

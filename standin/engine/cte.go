@@ -61,18 +61,10 @@ func (b *binder) with(w *ast.WithCtesAndXmlNamespaces) {
 }
 
 func (b *binder) cteOutputs(n *ast.CommonTableExpression, outputs []output) []output {
-	if len(n.Columns) > 0 && len(n.Columns) != len(outputs) {
-		b.fail(pick(len(n.Columns) > len(outputs), 8159, 8158), n.ExpressionName.Value)
-	}
+	names := b.outputNames(outputs, n.Columns, n.ExpressionName.Value)
 	out := make([]output, len(outputs))
 	for i, o := range outputs {
-		o.expr = asColumn(o.expr, i)
-		if len(n.Columns) > 0 {
-			o.name = n.Columns[i].Value
-		}
-		if o.name == "" {
-			b.fail(8155, i+1, n.ExpressionName.Value)
-		}
+		o.expr, o.name = asColumn(o.expr, i), names[i]
 		out[i] = o
 	}
 	return out

@@ -16,7 +16,11 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t := b.o.Table
 	name := n.ColumnIdentifier.Value
 	if t.column(name) != nil {
-		return sqlerr.New(2705, 3, name, b.o.shownName())
+		state := uint8(3)
+		if b.altering {
+			state = 4
+		}
+		return sqlerr.New(2705, state, name, b.o.shownName())
 	}
 	c := &Column{ID: t.NextColumn, Name: name, Nullable: true}
 	if n.GeneratedAlways != "" || n.Encryption != nil || n.IsMasked {

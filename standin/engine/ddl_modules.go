@@ -295,10 +295,10 @@ func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpr
 		b.fail(4121, parts[0], strings.Join(parts, "."))
 	}
 	if len(params) > len(m.parameters) {
-		b.fail(8144, strings.Join(parts, "."))
+		b.failWith(sqlerr.New(8144, 2, strings.Join(parts, ".")))
 	}
 	if len(params) < len(m.parameters) {
-		b.fail(313, strings.Join(parts, "."))
+		b.failWith(sqlerr.New(313, 2, strings.Join(parts, ".")))
 	}
 	args := make([]expr, len(params))
 	for i, p := range params {

@@ -16,7 +16,8 @@ import (
 func hasSubquery(node any) bool {
 	found := false
 	eachNode(reflect.ValueOf(node), func(n any) {
-		if _, ok := n.(*ast.ScalarSubquery); ok {
+		switch n.(type) {
+		case *ast.ScalarSubquery, *ast.QuerySpecification:
 			found = true
 		}
 	})

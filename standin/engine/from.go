@@ -175,6 +175,7 @@ func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
 			}
 		}
 	}
+	b.exposedOnce(sc)
 	on := b.predicate(sc, n.SearchCondition)
 	if on.aggregate {
 		b.fail(1015)

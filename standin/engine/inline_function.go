@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -46,10 +47,10 @@ func (b *binder) inlineFunction(name objectName) *inlineCall {
 // what is bound until the returned func is called.
 func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExpression) func() {
 	if len(args) < len(call.parameters) {
-		b.fail(313, call.object.Name)
+		b.failWith(sqlerr.New(313, 3, call.object.Name))
 	}
 	if len(args) > len(call.parameters) {
-		b.fail(8144, call.object.Name)
+		b.failWith(sqlerr.New(8144, 3, call.object.Name))
 	}
 	f := &frame{variables: map[string]*variable{}, batch: call.batch, procedure: call.object.Name, module: call.object}
 	for i, p := range call.parameters {

@@ -185,7 +185,11 @@ func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.F
 		}
 	}
 	if where != nil && where.SearchCondition != nil {
-		c.where = " WHERE " + b.predicate(c.sc, where.SearchCondition).sql
+		condition := b.predicate(c.sc, where.SearchCondition)
+		if condition.aggregate {
+			b.fail(147)
+		}
+		c.where = " WHERE " + condition.sql
 	}
 	if top != nil {
 		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql

@@ -201,6 +201,9 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 }
 
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
+	if hasSubquery(n.Expression) {
+		return sqlerr.New(1046, 1)
+	}
 	v, err := s.evaluate(ctx, n.Expression, sqltype.NVarCharMax)
 	if err != nil {
 		return err

@@ -46,10 +46,10 @@ func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, 
 	}
 	params := partsOf(node).parameters
 	if len(args) < len(params) {
-		b.fail(313, o.Name)
+		b.failWith(sqlerr.New(313, 3, o.Name))
 	}
 	if len(args) > len(params) {
-		b.fail(8144, o.Name)
+		b.failWith(sqlerr.New(8144, 3, o.Name))
 	}
 	terms := make([]string, len(args))
 	for i, a := range args {
@@ -222,10 +222,10 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		return b.userTableFunction(sc, name, args, alias, names)
 	}
 	if len(args) < len(f.Parameters) {
-		b.fail(313, name.String())
+		b.failWith(sqlerr.New(313, 3, name.String()))
 	}
 	if len(args) > len(f.Parameters) {
-		b.fail(8144, name.String())
+		b.failWith(sqlerr.New(8144, 3, name.String()))
 	}
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	if alias == "" {

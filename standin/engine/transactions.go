@@ -265,7 +265,7 @@ func (s *Session) endTransaction() {
 // saveTransaction is SAVE TRANSACTION.
 func (s *Session) saveTransaction(ctx context.Context, name string) error {
 	if s.count == 0 {
-		return sqlerr.New(628, 1)
+		return sqlerr.New(628, 0)
 	}
 	if s.doomed {
 		return sqlerr.New(3931, 1)

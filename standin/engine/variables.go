@@ -41,7 +41,7 @@ func (s *Session) declaredName(node *ast.SqlDataTypeReference) string {
 }
 
 func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableStatement, w tds.Writer) error {
-	for _, d := range n.Declarations {
+	for i, d := range n.Declarations {
 		name := d.VariableName.Value
 		if !strings.HasPrefix(name, "@") {
 			name = "@" + name
@@ -65,7 +65,7 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 				alias = s.aliasType(ctx, nameOf(d.DataType.Name))
 			}
 			if alias == nil {
-				return e
+				return placedVariable(e, i+1)
 			}
 			t = *alias
 		}

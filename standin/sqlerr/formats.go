@@ -56,6 +56,7 @@ var syntaxFormats = map[int32]string{
 	120:  "The select list for the INSERT statement contains fewer items than the insert list. The number of SELECT values must match the number of INSERT columns.",
 	121:  "The select list for the INSERT statement contains more items than the insert list. The number of SELECT values must match the number of INSERT columns.",
 	122:  "The %v option is allowed only with %v syntax.",
+	126:  "Invalid pseudocolumn \"%v\".",
 	127:  "A TOP N or FETCH rowcount value may not be negative.",
 	128:  "The name \"%v\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.",
 	135:  "Cannot use a BREAK statement outside the scope of a WHILE statement.",

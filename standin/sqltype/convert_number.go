@@ -38,7 +38,11 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 	lo, hi := integerRange(to.Kind)
 	overflow := func() *sqlerr.Error {
 		if from.Kind.IsInteger() && to.Kind != Int {
-			return sqlerr.New(220, 1, to.Kind, v)
+			state := uint8(1)
+			if to.Kind == TinyInt {
+				state = 2
+			}
+			return sqlerr.New(220, state, to.Kind, v)
 		}
 		return sqlerr.New(8115, 2, overflowSource(from), to.Kind)
 	}

@@ -424,7 +424,7 @@ func (p *timeParser) fraction() bool {
 		p.rest = strings.TrimLeft(p.rest, " ")
 	}
 	f, ok := p.digits()
-	if !ok || len(f) > 9 {
+	if !ok || len(f) > 7 {
 		return false
 	}
 	if colon {

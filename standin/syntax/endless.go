@@ -6,7 +6,8 @@ import "geosql.dev/operator/standin/sqlerr"
 
 // endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON PARTITIONS
 // (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of XMLNAMESPACES
-// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax) and the columns of a view (docs/t-sql/statements/create-view-transact-sql.md, Syntax).
+// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax), the columns of a view (docs/t-sql/statements/create-view-transact-sql.md, Syntax) and the
+// values of OPTIMIZE FOR (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 func endless(tokens []token, inside []bool) *sqlerr.Error {
 	view := endOfViewName(tokens)
 	for i := 1; i+1 < len(tokens); i++ {
@@ -16,6 +17,8 @@ func endless(tokens []token, inside []bool) *sqlerr.Error {
 		element := namespaceAndPrefix
 		switch {
 		case tokens[i].is("XMLNAMESPACES"):
+		case tokens[i].is("FOR") && tokens[i-1].is("OPTIMIZE"):
+			element = valueToOptimizeFor
 		case tokens[i].is("PARTITIONS") && tokens[i-1].is("ON"):
 			element = partitionNumbers
 		case i == view:
@@ -85,4 +88,27 @@ func nameOfColumn(tokens []token, at int) (next int, ok bool) {
 		return at, false
 	}
 	return at + 1, true
+}
+
+// valueToOptimizeFor reads a variable and the constant, or UNKNOWN, that a query is optimized for.
+func valueToOptimizeFor(tokens []token, at int) (next int, ok bool) {
+	switch {
+	case tokens[at].kind != tokenVariable:
+		return at, false
+	case tokens[at+1].is("UNKNOWN"):
+		return at + 2, true
+	case !tokens[at+1].is("="):
+		return at + 1, false
+	}
+	if at += 2; tokens[at].isOneOf("-", "+") {
+		at++
+	}
+	switch tokens[at].kind {
+	case tokenInteger, tokenNumber, tokenString, tokenBinary, tokenMoney:
+		return at + 1, true
+	}
+	if tokens[at].is("NULL") {
+		return at + 1, true
+	}
+	return at, false
 }

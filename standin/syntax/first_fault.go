@@ -12,7 +12,7 @@ import (
 // fault of its kind.
 var judges = []func([]token, []bool) *sqlerr.Error{
 	of(badName), of(deepName), of(declaredTwice), absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
-	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions,
+	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions, halves, badArguments, returnsNothing,
 }
 
 func of(judge func([]token) *sqlerr.Error) func([]token, []bool) *sqlerr.Error {

@@ -120,7 +120,8 @@ func (p *parser) loginOptions(o *LoginOptions, option func(*LoginOptions) bool) 
 
 func (p *parser) createLoginOption(o *LoginOptions) bool {
 	switch {
-	case p.accept("PASSWORD", "="):
+	case p.accept("PASSWORD"):
+		p.expect("=")
 		p.password(o)
 		o.MustChange = p.accept("MUST_CHANGE")
 	case p.accept("SID", "="):
@@ -133,7 +134,8 @@ func (p *parser) createLoginOption(o *LoginOptions) bool {
 
 func (p *parser) alterLoginOption(o *LoginOptions) bool {
 	switch {
-	case p.accept("PASSWORD", "="):
+	case p.accept("PASSWORD"):
+		p.expect("=")
 		p.password(o)
 		if p.accept("OLD_PASSWORD", "=") {
 			o.OldPassword = ptr(p.stringLiteral())

@@ -18,6 +18,9 @@ var setOptions = wordSet(`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANS
 	NO_BROWSETABLE NOCOUNT NOEXEC NUMERIC_ROUNDABORT OFFSETS PARSEONLY QUOTED_IDENTIFIER REMOTE_PROC_TRANSACTIONS RESULT_SET_CACHING
 	SHOWPLAN_ALL SHOWPLAN_TEXT SHOWPLAN_XML STATISTICS TEXTSIZE XACT_ABORT`)
 
+// setValues are those that SET gives a number.
+var setValues = wordSet("DATEFIRST LOCK_TIMEOUT DEADLOCK_PRIORITY QUERY_GOVERNOR_COST_LIMIT CONTEXT_INFO LANGUAGE DATEFORMAT")
+
 // malformed refuses statements whose first words say what is wrong with them and which teesql lets pass, reads as something
 // else or never comes to an end with.
 func malformed(tokens []token, inside []bool) *sqlerr.Error {
@@ -37,10 +40,6 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind != tokenVariable {
 				err = badCursor(tokens, i+1)
 			}
-		case "OPTIMIZE":
-			if next.is("FOR") && tokens[i+2].is("(") {
-				err = badOptimizeFor(tokens, i+2)
-			}
 		case "INDEX":
 			if next.kind == tokenWord && isReserved(next.text) && !next.isOneOf("ALL", "IF") && !tokens[max(i-1, 0)].is("FULLTEXT") {
 				err = near(tokens, i+1)
@@ -50,6 +49,9 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			state := tokens[min(i+2, len(tokens)-1)]
 			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && (state.is("ON") || state.is("OFF")) {
 				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
+			}
+			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && !setValues[upper(next.text)] && state.kind == tokenInteger {
+				err = sqlerr.New(195, 7, next.text, "SET option").At(next.line)
 			}
 			if next.is("IDENTITY_INSERT") && err == nil {
 				err = withoutState(tokens, i+2)
@@ -137,6 +139,17 @@ func badNewType(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
+// badSynonym judges CREATE SYNONYM behind the name of the synonym (docs/t-sql/statements/create-synonym-transact-sql.md, Syntax).
+func badSynonym(tokens []token, at int) *sqlerr.Error {
+	switch {
+	case !tokens[at].is("FOR"):
+		return near(tokens, at)
+	case !isName(tokens[at+1]) && !tokens[at+1].is("."):
+		return near(tokens, at+1)
+	}
+	return nil
+}
+
 // badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
 // where the query follows without FOR.
 func badCursor(tokens []token, at int) *sqlerr.Error {
@@ -197,6 +210,9 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		if t.is("SEQUENCE") {
 			return badSequence(tokens, at)
 		}
+		if t.is("SYNONYM") {
+			return badSynonym(tokens, afterName(tokens, at+1))
+		}
 	case t.is("VIEW"):
 		return badColumnNames(tokens, afterName(tokens, at+1))
 	case t.is("OR") && next.is("ALTER") && at+2 < len(tokens) && tokens[at+2].is("VIEW"):
@@ -209,7 +225,11 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 		return badPartition(tokens, at)
 	case isProcedure(t):
 		return withoutAs(tokens, at+1)
-	case t.is("FUNCTION") && tokens[at-1].isOneOf("CREATE", "ALTER"):
+	case t.isOneOf("DEFAULT", "RULE") && isName(next) && tokens[at-1].is("CREATE"):
+		if after := afterName(tokens, at+1); !tokens[after].is("AS") {
+			return near(tokens, after)
+		}
+	case t.is("FUNCTION") && isName(next) && tokens[at-1].isOneOf("CREATE", "ALTER"):
 		return badParameters(tokens, afterName(tokens, at+1))
 	case t.is("INDEX") && tokens[at-1].is("ALTER") && ofAlterTable(tokens, at-1):
 		return sqlerr.Unsupported("ALTER TABLE ... ALTER INDEX").At(t.line)
@@ -224,11 +244,11 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// badParameters judges the list of a function's parameters that may stand at a token, and what follows it: the first of them is a variable, and
+// badParameters judges the list of a function's parameters that stands at a token, and what follows it: the first of them is a variable, and
 // RETURNS comes next (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
 func badParameters(tokens []token, at int) *sqlerr.Error {
 	if !tokens[at].is("(") {
-		return nil
+		return near(tokens, at)
 	}
 	if first := tokens[at+1]; first.kind != tokenVariable && !first.is(")") {
 		return near(tokens, at+1)
@@ -265,17 +285,6 @@ func badColumnNames(tokens []token, at int) *sqlerr.Error {
 		}
 	}
 	return near(tokens, at)
-}
-
-// badOptimizeFor judges the values in the parentheses of OPTIMIZE FOR: each is one of a variable.
-func badOptimizeFor(tokens []token, opening int) *sqlerr.Error {
-	end := closingParenthesis(tokens, opening)
-	for i := opening; i < end; i++ {
-		if (i == opening || tokens[i].is(",")) && tokens[i+1].kind != tokenVariable {
-			return near(tokens, i+1)
-		}
-	}
-	return nil
 }
 
 // withoutAction tells whether a batch ends with the table of an ALTER INDEX, from the ON before it on.

@@ -118,6 +118,20 @@ func declaredTwice(tokens []token) *sqlerr.Error {
 	return nil
 }
 
+// returnsNothing refuses a value that the RETURN of a trigger has (178): the status of a trigger is nobody's
+// (docs/t-sql/language-elements/return-transact-sql.md).
+func returnsNothing(tokens []token, inside []bool) *sqlerr.Error {
+	if _, kind := moduleName(tokens); kind != "TRIGGER" {
+		return nil
+	}
+	for i := 0; i+1 < len(tokens); i++ {
+		if !inside[i] && tokens[i].is("RETURN") && isConstant(tokens[i+1]) {
+			return sqlerr.New(178, 1).At(tokens[i].line)
+		}
+	}
+	return nil
+}
+
 // moduleHeader are the tokens from the name of the procedure or function that a batch defines to what follows its parameters.
 func moduleHeader(tokens []token) []token {
 	at, kind := moduleName(tokens)
