@@ -51,7 +51,7 @@ func TestObjectProperties(t *testing.T) {
 		{of("t_c", "IsCheckCnst", "IsDefaultCnst", "CnstIsColumn"), "1 0 0"},
 		{of("t_n", "IsDefaultCnst", "CnstIsColumn", "IsTable"), "1 1 0"},
 		{of("t", "NoSuch", "IsDefault", "IsRule", "SchemaId"), "NULL 0 0 1"},
-		{"SELECT OBJECTPROPERTYEX(OBJECT_ID('t'), 'BaseType'), OBJECTPROPERTYEX(OBJECT_ID('t'), 'TableHasForeignKey'), OBJECTPROPERTY(OBJECT_ID('t'), 'BaseType')", "U 1 NULL"},
+		{"SELECT OBJECTPROPERTYEX(OBJECT_ID('t'), 'BaseType'), OBJECTPROPERTYEX(OBJECT_ID('t'), 'TableHasForeignKey'), OBJECTPROPERTY(OBJECT_ID('t'), 'BaseType')", "U  1 NULL"},
 		{"SELECT INDEXPROPERTY(OBJECT_ID('p'), 'p_key', 'IndexDepth'), INDEXPROPERTY(OBJECT_ID('t'), 't_key', 'IsClustered'), INDEXPROPERTY(OBJECT_ID('t'), 't_key', 'IsStatistics'), INDEXPROPERTY(OBJECT_ID('t'), 't_key', 'IsHypothetical')", "1 0 0 0"},
 		{"SELECT INDEXPROPERTY(OBJECT_ID('t'), 'st', 'IsStatistics'), INDEXPROPERTY(OBJECT_ID('t'), 'st', 'IsAutoStatistics'), INDEXPROPERTY(OBJECT_ID('t'), 'st', 'IsUnique'), INDEXPROPERTY(OBJECT_ID('t'), 'no', 'IsUnique')", "1 0 0 NULL"},
 	})

@@ -18,7 +18,7 @@ var placeFormats = map[int32]string{
 	1914:  "Index cannot be created on object '%v' because the object is not a user table or view.",
 	1939:  "Cannot create %v on view '%v' because the view is not schema bound.",
 	1940:  "Cannot create index on view '%v'. It does not have a unique clustered index.",
-	2733:  "The %s data type is invalid for return values.",
+	2733:  "The %v data type is invalid for return values.",
 	2739:  "The text, ntext, and image data types are invalid for local variables.",
 	11716: "NEXT VALUE FOR function does not support the PARTITION BY clause.",
 	11717: "NEXT VALUE FOR function does not support the OVER clause in default constraints, UPDATE statements, or MERGE statements.",
@@ -36,11 +36,14 @@ var placeFormats = map[int32]string{
 
 func init() {
 	maps.Copy(formats, placeFormats)
-	for n, severity := range map[int32]uint8{1940: 16, 11716: 15, 11717: 15, 11718: 15, 11719: 15, 11720: 15, 11721: 15, 11723: 15, 11725: 15, 11726: 16, 11737: 15,
+	for n, severity := range map[int32]uint8{1940: 16, 2733: 16, 11716: 15, 11717: 15, 11718: 15, 11719: 15, 11720: 15, 11721: 15, 11723: 15, 11725: 15, 11726: 16, 11737: 15,
 		11739: 16, 11741: 15} {
 		page := eventsPage(11000, 12999)
-		if n == 1940 {
+		switch n {
+		case 1940:
 			page = eventsPage(1000, 1999)
+		case 2733:
+			page = eventsPage(2000, 2999)
 		}
 		notListed[n] = struct {
 			severity uint8

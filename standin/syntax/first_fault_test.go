@@ -10,14 +10,28 @@ import (
 	"geosql.dev/operator/standin/syntax"
 )
 
+// fault is what a text is refused with.
+type fault struct {
+	text         string
+	number, line int32
+	near         string
+}
+
+func refusedWith(t *testing.T, faults []fault) {
+	t.Helper()
+	for _, c := range faults {
+		_, err := syntax.Parse(c.text)
+		g := NewWithT(t)
+		g.Expect(err).NotTo(BeNil(), c.text)
+		g.Expect(err.Number).To(Equal(c.number), "%s: %s", c.text, err.Message)
+		g.Expect(err.Line).To(Equal(c.line), "%s: %s", c.text, err.Message)
+		g.Expect(err.Message).To(ContainSubstring(c.near), c.text)
+	}
+}
+
 // Of several faults a batch is refused with the one that a reader comes to first, wherever they are found.
 func TestFirstFault(t *testing.T) {
-	for _, c := range []struct {
-		text   string
-		number int32
-		line   int32
-		near   string
-	}{
+	refusedWith(t, []fault{
 		{"SELECT a FROM t x y;\nDECLARE rows int", 102, 1, "'y'"},
 		{"SELECT a FROM t x y\nBACKUP DATABASE d TO", 102, 1, "'y'"},
 		{"SELECT a FROM t WHERE a IN (1, 2\nBACKUP DATABASE d TO", 102, 2, "'TO'"},
@@ -50,14 +64,7 @@ func TestFirstFault(t *testing.T) {
 		{"SET TRANSACTION SERIALIZABLE", 102, 1, "'SERIALIZABLE'"},
 		{"SET TRANSACTION ISOLATION", 102, 1, "'ISOLATION'"},
 		{"DROP INDEX IF EXISTS", 102, 1, "'EXISTS'"},
-	} {
-		_, err := syntax.Parse(c.text)
-		g := NewWithT(t)
-		g.Expect(err).NotTo(BeNil(), c.text)
-		g.Expect(err.Number).To(Equal(c.number), "%s: %s", c.text, err.Message)
-		g.Expect(err.Line).To(Equal(c.line), "%s: %s", c.text, err.Message)
-		g.Expect(err.Message).To(ContainSubstring(c.near), c.text)
-	}
+	})
 }
 
 // Bodies that are read by themselves, and blocks, are whole: with options, names of columns and letters of more than a byte before them.

@@ -176,6 +176,9 @@ func beginsNumber(t token) bool {
 
 // badWindow judges what follows OVER, where no window has a name (docs/t-sql/queries/select-over-clause-transact-sql.md, Syntax).
 func badWindow(tokens []token, at int) int {
+	if isName(tokens[at]) {
+		return 0 // of no window: 5365
+	}
 	if !tokens[at].is("(") {
 		return at
 	}
