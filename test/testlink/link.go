@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +80,13 @@ func (l *Link) Mend(t *testing.T) {
 	t.Helper()
 	ip(t, "neigh", "del", l.Far, "dev", l.device)
 	ip(t, "-n", l.namespace, "neigh", "del", l.Near, "dev", "eth0")
+}
+
+// RetransmitAfter has connections from this end that are made from now on wait at least so long before they send again what was lost
+// (ip-route(8), rto_min). A busy machine waits as long: what its kernel has measured as a round trip includes its own delays.
+func (l *Link) RetransmitAfter(t *testing.T, wait time.Duration) {
+	t.Helper()
+	ip(t, "route", "replace", l.Far, "dev", l.device, "rto_min", fmt.Sprintf("%dms", wait.Milliseconds()))
 }
 
 // DialContext connects from within the namespace.

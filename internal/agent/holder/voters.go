@@ -82,22 +82,24 @@ func (v *voter) token() string {
 
 // Read implements election.Voter.
 func (v *voter) Read(ctx context.Context) (election.Record, string, error) {
+	begun := time.Now()
 	record, version, err := v.LeaseVoter.Read(ctx)
-	v.distrust(err)
+	v.distrust(err, begun)
 	return record, version, err
 }
 
 // Swap implements election.Voter.
 func (v *voter) Swap(ctx context.Context, version string, r election.Record) (string, error) {
+	begun := time.Now()
 	next, err := v.LeaseVoter.Swap(ctx, version, r)
-	v.distrust(err)
+	v.distrust(err, begun)
 	return next, err
 }
 
 // distrust looks at the connections after a call that ran out of time.
-func (v *voter) distrust(err error) {
+func (v *voter) distrust(err error, begun time.Time) {
 	if err != nil && errors.Is(err, context.DeadlineExceeded) {
-		v.connections.closeUnheard()
+		v.connections.closeUnheard(begun)
 	}
 }
 
