@@ -92,19 +92,9 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 		clustered = !b.hasClustered()
 	}
 	index := &Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
-	if err := b.placeIndex(index); err != nil {
+	if err := b.addIndex(index, n.OnFileGroupOrPartitionScheme, n.IndexOptions); err != nil {
 		return err
 	}
-	if err := b.locate(index, n.OnFileGroupOrPartitionScheme); err != nil {
-		return err
-	}
-	if err := b.indexOptions(index, n.IndexOptions); err != nil {
-		return err
-	}
-	if err := b.keyed(index); err != nil {
-		return err
-	}
-	t.Indexes = append(t.Indexes, index)
 	if b.altering {
 		if err := b.d.createIndex(b.o, index); err != nil {
 			return err
@@ -167,13 +157,18 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 	if err := b.covered(i, n.IncludeColumns, n.FilterPredicate); err != nil {
 		return err
 	}
+	return b.addIndex(i, n.OnFileGroupOrPartitionScheme, n.IndexOptions)
+}
+
+// addIndex gives the table an index that has its keys: a number, the place where it is kept and its options.
+func (b *tableBuilder) addIndex(i *Index, on *ast.FileGroupOrPartitionScheme, options []ast.IndexOption) error {
 	if err := b.placeIndex(i); err != nil {
 		return err
 	}
-	if err := b.locate(i, n.OnFileGroupOrPartitionScheme); err != nil {
+	if err := b.locate(i, on); err != nil {
 		return err
 	}
-	if err := b.indexOptions(i, n.IndexOptions); err != nil {
+	if err := b.indexOptions(i, options); err != nil {
 		return err
 	}
 	if err := b.keyed(i); err != nil {

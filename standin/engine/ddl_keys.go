@@ -262,19 +262,9 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 		if err := b.covered(i, n.IncludeColumns, n.FilterPredicate); err != nil {
 			return err
 		}
-		if err := b.placeIndex(i); err != nil {
+		if err := b.addIndex(i, n.OnFileGroupOrPartitionScheme, n.IndexOptions); err != nil {
 			return err
 		}
-		if err := b.locate(i, n.OnFileGroupOrPartitionScheme); err != nil {
-			return err
-		}
-		if err := b.indexOptions(i, n.IndexOptions); err != nil {
-			return err
-		}
-		if err := b.keyed(i); err != nil {
-			return err
-		}
-		o.Table.Indexes = append(o.Table.Indexes, i)
 		if err := d.createIndex(o, i); err != nil {
 			return err
 		}
