@@ -14,8 +14,8 @@ import (
 type requests struct {
 	// answer to be written with the next swap, nil for none.
 	answer *Answer
-	// pause to be written with the next swap: "true", "false" or nothing.
-	pause string
+	// pause to be written with the next swap: "true", "false" or nothing; pausedAt is when that was asked for.
+	pause, pausedAt string
 	// eligible is since when this server may claim, and delay how long it lets rivals go first. delayOf is the term for which
 	// delay was found before its votes expired, 0 for none.
 	eligible, delay time.Duration
@@ -142,9 +142,9 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		if holds || meant {
 			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, "nobody began with it in time")
 		}
-	case r.Kind == RequestPause || r.Kind == RequestResume:
+	case r.pauses():
 		if holds || age > 3*k.timings.Renew {
-			k.requests.pause = fmt.Sprint(r.Kind == RequestPause)
+			k.requests.pause, k.requests.pausedAt = fmt.Sprint(r.Kind == RequestPause), r.Issued.UTC().Format(time.RFC3339Nano)
 			k.requests.settle(k, r, OutcomeDone, string(r.Kind)+"d", "")
 		}
 	case r.Kind == RequestSwitchover && holds:

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// A voter that was away while a pause was ended says "paused" still when it is back. Whatever was asked for meanwhile, the pause is
+// over: nobody would know why there is no election at the next fault.
+func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
+	w, g := held(t)
+	w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+	w.live(3)
+	away := w.voters[2]
+	g.Expect(away.record.Notes.Paused).To(Equal("true"))
+	for _, s := range w.servers {
+		s.cut[2] = true
+	}
+	w.live(2)
+	w.ask(election.Request{ID: "r", Kind: election.RequestResume})
+	w.live(3)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone)))
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.live(5)
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	for _, s := range w.servers {
+		s.cut[2] = false
+	}
+	w.live(5)
+	w.servers[1].isolate(true)
+	w.live(30)
+	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
+}
