@@ -36,3 +36,24 @@ func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
 	w.live(30)
 	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
 }
+
+// While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,
+// primary all the same.
+func TestAPausedGroupWhoseLeaseRanOutDoesAsItIsTold(t *testing.T) {
+	for _, to := range names[:2] {
+		t.Run(to, func(t *testing.T) {
+			w, g := held(t)
+			w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+			w.live(3)
+			r := w.servers[0].run
+			r.role, r.ready = election.RoleResolving, false
+			w.live(20)
+			g.Expect(w.primary()).To(BeNil(), "paused")
+			w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: to})
+			w.live(15)
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone))))
+			g.Expect(w.primary()).NotTo(BeNil())
+			g.Expect(w.primary().name).To(Equal(to))
+		})
+	}
+}
