@@ -60,6 +60,9 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	if err == nil {
 		remembered, err = k.forgetVoters(remembered, leading, seen)
 	}
+	if err == nil {
+		remembered, err = k.forgetFormer(remembered, leading)
+	}
 	if err != nil {
 		return k.withoutMemory(ctx, seen, err)
 	}

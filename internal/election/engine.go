@@ -123,6 +123,8 @@ type Engine interface {
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
+	// Has says whether the instance has any database of these names, in the group or not, in whatever state.
+	Has(ctx context.Context, databases []string) (bool, error)
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.

@@ -94,7 +94,7 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		i.Replicas = append(i.Replicas, election.Replica{Server: name, Mode: mode})
 	}
 	for _, s := range r.s.w.servers {
-		if s != r.s && r.role != election.RolePrimary {
+		if s != r.s && r.role != election.RolePrimary || s.bare {
 			continue
 		}
 		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
@@ -160,6 +160,13 @@ func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) e
 
 func (r *run) Resume(context.Context, string, []string) error {
 	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
+}
+
+func (r *run) Has(context.Context, []string) (bool, error) {
+	if r.dead || r.frozen {
+		return false, errors.New("no answer")
+	}
+	return r.s.exists && !r.s.bare || len(r.s.log) > 0, nil
 }
 
 func (r *run) Reseed(context.Context, string, []string) error {
@@ -242,7 +249,7 @@ func (w *world) replicate() {
 			w.checkComplete(p)
 		}
 		for _, s := range w.servers {
-			if s == p || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
+			if s == p || s.bare || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
 				continue
 			}
 			if s.run.follows == "" {

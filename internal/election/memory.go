@@ -42,6 +42,17 @@ type Remembered struct {
 	VotersBy string `json:"votersBy,omitempty"`
 }
 
+// forgetFormer forgets what is remembered of forced terms that this group has not had: they were a former one's of its name. A
+// majority of the votes had each term that was forced, so that of the group's own no majority tells of lower ones. The promise stays:
+// it holds for whoever asks.
+func (k *Keeper) forgetFormer(r Remembered, leading Record) (Remembered, error) {
+	if max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {
+		return r, nil
+	}
+	r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
+	return r, k.remember(r)
+}
+
 // Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.
 type Memory interface {
 	// Load reads what was saved, or the zero value when nothing ever was. An error means that the agent may have promised

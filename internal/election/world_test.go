@@ -111,6 +111,8 @@ type server struct {
 	exists bool
 	log    []int
 	config configuration
+	// bare is a replica that has joined and has no copies yet.
+	bare bool
 	// left is the newest epoch there was when the replica was last taken OFFLINE.
 	left   int64
 	memory election.Remembered
