@@ -45,9 +45,15 @@ type Options struct {
 	Timings election.Timings
 }
 
+// reach is how the sites are reached: a sites.Provider.
+type reach interface {
+	Member(site v1alpha1.SiteName) (*sites.Member, error)
+	Wait(ctx context.Context, site v1alpha1.SiteName, patience sites.Patience) (context.Context, context.CancelFunc)
+}
+
 // Reconciler of AvailabilityGroups.
 type Reconciler struct {
-	sites     *sites.Provider
+	sites     reach
 	connector *mssql.Connector
 	timings   election.Timings
 
