@@ -321,13 +321,49 @@ func TestOneAtATimeOldestFirst(t *testing.T) {
 	p := plan(o)
 	g.Expect(statusOf(o, p, "first").Phase).To(Equal(v1alpha1.FailoverRequested))
 	g.Expect(statusOf(o, p, "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
-		HaveField("Message", ContainSubstring("Failover first of group content is older"))))
+		HaveField("Message", ContainSubstring("Failover first of group content is not completed"))))
 	o.Failovers[0].Status = statusOf(o, p, "first")
 	o.Votes[0].Answer = &election.Answer{ID: "uid-first", Outcome: election.OutcomeDone}
 	p = plan(o)
 	g.Expect(statusOf(o, p, "first").Outcome).To(Equal(v1alpha1.FailoverSucceeded))
 	g.Expect(statusOf(o, p, "second").Phase).To(Equal(v1alpha1.FailoverRequested))
 	g.Expect(asks(p)).To(HaveLen(1))
+}
+
+// Who asks for a Failover because there is no primary is not kept waiting by a switchover that waits for one, nor by what agents have
+// begun with and cannot end any more.
+func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
+	second := failover("second", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover})
+	second.CreationTimestamp = metav1.NewTime(begun.Add(time.Second))
+	accepted := asked(-time.Minute)
+	accepted.Name = "first"
+	for name, tc := range map[string]struct {
+		first v1alpha1.Failover
+		asked bool
+	}{
+		"a switchover waits for a primary":               {failover("first", time.Minute, switchover("quisec")), true},
+		"an agent began with it a minute ago":            {accepted, true},
+		"agents were asked for another one a moment ago": {asked(-time.Second), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := world(tc.first, second)
+			o.Group.Status.Primary = ""
+			o.Votes[0].Answer = &election.Answer{ID: string(accepted.UID), Outcome: election.OutcomeAccepted}
+			p := plan(o)
+			s := statusOf(o, p, "second")
+			if !tc.asked {
+				g.Expect(s).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Message", ContainSubstring("kubectl delete failover f -n web"))))
+				return
+			}
+			g.Expect(s.Phase).To(Equal(v1alpha1.FailoverRequested), s.Message)
+			g.Expect(statusOf(o, p, "first").Phase).NotTo(Equal(v1alpha1.FailoverCompleted))
+
+			o.Failovers[1].Status, o.Votes[0].Request = s, &election.Request{ID: string(second.UID)}
+			o.Group.Status.Primary = "tukpub-0"
+			g.Expect(asks(plan(o))).To(BeEmpty(), "one at a time: what waited goes on waiting for what went ahead")
+		})
+	}
 }
 
 func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
