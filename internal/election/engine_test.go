@@ -27,6 +27,10 @@ func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 			do(now)
 		}
 	}
+	if r.severed {
+		r.queued = append(r.queued, guarded)
+		return fmt.Errorf("read: connection reset by peer: %w", election.ErrUnanswered)
+	}
 	if r.frozen {
 		r.queued = append(r.queued, guarded)
 		return fmt.Errorf("waiting: %w", context.DeadlineExceeded)
@@ -36,7 +40,7 @@ func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 }
 
 func (r *run) thaw() {
-	r.frozen = false
+	r.frozen, r.severed = false, false
 	for _, do := range r.queued {
 		do(r.s.w.now)
 	}
@@ -61,6 +65,7 @@ func (r *run) Observe(context.Context, string) (election.Observation, error) {
 		return election.Observation{}, err
 	}
 	r.frozen, r.freezeNext = r.freezeNext, false
+	r.severed, r.severNext = r.severNext, false
 	o := election.Observation{Exists: r.s.exists, Role: r.role, Mode: election.ModeSynchronous, Primary: r.follows}
 	o.Connected = r.role == election.RoleSecondary && r.s.w.leads(r.follows, r.s)
 	if p := r.s.w.primary(); r.nods && p != nil && r.role == election.RoleSecondary && r.s.w.engines(p, r.s) {

@@ -426,7 +426,7 @@ func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(
 
 // unanswerable notes a statement that had no answer and may be begun by the engine until within from now.
 func (k *Keeper) unanswerable(err error, within time.Duration) {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, ErrUnanswered) {
 		k.outstanding = max(k.outstanding, k.clock.Now()+within)
 	}
 }

@@ -137,6 +137,8 @@ type run struct {
 
 	dead, frozen, asleep bool
 	freezeNext           bool
+	// severed has the connection of every statement break before its answer, severNext from the next observation on.
+	severed, severNext bool
 	// sleepNext stops the agent after its next step: with freezeNext, the machine stands still in the middle of one.
 	sleepNext bool
 	role      election.Role

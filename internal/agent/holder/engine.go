@@ -57,6 +57,9 @@ func (e *sqlEngine) ask(ctx context.Context, f func(ctx context.Context, db *mss
 		if err != nil && ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
+		if mssql.Is(err, mssql.Unknown) {
+			return errors.Join(election.ErrUnanswered, err)
+		}
 		return err
 	case <-ctx.Done():
 		e.connector.Forget(e.target.Namespace, e.target.Server)
