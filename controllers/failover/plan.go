@@ -234,13 +234,13 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 	if o.Now.After(expires(f)) {
 		return pending(conditions.ReasonExpired, "the operator did not look at it before")
 	}
-	at := metav1.NewMicroTime(o.Now)
+	at := metav1.NewMicroTime(o.Votes.Issue(o.Now))
 	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested, "the agents are asked; none has answered yet"
 	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
 	if requests.Promotes(f.Spec.Kind) {
 		s.EstimatedDataLoss = estimate(o.Group, f.Spec)
 	}
-	return s, &Ask{Voter: voter, Request: request(f, o.Now)}
+	return s, &Ask{Voter: voter, Request: request(f, at.Time)}
 }
 
 // estimate is what the promotion may lose by the group's status; nil is unknown, or that the agents choose the target.
@@ -275,7 +275,7 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 		}
 		return s, nil
 	}
-	if o.Now.Sub(s.Requested.Time) > otherVoterAfter {
+	if since := o.Now.Sub(s.Requested.Time); since > otherVoterAfter || since < 0 {
 		// The agents may not reach the voter that the manager reaches.
 		if voter := chooseVoter(o.Votes, string(f.UID)); voter != "" {
 			return s, &Ask{Voter: voter, Request: request(f, s.Requested.Time)}

@@ -178,6 +178,23 @@ func TestTheRequestIsTheFailover(t *testing.T) {
 	g.Expect(statusOf(o, p, "f").From).To(Equal("tukpub-0"))
 }
 
+// Somebody whose clock is ahead has asked for something at a site. What is asked for now counts, as the newest does with agents, and not only
+// once that clock's time has come.
+func TestARequestIsNewerThanThoseThatAreThere(t *testing.T) {
+	g := NewWithT(t)
+	o := world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover}))
+	ahead := begun.Add(10 * time.Minute)
+	o.Votes[2].Request = &election.Request{ID: "laptop", Issued: ahead}
+	p := plan(o)
+	first := p.Steps[1].(Ask)
+	g.Expect(first.Request.Issued).To(BeTemporally(">", ahead))
+	o.Failovers[0].Status = statusOf(o, p, "f")
+	o.Votes[0].Request = &first.Request
+	p = plan(o)
+	g.Expect(asks(p)).To(Equal([]string{"quincy"}), "nobody can tell how long the agents have been silent")
+	g.Expect(p.Steps[len(p.Steps)-1].(Ask).Request).To(Equal(first.Request), "it is the same request")
+}
+
 // asked is a Failover that was asked for at tukwila.
 func asked(at time.Duration) v1alpha1.Failover {
 	f := failover("f", 0, switchover("quisec"))

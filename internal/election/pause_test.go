@@ -4,6 +4,7 @@ package election_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -35,6 +36,17 @@ func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
 	w.servers[1].isolate(true)
 	w.live(30)
 	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
+}
+
+// A request that has expired when it is first read says so, with both times: where it was made a clock may be behind.
+func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
+	w, g := held(t)
+	at := w.now
+	w.now -= 5 * time.Minute
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.now = at
+	w.live(2)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired), HaveField("Message", ContainSubstring("the clock is right"))))
 }
 
 // While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,

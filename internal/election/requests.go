@@ -109,6 +109,16 @@ func (q *requests) age(k *Keeper, r *Request) time.Duration {
 	return k.clock.Now() - q.first
 }
 
+// expired says of a request that has expired what may be wrong: one that had when it was first seen was written by somebody whose clock is
+// behind, or stood where nobody could read it.
+func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
+	if age > 3*k.timings.Renew {
+		return "nobody began with it in time"
+	}
+	return fmt.Sprintf("it had expired when %s first read it: it says that it was issued at %s, and here it is %s. If nothing was cut off meanwhile, see whether the clock is right where it was asked for",
+		k.self.Server, r.Issued.UTC().Format(time.RFC3339), k.clock.Wall().UTC().Format(time.RFC3339))
+}
+
 // abandoned is how long an accepted request may go without an end before its outcome is called unknown.
 const abandoned = 90 * time.Second
 
@@ -140,7 +150,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		return out
 	case r.Expired(k.clock.Wall()):
 		if holds || meant {
-			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, "nobody began with it in time")
+			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, k.requests.expired(k, r, age))
 		}
 	case r.pauses():
 		if holds || age > 3*k.timings.Renew {
