@@ -309,7 +309,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 			return Outcome{Err: err}
 		}
 	}
-	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
+	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term, k.outbid) + 1
 	k.chronicle.begin(k, k.nextLine(term, cause, leading), request)
 	expired := !k.ballot.Released()
 	if granted := k.ask(ctx, term, leading, request); !granted.Carried {

@@ -75,6 +75,8 @@ type Keeper struct {
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
 
+	// outbid is the highest term because of which anybody refused to be fenced.
+	outbid int64
 	// announce says that the partners are to be woken once the votes say that this run is primary; voted is what the last
 	// round said that a majority granted.
 	announce bool

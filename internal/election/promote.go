@@ -69,6 +69,14 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
 		k.chronicle.end(k, OutcomeFailed, "handed over to "+d.best)
 		return k.handOver(ctx, find(reports, d.best), Timeline{Cause: cause, From: from}, request)
+	case k.outbid > k.term:
+		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one after another.
+		why := fmt.Sprintf("term %d was promised to another", k.outbid)
+		cause, request := k.chronicle.cause(), k.claim.request
+		k.chronicle.end(k, OutcomeFailed, why)
+		out := k.claimNext(ctx, k.leadingOf(), cause, request)
+		out.Action = why + ": " + out.Action
+		return out
 	case forcing && k.clock.Now() >= k.claim.at+k.timings.Renew:
 		k.claim.fenced, k.claim.force = true, true
 		k.chronicle.fenced(k)
