@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,13 +115,17 @@ func (p ProcFS) find() ([]engineProcess, error) {
 		if err != nil {
 			continue
 		}
-		// A process may end between these reads; then it is not there.
 		stat, err := os.ReadFile(filepath.Join(p.root(), e.Name(), "stat"))
-		if err != nil {
-			continue
-		}
-		if process, ok := readStat(pid, string(stat), p.command()); ok {
-			found = append(found, process)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrPermission):
+			// It has ended since, or is one that is never seen here.
+		case err != nil:
+			// It may be the engine's: what cannot be read has not ended.
+			return nil, fmt.Errorf("look whether process %d is the engine: %w", pid, err)
+		default:
+			if process, ok := readStat(pid, string(stat), p.command()); ok {
+				found = append(found, process)
+			}
 		}
 	}
 	return found, nil

@@ -64,6 +64,19 @@ func TestTheRunIsTheEnginesProcess(t *testing.T) {
 	}
 }
 
+// That nothing can be read of a process, for want of file descriptors say, is no end of the engine: its term would be released.
+func TestAProcessThatCannotBeReadHasNotEnded(t *testing.T) {
+	g := NewWithT(t)
+	root := proc(t, map[int][4]string{7: {"sqlservr", "S", "0", "5000"}})
+	g.Expect(os.Mkdir(filepath.Join(root, "8"), 0o755)).To(Succeed())
+	process := holder.ProcFS{Root: root}
+	g.Expect(process.Run()).To(Equal("0e1c5b7e-5000-7"), "one that has ended meanwhile")
+	g.Expect(os.Remove(filepath.Join(root, "7", "stat"))).To(Succeed())
+	g.Expect(os.Mkdir(filepath.Join(root, "7", "stat"), 0o755)).To(Succeed())
+	_, err := process.Run()
+	g.Expect(err).To(MatchError(ContainSubstring("process 7")))
+}
+
 // A process of the machine is found, told from a later one, and ended.
 func TestKillEndsTheEngine(t *testing.T) {
 	g := NewWithT(t)
