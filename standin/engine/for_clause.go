@@ -35,12 +35,17 @@ const (
 func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
 	plain := *q
 	plain.ForClause = nil
+	return b.forRows(sc, q.ForClause, func(o queryOptions) boundQuery { return b.specification(sc, &plain, o) }, o)
+}
+
+// forRows makes the text of the rows of a query, which bind binds without its FOR clause.
+func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions) boundQuery, o queryOptions) boundQuery {
 	o.subquery, o.exists, o.hidden = false, false, nil
-	inner := b.specification(sc, &plain, o)
+	inner := bind(o)
 	if len(inner.variables) > 0 {
 		b.failWith(&sqlerr.Error{Number: 6819, Class: 16, State: 1, Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement."})
 	}
-	shape, f := b.forFrame(q.ForClause)
+	shape, f := b.forFrame(clause)
 	if shape.auto {
 		b.nest(sc, &shape, inner.outputs)
 	}
