@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // cte is a common table expression in scope.
@@ -212,6 +213,8 @@ func refersTo(q ast.QueryExpression, name string) bool {
 	case *ast.BinaryQueryExpression:
 		return refersTo(n.FirstQueryExpression, name) || refersTo(n.SecondQueryExpression, name)
 	case *ast.QueryParenthesisExpression:
+		return refersTo(n.QueryExpression, name)
+	case *syntax.Arranged:
 		return refersTo(n.QueryExpression, name)
 	case *ast.QuerySpecification:
 		if n.FromClause == nil {

@@ -34,6 +34,10 @@ func (b *binder) checkRecursive(name string, member ast.QueryExpression) {
 		b.fail(460, name)
 	case q.TopRowFilter != nil, q.OffsetClause != nil:
 		b.fail(461, name)
+	case hasWindow(q):
+		// Its rows are those of one level that one row of the level before led to
+		// (docs/t-sql/queries/with-common-table-expression-transact-sql.md, example K), which SQLite does not know.
+		b.refuse("A window function in the recursive part of a common table expression")
 	case q.GroupByClause != nil, q.HavingClause != nil, aggregates[aggregateOf(q.SelectElements)] != nil:
 		b.fail(467, name)
 	}
@@ -44,6 +48,16 @@ func (b *binder) checkRecursive(name string, member ast.QueryExpression) {
 			}
 		})
 	}
+}
+
+// hasWindow tells whether a query calls a function with an OVER clause.
+func hasWindow(q *ast.QuerySpecification) bool {
+	found := false
+	eachNode(reflect.ValueOf(q), func(n any) {
+		call, ok := n.(*ast.FunctionCall)
+		found = found || ok && call.OverClause != nil
+	})
+	return found
 }
 
 // refersWithin tells whether the recursive part of an expression refers to it in a subquery alone.

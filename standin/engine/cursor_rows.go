@@ -54,6 +54,14 @@ func (b *binder) cursorPlan(c *cursor) *plan {
 		}
 		query = &plain
 	}
+	if q, ok := query.(*syntax.Arranged); ok {
+		plain := *q
+		switch q.ForClause.(type) {
+		case *ast.ReadOnlyForClause, *ast.UpdateForClause:
+			plain.ForClause = nil
+		}
+		query = &plain
+	}
 	if q, ok := query.(*ast.QuerySpecification); ok && !c.readOnly && !expandsGroups(q.GroupByClause) && q.ForClause == nil {
 		o.hidden = func(sc *scope, _ []output) []output {
 			var hidden []output

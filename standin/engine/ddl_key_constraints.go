@@ -81,7 +81,11 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 			c.Nullable = c.Nullable && c.Computed != ""
 		}
 	}
-	o, err := b.child(n.ConstraintIdentifier, kind, prefix, "")
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = t.columnByID(k.Column).Name
+	}
+	o, err := b.child(n.ConstraintIdentifier, kind, prefix, strings.Join(names, ","))
 	if err != nil {
 		return err
 	}

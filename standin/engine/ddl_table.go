@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -165,13 +166,18 @@ func (b *tableBuilder) text(node any) string {
 	return strings.TrimSpace(f.batch.TextOf(node))
 }
 
-// name is a constraint's name, made up when none is given.
+// name is a constraint's name, made up when none is given: that of a key as docs/t-sql/language-elements/throw-transact-sql.md, example B, prints one,
+// with eight digits more than others have, which stand for its columns.
 func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object) {
 	if id != nil && id.Value != "" {
 		o.Name = id.Value
 		return
 	}
 	o.SystemNamed = true
+	if o.Kind == kindPrimaryKey || o.Kind == kindUnique {
+		o.Name = fmt.Sprintf("%s__%s__%08X%08X", prefix, sqltype.Cut(b.o.shownName(), 8), crc32.ChecksumIEEE([]byte(column)), uint32(o.ID))
+		return
+	}
 	o.Name = prefix + "__" + sqltype.Cut(b.o.shownName(), 9)
 	if column != "" {
 		o.Name += "__" + sqltype.Cut(column, 5)

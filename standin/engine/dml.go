@@ -411,6 +411,11 @@ func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, 
 			if _, null := r.ColumnValues[j].(*ast.NullLiteral); null && c.Identity != nil {
 				b.fail(339)
 			}
+			if _, null := r.ColumnValues[j].(*ast.NullLiteral); null && c.Type.Kind == sqltype.RowVersion {
+				// docs/relational-databases/xml/for-xml-support-for-the-timestamp-data-type.md inserts it.
+				parts[j] = b.automatic(sch, obj, c, d, false, i)
+				continue
+			}
 			if c.Type.Kind == sqltype.RowVersion {
 				b.fail(273)
 			}

@@ -35,12 +35,17 @@ const (
 func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
 	plain := *q
 	plain.ForClause = nil
+	return b.forRows(sc, q.ForClause, func(o queryOptions) boundQuery { return b.specification(sc, &plain, o) }, o)
+}
+
+// forRows makes the text of the rows of a query, which bind binds without its FOR clause.
+func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions) boundQuery, o queryOptions) boundQuery {
 	o.subquery, o.exists, o.hidden = false, false, nil
-	inner := b.specification(sc, &plain, o)
+	inner := bind(o)
 	if len(inner.variables) > 0 {
 		b.failWith(&sqlerr.Error{Number: 6819, Class: 16, State: 1, Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement."})
 	}
-	shape, f := b.forFrame(q.ForClause)
+	shape, f := b.forFrame(clause)
 	if shape.auto {
 		b.nest(sc, &shape, inner.outputs)
 	}
@@ -54,6 +59,10 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 	}
 	args[0] = literal(nmax, string(text))
 	row := b.goCall(f.function, args, nmax, true)
+	if shape.list() {
+		f.separator = " "
+		row.sql = anyValue(len(inner.outputs)) + " THEN " + row.sql + " END)"
+	}
 	out := expr{typ: nmax, nullable: true, collation: "tsql_ci_as", json: f.column == jsonColumn}
 	name := f.column
 	if shape.typed {
@@ -68,6 +77,26 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 		query += " HAVING count(*) > 0"
 	}
 	return boundQuery{sql: query, outputs: []output{{name: name, expr: out}}, oneRow: true}
+}
+
+// list tells whether the rows of PATH('') are all one list: values of data() follow each other with a blank between them
+// (docs/relational-databases/xml/column-names-with-the-path-specified-as-data.md), those of the next row too.
+func (s *forShape) list() bool {
+	for _, name := range s.Names {
+		if name != "data()" {
+			return false
+		}
+	}
+	return s.Path && !s.JSON && s.Row == "" && len(s.Levels) == 0 && len(s.Names) > 0
+}
+
+// anyValue begins a CASE for rows of so many columns that are not all NULL.
+func anyValue(width int) string {
+	parts := make([]string, width)
+	for i := range parts {
+		parts[i] = columnName(int32(i+1)) + " IS NOT NULL"
+	}
+	return "(CASE WHEN " + strings.Join(parts, " OR ")
 }
 
 // forFrame is what stands around and between the rows of a text, the function that writes one, and the column's name.
@@ -110,7 +139,7 @@ func (b *binder) forColumns(shape *forShape, name string, outputs []output) []ex
 	for i, c := range outputs {
 		e := asColumn(c.expr, i)
 		shape.Names = append(shape.Names, c.name)
-		if name == xmlColumn && c.name == "" && len(shape.Levels) > 0 {
+		if name == xmlColumn && c.name == "" && len(shape.Levels) > 0 && e.typ.Kind != sqltype.XML {
 			b.fail(6809)
 		}
 		if name == jsonColumn && c.name == "" {

@@ -36,7 +36,7 @@ func (b *binder) joined(sc *scope, ref ast.TableReference, right bool) string {
 func (b *binder) exposedOnce(sc *scope) {
 	for i, src := range sc.sources {
 		for _, earlier := range sc.sources[:i] {
-			if src.alias == "" || !strings.EqualFold(src.alias, earlier.alias) {
+			if src.alias == "" || src.nameless || !strings.EqualFold(src.alias, earlier.alias) {
 				continue
 			}
 			switch {

@@ -19,12 +19,17 @@ func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string 
 		path = &ast.NullLiteral{}
 	}
 	args := []ast.ScalarExpression{n.Variable, path}
-	if len(n.SchemaDeclarationItems) == 0 {
-		return b.tableFunction(sc, objectName{name: "openjson"}, args, aliasOf(n.Alias), nil)
-	}
 	alias := aliasOf(n.Alias)
-	text := b.tableFunction(sc, objectName{name: "openjson elements"}, args, alias, nil)
+	name := "openjson"
+	if len(n.SchemaDeclarationItems) > 0 {
+		name = "openjson elements"
+	}
+	text := b.tableFunction(sc, objectName{name: name}, args, alias, nil)
 	src := sc.sources[len(sc.sources)-1]
+	src.nameless = alias == ""
+	if len(n.SchemaDeclarationItems) == 0 {
+		return text
+	}
 	value := expr{sql: src.columns[0].sql, typ: nmax, nullable: true, collation: "tsql_ci_as"}
 	src.columns = nil
 	if alias == "" {

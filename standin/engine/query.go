@@ -11,6 +11,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // boundQuery is a SELECT in SQLite's SQL; its columns are named c1, c2, ...
@@ -58,6 +59,8 @@ func (b *binder) query(sc *scope, node ast.QueryExpression, o queryOptions) boun
 		return b.query(sc, q.QueryExpression, o)
 	case *ast.BinaryQueryExpression:
 		return b.setOperation(sc, q, o)
+	case *syntax.Arranged:
+		return b.arranged(sc, q, o)
 	}
 	b.refuse(fmt.Sprintf("The query %s", named(node)))
 	return boundQuery{}

@@ -26,6 +26,9 @@ type source struct {
 	scope *scope
 	// alias is its name in the query; schema and database qualify it when it has no alias of its own.
 	alias, schema, database string
+	// nameless tells that no name is exposed: OPENJSON without an alias may stand there several times
+	// (docs/relational-databases/json/json-data-sql-server.md).
+	nameless bool
 	// correlated tells that alias is a correlation name, which stands behind the table.
 	correlated bool
 	// sqlite is its alias in SQLite's SQL.

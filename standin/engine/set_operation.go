@@ -4,7 +4,6 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -61,22 +60,7 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		if o.subquery {
 			b.fail(1033)
 		}
-		var parts []string
-		for _, el := range q.OrderByClause.OrderByElements {
-			if i := qualifiedPosition(q, el.Expression, len(out.outputs)); i > 0 {
-				el.Expression = &ast.IntegerLiteral{Value: strconv.Itoa(i)}
-			}
-			e, position := b.orderOfSet(el.Expression, out.outputs)
-			text := strconv.Itoa(position)
-			if e.typ.Kind.IsCharacter() {
-				text += " COLLATE " + e.collation
-			}
-			if el.SortOrder == "Descending" {
-				text += " DESC"
-			}
-			parts = append(parts, text)
-		}
-		out.sql += " ORDER BY " + strings.Join(parts, ", ")
+		out.sql += " ORDER BY " + b.orderSet(q, q.OrderByClause, out.outputs)
 	}
 	return out
 }

@@ -72,6 +72,19 @@ func (c *change) rowQuery(values []string) string {
 	return s.String()
 }
 
+// firstRows is rowQuery with the first of the rows that a join finds for a row of the target, as docs/t-sql/queries/update-transact-sql.md, Limitations
+// and Restrictions, prints it: SQLite takes the last one.
+func (c *change) firstRows(values []string) string {
+	if len(c.sc.sources) < 2 {
+		return c.rowQuery(values)
+	}
+	var names strings.Builder
+	for i := range values {
+		names.WriteString(", n" + columnName(int32(i + 1))[1:])
+	}
+	return "SELECT r" + names.String() + ", min(o) FROM (SELECT *, row_number() OVER () AS o FROM (" + c.rowQuery(values) + ")) GROUP BY r"
+}
+
 // updatePlan binds UPDATE.
 func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	spec := n.UpdateSpecification
@@ -230,7 +243,7 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 		sql = "UPDATE " + c.from + " SET " + strings.Join(sets, ", ") + c.where
 	} else {
 		sql = "UPDATE main." + c.obj.storageName() + " SET " + strings.Join(sets, ", ") +
-			" FROM (" + c.rowQuery(values) + ") AS u WHERE main." + c.obj.storageName() + ".rowid = u.r"
+			" FROM (" + c.firstRows(values) + ") AS u WHERE main." + c.obj.storageName() + ".rowid = u.r"
 	}
 	if setsUniqueKey(c.obj, columns) && len(c.d.assigned) == 0 {
 		c.d.slow = b.updateRowwise(spec, c, columns, values, nil)

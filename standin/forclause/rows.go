@@ -109,7 +109,7 @@ func xmlRow(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.E
 	}
 	var attributes, body strings.Builder
 	for i, v := range values {
-		if shape.Names[i] == "" {
+		if shape.Names[i] == "" && !shape.Raw[i] {
 			return "", sqlerr.New(6809, 1)
 		}
 		var text *string
@@ -122,10 +122,15 @@ func xmlRow(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.E
 	return xmlElement(shape.Row, shape.Declared, attributes.String(), body.String())
 }
 
-// writeColumn writes a column of RAW or AUTO as an attribute or an element; v is its value before XML escapes it, nil for NULL.
+// writeColumn writes a column of RAW or AUTO as an attribute or an element; v is its value before XML escapes it, nil for NULL. xml without a name stands
+// there as it is (docs/relational-databases/xml/use-nested-for-xml-queries.md).
 func (shape *Shape) writeColumn(i int, v *string, attributes, body *strings.Builder) {
 	name := xmldata.EncodeName(shape.Names[i])
 	switch {
+	case name == "":
+		if v != nil {
+			body.WriteString(*v)
+		}
 	case v == nil && shape.Elements && shape.Nulls:
 		body.WriteString("<" + name + ` xsi:nil="true"/>`)
 	case v == nil:

@@ -173,7 +173,7 @@ func fragment(node any) *ast.Fragment {
 func parseOrdinary(source string, o *offsets, tokens []token) (*ast.Script, *sqlerr.Error) {
 	script, message := teesql(source)
 	if message == "" {
-		return script, nil
+		return script, arrange(script, source, tokens)
 	}
 	return nil, nearFailure(source, o, message, tokens)
 }
