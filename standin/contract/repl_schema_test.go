@@ -35,7 +35,8 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 	mustExec(t, r.source, `ALTER TABLE orders ALTER COLUMN customer nvarchar(80) NOT NULL`)
 	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer) VALUES (13, REPLICATE(N'w', 80))`)
 	mustExec(t, r.source, `DELETE FROM dbo.orders WHERE id = 2`)
-	mustExec(t, r.source, `ALTER TABLE dbo.pictures ADD caption nvarchar(30) NULL; INSERT INTO dbo.pictures VALUES ('c', 3, NULL, N'third')`)
+	mustExec(t, r.source, `ALTER TABLE dbo.pictures ADD caption nvarchar(30) NULL`)
+	mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES ('c', 3, NULL, N'third')`)
 	// Before and after the change in one transaction.
 	mustExec(t, r.source, `BEGIN TRANSACTION; INSERT INTO dbo.orders (id, customer) VALUES (14, N'before');
 		EXEC (N'ALTER TABLE dbo.orders ADD extra int NOT NULL CONSTRAINT DF_extra DEFAULT 5'); EXEC (N'UPDATE dbo.orders SET extra = id WHERE id > 10; DELETE FROM dbo.orders WHERE id = 12');
@@ -123,7 +124,8 @@ func TestSchemaChangesOfFilteredArticle(t *testing.T) {
 	g.Expect(columnsOf(r.source, "dbo.several")()).To(Equal("a int null"))
 	mustExec(t, r.source, `ALTER TABLE dbo.parts ALTER COLUMN secret nvarchar(40) NULL`)
 	mustExec(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN secret`)
-	mustExec(t, r.source, `ALTER TABLE dbo.parts ADD price int NULL; INSERT INTO dbo.parts VALUES (3, N'dublin', N'c', 30), (4, N'quincy', N'd', 40)`)
+	mustExec(t, r.source, `ALTER TABLE dbo.parts ADD price int NULL`)
+	mustExec(t, r.source, `INSERT INTO dbo.parts VALUES (3, N'dublin', N'c', 30), (4, N'quincy', N'd', 40)`)
 	mustExec(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN note; UPDATE dbo.parts SET price = 10 WHERE id = 1`)
 	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal([][]any{{int64(1), int64(10)}, {int64(3), int64(30)}}))
 	g.Expect(query(t, r.source, `SELECT * FROM dbo.v_parts ORDER BY id`)).To(Equal([][]any{{int64(1), int64(10)}, {int64(3), int64(30)}}))

@@ -122,17 +122,7 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 		perr = s.batches.undeclared(batch, variables, s.inst.registry.globals)
 	}
 	if perr != nil {
-		s.lastError = perr.Number
-		if s.tryDepth > 0 {
-			return perr
-		}
-		if err := w.Message(perr); err != nil {
-			return err
-		}
-		if err := w.Done(-1); err != nil {
-			return err
-		}
-		return errAbort
+		return s.notExecuted([]*sqlerr.Error{perr}, w)
 	}
 	if variables == nil {
 		variables = map[string]*variable{}
@@ -144,6 +134,10 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 	}
 	s.frames = append(s.frames, f)
 	s.nest++
+	if errs := s.compileBatch(ctx, batch); len(errs) > 0 {
+		s.popFrame()
+		return s.notExecuted(errs, w)
+	}
 	if s.settings.noExec || s.settings.parseOnly {
 		if !turnsExecutionOn(batch) {
 			s.popFrame()
@@ -156,6 +150,24 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 		return nil
 	}
 	return err
+}
+
+// notExecuted tells the errors that keep a batch from being executed.
+func (s *Session) notExecuted(errs []*sqlerr.Error, w tds.Writer) error {
+	last := sqlerr.Together(errs)
+	s.lastError = last.Number
+	if s.tryDepth > 0 {
+		return last
+	}
+	for _, e := range errs {
+		if err := w.Message(e); err != nil {
+			return err
+		}
+	}
+	if err := w.Done(-1); err != nil {
+		return err
+	}
+	return errAbort
 }
 
 func (s *Session) popFrame() {

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 	"geosql.dev/operator/standin/xmldata"
 )
@@ -71,6 +72,9 @@ type binder struct {
 	// namesAll tells to go on after a column that is not found, so that missing has all of them.
 	namesAll bool
 	missing  []*sqlerr.Error
+	// ofText tells that what is bound is of the text whose lines errors carry, at is the line in it of the name that is looked for, 0 when that is not known.
+	ofText bool
+	at     int32
 }
 
 type bindError struct{ err *sqlerr.Error }
@@ -102,12 +106,37 @@ func newBinder(ctx context.Context, s *Session, home int32) *binder {
 
 // notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on with NULL.
 func (b *binder) notFound(number int32, name, shown string) expr {
-	err := sqlerr.New(number, 1, shown)
+	err := b.named(sqlerr.New(number, 1, shown))
 	if !b.namesAll {
 		panic(bindError{err})
 	}
 	b.missing = append(b.missing, err)
 	return expr{sql: "NULL", typ: sqltype.IntType, null: true, nullable: true, name: name}
+}
+
+// named gives an error about a name the line where the name is, which can be one far down in its statement.
+func (b *binder) named(err *sqlerr.Error) *sqlerr.Error {
+	if b.ofText && b.depth == 0 && b.at > 0 {
+		return err.At(b.at)
+	}
+	return err
+}
+
+// atName makes the line of a name that of errors about it until the returned func is called.
+func (b *binder) atName(name *ast.MultiPartIdentifier) func() {
+	before := b.at
+	b.at = 0
+	if name != nil && len(name.Identifiers) > 0 {
+		b.at = syntax.Line(name.Identifiers[0])
+	}
+	return func() { b.at = before }
+}
+
+// noColumn tells that a table has no such column to change.
+func (b *binder) noColumn(n *ast.ColumnReferenceExpression) {
+	defer b.atName(n.MultiPartIdentifier)()
+	parts := identifiers(n.MultiPartIdentifier)
+	b.notFound(207, "", parts[len(parts)-1])
 }
 
 // bindNaming is bindSafely of a whole statement, whose error names all columns that are not found.

@@ -17,6 +17,9 @@ import (
 
 // createSchema is CREATE SCHEMA with its elements: all of it is kept, or nothing (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
 func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement, w tds.Writer) error {
+	if n.Name == nil {
+		return s.schemaWithoutName(ctx, n)
+	}
 	return s.Atomically(ctx, func() error {
 		if err := s.addSchema(ctx, n); err != nil {
 			return err
@@ -31,6 +34,14 @@ func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement
 		}
 		return nil
 	})
+}
+
+// schemaWithoutName is CREATE SCHEMA AUTHORIZATION owner, which is no error and makes no schema (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
+func (s *Session) schemaWithoutName(ctx context.Context, n *ast.CreateSchemaStatement) error {
+	if len(listOf(n.StatementList)) > 0 {
+		return unsupported("CREATE SCHEMA with elements and without a name")
+	}
+	return s.requireDDL(ctx, objectName{}, "CREATE SCHEMA")
 }
 
 // withConsequence is what came of an element that is no statement by itself.
@@ -115,9 +126,6 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 
 // addSchema makes the schema itself.
 func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) error {
-	if n.Name == nil {
-		return unsupported("CREATE SCHEMA without a name")
-	}
 	if err := s.requireDDL(ctx, objectName{}, "CREATE SCHEMA"); err != nil {
 		return err
 	}

@@ -276,7 +276,10 @@ func (s *Session) cursorVariable(id *ast.CursorId) *variable {
 // allocated is the cursor of a cursor variable.
 func (v *variable) allocated() (*cursor, error) {
 	if v.cursor == nil {
-		return nil, sqlerr.New(16950, 2, v.name)
+		// It is listed with severity 10, and an error all the same: what it was said to do was not done.
+		err := sqlerr.New(16950, 2, v.name)
+		err.Class = 16
+		return nil, err
 	}
 	return v.cursor, nil
 }

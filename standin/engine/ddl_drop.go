@@ -166,6 +166,9 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 		d = b.dmlPlan("DELETE", space, sch, o)
 	})
 	if leave(); e != nil {
+		if e.Number == 229 {
+			e = sqlerr.New(1088, 7, name.String()) // it does not tell of the table who may not truncate it
+		}
 		return e
 	}
 	if d.target.db != nil {

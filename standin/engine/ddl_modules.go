@@ -99,6 +99,9 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		return err
 	}
 	kind, table, err := s.checkModule(ctx, name, kind, st)
+	if err == nil && kind != kindView && kind != kindInline {
+		err = s.compileModule(ctx, name.name, partsOf(st.Node), nil)
+	}
 	if leave(); err != nil {
 		return err
 	}

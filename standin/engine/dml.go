@@ -295,7 +295,7 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		parts := identifiers(r.MultiPartIdentifier)
 		c := obj.Table.column(parts[len(parts)-1])
 		if c == nil {
-			b.notFound(207, "", parts[len(parts)-1])
+			b.noColumn(r)
 			continue
 		}
 		if seen[c.ID] {

@@ -121,6 +121,7 @@ func (b *binder) scalars(sc *scope, nodes []ast.ScalarExpression) []expr {
 }
 
 func (b *binder) columnReference(sc *scope, n *ast.ColumnReferenceExpression) expr {
+	defer b.atName(n.MultiPartIdentifier)()
 	if sc == nil || len(sc.sources) == 0 && sc.parent == nil {
 		parts := identifiers(n.MultiPartIdentifier)
 		if len(parts) == 0 {

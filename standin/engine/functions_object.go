@@ -18,10 +18,12 @@ func (s *Session) objectID(text, kind string) any {
 // objectIDOf is the object_id of what a name means, in the text of a module or, where that is nil, in a batch.
 func (s *Session) objectIDOf(module *Object, name objectName, kind string) any {
 	var o *Object
+	var sch *schema
+	var space int32
 	b := newBinder(s.context(), s, s.db.ID())
 	leave := s.within(module)
-	err := bindSafely(func() { _, _, o = b.resolve(name) })
-	if leave(); err != nil {
+	err := bindSafely(func() { space, sch, o = b.resolve(name) })
+	if leave(); err != nil || o != nil && space != tempSpace && !s.sees(space, sch, o) {
 		return nil
 	}
 	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == kindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
@@ -55,6 +57,9 @@ func (s *Session) objectByID(v any) *Object {
 	}
 	if sch, err := s.schema(s.context(), s.db.ID()); err == nil {
 		if o := sch.objects[int32(id)]; o != nil {
+			if !s.sees(s.db.ID(), sch, o) {
+				return nil
+			}
 			return o
 		}
 	}
@@ -88,7 +93,10 @@ func (s *Session) objectPart(a []any, schemaName bool) any {
 		}
 		return nil
 	}
-	if schemaName {
+	switch {
+	case !s.sees(db.ID(), sch, o):
+		return nil
+	case schemaName:
 		return sch.schemaName(o)
 	}
 	return o.Name

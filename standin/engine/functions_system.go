@@ -135,10 +135,12 @@ func init() {
 			return nil
 		}),
 		"object_definition": systemFunction(1, 1, nmax, number, func(s *Session, a []any) any {
-			if o := s.objectByID(a[0]); o != nil {
-				return o.shownDefinition()
+			o := s.objectByID(a[0])
+			sch, err := s.schema(s.context(), s.db.ID())
+			if o == nil || err != nil {
+				return nil
 			}
-			return nil
+			return s.definitionSeen(sch, o)
 		}),
 		"original_db_name": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, _ []any) any {
 			if s.request.Database != "" {

@@ -100,7 +100,7 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 		parts := identifiers(ref.MultiPartIdentifier)
 		col := c.obj.Table.column(parts[len(parts)-1])
 		if col == nil {
-			b.notFound(207, "", parts[len(parts)-1])
+			b.noColumn(ref)
 			continue
 		}
 		given = append(given, col)
@@ -208,7 +208,7 @@ func (b *binder) insteadOfUpdate(spec *ast.UpdateSpecification, c *change, r *ro
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := c.obj.Table.column(parts[len(parts)-1])
 		if col == nil {
-			b.notFound(207, "", parts[len(parts)-1])
+			b.noColumn(a.Column)
 			continue
 		}
 		b.updatable(col, seen)

@@ -98,6 +98,8 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 
 // bindNotExists binds the two tables once more, so that each can be asked for within a query over the other.
 func (m *mergeBinder) bindNotExists(spec *ast.MergeSpecification) {
+	told := len(m.missing) // the same names are not found again
+	defer func() { m.missing = m.missing[:told] }()
 	sc := &scope{sources: []*source{m.c.src}}
 	from := m.from(sc, []ast.TableReference{spec.TableReference})
 	m.notFound = "NOT EXISTS (SELECT 1 FROM " + from + " WHERE " + m.predicate(sc, spec.SearchCondition).sql + ")"
@@ -251,7 +253,7 @@ func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []str
 		parts := identifiers(a.Column.MultiPartIdentifier)
 		col := m.c.obj.Table.column(parts[len(parts)-1])
 		if col == nil {
-			m.binder.notFound(207, "", parts[len(parts)-1])
+			m.noColumn(a.Column)
 			continue
 		}
 		m.prefixOf(m.c, m.into, parts)

@@ -31,6 +31,7 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 		return sqlerr.New(4508, 1)
 	}
 	b := newBinder(ctx, s, s.db.ID())
+	b.ofText = true
 	err := b.bindNaming(func() {
 		b.with(def.WithCtesAndXmlNamespaces)
 		q := b.query(&scope{}, def.QueryExpression, queryOptions{subquery: true})
@@ -88,6 +89,7 @@ func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) e
 		return err
 	}
 	b := newBinder(ctx, s, s.db.ID())
+	b.ofText = true
 	f := &frame{variables: map[string]*variable{}, batch: s.frame().batch, procedure: name, module: s.frame().module}
 	s.frames = append(s.frames, f)
 	defer func() { s.frames = s.frames[:len(s.frames)-1] }()

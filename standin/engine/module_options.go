@@ -133,10 +133,11 @@ func (o *Object) shownDefinition() any {
 	return orNull(o.Definition)
 }
 
-// cutDefinition is shownDefinition as the information schema has it.
-func (o *Object) cutDefinition() any {
-	if o.Encrypted {
+// cutDefinition is definitionSeen as the information schema has it.
+func (s *Session) cutDefinition(sch *schema, o *Object) any {
+	text, ok := s.definitionSeen(sch, o).(string)
+	if !ok {
 		return nil
 	}
-	return sqltype.Cut(o.Definition, 4000)
+	return sqltype.Cut(text, 4000)
 }

@@ -87,6 +87,7 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 	home := s.db.ID()
 	for range 3 {
 		b := newBinder(ctx, s, home)
+		b.ofText = true
 		var p *plan
 		if err := b.bindNaming(func() { p = f(b) }); err != nil {
 			return nil, err

@@ -61,6 +61,8 @@ type Authorizer interface {
 	User(ctx context.Context, s *Session, db *Database) (User, error)
 	// Refreshed is the login as it is now: its membership of sysadmin may have changed since it logged in.
 	Refreshed(ctx context.Context, s *Session, l Login) Login
+	// Sight tells what s sees of the objects of db by their numbers and schemas.
+	Sight(ctx context.Context, s *Session, db *Database) func(object, schema int32) Sight
 	// Allow is nil when s has the permission, else the *sqlerr.Error (229, 262, 300, 15247 ...).
 	Allow(ctx context.Context, s *Session, p Permission) error
 }

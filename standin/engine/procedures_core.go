@@ -344,6 +344,9 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	if o.Definition == "" {
 		return sqlerr.New(15197, 1, o.Name)
 	}
+	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.definitionSeen(sch, o) == nil && !o.Encrypted {
+		return sqlerr.New(15197, 1, o.Name)
+	}
 	if o.Encrypted {
 		return c.Writer.Message(sqlerr.New(15471, 1, o.Name))
 	}

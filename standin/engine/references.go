@@ -87,8 +87,9 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 		return nil, err
 	}
 	var out []record
+	sight := s.sight(ctx, s.viewDatabase().ID())
 	for _, o := range sch.sorted() {
-		if o.Definition == "" || o.Kind == kindCheck || o.Kind == kindDefault {
+		if sight(sch, o) != SeenThrough || o.Definition == "" || o.Kind == kindCheck || o.Kind == kindDefault {
 			continue
 		}
 		for _, r := range references(o) {

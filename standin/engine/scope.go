@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xquery"
 )
@@ -107,7 +108,7 @@ func (b *binder) column(sc *scope, parts []string) expr {
 					continue
 				}
 				if hit != nil && hit.source != c.source {
-					b.fail(209, name)
+					b.failWith(b.named(sqlerr.New(209, 1, name)))
 				}
 				hit = c
 			}

@@ -373,8 +373,10 @@ func (s *Session) waitIdle(d time.Duration) {
 type batchCache struct {
 	batches map[batchKey]*syntax.Batch
 	// free has the variables that batches use and do not declare.
-	free  map[*syntax.Batch][]freeVariable
-	order []batchKey
+	free map[*syntax.Batch][]freeVariable
+	// compiled has the batches whose statements were all bound.
+	compiled map[*syntax.Batch]compiled
+	order    []batchKey
 	// declared has parameter declarations by text; nobody writes to what it gives.
 	declared map[string][]declaredParameter
 }
@@ -411,13 +413,14 @@ func (c *batchCache) parse(text, key string, quotedIdentifier bool) (*syntax.Bat
 		return b, nil
 	}
 	if c.free == nil {
-		c.free = map[*syntax.Batch][]freeVariable{}
+		c.free, c.compiled = map[*syntax.Batch][]freeVariable{}, map[*syntax.Batch]compiled{}
 	}
 	c.free[b] = freeVariables(b)
 	c.batches[k] = b
 	c.order = append(c.order, k)
 	if len(c.order) > maxBatches {
 		delete(c.free, c.batches[c.order[0]])
+		delete(c.compiled, c.batches[c.order[0]])
 		delete(c.batches, c.order[0])
 		c.order = c.order[1:]
 	}

@@ -158,7 +158,9 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 	}
 	for _, earlier := range e.Before {
 		told := *earlier
-		told.Line, told.Procedure = e.Line, e.Procedure
+		if told.Procedure = e.Procedure; told.Line == 0 {
+			_ = told.At(syntax.Line(node))
+		}
 		if err := w.Message(&told); err != nil {
 			return err
 		}

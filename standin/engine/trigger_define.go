@@ -32,11 +32,29 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if table.database != "" && !strings.EqualFold(table.database, s.db.Name()) {
 			return sqlerr.New(2108, 1, name.String(), table.String())
 		}
+		if err := s.compileTrigger(ctx, name, table, m); err != nil {
+			return ofModule(err, name.name)
+		}
 		instead := strings.EqualFold(m.kind, "InsteadOf")
 		return s.changeSchema(ctx, table, func(d *ddl) error {
 			return d.defineTrigger(name, table, events, instead, m.notForReplication, mode, st)
 		})
 	}
+}
+
+// compileTrigger is the error of the statements of a trigger on a table; what a view's have is left to their execution.
+func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m triggerModule) error {
+	leave, err := s.withinNew(ctx, objectName{schema: table.schema, name: name.name})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	b := newBinder(ctx, s, s.db.ID())
+	var on *Object
+	if e := bindSafely(func() { _, _, on = b.resolve(table) }); e != nil || on == nil || on.Table == nil {
+		return nil // the definition tells
+	}
+	return s.compileModule(ctx, name.name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
 
 func (d *ddl) defineTrigger(name, table objectName, events []string, instead, notForReplication bool, mode moduleMode, st syntax.Statement) error {

@@ -119,7 +119,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 		b.prefixOf(c, spec.Target, parts)
 		col := c.column(parts[len(parts)-1])
 		if col == nil {
-			b.notFound(207, "", parts[len(parts)-1])
+			b.noColumn(a.Column)
 			continue
 		}
 		b.updatable(col, seen)

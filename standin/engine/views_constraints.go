@@ -86,10 +86,15 @@ func installModuleViews(r *Registry) {
 			return nil, err
 		}
 		var out []record
+		sight := s.sight(ctx, s.viewDatabase().ID())
 		for _, o := range append(sch.scoped(databaseScope), objects...) {
+			definition := o.shownDefinition()
+			if sight(sch, o) != SeenThrough {
+				definition = nil
+			}
 			switch o.Kind {
 			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger, kindScoped:
-				out = append(out, record{"object_id": o.ID, "definition": o.shownDefinition(), "uses_ansi_nulls": !o.AnsiNullsOff, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": o.isSchemaBound(),
+				out = append(out, record{"object_id": o.ID, "definition": definition, "uses_ansi_nulls": !o.AnsiNullsOff, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": o.isSchemaBound(),
 					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.executeAsPrincipal(), "uses_native_compilation": false, "inline_type": false, "is_inlineable": false})
 			}
 		}

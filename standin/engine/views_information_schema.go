@@ -40,11 +40,11 @@ func installInformationSchema(r *Registry) {
 		return out
 	})
 	view("VIEWS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, VIEW_DEFINITION nvarchar(4000), CHECK_OPTION varchar(7), IS_UPDATABLE varchar(2)",
-		func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		func(_ context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
 			var out []record
 			for _, o := range objects {
 				if o.Kind == kindView {
-					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": o.cutDefinition(), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
+					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": s.cutDefinition(sch, o), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
 				}
 			}
 			return out
@@ -127,14 +127,14 @@ func installInformationSchema(r *Registry) {
 		"NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE smallint, DATETIME_PRECISION smallint, INTERVAL_TYPE nvarchar(30), INTERVAL_PRECISION smallint, TYPE_UDT_CATALOG sysname, TYPE_UDT_SCHEMA sysname, "+
 		"TYPE_UDT_NAME sysname, SCOPE_CATALOG sysname, SCOPE_SCHEMA sysname, SCOPE_NAME sysname, MAXIMUM_CARDINALITY bigint, DTD_IDENTIFIER sysname, ROUTINE_BODY nvarchar(30), ROUTINE_DEFINITION nvarchar(4000), "+
 		"EXTERNAL_NAME sysname, EXTERNAL_LANGUAGE nvarchar(30), PARAMETER_STYLE nvarchar(30), IS_DETERMINISTIC nvarchar(10), SQL_DATA_ACCESS nvarchar(30), IS_NULL_CALL nvarchar(10), SCHEMA_LEVEL_ROUTINE nvarchar(10), "+
-		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
 			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION", kindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
 				rec := routineTyped(o)
 				maps.Copy(rec, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
-					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": o.cutDefinition(), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
+					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": s.cutDefinition(sch, o), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
 					"ROUTINE_BODY": "SQL", "IS_DETERMINISTIC": "NO", "SCHEMA_LEVEL_ROUTINE": "YES", "IS_USER_DEFINED_CAST": "NO", "IS_IMPLICITLY_INVOCABLE": "NO"})
 				out = append(out, rec)
 			}

@@ -35,16 +35,17 @@ func (s *schema) sorted() []*Object {
 	return list
 }
 
-// visible are the objects that a view shows: those of its database, and in tempdb the session's temporary tables.
+// visible are the objects that a view shows: those of its database that the session may see, and in tempdb the session's temporary tables.
 func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 	sch, err := s.viewSchema(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var list []*Object
+	sight := s.sight(ctx, s.viewDatabase().ID())
 	for _, o := range sch.sorted() {
 		switch {
-		case o.Kind == kindAlias, o.Kind == kindScoped:
+		case o.Kind == kindAlias, o.Kind == kindScoped, sight(sch, o) == Unseen:
 			continue
 		case o.Kind == kindTableType:
 			shown := *o
