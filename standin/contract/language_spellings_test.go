@@ -16,6 +16,13 @@ func TestSpellings(t *testing.T) {
 		{"SELECT CAST(€100.25 AS varchar), CAST(¢2 AS int), CAST(₠-5 AS int), CAST(£1 AS int)", "100.25 2 -5 1"},
 		{"SET TRAN ISOLATION LEVEL REPEATABLE READ SELECT transaction_isolation_level FROM sys.dm_exec_sessions WHERE session_id = @@SPID", "3"},
 		{"SET TRAN ISOLATION LEVEL x", "!102/15/1/1"},
+		{"SELECT 1 WHERE 3 > 2.;", "1"},
+		{"SELECT 3*(1.*2), 1.+2, 1.-2, -1.%2, CASE WHEN 2.=2 THEN 1.\nEND", "6 3 -1 -1 1"},
+		{"SELECT SQL_VARIANT_PROPERTY(20.,'Precision'), SQL_VARIANT_PROPERTY(20.,'Scale')", "2 0"},
+		{"SELECT 1 AS a FOR XML PATH(N'')", "<a>1</a>"},
+		{"SELECT 1 AS a FOR XML RAW(N'Zeile'), ROOT(n'größte'), ELEMENTS", "<größte><Zeile><a>1</a></Zeile></größte>"},
+		{"SELECT STUFF((SELECT N',' + v FROM (VALUES (N'a'), (N'b')) AS t (v) FOR XML PATH(N''), TYPE).value(N'.[1]', N'nvarchar(max)'), 1, 1, N'')", "a,b"},
+		{"SELECT 1 AS a FOR JSON PATH, ROOT(N'r')", `{"r":[{"a":1}]}`},
 		{"CREATE TABLE s (a int CHECK (a < > 3)); INSERT s VALUES (4)", "ok"},
 		{"INSERT s VALUES (3)", "!547/16/0"},
 	})
