@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -69,10 +70,10 @@ func (b *binder) applyFunction(sc *scope, left, word string, call *inlineCall, n
 // applyValues binds APPLY (VALUES (a.x), (a.y)) AS v (n): one row for each, whose values are chosen by number.
 func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) string {
 	numbers := b.nextAlias()
-	rows := make([]string, len(n.RowValues))
+	rows := make([][]string, len(n.RowValues))
 	var bound [][]expr
 	for i, r := range n.RowValues {
-		rows[i] = fmt.Sprintf("SELECT %d AS i", i+1)
+		rows[i] = []string{strconv.Itoa(i + 1)}
 		bound = append(bound, b.scalars(sc, r.ColumnValues))
 		if len(bound[i]) != len(bound[0]) {
 			b.fail(10709)
@@ -93,14 +94,14 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 			collation = b.collate("VALUES", column...)
 		}
 		var text strings.Builder
-		text.WriteString("(CASE " + numbers + ".i")
+		text.WriteString("(CASE " + numbers + ".c1")
 		for r, e := range list {
 			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
 		}
 		src.addColumn(n.Columns[c].Value, text.String()+" END)", t, true, collation, nil)
 	}
 	sc.add(src)
-	return word + "(" + strings.Join(rows, " UNION ALL ") + ") AS " + numbers + " ON 1"
+	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"
 }
 
 // applyQuery binds APPLY (SELECT ...). parent is the scope that its names are looked up in after its own.

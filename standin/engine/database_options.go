@@ -22,7 +22,7 @@ var recordedOptions = map[string]bool{"AUTO_CLOSE": true, "AUTO_SHRINK": true, "
 	"CURSOR_CLOSE_ON_COMMIT": true, "CURSOR_DEFAULT": true, "TRUSTWORTHY": true, "DB_CHAINING": true, "PARAMETERIZATION": true,
 	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "NEW_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
 	"TARGET_RECOVERY_TIME": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
-	"VARDECIMAL_STORAGE_FORMAT": true, "TEMPORAL_HISTORY_RETENTION": true}
+	"VARDECIMAL_STORAGE_FORMAT": true, "NON_TRANSACTED_ACCESS": true, "TEMPORAL_HISTORY_RETENTION": true}
 
 // setDatabase is ALTER DATABASE ... SET option, ... [WITH termination].
 func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet, w tds.Writer) error {

@@ -78,7 +78,7 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 			if b.altering && c.Nullable && column == nil && c.Computed == "" {
 				return sqlerr.New(8111, 1, b.o.Name)
 			}
-			c.Nullable = c.Nullable && c.Computed != ""
+			c.Nullable = c.Nullable && c.Computed != "" && !c.Persisted
 		}
 	}
 	names := make([]string, len(keys))

@@ -155,10 +155,8 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 				b.o.Table.Compression = c
 			}
 		case *ast.IndexExpressionOption:
-			if strings.EqualFold(o.OptionKind, "FillFactor") {
-				if err := i.setFillFactor(o.Expression); err != nil {
-					return err
-				}
+			if err := i.setExpression(o); err != nil {
+				return err
 			}
 		case *ast.IgnoreDupKeyIndexOption:
 			if err := i.ignoreDuplicates(o.OptionState); err != nil {
@@ -171,6 +169,20 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 		}
 	}
 	return nil
+}
+
+// setExpression is an option with a value; of keys of declared tables those that are ON or OFF have strings for it (syntax.switchesOfKeys).
+func (i *Index) setExpression(o *ast.IndexExpressionOption) error {
+	state, ok := o.Expression.(*ast.StringLiteral)
+	switch {
+	case strings.EqualFold(o.OptionKind, "FillFactor"):
+		return i.setFillFactor(o.Expression)
+	case !ok:
+		return nil
+	case strings.EqualFold(o.OptionKind, "IgnoreDupKey"):
+		return i.ignoreDuplicates(state.Value)
+	}
+	return i.setState(lower(o.OptionKind), state.Value)
 }
 
 // setFillFactor is FILLFACTOR = percent (129 outside of 1 to 100; docs/t-sql/statements/create-index-transact-sql.md).

@@ -209,6 +209,9 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 			columns = nil
 			body = b.insertValues(sch, obj, columns, all, []*ast.RowValue{{}}, d)
 		} else {
+			if len(src.RowValues) > maxInsertRows {
+				b.fail(10738, maxInsertRows)
+			}
 			body = b.insertValues(sch, obj, columns, all, src.RowValues, d)
 		}
 	case *ast.SelectInsertSource:

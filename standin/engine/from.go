@@ -270,18 +270,32 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 		}
 		e.nullable = anyNullable(column, list)
 		for r := range list {
-			text := list[r].sql
-			if r == 0 {
-				text += fmt.Sprintf(" AS c%d", c+1)
-			}
-			texts[r] = append(texts[r], text)
+			texts[r] = append(texts[r], list[r].sql)
 		}
 		q.outputs = append(q.outputs, output{expr: e})
 	}
-	selects := make([]string, len(rows))
-	for r := range texts {
-		selects[r] = "SELECT " + strings.Join(texts[r], ", ")
-	}
-	q.sql = strings.Join(selects, " UNION ALL ")
+	q.sql = unionOfRows(texts)
 	return q
+}
+
+// maxCompound is how many SELECT SQLite joins with UNION ALL (its SQLITE_LIMIT_COMPOUND_SELECT); its own VALUES has no such limit, and
+// names its columns itself.
+const maxCompound = 500
+
+// unionOfRows is a query that gives rows, with the columns c1, c2, ...
+func unionOfRows(rows [][]string) string {
+	columns, named := make([]string, len(rows[0])), make([]string, len(rows[0]))
+	for c := range columns {
+		columns[c] = fmt.Sprintf("column%d AS %s", c+1, columnName(int32(c+1)))
+		named[c] = rows[0][c] + " AS " + columnName(int32(c+1))
+	}
+	lines := make([]string, len(rows))
+	for r, values := range rows {
+		lines[r] = strings.Join(values, ", ")
+	}
+	if len(rows) <= maxCompound {
+		lines[0] = strings.Join(named, ", ")
+		return "SELECT " + strings.Join(lines, " UNION ALL SELECT ")
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (VALUES (" + strings.Join(lines, "), (") + "))"
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
+// maxInsertRows is how many rows INSERT takes from its VALUES; a derived table of them has no limit
+// (docs/t-sql/queries/table-value-constructor-transact-sql.md, Limitations and Restrictions).
+const maxInsertRows = 1000
+
 // identityGiven refuses DEFAULT and NULL for an identity column (339), whether it may be given at all or not (544).
 func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnReferenceExpression, obj *Object) {
 	values, ok := source.(*ast.ValuesInsertSource)

@@ -41,6 +41,8 @@ type Parameter struct {
 	// Default is the value when it is not given; nil is NULL.
 	Default any
 	Output  bool
+	// Alias is another name that the parameter has, empty for none.
+	Alias string
 	// XML lets an argument of type xml in, as its text.
 	XML bool
 	// Allowed are the values of a string parameter, compared without case; empty allows all.

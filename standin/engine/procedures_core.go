@@ -17,7 +17,7 @@ import (
 
 func installProcedures(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_executesql", Variadic: true, Parameters: []Parameter{
-		{Name: "@stmt", Type: nmax, Required: true}, {Name: "@params", Type: nmax}}, Run: nil})
+		{Name: "@stmt", Alias: "@statement", Type: nmax, Required: true}, {Name: "@params", Alias: "@parameters", Type: nmax}}, Run: nil})
 	r.Procedure(Procedure{Name: "sp_set_session_context", Run: setSessionContext})
 	r.Procedure(Procedure{Name: "sp_configure", Parameters: []Parameter{{Name: "@configname", Type: sqltype.NVarCharOf(35)}, {Name: "@configvalue", Type: sqltype.IntType}}, Run: configure})
 	r.Procedure(Procedure{Name: "sp_getapplock", Run: getAppLock})

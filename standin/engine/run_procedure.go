@@ -196,8 +196,8 @@ func allowed(list []string, v string) bool {
 
 func (p *Procedure) parameter(name string) *Parameter {
 	for i := range p.Parameters {
-		if strings.EqualFold(p.Parameters[i].Name, name) {
-			return &p.Parameters[i]
+		if param := &p.Parameters[i]; strings.EqualFold(param.Name, name) || param.Alias != "" && strings.EqualFold(param.Alias, name) {
+			return param
 		}
 	}
 	return nil

@@ -26,9 +26,16 @@ func (s *Session) statements(ctx context.Context, list []ast.Statement, w tds.Wr
 		if err == nil {
 			continue
 		}
-		if i = target(err, list); i < 0 {
+		to := target(err, list)
+		if to < 0 {
 			return err
 		}
+		if to > i {
+			if err := s.declareSkipped(ctx, w, list[i:to]...); err != nil {
+				return err
+			}
+		}
+		i = to
 	}
 	return nil
 }

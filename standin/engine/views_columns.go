@@ -35,7 +35,9 @@ func installColumnViews(r *Registry) {
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
 		})
-	r.RecordView("", "sys", "sysindexes", "id int, status int, indid smallint, name sysname, rows int, keycnt smallint", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
+		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, keys varbinary(1088), "+
+		"name sysname, statblob image, maxlen int, rows int", func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := partitionRecords(ctx, s)
 		if err != nil {
 			return nil, err
@@ -45,8 +47,16 @@ func installColumnViews(r *Registry) {
 			return nil, err
 		}
 		list = wholeIndexes(list)
+		pages, err := pagesOfIndexes(ctx, s)
+		if err != nil {
+			return nil, err
+		}
 		for _, rec := range list {
 			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
+			rec["rowcnt"], rec["rowmodctr"], rec["groupid"] = rec["rows"], 0, rec["data_space_id"]
+			if p := pages[[2]int64{int64(rec["object_id"].(int32)), int64(rec["index_id"].(int32))}]; p != nil {
+				rec["dpages"], rec["used"], rec["reserved"] = p[2], p[3], p[4]
+			}
 			if o := sch.objects[rec["object_id"].(int32)]; o != nil {
 				for _, i := range o.Table.Indexes {
 					if i.ID == rec["index_id"] {
@@ -64,6 +74,17 @@ func installColumnViews(r *Registry) {
 		"is_included_column bit, column_store_order_ordinal tinyint", indexColumnRecords)
 	r.RecordView("", "sys", "stats", statisticsColumns, statisticsRecords)
 	r.RecordView("", "sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", statisticsColumnRecords)
+}
+
+// pagesOfIndexes are the rows of sys.dm_db_partition_stats for whole indexes, by table and index: their pages of data, used and reserved ones.
+func pagesOfIndexes(ctx context.Context, s *Session) (map[[2]int64][]any, error) {
+	rows, err := s.rowsOf(ctx, s.viewDatabase(), `SELECT CAST(object_id AS bigint), CAST(index_id AS bigint), SUM(in_row_data_page_count), SUM(used_page_count), SUM(reserved_page_count)
+		FROM sys.dm_db_partition_stats GROUP BY object_id, index_id`, nil)
+	out := make(map[[2]int64][]any, len(rows))
+	for _, row := range rows {
+		out[[2]int64{row[0].(int64), row[1].(int64)}] = row
+	}
+	return out, err
 }
 
 func userTypeID(c *Column) int64 {

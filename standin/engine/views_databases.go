@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -19,12 +20,12 @@ func installDatabaseViews(r *Registry) {
 	installFileViews(r)
 	r.RecordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
 		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
-	r.RecordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, cmptlevel tinyint, filename nvarchar(260), version smallint",
+	r.RecordView("", "sys", "sysdatabases", "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime, reserved datetime, category int, cmptlevel tinyint, filename nvarchar(260), version smallint",
 		func(ctx context.Context, s *Session) ([]record, error) {
 			var out []record
 			for _, db := range s.inst.Databases() {
 				i := db.Info()
-				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created,
+				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created, "reserved": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "category": 0,
 					"cmptlevel": i.CompatibilityLevel, "filename": filesOf(i.Files).Data, "version": 957})
 			}
 			return out, nil

@@ -212,6 +212,9 @@ func installObjectViews(r *Registry) {
 		for _, rec := range list {
 			rec["row_count"], rec["used_page_count"], rec["reserved_page_count"], rec["in_row_data_page_count"] = rec["rows"], int64(1), int64(1), int64(1)
 			rec["in_row_used_page_count"], rec["in_row_reserved_page_count"] = int64(1), int64(1)
+			for _, elsewhere := range []string{"lob_used_page_count", "lob_reserved_page_count", "row_overflow_used_page_count", "row_overflow_reserved_page_count"} {
+				rec[elsewhere] = int64(0)
+			}
 		}
 		return list, err
 	})

@@ -37,6 +37,10 @@ var formerStatements = [][3]string{
 	{"sp_helplanguage", "@language sysname", `IF @p1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sys.languages WHERE @p1 IN (name, alias)) BEGIN RAISERROR(15033, 16, 1, @p1); RETURN END
 		SELECT langid, dateformat, datefirst, upgrade, name, alias, months, shortmonths, days, lcid, msglangid FROM sys.languages WHERE @p1 IS NULL OR @p1 IN (name, alias) ORDER BY langid`},
 	{"sp_flush_log", "", `CHECKPOINT`},
+	// Every database of users has had the format since SQL Server 2008 (sp-db-vardecimal-storage-format-transact-sql.md).
+	{"sp_db_vardecimal_storage_format", "@dbname sysname, @vardecimal_storage_format varchar(3)", `IF DB_ID(@p1) IS NULL AND @p1 IS NOT NULL BEGIN RAISERROR(15010, 16, 1, @p1); RETURN 1 END
+		IF @p2 IS NULL SELECT name AS [Database Name], CAST('ON' AS varchar(3)) AS [Vardecimal State] FROM sys.databases WHERE name = @p1 OR @p1 IS NULL AND database_id > 4
+		ELSE IF @p2 <> 'ON' BEGIN RAISERROR(15600, 16, 1, 'sys.sp_db_vardecimal_storage_format'); RETURN 1 END`},
 }
 
 // installFormerProcedures registers those, and further procedures with which people look around.

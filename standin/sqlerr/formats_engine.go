@@ -115,6 +115,7 @@ var engineFormats = map[int32]string{
 	10704: "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.",
 	10709: "The number of columns for each row in a table value constructor must be the same.",
 	10735: "Incorrect WHERE clause for filtered index: %v.",
+	10738: "The number of row value expressions in the INSERT statement exceeds the maximum allowed number of %v row values.",
 	10741: "A TOP can not be used in the same query or sub-query as a OFFSET.",
 	2520:  "Could not find database '%v'. The database either does not exist, or was dropped before a statement tried to use it. Verify if the database exists by querying the sys.databases catalog view.",
 	7955:  "Invalid SPID %v specified.",
@@ -140,7 +141,7 @@ func init() {
 	for page, numbers := range map[string][]int32{
 		eventsPage(0, 999): {158, 177, 247, 408, 447}, eventsPage(1000, 1999): {1036, 1761, 1762}, eventsPage(2000, 2999): {2010, 2583, 2753}, eventsPage(4000, 4999): {4116, 4151, 4193, 4194, 4511, 4514, 4701, 4712},
 		eventsPage(5000, 5999): {5170, 5308, 5335}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7729, 7955, 7997},
-		eventsPage(8000, 8999): {8109, 8730, 8946}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10741}, eventsPage(11000, 12999): {11702, 11728},
+		eventsPage(8000, 8999): {8109, 8730, 8946}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10738, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
 	} {
 		for _, n := range numbers {
@@ -149,7 +150,7 @@ func init() {
 			}
 			severity := uint8(16)
 			switch n {
-			case 158, 177, 408, 1036, 5308, 10705, 10709, 10741:
+			case 158, 177, 408, 1036, 5308, 10705, 10709, 10738, 10741:
 				severity = 15
 			case 6102, 6004, 6005:
 				severity = 14

@@ -126,7 +126,7 @@ func operandBefore(tokens []token, at int) int {
 			return -1
 		}
 		if start > 0 && isCallable(tokens[start-1]) {
-			if characterTypes[upper(tokens[start-1].text)] {
+			if characterTypes[upper(tokens[start-1].text)] || isQuotedType(tokens, start-1) {
 				return -1
 			}
 			start--
@@ -137,6 +137,8 @@ func operandBefore(tokens []token, at int) int {
 		if p := tokens[max(start-1, 0)]; start == 0 || p.kind == tokenQuoted || p.kind == tokenWord && !isReserved(p.text) {
 			return -1
 		}
+	case isQuotedType(tokens, start):
+		return -1
 	case t.kind == tokenQuoted, t.kind == tokenWord && !isReserved(t.text):
 	default:
 		return -1
@@ -145,6 +147,15 @@ func operandBefore(tokens []token, at int) int {
 		start -= 2
 	}
 	return start
+}
+
+// isQuotedType tells whether the token at is a type within quotes, as tools write it behind the name of a column: [name] [nvarchar](50).
+func isQuotedType(tokens []token, at int) bool {
+	if at < 1 || tokens[at].kind != tokenQuoted || !characterTypes[upper(tokens[at].value)] {
+		return false
+	}
+	p := tokens[at-1]
+	return p.kind == tokenQuoted || p.kind == tokenWord && !isReserved(p.text)
 }
 
 // isCallable tells whether a token before a parenthesis is the name of a function or a type.

@@ -60,11 +60,23 @@ func (p *parser) createOption() DatabaseOption {
 		}
 		return DatabaseOption{"CATALOG_COLLATION", "DATABASE_DEFAULT"}
 	}
+	if p.accept("LEDGER", "=") {
+		return p.neverOn("LEDGER", "OFF", "ON")
+	}
 	if refusedOptions[upper(p.peek().text)] {
 		p.unsupported("The database option " + upper(p.peek().text))
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
+}
+
+// neverOn is an option that says that something is off which does not exist here; its other values are refused.
+func (p *parser) neverOn(name, off string, others ...string) DatabaseOption {
+	value := p.oneOf(append(others, off)...)
+	if value != off {
+		p.unsupported("The database option " + name + " = " + value)
+	}
+	return DatabaseOption{name, value}
 }
 
 // attachOption is an option of FOR ATTACH (docs/t-sql/statements/create-database-transact-sql.md, <attach_database_option>).
@@ -93,7 +105,13 @@ func (p *parser) databaseOption() DatabaseOption {
 			if name == "QUERY_STORE" && (p.is("(") || p.is("CLEAR") || p.is("ON", "(")) {
 				p.unsupported("QUERY_STORE with options")
 			}
-			return DatabaseOption{name, p.oneOf("ON", "OFF")}
+			o := DatabaseOption{name, p.oneOf("ON", "OFF")}
+			if name == "AUTO_CREATE_STATISTICS" && o.Value == "ON" && p.accept("(") {
+				p.expect("INCREMENTAL", "=")
+				p.neverOn("INCREMENTAL", "OFF", "ON")
+				p.expect(")")
+			}
+			return o
 		}
 	}
 	for name, values := range wordOptions {
@@ -111,6 +129,11 @@ func (p *parser) databaseOption() DatabaseOption {
 			n *= 60
 		}
 		return DatabaseOption{"TARGET_RECOVERY_TIME", strconv.FormatInt(n, 10)}
+	}
+	if p.accept("FILESTREAM", "(", "NON_TRANSACTED_ACCESS", "=") {
+		o := p.neverOn("NON_TRANSACTED_ACCESS", "OFF", "READ_ONLY", "FULL")
+		p.expect(")")
+		return o
 	}
 	if refusedOptions[upper(p.peek().text)] {
 		p.unsupported("The database option " + upper(p.peek().text))

@@ -96,6 +96,38 @@ func ofCreateTable(tokens []token, at int) bool {
 	return false
 }
 
+// switchesOfKeys makes strings of the ON and OFF among the options of a key that the definition of a table variable, a table type or a
+// function's table has behind its columns: teesql takes expressions there.
+func switchesOfKeys(tokens []token, inside []bool, instead map[int]string) {
+	for i := 2; i+2 < len(tokens); i++ {
+		if inside[i] || !tokens[i].is("WITH") || !tokens[i+1].is("(") || !tokens[i-1].is(")") || !ofDeclaredTable(tokens, i) {
+			continue
+		}
+		for at := i + 2; at+1 < len(tokens) && !tokens[at].is(")"); at++ {
+			if tokens[at-1].is("=") && tokens[at].isOneOf("ON", "OFF") {
+				instead[at] = "'" + tokens[at].text + "'"
+			}
+		}
+	}
+}
+
+// ofDeclaredTable tells whether the token at is within a definition that follows TABLE at once.
+func ofDeclaredTable(tokens []token, at int) bool {
+	depth := 0
+	for ; at > 0; at-- {
+		switch {
+		case tokens[at].is(")"):
+			depth++
+		case tokens[at].is("("):
+			if depth == 0 {
+				return tokens[at-1].is("TABLE")
+			}
+			depth--
+		}
+	}
+	return false
+}
+
 // badOptionValue is the token of a value that the option at a token cannot have, 0 when it can.
 func badOptionValue(tokens []token, at int) int {
 	name := upper(tokens[at].text)

@@ -86,6 +86,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	columnsOfChange(tokens, inside, instead)
 	currentOf(tokens, inside, instead)
 	placesOfKeys(tokens, inside, instead)
+	switchesOfKeys(tokens, inside, instead)
 	statisticsValues(tokens, inside, instead)
 	degreeOfDBCC(tokens, inside, instead)
 	poolOfDBCC(tokens, inside, instead)

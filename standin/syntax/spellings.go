@@ -45,7 +45,7 @@ func (l *lexer) spacedOperator() string {
 }
 
 // usualSpellings writes what SQL Server has several spellings of in the one that teesql knows: comparisons with white space in them, numbers with an
-// exponent without digits, symbols of currencies, SET TRAN.
+// exponent without digits or with nothing behind their point, symbols of currencies, names of elements in Unicode, SET TRAN.
 func usualSpellings(text string, tokens []token, inside []bool, instead map[int]string) {
 	for i, t := range tokens {
 		if inside[i] {
@@ -61,6 +61,10 @@ func usualSpellings(text string, tokens []token, inside []bool, instead map[int]
 			if usual := usualNumber(written); usual != written {
 				instead[i] = usual
 			}
+		case tokenString:
+			if written[0] != '\'' && written[0] != '"' && namesElement(tokens, i) {
+				instead[i] = written[1:]
+			}
 		case tokenMoney:
 			if _, size := utf8.DecodeRuneInString(written); size > 1 {
 				instead[i] = "$" + written[size:]
@@ -73,9 +77,30 @@ func usualSpellings(text string, tokens []token, inside []bool, instead map[int]
 	}
 }
 
-// usualNumber gives an exponent without digits its zero, and a point before an exponent the digit that teesql wants behind it.
+// namesElement tells whether the string at token at is the name that FOR XML or FOR JSON gives to rows or to their root, where teesql
+// takes no N'name'.
+func namesElement(tokens []token, at int) bool {
+	if at < 4 || !tokens[at-1].is("(") || !tokens[at-2].isOneOf("RAW", "PATH", "ROOT", "XMLSCHEMA") {
+		return false
+	}
+	for i := at - 3; i > 0; i-- {
+		switch t := tokens[i]; {
+		case t.isOneOf("XML", "JSON"):
+			return tokens[i-1].is("FOR")
+		case t.kind != tokenWord && t.kind != tokenString && !t.isOneOf(",", "(", ")"):
+			return false
+		}
+	}
+	return false
+}
+
+// usualNumber gives an exponent without digits its zero, a point before an exponent the digit that teesql wants behind it, and a point at
+// the end the space without which teesql does not count it.
 func usualNumber(written string) string {
 	number := written
+	if strings.HasSuffix(number, ".") {
+		return number + " "
+	}
 	if strings.HasSuffix(strings.TrimRight(upper(number), "+-"), "E") {
 		number += "0"
 	}

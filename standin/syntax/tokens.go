@@ -166,7 +166,7 @@ func moduleBody(tokens []token, kind string) int {
 	return 0
 }
 
-// badDefault refuses what is no constant as the default of a parameter of the module that a batch defines
+// badDefault refuses what is neither a constant nor one of the functions with @@, such as @@SERVERNAME, as the default of a parameter of the module that a batch defines
 // (docs/t-sql/statements/create-procedure-transact-sql.md, default).
 func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 	header := moduleHeader(tokens)
@@ -176,7 +176,7 @@ func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 		case !header[i].is("="):
 		case next.is("("):
 			return near(tokens, at+i+1)
-		case next.kind == tokenVariable:
+		case next.kind == tokenVariable && !strings.HasPrefix(next.text, "@@"):
 			return sqlerr.New(137, 2, next.text).At(next.line)
 		}
 	}

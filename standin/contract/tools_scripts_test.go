@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestScriptsOfManagementTools: what tools write when they script a database and its tables
+// (docs/t-sql/statements/create-database-transact-sql.md, alter-database-transact-sql-set-options.md, create-table-transact-sql.md).
+func TestScriptsOfManagementTools(t *testing.T) {
+	t.Parallel()
+	admin := connection(t, shared.open(t, ""))
+	name := uniqueName("d")
+	converse(t, admin, []say{
+		{"CREATE DATABASE [" + name + "] CONTAINMENT = NONE WITH CATALOG_COLLATION = DATABASE_DEFAULT, LEDGER = OFF", "ok"},
+		{"CREATE DATABASE [" + name + "x] WITH LEDGER = ON", "!40517/16"},
+		{"ALTER DATABASE [" + name + "] SET AUTO_CREATE_STATISTICS ON(INCREMENTAL = OFF)", "ok"},
+		{"ALTER DATABASE [" + name + "] SET AUTO_CREATE_STATISTICS ON(INCREMENTAL = ON)", "!40517/16"},
+		{"ALTER DATABASE [" + name + "] SET FILESTREAM( NON_TRANSACTED_ACCESS = OFF )", "ok"},
+		{"ALTER DATABASE [" + name + "] SET FILESTREAM( NON_TRANSACTED_ACCESS = FULL )", "!40517/16"},
+		{"ALTER DATABASE [" + name + "] SET FILESTREAM( NON_TRANSACTED_ACCESS = MAYBE )", "!102/15"},
+		{"EXEC sys.sp_db_vardecimal_storage_format N'" + name + "', N'ON'", "ok"},
+		{"EXEC sys.sp_db_vardecimal_storage_format N'" + name + "'", name + " ON"},
+		{"EXEC sys.sp_db_vardecimal_storage_format N'nowhere', N'ON'", "!15010/16"},
+		{"USE [" + name + "]", "ok"},
+		{"CREATE TYPE [dbo].[list] AS TABLE([id] [int] NOT NULL, [v] [nvarchar](50) COLLATE Latin1_General_CI_AS NULL, PRIMARY KEY CLUSTERED ([id] ASC)WITH (IGNORE_DUP_KEY = ON))", "ok"},
+		{"DECLARE @l [dbo].[list]; INSERT @l VALUES (1, N'a'), (1, N'b'), (2, N'c'); SELECT * FROM @l", "1 a; 2 c"},
+		{"CREATE FUNCTION [dbo].[f](@a [int]) RETURNS @t TABLE ([id] [int] NOT NULL, [v] [nvarchar](50) COLLATE Latin1_General_CI_AS NULL, UNIQUE ([id] ASC) WITH (IGNORE_DUP_KEY = OFF, FILLFACTOR = 80)) WITH EXECUTE AS CALLER AS BEGIN INSERT @t VALUES (@a, N'x'); RETURN; END", "ok"},
+		{"SELECT * FROM dbo.f(3)", "3 x"},
+		{"USE master; DROP DATABASE [" + name + "]", "ok"},
+	})
+}
+
+// TestScriptsOfMaintenance: what scripts have with which people look at servers and keep them in order
+// (docs/relational-databases/system-stored-procedures/sp-executesql-transact-sql.md, docs/t-sql/queries/table-value-constructor-transact-sql.md,
+// docs/t-sql/language-elements/variables-transact-sql.md, docs/t-sql/statements/alter-table-table-constraint-transact-sql.md).
+func TestScriptsOfMaintenance(t *testing.T) {
+	t.Parallel()
+	rows := func(n int) string {
+		return strings.TrimSuffix(strings.Repeat("(1, 'x'), ", n), ", ")
+	}
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"EXEC dbo.sp_executesql @statement = N'CREATE PROCEDURE p AS SELECT 1'", "ok"},
+		{"EXEC sp_executesql @statement = N'SELECT @a', @parameters = N'@a int', @a = 3", "3"},
+		{"EXEC sp_executesql @stmt = N'SELECT @a', @statement = N'SELECT 2'", "!8143/16"},
+		{"CREATE PROCEDURE server @name sysname = @@SERVERNAME, @id int = @@SPID AS SELECT IIF(@name = @@SERVERNAME AND @id = @@SPID, 'own', 'other')", "ok"},
+		{"EXEC server", "own"},
+		{"EXEC server @id = 0", "other"},
+		{"CREATE PROCEDURE bad @name sysname = @other AS SELECT 1", "!137/15"},
+		{fmt.Sprintf("SELECT COUNT(*), SUM(a), MAX(b) FROM (VALUES %s) AS v (a, b)", rows(2500)), "2500 2500 x"},
+		{fmt.Sprintf("SELECT COUNT(*) FROM sys.schemas AS s CROSS APPLY (VALUES %s) AS v (a, b) WHERE s.name = 'dbo'", rows(501)), "501"},
+		{"CREATE TABLE t (a int, b varchar(9))", "ok"},
+		{"INSERT t VALUES " + rows(1000), "ok"},
+		{"INSERT t VALUES " + rows(1001), "!10738/15/1"},
+		{fmt.Sprintf("INSERT t SELECT * FROM (VALUES %s) AS v (a, b); SELECT COUNT(*) FROM t", rows(1001)), "2001"},
+		{"IF 1 = 1 GOTO there\nDECLARE @v int = 5\nDECLARE @w table (a int)\nthere:\nINSERT @w VALUES (1)\nSELECT @v, COUNT(*) FROM @w", "NULL 1"},
+		{"DECLARE @s table (a bit, b bit, c AS CAST(CASE WHEN a = 1 AND b = 1 THEN 1 ELSE 0 END AS bit) PERSISTED, id int IDENTITY, PRIMARY KEY (c, id) WITH (IGNORE_DUP_KEY = ON)); INSERT @s (a, b) VALUES (1, 0), (1, 1); SELECT c, id FROM @s ORDER BY id", "false 1; true 2"},
+		{"CREATE TABLE k (a int, b AS a + 1 PERSISTED, PRIMARY KEY (b)); SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('k') AND name = 'b'", "false"},
+		{"INSERT k VALUES (NULL)", "!515/16"},
+		{"CREATE TABLE l (a int, b AS a + 1, PRIMARY KEY (b))", "!1711/16"},
+	})
+}
+
+// TestColumnsOfSystemViews: documented columns for which monitoring tools ask, of views that have something to show and of those that are empty here
+// (docs/relational-databases/system-dynamic-management-views, docs/relational-databases/system-compatibility-views).
+func TestColumnsOfSystemViews(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, []say{
+		{"SELECT contained_availability_group_id FROM sys.dm_exec_sessions WHERE session_id = @@SPID", "NULL"},
+		{"SELECT date_format, date_first, quoted_identifier, ansi_nulls, query_hash, query_plan_hash, statement_context_id, dop, is_resumable, page_resource FROM sys.dm_exec_requests WHERE session_id = @@SPID", "mdy 7 true true NULL NULL NULL 1 false NULL"},
+		{"SELECT RTRIM(net_library), request_id, stmt_end FROM sysprocesses WHERE spid = @@SPID", "TCP/IP 0 -1"},
+		{"SELECT COUNT(*) FROM sys.dm_os_schedulers WHERE yield_count + total_cpu_usage_ms + total_scheduler_delay_ms + ideal_workers_limit < 0", "0"},
+		{"SELECT query_hash, query_plan_hash FROM sys.dm_exec_query_stats WHERE 1 = 0", ""},
+		{"SELECT row_lock_wait_in_ms FROM sys.dm_db_index_operational_stats(DB_ID(), NULL, NULL, NULL) WHERE 1 = 0", ""},
+		{"SELECT persistent_version_store_size_kb, pvs_off_row_page_skipped_min_useful_xts FROM sys.dm_tran_persistent_version_store_stats WHERE 1 = 0", ""},
+		{"SELECT q.query_plan.value('.', 'nvarchar(9)') FROM sys.dm_exec_query_plan(0x01) AS q", "NULL"},
+		{"CREATE TABLE parent (id int IDENTITY CONSTRAINT pk PRIMARY KEY, name varchar(9) NULL, twice AS id * 2)", "ok"},
+		{"CREATE TABLE child (id int, parent int CONSTRAINT fk REFERENCES parent)", "ok"},
+		{"EXEC ('CREATE PROCEDURE p @a decimal(9, 2), @b int OUTPUT AS SELECT 1')", "ok"},
+		{"INSERT parent VALUES ('x')", "ok"},
+		{"SELECT name, colstat & 1, status & 128, isnullable, iscomputed, number, isoutparam FROM syscolumns WHERE id IN (OBJECT_ID('parent'), OBJECT_ID('p')) ORDER BY id, colid", "id 1 128 0 0 0 0; name 0 0 1 0 0 0; twice 0 0 1 1 0 0; @a 0 0 1 0 1 0; @b 0 0 1 0 1 1"},
+		{"SELECT indid, rowcnt, rows, IIF(dpages > 0 AND used > 0 AND reserved > 0, 'some', 'none') FROM sysindexes WHERE id = OBJECT_ID('parent')", "1 1 1 some"},
+		{"SELECT OBJECT_NAME(constid), fkey1, rkey1, fkey2, keycnt FROM sysreferences", "fk 2 1 0 1"},
+		{"SELECT OBJECT_NAME(constid), status & 15 FROM sysconstraints WHERE id IN (OBJECT_ID('parent'), OBJECT_ID('child')) ORDER BY 1", "fk 3; pk 1"},
+		{"SELECT name, securityadmin, dbcreator, isntuser FROM master.dbo.syslogins WHERE sysadmin = 1 AND sid = 0x01", "sa 1 1 0"},
+		{"SELECT hasdbaccess, gid, isapprole FROM sysusers WHERE name = 'dbo'", "1 0 0"},
+		{"SELECT variable, allownulls FROM systypes WHERE name = 'varchar'", "true true"},
+		{"SELECT severity FROM sysmessages WHERE error = 208 AND msglangid = 1033", "16"},
+		{"SELECT COUNT(*) FROM sysperfinfo WHERE cntr_type = 0", "0"},
+		{"SELECT category FROM sysdatabases WHERE dbid = 1", "0"},
+		{"SELECT SUM(lob_used_page_count + row_overflow_reserved_page_count) FROM sys.dm_db_partition_stats", "0"},
+	})
+}
