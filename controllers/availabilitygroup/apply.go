@@ -35,9 +35,13 @@ const (
 	backupTimeout = 30 * time.Minute
 )
 
-// apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
+// apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be carried out again.
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) })
+	carryOut := func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) }
+	if p.Apart {
+		return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
+	}
+	return reconcile.InOrder(ctx, p.Steps, carryOut)
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {

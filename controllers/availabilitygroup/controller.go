@@ -29,8 +29,9 @@ const (
 	// lookAgain is when a group that is as it should be is looked at again: engines tell nobody of their roles, and the
 	// listener follows what is seen here.
 	lookAgain = 5 * time.Second
-	// lookSoon is when a group that is being worked on is looked at again.
+	// lookSoon is when a group that is being worked on is looked at again, lookStep after steps.
 	lookSoon = time.Second
+	lookStep = lookSoon / 4
 	// workers are groups reconciled at the same time: most of the time is spent waiting for far engines.
 	workers = 8
 )
@@ -88,7 +89,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, *world, Plan]{
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookSoon, Soon: lookSoon, Again: lookAgain},
+		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Observe: r.look, Apply: r.apply, Report: r.report,
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },

@@ -40,6 +40,7 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
+		p.Apart = true
 		return p.settle(creating("endpoints and their certificates are being made"))
 	}
 	return true
@@ -98,6 +99,7 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
+		p.Apart = true
 		return p.settle(creating("the replicas are being made to trust each other"))
 	}
 	return planShow(d, o, answering, p)

@@ -98,11 +98,26 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Done says of a deletion that nothing is left.
 	Done bool
+	// Apart says that steps on different servers do not depend on each other.
+	Apart bool
 }
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
 	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+}
+
+// placeOf is the server on which a step is carried out, empty for one that is not on a server alone.
+func placeOf(step Step) v1alpha1.ServerName {
+	switch s := step.(type) {
+	case Execute:
+		return s.Server
+	case CreateMasterKey:
+		return s.Server
+	case CreatePartnerLogin:
+		return s.Server
+	}
+	return ""
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }

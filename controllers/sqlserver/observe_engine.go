@@ -63,15 +63,9 @@ func target(d Desired, role credentials.Role) mssql.Target {
 	return mssql.Target{Namespace: d.Server.Namespace, Server: d.name(), Role: role}
 }
 
-func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) (err error) {
-	if e.Logins, err = mssql.ReadLogins(ctx, q); err != nil {
-		return err
-	}
-	if e.Permissions, err = mssql.ReadServerPermissions(ctx, q); err != nil {
-		return err
-	}
-	members, err := mssql.ReadServerRoleMembers(ctx, q)
-	e.Sysadmins = members[roleSysadmin]
+func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) error {
+	p, err := mssql.ReadPrincipals(ctx, q)
+	e.Logins, e.Permissions, e.Sysadmins = p.Logins, p.Permissions, p.Members[roleSysadmin]
 	return err
 }
 

@@ -5,7 +5,6 @@ package mssql
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 	"time"
 
@@ -66,10 +65,7 @@ type Mirroring struct {
 // ReadMirroring reads what an instance has for log between replicas.
 func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 	m := Mirroring{Certificates: map[string]Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]Database{}}
-	reads := []struct {
-		statement tsql.Statement
-		scan      func(Row) error
-	}{
+	err := readAll(ctx, q, "read what the instance has for replicas", []read{
 		{tsql.MasterKeyExists(), func(r Row) error { var one int; m.MasterKey = true; return r.Scan(&one) }},
 		{tsql.EndpointState(), func(r Row) error {
 			var e Endpoint
@@ -105,11 +101,9 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			m.Databases[d.Name] = d
 			return err
 		}},
-	}
-	for _, read := range reads {
-		if err := q.Query(ctx, read.statement.Because("read what the instance has for replicas"), read.scan); err != nil {
-			return Mirroring{}, err
-		}
+	}...)
+	if err != nil {
+		return Mirroring{}, err
 	}
 	return m, nil
 }
@@ -179,28 +173,10 @@ type SeedingFailure struct{ Server, Database, Reason string }
 
 // ReadGroup reads a group; nil when the instance has none of that name.
 func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
-	var g *Group
-	err := q.Query(ctx, tsql.GroupState(name), func(r Row) error {
-		g = &Group{}
-		var id mssqldriver.UniqueIdentifier
-		var required, sequence sql.NullInt64
-		var commit sql.NullTime
-		if err := r.Scan(&id, &g.ClusterType, &required, &sequence, &g.Role, &commit, &g.Clock); err != nil {
-			return err
-		}
-		g.ID, g.RequiredSynchronizedSecondaries, g.SequenceNumber = id.String(), int(required.Int64), sequence.Int64
-		if commit.Valid {
-			g.CommitPending = max(g.Clock.Sub(commit.Time), time.Nanosecond)
-		}
-		return nil
-	})
-	if err != nil || g == nil {
-		return nil, err
-	}
-	for _, read := range []struct {
-		statement tsql.Statement
-		scan      func(Row) error
-	}{
+	var g Group
+	exists := false
+	err := readAll(ctx, q, "read the state of group "+name, []read{
+		{tsql.GroupState(name), func(r Row) error { exists = true; return g.scan(r) }},
 		{tsql.GroupReplicas(name), g.scanReplica},
 		{tsql.GroupDatabases(name), func(r Row) error {
 			var database string
@@ -219,12 +195,25 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 		}},
 		{tsql.GroupDatabaseStates(name), g.scanState},
 		{tsql.Seedings(name), g.scanSeeding},
-	} {
-		if err := q.Query(ctx, read.statement, read.scan); err != nil {
-			return nil, fmt.Errorf("group %s: %w", name, err)
-		}
+	}...)
+	if err != nil || !exists {
+		return nil, err
 	}
-	return g, nil
+	return &g, nil
+}
+
+func (g *Group) scan(r Row) error {
+	var id mssqldriver.UniqueIdentifier
+	var required, sequence sql.NullInt64
+	var commit sql.NullTime
+	if err := r.Scan(&id, &g.ClusterType, &required, &sequence, &g.Role, &commit, &g.Clock); err != nil {
+		return err
+	}
+	g.ID, g.RequiredSynchronizedSecondaries, g.SequenceNumber = id.String(), int(required.Int64), sequence.Int64
+	if commit.Valid {
+		g.CommitPending = max(g.Clock.Sub(commit.Time), time.Nanosecond)
+	}
+	return nil
 }
 
 func (g *Group) scanReplica(r Row) error {

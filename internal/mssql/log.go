@@ -39,7 +39,7 @@ func (l LogSize) Full() bool {
 // ReadLogs reads the logs of an instance by database. The room of those of system databases is not known.
 func ReadLogs(ctx context.Context, q Querier) (map[string]LogSize, error) {
 	logs := map[string]LogSize{}
-	err := q.Query(ctx, tsql.LogSizes(), func(r Row) error {
+	err := readAll(ctx, q, "measure the logs", read{tsql.LogSizes(), func(r Row) error {
 		var database, counter string
 		var value int64
 		if err := r.Scan(&database, &counter, &value); err != nil {
@@ -53,11 +53,7 @@ func ReadLogs(ctx context.Context, q Querier) (map[string]LogSize, error) {
 		}
 		logs[database] = size
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return logs, q.Query(ctx, tsql.LogGrowth(), func(r Row) error {
+	}}, read{tsql.LogGrowth(), func(r Row) error {
 		var f logFile
 		var database, wait string
 		if err := r.Scan(&database, &wait, &f.sizeKB, &f.greatestKB, &f.growth, &f.percent, &f.available); err != nil {
@@ -74,7 +70,8 @@ func ReadLogs(ctx context.Context, q Querier) (map[string]LogSize, error) {
 		size.GrowKB, size.Wait = &grow, wait
 		logs[database] = size
 		return nil
-	})
+	}})
+	return logs, err
 }
 
 // logFile is one file of a log: sizes in KB, greatestKB -1 for as far as the volume goes; growth in KB or percent; available

@@ -39,10 +39,7 @@ type MeasuredDatabase struct{ Name, State, LogReuseWait string }
 // ReadMeasurements reads the figures of an instance.
 func ReadMeasurements(ctx context.Context, q Querier) (*Measurements, error) {
 	m := &Measurements{}
-	for _, read := range []struct {
-		statement tsql.Statement
-		scan      func(Row) error
-	}{
+	err := readAll(ctx, q, "measure replicas and databases", []read{
 		{tsql.MeasuredReplicas(), func(r Row) error {
 			var x MeasuredReplica
 			err := r.Scan(&x.Group, &x.Server, &x.Role, &x.Connected, &x.Health)
@@ -56,12 +53,10 @@ func ReadMeasurements(ctx context.Context, q Querier) (*Measurements, error) {
 			m.Databases = append(m.Databases, x)
 			return err
 		}},
-	} {
-		if err := q.Query(ctx, read.statement, read.scan); err != nil {
-			return nil, err
-		}
+	}...)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	m.Logs, err = ReadLogs(ctx, q)
 	return m, err
 }

@@ -20,7 +20,12 @@ type Login struct {
 // ReadLogins reads the SQL logins by name.
 func ReadLogins(ctx context.Context, q Querier) (map[string]Login, error) {
 	logins := map[string]Login{}
-	err := q.Query(ctx, tsql.ServerLogins().Because("read the logins"), func(r Row) error {
+	err := q.Query(ctx, tsql.ServerLogins().Because("read the logins"), scanLogins(logins))
+	return logins, err
+}
+
+func scanLogins(logins map[string]Login) func(Row) error {
+	return func(r Row) error {
 		var name string
 		var l Login
 		if err := r.Scan(&name, &l.SID, &l.Disabled); err != nil {
@@ -28,39 +33,42 @@ func ReadLogins(ctx context.Context, q Querier) (map[string]Login, error) {
 		}
 		logins[name] = l
 		return nil
-	})
-	return logins, err
+	}
 }
 
-// ReadServerPermissions reads the permissions granted on the server, by login. State W (with grant option) counts as
-// granted, D (denied) does not.
-func ReadServerPermissions(ctx context.Context, q Querier) (map[string][]string, error) {
-	permissions := map[string][]string{}
-	err := q.Query(ctx, tsql.ServerPermissions().Because("read the permissions"), func(r Row) error {
-		var login, permission, state string
-		if err := r.Scan(&login, &permission, &state); err != nil {
-			return err
-		}
-		if state = strings.TrimSpace(state); state == "G" || state == "W" {
-			permissions[login] = append(permissions[login], strings.ToUpper(permission))
-		}
-		return nil
-	})
-	return permissions, err
+// Principals are the logins of a server with what they may do.
+type Principals struct {
+	// Logins are the SQL logins by name.
+	Logins map[string]Login
+	// Permissions granted on the server, by login. State W (with grant option) counts as granted, D (denied) does not.
+	Permissions map[string][]string
+	// Members of the fixed server roles, by role.
+	Members map[string][]string
 }
 
-// ReadServerRoleMembers reads who is in which fixed server role, by role.
-func ReadServerRoleMembers(ctx context.Context, q Querier) (map[string][]string, error) {
-	members := map[string][]string{}
-	err := q.Query(ctx, tsql.ServerRoleMembers().Because("read the members of server roles"), func(r Row) error {
-		var role, member string
-		if err := r.Scan(&role, &member); err != nil {
+// ReadPrincipals reads the logins of a server with what they may do.
+func ReadPrincipals(ctx context.Context, q Querier) (Principals, error) {
+	p := Principals{Logins: map[string]Login{}, Permissions: map[string][]string{}, Members: map[string][]string{}}
+	err := readAll(ctx, q, "read the logins with their permissions and roles", []read{
+		{tsql.ServerLogins(), scanLogins(p.Logins)},
+		{tsql.ServerPermissions(), func(r Row) error {
+			var login, permission, state string
+			if err := r.Scan(&login, &permission, &state); err != nil {
+				return err
+			}
+			if state = strings.TrimSpace(state); state == "G" || state == "W" {
+				p.Permissions[login] = append(p.Permissions[login], strings.ToUpper(permission))
+			}
+			return nil
+		}},
+		{tsql.ServerRoleMembers(), func(r Row) error {
+			var role, member string
+			err := r.Scan(&role, &member)
+			p.Members[role] = append(p.Members[role], member)
 			return err
-		}
-		members[role] = append(members[role], member)
-		return nil
-	})
-	return members, err
+		}},
+	}...)
+	return p, err
 }
 
 // TempDBFile is a file of tempdb.

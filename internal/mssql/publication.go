@@ -61,10 +61,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 	if err != nil || p == nil {
 		return nil, err
 	}
-	reads := []struct {
-		statement tsql.Statement
-		scan      func(Row) error
-	}{
+	err = readAll(ctx, q, "read the articles and subscriptions of publication "+name, []read{
 		{tsql.Articles(name), func(r Row) error {
 			var a PublishedArticle
 			var option []byte
@@ -91,11 +88,9 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 			p.Subscriptions = append(p.Subscriptions, s)
 			return err
 		}},
-	}
-	for _, read := range reads {
-		if err := q.Query(ctx, read.statement, read.scan); err != nil {
-			return nil, err
-		}
+	}...)
+	if err != nil {
+		return nil, err
 	}
 	return p, nil
 }

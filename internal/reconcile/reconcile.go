@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -206,4 +207,24 @@ func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Conte
 		}
 	}
 	return nil
+}
+
+// EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different places at the
+// same time. The first that fails ends those of its own place; all failures are told.
+func EachInOrder[S Step, P comparable](ctx context.Context, steps []S, at func(S) P, carryOut func(context.Context, S) error) error {
+	places, of := []P{}, map[P][]S{}
+	for _, step := range steps {
+		place := at(step)
+		if len(of[place]) == 0 {
+			places = append(places, place)
+		}
+		of[place] = append(of[place], step)
+	}
+	failed := make([]error, len(places))
+	var wg sync.WaitGroup
+	for i, place := range places {
+		wg.Go(func() { failed[i] = InOrder(ctx, of[place], carryOut) })
+	}
+	wg.Wait()
+	return errors.Join(failed...)
 }

@@ -185,3 +185,39 @@ func TestDeletionWaitsForItsSteps(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	g.Expect(f.gone).To(Equal(1))
 }
+
+// somewhere is a step with a place.
+type somewhere struct{ place, what string }
+
+// Describe says both.
+func (s somewhere) Describe() string { return s.what + " at " + s.place }
+
+// Steps of one place are carried out in order, those of another meanwhile; a failure ends those of its own place.
+func TestEachInOrder(t *testing.T) {
+	g := NewWithT(t)
+	begun := map[string]chan struct{}{"tukwila": make(chan struct{}), "quincy": make(chan struct{})}
+	other := map[string]string{"tukwila": "quincy", "quincy": "tukwila"}
+	done := map[string]*[]string{"tukwila": {}, "quincy": {}}
+	carryOut := func(ctx context.Context, s somewhere) error {
+		if s.what == "first" {
+			close(begun[s.place])
+			select {
+			case <-begun[other[s.place]]:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if s == (somewhere{"quincy", "second"}) {
+			return errors.New("no disk")
+		}
+		*done[s.place] = append(*done[s.place], s.what)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := reconcile.EachInOrder(ctx, []somewhere{{"tukwila", "first"}, {"quincy", "first"}, {"tukwila", "second"}, {"quincy", "second"}, {"tukwila", "third"}, {"quincy", "third"}},
+		func(s somewhere) string { return s.place }, carryOut)
+	g.Expect(err).To(MatchError("second at quincy: no disk"))
+	g.Expect(*done["tukwila"]).To(Equal([]string{"first", "second", "third"}))
+	g.Expect(*done["quincy"]).To(Equal([]string{"first"}))
+}

@@ -113,6 +113,11 @@ func init() {
 	add("Certificates", tsql.Certificates())
 	add("UsersOfLogins", tsql.UsersOfLogins())
 	add("EndpointConnectors", tsql.EndpointConnectors())
+	both, err := tsql.Together("read a group", tsql.GroupState("content"), tsql.GroupDatabases("content"))
+	if err != nil {
+		panic(err)
+	}
+	add("Together", both)
 	add("MasterKeyExists", tsql.MasterKeyExists())
 	add("DatabaseStates", tsql.DatabaseStates())
 	add("GroupState", tsql.GroupState("content"))

@@ -6,6 +6,7 @@ package tsql
 
 import (
 	"database/sql"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -69,6 +70,33 @@ var changing = regexp.MustCompile(`(?i)\b(INTO|NEXT|INSERT|UPDATE|DELETE|MERGE|T
 func (s Statement) Repeatable() bool {
 	text := strings.TrimSpace(s.Text)
 	return len(text) > 6 && strings.EqualFold(text[:6], "SELECT") && !changing.MatchString(text)
+}
+
+// Together makes one batch of statements that only read, so that their answers come in one round trip: a result set for each, in
+// their order. A parameter that several of them have must have the same value in all. An error says which statement cannot be part of
+// such a batch.
+func Together(reason string, statements ...Statement) (Statement, error) {
+	b, values := new(builder), map[string]any{}
+	for i, s := range statements {
+		if !s.Repeatable() || s.redacted != s.Text || len(s.secretArgs) > 0 {
+			return Statement{}, fmt.Errorf("a statement that does more than read, or has a secret, is sent by itself: %s", s)
+		}
+		if i > 0 {
+			b.sql(";\n")
+		}
+		b.sql(s.Text)
+		for _, a := range s.Args {
+			value, known := values[a.Name]
+			switch {
+			case !known:
+				values[a.Name] = a.Value
+				b.arg(a.Name, a.Value)
+			case value != a.Value:
+				return Statement{}, fmt.Errorf("parameter @%s has two values, %v and %v", a.Name, value, a.Value)
+			}
+		}
+	}
+	return b.done(reason), nil
 }
 
 // Text makes a statement of text alone. The text must be a constant or made by this package.
