@@ -23,8 +23,9 @@ type claim struct {
 	answered time.Duration
 	// request that caused it, nil for none.
 	request *Request
-	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
-	force bool
+	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is estimated by.
+	force   bool
+	reports []Report
 	// former is the holder of the term before, empty when it is not known, also where another run made the claim; expired says that
 	// nobody has released its votes: they had run out, or were this pod's own, or a person's word stood against them. Then its report
 	// is not waited for where it is the last one missing and no data loss is allowed, else not by one that may be promoted.

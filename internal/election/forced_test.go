@@ -177,3 +177,25 @@ func TestAReseedThatWasBegunIsNeverRefused(t *testing.T) {
 		})
 	}
 }
+
+// Data loss was allowed, and none was needed: the replica had every acknowledged write. What the old primary alone has was never
+// acknowledged, so it comes back by itself, as after any other failover, and nothing is called lost.
+func TestAFailoverThatLosesNothingQuarantinesNobody(t *testing.T) {
+	w, g := held(t)
+	w.servers[0].isolate(true)
+	w.live(4)
+	g.Expect(len(w.servers[0].log)).To(BeNumerically(">", len(w.servers[1].log)), "written, and not acknowledged")
+	w.servers[0].run.suspended = true
+	w.live(6)
+	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], AllowDataLoss: true})
+	w.servers[2].run.keeper.SetPolicy(true, false)
+	w.live(15)
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	g.Expect(w.forced).To(BeFalse())
+	lines := w.timelines(g)
+	g.Expect(lines[len(lines)-1]).To(And(HaveField("RequestID", "f"), HaveField("Lost", BeNil())))
+	w.servers[0].isolate(false)
+	w.live(10)
+	g.Expect(w.servers[0].memory.Quarantined).To(BeZero())
+	g.Expect(w.servers[0].run.suspended).To(BeFalse())
+}

@@ -89,16 +89,14 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	}
 }
 
-// decided goes on when this replica is to be promoted: at once, unless what it costs is to be on record before, or the votes are to be
-// asked anew.
+// decided goes on when this replica is to be promoted: at once, unless the votes are to be asked anew. Where data loss is allowed it is
+// promoted without all the same if the engine takes that, and has cost nothing then.
 func (k *Keeper) decided(ctx context.Context, d decision, reports []Report) Outcome {
 	k.claim.fenced = true
 	k.chronicle.fenced(k)
 	fenced := fmt.Sprintf("fenced %d of %d replicas", d.reported, d.needed)
-	switch {
-	case k.claim.request != nil && k.claim.request.AllowDataLoss:
-		k.chronicle.estimate(k, reports)
-	case k.fresh():
+	k.claim.reports = reports
+	if k.fresh() {
 		out := k.failOver(ctx)
 		out.Action = fenced + ", " + out.Action
 		return out
@@ -233,7 +231,9 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		out.Role = seen.Role
 		return out
 	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
+		// What it costs is on record before anything is forced.
 		k.claim.force = true
+		k.chronicle.estimate(k, k.claim.reports)
 		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}
 	case errors.Is(err, ErrNotSynchronized):
 		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err))
