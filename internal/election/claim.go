@@ -59,10 +59,7 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	k.leaderless = 0
 	remembered, err := k.remembered()
 	if err == nil {
-		remembered, err = k.forgetVoters(remembered, leading, seen)
-	}
-	if err == nil {
-		remembered, err = k.forgetFormer(remembered, leading)
+		remembered, err = k.forgetFormer(remembered, leading, seen)
 	}
 	if err != nil {
 		return k.withoutMemory(ctx, seen, err)

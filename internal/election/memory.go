@@ -42,12 +42,13 @@ type Remembered struct {
 	VotersBy string `json:"votersBy,omitempty"`
 }
 
-// forgetFormer forgets what is remembered of forced terms that this group has not had: they were a former one's of its name. A
+// forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group has not had. A
 // majority of the votes had each term that was forced, so that of the group's own no majority tells of lower ones. The promise stays:
 // it holds for whoever asks.
-func (k *Keeper) forgetFormer(r Remembered, leading Record) (Remembered, error) {
-	if max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {
-		return r, nil
+func (k *Keeper) forgetFormer(r Remembered, leading Record, seen Observation) (Remembered, error) {
+	r, err := k.forgetVoters(r, leading, seen)
+	if err != nil || max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {
+		return r, err
 	}
 	r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
 	return r, k.remember(r)
