@@ -331,7 +331,7 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 	self.Nonce = k.nonce()
 	released := k.ballot.releasedRuns()
 	granted := k.ballot.Claim(ctx, Record{Term: term, State: StateClaimed, Holder: self, Notes: notes}, k.timings.SuspectAfter(), func(present Record) bool {
-		fenced := request != nil && request.FencedHolder != "" && request.FencedHolder == leading.Holder.String()
+		fenced := request != nil && request.fences(leading.Holder)
 		return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
 			fenced && present.Holder.SameRun(leading.Holder) ||
 			slices.ContainsFunc(released, func(r Record) bool { return r.Term == present.Term && r.Holder.SameRun(present.Holder) })
