@@ -30,8 +30,9 @@ type Remembered struct {
 	Followed int64 `json:"followed,omitempty"`
 	// Quarantined is the forced term because of which this replica stays suspended, 0 for none.
 	Quarantined int64 `json:"quarantined,omitempty"`
-	// Begun is the ID of the last request that this server began to carry out.
-	Begun string `json:"begun,omitempty"`
+	// Begun is the ID of the last request that this server began to carry out, BegunIn the term that led then.
+	Begun   string `json:"begun,omitempty"`
+	BegunIn int64  `json:"begunIn,omitempty"`
 	// Decided is the ID of the last Rejoin or Reseed that this server has carried out.
 	Decided string `json:"decided,omitempty"`
 	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before it is in
