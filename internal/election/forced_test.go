@@ -199,3 +199,29 @@ func TestAFailoverThatLosesNothingQuarantinesNobody(t *testing.T) {
 	g.Expect(w.servers[0].memory.Quarantined).To(BeZero())
 	g.Expect(w.servers[0].run.suspended).To(BeFalse())
 }
+
+// Too few replicas are left for a majority, and a person allows data loss without naming a server: the one is forced that has the most of
+// those that report, whoever was the first to claim.
+func TestAForcedFailoverTakesTheReplicaThatHasTheMost(t *testing.T) {
+	for _, behind := range []int{1, 2} {
+		t.Run(names[behind]+" is behind", func(t *testing.T) {
+			w, g := held(t)
+			w.servers[behind].isolate(true)
+			w.live(5)
+			w.breaks.lostReplicas = true
+			w.servers[0].isolate(true)
+			w.servers[behind].isolate(false)
+			for _, s := range w.servers {
+				s.run.keeper.SetPolicy(false, true)
+			}
+			w.live(30)
+			g.Expect(w.primary()).To(BeNil())
+			most := w.servers[3-behind]
+			g.Expect(len(most.log)).To(BeNumerically(">", len(w.servers[behind].log)))
+			w.ask(election.Request{ID: "f", Kind: election.RequestFailover, AllowDataLoss: true})
+			w.live(15)
+			g.Expect(w.primary()).To(Equal(most))
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone))))
+		})
+	}
+}

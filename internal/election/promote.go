@@ -66,9 +66,7 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	case d.quorate() && (d.best == "" || chosen):
 		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s: %s does not know the newest configuration, it may lack acknowledged writes", k.group, k.self.Server))
 	case d.quorate():
-		from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
-		k.chronicle.end(k, OutcomeFailed, "handed over to "+d.best)
-		return k.handOver(ctx, find(reports, d.best), Timeline{Cause: cause, From: from}, request)
+		return k.yield(ctx, find(reports, d.best))
 	case k.outbid > k.term:
 		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one after another.
 		why := fmt.Sprintf("term %d was promised to another", k.outbid)
@@ -78,6 +76,9 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		out.Action = why + ": " + out.Action
 		return out
 	case forcing && k.clock.Now() >= k.claim.at+k.timings.Renew:
+		if best := most(k.self.Server, d, reports); !chosen && best != k.self.Server {
+			return k.yield(ctx, find(reports, best))
+		}
 		k.claim.fenced, k.claim.force = true, true
 		k.chronicle.fenced(k)
 		k.chronicle.estimate(k, reports)
@@ -121,6 +122,13 @@ func find(reports []Report, server string) Report {
 		}
 	}
 	return Report{}
+}
+
+// yield gives this server's claim to one that has more.
+func (k *Keeper) yield(ctx context.Context, to Report) Outcome {
+	from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
+	k.chronicle.end(k, OutcomeFailed, "handed over to "+to.Server)
+	return k.handOver(ctx, to, Timeline{Cause: cause, From: from}, request)
 }
 
 // handOver claims the next term for another server's run, which goes on from there. This server has given up its own.
