@@ -97,3 +97,27 @@ func TestARequestThatTheEngineRefusedHasFailed(t *testing.T) {
 	}
 	g.Expect(asked).To(BeNumerically("<=", 1))
 }
+
+// The one vote that was granted makes this server the holder by the newest term, of which the request says something else. It has begun
+// with it by then: it is neither refused nor left.
+func TestARequestThatWasBegunIsNotRefusedForItsOwnClaim(t *testing.T) {
+	w, g := held(t)
+	for _, s := range w.servers {
+		s.run.keeper.SetPolicy(false, true)
+		s.cut[2] = true
+	}
+	w.live(2)
+	w.servers[0].isolate(true)
+	w.servers[0].run.dead = true
+	word := w.voters[0].record.Holder
+	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], FencedHolder: word.String(), ExpectedTerm: 1})
+	left := 1
+	w.servers[1].swapsLeft = &left
+	w.live(1)
+	g.Expect(w.primary()).To(BeNil())
+	w.servers[1].swapsLeft = nil
+	w.live(20)
+	g.Expect(w.refused(g, "f")).To(BeFalse())
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone))))
+}
