@@ -98,6 +98,9 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		}
 		i.Replicas = append(i.Replicas, election.Replica{Server: name, Mode: mode})
 	}
+	if r.s.w.breaks.lostReplicas {
+		i.Replicas = append(i.Replicas, election.Replica{Server: "lost-0", Mode: election.ModeSynchronous}, election.Replica{Server: "gone-0", Mode: election.ModeSynchronous})
+	}
 	for _, s := range r.s.w.servers {
 		if s != r.s && r.role != election.RolePrimary || s.bare {
 			continue

@@ -190,8 +190,6 @@ const (
 	ReasonNotQuarantined = "NotQuarantined"
 	// ReasonPromoted: the target is primary.
 	ReasonPromoted = "Promoted"
-	// ReasonRolledBack: the promotion failed and the old primary serves again.
-	ReasonRolledBack = "RolledBack"
 )
 
 // Answer is what came of a request.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,7 +48,8 @@ func (q *requests) begin(k *Keeper, r *Request) error {
 		return err
 	}
 	if remembered.Begun != r.ID {
-		remembered.Begun = r.ID
+		leading, _ := k.ballot.Leading()
+		remembered.Begun, remembered.BegunIn = r.ID, leading.Term
 		if err := k.remember(remembered); err != nil {
 			return err
 		}
@@ -62,15 +64,30 @@ func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
 	if r == nil || r.Kind != RequestFailover || r.To != "" && !strings.EqualFold(r.To, k.self.Server) {
 		return nil
 	}
-	_, accepted := told.answers[r.ID]
-	if r.Expired(k.clock.Wall()) || accepted || refuseByHolder(r, leading) != nil {
-		return nil
-	}
+	answer, accepted := told.answers[r.ID]
 	remembered, err := k.remembered()
-	if err != nil || remembered.Begun == r.ID {
+	switch {
+	case err != nil || r.Expired(k.clock.Wall()):
+		return nil
+	case remembered.Begun == r.ID:
+		if accepted && !strings.EqualFold(answer.By, k.self.Server) || !q.unfinished(r, told, remembered.BegunIn, leading) {
+			return nil
+		}
+	case accepted || refuseByHolder(r, leading) != nil:
 		return nil
 	}
 	return r
+}
+
+// unfinished says of a Failover that this server has begun with that nothing has come of it yet, not even that it has failed: a claim was
+// granted by too few, or came to nothing with its agent. It is gone on with, as nobody has been primary since the term that led then.
+func (q *requests) unfinished(r *Request, told gathered, begunIn int64, leading Record) bool {
+	if begunIn == 0 || leading.Term > begunIn && leading.State == StateHeld || q.answer != nil && q.answer.ID == r.ID && q.answer.Final() {
+		return false
+	}
+	return !slices.ContainsFunc(told.timelines, func(t Timeline) bool {
+		return t.Term > begunIn && (t.Promoted != nil || t.RequestID == r.ID && t.Outcome != OutcomeAccepted)
+	})
 }
 
 // adopt makes a claim that was begun without a request the one of a Failover that has come meanwhile.

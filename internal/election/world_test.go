@@ -61,6 +61,8 @@ type breaks struct {
 	ignoreSequence bool
 	// force makes FAILOVER what FORCE_FAILOVER_ALLOW_DATA_LOSS is.
 	force bool
+	// lostReplicas shows two more synchronous replicas, of which nobody hears.
+	lostReplicas bool
 	// smallQuorum shows candidates a group in which they vote alone.
 	smallQuorum bool
 	// grantNew shows a Lease that has never had a vote as one whose vote was released.
@@ -353,6 +355,9 @@ type peers struct{ s *server }
 
 func (p peers) reach(server string) (*server, error) {
 	i := slices.Index(names, server)
+	if i < 0 {
+		return nil, errNoAnswer
+	}
 	to := p.s.w.servers[i]
 	if p.s.apart[server] || to.apart[p.s.name] || to.run.asleep {
 		return nil, errNoAnswer

@@ -18,9 +18,9 @@ import (
 // A sidecar that refuses to be fenced says for which term, and the one that asked hears it.
 func TestARefusalTellsWhichTermWasPromised(t *testing.T) {
 	for name, tell := range map[string]func(http.ResponseWriter){
-		"40":                    nil,
-		"none, before releases": func(w http.ResponseWriter) { w.Header().Del(headerPromised) },
-		"more than a Lease has": func(w http.ResponseWriter) { w.Header().Set(headerPromised, "5000000000") },
+		"40":                          nil,
+		"none, by an earlier release": func(w http.ResponseWriter) { w.Header().Del(headerPromised) },
+		"more than a Lease has":       func(w http.ResponseWriter) { w.Header().Set(headerPromised, "5000000000") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
