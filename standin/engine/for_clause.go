@@ -79,7 +79,7 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 	return boundQuery{sql: query, outputs: []output{{name: name, expr: out}}, oneRow: true}
 }
 
-// list tells whether the rows of PATH('') are all one list: values of data() follow each other with a blank between them
+// list tells whether the rows of a PATH without an element around each are all one list: values of data() follow each other with a blank between them
 // (docs/relational-databases/xml/column-names-with-the-path-specified-as-data.md), those of the next row too.
 func (s *forShape) list() bool {
 	for _, name := range s.Names {

@@ -35,7 +35,9 @@ func installColumnViews(r *Registry) {
 		func(ctx context.Context, s *Session) ([]record, error) {
 			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
 		})
-	r.RecordView("", "sys", "sysindexes", "id int, status int, indid smallint, name sysname, rows int, keycnt smallint", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
+		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, "+
+		"keys varbinary(816), name sysname, statblob image, maxlen int, rows int", func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := partitionRecords(ctx, s)
 		if err != nil {
 			return nil, err
@@ -46,7 +48,10 @@ func installColumnViews(r *Registry) {
 		}
 		list = wholeIndexes(list)
 		for _, rec := range list {
-			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
+			rec["id"], rec["indid"], rec["status"], rec["groupid"], rec["rowcnt"] = rec["object_id"], rec["index_id"], 0, 1, rec["rows"]
+			for _, internal := range []string{"minlen", "reserved3", "reserved4", "xmaxlen", "maxirow", "OrigFillFactor", "StatVersion", "reserved2", "impid", "lockflags", "pgmodctr"} {
+				rec[internal] = 0
+			}
 			if o := sch.objects[rec["object_id"].(int32)]; o != nil {
 				for _, i := range o.Table.Indexes {
 					if i.ID == rec["index_id"] {

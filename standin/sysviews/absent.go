@@ -4,6 +4,7 @@ package sysviews
 
 import (
 	"context"
+	"fmt"
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
@@ -39,7 +40,7 @@ var absentViews = map[string]string{
 	"remote_logins":                               "server_id int, remote_name sysname, local_principal_id int, modify_date datetime",
 	"server_audit_specifications":                 "server_specification_id int, name sysname, create_date datetime, modify_date datetime, audit_guid uniqueidentifier, is_state_enabled bit",
 	"spatial_indexes":                             "object_id int, name sysname, index_id int, spatial_index_type tinyint, spatial_index_type_desc nvarchar(60), tessellation_scheme sysname",
-	"traces":                                      "id int, status int, path nvarchar(260), max_size bigint, start_time datetime, stop_time datetime, max_files int, is_default bit",
+	"traces":                                      "id int, status int, path nvarchar(260), max_size bigint, stop_time datetime, max_files int, is_rowset bit, is_rollover bit, is_shutdown bit, is_default bit, buffer_count int, buffer_size int, file_position bigint, reader_spid int, start_time datetime, last_event_time datetime, event_count bigint, dropped_event_count int",
 	"dm_clr_properties":                           "name nvarchar(128), value nvarchar(128)",
 	"dm_db_missing_index_details":                 "index_handle int, database_id smallint, object_id int, equality_columns nvarchar(4000), inequality_columns nvarchar(4000), included_columns nvarchar(4000), statement nvarchar(4000)",
 	"dm_db_missing_index_groups":                  "index_group_handle int, index_handle int",
@@ -55,10 +56,16 @@ func installAbsentViews(r *engine.Registry) {
 	for name, list := range absentViews {
 		r.RecordView("", "sys", name, list, func(context.Context, *engine.Session) ([]engine.Record, error) { return nil, nil })
 	}
-	r.TextView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct nvarchar(128), providername nvarchar(128), datasource nvarchar(4000), isremote bit, rpc bit, rpcout bit, dataaccess bit",
-		"SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, CAST(product AS nvarchar(128)), CAST(provider AS nvarchar(128)), data_source, CAST(1 - is_linked AS bit), is_remote_login_enabled, is_rpc_out_enabled, is_data_access_enabled FROM sys.servers")
-	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint",
-		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint) FROM sys.foreign_keys f")
+	r.TextView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct sysname, providername sysname, datasource nvarchar(4000), location nvarchar(4000), providerstring nvarchar(4000), schemadate datetime, "+
+		"topologyx int, topologyy int, catalog sysname, srvcollation sysname, connecttimeout int, querytimeout int, srvnetname char(30), isremote bit, rpc bit, pub bit, sub bit, dist bit, dpub bit, rpcout bit, dataaccess bit, "+
+		"collationcompatible bit, system bit, useremotecollation bit, lazyschemavalidation bit, collation sysname, nonsqlsub bit",
+		`SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, product, provider, data_source, location, provider_string, modify_date, 0, 0, catalog, collation_name, connect_timeout, query_timeout,
+			CAST(data_source AS char(30)), CAST(1 - is_linked AS bit), is_remote_login_enabled, is_publisher, is_subscriber, CAST(is_distributor AS bit), CAST(is_publisher AS bit), is_rpc_out_enabled, is_data_access_enabled,
+			is_collation_compatible, is_system, uses_remote_collation, lazy_schema_validation, collation_name, is_nonsql_subscriber FROM sys.servers`)
+	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint, forkeys varbinary(32), refkeys varbinary(32), fkeydbid smallint, rkeydbid smallint"+keyColumns(", fkey%d smallint")+keyColumns(", rkey%d smallint"),
+		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint), CAST(NULL AS varbinary(32)), CAST(NULL AS varbinary(32)), "+
+			"CAST(DB_ID() AS smallint), CAST(DB_ID() AS smallint)"+keyColumns(", CAST(ISNULL((SELECT parent_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+
+			keyColumns(", CAST(ISNULL((SELECT referenced_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+" FROM sys.foreign_keys f")
 	r.TextView("sys", "sysforeignkeys", "constid int, fkeyid int, rkeyid int, fkey smallint, rkey smallint, keyno smallint",
 		"SELECT constraint_object_id, parent_object_id, referenced_object_id, CAST(parent_column_id AS smallint), CAST(referenced_column_id AS smallint), CAST(constraint_column_id AS smallint) FROM sys.foreign_key_columns")
 	r.TextView("sys", "sysindexkeys", "id int, indid smallint, colid smallint, keyno smallint",
@@ -78,4 +85,13 @@ func installAbsentViews(r *engine.Registry) {
 			{"Latin1_General_BIN", "Latin1-General, binary sort"}, {"Latin1_General_BIN2", "Latin1-General, binary code point comparison sort"}, {"Latin1_General_CI_AI", "Latin1-General, case-insensitive, accent-insensitive, kanatype-insensitive, width-insensitive"},
 			{"Latin1_General_CI_AS", "Latin1-General, case-insensitive, accent-sensitive, kanatype-insensitive, width-insensitive"}, {"Latin1_General_CS_AS", "Latin1-General, case-sensitive, accent-sensitive, kanatype-insensitive, width-insensitive"}}, nil
 	}})
+}
+
+// keyColumns repeats a text for the sixteen columns of a foreign key that sys.sysreferences has.
+func keyColumns(format string) string {
+	text := ""
+	for i := 1; i <= 16; i++ {
+		text += fmt.Sprintf(format, i)
+	}
+	return text
 }
