@@ -390,7 +390,7 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 			return err
 		}
 		class := stmt.ColumnInt64(0)
-		out = append(out, record{"class": class, "class_desc": desc(class, "DATABASE", "OBJECT_OR_COLUMN", "PARAMETER", "SCHEMA"), "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
+		out = append(out, record{"class": class, "class_desc": propertyClasses[class], "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
 			"name": stmt.ColumnText(3), "value": v})
 		return nil
 	}})
