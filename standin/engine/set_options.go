@@ -51,6 +51,9 @@ func installSetOptions(r *Registry) {
 				return unsupported("SET STATISTICS " + shows)
 			}
 		}
+		if strings.Contains(strings.ToUpper(n.Options), "TIME") {
+			s.settings.statisticsTime = n.IsOn
+		}
 		return nil
 	})
 	on(r, func(*Session, context.Context, *ast.SetErrorLevelStatement, tds.Writer) error {
