@@ -59,6 +59,23 @@ func TestSmallStatements(t *testing.T) {
 		{"CREATE TABLE t (i int, stamp timestamp); INSERT t VALUES (1, NULL); INSERT t (i, stamp) VALUES (2, NULL), (3, DEFAULT)", "ok"},
 		{"SELECT i, IIF(stamp > 0, 'stamped', 'none') FROM t ORDER BY i", "1 stamped; 2 stamped; 3 stamped"},
 		{"INSERT t VALUES (4, 0x01)", "!273/16"},
+		{"SET STATISTICS PROFILE ON", "!40517/16"},
+		{"EXEC msdb.dbo.sp_help_maintenance_plan", "!40517/16"},
 		{"WITH r AS (SELECT 1 AS a, CAST(0 AS bigint) AS n UNION ALL SELECT a + 1, ROW_NUMBER() OVER (ORDER BY a) FROM r WHERE a < 3) SELECT a FROM r", "!40517/16"},
+	})
+}
+
+// TestCollationOfNone: docs/t-sql/statements/collation-precedence-transact-sql.md, "No collation label" and its examples: CASE over columns of different
+// collations has no collation, which a COLLATE clause gives it.
+func TestCollationOfNone(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE TestTab (id int, GreekCol nvarchar(10) COLLATE greek_ci_as, LatinCol nvarchar(10) COLLATE latin1_general_cs_as); INSERT TestTab VALUES (1, N'A', N'a')", "ok"},
+		{"SELECT * FROM TestTab WHERE GreekCol = LatinCol", "!468/16/9"},
+		{"SELECT (CASE WHEN id > 10 THEN GreekCol ELSE LatinCol END) FROM TestTab", "!451/16/1"},
+		{"SELECT (CASE WHEN id > 10 THEN GreekCol ELSE LatinCol END) COLLATE Latin1_General_CI_AS FROM TestTab", "a"},
+		{"SELECT (GreekCol + LatinCol) COLLATE Latin1_General_CI_AS FROM TestTab", "Aa"},
+		{"SELECT id FROM TestTab WHERE (CASE WHEN id > 10 THEN GreekCol ELSE LatinCol END) COLLATE Latin1_General_CI_AS = N'A'", "1"},
+		{"SELECT (CASE WHEN GreekCol = LatinCol THEN 1 ELSE 2 END) FROM TestTab", "!468/16/9"},
 	})
 }

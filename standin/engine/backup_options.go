@@ -78,6 +78,23 @@ func (s *Session) variableAs(name string, t sqltype.Type) (any, error) {
 	return value, nil
 }
 
+// VariableAs is a variable's value in another type, for statements that other packages execute; 137 when it is not declared.
+func (s *Session) VariableAs(name string, t sqltype.Type) (any, error) { return s.variableAs(name, t) }
+
+// SetVariable gives a variable a value of a type; 137 when it is not declared.
+func (s *Session) SetVariable(name string, value any, t sqltype.Type) error {
+	v := s.variable(name)
+	if v == nil {
+		return sqlerr.New(137, 1, strings.TrimSpace(name))
+	}
+	converted, err := s.convert(value, t, v.typ, sqltype.Implicit)
+	if err != nil {
+		return err
+	}
+	v.value = converted
+	return nil
+}
+
 // noteOf is what the engine wrote into a set's header.
 func noteOf(h storage.BackupHeader, path string) (note backupNote, err error) {
 	if len(h.Note) > 0 && json.Unmarshal(h.Note, &note) != nil {

@@ -117,6 +117,7 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 
 // runBatch parses and executes a batch. key tells apart equal texts with different parameters.
 func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
+	m := s.startMeter()
 	batch, perr := s.batches.parse(text, key, s.settings.options["QuotedIdentifier"])
 	if perr == nil {
 		perr = s.batches.undeclared(batch, variables, s.inst.registry.globals)
@@ -137,6 +138,10 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 	if errs := s.compileBatch(ctx, batch); len(errs) > 0 {
 		s.popFrame()
 		return s.notExecuted(errs, w)
+	}
+	if err := s.tellCompileTime(m, w); err != nil {
+		s.popFrame()
+		return err
 	}
 	if s.settings.noExec || s.settings.parseOnly {
 		if !turnsExecutionOn(batch) {

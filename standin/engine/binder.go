@@ -59,6 +59,8 @@ type binder struct {
 	sequenceRow int
 	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
 	sequenceUses, randoms int
+	// named counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of the clause.
+	named int
 	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody asks.
 	inDefault bool
 	drawn     map[int32]bool

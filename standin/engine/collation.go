@@ -18,11 +18,12 @@ func (b *binder) collate(operation string, list ...expr) string {
 	return chosen.collation
 }
 
-// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent.
+// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent. Within a COLLATE
+// clause it is none (docs/t-sql/statements/collation-precedence-transact-sql.md, "No-collation label").
 func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) expr {
 	chosen, other := precedingCollation(list)
 	switch {
-	case other == nil:
+	case other == nil, b.named > 0:
 	case t.Kind == sqltype.NVarChar || t.Kind == sqltype.NChar || t.Kind == sqltype.NText:
 		b.fail(451, other.collationShown(), chosen.collationShown(), operator, "SELECT", 1)
 	default:

@@ -76,7 +76,7 @@ func TestErrorsOfExpressions(t *testing.T) {
 		{220, "SELECT CAST(300 AS tinyint)"}, {8169, "SELECT CAST('x' AS uniqueidentifier)"}, {208, "SELECT * FROM nosuch"}, {207, "SELECT nosuch FROM sys.databases"}, {195, "SELECT nosuch(1)"}, {174, "SELECT LEN('a', 'b')"},
 		{137, "SELECT @nosuch"}, {102, "SELECT * FRM x"}, {2812, "EXEC nosuch"}, {4104, "SELECT x.a FROM sys.databases d"}, {209, "SELECT name FROM sys.databases a, sys.databases b"}, {512, "SELECT (SELECT 1 UNION SELECT 2)"},
 		{8120, "SELECT name, COUNT(*) FROM sys.databases"}, {402, "SELECT 'a' - GETDATE() % 2"}, {529, "SELECT CAST(CAST(1 AS float) AS date)"}, {911, "USE nosuch"}, {205, "SELECT 1 UNION SELECT 1, 2"},
-		{8115, "SELECT CAST(1234.5 AS decimal(3,1))"}, {243, "SELECT CAST(1 AS nosuch)"}, {8145, "EXEC sp_who @nosuch = 1"}, {201, "EXEC sp_set_session_context"}, {40517, "SELECT * FROM sys.databases FOR XML EXPLICIT"},
+		{8115, "SELECT CAST(1234.5 AS decimal(3,1))"}, {243, "SELECT CAST(1 AS nosuch)"}, {8145, "EXEC sp_who @nosuch = 1"}, {201, "EXEC sp_set_session_context"}, {40517, "SELECT * FROM sys.databases FOR XML RAW, XMLDATA"},
 		{8115, "DECLARE @i int = -2147483648; SELECT ABS(@i)"}, {8115, "SELECT ABS(CAST(-9223372036854775808 AS bigint))"}, {8115, "SELECT EXP(1000)"}, {3623, "SELECT SQRT(-1)"},
 		{289, "SELECT DATETIMEOFFSETFROMPARTS(2024, 1, 1, 0, 0, 0, 0, 15, 0, 0)"}, {289, "SELECT DATETIMEOFFSETFROMPARTS(2024, 1, 1, 0, 0, 0, 0, 1, -30, 0)"},
 		{408, "SELECT name AS 'the name' FROM sys.databases ORDER BY 'another'"}, {241, "SELECT CAST('2024-05-06 12:30:15. 25' AS datetime)"},

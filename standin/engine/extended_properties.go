@@ -67,18 +67,38 @@ func (l propertyLevels) of(sch *schema, class, major, minor int64) (kind, name a
 		return nil, nil, false
 	}
 	o := sch.objects[int32(major)]
-	if class != 1 || o == nil || !anyOr(l.names[0], sch.schemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
+	if o == nil {
+		return nil, nil, false
+	}
+	child := o
+	if list, known := childKinds[kinds[2]]; depth == 3 && known {
+		if o = sch.objects[child.Parent]; o == nil || class != 1 || !strings.Contains(list, " "+child.Kind+" ") {
+			return nil, nil, false
+		}
+	}
+	if !anyOr(l.names[0], sch.schemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
 		return nil, nil, false
 	}
 	if depth == 2 {
-		return kinds[1], o.Name, minor == 0
+		return kinds[1], o.Name, class == 1 && minor == 0
 	}
-	if kinds[2] != "COLUMN" || o.Table == nil {
-		return nil, nil, false
+	last := ""
+	switch {
+	case child != o:
+		last = child.Name
+	case kinds[2] == "COLUMN" && class == 1 && o.Table != nil:
+		if column := o.Table.columnByID(int32(minor)); column != nil {
+			last = column.Name
+		}
+	case kinds[2] == "INDEX" && class == 7 && o.Table != nil:
+		for _, i := range o.Table.Indexes {
+			if int64(i.ID) == minor {
+				last = i.Name
+			}
+		}
 	}
-	column := o.Table.columnByID(int32(minor))
-	if column == nil || !anyOr(l.names[2], column.Name) {
-		return nil, nil, false
-	}
-	return kinds[2], column.Name, true
+	return kinds[2], last, last != "" && anyOr(l.names[2], last)
 }
+
+// childKinds are the objects of level 2 that belong to one of level 1.
+var childKinds = map[string]string{"CONSTRAINT": " PK UQ F C D ", "TRIGGER": " TR "}

@@ -22,6 +22,7 @@ type forShape struct {
 	forclause.Shape
 	root               string
 	array, typed, auto bool
+	explicit           bool
 }
 
 // Names that clients know these columns by.
@@ -49,7 +50,16 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 	if shape.auto {
 		b.nest(sc, &shape, inner.outputs)
 	}
-	if len(shape.Levels) > 0 {
+	nest := forclause.Nest
+	if shape.explicit {
+		b.fields(&shape, inner.outputs)
+		nest = forclause.Explicit
+		if shape.root != "" {
+			f.open = strings.TrimSuffix(f.open, ">") + shape.Declared + ">"
+			shape.Declared = ""
+		}
+	}
+	if shape.explicit || len(shape.Levels) > 0 {
 		f.function, f.separator = forclause.AutoRow, ","
 	}
 	args := append([]expr{{}}, b.forColumns(&shape, f.column, inner.outputs)...)
@@ -69,8 +79,8 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 		out.typ, out.collation, name = sqltype.Type{Kind: sqltype.XML}, "", ""
 	}
 	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, sqltype.StoredLiteral(f.separator))
-	if len(shape.Levels) > 0 {
-		rows = b.goCall(forclause.Nest, []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
+	if shape.explicit || len(shape.Levels) > 0 {
+		rows = b.goCall(nest, []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
 	}
 	query := fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", sqltype.StoredLiteral(f.open), rows, sqltype.StoredLiteral(f.end), inner.sql)
 	if !shape.typed {
@@ -79,7 +89,7 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 	return boundQuery{sql: query, outputs: []output{{name: name, expr: out}}, oneRow: true}
 }
 
-// list tells whether the rows of PATH('') are all one list: values of data() follow each other with a blank between them
+// list tells whether the rows of a PATH without an element around each are all one list: values of data() follow each other with a blank between them
 // (docs/relational-databases/xml/column-names-with-the-path-specified-as-data.md), those of the next row too.
 func (s *forShape) list() bool {
 	for _, name := range s.Names {
@@ -98,6 +108,26 @@ func anyValue(width int) string {
 	}
 	return "(CASE WHEN " + strings.Join(parts, " OR ")
 }
+
+// fields reads the columns of EXPLICIT: a tag, its parent, and values (6801, 6802).
+func (b *binder) fields(shape *forShape, outputs []output) {
+	if len(outputs) < 3 {
+		b.fail(6801)
+	}
+	for _, o := range outputs[2:] {
+		f, err := forclause.ReadField(o.name)
+		if err != nil {
+			b.failWith(err)
+		}
+		shape.Fields = append(shape.Fields, f)
+		if f.Directive == "elementxsinil" {
+			shape.Declared = xsiDeclared
+		}
+	}
+}
+
+// xsiDeclared declares the namespace of xsi:nil.
+const xsiDeclared = ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
 
 // forFrame is what stands around and between the rows of a text, the function that writes one, and the column's name.
 type forFrame struct {
@@ -208,6 +238,8 @@ func (b *binder) xmlShape(f *ast.XmlForClause) forShape {
 		switch option.OptionKind {
 		case "Auto":
 			shape.auto = true
+		case "Explicit":
+			shape.explicit = true
 		case "Raw":
 			shape.Row = given("row")
 		case "Path":
@@ -233,7 +265,7 @@ func (b *binder) xmlShape(f *ast.XmlForClause) forShape {
 // XMLNAMESPACES, the last one first, behind the one that ELEMENTS XSINIL needs.
 func (b *binder) declareNamespaces(shape *forShape) {
 	if shape.Nulls {
-		shape.Declared = ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
+		shape.Declared = xsiDeclared
 	}
 	for _, n := range slices.Backward(b.namespaces) {
 		switch {

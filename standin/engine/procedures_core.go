@@ -136,31 +136,12 @@ func extendedProperty(verb string) func(context.Context, *ProcCall) error {
 		if err != nil {
 			return err
 		}
-		class, major, minor := int64(0), int64(0), int64(0)
-		if level := strings.ToUpper(c.String("@level0type")); level != "" {
-			n := sch.schemaByName(c.String("@level0name"))
-			// USER in the place of SCHEMA is the older form for what a schema has
-			// (docs/relational-databases/system-stored-procedures/sp-addextendedproperty-transact-sql.md, "Remarks").
-			if n == nil || level != "SCHEMA" && (level != "USER" || c.String("@level1type") == "") {
-				return sqlerr.New(15135, 8, c.String("@level0name"))
-			}
-			class, major = 3, int64(n.ID)
-			if c.String("@level1type") != "" {
-				o := sch.byName[objectKey(n.ID, c.String("@level1name"))]
-				if o == nil {
-					return sqlerr.New(15135, 8, c.String("@level0name")+"."+c.String("@level1name"))
-				}
-				class, major = 1, int64(o.ID)
-				if strings.EqualFold(c.String("@level2type"), "COLUMN") {
-					if o.Table == nil || o.Table.column(c.String("@level2name")) == nil {
-						return sqlerr.New(15135, 8, c.String("@level2name"))
-					}
-					minor = int64(o.Table.column(c.String("@level2name")).ID)
-				}
-			}
+		at, err := s.propertyPlace(ctx, sch, c)
+		if err != nil {
+			return err
 		}
 		return s.write(ctx, s.db, func(tx *storage.Tx) error {
-			return changeProperty(tx.Conn(), verb, c, class, major, minor)
+			return changeProperty(tx.Conn(), verb, c, at.class, at.major, at.minor)
 		})
 	}
 }

@@ -20,6 +20,8 @@ import (
 // settings are a session's SET options.
 type settings struct {
 	noCount, xactAbort, implicitTransactions, fmtOnly, noExec, parseOnly bool
+	// statisticsTime is SET STATISTICS TIME.
+	statisticsTime bool
 	// lockTimeout is in milliseconds, -1 for ever.
 	lockTimeout int64
 	// isolation is 1 read uncommitted to 4 serializable, 5 snapshot (sys.dm_exec_sessions).

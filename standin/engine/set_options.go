@@ -46,8 +46,13 @@ func installSetOptions(r *Registry) {
 	})
 	on(r, (*Session).setIdentityInsert)
 	on(r, func(s *Session, ctx context.Context, n *ast.SetStatisticsStatement, w tds.Writer) error {
-		if n.IsOn && strings.Contains(strings.ToUpper(n.Options), "XML") {
-			return unsupported("SET STATISTICS XML")
+		for _, shows := range []string{"XML", "PROFILE"} { // what shows plans, of which there are none
+			if n.IsOn && strings.Contains(strings.ToUpper(n.Options), shows) {
+				return unsupported("SET STATISTICS " + shows)
+			}
+		}
+		if strings.Contains(strings.ToUpper(n.Options), "TIME") {
+			s.settings.statisticsTime = n.IsOn
 		}
 		return nil
 	})

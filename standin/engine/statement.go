@@ -55,6 +55,7 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 	s.clockAt = time.Now()
 	mark := len(s.foreignConns)
 	s.notices = nil
+	m := s.startMeter()
 	err := s.dispatch(ctx, node, w)
 	s.releaseForeign(mark)
 	for _, notice := range s.notices {
@@ -77,9 +78,12 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 			s.rowCount = 0
 		}
 		if tellsItsEnd(node) {
-			return s.doneUncounted(w)
+			err = s.doneUncounted(w)
 		}
-		return nil
+		if err == nil {
+			err = s.tellTimes(m, node, w)
+		}
+		return err
 	}
 	if isControl(err) || s.broken.err() != nil {
 		return err

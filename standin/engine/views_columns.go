@@ -36,8 +36,8 @@ func installColumnViews(r *Registry) {
 			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
 		})
 	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
-		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, keys varbinary(1088), "+
-		"name sysname, statblob image, maxlen int, rows int", func(ctx context.Context, s *Session) ([]record, error) {
+		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, "+
+		"keys varbinary(816), name sysname, statblob image, maxlen int, rows int", func(ctx context.Context, s *Session) ([]record, error) {
 		list, err := partitionRecords(ctx, s)
 		if err != nil {
 			return nil, err
@@ -54,6 +54,9 @@ func installColumnViews(r *Registry) {
 		for _, rec := range list {
 			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
 			rec["rowcnt"], rec["rowmodctr"], rec["groupid"] = rec["rows"], 0, rec["data_space_id"]
+			for _, internal := range []string{"minlen", "reserved3", "reserved4", "xmaxlen", "maxirow", "OrigFillFactor", "StatVersion", "reserved2", "impid", "lockflags", "pgmodctr"} {
+				rec[internal] = 0
+			}
 			if p := pages[[2]int64{int64(rec["object_id"].(int32)), int64(rec["index_id"].(int32))}]; p != nil {
 				rec["dpages"], rec["used"], rec["reserved"] = p[2], p[3], p[4]
 			}

@@ -16,7 +16,7 @@ import (
 
 func installDatabaseViews(r *Registry) {
 	r.RecordView("", "sys", "databases", "", databaseRecords)
-	r.addColumns("sys.databases", "is_result_set_caching_on bit, is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_data_retention_enabled bit, is_ledger_on bit, is_change_feed_enabled bit")
+	r.addColumns("sys.databases", "is_result_set_caching_on bit, is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_data_retention_enabled bit, is_ledger_on bit, is_change_feed_enabled bit, is_temporal_history_retention_enabled bit")
 	installFileViews(r)
 	r.RecordView("", "sys", "database_recovery_status", "database_id int, database_guid uniqueidentifier, family_guid uniqueidentifier, last_log_backup_lsn numeric(25,0), "+
 		"recovery_fork_guid uniqueidentifier, first_recovery_fork_guid uniqueidentifier, fork_point_lsn numeric(25,0)", recoveryRecords)
@@ -25,7 +25,13 @@ func installDatabaseViews(r *Registry) {
 			var out []record
 			for _, db := range s.inst.Databases() {
 				i := db.Info()
-				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created, "reserved": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "category": 0,
+				category := 0
+				for bit, set := range map[int]bool{1: i.Published, 2: i.Subscribed, 4: i.MergePublished, 16: i.Distributor} {
+					if set {
+						category |= bit
+					}
+				}
+				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created, "reserved": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "category": category,
 					"cmptlevel": i.CompatibilityLevel, "filename": filesOf(i.Files).Data, "version": 957})
 			}
 			return out, nil
@@ -56,7 +62,7 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 		}
 		rec := record{"name": i.Name, "physical_database_name": i.Name, "containment": 0, "containment_desc": "NONE", "catalog_collation_type": 0,
 			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_result_set_caching_on": false, "is_tempdb_spill_to_remote_store": false, "is_stale_page_detection_on": false,
-			"is_data_retention_enabled": false, "is_change_feed_enabled": false, "is_federation_member": false,
+			"is_data_retention_enabled": false, "is_temporal_history_retention_enabled": true, "is_change_feed_enabled": false, "is_federation_member": false,
 			"is_memory_optimized_elevate_to_snapshot_on": false, "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
 			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly || db.standby() != "", "is_auto_close_on": on("AUTO_CLOSE", false),
 			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": db.standby() != "", "is_cleanly_shutdown": db.State() == Offline,

@@ -64,6 +64,9 @@ func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 	return sch, list, nil
 }
 
+// viewColumns are what sys.views has besides the columns of every object.
+const viewColumns = ", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit"
+
 func objectRecord(o *Object) record {
 	replicated := o.ExecutionPublished || o.Table != nil && o.Table.Replicated
 	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
@@ -108,7 +111,7 @@ func installObjectViews(r *Registry) {
 	r.RecordView("", "sys", "tables", objectColumns+", lob_data_space_id int, filestream_data_space_id int, max_column_id_used int, lock_on_bulk_load bit, uses_ansi_nulls bit, "+
 		"is_replicated bit, has_replication_filter bit, is_merge_published bit, is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, "+
 		"large_value_types_out_of_row bit, is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, durability tinyint, "+
-		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, "+
+		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, history_retention_period int, history_retention_period_unit int, history_retention_period_unit_desc nvarchar(10), "+
 		"is_node bit, is_edge bit, data_retention_period int, data_retention_period_unit int, data_retention_period_unit_desc nvarchar(10), ledger_type tinyint, ledger_type_desc nvarchar(60), "+
 		"ledger_view_id int, is_dropped_ledger_table bit", func(ctx context.Context, s *Session) ([]record, error) {
 		_, list, err := s.visible(ctx)
@@ -134,7 +137,7 @@ func installObjectViews(r *Registry) {
 		return out, nil
 	})
 	r.RecordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
-	r.RecordView("", "sys", "views", objectColumns+", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit", viewRecords(all(kindView)))
+	r.RecordView("", "sys", "views", objectColumns+viewColumns, viewRecords(all(kindView)))
 	r.RecordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := all(kindTrigger)(ctx, s)
 		sch, e := s.viewSchema(ctx)
@@ -151,8 +154,9 @@ func installObjectViews(r *Registry) {
 		}
 		return out, nil
 	})
-	r.TextView("sys", "all_views", objectColumns, "SELECT * FROM sys.all_objects WHERE type = 'V'")
-	r.TextView("sys", "system_views", objectColumns, "SELECT * FROM sys.all_objects WHERE type = 'V' AND is_ms_shipped = 1")
+	const ofSystem = "SELECT *, CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS bit), CAST(0 AS tinyint), N'NON_LEDGER_VIEW', CAST(0 AS bit) FROM sys.system_objects WHERE type = 'V'"
+	r.TextView("sys", "system_views", objectColumns+viewColumns, ofSystem)
+	r.TextView("sys", "all_views", objectColumns+viewColumns, "SELECT * FROM sys.views UNION ALL "+ofSystem)
 	r.TextView("sys", "system_columns", columnColumns, "SELECT * FROM sys.all_columns WHERE object_id < 0")
 	r.TextView("sys", "all_parameters", parameterColumns, "SELECT * FROM sys.parameters")
 	r.EmptyView("", "sys", "internal_tables", objectColumns+", internal_type tinyint, internal_type_desc nvarchar(60), parent_id int, parent_minor_id int, lob_data_space_id int, filestream_data_space_id int")
@@ -390,7 +394,7 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 			return err
 		}
 		class := stmt.ColumnInt64(0)
-		out = append(out, record{"class": class, "class_desc": desc(class, "DATABASE", "OBJECT_OR_COLUMN", "PARAMETER", "SCHEMA"), "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
+		out = append(out, record{"class": class, "class_desc": propertyClasses[class], "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
 			"name": stmt.ColumnText(3), "value": v})
 		return nil
 	}})
@@ -401,7 +405,19 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 func viewRecords(objects func(context.Context, *Session) ([]record, error)) func(context.Context, *Session) ([]record, error) {
 	return func(ctx context.Context, s *Session) ([]record, error) {
 		out, err := objects(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		sch, err := s.viewSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
 		for _, rec := range out {
+			rec["with_check_option"] = false
+			if o := sch.objects[rec["object_id"].(int32)]; o != nil && strings.Contains(strings.ToUpper(o.Definition), "CHECK") {
+				_, node, _ := parseModule(o)
+				rec["with_check_option"] = hasCheckOption(node)
+			}
 			for _, name := range []string{"is_replicated", "has_replication_filter", "has_opaque_metadata", "has_unchecked_assembly_data", "is_date_correlation_view", "is_tracked_by_cdc", "is_dropped_ledger_view"} {
 				if rec[name] == nil {
 					rec[name] = false
@@ -409,6 +425,6 @@ func viewRecords(objects func(context.Context, *Session) ([]record, error)) func
 			}
 			rec["ledger_view_type"], rec["ledger_view_type_desc"] = 0, "NON_LEDGER_VIEW"
 		}
-		return out, err
+		return out, nil
 	}
 }

@@ -82,13 +82,12 @@ func installSessionViews(r *Registry) {
 		"context_info varbinary(128), percent_complete real, estimated_completion_time bigint, cpu_time int, total_elapsed_time int, scheduler_id int, task_address varbinary(8), reads bigint, writes bigint, "+
 		"logical_reads bigint, text_size int, language nvarchar(128), date_format nvarchar(3), date_first smallint, quoted_identifier bit, arithabort bit, ansi_null_dflt_on bit, ansi_defaults bit, "+
 		"ansi_warnings bit, ansi_padding bit, ansi_nulls bit, concat_null_yields_null bit, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, prev_error int, "+
-		"nest_level int, granted_query_memory int, executing_managed_code bit, group_id int, query_hash binary(8), query_plan_hash binary(8), statement_sql_handle varbinary(64), "+
-		"statement_context_id bigint, dop int, parallel_worker_count int, external_script_request_id uniqueidentifier, is_resumable bit, page_resource binary(8), page_server_reads bigint, "+
-		"dist_statement_id uniqueidentifier", requestRecords)
+		"nest_level int, granted_query_memory int, executing_managed_code bit, group_id int, query_hash binary(8), query_plan_hash binary(8), statement_sql_handle varbinary(64), statement_context_id bigint, "+
+		"dop int, parallel_worker_count int, external_script_request_id uniqueidentifier, is_resumable bit, page_resource binary(8), page_server_reads bigint, dist_statement_id uniqueidentifier", requestRecords)
 	r.RecordView("", "sys", "sysprocesses", "spid smallint, kpid smallint, blocked smallint, waittype binary(2), waittime bigint, lastwaittype nchar(32), waitresource nchar(256), dbid smallint, uid smallint, "+
 		"cpu int, physical_io bigint, memusage int, login_time datetime, last_batch datetime, ecid smallint, open_tran smallint, status nchar(30), sid binary(86), hostname nchar(128), "+
-		"program_name nchar(128), hostprocess nchar(10), cmd nchar(26), nt_domain nchar(128), nt_username nchar(128), net_address nchar(12), net_library nchar(12), loginame nchar(128), "+
-		"context_info binary(128), sql_handle binary(20), stmt_start int, stmt_end int, request_id int, page_resource binary(8)", func(ctx context.Context, s *Session) ([]record, error) {
+		"program_name nchar(128), hostprocess nchar(10), cmd nchar(52), nt_domain nchar(128), nt_username nchar(128), net_address nchar(12), net_library nchar(12), loginame nchar(128), context_info binary(128), "+
+		"sql_handle binary(20), stmt_start int, stmt_end int, request_id int, page_resource binary(8)", func(ctx context.Context, s *Session) ([]record, error) {
 		var out []record
 		for _, x := range s.inst.Sessions() {
 			n := x.snapshot()
@@ -98,7 +97,7 @@ func installSessionViews(r *Registry) {
 			}
 			out = append(out, record{"spid": x.spid, "kpid": 0, "blocked": n.blocking, "waittime": 0, "lastwaittype": n.wait, "dbid": n.database, "uid": 1, "cpu": 0, "physical_io": 0, "memusage": 0,
 				"login_time": x.started.UTC(), "last_batch": n.since.UTC(), "ecid": 0, "open_tran": n.openTran, "status": status, "hostname": x.request.HostName, "program_name": x.request.AppName,
-				"cmd": n.command, "loginame": x.original.Name, "nt_domain": "", "nt_username": "", "net_address": "", "net_library": "TCP/IP", "sid": x.original.SID, "waitresource": "",
+				"cmd": n.command, "nt_domain": "", "nt_username": "", "net_address": "", "net_library": "TCP/IP", "loginame": x.original.Name, "sid": x.original.SID, "waitresource": "",
 				"sql_handle": []byte{byte(x.spid >> 8), byte(x.spid)}, "stmt_start": 0, "stmt_end": -1, "request_id": 0})
 		}
 		return out, nil
@@ -175,7 +174,19 @@ func connectionRecords(ctx context.Context, s *Session) ([]record, error) {
 	return out, nil
 }
 
+// settingsOfRequest are the columns that a request has of its session.
+var settingsOfRequest = []string{"text_size", "language", "date_format", "date_first", "quoted_identifier", "arithabort", "ansi_null_dflt_on", "ansi_defaults", "ansi_warnings", "ansi_padding", "ansi_nulls",
+	"concat_null_yields_null", "transaction_isolation_level", "lock_timeout", "deadlock_priority", "prev_error", "context_info"}
+
 func requestRecords(ctx context.Context, s *Session) ([]record, error) {
+	sessions, err := sessionRecords(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	of := map[any]record{}
+	for _, rec := range sessions {
+		of[rec["session_id"]] = rec
+	}
 	var out []record
 	for _, x := range s.inst.Sessions() {
 		n := x.snapshot()
@@ -186,9 +197,12 @@ func requestRecords(ctx context.Context, s *Session) ([]record, error) {
 			"statement_start_offset": 0, "statement_end_offset": -1, "database_id": n.database, "user_id": 1, "connection_id": connectionID(x), "blocking_session_id": n.blocking,
 			"last_wait_type": "MISCELLANEOUS", "wait_resource": "", "open_transaction_count": n.openTran, "open_resultset_count": 1, "transaction_id": 0, "percent_complete": float64(0),
 			"estimated_completion_time": 0, "cpu_time": 0, "total_elapsed_time": int(time.Since(n.since).Milliseconds()), "scheduler_id": 0, "reads": 0, "writes": 0, "logical_reads": 0, "text_size": 4096,
-			"language": "us_english", "transaction_isolation_level": 2, "lock_timeout": -1, "deadlock_priority": 0, "row_count": 0, "prev_error": 0, "nest_level": 0, "granted_query_memory": 0,
-			"executing_managed_code": false, "group_id": 2, "wait_time": 0, "date_format": "mdy", "date_first": 7, "quoted_identifier": true, "arithabort": true, "ansi_null_dflt_on": true,
-			"ansi_defaults": false, "ansi_warnings": true, "ansi_padding": true, "ansi_nulls": true, "concat_null_yields_null": true, "dop": 1, "is_resumable": false, "page_server_reads": 0}
+			"row_count": 0, "nest_level": 0, "granted_query_memory": 0, "executing_managed_code": false, "group_id": 2, "wait_time": 0, "dop": 1, "is_resumable": false, "page_server_reads": 0}
+		for _, name := range settingsOfRequest {
+			if v := of[x.spid][name]; v != nil {
+				rec[name] = v
+			}
+		}
 		if n.wait != "" {
 			rec["status"], rec["wait_type"], rec["last_wait_type"], rec["wait_time"] = "suspended", n.wait, n.wait, int(time.Since(n.waitSince).Milliseconds())
 		}

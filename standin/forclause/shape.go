@@ -28,6 +28,9 @@ type Shape struct {
 	// Declared are the declarations of namespaces that each row's element has, as text with a blank before each.
 	Declared string `json:",omitempty"`
 
+	// Fields are the columns of EXPLICIT behind its first two.
+	Fields []Field `json:",omitempty"`
+
 	// Levels are the tables that AUTO nests; empty when there is one. JSON tells FOR JSON AUTO from FOR XML AUTO.
 	Levels []Level `json:",omitempty"`
 	JSON   bool    `json:",omitempty"`
@@ -47,12 +50,14 @@ const (
 	XMLRow  = "for_xml_row"
 	AutoRow = "for_auto_row"
 	Nest    = "for_auto"
+	// Explicit nests the rows of AutoRow by the tags of EXPLICIT.
+	Explicit = "for_xml_explicit"
 )
 
 // Functions are the functions of these names: they take a Shape in JSON and a row's values, or for Nest an array of rows.
 func Functions() map[string]*builtin.Function[*builtin.Evaluation] {
 	return map[string]*builtin.Function[*builtin.Evaluation]{
-		JSONRow: row(jsonRow), XMLRow: row(xmlRow), AutoRow: row(autoRow),
+		JSONRow: row(jsonRow), XMLRow: row(xmlRow), AutoRow: row(autoRow), Explicit: explicitFunction(),
 		Nest: {Min: 2, Max: 2, Type: sqltype.NVarCharMax, Pure: true, Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
 			var shape Shape
 			var rows [][]*string

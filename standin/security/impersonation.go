@@ -3,11 +3,14 @@
 package security
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -22,6 +25,8 @@ type execution struct {
 	user     *user
 	database int32
 	noRevert bool
+	// cookie is what REVERT has to name, nil for none.
+	cookie []byte
 	// bound is what EXECUTE ('text') AS made: REVERT within the text does not end it.
 	bound bool
 }
@@ -37,23 +42,38 @@ func (e *Extension) context(s *engine.Session) *execution {
 	return stack[len(stack)-1]
 }
 
-// executeAs is EXECUTE AS LOGIN and USER. Errors: 15406 and 15517 for a principal that isn't there or may not be
+// cookieLength is the length of a cookie: @varbinary_variable is varbinary(100) (docs/t-sql/statements/revert-transact-sql.md).
+const cookieLength = 100
+
+// executeAs is EXECUTE AS LOGIN and USER, whose name may be in a variable. Errors: 15406 and 15517 for a principal that isn't there or may not be
 // impersonated, 15159 too deep.
 func (e *Extension) executeAs(ctx context.Context, s *engine.Session, n *syntax.ExecuteAs) error {
-	if n.CookieInto != "" || n.Variable != "" {
-		return failure(1043, 1, "EXECUTE AS with a variable")
-	}
 	x := &execution{before: s.Login(), noRevert: n.NoRevert}
+	if n.CookieInto != "" {
+		x.cookie = make([]byte, cookieLength)
+		_, _ = rand.Read(x.cookie) // never fails
+		if err := s.SetVariable(n.CookieInto, x.cookie, sqltype.VarBinaryOf(cookieLength)); err != nil {
+			return err
+		}
+	}
+	name := n.Name
+	if n.Variable != "" {
+		value, err := s.VariableAs(n.Variable, sqltype.NVarCharOf(128))
+		if err != nil {
+			return err
+		}
+		name, _ = value.(string)
+	}
 	var become engine.Login
 	switch n.Kind {
 	case "LOGIN":
-		l, err := e.impersonatedLogin(ctx, s, n.Name)
+		l, err := e.impersonatedLogin(ctx, s, name)
 		if err != nil {
 			return err
 		}
 		become = l
 	case "USER":
-		u, l, err := e.impersonatedUser(ctx, s, n.Name)
+		u, l, err := e.impersonatedUser(ctx, s, name)
 		if err != nil {
 			return err
 		}
@@ -191,16 +211,22 @@ func (e *Extension) impersonatedUser(ctx context.Context, s *engine.Session, nam
 }
 
 // revert is REVERT. Outside an EXECUTE AS it does nothing; 15199 in another database than the one that EXECUTE AS USER
-// was called in, 15591 after WITH NO REVERT.
+// was called in, 15591 after WITH NO REVERT and without the cookie that belongs to it, 15589 with another one.
 func (e *Extension) revert(_ context.Context, s *engine.Session, n *syntax.Revert) error {
 	x := e.context(s)
 	if x == nil || x.bound {
 		return nil
 	}
 	if n.Cookie != "" {
-		return failure(15589, 1)
+		value, err := s.VariableAs(n.Cookie, sqltype.VarBinaryOf(cookieLength))
+		if err != nil {
+			return err
+		}
+		if cookie, _ := value.([]byte); x.cookie == nil || !bytes.Equal(cookie, x.cookie) {
+			return failure(15589, 1)
+		}
 	}
-	if x.noRevert {
+	if x.noRevert || x.cookie != nil && n.Cookie == "" {
 		return failure(15591, 1)
 	}
 	if x.user != nil && x.database != s.CurrentDatabase().ID() {

@@ -5,7 +5,6 @@ package sysviews
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
@@ -57,15 +56,16 @@ func installAbsentViews(r *engine.Registry) {
 	for name, list := range absentViews {
 		r.RecordView("", "sys", name, list, func(context.Context, *engine.Session) ([]engine.Record, error) { return nil, nil })
 	}
-	r.TextView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct nvarchar(128), providername nvarchar(128), datasource nvarchar(4000), isremote bit, rpc bit, rpcout bit, dataaccess bit, "+
-		"location nvarchar(4000), providerstring nvarchar(4000), schemadate datetime, topologyx int, topologyy int, catalog sysname, srvcollation sysname, connecttimeout int, querytimeout int, srvnetname char(30), pub bit, sub bit, dist bit, dpub bit, "+
+	r.TextView("sys", "sysservers", "srvid smallint, srvstatus smallint, srvname sysname, srvproduct sysname, providername sysname, datasource nvarchar(4000), location nvarchar(4000), providerstring nvarchar(4000), schemadate datetime, "+
+		"topologyx int, topologyy int, catalog sysname, srvcollation sysname, connecttimeout int, querytimeout int, srvnetname char(30), isremote bit, rpc bit, pub bit, sub bit, dist bit, dpub bit, rpcout bit, dataaccess bit, "+
 		"collationcompatible bit, system bit, useremotecollation bit, lazyschemavalidation bit, collation sysname, nonsqlsub bit",
-		"SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, CAST(product AS nvarchar(128)), CAST(provider AS nvarchar(128)), data_source, CAST(1 - is_linked AS bit), is_remote_login_enabled, is_rpc_out_enabled, is_data_access_enabled, location, provider_string, modify_date, 0, 0, catalog, collation_name, connect_timeout, query_timeout, CAST(name AS char(30)), "+
-			"is_publisher, is_subscriber, is_distributor, CAST(0 AS bit), is_collation_compatible, is_system, uses_remote_collation, lazy_schema_validation, collation_name, is_nonsql_subscriber FROM sys.servers")
-	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint, forkeys varbinary(32), refkeys varbinary(32), fkeydbid smallint, rkeydbid smallint"+sixteen(", fkey%d smallint")+sixteen(", rkey%d smallint"),
-		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint), CAST(NULL AS varbinary(32)), CAST(NULL AS varbinary(32)), DB_ID(), DB_ID()"+
-			sixteen(", CAST(ISNULL((SELECT parent_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+
-			sixteen(", CAST(ISNULL((SELECT referenced_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+" FROM sys.foreign_keys f")
+		`SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, product, provider, data_source, location, provider_string, modify_date, 0, 0, catalog, collation_name, connect_timeout, query_timeout,
+			CAST(data_source AS char(30)), CAST(1 - is_linked AS bit), is_remote_login_enabled, is_publisher, is_subscriber, CAST(is_distributor AS bit), CAST(is_publisher AS bit), is_rpc_out_enabled, is_data_access_enabled,
+			is_collation_compatible, is_system, uses_remote_collation, lazy_schema_validation, collation_name, is_nonsql_subscriber FROM sys.servers`)
+	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint, forkeys varbinary(32), refkeys varbinary(32), fkeydbid smallint, rkeydbid smallint"+keyColumns(", fkey%d smallint")+keyColumns(", rkey%d smallint"),
+		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint), CAST(NULL AS varbinary(32)), CAST(NULL AS varbinary(32)), "+
+			"CAST(DB_ID() AS smallint), CAST(DB_ID() AS smallint)"+keyColumns(", CAST(ISNULL((SELECT parent_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+
+			keyColumns(", CAST(ISNULL((SELECT referenced_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+" FROM sys.foreign_keys f")
 	r.TextView("sys", "sysforeignkeys", "constid int, fkeyid int, rkeyid int, fkey smallint, rkey smallint, keyno smallint",
 		"SELECT constraint_object_id, parent_object_id, referenced_object_id, CAST(parent_column_id AS smallint), CAST(referenced_column_id AS smallint), CAST(constraint_column_id AS smallint) FROM sys.foreign_key_columns")
 	r.TextView("sys", "sysindexkeys", "id int, indid smallint, colid smallint, keyno smallint",
@@ -87,11 +87,11 @@ func installAbsentViews(r *engine.Registry) {
 	}})
 }
 
-// sixteen is a text for each of the columns that a key of sys.sysreferences has room for.
-func sixteen(format string) string {
-	var all strings.Builder
-	for n := range 16 {
-		fmt.Fprintf(&all, format, n+1)
+// keyColumns repeats a text for the sixteen columns of a foreign key that sys.sysreferences has.
+func keyColumns(format string) string {
+	text := ""
+	for i := 1; i <= 16; i++ {
+		text += fmt.Sprintf(format, i)
 	}
-	return all.String()
+	return text
 }

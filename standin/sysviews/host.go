@@ -16,9 +16,9 @@ import (
 // (docs/relational-databases/system-dynamic-management-views).
 func installHostViews(r *engine.Registry) {
 	r.RecordView("", "sys", "dm_os_schedulers", "scheduler_address varbinary(8), parent_node_id int, scheduler_id int, cpu_id smallint, status nvarchar(60), is_online bit, is_idle bit, preemptive_switches_count int, "+
-		"context_switches_count int, idle_switches_count int, current_tasks_count int, runnable_tasks_count int, current_workers_count int, active_workers_count int, work_queue_count bigint, "+
-		"pending_disk_io_count int, load_factor int, yield_count int, last_timer_activity bigint, failed_to_create_worker bit, active_worker_address varbinary(8), memory_object_address varbinary(8), "+
-		"task_memory_object_address varbinary(8), quantum_length_us bigint, total_cpu_usage_ms bigint, total_cpu_idle_capped_ms bigint, total_scheduler_delay_ms bigint, ideal_workers_limit int",
+		"context_switches_count int, idle_switches_count int, current_tasks_count int, runnable_tasks_count int, current_workers_count int, active_workers_count int, work_queue_count bigint, pending_disk_io_count int, load_factor int, "+
+		"yield_count int, last_timer_activity bigint, failed_to_create_worker bit, active_worker_address varbinary(8), memory_object_address varbinary(8), task_memory_object_address varbinary(8), quantum_length_us bigint, "+
+		"total_cpu_usage_ms bigint, total_cpu_idle_capped_ms bigint, total_scheduler_delay_ms bigint, ideal_workers_limit int",
 		func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 			var out []engine.Record
 			for i := range runtime.NumCPU() {

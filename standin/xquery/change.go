@@ -4,6 +4,7 @@ package xquery
 
 import (
 	"slices"
+	"strings"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/xmldata"
@@ -55,7 +56,11 @@ func CompileChange(text string, static Static) (*Change, *sqlerr.Error) {
 
 // insertion reads content, place and target of insert, and judges them.
 func (p *parser) insertion(c *Change) {
-	c.content = p.sequence()
+	if p.blanks(); p.has("<![CDATA[") {
+		c.content = p.characterData()
+	} else {
+		c.content = p.sequence()
+	}
 	switch {
 	case p.err != nil:
 		return
@@ -98,6 +103,17 @@ func (p *parser) insertion(c *Change) {
 	case !within && (t.Kind == nodeAttribute || t.Kind == nodeDocument || t.Kind.isAtomic()):
 		p.fail(2249, t)
 	}
+}
+
+// characterData is a text node that is written as a CDATA section, which insert takes as its content (docs/t-sql/xml/insert-xml-dml.md, example F).
+func (p *parser) characterData() expression {
+	text, _, closed := strings.Cut(p.text[p.at+len("<![CDATA["):], "]]>")
+	if !closed {
+		p.fail(2273)
+		return empty{}
+	}
+	p.at += len("<![CDATA[") + len(text) + len("]]>")
+	return &maker{kind: nodeText, literal: text, plain: true}
 }
 
 func (p *parser) deletion(c *Change) {
