@@ -96,6 +96,8 @@ func badElement(tokens []token, begin, end int) *sqlerr.Error {
 	switch {
 	case name.is("CONSTRAINT"):
 		return badConstraint(tokens, begin)
+	case begin < end && name.kind != tokenWord && !isName(name):
+		return near(tokens, begin)
 	case begin == end, name.kind == tokenWord && constraintWords[upper(name.text)], name.is("PERIOD") && tokens[begin+1].is("FOR"), !isName(name):
 		return nil
 	case begin+1 == end:

@@ -135,7 +135,7 @@ func badThrow(tokens []token, i int) int {
 			return at + 1
 		}
 	}
-	if i+6 < len(tokens) && tokens[i+6].isOneOf("+", "-", "*", "/") {
+	if i+6 < len(tokens) && (tokens[i+6].isOneOf("+", "-", "*", "/", ",") || isConstant(tokens[i+6])) {
 		return i + 6
 	}
 	return 0

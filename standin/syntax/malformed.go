@@ -53,6 +53,9 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && !setValues[upper(next.text)] && state.kind == tokenInteger {
 				err = sqlerr.New(195, 7, next.text, "SET option").At(next.line)
 			}
+			if next.kind == tokenWord && (setValues[upper(next.text)] || next.isOneOf("ROWCOUNT", "TEXTSIZE")) && (state.kind == tokenEnd || state.is(";")) {
+				err = near(tokens, i+2)
+			}
 			if next.is("IDENTITY_INSERT") && err == nil {
 				err = withoutState(tokens, i+2)
 			}
@@ -303,7 +306,9 @@ func isProcedure(t token) bool { return t.is("PROCEDURE") || t.is("PROC") }
 
 // ofAlterTable tells whether a clause is the first one of an ALTER TABLE: the table's name is before it.
 func ofAlterTable(tokens []token, at int) bool {
-	at--
+	if at--; at > 2 && tokens[at].isOneOf("CHECK", "NOCHECK") && tokens[at-1].is("WITH") {
+		at -= 2
+	}
 	for at > 2 && isName(tokens[at]) && tokens[at-1].is(".") {
 		at -= 2
 	}

@@ -57,7 +57,7 @@ func followsDot(t token) bool {
 		return !isKeyword(t.text) || t.isOneOf("IDENTITYCOL", "ROWGUIDCOL")
 	case tokenPunct:
 		return t.isOneOf(".", "*", "$")
-	case tokenEnd, tokenVariable, tokenString:
+	case tokenEnd, tokenVariable, tokenString, tokenInteger:
 		return false
 	}
 	return true

@@ -185,7 +185,7 @@ func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 
 // moduleName is the index of the name of the module that a batch defines, and what it is; 0 and empty when it defines none.
 func moduleName(tokens []token) (at int, kind string) {
-	if len(tokens) < 5 || !tokens[0].isOneOf("CREATE", "ALTER") {
+	if len(tokens) < 4 || !tokens[0].isOneOf("CREATE", "ALTER") {
 		return 0, ""
 	}
 	at = 1
