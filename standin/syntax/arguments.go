@@ -70,7 +70,7 @@ func badArgument(tokens []token, at int) int {
 			at++
 		}
 		if !isArgument(tokens[at]) {
-			return badUnless(tokens[at].kind != tokenWord || !neverFirst[upper(tokens[at].text)] || tokens[at].is("AS"), at)
+			return badUnless(tokens[at].kind != tokenWord || !neverFirst[tokens[at].fold] || tokens[at].is("AS"), at)
 		}
 		switch next := tokens[at+1]; {
 		case next.isOneOf("+", "-", "*", "/", "%", "&", "|", "^", "."):
@@ -92,5 +92,5 @@ func badArgument(tokens []token, at int) int {
 }
 
 func isArgument(t token) bool {
-	return isConstant(t) || t.kind == tokenQuoted || t.kind == tokenWord && (!isReserved(t.text) || t.isOneOf("NULL", "DEFAULT"))
+	return isConstant(t) || t.kind == tokenQuoted || t.kind == tokenWord && (!t.reserved || t.isOneOf("NULL", "DEFAULT"))
 }

@@ -60,8 +60,8 @@ func (p *parser) createOption() DatabaseOption {
 		}
 		return DatabaseOption{"CATALOG_COLLATION", "DATABASE_DEFAULT"}
 	}
-	if refusedOptions[upper(p.peek().text)] {
-		p.unsupported("The database option " + upper(p.peek().text))
+	if refusedOptions[p.peek().fold] {
+		p.unsupported("The database option " + p.peek().fold)
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -75,7 +75,7 @@ func (p *parser) attachOption() DatabaseOption {
 		}
 	}
 	if p.is("ERROR_BROKER_CONVERSATIONS") || p.is("FILESTREAM") {
-		p.unsupported("The option " + upper(p.peek().text) + " of FOR ATTACH")
+		p.unsupported("The option " + p.peek().fold + " of FOR ATTACH")
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -112,8 +112,8 @@ func (p *parser) databaseOption() DatabaseOption {
 		}
 		return DatabaseOption{"TARGET_RECOVERY_TIME", strconv.FormatInt(n, 10)}
 	}
-	if refusedOptions[upper(p.peek().text)] {
-		p.unsupported("The database option " + upper(p.peek().text))
+	if refusedOptions[p.peek().fold] {
+		p.unsupported("The database option " + p.peek().fold)
 	}
 	p.unknownOption("ALTER DATABASE SET")
 	return DatabaseOption{}

@@ -82,7 +82,7 @@ func (w *headerWalk) options(kind string) {
 	var options ModuleOptions
 	for {
 		w.at++
-		if first := w.peek(); first.kind != tokenWord || isReserved(first.text) && !first.isOneOf("EXECUTE", "EXEC") {
+		if first := w.peek(); first.kind != tokenWord || first.reserved && !first.isOneOf("EXECUTE", "EXEC") {
 			w.bad, w.over = true, true
 			return
 		}

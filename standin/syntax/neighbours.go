@@ -18,7 +18,7 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 			return near(tokens, i)
 		case t.is("NOT") && before.is("NOT") && next.is("NULL"):
 			return near(tokens, i)
-		case t.is("(") && before.kind == tokenWord && sizedTypes[upper(before.text)] && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION") && (next.is(")") || next.is("NULL") || next.kind == tokenVariable || next.kind == tokenString):
+		case t.is("(") && before.kind == tokenWord && sizedTypes[before.fold] && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION") && (next.is(")") || next.is("NULL") || next.kind == tokenVariable || next.kind == tokenString):
 			return near(tokens, i+1)
 		case t.is("VARYING") && next.isOneOf("OUTPUT", "OUT") && !before.isOneOf("CURSOR", "CHAR", "CHARACTER", "BINARY"):
 			return near(tokens, i)

@@ -75,10 +75,10 @@ func badQueryHints(tokens []token, opening int) *sqlerr.Error {
 		if hint.kind != tokenWord {
 			return near(tokens, i+1)
 		}
-		if words := hintPairs[upper(hint.text)]; len(words) > 0 && !tokens[i+2].isOneOf(words...) {
+		if words := hintPairs[hint.fold]; len(words) > 0 && !tokens[i+2].isOneOf(words...) {
 			return near(tokens, i+2)
 		}
-		if !countedHints[upper(hint.text)] {
+		if !countedHints[hint.fold] {
 			continue
 		}
 		if tokens[i+2].kind != tokenInteger && tokens[i+2].kind != tokenVariable {

@@ -25,7 +25,7 @@ func wanted(tokens []token, inside []bool) *sqlerr.Error {
 		switch {
 		case inside[i]:
 			continue
-		case t.kind == tokenWord && depth > 0 && notInParentheses[upper(t.text)] && !tokens[i-1].is("."):
+		case t.kind == tokenWord && depth > 0 && notInParentheses[t.fold] && !tokens[i-1].is("."):
 			at = i
 		case t.kind == tokenWord:
 			if at = wantedByWord(tokens, i); at == 0 {
@@ -51,13 +51,13 @@ func mayFollowComma(word, next token) bool {
 	case word.is("AS"):
 		return next.isOneOf("TYPE", "OBJECT", "FOR")
 	}
-	return !notAfterComma[upper(word.text)]
+	return !notAfterComma[word.fold]
 }
 
 // wantedByWord judges what follows a word of a statement: the first token that may not, 0 when there is none.
 func wantedByWord(tokens []token, i int) int {
 	before, next := tokens[max(i-1, 0)], tokens[i+1]
-	switch upper(tokens[i].text) {
+	switch tokens[i].fold {
 	case "AS":
 		return badUnless(!next.is(",") && !(before.is(")") && next.kind == tokenVariable), i+1)
 	case "BEGIN":
@@ -90,6 +90,8 @@ func wantedByWord(tokens []token, i int) int {
 		if i == 0 || !before.isOneOf("ROW", "ROWS") {
 			return afterFetch(tokens, i+1)
 		}
+	case "CASE":
+		return badUnless(!next.isOneOf("ELSE", "END", "THEN"), i+1)
 	case "GOTO":
 		return badUnless(isName(next), i+1)
 	case "ELSE":
@@ -171,7 +173,7 @@ var neverFirst = wordSet("FOR ON IN FROM WHERE AND OR LIKE IS TO BY INTO VALUES 
 func mayBegin(tokens []token, at int) bool {
 	switch t := tokens[at]; t.kind {
 	case tokenWord:
-		return isReserved(t.text) && !neverFirst[upper(t.text)] || beginners[upper(t.text)] || tokens[at+1].is(":")
+		return t.reserved && !neverFirst[t.fold] || beginners[t.fold] || tokens[at+1].is(":")
 	case tokenPunct:
 		return t.isOneOf(";", "(")
 	case tokenQuoted:
@@ -212,7 +214,7 @@ func afterExecute(tokens []token, i int) int {
 
 // afterCursor judges the options of SET @variable = CURSOR ... FOR.
 func afterCursor(tokens []token, at int) int {
-	for ; tokens[at].kind == tokenWord && cursorOptions[upper(tokens[at].text)]; at++ {
+	for ; tokens[at].kind == tokenWord && cursorOptions[tokens[at].fold]; at++ {
 	}
 	if !tokens[at].is("FOR") {
 		return at
@@ -272,10 +274,10 @@ func afterFor(tokens []token, i int) int {
 				return 0
 			}
 		case depth == 0 && t.is(","):
-			if next := tokens[at+1]; next.kind != tokenWord || !forOptions[upper(next.text)] {
+			if next := tokens[at+1]; next.kind != tokenWord || !forOptions[next.fold] {
 				return at + 1
 			}
-		case depth == 0 && (t.kind == tokenWord && isReserved(t.text) || t.is(";")):
+		case depth == 0 && (t.kind == tokenWord && t.reserved || t.is(";")):
 			return 0
 		}
 	}

@@ -6,7 +6,7 @@ package syntax
 // is none. depth is that of the parentheses around the word.
 func wantedOfTable(tokens []token, i, depth int) int {
 	before, next := tokens[max(i-1, 0)], tokens[i+1]
-	switch upper(tokens[i].text) {
+	switch tokens[i].fold {
 	case "INDEX":
 		return afterIndex(tokens, i)
 	case "INCLUDE":

@@ -49,6 +49,7 @@ func TestWantedWords(t *testing.T) {
 		{"SAVE", 102, 1, "'SAVE'"},
 		{"IF 1 = 1 GOTO\n= 1", 102, 2, "'='"},
 		{"WHILE 1 = 1 BEGIN IF 1 = 2 BREAK\nFOR SELECT 1 END", 156, 2, "'FOR'"},
+		{"SELECT CASE\nELSE 1 END", 156, 2, "'ELSE'"},
 		{"BEGIN\n@v\nSELECT 1 END", 102, 2, "'@v'"},
 		{"SELECT 1\nIF 1 = 1 BEGIN\nx\nSELECT 1\nEND", 102, 3, "'x'"},
 		{"SELECT (1 + 2\nPRINT 'a'\nSELECT 2", 156, 2, "'PRINT'"},
