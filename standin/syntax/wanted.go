@@ -9,7 +9,7 @@ var notInParentheses = wordSet("DECLARE PRINT RAISERROR BREAK CONTINUE GOTO RETU
 	"SHUTDOWN RESTORE BACKUP IF")
 
 // notAfterComma are words that no element of a list begins with.
-var notAfterComma = wordSet("GROUP HAVING UNION EXCEPT INTERSECT THEN WHEN AND OR ON IN IS LIKE BETWEEN FOR END ELSE")
+var notAfterComma = wordSet("SELECT GROUP HAVING UNION EXCEPT INTERSECT THEN WHEN AND OR ON IN IS LIKE BETWEEN FOR END ELSE")
 
 // wanted refuses what stands in the place of a name, of a list of names or of one of a few words, each as the syntax of the statement's page has it.
 func wanted(tokens []token, inside []bool) *sqlerr.Error {
@@ -107,9 +107,7 @@ func wantedByWord(tokens []token, i int) int {
 			return badUnless(isName(tokens[i+2]), i+2)
 		}
 	case "JSON", "XML":
-		if before.is("FOR") && i > 1 {
-			return afterFor(tokens, i)
-		}
+		return afterFor(tokens, i)
 	case "DECLARE":
 		if next.kind == tokenVariable {
 			return badDeclaration(tokens, i+1)
@@ -262,7 +260,7 @@ func afterFetch(tokens []token, at int) int {
 var forOptions = wordSet("ROOT TYPE ELEMENTS XMLSCHEMA XMLDATA BINARY INCLUDE_NULL_VALUES WITHOUT_ARRAY_WRAPPER")
 
 func afterFor(tokens []token, i int) int {
-	if !tokens[i+1].isOneOf("AUTO", "RAW", "PATH", "EXPLICIT") {
+	if i < 2 || !tokens[i-1].is("FOR") || !tokens[i+1].isOneOf("AUTO", "RAW", "PATH", "EXPLICIT") {
 		return 0
 	}
 	for at, depth := i+2, 0; at+1 < len(tokens); at++ {

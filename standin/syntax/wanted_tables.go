@@ -18,15 +18,16 @@ func wantedOfTable(tokens []token, i, depth int) int {
 	case "COLLATE":
 		return badUnless(isName(next), i+1)
 	case "REFERENCES":
-		if isName(next) {
-			return afterReferences(tokens, i+1)
-		}
+		return afterReferences(tokens, i+1)
 	case "CHECK":
 		return badUnless(depth == 0 || next.isOneOf("(", "NOT"), i+1)
 	case "IDENTITY":
 		// With three arguments it is the function of SELECT INTO.
 		if next.is("(") && isName(tokens[i+2]) && tokens[i+3].is(",") && tokens[min(i+5, len(tokens)-1)].is(")") {
 			return i + 2
+		}
+		if next.is("(") && tokens[i+2].kind == tokenInteger && tokens[i+3].is(",") {
+			return badUnless(beginsNumber(tokens[i+4]), i+4)
 		}
 	case "KEY":
 		if before.isOneOf("FOREIGN", "PRIMARY") {
@@ -182,6 +183,9 @@ func afterDropIndex(tokens []token, at int) int {
 
 // afterReferences judges a foreign key from the name of the table on that it refers to.
 func afterReferences(tokens []token, at int) int {
+	if !isName(tokens[at]) {
+		return 0
+	}
 	if at = afterName(tokens, at); tokens[at].is("(") {
 		if at = closingParenthesis(tokens, at) + 1; at == 0 {
 			return 0
