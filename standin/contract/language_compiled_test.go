@@ -24,8 +24,7 @@ func toldOf(t *testing.T, db *sql.DB, text string) []told {
 	return list
 }
 
-// TestBatchesAreCompiledFirst goes by docs/relational-databases/errors-events/mssqlserver-207-database-engine-error.md and
-// docs/odbc/reference/develop-app/executing-batches.md's kin for Transact-SQL: a batch of which one statement cannot be compiled has none of its
+// TestBatchesAreCompiledFirst goes by "Batches" (learn.microsoft.com, ms175502): a batch of which one statement cannot be compiled has none of its
 // statements executed, unless that statement names a table that is not there yet.
 func TestBatchesAreCompiledFirst(t *testing.T) {
 	t.Parallel()
@@ -91,8 +90,8 @@ func TestStatementsAreCompiledWhenTheirTablesAreThere(t *testing.T) {
 	}
 }
 
-// TestModulesAreCompiledWhenTheyAreMade goes by docs/relational-databases/stored-procedures/create-a-stored-procedure.md's "Deferred name resolution":
-// tables may be missing, columns of a table that is there may not.
+// TestModulesAreCompiledWhenTheyAreMade goes by "Deferred Name Resolution and Compilation" (learn.microsoft.com, ms190686): tables may be missing, columns
+// of a table that is there may not.
 func TestModulesAreCompiledWhenTheyAreMade(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -128,4 +127,20 @@ func TestModulesAreCompiledWhenTheyAreMade(t *testing.T) {
 	} {
 		mustExec(t, db, text)
 	}
+}
+
+// TestStatementThatIsCompiledLateEndsItsBatch has the example of "Batches" (learn.microsoft.com, ms175502), and no TRY block of its level catches it
+// (docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a TRY...CATCH construct").
+func TestStatementThatIsCompiledLateEndsItsBatch(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := newDatabase(t)
+	const batch = "CREATE TABLE dbo.t3 (a int)\nINSERT INTO dbo.t3 VALUES (1)\nINSERT INTO dbo.t3 VALUES (1, 1)\nINSERT INTO dbo.t3 VALUES (3)"
+	g.Expect(toldOf(t, db, batch)).To(Equal([]told{{213, 3, ""}}))
+	g.Expect(query(t, db, "SELECT a FROM dbo.t3")).To(Equal([][]any{{int64(1)}}))
+	mustExec(t, db, "DROP TABLE dbo.t3")
+	g.Expect(toldOf(t, db, "BEGIN TRY\n"+batch+"\nEND TRY BEGIN CATCH INSERT dbo.t3 VALUES (4) END CATCH")).To(Equal([]told{{213, 4, ""}}))
+	g.Expect(query(t, db, "SELECT a FROM dbo.t3")).To(Equal([][]any{{int64(1)}}))
+	mustExec(t, db, "BEGIN TRY EXEC ('INSERT dbo.t3 VALUES (1, 1)') END TRY BEGIN CATCH INSERT dbo.t3 VALUES (ERROR_NUMBER()) END CATCH")
+	g.Expect(query(t, db, "SELECT a FROM dbo.t3 WHERE a > 1")).To(Equal([][]any{{int64(213)}}))
 }

@@ -16,8 +16,7 @@ import (
 
 // compilation binds the statements of a batch before the first of them is executed, and those of a module when it is made. A statement that names a
 // table which is not there is left to its execution (deferred name resolution); of one whose tables are all there, names and shapes have to be right
-// (docs/relational-databases/stored-procedures/create-a-stored-procedure.md and docs/relational-databases/errors-events/mssqlserver-207-database-engine-error.md;
-// the page "Batches of SQL statements" has what becomes of a batch).
+// (learn.microsoft.com, "Deferred Name Resolution and Compilation", ms190686, and "Batches", ms175502).
 type compilation struct {
 	s   *Session
 	ctx context.Context
@@ -38,6 +37,12 @@ func refusesBatch(e *sqlerr.Error) bool {
 		return !slices.ContainsFunc(e.Before, func(b *sqlerr.Error) bool { return !refusesBatch(b) })
 	}
 	return false
+}
+
+// ofCompilation tells an error of a statement that could not be compiled with its batch, because a table was not there yet: it ends the batch. The rows of
+// INSERT ... EXECUTE are counted when they come (state 7).
+func ofCompilation(e *sqlerr.Error) bool {
+	return refusesBatch(e) && (e.Number != 213 || e.State != 7)
 }
 
 // compileBatch is the errors of a batch's statements that keep it from running. One statement is bound by its execution.

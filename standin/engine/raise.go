@@ -36,7 +36,7 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 		s.popFrame()
 	}
 	s.nest = nest
-	if unresolved(e) && s.trouble.err == e && s.trouble.at == frames {
+	if (unresolved(e) || ofCompilation(e)) && s.trouble.err == e && s.trouble.at == frames {
 		return err // of this level: who called it may catch it
 	}
 	// A declaration that is itself the error fails again here: its variable is not there in the CATCH block either.

@@ -205,7 +205,7 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 		}
 		return errAbort
 	}
-	if thrown || endsBatch(e.Number) || s.doomed {
+	if thrown || endsBatch(e.Number) || ofCompilation(&e) || s.doomed {
 		return errAbort
 	}
 	return nil

@@ -3,17 +3,18 @@
 package syntax
 
 import (
-	"strings"
-
 	"geosql.dev/operator/standin/sqlerr"
 )
 
-// absentPhrases begin statements and clauses of SQL Server that the stand-in does not have and teesql does not read whole, with what the
-// refusal calls them.
-var absentPhrases = []struct {
+// absentPhrase begins a statement or clause; what is what the refusal calls it.
+type absentPhrase struct {
 	words []string
 	what  string
-}{
+}
+
+// absentPhrases begin statements and clauses of SQL Server that the stand-in does not have and teesql does not read whole, with what the
+// refusal calls them.
+var absentPhrases = byFirstWord([]absentPhrase{
 	{[]string{"ADD", "SIGNATURE", "TO"}, "ADD SIGNATURE"},
 	{[]string{"ADD", "COUNTER", "SIGNATURE", "TO"}, "ADD COUNTER SIGNATURE"},
 	{[]string{"DROP", "SIGNATURE", "FROM"}, "DROP SIGNATURE"},
@@ -42,6 +43,14 @@ var absentPhrases = []struct {
 	{[]string{"ENCRYPTED", "WITH", "(", "COLUMN_ENCRYPTION_KEY"}, "A column that is ENCRYPTED WITH a key"},
 	{[]string{"ENCRYPTED", "WITH", "(", "ENCRYPTION_TYPE"}, "A column that is ENCRYPTED WITH a key"},
 	{[]string{"ENCRYPTED", "WITH", "(", "ALGORITHM"}, "A column that is ENCRYPTED WITH a key"},
+})
+
+func byFirstWord(list []absentPhrase) map[string][]absentPhrase {
+	m := map[string][]absentPhrase{}
+	for _, p := range list {
+		m[p.words[0]] = append(m[p.words[0]], p)
+	}
+	return m
 }
 
 // changedSources are rows of elsewhere that INSERT, UPDATE and DELETE may change in SQL Server.
@@ -53,21 +62,21 @@ func absent(tokens []token, inside []bool) *sqlerr.Error {
 		if inside[i] || t.kind != tokenWord {
 			continue
 		}
-		for _, phrase := range absentPhrases {
+		for _, phrase := range absentPhrases[t.fold] {
 			if follows(tokens[i:], phrase.words) {
 				return sqlerr.Unsupported(phrase.what).At(t.line)
 			}
 		}
 		verb := ""
 		switch before := tokens[max(i-1, 0)]; {
-		case !changedSources[upper(t.text)] || !tokens[i+1].is("("):
+		case !changedSources[t.fold] || !tokens[i+1].is("("):
 		case before.isOneOf("INSERT", "UPDATE", "DELETE"):
-			verb = upper(before.text)
+			verb = before.fold
 		case i > 1 && (before.is("INTO") && tokens[i-2].is("INSERT") || before.is("FROM") && tokens[i-2].is("DELETE")):
-			verb = upper(tokens[i-2].text)
+			verb = tokens[i-2].fold
 		}
 		if verb != "" {
-			return sqlerr.Unsupported(verb + " of " + strings.ToUpper(t.text)).At(t.line)
+			return sqlerr.Unsupported(verb + " of " + t.fold).At(t.line)
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]str
 		if tokens[at].is("AS") {
 			at++
 		}
-		if t := tokens[at]; t.kind != tokenQuoted && (t.kind != tokenWord || isReserved(t.text) || t.is("USING")) {
+		if t := tokens[at]; t.kind != tokenQuoted && (t.kind != tokenWord || t.reserved || t.is("USING")) {
 			continue
 		}
 		before[with] += "AS " + tokens[at].text + " "
@@ -136,7 +136,7 @@ func (f *finisher) notForReplication(n *ast.AlterTableAddTableElementStatement) 
 }
 
 func isName(t token) bool {
-	return t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text)
+	return t.kind == tokenQuoted || t.kind == tokenWord && !t.reserved
 }
 
 // columnMark parts the name of a data modification in a FROM clause from the names of its columns, which teesql does not

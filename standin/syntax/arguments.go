@@ -20,7 +20,11 @@ func badArguments(tokens []token, inside []bool) *sqlerr.Error {
 		if at = afterProcedure(tokens, at); at == 0 {
 			continue
 		}
-		if bad := badArgument(tokens, at); bad > 0 {
+		bad := badArgument(tokens, at)
+		switch {
+		case bad > 0 && tokens[min(bad, len(tokens)-1)].isOneOf("OUTPUT", "OUT"):
+			return sqlerr.New(179, 1).At(tokens[bad].line)
+		case bad > 0:
 			return near(tokens, min(bad, len(tokens)-1))
 		}
 	}
@@ -66,13 +70,15 @@ func badArgument(tokens []token, at int) int {
 			at++
 		}
 		if !isArgument(tokens[at]) {
-			return 0
+			return badUnless(tokens[at].kind != tokenWord || !neverFirst[tokens[at].fold] || tokens[at].is("AS"), at)
 		}
 		switch next := tokens[at+1]; {
 		case next.isOneOf("+", "-", "*", "/", "%", "&", "|", "^", "."):
 			return at + 1
 		case next.is("(") && !tokens[at+2].isOneOf("(", "SELECT"):
 			return at + 2
+		case next.isOneOf("OUTPUT", "OUT") && (isConstant(tokens[at]) && tokens[at].kind != tokenVariable || tokens[at].is("NULL")):
+			return at + 1
 		case next.isOneOf("OUTPUT", "OUT"):
 			at++
 		}
@@ -86,5 +92,5 @@ func badArgument(tokens []token, at int) int {
 }
 
 func isArgument(t token) bool {
-	return isConstant(t) || t.kind == tokenQuoted || t.kind == tokenWord && (!isReserved(t.text) || t.isOneOf("NULL", "DEFAULT"))
+	return isConstant(t) || t.kind == tokenQuoted || t.kind == tokenWord && (!t.reserved || t.isOneOf("NULL", "DEFAULT"))
 }

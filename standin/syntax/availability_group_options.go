@@ -11,7 +11,7 @@ const (
 // availabilityGroupOption parses one option of WITH (create) or SET.
 func (p *parser) availabilityGroupOption(o *AvailabilityGroupOptions, seen map[string]bool, create bool) {
 	option := p.peek()
-	p.once(seen, upper(option.text))
+	p.once(seen, option.fold)
 	if create && p.creationOption(o) {
 		return
 	}
@@ -84,7 +84,7 @@ func (p *parser) modifiedReplica() ReplicaSpec {
 }
 
 func (p *parser) replicaOption(r *ReplicaSpec, seen map[string]bool) {
-	p.once(seen, upper(p.peek().text))
+	p.once(seen, p.peek().fold)
 	switch {
 	case p.accept("ENDPOINT_URL", "="):
 		r.EndpointURL = ptr(p.stringLiteral())
@@ -113,7 +113,7 @@ func (p *parser) role(option func(*RoleSpec)) *RoleSpec {
 	seen := map[string]bool{}
 	p.expect("(")
 	for {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		option(r)
 		if p.accept(")") {
 			return r
@@ -199,7 +199,7 @@ func (p *parser) distributedMembers(complete bool) []DistributedMember {
 }
 
 func (p *parser) distributedOption(m *DistributedMember, seen map[string]bool) {
-	p.once(seen, upper(p.peek().text))
+	p.once(seen, p.peek().fold)
 	switch {
 	case p.accept("LISTENER_URL", "="), p.accept("LISTENER", "="):
 		m.ListenerURL = ptr(p.stringLiteral())

@@ -107,15 +107,15 @@ var (
 
 // absentOption refuses the option that comes next by its name.
 func (p *parser) absentOption(statement string, absent map[string]bool) {
-	if t := p.peek(); t.kind == tokenWord && absent[upper(t.text)] {
-		p.unsupported(statement + " WITH " + upper(t.text))
+	if t := p.peek(); t.kind == tokenWord && absent[t.fold] {
+		p.unsupported(statement + " WITH " + t.fold)
 	}
 }
 
 func (p *parser) backupOptions(o *BackupOptions, log bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		p.absentOption("BACKUP", absentBackupOptions)
 		if !p.backupFlag(o, log) && !p.backupValue(o) {
 			p.unknownOption("BACKUP")

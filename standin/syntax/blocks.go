@@ -16,7 +16,7 @@ func blocks(tokens []token, inside []bool) *sqlerr.Error {
 		case t.is("CASE"):
 			open = append(open, "")
 		case t.is("BEGIN") && next.isOneOf("TRY", "CATCH"):
-			open = append(open, upper(next.text))
+			open = append(open, next.fold)
 		case t.is("BEGIN") && !next.isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "CONVERSATION", "DIALOG"):
 			open = append(open, "")
 		case !t.is("END") || next.is("CONVERSATION") && (tokens[i+2].kind == tokenVariable || tokens[i+2].kind == tokenString) || i > 2 && tokens[i-2].is("AS") && tokens[i-3].is("ALWAYS"):
@@ -49,7 +49,7 @@ var continuing = wordSet("THEN WHEN ELSE BY TO BEGIN END GROUP INTO HAVING JOIN 
 // withoutValue refuses such a word in the place of a value or a name.
 func withoutValue(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 1; i < len(tokens); i++ {
-		if inside[i] || tokens[i].kind != tokenWord || tokens[i-1].kind != tokenPunct || !continuing[upper(tokens[i].text)] {
+		if inside[i] || tokens[i].kind != tokenWord || tokens[i-1].kind != tokenPunct || !continuing[tokens[i].fold] {
 			continue
 		}
 		if tokens[i-1].isOneOf("(", ",", "=", "<", ">", "<>", "<=", ">=", "!=", "+", "-", "/", "+=", "-=", "&", "|", "^") {

@@ -87,7 +87,7 @@ func (p *parser) createCertificate() ast.Statement {
 	if p.accept("FROM") {
 		switch {
 		case p.is("EXECUTABLE", "FILE"), p.is("ASSEMBLY"):
-			p.unsupported("CREATE CERTIFICATE FROM " + upper(p.peek().text))
+			p.unsupported("CREATE CERTIFICATE FROM " + p.peek().fold)
 		case p.accept("BINARY", "="):
 			n.Binary = p.binary()
 		default:
@@ -111,7 +111,7 @@ func (p *parser) newCertificate(n *CreateCertificate) {
 	p.expect("WITH")
 	seen := map[string]bool{}
 	for {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		switch {
 		case p.accept("SUBJECT", "="):
 			n.Subject = p.stringLiteral()
@@ -165,7 +165,7 @@ func (p *parser) privateKey(binary bool) *PrivateKeyOptions {
 	o := &PrivateKeyOptions{}
 	seen := map[string]bool{}
 	p.list(func() {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		switch {
 		case p.accept("FILE", "="):
 			o.File = p.stringLiteral()

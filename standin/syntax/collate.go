@@ -57,7 +57,7 @@ var Quantifiers = map[string]string{"ALL$": "All", "ANY$": "Any", "SOME$": "Any"
 func wrapQuantifiers(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+2 < len(tokens); i++ {
 		t := tokens[i]
-		if inside[i] || t.kind != tokenWord || Quantifiers[upper(t.text)+"$"] == "" || !tokens[i+1].is("(") || !tokens[i+2].is("SELECT") ||
+		if inside[i] || t.kind != tokenWord || Quantifiers[t.fold+"$"] == "" || !tokens[i+1].is("(") || !tokens[i+2].is("SELECT") ||
 			!strings.ContainsAny(tokens[i-1].text, "=<>") {
 			continue
 		}
@@ -110,7 +110,7 @@ func conditionAt(tokens []token, i int) bool {
 }
 
 func beginsCondition(t token) bool {
-	switch upper(t.text) {
+	switch t.fold {
 	case "WHERE", "AND", "OR", "NOT", "ON", "WHEN", "IF", "WHILE", "HAVING":
 		return t.kind == tokenWord
 	}
@@ -126,20 +126,20 @@ func operandBefore(tokens []token, at int) int {
 			return -1
 		}
 		if start > 0 && isCallable(tokens[start-1]) {
-			if characterTypes[upper(tokens[start-1].text)] || isQuotedType(tokens, start-1) {
+			if characterTypes[tokens[start-1].fold] || isQuotedType(tokens, start-1) {
 				return -1
 			}
 			start--
 		}
 	case t.kind == tokenString, t.kind == tokenVariable, t.kind == tokenInteger, t.kind == tokenNumber:
 		return start
-	case t.kind == tokenWord && characterTypes[upper(t.text)]:
-		if p := tokens[max(start-1, 0)]; start == 0 || p.kind == tokenQuoted || p.kind == tokenWord && !isReserved(p.text) {
+	case t.kind == tokenWord && characterTypes[t.fold]:
+		if p := tokens[max(start-1, 0)]; start == 0 || p.kind == tokenQuoted || p.kind == tokenWord && !p.reserved {
 			return -1
 		}
 	case isQuotedType(tokens, start):
 		return -1
-	case t.kind == tokenQuoted, t.kind == tokenWord && !isReserved(t.text):
+	case t.kind == tokenQuoted, t.kind == tokenWord && !t.reserved:
 	default:
 		return -1
 	}
@@ -166,11 +166,11 @@ func isCallable(t token) bool {
 	if t.kind != tokenWord {
 		return false
 	}
-	switch upper(t.text) {
+	switch t.fold {
 	case "LEFT", "RIGHT", "COALESCE", "NULLIF", "CONVERT", "TRY_CONVERT":
 		return true
 	}
-	return !isReserved(t.text)
+	return !t.reserved
 }
 
 func openingParenthesis(tokens []token, closing int) int {

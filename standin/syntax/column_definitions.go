@@ -64,7 +64,7 @@ func endOfElements(tokens []token, at int) int {
 		case depth != 0:
 		case t.is(";"):
 			return at
-		case t.kind == tokenWord && isReserved(t.text) && beginsStatement(t) && !tokens[at-1].is("ON") && !(t.is("SET") && tokens[at+1].isOneOf("NULL", "DEFAULT")):
+		case t.kind == tokenWord && t.reserved && beginsStatement(t) && !tokens[at-1].is("ON") && !(t.is("SET") && tokens[at+1].isOneOf("NULL", "DEFAULT")):
 			return at
 		}
 	}
@@ -96,7 +96,9 @@ func badElement(tokens []token, begin, end int) *sqlerr.Error {
 	switch {
 	case name.is("CONSTRAINT"):
 		return badConstraint(tokens, begin)
-	case begin == end, name.kind == tokenWord && constraintWords[upper(name.text)], name.is("PERIOD") && tokens[begin+1].is("FOR"), !isName(name):
+	case begin < end && name.kind != tokenWord && !isName(name):
+		return near(tokens, begin)
+	case begin == end, name.kind == tokenWord && constraintWords[name.fold], name.is("PERIOD") && tokens[begin+1].is("FOR"), !isName(name):
 		return nil
 	case begin+1 == end:
 		return withoutType(name)
@@ -109,7 +111,7 @@ func badConstraint(tokens []token, at int) *sqlerr.Error {
 	if !isName(tokens[at+1]) {
 		return nil
 	}
-	if kind := tokens[at+2]; kind.kind != tokenWord || !namedConstraints[upper(kind.text)] {
+	if kind := tokens[at+2]; kind.kind != tokenWord || !namedConstraints[kind.fold] {
 		return near(tokens, at+2)
 	}
 	return nil
@@ -117,7 +119,7 @@ func badConstraint(tokens []token, at int) *sqlerr.Error {
 
 // withoutType is 173, unless the column is a timestamp: its type may be its name (docs/t-sql/data-types/rowversion-transact-sql.md, Remarks).
 func withoutType(name token) *sqlerr.Error {
-	if name.is("timestamp") {
+	if name.is("TIMESTAMP") {
 		return nil
 	}
 	return sqlerr.New(173, 1, name.value).At(name.line)
@@ -129,7 +131,7 @@ func badColumnType(tokens []token, name, at int) *sqlerr.Error {
 	switch {
 	case t.is("AS"):
 		return nil
-	case t.kind == tokenWord && afterType[upper(t.text)]:
+	case t.kind == tokenWord && afterType[t.fold]:
 		return withoutType(tokens[name])
 	case !beginsType(t):
 		return near(tokens, at)
@@ -137,7 +139,7 @@ func badColumnType(tokens []token, name, at int) *sqlerr.Error {
 	return badLength(tokens, at)
 }
 
-func beginsType(t token) bool { return isName(t) || t.kind == tokenWord && typeWords[upper(t.text)] }
+func beginsType(t token) bool { return isName(t) || t.kind == tokenWord && typeWords[t.fold] }
 
 // badLength judges the length, or precision and scale, of the type that begins at a token: whole numbers and words.
 func badLength(tokens []token, at int) *sqlerr.Error {

@@ -95,7 +95,7 @@ func parseDatabase(p *parser) ast.Statement {
 	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")
 	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("AUDIT") && p.peekAt(3).is("SPECIFICATION"):
-		p.unsupported(upper(p.peek().text) + " DATABASE AUDIT SPECIFICATION")
+		p.unsupported(p.peek().fold + " DATABASE AUDIT SPECIFICATION")
 	case p.accept("CREATE", "DATABASE"):
 		return p.createDatabase()
 	case p.accept("ALTER", "DATABASE"):
@@ -227,7 +227,7 @@ func (p *parser) fileSpec() FileSpec {
 	f := FileSpec{}
 	seen := map[string]bool{}
 	p.list(func() {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		switch {
 		case p.accept("NAME", "="):
 			f.LogicalName = p.fileName()

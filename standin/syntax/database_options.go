@@ -63,8 +63,8 @@ func (p *parser) createOption() DatabaseOption {
 	if p.accept("LEDGER", "=") {
 		return p.neverOn("LEDGER", "OFF", "ON")
 	}
-	if refusedOptions[upper(p.peek().text)] {
-		p.unsupported("The database option " + upper(p.peek().text))
+	if refusedOptions[p.peek().fold] {
+		p.unsupported("The database option " + p.peek().fold)
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -87,7 +87,7 @@ func (p *parser) attachOption() DatabaseOption {
 		}
 	}
 	if p.is("ERROR_BROKER_CONVERSATIONS") || p.is("FILESTREAM") {
-		p.unsupported("The option " + upper(p.peek().text) + " of FOR ATTACH")
+		p.unsupported("The option " + p.peek().fold + " of FOR ATTACH")
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -135,8 +135,8 @@ func (p *parser) databaseOption() DatabaseOption {
 		p.expect(")")
 		return o
 	}
-	if refusedOptions[upper(p.peek().text)] {
-		p.unsupported("The database option " + upper(p.peek().text))
+	if refusedOptions[p.peek().fold] {
+		p.unsupported("The database option " + p.peek().fold)
 	}
 	p.unknownOption("ALTER DATABASE SET")
 	return DatabaseOption{}

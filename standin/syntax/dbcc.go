@@ -28,10 +28,10 @@ func badDBCC(tokens []token, at int) *sqlerr.Error {
 		return nil
 	}
 	for {
-		if at++; tokens[at].kind != tokenWord || isReserved(tokens[at].text) {
+		if at++; tokens[at].kind != tokenWord || tokens[at].reserved {
 			return near(tokens, at)
 		}
-		if !dbccOptions[upper(tokens[at].text)] {
+		if !dbccOptions[tokens[at].fold] {
 			return sqlerr.New(155, 1, tokens[at].text, "DBCC").At(tokens[at].line)
 		}
 		degree := tokens[at].is("MAXDOP")
@@ -62,7 +62,7 @@ var dbccChecks = map[string]map[string]bool{
 // badDBCCArguments judges what is between the parentheses of a DBCC command: nothing at all, or values with a comma between each two;
 // a check takes one of its words behind the first, CHECKTABLE also the number of an index.
 func badDBCCArguments(tokens []token, open, end int) *sqlerr.Error {
-	command := upper(tokens[open-1].text)
+	command := tokens[open-1].fold
 	words, check := dbccChecks[command]
 	commas := 0
 	for i := open + 1; i <= end; i++ {
@@ -77,7 +77,7 @@ func badDBCCArguments(tokens []token, open, end int) *sqlerr.Error {
 		case !check || !comma:
 		case commas > 1, t.kind != tokenWord && command != "CHECKTABLE":
 			return near(tokens, i)
-		case t.kind == tokenWord && !words[upper(t.text)]:
+		case t.kind == tokenWord && !words[t.fold]:
 			return sqlerr.New(155, 1, t.text, "DBCC").At(t.line)
 		}
 	}

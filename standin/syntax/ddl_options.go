@@ -52,7 +52,7 @@ func unknownOptions(tokens []token, inside []bool) *sqlerr.Error {
 				return err
 			}
 		case definition && t.is("LOCK_ESCALATION") && next.is("="):
-			if value := tokens[min(i+2, len(tokens)-1)]; !lockEscalations[upper(value.text)] {
+			if value := tokens[min(i+2, len(tokens)-1)]; !lockEscalations[value.fold] {
 				return near(tokens, min(i+2, len(tokens)-1))
 			}
 		case t.is("OPTION") && next.is("("):
@@ -84,7 +84,7 @@ func unknownWord(tokens []token, start int, known map[string]bool) int {
 	depth, first := 0, true
 	for i := start; i < len(tokens) && tokens[i].kind != tokenEnd; i++ {
 		t := tokens[i]
-		if first && depth == 0 && t.kind == tokenWord && !known[upper(t.text)] {
+		if first && depth == 0 && t.kind == tokenWord && !known[t.fold] {
 			return i
 		}
 		first = false

@@ -123,7 +123,7 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 }
 
 func (p *parser) listenerOption(o *EndpointOptions, seen map[string]bool) {
-	p.once(seen, upper(p.peek().text))
+	p.once(seen, p.peek().fold)
 	switch {
 	case p.accept("LISTENER_PORT", "="):
 		o.Port = p.integerIn(1, 65535)
@@ -160,7 +160,7 @@ func (p *parser) address() string {
 }
 
 func (p *parser) mirroringOption(m *MirroringOptions, seen map[string]bool) {
-	p.once(seen, upper(p.peek().text))
+	p.once(seen, p.peek().fold)
 	switch {
 	case p.accept("AUTHENTICATION", "="):
 		p.authentication(m)

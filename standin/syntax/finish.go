@@ -270,7 +270,7 @@ func (f *finisher) afterMergeTarget(at int) int {
 	}
 	if token(at).is("AS") {
 		at += 2
-	} else if t := token(at); t.kind == tokenQuoted || t.kind == tokenWord && !isReserved(t.text) && !t.is("USING") {
+	} else if t := token(at); t.kind == tokenQuoted || t.kind == tokenWord && !t.reserved && !t.is("USING") {
 		at++
 	}
 	return min(at, last)

@@ -23,11 +23,11 @@ func halves(tokens []token, inside []bool) *sqlerr.Error {
 			return err
 		case i > 0 && t.kind == tokenString && t.value == "" && tokens[i-1].is("AS"):
 			return sqlerr.New(1038, 4).At(t.line)
-		case t.is("$") && tokens[i+1].kind == tokenWord && tokens[i+1].pos == t.end && !pseudoColumns[upper(tokens[i+1].text)]:
+		case t.is("$") && tokens[i+1].kind == tokenWord && tokens[i+1].pos == t.end && !pseudoColumns[tokens[i+1].fold]:
 			err := sqlerr.New(126, 1, "$"+tokens[i+1].text).At(t.line)
 			err.Offset = t.pos + 1
 			return err
-		case t.kind == tokenWord:
+		case t.kind == tokenWord && halfWords[t.fold]:
 			at = halfClause(tokens, i)
 			if t.is("OVER") && !windows {
 				at = badWindow(tokens, i+1)
@@ -49,7 +49,7 @@ var pseudoColumns = wordSet("IDENTITY ROWGUID ACTION PARTITION NODE_ID EDGE_ID F
 // castWithoutAs tells whether the parentheses of CAST have expressions alone, and no AS (docs/t-sql/functions/cast-and-convert-transact-sql.md).
 func castWithoutAs(tokens []token, i int) bool {
 	end := closingParenthesis(tokens, i+1)
-	if !tokens[i+1].is("(") || end < 0 || tokens[i-1].kind == tokenQuoted || tokens[i-1].kind == tokenWord && !isReserved(tokens[i-1].text) ||
+	if !tokens[i+1].is("(") || end < 0 || tokens[i-1].kind == tokenQuoted || tokens[i-1].kind == tokenWord && !tokens[i-1].reserved ||
 		tokens[i-1].isOneOf(".", "FUNCTION", "TABLE", "INTO", "INSERT", "FROM", "JOIN", "REFERENCES", "ON", "EXEC", "EXECUTE", "AS", "WITH") {
 		return false
 	}
@@ -74,6 +74,9 @@ func isConstant(t token) bool {
 	}
 	return false
 }
+
+// halfWords are those that halfClause and badWindow judge.
+var halfWords = wordSet("ELSE NOT COLUMN OFFSET FETCH UPDATE UNIQUE CLUSTERED NONCLUSTERED DELETE DISTINCT CREATE THROW KEY MINVALUE MAXVALUE OVER")
 
 // halfClause is the token that shows what is missing behind the word at a token, 0 when nothing is.
 func halfClause(tokens []token, i int) int {
@@ -135,7 +138,7 @@ func badThrow(tokens []token, i int) int {
 			return at + 1
 		}
 	}
-	if i+6 < len(tokens) && tokens[i+6].isOneOf("+", "-", "*", "/") {
+	if i+6 < len(tokens) && (tokens[i+6].isOneOf("+", "-", "*", "/", ",") || isConstant(tokens[i+6])) {
 		return i + 6
 	}
 	return 0

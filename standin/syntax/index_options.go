@@ -46,7 +46,7 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 			return near(tokens, i)
 		}
 		if first && depth == 0 {
-			name := upper(t.text)
+			name := t.fold
 			switch {
 			case !known[name], rebuild && notInRebuild[name]:
 				return sqlerr.New(155, 1, t.text, what).At(t.line)
@@ -60,7 +60,7 @@ func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 				return near(tokens, bad)
 			}
 		}
-		if !first && depth == 0 && t.kind == tokenWord && known[upper(t.text)] && tokens[i+1].is("=") {
+		if !first && depth == 0 && t.kind == tokenWord && known[t.fold] && tokens[i+1].is("=") {
 			return near(tokens, i)
 		}
 		first = false
@@ -130,8 +130,8 @@ func ofDeclaredTable(tokens []token, at int) bool {
 
 // badOptionValue is the token of a value that the option at a token cannot have, 0 when it can.
 func badOptionValue(tokens []token, at int) int {
-	name := upper(tokens[at].text)
-	if value := min(at+2, len(tokens)-1); name == "DATA_COMPRESSION" && !compressions[upper(tokens[value].text)] {
+	name := tokens[at].fold
+	if value := min(at+2, len(tokens)-1); name == "DATA_COMPRESSION" && !compressions[tokens[value].fold] {
 		return value
 	}
 	if !switches[name] && !counts[name] {

@@ -23,7 +23,7 @@ func beforeLabels(tokens []token, inside []bool, before map[int]string) {
 func endsExpression(t token) bool {
 	switch t.kind {
 	case tokenWord:
-		return !isReserved(t.text) || t.isOneOf("END", "NULL", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_TIMESTAMP")
+		return !t.reserved || t.isOneOf("END", "NULL", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_TIMESTAMP")
 	case tokenPunct:
 		return t.is(")") || t.is("*")
 	case tokenEnd:

@@ -28,19 +28,25 @@ const (
 
 // token is one lexical element of a batch. pos and end are byte offsets, line counts from 1.
 type token struct {
-	kind     tokenKind
-	text     string // as written
-	value    string // without quotes
+	kind  tokenKind
+	text  string // as written
+	value string // without quotes
+	// fold is the text of a word or a variable in upper case, of others the text.
+	fold     string
 	pos, end int
 	line     int32
+	// reserved is set for an unquoted word that is on the list of those.
+	reserved bool
 }
 
 // is tells whether the token is that unquoted word (in upper case here, in any case in the text) or operator.
 func (t token) is(word string) bool {
-	return (t.kind == tokenWord || t.kind == tokenPunct) && strings.EqualFold(t.text, word)
+	return t.fold == word && (t.kind == tokenWord || t.kind == tokenPunct)
 }
 
-func (t token) isOneOf(words ...string) bool { return slices.ContainsFunc(words, t.is) }
+func (t token) isOneOf(words ...string) bool {
+	return (t.kind == tokenWord || t.kind == tokenPunct) && slices.Contains(words, t.fold)
+}
 
 type lexer struct {
 	text string
@@ -70,6 +76,12 @@ func tokenize(text string, quotedIdentifier bool) ([]token, *sqlerr.Error) {
 		}
 		if kind == tokenWord || kind == tokenPunct {
 			t.value = t.text
+		}
+		if t.fold = t.text; kind == tokenWord || kind == tokenVariable {
+			if folded := upper(t.text); len(folded) == len(t.text) { // else letters beyond ASCII would become those of keywords
+				t.fold = folded
+			}
+			t.reserved = kind == tokenWord && reserved[t.fold]
 		}
 		tokens = append(tokens, t)
 		if kind == tokenEnd {

@@ -61,7 +61,7 @@ func parseLogin(p *parser) ast.Statement {
 		case p.accept("DISABLE"):
 			n.Disable = true
 		case p.is("ADD", "CREDENTIAL"), p.is("DROP", "CREDENTIAL"):
-			p.unsupported("ALTER LOGIN ... " + upper(p.peek().text) + " CREDENTIAL")
+			p.unsupported("ALTER LOGIN ... " + p.peek().fold + " CREDENTIAL")
 		default:
 			p.expect("WITH")
 			p.loginOptions(&n.Options, p.alterLoginOption)
@@ -108,7 +108,7 @@ func (p *parser) createLogin() ast.Statement {
 func (p *parser) loginOptions(o *LoginOptions, option func(*LoginOptions) bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		if !option(o) {
 			p.unknownOption("LOGIN")
 		}

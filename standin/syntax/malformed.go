@@ -35,23 +35,26 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			continue
 		}
 		var err *sqlerr.Error
-		switch next := tokens[i+1]; upper(tokens[i].text) {
+		switch next := tokens[i+1]; tokens[i].fold {
 		case "DECLARE":
 			if next.kind != tokenVariable {
 				err = badCursor(tokens, i+1)
 			}
 		case "INDEX":
-			if next.kind == tokenWord && isReserved(next.text) && !next.isOneOf("ALL", "IF") && !tokens[max(i-1, 0)].is("FULLTEXT") {
+			if next.kind == tokenWord && next.reserved && !next.isOneOf("ALL", "IF") && !tokens[max(i-1, 0)].is("FULLTEXT") {
 				err = near(tokens, i+1)
 			}
 		case "SET":
 			// SET NULL ON and SET DEFAULT ON are those of foreign keys.
 			state := tokens[min(i+2, len(tokens)-1)]
-			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && (state.is("ON") || state.is("OFF")) {
+			if next.kind == tokenWord && !next.reserved && !setOptions[next.fold] && (state.is("ON") || state.is("OFF")) {
 				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
 			}
-			if next.kind == tokenWord && !isReserved(next.text) && !setOptions[upper(next.text)] && !setValues[upper(next.text)] && state.kind == tokenInteger {
+			if next.kind == tokenWord && !next.reserved && !setOptions[next.fold] && !setValues[next.fold] && state.kind == tokenInteger {
 				err = sqlerr.New(195, 7, next.text, "SET option").At(next.line)
+			}
+			if next.kind == tokenWord && (setValues[next.fold] || next.isOneOf("ROWCOUNT", "TEXTSIZE")) && (state.kind == tokenEnd || state.is(";")) {
+				err = near(tokens, i+2)
 			}
 			if next.is("IDENTITY_INSERT") && err == nil {
 				err = withoutState(tokens, i+2)
@@ -163,16 +166,16 @@ func badCursor(tokens []token, at int) *sqlerr.Error {
 			declared = true
 		case t.is("FOR") && declared:
 			return nil
-		case t.kind == tokenWord && !isReserved(t.text) && !cursorOptions[upper(t.text)] && !t.is("INSENSITIVE"):
+		case t.kind == tokenWord && !t.reserved && !cursorOptions[t.fold] && !t.is("INSENSITIVE"):
 			return sqlerr.New(155, 2, t.text, "CURSOR").At(t.line)
-		case declared && cursorOptions[upper(t.text)]:
+		case declared && cursorOptions[t.fold]:
 			for _, other := range given {
-				if conflictingCursors(other, upper(t.text)) {
-					return sqlerr.New(1048, 1, other, upper(t.text)).At(t.line)
+				if conflictingCursors(other, t.fold) {
+					return sqlerr.New(1048, 1, other, t.fold).At(t.line)
 				}
 			}
-			given = append(given, upper(t.text))
-		case t.kind != tokenWord || isReserved(t.text):
+			given = append(given, t.fold)
+		case t.kind != tokenWord || t.reserved:
 			return near(tokens, i)
 		}
 	}
@@ -303,7 +306,9 @@ func isProcedure(t token) bool { return t.is("PROCEDURE") || t.is("PROC") }
 
 // ofAlterTable tells whether a clause is the first one of an ALTER TABLE: the table's name is before it.
 func ofAlterTable(tokens []token, at int) bool {
-	at--
+	if at--; at > 2 && tokens[at].isOneOf("CHECK", "NOCHECK") && tokens[at-1].is("WITH") {
+		at -= 2
+	}
 	for at > 2 && isName(tokens[at]) && tokens[at-1].is(".") {
 		at -= 2
 	}
@@ -334,7 +339,7 @@ func badSequence(tokens []token, at int) *sqlerr.Error {
 			}
 			return near(tokens, i+1)
 		}
-		if t.kind == tokenWord && isReserved(t.text) && !t.is("AS") && !t.is("WITH") && !t.is("BY") {
+		if t.kind == tokenWord && t.reserved && !t.is("AS") && !t.is("WITH") && !t.is("BY") {
 			return nil // the next statement
 		}
 	}

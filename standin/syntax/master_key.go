@@ -49,9 +49,9 @@ type RestoreMasterKey struct {
 func parseMasterKey(p *parser) ast.Statement {
 	switch {
 	case p.is("BACKUP", "SERVICE", "MASTER", "KEY"), p.is("RESTORE", "SERVICE", "MASTER", "KEY"):
-		p.unsupported(upper(p.peek().text) + " SERVICE MASTER KEY")
+		p.unsupported(p.peek().fold + " SERVICE MASTER KEY")
 	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
-		p.unsupported(upper(p.peek().text) + " SYMMETRIC KEY")
+		p.unsupported(p.peek().fold + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
 		if !p.is("ENCRYPTION") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
 			p.unsupported("CREATE MASTER KEY without a password")

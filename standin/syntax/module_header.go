@@ -82,7 +82,7 @@ func (w *headerWalk) options(kind string) {
 	var options ModuleOptions
 	for {
 		w.at++
-		if first := w.peek(); first.kind != tokenWord || isReserved(first.text) && !first.isOneOf("EXECUTE", "EXEC") {
+		if first := w.peek(); first.kind != tokenWord || first.reserved && !first.isOneOf("EXECUTE", "EXEC") {
 			w.bad, w.over = true, true
 			return
 		}
@@ -131,14 +131,10 @@ func (w *headerWalk) function() {
 
 // returned reads the type of a scalar function.
 func (w *headerWalk) returned() {
-	first := w.at
-	for isName(w.peek()) || w.peek().isOneOf(".", "DOUBLE", "PRECISION", "NATIONAL", "VARYING") {
-		w.at++
-	}
-	if w.at == first {
+	next, ok := typeOf(w.tokens, w.at)
+	if w.at = next; !ok {
 		w.bad, w.over = true, true
 	}
-	w.parenthesis()
 }
 
 func (w *headerWalk) trigger() {
@@ -173,4 +169,17 @@ func (w *headerWalk) trigger() {
 		}
 	}
 	w.must("AS", "WITH", "NOT")
+	switch {
+	case w.over:
+	case w.peek().is("WITH"):
+		w.at++
+		w.want("APPEND")
+		w.must("AS", "NOT")
+	}
+	if !w.over && w.peek().is("NOT") {
+		w.at++
+		w.want("FOR")
+		w.want("REPLICATION")
+	}
+	w.must("AS")
 }

@@ -19,7 +19,7 @@ func badModuleOptions(tokens []token, at int) *sqlerr.Error {
 	if tokens[at].is("OR") && at+2 < len(tokens) {
 		at += 2
 	}
-	kind := upper(tokens[at].text)
+	kind := tokens[at].fold
 	if kind == "PROC" {
 		kind = "PROCEDURE"
 	}
@@ -34,9 +34,9 @@ func badModuleOptions(tokens []token, at int) *sqlerr.Error {
 	given := map[string]bool{}
 	for i := with + 1; i < len(tokens); i++ {
 		t := tokens[i]
-		option := upper(t.text)
+		option := t.fold
 		switch {
-		case t.kind != tokenWord || isReserved(t.text) && !own[option]:
+		case t.kind != tokenWord || t.reserved && !own[option]:
 			return nil
 		case !own[option] && knownModuleOption(option):
 			return sqlerr.New(487, 1, "CREATE/ALTER "+kind).At(t.line)
@@ -46,7 +46,7 @@ func badModuleOptions(tokens []token, at int) *sqlerr.Error {
 			return sqlerr.New(1039, 1, t.text).At(t.line)
 		}
 		given[option] = true
-		for i+1 < len(tokens) && !tokens[i+1].is(",") && !endsModuleOptions(tokens[i+1]) || option[:4] == "EXEC" && tokens[i+1].is("AS") && tokens[i].is(t.text) {
+		for i+1 < len(tokens) && !tokens[i+1].is(",") && !endsModuleOptions(tokens[i+1]) || option[:4] == "EXEC" && tokens[i+1].is("AS") && tokens[i].is(t.fold) {
 			i++
 		}
 		if i+1 >= len(tokens) || !tokens[i+1].is(",") {

@@ -95,14 +95,14 @@ func optionOfModule(tokens []token, at int, options *ModuleOptions) int {
 		case who.kind == tokenString:
 			options.ExecuteAs, options.User = "USER", who.value
 		case who.isOneOf("CALLER", "SELF", "OWNER"):
-			options.ExecuteAs = strings.ToUpper(who.text)
+			options.ExecuteAs = who.fold
 		default:
 			return 0
 		}
 		w.at++
 	} else {
 		word := ""
-		for _, words := range wordsOfOptions[upper(w.next().text)] {
+		for _, words := range wordsOfOptions[w.next().fold] {
 			try := &partitionWalk{tokens: tokens, at: at}
 			if try.words(words...); try.bad == 0 {
 				w, word = try, strings.Join(words, " ")

@@ -18,7 +18,7 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 			return near(tokens, i)
 		case t.is("NOT") && before.is("NOT") && next.is("NULL"):
 			return near(tokens, i)
-		case t.is("(") && next.is(")") && before.kind == tokenWord && before.isOneOf("VARCHAR", "NVARCHAR", "VARBINARY", "DECIMAL", "NUMERIC") && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION"):
+		case t.is("(") && before.kind == tokenWord && sizedTypes[before.fold] && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION") && (next.is(")") || next.is("NULL") || next.kind == tokenVariable || next.kind == tokenString):
 			return near(tokens, i+1)
 		case t.is("VARYING") && next.isOneOf("OUTPUT", "OUT") && !before.isOneOf("CURSOR", "CHAR", "CHARACTER", "BINARY"):
 			return near(tokens, i)
@@ -31,6 +31,9 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
+// sizedTypes are types that take a length or a precision, and no functions.
+var sizedTypes = wordSet("VARCHAR NVARCHAR VARBINARY DECIMAL NUMERIC DATETIME2 DATETIMEOFFSET")
+
 // isCalled tells whether the variable at a token has the name of a procedure that EXECUTE calls, whose arguments follow it.
 func isCalled(tokens []token, at int) bool {
 	if at >= 3 && tokens[at-1].is("=") {
@@ -41,6 +44,14 @@ func isCalled(tokens []token, at int) bool {
 
 // aliasOfInsert finds a name behind that of an INSERT's table, which begins at a token.
 func aliasOfInsert(tokens []token, at int) int {
+	if tokens[at].is("TOP") && tokens[at+1].is("(") {
+		if at = closingParenthesis(tokens, at+1) + 1; at == 0 {
+			return 0
+		}
+		if tokens[at].is("PERCENT") {
+			at++
+		}
+	}
 	if tokens[at].is("INTO") {
 		at++
 	}
@@ -53,7 +64,7 @@ func aliasOfInsert(tokens []token, at int) int {
 		}
 		at++
 	}
-	if at < len(tokens) && isName(tokens[at]) && !tokens[at].is("OUTPUT") {
+	if at < len(tokens) && (isName(tokens[at]) && !tokens[at].is("OUTPUT") || tokens[at].is("AS")) {
 		return at
 	}
 	return 0

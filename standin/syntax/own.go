@@ -85,10 +85,10 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []b
 // ownStatement parses one of this package's statements if it begins here.
 func (p *parser) ownStatement() (node ast.Statement, err *sqlerr.Error) {
 	t := p.peek()
-	if t.kind != tokenWord || !isReserved(t.text) || t.is("DROP") && ofAlterTable(p.tokens, p.at) {
+	if t.kind != tokenWord || !t.reserved || t.is("DROP") && ofAlterTable(p.tokens, p.at) {
 		return nil, nil
 	}
-	for _, parse := range families[strings.ToUpper(t.text)] {
+	for _, parse := range families[t.fold] {
 		start := p.at
 		if err = attempt(func() { node = parse(p) }); err != nil || node != nil {
 			return node, err

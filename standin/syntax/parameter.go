@@ -135,7 +135,7 @@ func (p *parser) literal() any {
 	if t.is("NULL") {
 		return nil
 	}
-	if t.kind == tokenWord && !isReserved(t.text) {
+	if t.kind == tokenWord && !t.reserved {
 		return t.text
 	}
 	p.at--
@@ -177,7 +177,7 @@ func (p *parser) dataType() sqltype.Type {
 	}
 	shape, ok := typeNames[strings.ToLower(name.value)]
 	if !ok {
-		if name.kind == tokenWord && isReserved(name.text) {
+		if name.kind == tokenWord && name.reserved {
 			p.refuse()
 		}
 		p.refuseWith(2715, 1, name.value)

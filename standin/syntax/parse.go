@@ -244,7 +244,7 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 	body := moduleBody(tokens, "PROCEDURE")
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
-		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !isReserved(t.text) {
+		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !t.reserved {
 			continue
 		}
 		if next.is(")") && (t.is("JOIN") || t.is("UNION")) {
@@ -348,14 +348,14 @@ func startsWithProcedureName(tokens []token) bool {
 	switch {
 	case first.kind == tokenQuoted, first.is("."):
 		return true
-	case first.kind != tokenWord || isReserved(first.text):
+	case first.kind != tokenWord || first.reserved:
 		return false
 	}
 	next := tokens[1]
 	if next.is(":") {
 		return false
 	}
-	switch strings.ToUpper(first.text) {
+	switch first.fold {
 	case "GO":
 		return false
 	case "ENABLE", "DISABLE":
@@ -366,7 +366,7 @@ func startsWithProcedureName(tokens []token) bool {
 		return !next.is("CONVERSATION")
 	case "THROW":
 		// THROW by itself, or with an error number.
-		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !isReserved(next.text) && !next.is("THROW") || next.kind == tokenVariable && tokens[2].is("=")
+		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !next.reserved && !next.is("THROW") || next.kind == tokenVariable && tokens[2].is("=")
 	case "RECEIVE":
 		return !receives(tokens)
 	}
@@ -379,7 +379,7 @@ func receives(tokens []token) bool {
 		switch {
 		case t.is("FROM"):
 			return true
-		case t.is(";"), t.kind == tokenWord && isReserved(t.text) && !t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
+		case t.is(";"), t.kind == tokenWord && t.reserved && !t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
 			return false
 		}
 	}

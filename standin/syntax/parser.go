@@ -66,7 +66,7 @@ func near(tokens []token, at int) *sqlerr.Error {
 		text = t.value
 	}
 	err := sqlerr.New(102, 1, text).At(t.line)
-	if t.kind == tokenWord && isReserved(t.text) && !ended {
+	if t.kind == tokenWord && t.reserved && !ended {
 		err = sqlerr.New(156, 1, t.text).At(t.line)
 	}
 	err.Offset = tokens[at].pos + 1
@@ -90,7 +90,7 @@ func (p *parser) unsupported(what string) {
 
 // unknownOption leaves with 155: the current word is not a known option of that kind.
 func (p *parser) unknownOption(kind string) {
-	if p.peek().kind != tokenWord || isReserved(p.peek().text) {
+	if p.peek().kind != tokenWord || p.peek().reserved {
 		p.refuse()
 	}
 	p.refuseWith(155, p.peek().text, kind)
@@ -138,7 +138,7 @@ func (p *parser) oneOf(words ...string) string {
 // name consumes an identifier, quoted or not a reserved word.
 func (p *parser) name() string {
 	t := p.peek()
-	if t.kind != tokenQuoted && (t.kind != tokenWord || isReserved(t.text)) {
+	if t.kind != tokenQuoted && (t.kind != tokenWord || t.reserved) {
 		p.refuse()
 	}
 	if len([]rune(t.value)) > maxIdentifier {

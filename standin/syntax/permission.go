@@ -102,7 +102,7 @@ func parsePermission(p *parser) ast.Statement {
 func (p *parser) permission() PermissionSpec {
 	var words []string
 	for p.peek().kind == tokenWord && !p.is("ON") && !p.is("TO") && !p.is("FROM") {
-		words = append(words, upper(p.next().text))
+		words = append(words, p.next().fold)
 	}
 	if len(words) == 0 {
 		p.refuse()

@@ -49,7 +49,7 @@ func mayBeMisplaced(tokens []token) bool {
 		if t.kind != tokenWord {
 			continue
 		}
-		if placeWords[upper(t.text)] {
+		if placeWords[t.fold] {
 			return true
 		}
 		if t.is("CASE") || t.is("IIF") {
@@ -63,7 +63,7 @@ func mayBeMisplaced(tokens []token) bool {
 
 // mayBeNamed tells whether a variable after a token may be meant as the name of a column or a table.
 func mayBeNamed(t token) bool {
-	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct || t.kind == tokenWord && !isReserved(t.text)
+	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct || t.kind == tokenWord && !t.reserved
 }
 
 // placeFaults judges what is right by itself and may not stand where it does: NEXT VALUE FOR, hints that contradict each other or the statement,

@@ -97,7 +97,7 @@ func badRange(tokens []token, at int) (*sqlerr.Error, int) {
 	case !after.isOneOf("ROW", "ROWS"):
 		return nil, 0 // an expression goes on
 	case fetch && at > 0 && !tokens[at-1].isOneOf("ROW", "ROWS"):
-		return sqlerr.New(153, 2, upper(tokens[at+1].text), "FETCH").At(tokens[at].line), 0
+		return sqlerr.New(153, 2, tokens[at+1].fold, "FETCH").At(tokens[at].line), 0
 	case fetch && !tokens[count+2].is("ONLY"):
 		return nil, count + 2
 	}

@@ -87,14 +87,14 @@ func placesByWord(words map[string]string) map[string][][]string {
 
 // isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
 func isPlainName(tokens []token, i int) bool {
-	word := strings.ToUpper(tokens[i].text)
+	word := tokens[i].fold
 	places, ok := keywordPlaces[word]
 	switch {
 	case !ok:
 		return behindBY[word] && i > 0 && tokens[i-1].isOneOf("BY", ",") || tokens[i+1].is(":") && statementWords[word]
 	case i == 0 && startsWithProcedureName(tokens):
 		return true
-	case i > 0 && (tokens[i-1].is(".") || namesObject[strings.ToUpper(tokens[i-1].text)] && tokens[i-1].kind == tokenWord):
+	case i > 0 && (tokens[i-1].is(".") || namesObject[tokens[i-1].fold] && tokens[i-1].kind == tokenWord):
 		return true
 	case isOption(tokens, i):
 		return false
@@ -298,7 +298,7 @@ func behindCondition(tokens []token, i int) bool {
 		case t.isOneOf("IF", "WHILE"):
 			return true
 		case t.is("UPDATE") && tokens[at+1].is("("): // the function of triggers
-		case t.isOneOf(";", "BEGIN", "ELSE"), t.kind == tokenWord && ordinaryStatements[strings.ToUpper(t.text)]:
+		case t.isOneOf(";", "BEGIN", "ELSE"), t.kind == tokenWord && ordinaryStatements[t.fold]:
 			return false
 		}
 	}

@@ -74,7 +74,7 @@ func (p *parser) restoreOptions(n *Restore) {
 	seen := map[string]bool{}
 	for {
 		if !p.is("MOVE") {
-			p.once(seen, upper(p.peek().text))
+			p.once(seen, p.peek().fold)
 		}
 		p.absentOption("RESTORE", absentRestoreOptions)
 		if !p.restoreOption(n) {

@@ -32,5 +32,5 @@ func WithoutSecrets(text string, quotedIdentifier bool, secrets ...string) strin
 
 // namesPassword tells whether what follows an equals sign after a token is a password: PASSWORD, OLD_PASSWORD, @rmtpassword.
 func namesPassword(t token) bool {
-	return (t.kind == tokenWord || t.kind == tokenVariable) && strings.HasSuffix(upper(t.text), "PASSWORD")
+	return (t.kind == tokenWord || t.kind == tokenVariable) && strings.HasSuffix(t.fold, "PASSWORD")
 }

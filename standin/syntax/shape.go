@@ -81,7 +81,7 @@ func endsTables(t token) bool {
 	if t.kind != tokenWord {
 		return false
 	}
-	switch upper(t.text) {
+	switch t.fold {
 	case "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "INSERT", "DELETE", "END", "OPTION", "GO", "DECLARE":
 		return true
 	}
@@ -90,7 +90,7 @@ func endsTables(t token) bool {
 
 // isUnnamed tells that a token after a derived table is no name for it.
 func isUnnamed(t token) bool {
-	return t.kind == tokenEnd || t.is(";") || t.is(")") || t.is(",") || t.kind == tokenWord && isReserved(t.text) && !t.is("AS") && !t.is("PIVOT") && !t.is("UNPIVOT") &&
+	return t.kind == tokenEnd || t.is(";") || t.is(")") || t.is(",") || t.kind == tokenWord && t.reserved && !t.is("AS") && !t.is("PIVOT") && !t.is("UNPIVOT") &&
 		!t.is("UNION") && !t.is("EXCEPT") && !t.is("INTERSECT")
 }
 

@@ -14,7 +14,7 @@ var statisticsOptions = map[string]map[string]bool{
 
 // badStatistics judges CREATE STATISTICS and UPDATE STATISTICS; at is where STATISTICS stands.
 func badStatistics(tokens []token, at int) *sqlerr.Error {
-	verb := upper(tokens[at-1].text)
+	verb := tokens[at-1].fold
 	at++
 	if !isName(tokens[at]) {
 		return near(tokens, at)
@@ -49,7 +49,7 @@ func badStatistics(tokens []token, at int) *sqlerr.Error {
 			return nil
 		case t.is("WITH") && depth == 0 && !tokens[at+1].is("("):
 			return badStatisticsOption(tokens, at+1, verb)
-		case t.kind == tokenWord && isReserved(t.text) && depth == 0 && beginsStatement(t):
+		case t.kind == tokenWord && t.reserved && depth == 0 && beginsStatement(t):
 			return nil
 		}
 	}
@@ -57,7 +57,7 @@ func badStatistics(tokens []token, at int) *sqlerr.Error {
 
 // beginsStatement tells whether a reserved word begins the next statement.
 func beginsStatement(t token) bool {
-	switch upper(t.text) {
+	switch t.fold {
 	case "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "EXEC", "EXECUTE", "DECLARE", "SET", "IF", "WHILE", "BEGIN", "END", "PRINT", "DBCC", "WITH":
 		return true
 	}
@@ -71,7 +71,7 @@ func badStatisticsOption(tokens []token, at int, verb string) *sqlerr.Error {
 		if t.kind != tokenWord {
 			return near(tokens, at)
 		}
-		if !statisticsOptions[verb][upper(t.text)] {
+		if !statisticsOptions[verb][t.fold] {
 			return sqlerr.New(155, 1, t.text, verb+" STATISTICS").At(t.line)
 		}
 		if t.is("SAMPLE") && !tokens[min(at+2, len(tokens)-1)].is("PERCENT") && !tokens[min(at+2, len(tokens)-1)].is("ROWS") {

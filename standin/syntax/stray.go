@@ -11,6 +11,8 @@ var formerKeywords = wordSet("DISK DUMP LOAD PRECISION SECURITYAUDIT WITHIN")
 // isKeyword tells whether an unquoted word can't be a name.
 func isKeyword(word string) bool { return isReserved(word) && !formerKeywords[upper(word)] }
 
+func (t token) isKeyword() bool { return t.reserved && !formerKeywords[t.fold] }
+
 // stray refuses tokens that stand where nothing of the kind may, and which teesql reads over: the end of a name after its dot, commas and
 // semicolons within a list, an empty list of options, and halves of what a column or constraint is declared with.
 func stray(tokens []token, inside []bool) *sqlerr.Error {
@@ -54,10 +56,10 @@ func stray(tokens []token, inside []bool) *sqlerr.Error {
 func followsDot(t token) bool {
 	switch t.kind {
 	case tokenWord:
-		return !isKeyword(t.text) || t.isOneOf("IDENTITYCOL", "ROWGUIDCOL")
+		return !t.isKeyword() || t.isOneOf("IDENTITYCOL", "ROWGUIDCOL")
 	case tokenPunct:
 		return t.isOneOf(".", "*", "$")
-	case tokenEnd, tokenVariable, tokenString:
+	case tokenEnd, tokenVariable, tokenString, tokenInteger:
 		return false
 	}
 	return true
@@ -89,7 +91,7 @@ func forBefore(tokens []token, at int) bool {
 
 func strayWord(tokens []token, i int) *sqlerr.Error {
 	before, next := tokens[i-1], tokens[i+1]
-	switch upper(tokens[i].text) {
+	switch tokens[i].fold {
 	case "NOT":
 		if next.isOneOf(",", "PRIMARY", "UNIQUE", "CONSTRAINT", "CHECK", "DEFAULT", "IDENTITY", "REFERENCES") || next.is("ENFORCED") && before.isOneOf(")", "KEY", "UNIQUE", "CLUSTERED", "NONCLUSTERED") {
 			return near(tokens, i+1)

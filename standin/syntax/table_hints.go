@@ -24,7 +24,7 @@ func badTableHints(tokens []token, opening int) *sqlerr.Error {
 		}
 		return badHintsBehindWith(tokens, opening)
 	}
-	if first.kind != tokenWord || !tableHints[upper(first.text)] {
+	if first.kind != tokenWord || !tableHints[first.fold] {
 		return nil
 	}
 	end := closingParenthesis(tokens, opening)
@@ -86,11 +86,11 @@ func hintsOfTarget(tokens []token, with int) bool {
 
 // unknownHint is 321 for an error near a word in the place of a table hint, nil for other places.
 func unknownHint(tokens []token, at int) *sqlerr.Error {
-	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || isReserved(tokens[at].text) || tableHints[upper(tokens[at].text)] || !tokens[at+1].is(")") && !tokens[at+1].is(",") {
+	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || tokens[at].reserved || tableHints[tokens[at].fold] || !tokens[at+1].is(")") && !tokens[at+1].is(",") {
 		return nil
 	}
 	open := at - 1
-	for open > 0 && (tokens[open].is(",") || tokens[open].kind == tokenWord && !isReserved(tokens[open].text)) {
+	for open > 0 && (tokens[open].is(",") || tokens[open].kind == tokenWord && !tokens[open].reserved) {
 		open--
 	}
 	if open < 1 || !tokens[open].is("(") || !tokens[open-1].is("WITH") {

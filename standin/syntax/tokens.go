@@ -62,7 +62,7 @@ var namesObject = wordSet("FROM JOIN INTO UPDATE TABLE VIEW PROC PROCEDURE EXEC 
 // deepName refuses an object's name with more prefixes than there are (117).
 func deepName(tokens []token) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
-		if tokens[i].kind != tokenWord || !namesObject[upper(tokens[i].text)] {
+		if tokens[i].kind != tokenWord || !namesObject[tokens[i].fold] {
 			continue
 		}
 		at, prefixes := i+1, 0
@@ -98,11 +98,11 @@ func declaredTwice(tokens []token) *sqlerr.Error {
 			depth++
 		case t.is(")"):
 			depth--
-		case depth == 0 && t.kind == tokenWord && !isReserved(t.text) && tokens[i+1].is(":"):
-			if labels[upper(t.text)] {
+		case depth == 0 && t.kind == tokenWord && !t.reserved && tokens[i+1].is(":"):
+			if labels[t.fold] {
 				return sqlerr.New(132, 1, t.text).At(t.line)
 			}
-			labels[upper(t.text)] = true
+			labels[t.fold] = true
 		}
 	}
 	seen := map[string]bool{}
@@ -110,10 +110,10 @@ func declaredTwice(tokens []token) *sqlerr.Error {
 		if t.kind != tokenVariable {
 			continue
 		}
-		if seen[upper(t.text)] {
+		if seen[t.fold] {
 			return sqlerr.New(134, 1, t.text).At(t.line)
 		}
-		seen[upper(t.text)] = true
+		seen[t.fold] = true
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 
 // moduleName is the index of the name of the module that a batch defines, and what it is; 0 and empty when it defines none.
 func moduleName(tokens []token) (at int, kind string) {
-	if len(tokens) < 5 || !tokens[0].isOneOf("CREATE", "ALTER") {
+	if len(tokens) < 4 || !tokens[0].isOneOf("CREATE", "ALTER") {
 		return 0, ""
 	}
 	at = 1

@@ -7,6 +7,10 @@ import "geosql.dev/operator/standin/sqlerr"
 // countedHints are the query hints that a number follows (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")
 
+// hintPairs are the query hints of two words: what may follow the first.
+var hintPairs = map[string][]string{"LOOP": {"JOIN"}, "HASH": {"JOIN", "GROUP", "UNION"}, "MERGE": {"JOIN", "UNION"}, "CONCAT": {"UNION"}, "ORDER": {"GROUP"}, "FORCE": {"ORDER", "EXTERNALPUSHDOWN", "SCALEOUTEXECUTION"},
+	"KEEP": {"PLAN"}, "KEEPFIXED": {"PLAN"}, "ROBUST": {"PLAN"}, "EXPAND": {"VIEWS"}, "OPTIMIZE": {"FOR"}}
+
 // unfinished refuses clauses that lack a part, or have one too many, and whose rest teesql reads over.
 func unfinished(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 1; i+1 < len(tokens); i++ {
@@ -71,7 +75,10 @@ func badQueryHints(tokens []token, opening int) *sqlerr.Error {
 		if hint.kind != tokenWord {
 			return near(tokens, i+1)
 		}
-		if !countedHints[upper(hint.text)] {
+		if words := hintPairs[hint.fold]; len(words) > 0 && !tokens[i+2].isOneOf(words...) {
+			return near(tokens, i+2)
+		}
+		if !countedHints[hint.fold] {
 			continue
 		}
 		if tokens[i+2].kind != tokenInteger && tokens[i+2].kind != tokenVariable {

@@ -105,10 +105,10 @@ var absentUserOptions = wordSet("PASSWORD OLD_PASSWORD DEFAULT_LANGUAGE SID ALLO
 func (p *parser) userOptions(option func() bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, upper(p.peek().text))
+		p.once(seen, p.peek().fold)
 		if !option() {
-			if absentUserOptions[upper(p.peek().text)] {
-				p.unsupported("The option " + upper(p.peek().text) + " of a user")
+			if absentUserOptions[p.peek().fold] {
+				p.unsupported("The option " + p.peek().fold + " of a user")
 			}
 			p.unknownOption("USER")
 		}

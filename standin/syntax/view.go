@@ -50,35 +50,73 @@ func endingAt(tokens []token, end int) []token {
 	return append(append([]token(nil), tokens[:end]...), tokens[len(tokens)-1])
 }
 
-// judgeChecks parses the condition of each CHECK by itself: teesql leaves a constraint out, without a word, whose condition it cannot read.
+// judgeChecks parses the condition of each CHECK, and of each index within a table, by itself: teesql leaves out, without a word, what it cannot read.
 func (o *offsets) judgeChecks(source string, tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("CHECK") {
+		from, to := 0, 0
+		switch {
+		case inside[i]:
+		case tokens[i].is("CHECK"):
+			if from = i + 1; tokens[from].is("NOT") { // NOT FOR REPLICATION
+				from += 3
+			}
+			if from < len(tokens) && tokens[from].is("(") {
+				to = closingParenthesis(tokens, from) + 1
+			}
+		case tokens[i].is("INDEX") && i > 0 && tokens[i-1].isOneOf("(", ","):
+			from, to = filterOfIndex(tokens, i)
+		}
+		if from == 0 || to <= from {
 			continue
 		}
-		opening := i + 1
-		if tokens[opening].is("NOT") { // NOT FOR REPLICATION
-			opening += 3
-		}
-		if opening >= len(tokens) || !tokens[opening].is("(") {
-			continue
-		}
-		end := closingParenthesis(tokens, opening)
-		if end < 0 {
-			continue
-		}
-		const condition = "IF"
-		from := o.sourceAt(source, tokens[opening].pos)
-		text := blank(source[:from-len(condition)]) + condition + source[from:o.sourceAt(source, tokens[end].end)] + " RETURN"
-		switch _, message := teesql(text); {
-		case message == "":
-		case notACondition(message):
-			return sqlerr.New(4145, 1, ")").At(tokens[end].line)
-		default:
-			return nearFailure(text, o, message, tokens)
+		if err := o.judgeCondition(source, tokens, from, to, tokens[i].is("INDEX")); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// judgeCondition parses the condition between two tokens by itself. That of an index takes comparisons alone: what is none is 102 there.
+func (o *offsets) judgeCondition(source string, tokens []token, from, to int, ofIndex bool) *sqlerr.Error {
+	const condition = "IF "
+	at := o.sourceAt(source, tokens[from].pos)
+	text := blank(source[:at-len(condition)]) + condition + source[at:o.sourceAt(source, tokens[to-1].end)] + " RETURN"
+	_, message := teesql(text)
+	switch {
+	case message == "":
+		return nil
+	case notACondition(message) && !ofIndex:
+		return sqlerr.New(4145, 1, ")").At(tokens[to-1].line)
+	}
+	err := nearFailure(text, o, message, tokens)
+	if !notACondition(message) {
+		return err
+	}
+	for i := from; i < to; i++ {
+		if tokens[i].pos == err.Offset-1 {
+			return near(tokens, i)
+		}
+	}
+	return near(tokens, to)
+}
+
+// filterOfIndex is where the condition of an index within CREATE TABLE begins and ends, twice the same without one.
+func filterOfIndex(tokens []token, i int) (from, to int) {
+	for at, depth := i+1, 0; at+1 < len(tokens); at++ {
+		switch t := tokens[at]; {
+		case t.is("("):
+			depth++
+		case t.is(")") && depth == 0, depth == 0 && from > 0 && t.isOneOf(",", "WITH", "ON"):
+			return from, at
+		case t.is(")"):
+			depth--
+		case depth == 0 && t.is(",") && from == 0:
+			return 0, 0
+		case depth == 0 && t.is("WHERE"):
+			from = at + 1
+		}
+	}
+	return 0, 0
 }
 
 // blank is a text of the same code units and lines without anything in it.
