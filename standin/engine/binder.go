@@ -23,11 +23,13 @@ type binder struct {
 	ctx context.Context
 	s   *Session
 	// home is the space whose connection executes the statement; tables of others are virtual tables there.
-	home   int32
-	params []param
-	index  map[string]int
-	needs  []need
-	spaces map[int32]*schema
+	home int32
+	// collated counts the COLLATE clauses around what is bound.
+	collated int
+	params   []param
+	index    map[string]int
+	needs    []need
+	spaces   map[int32]*schema
 	// used are the spaces that the statement reads base tables of.
 	used    map[int32]bool
 	aliases int

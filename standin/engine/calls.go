@@ -135,8 +135,12 @@ func (b *binder) callArguments(sc *scope, n *ast.FunctionCall, name string) []ex
 
 // wrapped binds what syntax.Parse has put into syntax.CollateFunction.
 func (b *binder) wrapped(sc *scope, n *ast.FunctionCall) expr {
+	if len(n.Parameters) > 1 {
+		b.collated++
+	}
 	e := b.scalar(sc, n.Parameters[0])
 	if len(n.Parameters) > 1 {
+		b.collated--
 		if ref, ok := n.Parameters[1].(*ast.ColumnReferenceExpression); ok {
 			words := strings.Fields(strings.Join(identifiers(ref.MultiPartIdentifier), "."))
 			e = b.collateClause(e, words[len(words)-1])
