@@ -95,3 +95,29 @@ func TestColumnsOfSystemViews(t *testing.T) {
 		{"SELECT SUM(lob_used_page_count + row_overflow_reserved_page_count) FROM sys.dm_db_partition_stats", "0"},
 	})
 }
+
+// TestQueriesOfMonitoring: the shapes that queries of monitoring have (docs/t-sql/queries/from-transact-sql.md, Using APPLY;
+// docs/t-sql/language-elements/exists-transact-sql.md).
+func TestQueriesOfMonitoring(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE a (id int, n varchar(9)); INSERT a VALUES (1, 'x'), (2, 'y'), (3, 'z')", "ok"},
+		{"CREATE TABLE b (a int, at int); INSERT b VALUES (1, 5), (1, 7), (2, 3), (2, 9)", "ok"},
+		{"CREATE TABLE c (at int, t varchar(9)); INSERT c VALUES (5, 'five'), (7, 'seven'), (3, 'three')", "ok"},
+		{"SELECT 1 WHERE EXISTS (SELECT * FROM b GROUP BY a HAVING COUNT(*) > 1)", "1"},
+		{"SELECT 1 WHERE EXISTS (SELECT * FROM b GROUP BY a HAVING COUNT(*) > 2)", ""},
+		{"SELECT 1 WHERE EXISTS (SELECT at FROM b GROUP BY a)", "!8120/16"},
+		{"SELECT a.id, f.at, f.t FROM a CROSS APPLY (SELECT TOP (1) b.at, c.t FROM b JOIN c ON c.at = b.at WHERE b.a = a.id ORDER BY b.at DESC) AS f ORDER BY a.id", "1 7 seven; 2 3 three"},
+		{"SELECT a.id, f.at, f.t FROM a OUTER APPLY (SELECT TOP (1) b.at, c.t FROM b LEFT JOIN c ON c.at = b.at WHERE b.a = a.id ORDER BY b.at DESC) AS f ORDER BY a.id", "1 7 seven; 2 9 NULL; 3 NULL NULL"},
+		{"SELECT a.id, f.name FROM a OUTER APPLY (SELECT TOP 1 s.name + '!' AS name FROM sys.schemas AS s WHERE s.schema_id <= a.id ORDER BY s.schema_id DESC) AS f ORDER BY a.id", "1 dbo!; 2 guest!; 3 INFORMATION_SCHEMA!"},
+		{"SELECT a.id, f.name, f.n FROM a CROSS APPLY (SELECT TOP 1 s.name, x.n FROM sys.schemas AS s JOIN a AS x ON x.id = s.schema_id WHERE s.schema_id < a.id ORDER BY s.schema_id DESC) AS f ORDER BY a.id", "2 dbo x; 3 guest y"},
+		{"SELECT a.id, f.v FROM a OUTER APPLY (SELECT a.n + '?' AS v WHERE a.id > 1) AS f ORDER BY a.id", "1 NULL; 2 y?; 3 z?"},
+		{"SELECT a.id, f.v FROM a CROSS APPLY (SELECT a.n + '?' AS v WHERE a.id > 1) AS f ORDER BY a.id", "2 y?; 3 z?"},
+		{"SELECT a.id FROM a CROSS APPLY (SELECT TOP 1 d.at FROM (SELECT at, a FROM b) AS d WHERE d.a = a.id) AS f", "!40517/16"},
+		{"SELECT file_exists, file_is_a_directory, parent_directory_exists FROM sys.dm_os_file_exists('/')", "0 1 1"},
+		{"SELECT file_exists, file_is_a_directory, parent_directory_exists FROM sys.dm_os_file_exists('/no such folder/file')", "0 0 0"},
+		{"EXEC master.dbo.xp_fileexist '/no such folder'", "0 0 1"},
+		{"DECLARE @there int; EXEC master..xp_fileexist '/proc/self/stat', @there OUTPUT; SELECT @there", "1"},
+		{"EXEC master.sys.xp_create_subdir '/proc/none'", "!5133/16"},
+	})
+}
