@@ -121,3 +121,51 @@ func TestQueriesOfMonitoring(t *testing.T) {
 		{"EXEC master.sys.xp_create_subdir '/proc/none'", "!5133/16"},
 	})
 }
+
+// TestManagementAsksForWhatIsAbsent: lists of operators, alerts, proxies and mail are empty, and are asked for by every tool of management
+// (docs/relational-databases/system-stored-procedures/sp-help-operator-transact-sql.md and its kin, docs/relational-databases/system-tables).
+func TestManagementAsksForWhatIsAbsent(t *testing.T) {
+	t.Parallel()
+	db := connection(t, shared.open(t, "msdb"))
+	for _, name := range []string{"sp_help_operator", "sp_help_alert", "sp_help_proxy", "sp_help_targetserver", "sp_help_targetservergroup", "sp_help_maintenance_plan", "sysmail_help_profile_sp",
+		"sysmail_help_account_sp", "sysmail_help_profileaccount_sp", "sysmail_help_principalprofile_sp"} {
+		converse(t, db, []say{{"EXEC msdb.dbo." + name, ""}})
+	}
+	for _, name := range []string{"sysalerts", "sysnotifications", "sysproxies", "sysproxylogin", "systargetservers", "sysmail_profile", "sysmail_account", "sysdac_instances", "syspolicy_conditions", "dbmaintplans"} {
+		converse(t, db, []say{{"SELECT * FROM msdb.dbo." + name, ""}})
+	}
+	converse(t, db, []say{
+		{"EXEC sp_help_operator @operator_name = N'nobody'", "!14262/16"},
+		{"EXEC sp_help_alert @alert_name = N'none'", "!14262/16"},
+		{"EXEC sp_help_alert @colour = 1", "!8145/16"},
+		{"EXEC sysmail_help_status_sp", "STOPPED"},
+		{"SELECT subsystem FROM syssubsystems WHERE subsystem_id IN (1, 6) ORDER BY subsystem_id", "TSQL; Distribution"},
+		{"SELECT COUNT(*) FROM sysjobs_view AS v FULL JOIN sysjobs AS j ON j.job_id = v.job_id WHERE v.job_id IS NULL OR j.job_id IS NULL OR v.originating_server <> @@SERVERNAME", "0"},
+		{"SELECT originating_server_id, master_server FROM sysoriginatingservers_view", "0 false"},
+	})
+}
+
+// TestFilesOfBackupsAndRestores: docs/relational-databases/system-tables/backupfilegroup-transact-sql.md, restorefile-transact-sql.md and
+// restorefilegroup-transact-sql.md.
+func TestFilesOfBackupsAndRestores(t *testing.T) {
+	t.Parallel()
+	admin := connection(t, shared.open(t, ""))
+	name := uniqueName("d")
+	folder := value(t, admin, "SELECT CAST(SERVERPROPERTY('InstanceDefaultBackupPath') AS nvarchar(260))").(string)
+	file := strings.TrimRight(folder, "/") + "/" + name + ".bak"
+	for _, text := range []string{
+		"CREATE DATABASE [" + name + "]",
+		"BACKUP DATABASE [" + name + "] TO DISK = '" + file + "'",
+		"RESTORE DATABASE [" + name + "] FROM DISK = '" + file + "' WITH REPLACE",
+	} {
+		mustExec(t, admin, text)
+	}
+	converse(t, admin, []say{
+		{"SELECT g.name, g.filegroup_id, g.type, g.is_default FROM msdb.dbo.backupfilegroup AS g JOIN msdb.dbo.backupset AS b ON b.backup_set_id = g.backup_set_id WHERE b.database_name = '" + name + "'", "PRIMARY 1 FG true"},
+		{"SELECT f.file_number, IIF(f.destination_phys_name = m.physical_name, 'there', 'elsewhere') FROM msdb.dbo.restorefile AS f JOIN msdb.dbo.restorehistory AS h ON h.restore_history_id = f.restore_history_id JOIN sys.master_files AS m " +
+			"ON m.database_id = DB_ID(h.destination_database_name) AND m.file_id = f.file_number WHERE h.destination_database_name = '" + name + "' ORDER BY 1", "1 there; 2 there"},
+		{"SELECT g.filegroup_name FROM msdb.dbo.restorefilegroup AS g JOIN msdb.dbo.restorehistory AS h ON h.restore_history_id = g.restore_history_id WHERE h.destination_database_name = '" + name + "'", "PRIMARY"},
+		{"SELECT create_lsn, differential_base_lsn FROM msdb.dbo.backupfile WHERE 1 = 0", ""},
+		{"DROP DATABASE [" + name + "]", "ok"},
+	})
+}
