@@ -91,6 +91,7 @@ func TestColumnsOfSystemViews(t *testing.T) {
 		{"SELECT variable, allownulls FROM systypes WHERE name = 'varchar'", "true true"},
 		{"SELECT severity FROM sysmessages WHERE error = 208 AND msglangid = 1033", "16"},
 		{"SELECT COUNT(*) FROM sysperfinfo WHERE cntr_type = 0", "0"},
+		{"SELECT DISTINCT startup_type_desc FROM sys.dm_server_services", "Automatic"},
 		{"SELECT category FROM sysdatabases WHERE dbid = 1", "0"},
 		{"SELECT SUM(lob_used_page_count + row_overflow_reserved_page_count) FROM sys.dm_db_partition_stats", "0"},
 	})
