@@ -3,9 +3,14 @@
 package contract_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
 )
 
 // TestScriptsOfManagementTools: what tools write when they script a database and its tables
@@ -169,4 +174,20 @@ func TestFilesOfBackupsAndRestores(t *testing.T) {
 		{"SELECT create_lsn, differential_base_lsn FROM msdb.dbo.backupfile WHERE 1 = 0", ""},
 		{"DROP DATABASE [" + name + "]", "ok"},
 	})
+}
+
+// TestFloatThatIsNoNumber: programs that read tables with gaps send NaN for them. That is error 8023 of the parameter, and the connection goes on
+// (docs/relational-databases/errors-events/database-engine-events-and-errors-8000-to-8999.md).
+func TestFloatThatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := connection(t, newDatabase(t))
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err := db.ExecContext(t.Context(), "SELECT @p1", v)
+		var e mssql.Error
+		g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+		g.Expect(e.Number).To(Equal(int32(8023)))
+		g.Expect(e.Message).To(ContainSubstring("not a valid instance of data type float"))
+		converse(t, db, []say{{"SELECT 1", "1"}})
+	}
 }
