@@ -3,9 +3,14 @@
 package contract_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
 )
 
 // TestScriptsOfManagementTools: what tools write when they script a database and its tables
@@ -91,7 +96,98 @@ func TestColumnsOfSystemViews(t *testing.T) {
 		{"SELECT variable, allownulls FROM systypes WHERE name = 'varchar'", "true true"},
 		{"SELECT severity FROM sysmessages WHERE error = 208 AND msglangid = 1033", "16"},
 		{"SELECT COUNT(*) FROM sysperfinfo WHERE cntr_type = 0", "0"},
+		{"SELECT DISTINCT startup_type_desc FROM sys.dm_server_services", "Automatic"},
 		{"SELECT category FROM sysdatabases WHERE dbid = 1", "0"},
 		{"SELECT SUM(lob_used_page_count + row_overflow_reserved_page_count) FROM sys.dm_db_partition_stats", "0"},
 	})
+}
+
+// TestQueriesOfMonitoring: the shapes that queries of monitoring have (docs/t-sql/queries/from-transact-sql.md, Using APPLY;
+// docs/t-sql/language-elements/exists-transact-sql.md).
+func TestQueriesOfMonitoring(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE a (id int, n varchar(9)); INSERT a VALUES (1, 'x'), (2, 'y'), (3, 'z')", "ok"},
+		{"CREATE TABLE b (a int, at int); INSERT b VALUES (1, 5), (1, 7), (2, 3), (2, 9)", "ok"},
+		{"CREATE TABLE c (at int, t varchar(9)); INSERT c VALUES (5, 'five'), (7, 'seven'), (3, 'three')", "ok"},
+		{"SELECT 1 WHERE EXISTS (SELECT * FROM b GROUP BY a HAVING COUNT(*) > 1)", "1"},
+		{"SELECT 1 WHERE EXISTS (SELECT * FROM b GROUP BY a HAVING COUNT(*) > 2)", ""},
+		{"SELECT 1 WHERE EXISTS (SELECT at FROM b GROUP BY a)", "!8120/16"},
+		{"SELECT a.id, f.at, f.t FROM a CROSS APPLY (SELECT TOP (1) b.at, c.t FROM b JOIN c ON c.at = b.at WHERE b.a = a.id ORDER BY b.at DESC) AS f ORDER BY a.id", "1 7 seven; 2 3 three"},
+		{"SELECT a.id, f.at, f.t FROM a OUTER APPLY (SELECT TOP (1) b.at, c.t FROM b LEFT JOIN c ON c.at = b.at WHERE b.a = a.id ORDER BY b.at DESC) AS f ORDER BY a.id", "1 7 seven; 2 9 NULL; 3 NULL NULL"},
+		{"SELECT a.id, f.name FROM a OUTER APPLY (SELECT TOP 1 s.name + '!' AS name FROM sys.schemas AS s WHERE s.schema_id <= a.id ORDER BY s.schema_id DESC) AS f ORDER BY a.id", "1 dbo!; 2 guest!; 3 INFORMATION_SCHEMA!"},
+		{"SELECT a.id, f.name, f.n FROM a CROSS APPLY (SELECT TOP 1 s.name, x.n FROM sys.schemas AS s JOIN a AS x ON x.id = s.schema_id WHERE s.schema_id < a.id ORDER BY s.schema_id DESC) AS f ORDER BY a.id", "2 dbo x; 3 guest y"},
+		{"SELECT a.id, f.v FROM a OUTER APPLY (SELECT a.n + '?' AS v WHERE a.id > 1) AS f ORDER BY a.id", "1 NULL; 2 y?; 3 z?"},
+		{"SELECT a.id, f.v FROM a CROSS APPLY (SELECT a.n + '?' AS v WHERE a.id > 1) AS f ORDER BY a.id", "2 y?; 3 z?"},
+		{"SELECT a.id FROM a CROSS APPLY (SELECT TOP 1 d.at FROM (SELECT at, a FROM b) AS d WHERE d.a = a.id) AS f", "!40517/16"},
+		{"SELECT file_exists, file_is_a_directory, parent_directory_exists FROM sys.dm_os_file_exists('/')", "0 1 1"},
+		{"SELECT file_exists, file_is_a_directory, parent_directory_exists FROM sys.dm_os_file_exists('/no such folder/file')", "0 0 0"},
+		{"EXEC master.dbo.xp_fileexist '/no such folder'", "0 0 1"},
+		{"DECLARE @there int; EXEC master..xp_fileexist '/proc/self/stat', @there OUTPUT; SELECT @there", "1"},
+		{"EXEC master.sys.xp_create_subdir '/proc/none'", "!5133/16"},
+	})
+}
+
+// TestManagementAsksForWhatIsAbsent: lists of operators, alerts, proxies and mail are empty, and are asked for by every tool of management
+// (docs/relational-databases/system-stored-procedures/sp-help-operator-transact-sql.md and its kin, docs/relational-databases/system-tables).
+func TestManagementAsksForWhatIsAbsent(t *testing.T) {
+	t.Parallel()
+	db := connection(t, shared.open(t, "msdb"))
+	for _, name := range []string{"sp_help_operator", "sp_help_alert", "sp_help_proxy", "sp_help_targetserver", "sp_help_targetservergroup", "sp_help_maintenance_plan", "sysmail_help_profile_sp",
+		"sysmail_help_account_sp", "sysmail_help_profileaccount_sp", "sysmail_help_principalprofile_sp"} {
+		converse(t, db, []say{{"EXEC msdb.dbo." + name, ""}})
+	}
+	for _, name := range []string{"sysalerts", "sysnotifications", "sysproxies", "sysproxylogin", "systargetservers", "sysmail_profile", "sysmail_account", "sysdac_instances", "syspolicy_conditions", "dbmaintplans"} {
+		converse(t, db, []say{{"SELECT * FROM msdb.dbo." + name, ""}})
+	}
+	converse(t, db, []say{
+		{"EXEC sp_help_operator @operator_name = N'nobody'", "!14262/16"},
+		{"EXEC sp_help_alert @alert_name = N'none'", "!14262/16"},
+		{"EXEC sp_help_alert @colour = 1", "!8145/16"},
+		{"EXEC sysmail_help_status_sp", "STOPPED"},
+		{"SELECT subsystem FROM syssubsystems WHERE subsystem_id IN (1, 6) ORDER BY subsystem_id", "TSQL; Distribution"},
+		{"SELECT COUNT(*) FROM sysjobs_view AS v FULL JOIN sysjobs AS j ON j.job_id = v.job_id WHERE v.job_id IS NULL OR j.job_id IS NULL OR v.originating_server <> @@SERVERNAME", "0"},
+		{"SELECT originating_server_id, master_server FROM sysoriginatingservers_view", "0 false"},
+	})
+}
+
+// TestFilesOfBackupsAndRestores: docs/relational-databases/system-tables/backupfilegroup-transact-sql.md, restorefile-transact-sql.md and
+// restorefilegroup-transact-sql.md.
+func TestFilesOfBackupsAndRestores(t *testing.T) {
+	t.Parallel()
+	admin := connection(t, shared.open(t, ""))
+	name := uniqueName("d")
+	folder := value(t, admin, "SELECT CAST(SERVERPROPERTY('InstanceDefaultBackupPath') AS nvarchar(260))").(string)
+	file := strings.TrimRight(folder, "/") + "/" + name + ".bak"
+	for _, text := range []string{
+		"CREATE DATABASE [" + name + "]",
+		"BACKUP DATABASE [" + name + "] TO DISK = '" + file + "'",
+		"RESTORE DATABASE [" + name + "] FROM DISK = '" + file + "' WITH REPLACE",
+	} {
+		mustExec(t, admin, text)
+	}
+	converse(t, admin, []say{
+		{"SELECT g.name, g.filegroup_id, g.type, g.is_default FROM msdb.dbo.backupfilegroup AS g JOIN msdb.dbo.backupset AS b ON b.backup_set_id = g.backup_set_id WHERE b.database_name = '" + name + "'", "PRIMARY 1 FG true"},
+		{"SELECT f.file_number, IIF(f.destination_phys_name = m.physical_name, 'there', 'elsewhere') FROM msdb.dbo.restorefile AS f JOIN msdb.dbo.restorehistory AS h ON h.restore_history_id = f.restore_history_id JOIN sys.master_files AS m " +
+			"ON m.database_id = DB_ID(h.destination_database_name) AND m.file_id = f.file_number WHERE h.destination_database_name = '" + name + "' ORDER BY 1", "1 there; 2 there"},
+		{"SELECT g.filegroup_name FROM msdb.dbo.restorefilegroup AS g JOIN msdb.dbo.restorehistory AS h ON h.restore_history_id = g.restore_history_id WHERE h.destination_database_name = '" + name + "'", "PRIMARY"},
+		{"SELECT create_lsn, differential_base_lsn FROM msdb.dbo.backupfile WHERE 1 = 0", ""},
+		{"DROP DATABASE [" + name + "]", "ok"},
+	})
+}
+
+// TestFloatThatIsNoNumber: programs that read tables with gaps send NaN for them. That is error 8023 of the parameter, and the connection goes on
+// (docs/relational-databases/errors-events/database-engine-events-and-errors-8000-to-8999.md).
+func TestFloatThatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	db := connection(t, newDatabase(t))
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err := db.ExecContext(t.Context(), "SELECT @p1", v)
+		var e mssql.Error
+		g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
+		g.Expect(e.Number).To(Equal(int32(8023)))
+		g.Expect(e.Message).To(ContainSubstring("not a valid instance of data type float"))
+		converse(t, db, []say{{"SELECT 1", "1"}})
+	}
 }

@@ -148,10 +148,14 @@ func (b *binder) applyQuery(sc, parent *scope, q *ast.QuerySpecification, alias 
 	case limited:
 		join = b.applyFirst(parent, inner, q, from, word)
 	case from == "":
-		if where != "" {
+		switch {
+		case where == "":
+		case word == " JOIN ":
 			join = word + "(SELECT 1) AS " + b.nextAlias() + " ON " + where
-			if word != " JOIN " {
-				b.refuse("OUTER APPLY of a query without FROM")
+		default:
+			for i := range list.outputs {
+				e := &list.outputs[i].expr
+				e.sql, e.nullable, e.hasLit, e.column = "(CASE WHEN "+where+" THEN "+e.sql+" END)", true, false, nil
 			}
 		}
 	default:
@@ -173,13 +177,21 @@ func oneText(q *ast.QuerySpecification) *ast.QuerySpecification {
 	return &ast.QuerySpecification{Fragment: q.Fragment, SelectElements: []ast.SelectElement{text}}
 }
 
-// applyFirst is the join for a query with TOP: to the rows of its one table that are the first ones by its order.
+// applyFirst is the join for a query with TOP: to the rows of its tables and system views that are the first ones by its order. A row is
+// known by the numbers of those of which it is joined, -1 where an outer join found none.
 func (b *binder) applyFirst(parent, inner *scope, q *ast.QuerySpecification, from, word string) string {
-	if len(inner.sources) != 1 || inner.sources[0].object == nil || q.TopRowFilter == nil || q.OffsetClause != nil || q.TopRowFilter.WithTies || q.TopRowFilter.Percent {
-		b.refuse("APPLY of a query with TOP over anything but one table, with OFFSET, PERCENT or TIES")
+	if q.TopRowFilter == nil || q.OffsetClause != nil || q.TopRowFilter.WithTies || q.TopRowFilter.Percent {
+		b.refuse("APPLY of a query with OFFSET, or TOP with PERCENT or TIES")
 	}
 	sub := &scope{parent: parent}
 	text := b.from(sub, q.FromClause.TableReferences)
+	outer, first := make([]string, len(inner.sources)), make([]string, len(inner.sources))
+	for i, src := range inner.sources {
+		if !src.numbered() || i >= len(sub.sources) {
+			b.refuse("APPLY of a query with TOP over anything but tables and system views")
+		}
+		outer[i], first[i] = "ifnull("+src.sqlite+".rowid,-1)", "ifnull("+sub.sources[i].sqlite+".rowid,-1)"
+	}
 	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
 		text += " WHERE " + b.predicate(sub, q.WhereClause.SearchCondition).sql
 	}
@@ -189,7 +201,10 @@ func (b *binder) applyFirst(parent, inner *scope, q *ast.QuerySpecification, fro
 		text += " ORDER BY " + b.orderBy(sub, q.OrderByClause, p, outputs, false)
 	}
 	text += " LIMIT " + b.topCount(sub, q.TopRowFilter.Expression, false).sql
-	return word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite + ".rowid FROM " + text + ")"
+	if len(outer) == 1 {
+		return word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite + ".rowid FROM " + text + ")"
+	}
+	return word + "(" + from + ") ON (" + strings.Join(outer, ", ") + ") IN (SELECT " + strings.Join(first, ", ") + " FROM " + text + ")"
 }
 
 // applySource adds the columns of an applied query. Those of an outer one are NULL where it has no row.
@@ -199,8 +214,8 @@ func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, n
 	for i, o := range outputs {
 		text := o.expr.sql
 		if outer && (o.expr.column == nil || o.expr.column.source.scope != inner) {
-			if inner.sources[0].object == nil {
-				b.refuse("OUTER APPLY with an expression over something other than a table")
+			if !inner.sources[0].numbered() {
+				b.refuse("OUTER APPLY with an expression over something other than a table or system view")
 			}
 			text = "(CASE WHEN " + inner.sources[0].sqlite + ".rowid IS NOT NULL THEN " + text + " END)"
 		}

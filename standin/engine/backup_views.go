@@ -260,7 +260,11 @@ func installBackupViews(r *Registry) {
 		}})
 	r.RecordView("msdb", "dbo", "backupfile", "backup_set_id int, first_family_number tinyint, first_media_number smallint, filegroup_name nvarchar(128), page_size int, file_number numeric(10,0), backed_up_page_count numeric(10,0), "+
 		"file_type char(1), source_file_block_size numeric(10,0), file_size numeric(20,0), logical_name nvarchar(128), physical_drive nvarchar(260), physical_name nvarchar(260), state tinyint, state_desc nvarchar(64), "+
+		"create_lsn numeric(25,0), drop_lsn numeric(25,0), file_guid uniqueidentifier, read_only_lsn numeric(25,0), read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, "+
 		"backup_size numeric(20,0), filegroup_guid uniqueidentifier, is_readonly bit, is_present bit", backupFileRecords)
+	r.RecordView("msdb", "dbo", "backupfilegroup", "backup_set_id int, name sysname, filegroup_id int, filegroup_guid uniqueidentifier, type char(2), type_desc nvarchar(60), is_default bit, is_readonly bit, log_filegroup_guid uniqueidentifier", backupFileGroupRecords)
+	r.RecordView("msdb", "dbo", "restorefile", "restore_history_id int, file_number numeric(10,0), destination_phys_drive nvarchar(260), destination_phys_name nvarchar(260)", restoreFileRecords)
+	r.RecordView("msdb", "dbo", "restorefilegroup", "restore_history_id int, filegroup_name nvarchar(128)", restoreFileGroupRecords)
 	sets := View{Database: "msdb", Schema: "dbo", Name: "backupmediaset", Columns: columns("media_set_id int, media_uuid uniqueidentifier, media_family_count tinyint, name nvarchar(128), description nvarchar(255), software_name nvarchar(128), software_vendor_id int, MTF_major_version tinyint, " +
 		"mirror_count tinyint, is_password_protected bit, is_compressed bit, is_encrypted bit")}
 	sets.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
@@ -268,6 +272,52 @@ func installBackupViews(r *Registry) {
 			"CAST(0 AS bit) FROM msdb.dbo.backupmediafamily", nil)
 	}
 	r.View(sets)
+}
+
+// backupFileGroupRecords are msdb.dbo.backupfilegroup (backupfilegroup-transact-sql.md): the file groups of those files.
+func backupFileGroupRecords(ctx context.Context, s *Session) ([]record, error) {
+	list, err := documents[backupRecord](ctx, s, "__backupset")
+	var out []record
+	for _, b := range list {
+		seen := map[int64]bool{}
+		for _, f := range b.Note.Files {
+			id := int64(f.group())
+			if f.Log || seen[id] {
+				continue
+			}
+			seen[id] = true
+			name := b.Note.Groups[f.group()]
+			if name == "" {
+				name = "PRIMARY"
+			}
+			out = append(out, record{"backup_set_id": b.ID, "name": name, "filegroup_id": id, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": id == 1, "is_readonly": false})
+		}
+	}
+	return out, err
+}
+
+// restoreFileRecords are msdb.dbo.restorefile (restorefile-transact-sql.md): where the files were restored to.
+func restoreFileRecords(ctx context.Context, s *Session) ([]record, error) {
+	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
+	var out []record
+	for _, x := range list {
+		for _, f := range x.Files {
+			out = append(out, record{"restore_history_id": x.ID, "file_number": decimal.NewFromInt(int64(f.ID)), "destination_phys_name": f.PhysicalName})
+		}
+	}
+	return out, err
+}
+
+// restoreFileGroupRecords are msdb.dbo.restorefilegroup (restorefilegroup-transact-sql.md): the file groups that were restored.
+func restoreFileGroupRecords(ctx context.Context, s *Session) ([]record, error) {
+	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
+	var out []record
+	for _, x := range list {
+		for _, name := range x.Groups {
+			out = append(out, record{"restore_history_id": x.ID, "filegroup_name": name})
+		}
+	}
+	return out, err
 }
 
 // backupFileRecords are msdb.dbo.backupfile (docs/relational-databases/system-tables/backupfile-transact-sql.md): the files that a database had

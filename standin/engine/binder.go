@@ -24,11 +24,13 @@ type binder struct {
 	ctx context.Context
 	s   *Session
 	// home is the space whose connection executes the statement; tables of others are virtual tables there.
-	home   int32
-	params []param
-	index  map[string]int
-	needs  []need
-	spaces map[int32]*schema
+	home int32
+	// collated counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of the clause.
+	collated int
+	params   []param
+	index    map[string]int
+	needs    []need
+	spaces   map[int32]*schema
 	// used are the spaces that the statement reads base tables of.
 	used    map[int32]bool
 	aliases int
@@ -59,8 +61,6 @@ type binder struct {
 	sequenceRow int
 	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
 	sequenceUses, randoms int
-	// named counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of the clause.
-	named int
 	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody asks.
 	inDefault bool
 	drawn     map[int32]bool

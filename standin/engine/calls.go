@@ -136,8 +136,8 @@ func (b *binder) callArguments(sc *scope, n *ast.FunctionCall, name string) []ex
 // wrapped binds what syntax.Parse has put into syntax.CollateFunction.
 func (b *binder) wrapped(sc *scope, n *ast.FunctionCall) expr {
 	if len(n.Parameters) > 1 {
-		b.named++
-		defer func() { b.named-- }()
+		b.collated++
+		defer func() { b.collated-- }()
 	}
 	e := b.scalar(sc, n.Parameters[0])
 	if len(n.Parameters) > 1 {

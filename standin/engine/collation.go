@@ -18,12 +18,12 @@ func (b *binder) collate(operation string, list ...expr) string {
 	return chosen.collation
 }
 
-// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent. Within a COLLATE
-// clause it is none (docs/t-sql/statements/collation-precedence-transact-sql.md, "No-collation label").
+// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent unless
+// a COLLATE clause around it says how.
 func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) expr {
 	chosen, other := precedingCollation(list)
 	switch {
-	case other == nil, b.named > 0:
+	case other == nil, b.collated > 0 && t.Kind != sqltype.VarChar && t.Kind != sqltype.Char && t.Kind != sqltype.Text:
 	case t.Kind == sqltype.NVarChar || t.Kind == sqltype.NChar || t.Kind == sqltype.NText:
 		b.fail(451, other.collationShown(), chosen.collationShown(), operator, "SELECT", 1)
 	default:

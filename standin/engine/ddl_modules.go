@@ -82,6 +82,9 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 	if err := checkCursorParameters(partsOf(st.Node).parameters); err != nil {
 		return err
 	}
+	if err := knownDefaults(partsOf(st.Node), s.inst.registry.globals); err != nil {
+		return err
+	}
 	if err := duplicateWithin(partsOf(st.Node)); err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 	if v == nil {
 		return ""
 	}
-	src := &source{alias: alias, sqlite: b.nextAlias()}
+	src := &source{alias: alias, sqlite: b.nextAlias(), view: true}
 	if alias == "" {
 		src.alias, src.schema, src.database = v.Name, v.Schema, name.database
 		src.name = name.String()

@@ -219,6 +219,9 @@ func (s *Session) rows(ctx context.Context, p *plan, conn *sqlite.Conn, row func
 		return err
 	}
 	defer st.statements.put(p.sql, stmt)
+	reads := s.viewReads
+	s.viewReads = map[string]viewRead{}
+	defer func() { s.viewReads = reads }()
 	values := make([]any, len(p.columns))
 	for {
 		more, err := stmt.Step()

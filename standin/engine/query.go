@@ -132,7 +132,7 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		b.having(sc, q.HavingClause, &p)
 		aggregate = true
 	}
-	if aggregate || p.grouped {
+	if (aggregate || p.grouped) && !(o.exists && selectsAll(q)) {
 		for _, c := range out.outputs {
 			b.checkGrouped(sc, c.expr, &p, 8120)
 		}
@@ -159,6 +159,16 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	out.sql = p.text(all, aggregate && !p.grouped)
 	return out
+}
+
+// selectsAll tells whether the select list is *, which EXISTS does not look at (docs/t-sql/language-elements/exists-transact-sql.md): it may
+// stand over groups.
+func selectsAll(q *ast.QuerySpecification) bool {
+	if len(q.SelectElements) != 1 {
+		return false
+	}
+	_, all := q.SelectElements[0].(*ast.SelectStarExpression)
+	return all
 }
 
 // where binds the condition that rows are taken by.

@@ -38,7 +38,12 @@ func (r *Registry) TextFunction(schema, name, list, text string, parameters ...s
 
 // TextView registers a system view whose rows are those of a query over other views of the same database.
 func (r *Registry) TextView(schema, name, list, text string) {
-	v := View{Schema: schema, Name: name, Columns: columns(list)}
+	r.TextViewOf("", schema, name, list, text)
+}
+
+// TextViewOf is TextView in one database.
+func (r *Registry) TextViewOf(database, schema, name, list, text string) {
+	v := View{Database: database, Schema: schema, Name: name, Columns: columns(list)}
 	v.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
 		return s.rowsOf(ctx, s.viewDatabase(), text, nil)
 	}

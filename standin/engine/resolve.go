@@ -225,7 +225,7 @@ func (s *Session) findView(name objectName) *View {
 }
 
 // compatibilityViews are found without naming sys.
-var compatibilityViews = map[string]bool{"sysobjects": true, "sysprocesses": true, "sysdatabases": true, "syscolumns": true, "sysconstraints": true, "sysmessages": true, "sysperfinfo": true, "sysdevices": true,
+var compatibilityViews = map[string]bool{"sysobjects": true, "sysprocesses": true, "sysdatabases": true, "syscolumns": true,
 	"sysindexes": true, "systypes": true, "sysusers": true, "syslogins": true, "sysservers": true, "sysconfigures": true, "syscurconfigs": true,
 	"sysfiles": true, "sysaltfiles": true, "sysfilegroups": true, "sysmembers": true, "syscomments": true, "sysreferences": true, "sysforeignkeys": true, "sysindexkeys": true, "syslanguages": true, "sysremotelogins": true,
 	"sysfulltextcatalogs": true, "syscacheobjects": true, "sysmessages": true, "sysconstraints": true, "sysdepends": true, "sysdevices": true, "sysperfinfo": true, "sysprotects": true}

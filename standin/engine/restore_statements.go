@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -408,10 +409,22 @@ type restoreRecord struct {
 	Set      uuid.UUID
 	// Replace and NoRecovery are the statement's options.
 	Replace, NoRecovery bool
+	// Files are where the files went, Groups the names of their file groups.
+	Files  []File
+	Groups []string
 }
 
 func (s *Session) recordRestore(ctx context.Context, db *Database, path string, n *syntax.Restore, set *openedSet) error {
 	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
-		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery}
+		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery, Files: db.Info().Files}
+	for _, f := range r.Files {
+		name := set.note.Groups[f.group()]
+		if name == "" {
+			name = "PRIMARY"
+		}
+		if !f.Log && !slices.Contains(r.Groups, name) {
+			r.Groups = append(r.Groups, name)
+		}
+	}
 	return s.record(ctx, "__restorehistory", &r.ID, &r)
 }

@@ -39,7 +39,12 @@ type source struct {
 	columns []*sourceColumn
 	object  *Object
 	space   int32
+	// view tells that it is a system view, whose rows have numbers as those of tables do.
+	view bool
 }
+
+// numbered tells whether the rows of a source have numbers (rowid in SQLite) that are the same wherever a statement names it.
+func (s *source) numbered() bool { return s.object != nil || s.view }
 
 // calledAs is what a query calls a source: the correlation name, or the name of the table as the FROM clause has it.
 func (s *source) calledAs() string {

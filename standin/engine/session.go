@@ -20,6 +20,8 @@ type Session struct {
 	original Login
 	started  time.Time
 	internal bool
+	// viewReads are the views that the query which runs has read; nil outside of one.
+	viewReads map[string]viewRead
 	// replicates says that the session is that of a replication agent (Replicate).
 	replicates bool
 

@@ -124,6 +124,16 @@ func duplicateVariable(b *syntax.Batch) (twice *sqlerr.Error) {
 	return twice
 }
 
+// knownDefaults is 137 for a parameter whose default is a function with @@ that there is not.
+func knownDefaults(m moduleParts, globals map[string]*Global) error {
+	for _, p := range m.parameters {
+		if g, ok := p.Value.(*ast.GlobalVariableExpression); ok && globals[lower(g.Name)] == nil {
+			return sqlerr.New(137, 2, g.Name)
+		}
+	}
+	return nil
+}
+
 // duplicateWithin is 134 for a module that declares a variable twice; its parameters, and the table that a function returns, are variables as well.
 func duplicateWithin(m moduleParts) error {
 	seen := map[string]bool{}

@@ -50,6 +50,27 @@ func (t *viewTable) Open() (sqlite.VTableCursor, error) { return &viewCursor{tab
 func (t *viewTable) Disconnect() error                  { return nil }
 func (t *viewTable) Destroy() error                     { return nil }
 
+// viewRead is what a view without arguments had when a query first read it. All of its mentions in the query have the same rows, so that a row
+// is known by its number.
+type viewRead struct {
+	cols []tds.Column
+	rows [][]any
+}
+
+// readView reads a view for the query that runs, once if it has no arguments.
+func (s *Session) readView(key string, args []any) (viewRead, error) {
+	reads := s.viewReads
+	if read, ok := reads[key]; ok {
+		return read, nil
+	}
+	cols, rows, err := s.viewRows(s.context(), key, args)
+	read := viewRead{cols, rows}
+	if err == nil && reads != nil && len(args) == 0 && !strings.HasPrefix(key, functionKey) {
+		reads[key] = read
+	}
+	return read, err
+}
+
 // viewCursor goes over the rows of a view. They are those of its first reading in the statement: joins read again and again.
 type viewCursor struct {
 	table *viewTable
@@ -76,11 +97,11 @@ func (c *viewCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 		raw[i] = storage.ArgumentValue(argv[i])
 	}
 	if !c.read || strings.HasPrefix(c.table.key, functionKey) || !slices.EqualFunc(raw, c.args, sameArgument) {
-		cols, rows, err := st.session.viewRows(st.session.context(), c.table.key, raw)
+		read, err := st.session.readView(c.table.key, raw)
 		if err != nil {
 			return st.fail(asError(err))
 		}
-		c.cols, c.rows, c.read, c.args, c.places = cols, rows, true, raw, nil
+		c.cols, c.rows, c.read, c.args, c.places = read.cols, read.rows, true, raw, nil
 	}
 	c.at, c.some = 0, false
 	if id.String == "" || len(c.rows) < 8 {

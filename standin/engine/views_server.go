@@ -41,12 +41,13 @@ func installServerViews(r *Registry) {
 		}
 		services = append(services, agent)
 		for _, rec := range services {
+			rec["startup_type_desc"] = "Automatic"
 			rec["startup_type"], rec["startup_desc"], rec["process_id"], rec["last_startup_time"] = 2, "Automatic", os.Getpid(), s.inst.started.UTC()
-			rec["startup_type_desc"] = rec["startup_desc"] // earlier editions of the page have the one name, later ones the other
 			rec["service_account"], rec["filename"], rec["is_clustered"], rec["instant_file_initialization_enabled"] = "mssql", exe, "N", "Y"
 		}
 		return services, nil
 	})
+	// Of two editions of the page one calls the column startup_desc, the other startup_type_desc.
 	r.addColumns("sys.dm_server_services", "startup_type_desc nvarchar(256)")
 	r.RecordView("", "sys", "dm_db_log_space_usage", "", func(ctx context.Context, s *Session) ([]record, error) {
 		st := s.viewDatabase().Storage()

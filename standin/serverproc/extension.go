@@ -18,6 +18,7 @@ func (Extension) Install(r *engine.Registry) error {
 	installErrorLog(r)
 	installStatistics(r)
 	installHostProcedures(r)
+	installFileProcedures(r)
 	installFormerProcedures(r)
 	return nil
 }

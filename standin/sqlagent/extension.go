@@ -79,6 +79,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installSteps(r)
 	e.installSchedules(r)
 	e.installHelp(r)
+	e.installAbsentLists(r)
 	e.installUpkeep(r)
 	e.installCategories(r)
 	return nil

@@ -133,6 +133,8 @@ func operandBefore(tokens []token, at int) int {
 		}
 	case t.kind == tokenString, t.kind == tokenVariable, t.kind == tokenInteger, t.kind == tokenNumber:
 		return start
+	case t.is("END"):
+		return caseBefore(tokens, start)
 	case t.kind == tokenWord && characterTypes[t.fold]:
 		if p := tokens[max(start-1, 0)]; start == 0 || p.kind == tokenQuoted || p.kind == tokenWord && !p.reserved {
 			return -1
@@ -147,6 +149,24 @@ func operandBefore(tokens []token, at int) int {
 		start -= 2
 	}
 	return start
+}
+
+// caseBefore is the CASE that the END at a token closes; -1 when it is the end of something else.
+func caseBefore(tokens []token, at int) int {
+	depth := 0
+	for i := at; i >= 0; i-- {
+		switch {
+		case tokens[i].is("END"):
+			depth++
+		case tokens[i].is("CASE"):
+			if depth--; depth == 0 {
+				return i
+			}
+		case tokens[i].is("BEGIN"), tokens[i].is(";"):
+			return -1
+		}
+	}
+	return -1
 }
 
 // isQuotedType tells whether the token at is a type within quotes, as tools write it behind the name of a column: [name] [nvarchar](50).

@@ -4,13 +4,37 @@ package sysviews
 
 import (
 	"context"
+	_ "embed"
+	"strings"
 
 	"geosql.dev/operator/standin/engine"
 )
 
+// unkeptOfMsdb are tables and views of msdb that are empty: there are no alerts, proxies, profiles of mail, plans of maintenance ...
+//
+//go:embed unkept_msdb.txt
+var unkeptOfMsdb string
+
+// subsystems of SQL Server Agent that run here, with their numbers (syssubsystems-transact-sql.md).
+const subsystems = "(VALUES (1, N'TSQL'), (4, N'Snapshot'), (5, N'LogReader'), (6, N'Distribution')) AS s (subsystem_id, subsystem)"
+
 // installMsdbViews registers the tables of msdb for what the stand-in does not do: pages are not repaired, mail is not sent, logs are
 // not shipped (docs/relational-databases/system-tables).
 func installMsdbViews(r *engine.Registry) {
+	for _, line := range strings.Split(strings.TrimSpace(unkeptOfMsdb), "\n") {
+		name, list, _ := strings.Cut(line, ": ")
+		r.EmptyView("msdb", "dbo", name, list)
+	}
+	r.TextViewOf("msdb", "dbo", "sysjobs_view", "job_id uniqueidentifier, originating_server nvarchar(30), name sysname, enabled tinyint, description nvarchar(512), start_step_id int, category_id int, owner_sid varbinary(85), notify_level_eventlog int, "+
+		"notify_level_email int, notify_level_netsend int, notify_level_page int, notify_email_operator_id int, notify_netsend_operator_id int, notify_page_operator_id int, delete_level int, date_created datetime, date_modified datetime, "+
+		"version_number int, originating_server_id int, master_server bit",
+		"SELECT job_id, CAST(@@SERVERNAME AS nvarchar(30)), name, enabled, description, start_step_id, category_id, owner_sid, notify_level_eventlog, notify_level_email, notify_level_netsend, notify_level_page, notify_email_operator_id, "+
+			"notify_netsend_operator_id, notify_page_operator_id, delete_level, date_created, date_modified, version_number, originating_server_id, CAST(0 AS bit) FROM msdb.dbo.sysjobs")
+	r.TextViewOf("msdb", "dbo", "sysoriginatingservers_view", "originating_server_id int, originating_server sysname, master_server bit", "SELECT 0, CAST(@@SERVERNAME AS sysname), CAST(0 AS bit)")
+	r.EmptyView("msdb", "dbo", "sysoriginatingservers", "originating_server_id int, originating_server sysname, master_server bit")
+	r.TextViewOf("msdb", "dbo", "syssubsystems", "subsystem_id int, subsystem nvarchar(40), description_id int, subsystem_dll nvarchar(255), agent_exe nvarchar(255), start_entry_point nvarchar(30), event_entry_point nvarchar(30), "+
+		"stop_entry_point nvarchar(30), max_worker_threads int",
+		"SELECT subsystem_id, subsystem, CAST(NULL AS int), CAST(NULL AS nvarchar(255)), CAST(NULL AS nvarchar(255)), CAST(NULL AS nvarchar(30)), CAST(NULL AS nvarchar(30)), CAST(NULL AS nvarchar(30)), CAST(NULL AS int) FROM "+subsystems)
 	for _, name := range []string{"log_shipping_primary_databases", "log_shipping_monitor_primary", "log_shipping_monitor_secondary", "log_shipping_secondary", "log_shipping_secondary_databases",
 		"log_shipping_primary_secondaries"} {
 		r.EmptyView("msdb", "dbo", name, logShippingColumns[name])

@@ -162,6 +162,30 @@ var brokenStarts = map[string][]byte{
 	"two types in one message": append(append(header(packetPreLogin, 0, 1), 0), append(header(packetLogin, 1, 1), 0)...),
 }
 
+// TestNoFeatureIsAcknowledgedWhereNoneIsAsked: a LOGIN7 whose list of extensions is empty is answered without FEATUREEXTACK, which tedious 6 takes for
+// the acknowledgement of a feature that it does not know ([MS-TDS] 2.2.7.11).
+func TestNoFeatureIsAcknowledgedWhereNoneIsAsked(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	for _, features := range [][]byte{{0xFF}, {0x0A, 1, 0, 0, 0, 1, 0xFF}} {
+		c := dial(t, address)
+		c.send(t, packetPreLogin, preLoginWithout)
+		c.reply(t)
+		message := loginMessage("sa", "Passw0rd!é")
+		message[27] |= 0x10
+		binary.LittleEndian.PutUint16(message[56:], uint16(len(message)))
+		binary.LittleEndian.PutUint16(message[58:], 4)
+		message = binary.LittleEndian.AppendUint32(message, uint32(len(message)+4))
+		message = append(message, features...)
+		binary.LittleEndian.PutUint32(message, uint32(len(message)))
+		c.send(t, packetLogin, message)
+		reply := c.reply(t)
+		g.Expect(reply).To(ContainElement(byte(0xAD)))
+		g.Expect(bytes.Contains(reply, []byte{0xAE, 0x0A, 1, 0, 0, 0, 1, 0xFF})).To(Equal(len(features) > 1))
+		g.Expect(bytes.Contains(reply, []byte{0xAE, 0xFF})).To(BeFalse())
+	}
+}
+
 func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 	_, address := serve(t)
 	for name, raw := range brokenStarts {

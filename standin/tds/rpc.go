@@ -127,6 +127,11 @@ func readParameter(d *decoder, position int) (Param, error) {
 	if errors.As(d.err, &unknown) {
 		return p, unknownParameter(position, p.Name, unknown.token)
 	}
+	var invalid invalidValueError
+	if errors.As(d.err, &invalid) {
+		return p, &sqlerr.Error{Number: 8023, Class: 16, State: 1, Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q): "+
+			"The supplied value is not a valid instance of data type %s. Check the source data for invalid values. An example of an invalid value is data of numeric type with scale greater than precision.", position, p.Name, invalid.kind)}
+	}
 	return p, protocolError{&sqlerr.Error{Number: 8016, Class: 16, State: 1,
 		Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q), data type 0x%02X: %v.", position, p.Name, t.token, d.err)}}
 }

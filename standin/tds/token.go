@@ -236,7 +236,8 @@ func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte 
 	b = appendToken(b, tokenLoginAck, append(ack, engine[:]...))
 	size := strconv.Itoa(l.packetSize)
 	b = appendEnvText(b, envPacketSize, size, strconv.Itoa(defaultPacketSize))
-	if l.extended {
+	// Who announces extensions and names none takes an acknowledgement for that of one that it does not know.
+	if l.extended && len(l.features) > 0 {
 		b = append(b, tokenFeatureAck)
 		if _, asked := l.features[featureUTF8]; asked {
 			b = append(b, featureUTF8, 1, 0, 0, 0, 1)

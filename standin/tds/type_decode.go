@@ -206,7 +206,9 @@ func (d *decoder) float(raw []byte) float64 {
 		f = math.Float64frombits(binary.LittleEndian.Uint64(raw))
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		d.fail("a float is not a number")
+		if d.err == nil {
+			d.err = invalidValueError{map[int]string{4: "real", 8: "float"}[len(raw)]}
+		}
 	}
 	return f
 }

@@ -207,6 +207,14 @@ func (w wireType) appendCollation(b []byte) []byte {
 	return append(b, w.collation[:]...)
 }
 
+// invalidValueError is a value that its type does not have, such as a float that is not a number; a parameter is answered with error 8023
+// (docs/relational-databases/errors-events/database-engine-events-and-errors-8000-to-8999.md).
+type invalidValueError struct{ kind string }
+
+func (e invalidValueError) Error() string {
+	return "the supplied value is not a valid instance of data type " + e.kind
+}
+
 // unknownTypeError is a type token that a client may not send, answered with error 8009.
 type unknownTypeError struct{ token byte }
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serverproc
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
+)
+
+// installFileProcedures registers what scripts of maintenance ask about the server's files before they write backups: whether a path is there,
+// what is in a folder, and a new folder. No page describes them; their columns are those that such scripts read.
+func installFileProcedures(r *engine.Registry) {
+	const found = "file_exists int, file_is_a_directory int, parent_directory_exists int"
+	path := sqltype.NVarCharOf(4000)
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "dm_os_file_exists", Parameters: []sqltype.Type{path}, Columns: engine.ColumnList(found), Rows: func(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
+		name, _ := args[0].(string)
+		return [][]any{lookAt(name)}, nil
+	}})
+	exists := engine.ParameterList("@filename! nvarchar(4000), @found int")
+	exists[1].Output = true
+	r.Procedure(engine.Procedure{Name: "xp_fileexist", Parameters: exists, Run: func(_ context.Context, c *engine.ProcCall) error {
+		row := lookAt(c.String("@filename"))
+		if c.Given("@found") {
+			c.SetOutput("@found", row[0])
+			return nil
+		}
+		columns := engine.ColumnList("a tinyint, b tinyint, c tinyint")
+		for i, name := range []string{"File Exists", "File is a Directory", "Parent Directory Exists"} {
+			columns[i].Name = name
+		}
+		return c.ResultSet(columns, [][]any{row})
+	}})
+	r.Procedure(engine.Procedure{Name: "xp_create_subdir", Parameters: engine.ParameterList("@path! nvarchar(4000)"), Run: func(_ context.Context, c *engine.ProcCall) error {
+		if !c.Session.Login().Sysadmin {
+			return sqlerr.New(229, 5, "EXECUTE", "xp_create_subdir", "mssqlsystemresource", "sys")
+		}
+		if err := os.MkdirAll(c.String("@path"), 0o750); err != nil {
+			return sqlerr.New(5133, 1, c.String("@path"), sqlerr.OperatingSystem(err))
+		}
+		return nil
+	}})
+	r.Procedure(engine.Procedure{Name: "xp_subdirs", Parameters: engine.ParameterList("@path! nvarchar(4000)"), Run: func(_ context.Context, c *engine.ProcCall) error {
+		var rows [][]any
+		for _, e := range entries(c.String("@path"), 1, 1, false) {
+			rows = append(rows, e[:1])
+		}
+		return c.ResultSet(engine.ColumnList("subdirectory nvarchar(512)"), rows)
+	}})
+	r.Procedure(engine.Procedure{Name: "xp_dirtree", Parameters: engine.ParameterList("@path! nvarchar(4000), @depth int, @files int"), Run: listFolder})
+}
+
+// lookAt tells of a path whether it is a file, whether it is a folder, and whether the folder above it is there.
+func lookAt(path string) []any {
+	one := func(yes bool) int64 {
+		if yes {
+			return 1
+		}
+		return 0
+	}
+	info, err := os.Stat(path)
+	above, failed := os.Stat(filepath.Dir(strings.TrimRight(path, "/")))
+	return []any{one(err == nil && !info.IsDir()), one(err == nil && info.IsDir()), one(failed == nil && above.IsDir())}
+}
+
+// listFolder is xp_dirtree: folders down to a depth, 0 for all, and files beside them when they are asked for.
+func listFolder(_ context.Context, c *engine.ProcCall) error {
+	depth, _ := c.Value("@depth").(int64)
+	wanted, _ := c.Value("@files").(int64)
+	list := "subdirectory nvarchar(512), depth int"
+	if wanted != 0 {
+		list += ", file int"
+	}
+	columns := engine.ColumnList(list)
+	var rows [][]any
+	for _, e := range entries(c.String("@path"), 1, depth, wanted != 0) {
+		rows = append(rows, e[:len(columns)])
+	}
+	return c.ResultSet(columns, rows)
+}
+
+// entries are name, depth and whether it is a file of what is in a folder; one that cannot be read has nothing in it.
+func entries(path string, depth, most int64, files bool) (out [][]any) {
+	list, err := os.ReadDir(path)
+	if err != nil {
+		return nil
+	}
+	for _, e := range list {
+		if !e.IsDir() {
+			if files {
+				out = append(out, []any{e.Name(), depth, int64(1)})
+			}
+			continue
+		}
+		out = append(out, []any{e.Name(), depth, int64(0)})
+		if most == 0 || depth < most {
+			out = append(out, entries(filepath.Join(path, e.Name()), depth+1, most, files)...)
+		}
+	}
+	return out
+}
