@@ -234,12 +234,7 @@ func (k *Keeper) dueNotes() Notes {
 	} else if a != nil {
 		n.Answer = encodeJSON(*a)
 	}
-	if k.requests.pause != "" {
-		n.Paused, n.PausedAt = k.requests.pause, k.requests.pausedAt
-	} else {
-		word := k.told().pauseNotes(k.ballot.notes())
-		n.Paused, n.PausedAt = word.Paused, word.PausedAt
-	}
+	n.Paused = k.requests.pause
 	return n
 }
 
