@@ -67,37 +67,22 @@ func (d *DB) execute(s tsql.Statement) func(error) {
 
 // Query executes the statement on any connection.
 func (d *DB) Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error {
-	return d.ask(ctx, s, func(ctx context.Context, conn *sql.Conn, counted counter) error {
-		return query(ctx, conn, s, counted(scan))
-	})
+	return d.QueryEach(ctx, s, scan)
 }
 
 // QueryEach executes the batch on any connection.
 func (d *DB) QueryEach(ctx context.Context, s tsql.Statement, scans ...func(Row) error) error {
-	return d.ask(ctx, s, func(ctx context.Context, conn *sql.Conn, counted counter) error {
-		all := make([]func(Row) error, len(scans))
-		for i, scan := range scans {
-			all[i] = counted(scan)
-		}
-		return queryEach(ctx, conn, s, all)
-	})
-}
-
-// counter makes a scan count the rows that it is called for.
-type counter func(scan func(Row) error) func(Row) error
-
-// ask executes a statement that may be asked again when its connection broke before the first row.
-func (d *DB) ask(ctx context.Context, s tsql.Statement, execute func(context.Context, *sql.Conn, counter) error) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	rows := 0
-	counted := func(scan func(Row) error) func(Row) error {
-		return func(r Row) error { rows++; return scan(r) }
+	counted := make([]func(Row) error, len(scans))
+	for i, scan := range scans {
+		counted[i] = func(r Row) error { rows++; return scan(r) }
 	}
-	once := func(conn *sql.Conn) error { return execute(ctx, conn, counted) }
-	err := d.borrow(ctx, once)
+	ask := func(conn *sql.Conn) error { return query(ctx, conn, s, counted) }
+	err := d.borrow(ctx, ask)
 	if rows == 0 && s.Repeatable() && d.broken(ctx, err) {
-		err = d.borrow(ctx, once)
+		err = d.borrow(ctx, ask)
 	}
 	return d.explain(doing(s), err)
 }
@@ -179,19 +164,14 @@ func (s *Session) Exec(ctx context.Context, statement tsql.Statement) error {
 
 // Query executes the statement.
 func (s *Session) Query(ctx context.Context, statement tsql.Statement, scan func(Row) error) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	if err := query(ctx, s.conn, statement, scan); err != nil {
-		return newError(s.server, doing(statement), err)
-	}
-	return nil
+	return s.QueryEach(ctx, statement, scan)
 }
 
 // QueryEach executes the batch.
 func (s *Session) QueryEach(ctx context.Context, statement tsql.Statement, scans ...func(Row) error) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := queryEach(ctx, s.conn, statement, scans); err != nil {
+	if err := query(ctx, s.conn, statement, scans); err != nil {
 		return newError(s.server, doing(statement), err)
 	}
 	return nil
@@ -204,18 +184,7 @@ func exec(ctx context.Context, conn *sql.Conn, s tsql.Statement) error {
 	})
 }
 
-func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scan func(Row) error) error {
-	return within(ctx, conn, func() error {
-		rows, err := conn.QueryContext(ctx, s.Text, s.Arguments()...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanRows(rows, scan)
-	})
-}
-
-func queryEach(ctx context.Context, conn *sql.Conn, s tsql.Statement, scans []func(Row) error) error {
+func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scans []func(Row) error) error {
 	return within(ctx, conn, func() error {
 		rows, err := conn.QueryContext(ctx, s.Text, s.Arguments()...)
 		if err != nil {

@@ -3,13 +3,10 @@
 package forclause
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/builtin"
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xmldata"
 )
 
@@ -75,26 +72,16 @@ type explicit struct {
 	begun bool
 }
 
-// explicitFunction is the function that nests the rows of AutoRow by their tags.
-func explicitFunction() *builtin.Function[*builtin.Evaluation] {
-	return &builtin.Function[*builtin.Evaluation]{Min: 2, Max: 2, Type: sqltype.NVarCharMax, Pure: true, Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
-		var shape Shape
-		var rows [][]*string
-		if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
-			return nil, sqlerr.Internal(err)
+// explicitRows nests the rows of AutoRow by their tags.
+func explicitRows(shape *Shape, rows [][]*string) (string, *sqlerr.Error) {
+	e := &explicit{shape: shape}
+	for _, row := range rows {
+		if err := e.row(row); err != nil {
+			return "", err
 		}
-		if err := json.Unmarshal([]byte(a[1].(string)), &rows); err != nil {
-			return nil, sqlerr.Internal(err)
-		}
-		e := &explicit{shape: &shape}
-		for _, row := range rows {
-			if err := e.row(row); err != nil {
-				return nil, err
-			}
-		}
-		e.closeTo(0)
-		return e.out.String(), nil
-	}}
+	}
+	e.closeTo(0)
+	return e.out.String(), nil
 }
 
 // row writes the start of a row's element, which stays open for its children.

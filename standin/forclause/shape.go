@@ -57,21 +57,32 @@ const (
 // Functions are the functions of these names: they take a Shape in JSON and a row's values, or for Nest an array of rows.
 func Functions() map[string]*builtin.Function[*builtin.Evaluation] {
 	return map[string]*builtin.Function[*builtin.Evaluation]{
-		JSONRow: row(jsonRow), XMLRow: row(xmlRow), AutoRow: row(autoRow), Explicit: explicitFunction(),
-		Nest: {Min: 2, Max: 2, Type: sqltype.NVarCharMax, Pure: true, Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
-			var shape Shape
-			var rows [][]*string
-			if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
-				return nil, sqlerr.Internal(err)
-			}
-			if err := json.Unmarshal([]byte(a[1].(string)), &rows); err != nil {
-				return nil, sqlerr.Internal(err)
-			}
-			n := &nesting{shape: &shape, rows: rows}
+		JSONRow: row(jsonRow), XMLRow: row(xmlRow), AutoRow: row(autoRow), Explicit: nested(explicitRows),
+		Nest: nested(func(shape *Shape, rows [][]*string) (string, *sqlerr.Error) {
+			n := &nesting{shape: shape, rows: rows}
 			n.level(0, len(rows), 0)
 			return n.out.String(), nil
-		}},
+		}),
 	}
+}
+
+// nested is a function that writes all rows of AutoRow.
+func nested(write func(shape *Shape, rows [][]*string) (string, *sqlerr.Error)) *builtin.Function[*builtin.Evaluation] {
+	return &builtin.Function[*builtin.Evaluation]{Min: 2, Max: 2, Type: sqltype.NVarCharMax, Pure: true, Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
+		var shape Shape
+		var rows [][]*string
+		if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
+			return nil, sqlerr.Internal(err)
+		}
+		if err := json.Unmarshal([]byte(a[1].(string)), &rows); err != nil {
+			return nil, sqlerr.Internal(err)
+		}
+		text, err := write(&shape, rows)
+		if err != nil {
+			return nil, err
+		}
+		return text, nil
+	}}
 }
 
 func row(write func(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.Error)) *builtin.Function[*builtin.Evaluation] {
