@@ -83,7 +83,7 @@ func (a *asking) run(ctx context.Context) error {
 		return err
 	}
 	if vote.Err == nil {
-		return a.onLease(ctx)
+		return a.onLease(ctx, vote)
 	}
 	return a.onHub(ctx, group)
 }

@@ -17,11 +17,11 @@ import (
 )
 
 // onLease writes the request on the group's Lease at this site, and follows the answer with --wait.
-func (a *asking) onLease(ctx context.Context) error {
+func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	spec := a.wish.spec
 	r := election.Request{
 		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To), AllowDataLoss: spec.AllowDataLoss,
-		FencedHolder: spec.FencedHolder, Issued: time.Now().UTC(), ExpiresSeconds: int(spec.Expires.Duration / time.Second), By: caller(),
+		FencedHolder: spec.FencedHolder, Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second), By: caller(),
 	}
 	write, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -26,6 +26,9 @@ const (
 	unknownAfter = 10 * time.Minute
 	// otherVoterAfter is how long a voter's agents may be silent before the request is written at the next voter too.
 	otherVoterAfter = 4 * time.Second
+	// electionTime is how long after a request there is a primary again if the agents can do as it says, D and 3 s with the defaults, and
+	// as much again.
+	electionTime = 30 * time.Second
 	// settleFor is how long after its promotion the record of an election waits for every replica to be synchronized again before
 	// it is completed without: a lost site may be away for days.
 	settleFor = time.Minute

@@ -77,7 +77,10 @@ type Plan struct {
 // plan decides for all Failovers of a group. It is pure.
 func plan(o Observed) Plan {
 	var p Plan
-	before := ""
+	now := make([]v1alpha1.FailoverStatus, len(o.Failovers))
+	for i, f := range o.Failovers {
+		now[i] = f.Status
+	}
 	for i := range o.Failovers {
 		f := &o.Failovers[i]
 		if f.Spec.RecordedTerm != nil {
@@ -88,11 +91,9 @@ func plan(o Observed) Plan {
 			p.status(f, follow(o, f, f.Status))
 			continue
 		}
-		next, ask := advance(o, f, before)
-		// The group does one thing at a time: what comes after has to wait.
-		if next.Phase != v1alpha1.FailoverCompleted {
-			before, p.Busy = cmp.Or(before, f.Name), true
-		}
+		next, ask := advance(o, f, waitsFor(o, now, i))
+		p.Busy = p.Busy || next.Phase != v1alpha1.FailoverCompleted
+		now[i] = next
 		p.status(f, next)
 		if ask != nil {
 			p.Steps = append(p.Steps, *ask)
@@ -100,6 +101,25 @@ func plan(o Observed) Plan {
 	}
 	p.records(o)
 	return p
+}
+
+// waitsFor is the name of the Failover that the one of an index waits for, empty for none: the group does one thing at a time, oldest
+// first. A Failover, which is for when there is no primary, waits for none that itself waits, for a primary say; nor, while there is
+// none, for one whose agents have had the time of an election: the agents go by the newest request.
+func waitsFor(o Observed, now []v1alpha1.FailoverStatus, i int) string {
+	urgent := o.Failovers[i].Spec.Kind == v1alpha1.FailoverFailover
+	lost := o.Group != nil && o.Group.Status.Primary == ""
+	for k, other := range o.Failovers {
+		asked := now[k].Requested
+		switch {
+		case k == i || other.Spec.RecordedTerm != nil || now[k].Phase == v1alpha1.FailoverCompleted:
+		case asked == nil && (k > i || urgent):
+		case urgent && lost && asked != nil && o.Now.Sub(asked.Time) > electionTime:
+		default:
+			return other.Name
+		}
+	}
+	return ""
 }
 
 func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
@@ -110,7 +130,7 @@ func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
 }
 
 // advance is where a Failover that is not completed stands now, and the request to write if there is one. before is the name of
-// the oldest one that is under way, if there is one.
+// the one that it waits for, if there is one.
 func advance(o Observed, f *v1alpha1.Failover, before string) (v1alpha1.FailoverStatus, *Ask) {
 	s := *f.Status.DeepCopy()
 	if answered(o, f, &s) {
@@ -187,7 +207,8 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
 	}
 	if before != "" {
-		return pending(conditions.ReasonWaiting, "Failover %s of group %s is older and not completed yet", before, f.Spec.Group)
+		return pending(conditions.ReasonWaiting, "Failover %s of group %s is not completed yet; kubectl delete failover %[1]s -n %[3]s if it is not to be waited for",
+			before, f.Spec.Group, f.Namespace)
 	}
 	switch p := requests.Check(o.Group, f.Spec, o.Now); p.Verdict {
 	case requests.Refuse:
@@ -213,13 +234,13 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 	if o.Now.After(expires(f)) {
 		return pending(conditions.ReasonExpired, "the operator did not look at it before")
 	}
-	at := metav1.NewMicroTime(o.Now)
+	at := metav1.NewMicroTime(o.Votes.Issue(o.Now))
 	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested, "the agents are asked; none has answered yet"
 	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
 	if requests.Promotes(f.Spec.Kind) {
 		s.EstimatedDataLoss = estimate(o.Group, f.Spec)
 	}
-	return s, &Ask{Voter: voter, Request: request(f, o.Now)}
+	return s, &Ask{Voter: voter, Request: request(f, at.Time)}
 }
 
 // estimate is what the promotion may lose by the group's status; nil is unknown, or that the agents choose the target.
@@ -254,7 +275,7 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 		}
 		return s, nil
 	}
-	if o.Now.Sub(s.Requested.Time) > otherVoterAfter {
+	if since := o.Now.Sub(s.Requested.Time); since > otherVoterAfter || since < 0 {
 		// The agents may not reach the voter that the manager reaches.
 		if voter := chooseVoter(o.Votes, string(f.UID)); voter != "" {
 			return s, &Ask{Voter: voter, Request: request(f, s.Requested.Time)}

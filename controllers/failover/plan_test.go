@@ -321,7 +321,7 @@ func TestOneAtATimeOldestFirst(t *testing.T) {
 	p := plan(o)
 	g.Expect(statusOf(o, p, "first").Phase).To(Equal(v1alpha1.FailoverRequested))
 	g.Expect(statusOf(o, p, "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
-		HaveField("Message", ContainSubstring("Failover first of group content is older"))))
+		HaveField("Message", ContainSubstring("Failover first of group content is not completed"))))
 	o.Failovers[0].Status = statusOf(o, p, "first")
 	o.Votes[0].Answer = &election.Answer{ID: "uid-first", Outcome: election.OutcomeDone}
 	p = plan(o)

@@ -234,7 +234,12 @@ func (k *Keeper) dueNotes() Notes {
 	} else if a != nil {
 		n.Answer = encodeJSON(*a)
 	}
-	n.Paused = k.requests.pause
+	if k.requests.pause != "" {
+		n.Paused, n.PausedAt = k.requests.pause, k.requests.pausedAt
+	} else {
+		word := k.told().pauseNotes(k.ballot.notes())
+		n.Paused, n.PausedAt = word.Paused, word.PausedAt
+	}
 	return n
 }
 

@@ -23,8 +23,9 @@ type claim struct {
 	answered time.Duration
 	// request that caused it, nil for none.
 	request *Request
-	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record.
-	force bool
+	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is estimated by.
+	force   bool
+	reports []Report
 	// former is the holder of the term before, empty when it is not known, also where another run made the claim; expired says that
 	// nobody has released its votes: they had run out, or were this pod's own, or a person's word stood against them. Then its report
 	// is not waited for where it is the last one missing and no data loss is allowed, else not by one that may be promoted.
@@ -58,7 +59,7 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	k.leaderless = 0
 	remembered, err := k.remembered()
 	if err == nil {
-		remembered, err = k.forgetVoters(remembered, leading, seen)
+		remembered, err = k.forgetFormer(remembered, leading, seen)
 	}
 	if err != nil {
 		return k.withoutMemory(ctx, seen, err)
@@ -306,7 +307,7 @@ func (k *Keeper) claimNext(ctx context.Context, leading Record, cause Cause, req
 			return Outcome{Err: err}
 		}
 	}
-	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term) + 1
+	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term, k.outbid) + 1
 	k.chronicle.begin(k, k.nextLine(term, cause, leading), request)
 	expired := !k.ballot.Released()
 	if granted := k.ask(ctx, term, leading, request); !granted.Carried {
@@ -330,7 +331,7 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 	self.Nonce = k.nonce()
 	released := k.ballot.releasedRuns()
 	granted := k.ballot.Claim(ctx, Record{Term: term, State: StateClaimed, Holder: self, Notes: notes}, k.timings.SuspectAfter(), func(present Record) bool {
-		fenced := request != nil && request.FencedHolder != "" && request.FencedHolder == leading.Holder.String()
+		fenced := request != nil && request.fences(leading.Holder)
 		return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
 			fenced && present.Holder.SameRun(leading.Holder) ||
 			slices.ContainsFunc(released, func(r Record) bool { return r.Term == present.Term && r.Holder.SameRun(present.Holder) })

@@ -76,6 +76,21 @@ func decide(candidate string, reports []Report) decision {
 	return d
 }
 
+// most is the server that has the most of those that report though they are no majority: the best by the newest configuration that is
+// known, or, where that names none of them, the one with the longest log. candidate is preferred to its equals.
+func most(candidate string, d decision, reports []Report) string {
+	if d.best != "" {
+		return d.best
+	}
+	best := find(reports, candidate)
+	for _, r := range reports {
+		if r.Mode(r.Server) != ModeConfigurationOnly && CompareLogs(r.Databases, best.Databases) > 0 {
+			best = r
+		}
+	}
+	return best.Server
+}
+
 // better compares two reports of one configuration.
 func better(a, b Report) int {
 	return cmp.Or(compareBool(a.ready(), b.ready()), CompareLogs(a.Databases, b.Databases))

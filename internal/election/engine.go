@@ -35,6 +35,9 @@ func (m Mode) Votes() bool { return m == ModeSynchronous || m == ModeConfigurati
 // ErrNotSynchronized is the engine's refusal to become primary without all acknowledged writes (error 41142).
 var ErrNotSynchronized = errors.New("the replica is not synchronized: the engine refused FAILOVER")
 
+// ErrUnanswered says that the connection broke on which a statement was: the engine may have begun with it, or may begin yet.
+var ErrUnanswered = errors.New("the engine has not said what became of it")
+
 // Observation is what an engine says of one group and of itself, cheap enough to be asked every second.
 type Observation struct {
 	// Exists is false when the engine has no such group.
@@ -102,7 +105,8 @@ type DatabaseState struct {
 	Ready bool `json:"ready,omitempty"`
 }
 
-// Engine is the local SQL Server instance. An error other than those named leaves the outcome unknown.
+// Engine is the local SQL Server instance. A deadline that has passed and ErrUnanswered leave open whether the engine begins with a
+// statement later.
 type Engine interface {
 	// Observe reads the state of the group.
 	Observe(ctx context.Context, group string) (Observation, error)
@@ -123,6 +127,8 @@ type Engine interface {
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
+	// Has says whether the instance has any database of these names, in the group or not, in whatever state.
+	Has(ctx context.Context, databases []string) (bool, error)
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.

@@ -27,6 +27,10 @@ func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 			do(now)
 		}
 	}
+	if r.severed {
+		r.queued = append(r.queued, guarded)
+		return fmt.Errorf("read: connection reset by peer: %w", election.ErrUnanswered)
+	}
 	if r.frozen {
 		r.queued = append(r.queued, guarded)
 		return fmt.Errorf("waiting: %w", context.DeadlineExceeded)
@@ -36,7 +40,7 @@ func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 }
 
 func (r *run) thaw() {
-	r.frozen = false
+	r.frozen, r.severed = false, false
 	for _, do := range r.queued {
 		do(r.s.w.now)
 	}
@@ -61,6 +65,7 @@ func (r *run) Observe(context.Context, string) (election.Observation, error) {
 		return election.Observation{}, err
 	}
 	r.frozen, r.freezeNext = r.freezeNext, false
+	r.severed, r.severNext = r.severNext, false
 	o := election.Observation{Exists: r.s.exists, Role: r.role, Mode: election.ModeSynchronous, Primary: r.follows}
 	o.Connected = r.role == election.RoleSecondary && r.s.w.leads(r.follows, r.s)
 	if p := r.s.w.primary(); r.nods && p != nil && r.role == election.RoleSecondary && r.s.w.engines(p, r.s) {
@@ -93,8 +98,11 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		}
 		i.Replicas = append(i.Replicas, election.Replica{Server: name, Mode: mode})
 	}
+	if r.s.w.breaks.lostReplicas {
+		i.Replicas = append(i.Replicas, election.Replica{Server: "lost-0", Mode: election.ModeSynchronous}, election.Replica{Server: "gone-0", Mode: election.ModeSynchronous})
+	}
 	for _, s := range r.s.w.servers {
-		if s != r.s && r.role != election.RolePrimary {
+		if s != r.s && r.role != election.RolePrimary || s.bare {
 			continue
 		}
 		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
@@ -160,6 +168,13 @@ func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) e
 
 func (r *run) Resume(context.Context, string, []string) error {
 	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
+}
+
+func (r *run) Has(context.Context, []string) (bool, error) {
+	if r.dead || r.frozen {
+		return false, errors.New("no answer")
+	}
+	return r.s.exists && !r.s.bare || len(r.s.log) > 0, nil
 }
 
 func (r *run) Reseed(context.Context, string, []string) error {
@@ -242,7 +257,7 @@ func (w *world) replicate() {
 			w.checkComplete(p)
 		}
 		for _, s := range w.servers {
-			if s == p || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
+			if s == p || s.bare || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
 				continue
 			}
 			if s.run.follows == "" {

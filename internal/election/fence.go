@@ -50,6 +50,26 @@ func (r Report) ready() bool {
 // ErrPromised is a refusal: the replica has promised a term that is not lower to somebody else.
 var ErrPromised = errors.New("another term was promised")
 
+// promised is a refusal with the term that was promised.
+type promised struct {
+	error
+	term int64
+}
+
+func (p promised) Unwrap() error { return p.error }
+
+// Promised adds to a refusal which term was promised.
+func Promised(term int64, refusal error) error { return promised{refusal, term} }
+
+// PromisedTerm is the term because of which somebody refused; 0 where that is not told.
+func PromisedTerm(refusal error) int64 {
+	var p promised
+	if errors.As(refusal, &p) {
+		return p.term
+	}
+	return 0
+}
+
 // Peers are the agents of the group's other replicas. An error leaves open whether anything was done.
 type Peers interface {
 	// Fence asks a server's agent to fence its replica. It is asked to the end also when ctx ends before that.
@@ -116,11 +136,11 @@ func (k *Keeper) promise(r FenceRequest) error {
 	}
 	p := remembered.Promise
 	if r.Term < p.Term || r.Term == p.Term && !strings.EqualFold(p.To, r.Candidate.Server) {
-		return fmt.Errorf("%s has promised term %d of group %s to %s: %w", k.self.Server, p.Term, k.group, p.To, ErrPromised)
+		return Promised(p.Term, fmt.Errorf("%s has promised term %d of group %s to %s: %w", k.self.Server, p.Term, k.group, p.To, ErrPromised))
 	}
 	own := strings.EqualFold(r.Candidate.Server, k.self.Server)
 	if r.Term < k.term || r.Term == k.term && !own {
-		return fmt.Errorf("%s has term %d of group %s itself: %w", k.self.Server, k.term, k.group, ErrPromised)
+		return Promised(k.term, fmt.Errorf("%s has term %d of group %s itself: %w", k.self.Server, k.term, k.group, ErrPromised))
 	}
 	if r.Term == p.Term {
 		return nil
@@ -220,6 +240,7 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 		if a.err == nil {
 			reports = append(reports, a.report)
 		}
+		k.outbid = max(k.outbid, PromisedTerm(a.err))
 		d := decide(k.self.Server, k.eligible(reports))
 		if all || !d.quorate() {
 			continue

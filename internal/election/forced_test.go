@@ -177,3 +177,51 @@ func TestAReseedThatWasBegunIsNeverRefused(t *testing.T) {
 		})
 	}
 }
+
+// Data loss was allowed, and none was needed: the replica had every acknowledged write. What the old primary alone has was never
+// acknowledged, so it comes back by itself, as after any other failover, and nothing is called lost.
+func TestAFailoverThatLosesNothingQuarantinesNobody(t *testing.T) {
+	w, g := held(t)
+	w.servers[0].isolate(true)
+	w.live(4)
+	g.Expect(len(w.servers[0].log)).To(BeNumerically(">", len(w.servers[1].log)), "written, and not acknowledged")
+	w.servers[0].run.suspended = true
+	w.live(6)
+	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], AllowDataLoss: true})
+	w.servers[2].run.keeper.SetPolicy(true, false)
+	w.live(15)
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	g.Expect(w.forced).To(BeFalse())
+	lines := w.timelines(g)
+	g.Expect(lines[len(lines)-1]).To(And(HaveField("RequestID", "f"), HaveField("Lost", BeNil())))
+	w.servers[0].isolate(false)
+	w.live(10)
+	g.Expect(w.servers[0].memory.Quarantined).To(BeZero())
+	g.Expect(w.servers[0].run.suspended).To(BeFalse())
+}
+
+// Too few replicas are left for a majority, and a person allows data loss without naming a server: the one is forced that has the most of
+// those that report, whoever was the first to claim.
+func TestAForcedFailoverTakesTheReplicaThatHasTheMost(t *testing.T) {
+	for _, behind := range []int{1, 2} {
+		t.Run(names[behind]+" is behind", func(t *testing.T) {
+			w, g := held(t)
+			w.servers[behind].isolate(true)
+			w.live(5)
+			w.breaks.lostReplicas = true
+			w.servers[0].isolate(true)
+			w.servers[behind].isolate(false)
+			for _, s := range w.servers {
+				s.run.keeper.SetPolicy(false, true)
+			}
+			w.live(30)
+			g.Expect(w.primary()).To(BeNil())
+			most := w.servers[3-behind]
+			g.Expect(len(most.log)).To(BeNumerically(">", len(w.servers[behind].log)))
+			w.ask(election.Request{ID: "f", Kind: election.RequestFailover, AllowDataLoss: true})
+			w.live(15)
+			g.Expect(w.primary()).To(Equal(most))
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone))))
+		})
+	}
+}

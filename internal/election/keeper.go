@@ -75,6 +75,8 @@ type Keeper struct {
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
 
+	// outbid is the highest term because of which anybody refused to be fenced.
+	outbid int64
 	// announce says that the partners are to be woken once the votes say that this run is primary; voted is what the last
 	// round said that a majority granted.
 	announce bool
@@ -276,14 +278,18 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	case seen.Role == RoleResolving:
 		// The engine was restarted, or its lease ran out: what it held is over, and only a new term may be served.
 		if k.paused || k.told().paused {
-			return Outcome{Action: "paused: no claim"}
+			// Votes that are renewed for a replica that serves nobody would keep a person's request from being carried out.
+			k.release(ctx)
+			return Outcome{Action: "released: paused, and the lease has run out"}
 		}
 		return k.claimNext(ctx, k.leadingOf(), CauseRestart, nil)
-	default:
+	case seen.Role == RoleSecondary:
 		held := k.term
 		k.release(ctx)
 		return Outcome{Action: "released", Err: fmt.Errorf("server %s held term %d of group %s but its replica is %s", k.self.Server, held, k.group, seen.Role)}
 	}
+	// It may serve: nothing is given up, and its lease is not renewed.
+	return Outcome{Err: fmt.Errorf("the role of %s in group %s is not known (%q)", k.self.Server, k.group, seen.Role)}
 }
 
 // round asks for the votes of this run's term anew, and returns when it began.
@@ -422,7 +428,7 @@ func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(
 
 // unanswerable notes a statement that had no answer and may be begun by the engine until within from now.
 func (k *Keeper) unanswerable(err error, within time.Duration) {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, ErrUnanswered) {
 		k.outstanding = max(k.outstanding, k.clock.Now()+within)
 	}
 }

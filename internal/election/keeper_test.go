@@ -402,18 +402,6 @@ func TestALivingHolderIsNotFailedOver(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 }
 
-func TestAFencedHolderIsNotWaitedFor(t *testing.T) {
-	w, g := held(t)
-	w.servers[0].isolate(true)
-	w.servers[0].run.dead = true
-	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[2], FencedHolder: "another/pod/run/1"})
-	w.live(3)
-	g.Expect(w.answer(g)).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonOtherHolder)))
-	w.ask(election.Request{ID: "g", Kind: election.RequestFailover, To: names[2], FencedHolder: w.voters[0].record.Holder.String()})
-	w.live(2)
-	g.Expect(w.primary()).To(Equal(w.servers[2]))
-}
-
 // Whoever asked is told that the promotion was done though the only voter with the request is silent when it is.
 func TestAFailoverIsAnsweredThoughItsVoterWasSilent(t *testing.T) {
 	w, g := held(t)

@@ -30,8 +30,9 @@ type Remembered struct {
 	Followed int64 `json:"followed,omitempty"`
 	// Quarantined is the forced term because of which this replica stays suspended, 0 for none.
 	Quarantined int64 `json:"quarantined,omitempty"`
-	// Begun is the ID of the last request that this server began to carry out.
-	Begun string `json:"begun,omitempty"`
+	// Begun is the ID of the last request that this server began to carry out, BegunIn the term that led then.
+	Begun   string `json:"begun,omitempty"`
+	BegunIn int64  `json:"begunIn,omitempty"`
 	// Decided is the ID of the last Rejoin or Reseed that this server has carried out.
 	Decided string `json:"decided,omitempty"`
 	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before it is in
@@ -40,6 +41,18 @@ type Remembered struct {
 	Voters *Configuration `json:"voters,omitempty"`
 	// VotersBy is the run that made Voters, as a holder without nonce.
 	VotersBy string `json:"votersBy,omitempty"`
+}
+
+// forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group has not had. A
+// majority of the votes had each term that was forced, so that of the group's own no majority tells of lower ones. The promise stays:
+// it holds for whoever asks.
+func (k *Keeper) forgetFormer(r Remembered, leading Record, seen Observation) (Remembered, error) {
+	r, err := k.forgetVoters(r, leading, seen)
+	if err != nil || max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {
+		return r, err
+	}
+	r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
+	return r, k.remember(r)
 }
 
 // Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.

@@ -17,6 +17,8 @@ const annotationForced = "geosql.dev/forced"
 type Notes struct {
 	// Request is what somebody wants, Answer what came of it, Timelines the history, Paused "true" or not.
 	Request, Answer, Timelines, Paused string
+	// PausedAt is when what Paused says was asked for, RFC 3339; empty where somebody has annotated the Lease by hand.
+	PausedAt string
 	// Forced is the newest forced failover, a Fork.
 	Forced string
 	// Apart are the replicas that forced failovers left quarantined.
@@ -27,7 +29,7 @@ type Notes struct {
 func (n *Notes) fields() map[string]*string {
 	return map[string]*string{
 		AnnotationRequest: &n.Request, AnnotationAnswer: &n.Answer, AnnotationTimelines: &n.Timelines,
-		AnnotationPaused: &n.Paused, annotationForced: &n.Forced, annotationApart: &n.Apart,
+		AnnotationPaused: &n.Paused, AnnotationPausedAt: &n.PausedAt, annotationForced: &n.Forced, annotationApart: &n.Apart,
 	}
 }
 
@@ -84,8 +86,9 @@ type gathered struct {
 	answers map[string]Answer
 	// timelines of all terms that any voter has.
 	timelines []Timeline
-	// paused by any voter.
-	paused bool
+	// paused by the newest word of any voter, of pausedAt; zero where no word has a time.
+	paused   bool
+	pausedAt time.Time
 	// fork is the newest, nil for none.
 	fork *Fork
 	// apart are the quarantined replicas, those that were among them.
@@ -99,7 +102,9 @@ func gather(all []Notes) gathered {
 	g := gathered{answers: map[string]Answer{}}
 	for _, n := range all {
 		annotations := n.annotations()
-		g.paused = g.paused || n.Paused == "true"
+		if err := g.hearPause(n); err != nil {
+			g.errs = append(g.errs, err)
+		}
 		if r, ok, err := ParseRequest(annotations); err != nil {
 			g.errs = append(g.errs, err)
 		} else if ok && (g.request == nil || newer(r.Issued, r.ID, g.request.Issued, g.request.ID)) {
@@ -157,17 +162,46 @@ func keepLater(timelines []Timeline, t Timeline) []Timeline {
 	return mergeTimelines(timelines, t)
 }
 
+// hearPause takes what one voter says of a pause, unless another's word is newer: one that was away when the group was paused, or no
+// longer, says what was so before. What cannot be read of the time counts as none.
+func (g *gathered) hearPause(n Notes) (err error) {
+	var at time.Time
+	if n.PausedAt != "" {
+		if at, err = time.Parse(time.RFC3339Nano, n.PausedAt); err != nil {
+			at, err = time.Time{}, fmt.Errorf("annotation %s: %w", AnnotationPausedAt, err)
+		}
+	}
+	switch {
+	case n.Paused == "" || at.Before(g.pausedAt):
+	case at.After(g.pausedAt):
+		g.paused, g.pausedAt = n.Paused == "true", at
+	default:
+		g.paused = g.paused || n.Paused == "true"
+	}
+	return err
+}
+
 // settlePause makes paused what the newest request says, if that was a Pause or a Resume that is done: a voter that could not
 // be written may say otherwise still.
 func (g *gathered) settlePause() {
-	if r := g.request; r != nil && g.answers[r.ID].Outcome == OutcomeDone {
-		switch r.Kind {
-		case RequestPause:
-			g.paused = true
-		case RequestResume:
-			g.paused = false
-		}
+	if r := g.request; r != nil && r.pauses() && g.answers[r.ID].Outcome == OutcomeDone && !r.Issued.Before(g.pausedAt) {
+		g.paused, g.pausedAt = r.Kind == RequestPause, r.Issued
 	}
+}
+
+// pauses says whether the request is about automatic elections.
+func (r *Request) pauses() bool { return r.Kind == RequestPause || r.Kind == RequestResume }
+
+// pauseNotes are the newest word on a pause for voters that say something else; none where no word has a time.
+func (g gathered) pauseNotes(all []Notes) (n Notes) {
+	if g.pausedAt.IsZero() {
+		return n
+	}
+	n.Paused, n.PausedAt = fmt.Sprint(g.paused), g.pausedAt.UTC().Format(time.RFC3339Nano)
+	if !slices.ContainsFunc(all, func(o Notes) bool { return o.Paused != n.Paused || o.PausedAt != n.PausedAt }) {
+		return Notes{}
+	}
+	return n
 }
 
 // open is the newest request if nobody has given it a final answer, nil otherwise.

@@ -66,10 +66,19 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	case d.quorate() && (d.best == "" || chosen):
 		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s: %s does not know the newest configuration, it may lack acknowledged writes", k.group, k.self.Server))
 	case d.quorate():
-		from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
-		k.chronicle.end(k, OutcomeFailed, "handed over to "+d.best)
-		return k.handOver(ctx, find(reports, d.best), Timeline{Cause: cause, From: from}, request)
+		return k.yield(ctx, find(reports, d.best))
+	case k.outbid > k.term:
+		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one after another.
+		why := fmt.Sprintf("term %d was promised to another", k.outbid)
+		cause, request := k.chronicle.cause(), k.claim.request
+		k.chronicle.end(k, OutcomeFailed, why)
+		out := k.claimNext(ctx, k.leadingOf(), cause, request)
+		out.Action = why + ": " + out.Action
+		return out
 	case forcing && k.clock.Now() >= k.claim.at+k.timings.Renew:
+		if best := most(k.self.Server, d, reports); !chosen && best != k.self.Server {
+			return k.yield(ctx, find(reports, best))
+		}
 		k.claim.fenced, k.claim.force = true, true
 		k.chronicle.fenced(k)
 		k.chronicle.estimate(k, reports)
@@ -81,16 +90,14 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 	}
 }
 
-// decided goes on when this replica is to be promoted: at once, unless what it costs is to be on record before, or the votes are to be
-// asked anew.
+// decided goes on when this replica is to be promoted: at once, unless the votes are to be asked anew. Where data loss is allowed it is
+// promoted without all the same if the engine takes that, and has cost nothing then.
 func (k *Keeper) decided(ctx context.Context, d decision, reports []Report) Outcome {
 	k.claim.fenced = true
 	k.chronicle.fenced(k)
 	fenced := fmt.Sprintf("fenced %d of %d replicas", d.reported, d.needed)
-	switch {
-	case k.claim.request != nil && k.claim.request.AllowDataLoss:
-		k.chronicle.estimate(k, reports)
-	case k.fresh():
+	k.claim.reports = reports
+	if k.fresh() {
 		out := k.failOver(ctx)
 		out.Action = fenced + ", " + out.Action
 		return out
@@ -115,6 +122,13 @@ func find(reports []Report, server string) Report {
 		}
 	}
 	return Report{}
+}
+
+// yield gives this server's claim to one that has more.
+func (k *Keeper) yield(ctx context.Context, to Report) Outcome {
+	from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
+	k.chronicle.end(k, OutcomeFailed, "handed over to "+to.Server)
+	return k.handOver(ctx, to, Timeline{Cause: cause, From: from}, request)
 }
 
 // handOver claims the next term for another server's run, which goes on from there. This server has given up its own.
@@ -225,7 +239,9 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		out.Role = seen.Role
 		return out
 	case errors.Is(err, ErrNotSynchronized) && k.claim.request != nil && k.claim.request.AllowDataLoss && !k.claim.force:
+		// What it costs is on record before anything is forced.
 		k.claim.force = true
+		k.chronicle.estimate(k, k.claim.reports)
 		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}
 	case errors.Is(err, ErrNotSynchronized):
 		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err))

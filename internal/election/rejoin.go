@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type rejoinView struct {
 	fork       *Fork
 	// local copies; only needed when there is a fork that was not cleared.
 	local []DatabaseState
+	// bare says that the instance has no database of those that were forked: there is nothing that the others lack.
+	bare bool
 	// stranger is for how long the replica has not followed the leading holder, in its role SECONDARY.
 	stranger time.Duration
 	// standing is for how long it has taken no log although it follows; 0 also when that was acted on in this term.
@@ -91,6 +94,12 @@ func (v rejoinView) caughtUp() bool {
 // this copy alone: that is kept until a person decides.
 func planRejoin(v rejoinView) rejoinStep {
 	var s rejoinStep
+	if v.bare && v.forkOpen() {
+		// What comes here from now on is the new primary's.
+		next := v.remembered
+		next.Cleared, next.Quarantined = v.fork.Term, 0
+		s.remember, v.remembered = &next, next
+	}
 	if !v.seen.Exists || v.leading.State != StateHeld || strings.EqualFold(v.leading.Holder.Server, v.self) ||
 		v.leading.Term < v.remembered.Promise.Term {
 		return s
@@ -175,6 +184,13 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 				v.local = append(v.local, d)
 			}
 		}
+	}
+	if v.forkOpen() && len(v.local) == 0 {
+		has, err := k.engine.Has(ctx, slices.Sorted(maps.Keys(v.fork.Databases)))
+		if err != nil {
+			return Outcome{Err: fmt.Errorf("looking for databases of group %s on %s: %w", k.group, k.self.Server, err)}
+		}
+		v.bare = !has
 	}
 	s := planRejoin(v)
 	if v.leading.State == StateHeld {

@@ -86,3 +86,22 @@ func TestAFenceWaitsForStatementsOfTheKeeperBefore(t *testing.T) {
 	s.run.thaw()
 	g.Expect(s.run.role).To(Equal(election.RoleResolving))
 }
+
+// So it is where the connection has broken on which the statement was.
+func TestAFenceWaitsForAStatementWhoseConnectionHasBroken(t *testing.T) {
+	w, g := held(t)
+	s := w.servers[2]
+	s.run.role, s.run.follows, s.run.severNext = election.RoleResolving, "", true
+	g.Expect(s.run.keeper.Step(t.Context()).Err).To(MatchError(election.ErrUnanswered))
+	g.Expect(s.run.queued).To(HaveLen(1))
+	s.run.severed = false
+	fence := func() error {
+		_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self})
+		return err
+	}
+	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
+	w.advance(3 * time.Second)
+	g.Expect(fence()).To(Succeed())
+	s.run.thaw()
+	g.Expect(s.run.role).To(Equal(election.RoleResolving))
+}

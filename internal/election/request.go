@@ -16,8 +16,11 @@ const (
 	AnnotationAnswer = "geosql.dev/answer"
 	// AnnotationTimelines is a JSON array of the last timelines, newest last.
 	AnnotationTimelines = "geosql.dev/timelines"
-	// AnnotationPaused is "true" while no agent may begin an election by itself. One voter's word is enough.
+	// AnnotationPaused is "true" while no agent may begin an election by itself. One voter's word is enough, unless another's is newer.
 	AnnotationPaused = "geosql.dev/paused"
+	// AnnotationPausedAt is when the Pause or Resume was issued that AnnotationPaused is of: of several voters the newest counts, and
+	// of the same time "true".
+	AnnotationPausedAt = "geosql.dev/paused-at"
 )
 
 // RequestKind is what a request asks for.
@@ -187,8 +190,6 @@ const (
 	ReasonNotQuarantined = "NotQuarantined"
 	// ReasonPromoted: the target is primary.
 	ReasonPromoted = "Promoted"
-	// ReasonRolledBack: the promotion failed and the old primary serves again.
-	ReasonRolledBack = "RolledBack"
 )
 
 // Answer is what came of a request.

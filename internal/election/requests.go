@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,8 +15,8 @@ import (
 type requests struct {
 	// answer to be written with the next swap, nil for none.
 	answer *Answer
-	// pause to be written with the next swap: "true", "false" or nothing.
-	pause string
+	// pause to be written with the next swap: "true", "false" or nothing; pausedAt is when that was asked for.
+	pause, pausedAt string
 	// eligible is since when this server may claim, and delay how long it lets rivals go first. delayOf is the term for which
 	// delay was found before its votes expired, 0 for none.
 	eligible, delay time.Duration
@@ -47,7 +48,8 @@ func (q *requests) begin(k *Keeper, r *Request) error {
 		return err
 	}
 	if remembered.Begun != r.ID {
-		remembered.Begun = r.ID
+		leading, _ := k.ballot.Leading()
+		remembered.Begun, remembered.BegunIn = r.ID, leading.Term
 		if err := k.remember(remembered); err != nil {
 			return err
 		}
@@ -62,15 +64,30 @@ func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
 	if r == nil || r.Kind != RequestFailover || r.To != "" && !strings.EqualFold(r.To, k.self.Server) {
 		return nil
 	}
-	_, accepted := told.answers[r.ID]
-	if r.Expired(k.clock.Wall()) || accepted || refuseByHolder(r, leading) != nil {
-		return nil
-	}
+	answer, accepted := told.answers[r.ID]
 	remembered, err := k.remembered()
-	if err != nil || remembered.Begun == r.ID {
+	switch {
+	case err != nil || r.Expired(k.clock.Wall()):
+		return nil
+	case remembered.Begun == r.ID:
+		if accepted && !strings.EqualFold(answer.By, k.self.Server) || !q.unfinished(r, told, remembered.BegunIn, leading) {
+			return nil
+		}
+	case accepted || refuseByHolder(r, leading) != nil:
 		return nil
 	}
 	return r
+}
+
+// unfinished says of a Failover that this server has begun with that nothing has come of it yet, not even that it has failed: a claim was
+// granted by too few, or came to nothing with its agent. It is gone on with, as nobody has been primary since the term that led then.
+func (q *requests) unfinished(r *Request, told gathered, begunIn int64, leading Record) bool {
+	if begunIn == 0 || leading.Term > begunIn && leading.State == StateHeld || q.answer != nil && q.answer.ID == r.ID && q.answer.Final() {
+		return false
+	}
+	return !slices.ContainsFunc(told.timelines, func(t Timeline) bool {
+		return t.Term > begunIn && (t.Promoted != nil || t.RequestID == r.ID && t.Outcome != OutcomeAccepted)
+	})
 }
 
 // adopt makes a claim that was begun without a request the one of a Failover that has come meanwhile.
@@ -109,6 +126,16 @@ func (q *requests) age(k *Keeper, r *Request) time.Duration {
 	return k.clock.Now() - q.first
 }
 
+// expired says of a request that has expired what may be wrong: one that had when it was first seen was written by somebody whose clock is
+// behind, or stood where nobody could read it.
+func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
+	if age > 3*k.timings.Renew {
+		return "nobody began with it in time"
+	}
+	return fmt.Sprintf("it had expired when %s first read it: it says that it was issued at %s, and here it is %s. If nothing was cut off meanwhile, see whether the clock is right where it was asked for",
+		k.self.Server, r.Issued.UTC().Format(time.RFC3339), k.clock.Wall().UTC().Format(time.RFC3339))
+}
+
 // abandoned is how long an accepted request may go without an end before its outcome is called unknown.
 const abandoned = 90 * time.Second
 
@@ -140,11 +167,11 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		return out
 	case r.Expired(k.clock.Wall()):
 		if holds || meant {
-			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, "nobody began with it in time")
+			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, k.requests.expired(k, r, age))
 		}
-	case r.Kind == RequestPause || r.Kind == RequestResume:
+	case r.pauses():
 		if holds || age > 3*k.timings.Renew {
-			k.requests.pause = fmt.Sprint(r.Kind == RequestPause)
+			k.requests.pause, k.requests.pausedAt = fmt.Sprint(r.Kind == RequestPause), r.Issued.UTC().Format(time.RFC3339Nano)
 			k.requests.settle(k, r, OutcomeDone, string(r.Kind)+"d", "")
 		}
 	case r.Kind == RequestSwitchover && holds:

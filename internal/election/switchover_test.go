@@ -206,6 +206,7 @@ func (a *located) taken() int {
 func (a *located) RenewLease(context.Context, string, time.Duration, time.Time) error { return nil }
 func (a *located) Force(context.Context, string, time.Duration, time.Time) error      { return nil }
 func (a *located) Resume(context.Context, string, []string) error                     { return nil }
+func (a *located) Has(context.Context, []string) (bool, error)                        { return true, nil }
 func (a *located) Reseed(context.Context, string, []string) error                     { return nil }
 func (a *located) EndSessions(context.Context, string, time.Duration) error           { return nil }
 func (a *located) Kill() error                                                        { return nil }

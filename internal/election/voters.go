@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // visitAgain is how many renewals lie between two looks at sites that are to vote and did not all answer.
@@ -144,6 +145,9 @@ func (k *Keeper) notesForNewVoters() Notes {
 	}
 	if told.paused {
 		n.Paused = "true"
+		if !told.pausedAt.IsZero() {
+			n.PausedAt = told.pausedAt.UTC().Format(time.RFC3339Nano)
+		}
 	}
 	if told.request != nil {
 		n.Request = encodeJSON(*told.request)

@@ -61,6 +61,8 @@ type breaks struct {
 	ignoreSequence bool
 	// force makes FAILOVER what FORCE_FAILOVER_ALLOW_DATA_LOSS is.
 	force bool
+	// lostReplicas shows two more synchronous replicas, of which nobody hears.
+	lostReplicas bool
 	// smallQuorum shows candidates a group in which they vote alone.
 	smallQuorum bool
 	// grantNew shows a Lease that has never had a vote as one whose vote was released.
@@ -111,6 +113,8 @@ type server struct {
 	exists bool
 	log    []int
 	config configuration
+	// bare is a replica that has joined and has no copies yet.
+	bare bool
 	// left is the newest epoch there was when the replica was last taken OFFLINE.
 	left   int64
 	memory election.Remembered
@@ -135,6 +139,8 @@ type run struct {
 
 	dead, frozen, asleep bool
 	freezeNext           bool
+	// severed has the connection of every statement break before its answer, severNext from the next observation on.
+	severed, severNext bool
 	// sleepNext stops the agent after its next step: with freezeNext, the machine stands still in the middle of one.
 	sleepNext bool
 	role      election.Role
@@ -349,6 +355,9 @@ type peers struct{ s *server }
 
 func (p peers) reach(server string) (*server, error) {
 	i := slices.Index(names, server)
+	if i < 0 {
+		return nil, errNoAnswer
+	}
 	to := p.s.w.servers[i]
 	if p.s.apart[server] || to.apart[p.s.name] || to.run.asleep {
 		return nil, errNoAnswer

@@ -4,6 +4,7 @@ package requests
 
 import (
 	"slices"
+	"time"
 
 	"geosql.dev/operator/internal/election"
 )
@@ -51,6 +52,17 @@ func (v Votes) Answer(id string) *election.Answer {
 		}
 	}
 	return best
+}
+
+// Issue is when a request is issued that is made now: after every one that is there, whatever the clock said where that was made. Of
+// several the agents take the newest.
+func (v Votes) Issue(now time.Time) time.Time {
+	for _, x := range v {
+		if x.Err == nil && x.Request != nil && !x.Request.Issued.Before(now) {
+			now = x.Request.Issued.Add(time.Millisecond)
+		}
+	}
+	return now
 }
 
 // Carries says whether a voter has the request of an ID.

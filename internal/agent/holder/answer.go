@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"geosql.dev/operator/internal/election"
@@ -26,6 +27,9 @@ const (
 	pathWake   = "wake"
 	pathHello  = "hello"
 )
+
+// headerPromised is the term because of which a sidecar refuses.
+const headerPromised = "Geosql-Promised-Term"
 
 // requestBytes bounds a request's body.
 const requestBytes = 64 << 10
@@ -111,6 +115,7 @@ func (h *Holder) answer(w http.ResponseWriter, get func() (election.Report, erro
 	report, err := get()
 	switch {
 	case errors.Is(err, election.ErrPromised):
+		w.Header().Set(headerPromised, strconv.FormatInt(election.PromisedTerm(err), 10))
 		http.Error(w, err.Error(), http.StatusConflict)
 	case errors.Is(err, errNoReplica):
 		http.Error(w, err.Error(), http.StatusForbidden)

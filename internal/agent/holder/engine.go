@@ -57,6 +57,9 @@ func (e *sqlEngine) ask(ctx context.Context, f func(ctx context.Context, db *mss
 		if err != nil && ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
+		if mssql.Is(err, mssql.Unknown) {
+			return errors.Join(election.ErrUnanswered, err)
+		}
 		return err
 	case <-ctx.Done():
 		e.connector.Forget(e.target.Namespace, e.target.Server)
@@ -212,6 +215,25 @@ func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) er
 		}
 		return errors.Join(errs...)
 	})
+}
+
+// Has implements election.Engine. The agent's login may alter any database, so it sees every name.
+func (e *sqlEngine) Has(ctx context.Context, databases []string) (bool, error) {
+	has := false
+	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		for _, name := range databases {
+			var there bool
+			if err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) }); err != nil {
+				return err
+			}
+			if there {
+				has = true
+				return nil
+			}
+		}
+		return nil
+	})
+	return has, err
 }
 
 // Reseed implements election.Engine. A copy that is out of the group already is only dropped.

@@ -5,6 +5,9 @@ package holder_test
 import (
 	"context"
 	"database/sql"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +64,8 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
 	look := observed(t, e)
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
+	g.Expect(e.Has(ctx, []string{"Another", "Content"})).To(BeTrue())
+	g.Expect(e.Has(ctx, []string{"Another"})).To(BeFalse())
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
 	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
@@ -85,6 +90,58 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 10*time.Second), "a frozen engine does not hold the agent up")
 	process.Thaw()
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
+}
+
+// A statement whose connection breaks may be begun by the engine later: nobody reports as if it were none.
+func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", election.RolePrimary))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	var breaking atomic.Bool
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			engine, err := net.Dial("tcp", process.Address)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(client, engine)
+				_ = client.Close()
+			}()
+			go func() {
+				defer client.Close()
+				defer engine.Close()
+				buffer := make([]byte, 64<<10)
+				for {
+					n, err := client.Read(buffer)
+					if n > 0 {
+						_, _ = engine.Write(buffer[:n])
+					}
+					if err != nil || breaking.Load() {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	connector := mssql.NewConnector(mssql.Options{
+		Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil }),
+		Address: func(mssql.Target) string { return listener.Addr().String() }})
+	t.Cleanup(func() { _ = connector.Close() })
+	through := holder.NewEngine(connector, process.Target(credentials.RoleAgent), holder.ProcFS{Command: "none"})
+	g.Eventually(observed(t, through), patience).Should(HaveField("Role", election.RolePrimary))
+	process.Freeze()
+	defer process.Thaw()
+	breaking.Store(true)
+	g.Expect(through.BecomeSecondary(t.Context(), "content", time.Now().Add(time.Minute))).To(MatchError(election.ErrUnanswered))
 }
 
 // A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.

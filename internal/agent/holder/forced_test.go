@@ -4,7 +4,9 @@ package holder_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +93,21 @@ func (c *trio) copyOf(m, other *member) func() (string, error) {
 	}
 }
 
+// connections says which replica each server calls connected, and why it could not connect.
+func (c *trio) connections() string {
+	var text strings.Builder
+	for _, m := range c.members {
+		var said sql.NullString
+		// Its pool may still have connections to an engine that was killed.
+		_ = m.sa.PingContext(c.t.Context())
+		err := m.sa.QueryRowContext(c.t.Context(), "SELECT STRING_AGG(CONCAT_WS(' ', r.replica_server_name, s.role_desc, s.connected_state_desc, "+
+			"s.last_connect_error_number, s.last_connect_error_description, s.last_connect_error_timestamp), '; ') "+
+			"FROM sys.dm_hadr_availability_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id").Scan(&said)
+		fmt.Fprintf(&text, "%s sees %s %v\n", m.name, said.String, err)
+	}
+	return text.String()
+}
+
 // The primary dies with acknowledged writes that the only other copy lacks. Nobody is promoted until a person allows the
 // loss; then the timeline tells of it. The old primary comes back apart, with every lost row readable, also after
 // another restart, until a person decides; afterwards both copies are equal and the primary can go back.
@@ -126,7 +143,7 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 
 			c.g.Expect(quarantined(c.members[1])()).To(BeFalse(), "a configuration-only replica has nothing to lose")
 			answer = c.outcome(election.Request{ID: "decided", Kind: way, To: old.name})
-			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", old.name)))
+			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", old.name)), c.connections)
 			if way == election.RequestReseed {
 				// The manager does so when it sees that a copy is missing; the first primary was never granted it.
 				// Its pool still has connections to the engine that was killed.

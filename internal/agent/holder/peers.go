@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -133,7 +134,12 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 	case err != nil:
 		return fmt.Errorf("read the answer of the agent of %s: %w", server, err)
 	case response.StatusCode == http.StatusConflict:
-		return fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised)
+		// Releases before this one do not tell the term; a Lease takes 32 bits of it.
+		term, err := strconv.ParseInt(response.Header.Get(headerPromised), 10, 32)
+		if err != nil {
+			term = 0
+		}
+		return election.Promised(term, fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised))
 	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNoContent:
 		return fmt.Errorf("the agent of %s answers %s: %s", server, response.Status, bytes.TrimSpace(content))
 	case out == nil:

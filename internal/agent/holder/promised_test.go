@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// A sidecar that refuses to be fenced says for which term, and the one that asked hears it.
+func TestARefusalTellsWhichTermWasPromised(t *testing.T) {
+	for name, tell := range map[string]func(http.ResponseWriter){
+		"40":                          nil,
+		"none, by an earlier release": func(w http.ResponseWriter) { w.Header().Del(headerPromised) },
+		"more than a Lease has":       func(w http.ResponseWriter) { w.Header().Set(headerPromised, "5000000000") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			h := &Holder{options: Options{Log: slog.New(slog.DiscardHandler)}}
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if tell != nil {
+					tell(w)
+					w.WriteHeader(http.StatusConflict)
+					return
+				}
+				h.answer(w, func() (election.Report, error) {
+					return election.Report{}, election.Promised(40, fmt.Errorf("promised: %w", election.ErrPromised))
+				})
+			}))
+			defer server.Close()
+			p := newPeers(t.TempDir(), func(string) string { return server.Listener.Addr().String() })
+			p.clients["quisec-0"] = &peerClient{http: server.Client(), made: time.Now()}
+			_, err := p.Fence(t.Context(), "quisec-0", election.FenceRequest{Group: "content", Term: 2})
+			g.Expect(err).To(MatchError(election.ErrPromised))
+			want := int64(0)
+			if tell == nil {
+				want = 40
+			}
+			g.Expect(election.PromisedTerm(err)).To(Equal(want))
+		})
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// A voter that was away while a pause was ended says "paused" still when it is back. Whatever was asked for meanwhile, the pause is
+// over: nobody would know why there is no election at the next fault.
+func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
+	w, g := held(t)
+	w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+	w.live(3)
+	away := w.voters[2]
+	g.Expect(away.record.Notes.Paused).To(Equal("true"))
+	for _, s := range w.servers {
+		s.cut[2] = true
+	}
+	w.live(2)
+	w.ask(election.Request{ID: "r", Kind: election.RequestResume})
+	w.live(3)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone)))
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.live(5)
+	g.Expect(w.primary()).To(Equal(w.servers[1]))
+	for _, s := range w.servers {
+		s.cut[2] = false
+	}
+	w.live(5)
+	w.servers[1].isolate(true)
+	w.live(30)
+	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
+}
+
+// A request that has expired when it is first read says so, with both times: where it was made a clock may be behind.
+func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
+	w, g := held(t)
+	at := w.now
+	w.now -= 5 * time.Minute
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	w.now = at
+	w.live(2)
+	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired), HaveField("Message", ContainSubstring("the clock is right"))))
+}
+
+// While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,
+// primary all the same.
+func TestAPausedGroupWhoseLeaseRanOutDoesAsItIsTold(t *testing.T) {
+	for _, to := range names[:2] {
+		t.Run(to, func(t *testing.T) {
+			w, g := held(t)
+			w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+			w.live(3)
+			r := w.servers[0].run
+			r.role, r.ready = election.RoleResolving, false
+			w.live(20)
+			g.Expect(w.primary()).To(BeNil(), "paused")
+			w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: to})
+			w.live(15)
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone))))
+			g.Expect(w.primary()).NotTo(BeNil())
+			g.Expect(w.primary().name).To(Equal(to))
+		})
+	}
+}
