@@ -145,6 +145,13 @@ inline check_acknowledged(s) {
 #else
 #define HOLDS(s, v)   (GRANTS(s, v) || (KNOWN(s, v) && IN_VAIN(s, v)))
 #endif
+/* What a holder may go on from in a higher term: its own right before. */
+#define MINE(s, v)    (KNOWN(s, v) && vstate[v] >= CLAIMED && vholder[v] == s && vrun[v] == life[s])
+#ifdef MUT_OUTGROWS_WITH_ANY
+#define GOES_ON(s, v) (MINE(s, v) || (KNOWN(s, v) && vstate[v] == CLAIMED))
+#else
+#define GOES_ON(s, v) MINE(s, v)
+#endif
 #ifdef MUT_CLAIM_OVERWRITES
 #define CLAIMABLE(s, a, b) (KNOWN(s, a) && KNOWN(s, b) && (EXPIRED(s, a) || EXPIRED(s, b)))
 #else
@@ -380,6 +387,13 @@ inline report(s, f) {
 	LONE(s, v, vterm[v] + 1) \
 	LONE(s, v, vterm[v] + 2)
 
+/* A holder goes on above what was claimed in vain, and one voter alone may have granted it when the next round comes. */
+#define OUTGROWS(s, t) (!over && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && t > ct[s] && t < MAXTERM)
+#define ABOVE(s, a, b, c) \
+	:: atomic { OUTGROWS(s, vterm[c]) && GOES_ON(s, a) && GOES_ON(s, b) && vterm[a] <= vterm[c] + 1 && vterm[b] <= vterm[c] + 1 -> \
+		ct[s] = vterm[c] + 1; pterm[s] = ct[s]; vote(s, a, ct[s], HELD); vote(s, b, ct[s], HELD); SEND_RENEWAL(s); order_voters() } \
+	:: d_step { lones > 0 && OUTGROWS(s, vterm[c]) && MINE(s, a) && vterm[a] <= vterm[c] -> lones--; vote(s, a, vterm[c] + 1, HELD); order_voters() }
+
 /* An agent that finds its own claim at one voter alone, and a lower term at another one, goes on as if it had a majority. */
 #ifdef MUT_GOES_ON_FROM_ONE
 #define FROM_ONE(s, a, b) \
@@ -474,6 +488,9 @@ proctype server(byte s) {
 	WITH_VOTERS(s, 0, 1)
 	WITH_VOTERS(s, 0, 2)
 	WITH_VOTERS(s, 1, 2)
+	ABOVE(s, 0, 1, 2)
+	ABOVE(s, 2, 0, 1)
+	ABOVE(s, 1, 2, 0)
 	WITH_VOTER(s, 0)
 	WITH_VOTER(s, 1)
 	WITH_VOTER(s, 2)

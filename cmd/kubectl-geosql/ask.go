@@ -124,16 +124,7 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 	if vote.Err == nil {
 		holders = append(holders, vote.Record.Holder.String())
 	} else if group != nil {
-		newest := int64(0)
-		for _, v := range group.Status.Voters {
-			if v.HolderIdentity != "" && v.Term >= newest {
-				// The votes of an older term name somebody who is not the holder any more.
-				if v.Term > newest {
-					newest, holders = v.Term, nil
-				}
-				holders = append(holders, v.HolderIdentity+"/-")
-			}
-		}
+		holders = heldBy(group)
 	}
 	for _, identity := range holders {
 		holder, err := election.ParseHolder(identity)
@@ -149,6 +140,28 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 		return fmt.Errorf("the votes name no holder: there is nobody to be fenced")
 	}
 	return fmt.Errorf("--confirm-fenced %s: the votes are held by %s, not by that", word, holders[0])
+}
+
+// heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the newest term. The votes of an
+// older one name somebody who is not the holder any more.
+func heldBy(group *v1alpha1.AvailabilityGroup) (holders []string) {
+	votes := election.Configuration{}
+	records, identities := map[string]election.Record{}, map[string]string{}
+	for _, v := range group.Status.Voters {
+		votes.Voters = append(votes.Voters, v.Site)
+		identity := v.HolderIdentity + "/-"
+		if holder, err := election.ParseHolder(identity); err == nil && v.HolderIdentity != "" {
+			records[v.Site] = election.Record{Term: v.Term, State: election.State(v.State), Holder: holder}
+			identities[v.Site] = identity
+		}
+	}
+	leading, _ := votes.Leading(records)
+	for _, site := range votes.Voters {
+		if identity, known := identities[site]; known && records[site].Term == leading.Term {
+			holders = append(holders, identity)
+		}
+	}
+	return holders
 }
 
 // confirm shows what would be lost, and wants a person's word for it.

@@ -393,3 +393,17 @@ func TestASilentDrillIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+// What a rival has claimed in vain at one voter does not hide who holds the votes.
+func TestTheHolderIsWhoeverAMajorityNames(t *testing.T) {
+	g := NewWithT(t)
+	group := &v1alpha1.AvailabilityGroup{}
+	group.Status.Voters = []v1alpha1.VoterStatus{
+		{Site: "tukwila", State: "Held", Term: 3, HolderIdentity: "tukpub-0/pod/engine"},
+		{Site: "quincy", State: "Held", Term: 3, HolderIdentity: "tukpub-0/pod/engine"},
+		{Site: "dublin", State: "Claimed", Term: 4, HolderIdentity: "quisec-0/pod/engine"},
+	}
+	g.Expect(heldBy(group)).To(HaveEach("tukpub-0/pod/engine/-"))
+	group.Status.Voters[1] = v1alpha1.VoterStatus{Site: "quincy"}
+	g.Expect(heldBy(group)).To(HaveEach("quisec-0/pod/engine/-"))
+}

@@ -393,6 +393,25 @@ func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
 		HaveField("Message", ContainSubstring("before every replica was synchronized"))))
 }
 
+// A holder that goes on in a higher term, above what a rival claimed in vain, is no election: its own goes on until all are synchronized.
+func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
+	g := NewWithT(t)
+	at := ptr.To(metav1.NewMicroTime(begun))
+	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
+	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, Outcome: election.OutcomeAccepted}
+	o.tell(6, serves)
+	for i := range o.Votes {
+		o.Votes[i].Record.State, o.Votes[i].Record.Holder = election.StateHeld, election.Holder{Server: "quisec-0"}
+	}
+	p := plan(o)
+	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
+	g.Expect(p.Busy).To(BeTrue())
+	for i := range o.Votes {
+		o.Votes[i].Record.Holder = election.Holder{Server: "tukpub-0"}
+	}
+	g.Expect(statusOf(o, plan(o), "content-4").Phase).To(Equal(v1alpha1.FailoverCompleted), "somebody else holds the votes")
+}
+
 // A site that is lost for days must not keep its failover under way, nor the controller at its heels; what it synchronizes in the
 // end is still taken down.
 func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {

@@ -27,7 +27,7 @@ func (p *Plan) records(o Observed) {
 		if t.Cause != election.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
 			p.Steps = append(p.Steps, Record{Failover: record(o.Group, t)})
 		}
-		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t.Term) && !settled(o, t)
+		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t) && !settled(o, t)
 	}
 	var kept []*v1alpha1.Failover
 	for i := range o.Failovers {
@@ -100,9 +100,9 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	default:
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
 		switch {
-		case newer(o, timeline.Term) && timeline.Promoted != nil:
+		case newer(o, *timeline) && timeline.Promoted != nil:
 			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, "the next election began before every replica was synchronized again"))
-		case newer(o, timeline.Term):
+		case newer(o, *timeline):
 			complete(o, &s, v1alpha1.FailoverFailed, reason, cmp.Or(timeline.Message, "it did not reach its end before the next election began"))
 		case settled(o, *timeline):
 			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, lagging(*timeline)))
@@ -111,10 +111,12 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	return s
 }
 
-// newer says that a later term has begun: what did not end by then never will.
-func newer(o Observed, term int64) bool {
+// newer says that a later election has begun: what did not end by then never will. A holder that goes on in a higher term than the one
+// that it was elected in is none.
+func newer(o Observed, t election.Timeline) bool {
 	leading, known := o.Votes.Leading()
-	return known && leading.Term > term
+	line := election.LineOf(o.Votes.Timelines(), leading)
+	return known && leading.Term > t.Term && (line == nil || line.Term > t.Term)
 }
 
 // settled says that the promotion was so long ago that nobody waits any more for the replicas that lag.

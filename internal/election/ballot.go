@@ -233,9 +233,7 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 	known := b.knownLocked()
 	for n, i := range known {
 		r := b.votes[i].record
-		if b.quorum(b.configuration, b.likeLocked(func(o Record) bool {
-			return o.Term == r.Term && o.State == r.State && o.Holder.SameRun(r.Holder)
-		})) {
+		if b.quorum(b.configuration, b.likeLocked(r.alike)) {
 			return r, true
 		}
 		if n == 0 || r.leads(leading) {

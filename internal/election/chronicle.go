@@ -59,11 +59,24 @@ func (c *chronicle) begin(k *Keeper, t Timeline, request *Request) {
 // resume goes on with the timeline that the votes have of this run's term.
 func (c *chronicle) resume(k *Keeper) {
 	c.line = nil
-	for _, t := range k.told().timelines {
-		if t.Term == k.term && t.Outcome == OutcomeAccepted {
-			c.line = &t
+	if t := LineOf(k.told().timelines, k.leadingOf()); t != nil && t.Outcome == OutcomeAccepted {
+		c.line = t
+	}
+}
+
+// LineOf is the timeline of a term, nil for none. A holder may go on in a higher term than the one that it was elected in: then it is
+// that one's.
+func LineOf(timelines []Timeline, leading Record) *Timeline {
+	var line *Timeline
+	for _, t := range timelines {
+		if t.Term <= leading.Term {
+			line = &t
 		}
 	}
+	if line != nil && (line.Term == leading.Term || line.Promoted != nil && leading.State == StateHeld && strings.EqualFold(line.To, leading.Holder.Server)) {
+		return line
+	}
+	return nil
 }
 
 func (c *chronicle) forget() { c.line, c.others, c.fork, c.due = nil, nil, nil, false }

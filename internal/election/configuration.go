@@ -158,14 +158,18 @@ func Configured(began Configuration, records ...Record) Configuration {
 	return newest
 }
 
-// Leading is the record of the highest term among those that answered, by site; within a term a Held or Claimed one leads a
-// Released one. It is false when they are no majority. It is for those who decide nothing: agents use a Ballot.
+// Leading is the record that a majority agrees on among those that answered, by site, or where they agree on none that of the highest
+// term; within a term a Held or Claimed one leads a Released one. It is false when they are no majority. It is for those who decide
+// nothing: agents use a Ballot.
 func (c Configuration) Leading(records map[string]Record) (leading Record, ok bool) {
 	first := true
 	for _, site := range c.Sites() {
 		r, known := records[site]
 		if !known {
 			continue
+		}
+		if c.Quorum(func(site string) bool { o, known := records[site]; return known && o.alike(r) }) {
+			return r, true
 		}
 		if first || r.leads(leading) {
 			leading, first = r, false

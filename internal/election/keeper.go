@@ -3,6 +3,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -255,6 +256,7 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 			k.chronicle.primary(k)
 		}
 	}
+	outgrew := k.outgrow(seen)
 	granted, start := k.round(ctx, pace, state)
 	if !granted.Carried {
 		return k.withoutMajority(ctx, seen, seenErr, granted)
@@ -272,7 +274,9 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	}
 	switch {
 	case seen.Role == RolePrimary:
-		return k.serve(ctx, start, seen)
+		out := k.serve(ctx, start, seen)
+		out.Action = cmp.Or(out.Action, outgrew)
+		return out
 	case k.state == StateClaimed:
 		return k.promote(ctx, start)
 	case seen.Role == RoleResolving:
@@ -313,7 +317,7 @@ func (k *Keeper) leadingOf() Record {
 }
 
 // cast votes for this run, with the notes that are due. A present vote may be replaced when it is this run's own of the
-// same term, or of a lower term: a majority has the higher one already. What a rival claimed in vain in the very term that
+// same term, or of a lower one that this run goes on from; and every one of a lower term once a majority has this. What a rival claimed in vain in the very term that
 // this run holds with a majority is replaced, too: nobody else can have that majority any more, and the rival does not come
 // back for its vote, without which this run would be one lost voter from losing its lease.
 func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) Tally {
@@ -326,6 +330,7 @@ func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) T
 	granted := k.ballot.Cast(ctx, pace, next, func(present Record) bool {
 		return agreed && present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
 			(present.State != StateReleased || state == StateReleased) ||
+			state != StateClaimed && present.Term < term && present.State != StateReleased && present.Holder.SameRun(self) ||
 			holds && present.Term == term && present.State == StateClaimed
 	})
 	if granted.Carried {

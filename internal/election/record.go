@@ -106,6 +106,11 @@ func (r Record) leads(o Record) bool {
 	return r.Term > o.Term || r.Term == o.Term && o.State == StateReleased
 }
 
+// alike says whether both are a vote for one run in one term and state.
+func (r Record) alike(o Record) bool {
+	return r.Term == o.Term && r.State == o.State && r.Holder.SameRun(o.Holder)
+}
+
 // sameVote says whether two readings of a Lease show the same swap: notes and foreign annotations may differ.
 func (r Record) sameVote(o Record) bool {
 	return r.Term == o.Term && r.State == o.State && r.Holder == o.Holder

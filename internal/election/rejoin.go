@@ -219,12 +219,11 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Out
 // mayHaveLed says whether a listener may still have led to this server when it began to follow: the leading term was taken over from
 // it, or from nobody that one knows. Votes that were restored by hand name a holder that is no server.
 func (k *Keeper) mayHaveLed(ctx context.Context, leading Record) bool {
-	timelines := k.told().timelines
-	line := slices.IndexFunc(timelines, func(t Timeline) bool { return t.Term == leading.Term && t.From != "" })
-	if line < 0 {
+	line := LineOf(k.told().timelines, leading)
+	if line == nil || line.From == "" {
 		return false
 	}
-	from := func(server string) bool { return strings.EqualFold(timelines[line].From, server) }
+	from := func(server string) bool { return strings.EqualFold(line.From, server) }
 	return from(k.self.Server) || k.meetPartners(ctx) == nil && !slices.ContainsFunc(k.partners, from)
 }
 

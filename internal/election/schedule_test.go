@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func (w *world) suffer(rng *rand.Rand, b breaks, steps int) error {
 		w.disturb(rng)
 		w.reorder(rng)
 		w.mislaid.step(w)
+		w.strayClaim(rng)
 		w.replicate()
 		for _, i := range rng.Perm(3) {
 			if rng.IntN(4) > 0 {
@@ -89,6 +91,12 @@ func (w *world) recover() error {
 	}
 	if w.primary() == nil || len(w.acked) == before {
 		return fmt.Errorf("%w: %s", errNoProgress, w.picture())
+	}
+	leading, _ := w.configured().Leading(w.records())
+	for site, r := range w.records() {
+		if slices.Contains(w.configured().Voters, site) && r.Term > leading.Term {
+			return fmt.Errorf("%w: nobody gets the vote at %s back: %s", errNoProgress, site, w.picture())
+		}
 	}
 	return nil
 }

@@ -29,14 +29,17 @@ func (w *world) growTo(sites int) {
 }
 
 // configured is what an observer of all Leases takes for the configuration of voters.
-func (w *world) configured() election.Configuration {
+func (w *world) configured() election.Configuration { return w.began().Follow(w.records()) }
+
+// records are the votes that are there, by site.
+func (w *world) records() map[string]election.Record {
 	records := map[string]election.Record{}
 	for _, v := range w.voters {
 		if !v.gone {
 			records[v.name] = v.record
 		}
 	}
-	return w.began().Follow(records)
+	return records
 }
 
 // order lets these sites vote: Leases are created where there are none, by what was last looked at, and some of the servers are

@@ -45,6 +45,8 @@ type world struct {
 	lates bool
 	// mislaid is what becomes of the votes in a schedule, nil for nothing.
 	mislaid *mislaid
+	// strays says that claims are made in a schedule that one voter alone grants.
+	strays bool
 	// fault is the first violation that was seen.
 	fault error
 }
@@ -82,6 +84,8 @@ type leaseStore struct {
 	absent, gone bool
 	// old is a copy from which the store can be restored.
 	old election.Record
+	// changed is when the vote was last swapped.
+	changed time.Duration
 	// left is the configuration that a former group of the name has left here, empty for none.
 	left string
 }
@@ -331,6 +335,7 @@ func (l link) Swap(_ context.Context, version string, r election.Record) (string
 	}
 	v.record, v.absent = r, false
 	v.version++
+	v.changed = l.s.w.now
 	if l.s.lost[l.i] {
 		return "", errNoAnswer
 	}

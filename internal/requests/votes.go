@@ -24,7 +24,7 @@ func (v Votes) Counts(x Vote) bool {
 	return x.Err == nil && (x.Record.Term > 0 || !slices.ContainsFunc(v, func(o Vote) bool { return o.Err == nil && o.Record.Term > 0 }))
 }
 
-// Leading is the record of the highest term among those that vote; within a term a Held or Claimed one leads a Released one.
+// Leading is the record that a majority of those that vote agrees on, or else that of the highest term: see Configuration.Leading.
 // It is false when no majority is known.
 func (v Votes) Leading() (election.Record, bool) {
 	began := election.Configuration{}

@@ -52,8 +52,8 @@ func sameVoters(voters []string, sites []v1alpha1.SiteName) bool {
 
 // One of three voters loses its vote, three become one, and one becomes three, which gives the lost vote back, while a client
 // writes: the primary serves on in its term. By whoever votes then a killed primary is back, and a switchover goes through. The
-// sites that vote no more keep the group's Lease, which still says who voted after them, until the group is deleted. At last two
-// votes are lost, and restored by hand.
+// sites that vote no more keep the group's Lease, which still says who voted after them, until the group is deleted. Then one vote is
+// a rival's that claimed it in vain, and at last two are lost and restored by hand.
 func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	bed.Beside(t, 200)
 	g := NewWithT(t)
@@ -96,6 +96,7 @@ func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	gt.primaryAt("quincy")
 	w.more(t, time.Minute)
+	gt.outgrowsAClaim(w)
 	gt.losesItsVotes(w)
 	w.end()
 	w.verify(t, db)

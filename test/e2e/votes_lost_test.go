@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -73,6 +75,35 @@ func (gt *groupTest) restoreVotes(left string, sites ...string) {
 		lease.Spec.LeaseTransitions = &term
 		g.Expect(gt.b.Site(site).Client.Create(gt.t.Context(), &lease)).To(Succeed())
 	}
+}
+
+// outgrowsAClaim writes what a candidate leaves behind whose claim the voter at dublin alone has granted. The primary serves on, has all
+// votes again in a term above that claim, and everybody sees that it leads.
+func (gt *groupTest) outgrowsAClaim(w *writer) {
+	gt.t.Helper()
+	g := NewWithT(gt.t)
+	before := gt.group.Status.DeepCopy()
+	began := time.Now()
+	gap := w.gap(gt.t, func() {
+		bed.Wait(gt.t, "a rival's claim is at dublin", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+			lease, vote, err := gt.vote(ctx, "dublin")
+			if err != nil {
+				return false, "", err
+			}
+			term, rival := int32(vote.Term)+2, election.Holder{Server: credentials.HostName(gt.server("dublin")), PodUID: "none", Engine: "none", Nonce: "none"}.String()
+			lease.Spec.LeaseTransitions, lease.Spec.HolderIdentity = &term, &rival
+			lease.Annotations["geosql.dev/vote-state"] = string(election.StateClaimed)
+			// Its holder renews the vote at any moment: then this one comes too late, and is written anew.
+			err = gt.b.Site("dublin").Client.Update(ctx, &lease)
+			return err == nil, fmt.Sprint(err), nil
+		})
+	}, func() {
+		gt.wait("the holder goes on in a higher term", before.Term+3, time.Minute)
+		gt.votesComplete(metav1.ConditionTrue, "")
+	})
+	gt.t.Logf("a claim at one voter is outgrown after %.1f s, no acknowledgement for %.1f s at most", time.Since(began).Seconds(), gap.Seconds())
+	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
+	g.Expect(gap).To(BeNumerically("<", 2*time.Second), "it is no failover")
 }
 
 // losesItsVotes deletes the Leases of two voters of three while a client writes, and goes by the runbook.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"fmt"
+	"time"
+)
+
+// vainAfter is after how many API time-outs a claim that has no majority gets none any more: its asker asks once, and within one.
+const vainAfter = 2
+
+// outgrow goes on in a term above a claim that a rival has made in vain while this run has a majority. The rival does not come back for
+// that vote, and no round of a lower term replaces it: this run would be one lost voter from losing its lease for as long as it holds,
+// and its end would be known to nobody before its votes expire.
+//
+// Nothing is fenced for it. What this run relies on in the new term are votes that were its own right before, at a majority, so no
+// other run can have had one in a term between (search writable-outgrown of model/README.md). The round that follows is a renewal like
+// every other; when too few have answered it the next one is of the new term as well.
+func (k *Keeper) outgrow(seen Observation) (action string) {
+	if k.state != StateHeld || k.voted != StateHeld || seen.Role != RolePrimary || !k.ballot.outbid(k.term, k.self, vainAfter*k.timings.APITimeout) {
+		return ""
+	}
+	k.term, k.agreed = k.ballot.HighestTerm()+1, false
+	return fmt.Sprintf("goes on in term %d, above a claim that came to nothing", k.term)
+}
+
+// outbid says whether a run has a majority in a term, and a vote has been seen for some time that is claimed in a higher one.
+func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
+	if !b.agreed(term, holder) {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, i := range b.likeLocked(func(r Record) bool { return r.Term > term && r.State == StateClaimed }) {
+		if b.clock.Now()-b.votes[i].changed >= since {
+			return true
+		}
+	}
+	return false
+}

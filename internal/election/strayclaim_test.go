@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election"
+)
+
+// stray is what a rival's claim has left that one voter alone granted, in a term above the one that is held.
+func (w *world) stray(voter int, rival *server, above int64) {
+	v := w.voters[voter]
+	r := v.record
+	r.Term, r.State, r.Holder = r.Term+above, election.StateClaimed, rival.run.self
+	r.Holder.Nonce = "stray"
+	v.record, v.changed, v.version = r, w.now, v.version+1
+}
+
+// strayClaim has such a claim be made now and then, of a vote that was released or has expired: only its one swap arrives.
+func (w *world) strayClaim(rng *rand.Rand) {
+	if !w.strays || rng.IntN(10) > 0 {
+		return
+	}
+	voter, rival := rng.IntN(3), w.servers[rng.IntN(3)]
+	v := w.voters[voter]
+	expired := w.now-v.changed >= w.timings.SuspectAfter()+100*time.Millisecond
+	if v.gone || v.absent || rival.run.dead || v.record.Term == 0 || v.record.State != election.StateReleased && !expired {
+		return
+	}
+	w.stray(voter, rival, 1+rng.Int64N(3))
+}
+
+// A vote that a rival has claimed in vain in a higher term comes back to the holder, which serves all the time: without it the holder
+// is one lost voter from losing its lease, and everybody else takes the claim for the group's state.
+func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
+	for name, above := range map[string]int64{"the next term": 1, "a term far above": 1000} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			w.stray(2, w.servers[1], above)
+			for range 20 {
+				w.live(1)
+				g.Expect(w.primary()).To(Equal(w.servers[0]), "it serves on")
+			}
+			for _, v := range w.voters {
+				g.Expect(v.record.State).To(Equal(election.StateHeld), v.name)
+				g.Expect(v.record.Term).To(Equal(above+2), v.name)
+				g.Expect(v.record.Holder.SameRun(w.servers[0].run.self)).To(BeTrue(), v.name)
+			}
+			// Its end is known at once, as that of every holder.
+			w.servers[0].crash()
+			w.live(4)
+			g.Expect(w.primary()).NotTo(BeNil())
+		})
+	}
+}
+
+// scheduleOfStrays is schedule with claims that one voter alone grants.
+func scheduleOfStrays(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
+	w := newWorld(timings)
+	w.strays = true
+	return w.suffer(rng, b, steps)
+}
+
+func TestOneScheduleOfStrayClaims(t *testing.T) { scheduler(scheduleOfStrays).one(t) }
+
+func TestSchedulesOfStrayClaims(t *testing.T) { scheduler(scheduleOfStrays).many(t, 1, breaks{}) }
+
+func TestNothingIsLostWithoutClocksWithStrayClaims(t *testing.T) {
+	scheduler(scheduleOfStrays).many(t, 3, breaks{endless: true})
+}
