@@ -394,6 +394,15 @@ inline report(s, f) {
 		ct[s] = vterm[c] + 1; pterm[s] = ct[s]; vote(s, a, ct[s], HELD); vote(s, b, ct[s], HELD); SEND_RENEWAL(s); order_voters() } \
 	:: d_step { lones > 0 && OUTGROWS(s, vterm[c]) && MINE(s, a) && vterm[a] <= vterm[c] -> lones--; vote(s, a, vterm[c] + 1, HELD); order_voters() }
 
+/* A holder takes back a restored vote, which counts as absent, while it has a majority without it. */
+#if RESTORES > 0
+#define REGAINS(s, a, b, c) \
+	:: atomic { !over && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && OWN(s, a) && OWN(s, b) && vstate[c] != ABSENT && LOWERED(s, c) -> \
+		vote(s, c, ct[s], HELD); order_voters() }
+#else
+#define REGAINS(s, a, b, c)
+#endif
+
 /* An agent that finds its own claim at one voter alone, and a lower term at another one, goes on as if it had a majority. */
 #ifdef MUT_GOES_ON_FROM_ONE
 #define FROM_ONE(s, a, b) \
@@ -491,6 +500,9 @@ proctype server(byte s) {
 	ABOVE(s, 0, 1, 2)
 	ABOVE(s, 2, 0, 1)
 	ABOVE(s, 1, 2, 0)
+	REGAINS(s, 0, 1, 2)
+	REGAINS(s, 2, 0, 1)
+	REGAINS(s, 1, 2, 0)
 	WITH_VOTER(s, 0)
 	WITH_VOTER(s, 1)
 	WITH_VOTER(s, 2)

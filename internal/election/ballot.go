@@ -19,6 +19,9 @@ type vote struct {
 	err error
 	// changed is when this vote was first seen as it is, on the reader's clock, and read when it was last read.
 	changed, read time.Duration
+	// restored is what counts as absent because it is older than what was seen before, and restoredAs its version; empty for none.
+	restored   Record
+	restoredAs string
 }
 
 func (v vote) known() bool { return v.err == nil }
@@ -200,7 +203,9 @@ func (b *Ballot) remember(i int, r Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := r.Configuration()
+	b.votes[i].restored, b.votes[i].restoredAs = Record{}, ""
 	if err == nil && (r.Term < b.highest[i] || b.newest[i].Newer(c)) {
+		b.votes[i].restored, b.votes[i].restoredAs = r, version
 		err = ErrAbsent
 	}
 	if err == nil {

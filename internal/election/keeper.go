@@ -395,6 +395,7 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	if k.voted != StateHeld {
 		return out
 	}
+	k.regain(ctx)
 	if changed := k.changeVoters(ctx); changed.Action != "" || changed.Err != nil {
 		return changed
 	}

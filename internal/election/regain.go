@@ -3,7 +3,9 @@
 package election
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -38,4 +40,36 @@ func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// regain takes back votes that are older than what this run has seen there, as those of a site whose etcd was restored: nobody counts
+// them, and no round replaces them. It does so only while nobody else can have had a majority since this run's last one, which was one
+// without them: whoever had the vote meanwhile had it in vain. Those that do not take it now are asked again after the next round.
+func (k *Keeper) regain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
+	for _, i := range k.ballot.restored(k.term) {
+		if !k.alone() {
+			return
+		}
+		own := k.leadingOf()
+		own.Holder.Nonce = k.nonce()
+		k.ballot.replaceRestored(ctx, i, own)
+	}
+}
+
+// restored are the voters whose votes count as absent for being older than what was seen there, which was of no higher term than this.
+func (b *Ballot) restored(term int64) []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(b.members(b.configuration), func(i int) bool { return b.votes[i].restoredAs == "" || b.highest[i] > term })
+}
+
+// replaceRestored gives r such a vote. A swap whose answer was lost is read in the next round.
+func (b *Ballot) replaceRestored(ctx context.Context, i int, r Record) {
+	present := b.vote(i)
+	next := b.configured(r.over(present.restored))
+	if version, err := b.voters[i].Swap(ctx, present.restoredAs, next); err == nil {
+		b.remember(i, next, version, nil)
+	}
 }

@@ -59,6 +59,26 @@ func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
 	}
 }
 
+// The vote of a site whose etcd was restored from a backup counts for nobody at first: somebody else may have had it since. A holder that
+// has a majority without it takes it back, and goes on when another voter is lost.
+func TestARestoredVoteIsTakenBack(t *testing.T) {
+	w, g := held(t)
+	old := w.voters[2].record
+	w.servers[0].crash()
+	w.live(5)
+	holder := w.primary()
+	g.Expect(holder).NotTo(BeNil())
+	w.voters[2].record, w.voters[2].version = old, w.voters[2].version+1
+	w.live(3)
+	g.Expect(w.voters[2].record.Term).To(Equal(w.voters[0].record.Term))
+	g.Expect(w.voters[2].record.Holder.SameRun(holder.run.self)).To(BeTrue())
+	w.voters[0].gone = true
+	for range 20 {
+		w.live(1)
+		g.Expect(w.primary()).To(Equal(holder), "it serves on with the vote")
+	}
+}
+
 // scheduleOfStrays is schedule with claims that one voter alone grants.
 func scheduleOfStrays(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
 	w := newWorld(timings)
