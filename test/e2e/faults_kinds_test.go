@@ -49,6 +49,8 @@ var faultKinds = []fault{
 	{name: "two at once", hold: 25 * time.Second, ended: true, inject: killEngineAndCutHub},
 	{name: "primary returns", hold: 40 * time.Second, inject: returnDuringElection},
 	{name: "node killed", goal: expired, hold: 30 * time.Second, inject: killPrimaryNode},
+	{name: "node killed and fenced", goal: proven, hold: 30 * time.Second, inject: killPrimaryNodeAndSaySo},
+	{name: "cut while paused", goal: expired, hold: 30 * time.Second, inject: failOverWhilePaused},
 	{name: "volumes lost", hold: 3 * time.Minute, ended: true, inject: losePrimaryVolumes},
 	{name: "node paused", hold: 20 * time.Second, lasting: true, inject: pausePrimaryNode},
 }
