@@ -50,6 +50,7 @@ var faultKinds = []fault{
 	{name: "primary returns", hold: 40 * time.Second, inject: returnDuringElection},
 	{name: "node killed", goal: expired, hold: 30 * time.Second, inject: killPrimaryNode},
 	{name: "node killed and fenced", goal: proven, hold: 30 * time.Second, inject: killPrimaryNodeAndSaySo},
+	{name: "site cut and fenced", goal: proven, hold: 25 * time.Second, inject: cutPrimaryAndSaySo},
 	{name: "cut while paused", goal: expired, hold: 30 * time.Second, inject: failOverWhilePaused},
 	{name: "volumes lost", hold: 3 * time.Minute, ended: true, inject: losePrimaryVolumes},
 	{name: "node paused", hold: 20 * time.Second, lasting: true, inject: pausePrimaryNode},
