@@ -234,7 +234,7 @@ func (i Instance) logs() []election.DatabaseState {
 	return states
 }
 
-// leading is the newest vote, and whether a majority of the voters is known.
+// leading is what a majority of the votes says, or else the newest vote, and whether a majority of the voters is known.
 func (o Observed) leading() (election.Record, bool) {
 	records := map[string]election.Record{}
 	for _, v := range o.Voters {

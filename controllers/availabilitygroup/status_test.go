@@ -92,6 +92,8 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	delete(e.leases, "dublin")
 	g.Expect(describe(s, e.d, e.observe()).Voters[2]).To(Equal(v1alpha1.VoterStatus{Site: "dublin", State: "Absent"}))
 	e.leases["dublin"] = &election.Record{Term: 7, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(1)), "what one voter alone has granted is not the group's term")
+	e.leases["quincy"] = e.leases["dublin"]
 	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(7)))
 }
 

@@ -399,13 +399,16 @@ func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 	at := ptr.To(metav1.NewMicroTime(begun))
 	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
 	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, Outcome: election.OutcomeAccepted}
-	o.tell(6, serves)
+	vain := election.Timeline{Term: 5, Cause: election.CauseAutomatic, From: "quisec-0", To: "tukpub-0", Outcome: election.OutcomeAccepted}
+	o.tell(6, serves, vain)
 	for i := range o.Votes {
 		o.Votes[i].Record.State, o.Votes[i].Record.Holder = election.StateHeld, election.Holder{Server: "quisec-0"}
 	}
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
 	g.Expect(p.Busy).To(BeTrue())
+	o.Failovers = append(o.Failovers, failover("content-5", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](5)}))
+	g.Expect(statusOf(o, plan(o), "content-5")).To(HaveField("Outcome", v1alpha1.FailoverFailed), "what came to nothing is over")
 	for i := range o.Votes {
 		o.Votes[i].Record.Holder = election.Holder{Server: "tukpub-0"}
 	}

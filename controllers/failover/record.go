@@ -116,7 +116,7 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 func newer(o Observed, t election.Timeline) bool {
 	leading, known := o.Votes.Leading()
 	line := election.LineOf(o.Votes.Timelines(), leading)
-	return known && leading.Term > t.Term && (line == nil || line.Term > t.Term)
+	return known && leading.Term > t.Term && (line == nil || line.Term != t.Term)
 }
 
 // settled says that the promotion was so long ago that nobody waits any more for the replicas that lag.

@@ -64,16 +64,16 @@ func (c *chronicle) resume(k *Keeper) {
 	}
 }
 
-// LineOf is the timeline of a term, nil for none. A holder may go on in a higher term than the one that it was elected in: then it is
-// that one's.
+// LineOf is the timeline of a term, nil for none. A holder may go on in a higher term than the one that it was elected in, above claims
+// that came to nothing: then it is that one's.
 func LineOf(timelines []Timeline, leading Record) *Timeline {
 	var line *Timeline
 	for _, t := range timelines {
-		if t.Term <= leading.Term {
+		if t.Term == leading.Term || t.Term < leading.Term && t.Promoted != nil {
 			line = &t
 		}
 	}
-	if line != nil && (line.Term == leading.Term || line.Promoted != nil && leading.State == StateHeld && strings.EqualFold(line.To, leading.Holder.Server)) {
+	if line != nil && (line.Term == leading.Term || leading.State == StateHeld && strings.EqualFold(line.To, leading.Holder.Server)) {
 		return line
 	}
 	return nil

@@ -334,7 +334,7 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 		fenced := request != nil && request.fences(leading.Holder)
 		return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
 			fenced && present.Holder.SameRun(leading.Holder) ||
-			slices.ContainsFunc(released, func(r Record) bool { return r.Term == present.Term && r.Holder.SameRun(present.Holder) })
+			slices.ContainsFunc(released, func(r Record) bool { return r.Term >= present.Term && r.Holder.SameRun(present.Holder) })
 	})
 	if granted.Carried {
 		k.noted(notes)

@@ -275,7 +275,10 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	switch {
 	case seen.Role == RolePrimary:
 		out := k.serve(ctx, start, seen)
-		out.Action = cmp.Or(out.Action, outgrew)
+		if outgrew != "" {
+			// The next round takes the other's vote, before that one asks again.
+			out.Action, out.Soon = cmp.Or(out.Action, outgrew), soon
+		}
 		return out
 	case k.state == StateClaimed:
 		return k.promote(ctx, start)
@@ -459,8 +462,8 @@ func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
 // answer gets its OFFLINE earlier when the next step may come to it too late: a step can take two API time-outs.
 func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, seenErr error, granted Tally) Outcome {
 	short := fmt.Errorf("group %s: renewing: %s", k.group, granted)
-	_, known := k.ballot.Leading()
-	taken := known && k.ballot.HighestTerm() > k.term
+	leading, known := k.ballot.Leading()
+	taken := known && (k.ballot.HighestTerm() > k.term || !leading.Holder.SameRun(k.self))
 	by := k.renewed + k.timings.holderBound() - k.timings.Kill
 	over := taken || k.clock.Now() >= k.renewed+k.timings.Acknowledge+k.timings.WriteLease ||
 		errors.Is(seenErr, context.DeadlineExceeded) && k.clock.Now() >= by-2*k.timings.APITimeout-k.timings.Kill

@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// vainAfter is after how many API time-outs a claim that has no majority gets none any more: its asker asks once, and within one.
+// vainAfter is for how many API time-outs a vote that no round of a term replaces stays as it is before that term is given up: a claim
+// that has no majority then is none any more that its asker waits for, and its asker may come back with another one.
 const vainAfter = 2
 
-// outgrow goes on in a term above a claim that a rival has made in vain while this run has a majority. The rival does not come back for
-// that vote, and no round of a lower term replaces it: this run would be one lost voter from losing its lease for as long as it holds,
-// and its end would be known to nobody before its votes expire.
+// outgrow goes on in a higher term where another run has a vote that no round of this one replaces, while this run has a majority. Mostly
+// a rival has claimed it in vain in a higher term; a vote of this term is another's where a round of it once reached too few, and
+// that one claimed the same term at others. None of them comes back for that vote: this run would be one lost voter from losing its lease
+// for as long as it holds, and its end would be known to nobody before its votes expire.
 //
 // Nothing is fenced for it. What this run relies on in the new term are votes that were its own right before, at a majority, so no
 // other run can have had one in a term between (search writable-outgrown of model/README.md). The round that follows is a renewal like
@@ -27,15 +29,18 @@ func (k *Keeper) outgrow(seen Observation) (action string) {
 	return fmt.Sprintf("goes on in term %d, above a claim that came to nothing", k.term)
 }
 
-// outbid says whether a run has a majority in a term, and a vote has been seen for some time that is claimed in a higher one.
+// outbid says whether a run has a majority in a term, and another's vote has been seen for some time, or was before it was restored, that
+// is of this term or a higher one.
 func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
 	if !b.agreed(term, holder) {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, i := range b.likeLocked(func(r Record) bool { return r.Term > term && r.State == StateClaimed }) {
-		if b.clock.Now()-b.votes[i].changed >= since {
+	for _, i := range b.members(b.configuration) {
+		v := b.voteLocked(i)
+		higher := v.known() && v.record.Term >= term && !v.record.Holder.SameRun(holder) && b.clock.Now()-v.changed >= since
+		if higher || v.restoredAs != "" && b.highest[i] > term {
 			return true
 		}
 	}

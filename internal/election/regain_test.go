@@ -3,11 +3,13 @@
 package election_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/internal/election"
 )
@@ -18,6 +20,11 @@ func (w *world) stray(voter int, rival *server, above int64) {
 	r := v.record
 	r.Term, r.State, r.Holder = r.Term+above, election.StateClaimed, rival.run.self
 	r.Holder.Nonce = "stray"
+	line, err := json.Marshal([]election.Timeline{{Term: r.Term, Cause: election.CauseAutomatic, From: r.Holder.Server, To: rival.name, Outcome: election.OutcomeAccepted}})
+	if err != nil {
+		panic(err)
+	}
+	r.Notes.Timelines = string(line)
 	v.record, v.changed, v.version = r, w.now, v.version+1
 }
 
@@ -57,6 +64,69 @@ func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
 			g.Expect(w.primary()).NotTo(BeNil())
 		})
 	}
+}
+
+// Where a round of the new term reached one voter alone, and a successor that does not know of it claimed the same term at the others,
+// either has votes of one term that it does not get back in that one.
+func TestAVoteOfTheSameTermIsOutgrown(t *testing.T) {
+	w, g := held(t)
+	h := w.servers[0]
+	w.stray(2, w.servers[1], 1)
+	w.voters[2].record.Holder.PodUID = "gone"
+	for range 4 {
+		w.advance(500 * time.Millisecond)
+		h.step()
+	}
+	w.advance(550 * time.Millisecond)
+	h.cut[1], h.cut[2] = true, true
+	h.step()
+	g.Expect(w.voters[0].record.Term).To(Equal(int64(3)), "the round of the new term has reached this one alone")
+	h.isolate(true)
+	h.cut[0] = false
+	w.servers[1].cut[0], w.servers[2].cut[0] = true, true
+	w.live(40)
+	successor := w.primary()
+	g.Expect(successor).NotTo(Or(BeNil(), Equal(h)))
+	g.Expect(w.voters[1].record.Term).To(Equal(int64(3)), "in the same term")
+	h.isolate(false)
+	w.servers[1].cut[0], w.servers[2].cut[0] = false, false
+	w.live(20)
+	for _, v := range w.voters {
+		g.Expect(v.record.Holder.SameRun(successor.run.self)).To(BeTrue(), v.name)
+	}
+	w.voters[2].gone = true
+	w.live(20)
+	g.Expect(w.primary()).To(Equal(successor), "one lost voter of three costs it nothing")
+}
+
+// A rival that does not see all votes, and so takes its own claim for the leading one, asks again and again: the holder gets the vote
+// before that, once, and terms do not run away.
+func TestARivalThatComesBackIsOutgrownOnce(t *testing.T) {
+	w, g := held(t)
+	w.servers[1].cut[0] = true
+	w.stray(2, w.servers[1], 1)
+	w.live(60)
+	g.Expect(w.primary()).To(Equal(w.servers[0]))
+	g.Expect(w.voters[0].record.Term).To(BeNumerically("<", 10))
+	for _, v := range w.voters {
+		g.Expect(v.record.Holder.SameRun(w.servers[0].run.self)).To(BeTrue(), v.name)
+	}
+}
+
+// The election that a holder goes on from is that of the last term in which anybody came to serve, whatever was claimed in vain since.
+func TestTheElectionOfARaisedTerm(t *testing.T) {
+	g := NewWithT(t)
+	at := metav1.NewMicroTime(time.Unix(1_800_000_000, 0))
+	served := election.Timeline{Term: 5, From: "tukpub-0", To: "quisec-0", Promoted: &at}
+	lines := []election.Timeline{served, {Term: 7, From: "quisec-0", To: "dubsec-0"}}
+	holds := func(term int64, state election.State, server string) election.Record {
+		return election.Record{Term: term, State: state, Holder: election.Holder{Server: server}}
+	}
+	g.Expect(election.LineOf(lines, holds(8, election.StateHeld, "quisec-0"))).To(HaveValue(Equal(served)))
+	g.Expect(election.LineOf(lines, holds(7, election.StateClaimed, "dubsec-0"))).To(HaveValue(Equal(lines[1])))
+	g.Expect(election.LineOf(lines, holds(8, election.StateClaimed, "quisec-0"))).To(BeNil(), "it has not come to serve again")
+	g.Expect(election.LineOf(lines, holds(8, election.StateHeld, "tukpub-0"))).To(BeNil(), "the election of another")
+	g.Expect(election.LineOf(nil, holds(8, election.StateHeld, "quisec-0"))).To(BeNil())
 }
 
 // The vote of a site whose etcd was restored from a backup counts for nobody at first: somebody else may have had it since. A holder that

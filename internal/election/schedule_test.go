@@ -95,7 +95,7 @@ func (w *world) recover() error {
 	leading, _ := w.configured().Leading(w.records())
 	for site, r := range w.records() {
 		// A Lease that was made late, and never had a vote, stays so.
-		if slices.Contains(w.configured().Voters, site) && r.Term > 0 && r.Term != leading.Term {
+		if slices.Contains(w.configured().Voters, site) && r.Term > 0 && (r.Term != leading.Term || !r.Holder.SameRun(leading.Holder)) {
 			return fmt.Errorf("%w: nobody gets the vote at %s back: %s", errNoProgress, site, w.picture())
 		}
 	}

@@ -18,7 +18,7 @@ var (
 	GroupPrimaries = gauge("geosql_availabilitygroup_primaries",
 		"How many replicas are known to be primary: 0 or 1. A primary that cannot be seen is not counted.", "namespace", "group")
 	GroupTerm = gauge("geosql_availabilitygroup_term",
-		"Term of the newest vote seen.", "namespace", "group")
+		"Term that a majority of the votes is in, or else the newest that was seen.", "namespace", "group")
 	GroupObjectiveRPO = gauge("geosql_availabilitygroup_objective_rpo_seconds",
 		"Declared objective: how much acknowledged work may be lost, as time.", "namespace", "group")
 	GroupObjectiveRTO = gauge("geosql_availabilitygroup_objective_rto_seconds",

@@ -99,7 +99,10 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 		})
 	}, func() {
 		gt.wait("the holder goes on in a higher term", before.Term+3, time.Minute)
-		gt.votesComplete(metav1.ConditionTrue, "")
+		bed.Wait(gt.t, "the vote at dublin is the holder's again", time.Minute, func(ctx context.Context) (bool, string, error) {
+			_, vote, err := gt.vote(ctx, "dublin")
+			return vote.Holder.Server == before.Primary, vote.Holder.Server, err
+		})
 	})
 	gt.t.Logf("a claim at one voter is outgrown after %.1f s, no acknowledgement for %.1f s at most", time.Since(began).Seconds(), gap.Seconds())
 	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
