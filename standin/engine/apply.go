@@ -164,4 +164,3 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"
 }
-

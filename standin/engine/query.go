@@ -72,11 +72,11 @@ type selectParts struct {
 	from, where, group, having, order string
 	limit, offset                     string
 	// numbered, when set, is the condition on the numbers of its rows that stands for limit and offset; lateral is b.lateral before the query.
-	numbered string
-	lateral  int
-	grouped                           bool
-	groups                            map[string]bool
-	groupColumns                      map[*sourceColumn]bool
+	numbered     string
+	lateral      int
+	grouped      bool
+	groups       map[string]bool
+	groupColumns map[*sourceColumn]bool
 	// grouping tells that the rows are grouped by what groups and groupColumns have by now.
 	grouping bool
 }
