@@ -139,7 +139,11 @@ func (w *pathWriter) moveTo(steps []string) {
 	w.closeTo(shared)
 	for _, step := range steps[shared-1:] {
 		w.open[len(w.open)-1].content = true
-		w.open = append(w.open, &pathElement{name: step})
+		e := &pathElement{name: step}
+		if len(w.open) == 1 && w.open[0].name == "" {
+			e.attributes.WriteString(w.shape.Declared) // without an element around the row, each one in it declares
+		}
+		w.open = append(w.open, e)
 	}
 }
 
