@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -25,11 +24,6 @@ func installServerViews(r *Registry) {
 	r.RecordView("", "sys", "dm_os_host_info", "", func(ctx context.Context, s *Session) ([]record, error) {
 		name, release := hostRelease()
 		return []record{{"host_platform": "Linux", "host_distribution": name, "host_release": release, "host_service_pack_level": "", "os_language_version": 1033}}, nil
-	})
-	// There is no log of diagnostics; where it would be is where the error log is
-	// (docs/relational-databases/system-dynamic-management-views/sys-dm-os-server-diagnostics-log-configurations.md, with the default of max_size).
-	r.RecordView("", "sys", "dm_os_server_diagnostics_log_configurations", "is_enabled bit, path nvarchar(260), max_size int, max_files int", func(_ context.Context, s *Session) ([]record, error) {
-		return []record{{"is_enabled": false, "path": filepath.Dir(s.inst.config.ErrorLog), "max_size": 100, "max_files": 10}}, nil
 	})
 	r.RecordView("", "sys", "dm_os_performance_counters", "", counterRecords)
 	r.RecordView("", "sys", "dm_os_wait_stats", "", func(ctx context.Context, s *Session) ([]record, error) {
