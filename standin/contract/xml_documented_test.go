@@ -106,6 +106,8 @@ func TestAutoNestsTables(t *testing.T) {
 		{"SELECT p.id, c.id + 1 FROM p, c FOR XML AUTO", "!6809/16"},
 		{"SELECT p.id, (SELECT c.cnm FROM c WHERE c.pid = p.id ORDER BY c.id FOR XML AUTO, TYPE) FROM p WHERE id = 1 FOR XML PATH('p')", `<p><id>1</id><c cnm="a"/><c cnm="b"/></p>`},
 		{"SELECT p.id, c.cnm FROM p JOIN c ON c.pid = p.id WHERE 1 = 0 FOR XML AUTO", ""},
+		{"SELECT id AS [@id], 'a & b' AS [comment()], 'do < it' AS [processing-instruction(PI)], 'text' AS [text()], nm AS [e/text()], NULL AS [e/comment()], '5' AS [e/processing-instruction(q)] FROM p WHERE id = 1 FOR XML PATH", `<row id="1"><!--a & b--><?PI do < it?>text<e>x&lt;y<?q 5?></e></row>`},
+		{"SELECT (SELECT 'SELECT 1 < 2' AS [processing-instruction(query)] FOR XML PATH(''), TYPE)", "<?query SELECT 1 < 2?>"},
 		{"WITH XMLNAMESPACES ('urn:p' AS p) SELECT ', ' + nm FROM p WHERE id = 1 FOR XML PATH('')", ", x&lt;y"},
 		{"WITH XMLNAMESPACES ('urn:p' AS p) SELECT id, nm AS [p:a/b], id AS [p:a/p:c] FROM p WHERE id = 1 FOR XML PATH('')", `<id xmlns:p="urn:p">1</id><p:a xmlns:p="urn:p"><b>x&lt;y</b><p:c>1</p:c></p:a>`},
 		{"WITH XMLNAMESPACES ('urn:p' AS p) SELECT id AS [p:a] FROM p WHERE id = 1 FOR XML PATH(''), ROOT('r')", `<r xmlns:p="urn:p"><p:a>1</p:a></r>`},
