@@ -40,3 +40,19 @@ func TestOptionsOfCreateDatabase(t *testing.T) {
 		g.Expect(failure(t, admin, text).Number).To(Equal(number), text)
 	}
 }
+
+// TestRecordedOptionsAreShown: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md; the defaults are those of
+// docs/t-sql/statements/alter-database-transact-sql-set-options.md.
+func TestRecordedOptionsAreShown(t *testing.T) {
+	t.Parallel()
+	const shown = "SELECT delayed_durability, delayed_durability_desc, is_accelerated_database_recovery_on, target_recovery_time_in_seconds FROM sys.databases WHERE database_id = DB_ID()"
+	converse(t, connection(t, newDatabase(t)), []say{
+		{shown, "0 DISABLED false 60"},
+		{"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = ALLOWED", "ok"},
+		{"ALTER DATABASE CURRENT SET TARGET_RECOVERY_TIME = 2 MINUTES", "ok"},
+		{"ALTER DATABASE CURRENT SET ACCELERATED_DATABASE_RECOVERY = ON", "ok"},
+		{shown, "1 ALLOWED true 120"},
+		{"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = DISABLED", "ok"},
+		{shown, "0 DISABLED true 120"},
+	})
+}

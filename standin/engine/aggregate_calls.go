@@ -134,6 +134,9 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		}
 		out = a.bind(b, name, distinct, args[0])
 	}
+	if n.OverClause == nil {
+		b.aggregatesOwn(sc, args)
+	}
 	check := out.name
 	out.name = ""
 	if n.OverClause != nil {
@@ -152,6 +155,33 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		out.sql = fmt.Sprintf("tsql_conv(%s,%s,%d,%d,0)", out.sql, check[4:], sqltype.Pack(out.typ), sqltype.Explicit)
 	}
 	return out
+}
+
+// aggregatesOwn refuses an aggregate that mixes columns of its query with those from around it (8124), and one of what a query is applied to
+// (4101; docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md).
+func (b *binder) aggregatesOwn(sc *scope, args []expr) {
+	var outer *sourceColumn
+	several := false
+	var seen *sourceColumn
+	for _, a := range args {
+		for _, c := range a.free {
+			several = several || seen != nil && c != seen
+			if seen = c; c.source.scope != sc {
+				outer = c
+			}
+		}
+	}
+	if outer == nil {
+		return
+	}
+	if several {
+		b.fail(8124)
+	}
+	for at := sc; at != nil && at != outer.source.scope; at = at.parent {
+		if at.gate {
+			b.fail(4101)
+		}
+	}
 }
 
 func isStar(n ast.ScalarExpression) bool {

@@ -8,63 +8,123 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
-
-	"geosql.dev/operator/standin/sqltype"
 )
 
-// apply binds CROSS APPLY and OUTER APPLY. SQLite has no table that refers to those left of it, so that a query is
-// turned into a join, with its select list in place of its columns.
+// apply binds CROSS APPLY and OUTER APPLY (docs/t-sql/queries/from-transact-sql.md). SQLite has no table that refers to those left of it: a
+// query that can be told as a join becomes one, any other is an argument of a virtual table (appliedRows).
 func (b *binder) apply(sc *scope, left string, right ast.TableReference, outer bool) string {
 	word := " JOIN "
 	if outer {
 		word = " LEFT JOIN "
 	}
+	first := len(sc.sources)
+	text := left + b.applied(sc, right, word)
+	for _, src := range sc.sources[first:] {
+		src.correlated = src.correlated || correlation(right) != "" && strings.EqualFold(src.alias, correlation(right))
+		if outer {
+			src.outer()
+		}
+	}
+	return text
+}
+
+// applied is the right side of APPLY, with the word that joins it.
+func (b *binder) applied(sc *scope, right ast.TableReference, word string) string {
 	switch n := right.(type) {
-	case *ast.GlobalFunctionTableReference, *ast.BuiltInFunctionTableReference, *ast.OpenJsonTableReference, *ast.OpenXmlTableReference:
-		return left + word + b.table(sc, right) + " ON 1"
 	case *ast.SchemaObjectFunctionTableReference:
 		if text, ok := b.nodesOfColumn(sc, n); ok {
-			return left + word + text + " ON 1"
+			return word + text + " ON 1"
 		}
-		name := nameOf(n.SchemaObject)
-		if call := b.inlineFunction(name); call != nil {
-			return b.applyFunction(sc, left, word, call, n)
+		if call := b.inlineFunction(nameOf(n.SchemaObject)); call != nil {
+			return b.applyFunction(sc, call, n, word)
 		}
-		return left + word + b.table(sc, right) + " ON 1"
 	case *ast.InlineDerivedTable:
-		return left + b.applyValues(sc, n, word)
+		return b.applyValues(sc, n, word)
 	case *ast.QueryDerivedTable:
-		q, ok := n.QueryExpression.(*ast.QuerySpecification)
-		if !ok {
-			b.refuse("APPLY of a set operation")
-		}
-		return left + b.applyQuery(sc, sc, q, aliasOf(n.Alias), n.Columns, word)
+		gate := &scope{parent: sc, gate: true}
+		a := appliedQuery{sc: sc, gate: gate, parent: gate, alias: aliasOf(n.Alias), names: n.Columns, word: word, before: b.lateral}
+		return b.applyQuery(a, n.QueryExpression)
 	}
-	// A table or a join of tables refers to nothing left of it.
-	return left + word + b.table(sc, right) + " ON 1"
+	// Other functions take their arguments from the left; a table or a join of tables refers to nothing there.
+	nullable := b.nullableSide
+	defer func() { b.nullableSide = nullable }()
+	b.nullableSide = nullable || word != " JOIN "
+	return word + b.table(sc, right) + " ON 1"
+}
+
+// appliedQuery is what is known of a query that is applied.
+type appliedQuery struct {
+	// sc gets its columns. gate is the scope between it and the query, which knows the columns that the query takes from the left; parent
+	// is that in which the names of the query are looked up after its own, another one than gate for the query of a function.
+	sc, gate, parent *scope
+	alias            string
+	names            []*ast.Identifier
+	// with are the common table expressions of a function.
+	with *ast.WithCtesAndXmlNamespaces
+	// word joins it, before is how often parameters from the left were used before it.
+	word   string
+	before int
 }
 
 // applyFunction binds APPLY of an inline table-valued function.
-func (b *binder) applyFunction(sc *scope, left, word string, call *inlineCall, n *ast.SchemaObjectFunctionTableReference) string {
-	body := call.query.QueryExpression
+func (b *binder) applyFunction(sc *scope, call *inlineCall, n *ast.SchemaObjectFunctionTableReference, word string) string {
+	gate := &scope{parent: sc, gate: true}
+	a := appliedQuery{sc: sc, gate: gate, parent: &scope{}, alias: aliasOf(n.Alias), names: n.Columns, with: call.query.WithCtesAndXmlNamespaces, word: word}
+	if a.alias == "" {
+		a.alias = call.object.Name
+	}
+	leave := b.enterFunction(gate, call, n.Parameters)
+	defer leave()
+	// The arguments are bound: what they take from the left counts where the query uses its parameters.
+	gate.outer, a.before = nil, b.lateral
+	return b.applyQuery(a, call.query.QueryExpression)
+}
+
+// applyQuery binds the query of APPLY.
+func (b *binder) applyQuery(a appliedQuery, query ast.QueryExpression) string {
 	for {
-		p, parenthesis := body.(*ast.QueryParenthesisExpression)
+		p, parenthesis := query.(*ast.QueryParenthesisExpression)
 		if !parenthesis {
 			break
 		}
-		body = p.QueryExpression
+		query = p.QueryExpression
 	}
-	q, ok := body.(*ast.QuerySpecification)
-	if !ok || call.query.WithCtesAndXmlNamespaces != nil {
-		b.refuse("APPLY of a function whose query is a set operation or has common table expressions")
+	if q, ok := query.(*ast.QuerySpecification); ok && a.with == nil {
+		switch q.ForClause.(type) {
+		case *ast.XmlForClause, *ast.JsonForClause:
+			q = oneText(q)
+		}
+		if text, ok := b.applyJoin(a, q); ok {
+			return text
+		}
 	}
-	alias := aliasOf(n.Alias)
-	if alias == "" {
-		alias = call.object.Name
+	return b.appliedRows(a, query)
+}
+
+// appliedRows is the right side of APPLY for any query: the rows of a query that takes something from the left are an argument of the
+// table that has them again. Recursive common table expressions stand within it, as they may refer to the left, too.
+func (b *binder) appliedRows(a appliedQuery, query ast.QueryExpression) string {
+	recursives := len(b.recursives)
+	if a.with != nil {
+		b.with(a.with)
 	}
-	leave := b.enterFunction(sc, call, n.Parameters)
-	defer leave()
-	return left + b.applyQuery(sc, &scope{}, q, alias, n.Columns, word)
+	q := b.query(&scope{parent: a.parent}, query, queryOptions{subquery: a.with == nil})
+	text := b.derived(a.sc, q, a.alias, a.names, "")
+	src := a.sc.sources[len(a.sc.sources)-1]
+	if len(a.gate.outer) == 0 && b.lateral == a.before {
+		return a.word + text + " ON 1"
+	}
+	columns := make([]string, len(q.outputs))
+	for i := range columns {
+		columns[i] = columnName(int32(i + 1))
+	}
+	if len(columns) > maxPacked {
+		b.refuse(fmt.Sprintf("APPLY of a query with more than %d columns", maxPacked))
+	}
+	b.needs = append(b.needs, need{packed: len(columns)})
+	with := withRecursive(b.recursives[recursives:])
+	b.recursives = b.recursives[:recursives]
+	return fmt.Sprintf("%s%s%d((%sSELECT %s(%s) FROM (%s))) AS %s ON 1", a.word, rowsModule, len(columns), with, packFunction, strings.Join(columns, ","), q.sql, src.sqlite)
 }
 
 // applyValues binds APPLY (VALUES (a.x), (a.y)) AS v (n): one row for each, whose values are chosen by number.
@@ -72,9 +132,10 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 	numbers := b.nextAlias()
 	rows := make([][]string, len(n.RowValues))
 	var bound [][]expr
+	gate := &scope{parent: sc, gate: true}
 	for i, r := range n.RowValues {
 		rows[i] = []string{strconv.Itoa(i + 1)}
-		bound = append(bound, b.scalars(sc, r.ColumnValues))
+		bound = append(bound, b.scalars(gate, r.ColumnValues))
 		if len(bound[i]) != len(bound[0]) {
 			b.fail(10709)
 		}
@@ -102,128 +163,4 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 	}
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"
-}
-
-// applyQuery binds APPLY (SELECT ...). parent is the scope that its names are looked up in after its own.
-func (b *binder) applyQuery(sc, parent *scope, q *ast.QuerySpecification, alias string, names []*ast.Identifier, word string) string {
-	inner := &scope{parent: parent}
-	switch q.ForClause.(type) {
-	case *ast.XmlForClause, *ast.JsonForClause:
-		q = oneText(q)
-	}
-	if q.ForClause != nil || q.GroupByClause != nil || q.HavingClause != nil || q.UniqueRowFilter == "Distinct" {
-		b.refuse("APPLY of a query with GROUP BY, HAVING, DISTINCT or FOR")
-	}
-	from, where := "", ""
-	if q.FromClause != nil {
-		from = b.from(inner, q.FromClause.TableReferences)
-	}
-	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
-		where = b.predicate(inner, q.WhereClause.SearchCondition).sql
-	}
-	list := b.selectList(inner, q, queryOptions{subquery: true})
-	aggregates := 0
-	for _, o := range list.outputs {
-		if o.expr.window {
-			b.refuse("APPLY of a query with a window function")
-		}
-		if o.expr.aggregate {
-			aggregates++
-		}
-	}
-	limited := q.TopRowFilter != nil || q.OffsetClause != nil
-	join := ""
-	switch {
-	case aggregates > 0:
-		if aggregates < len(list.outputs) || limited {
-			b.refuse("APPLY of a query with aggregates beside other columns")
-		}
-		clause := ""
-		if where != "" {
-			clause = " WHERE " + where
-		}
-		for i := range list.outputs {
-			list.outputs[i].expr.sql = "(SELECT " + list.outputs[i].expr.sql + " FROM " + from + clause + ")"
-		}
-	case limited:
-		join = b.applyFirst(parent, inner, q, from, word)
-	case from == "":
-		switch {
-		case where == "":
-		case word == " JOIN ":
-			join = word + "(SELECT 1) AS " + b.nextAlias() + " ON " + where
-		default:
-			for i := range list.outputs {
-				e := &list.outputs[i].expr
-				e.sql, e.nullable, e.hasLit, e.column = "(CASE WHEN "+where+" THEN "+e.sql+" END)", true, false, nil
-			}
-		}
-	default:
-		if len(inner.sources) > 1 {
-			from = "(" + from + ")"
-		}
-		if where == "" {
-			where = "1"
-		}
-		join = word + from + " ON " + where
-	}
-	b.applySource(sc, inner, list.outputs, alias, names, word != " JOIN " && aggregates == 0 && from != "")
-	return join
-}
-
-// oneText is a query with FOR XML or FOR JSON, which has one row whatever it reads, as the value of a column.
-func oneText(q *ast.QuerySpecification) *ast.QuerySpecification {
-	text := &ast.SelectScalarExpression{Fragment: q.Fragment, Expression: &ast.ScalarSubquery{Fragment: q.Fragment, QueryExpression: q}}
-	return &ast.QuerySpecification{Fragment: q.Fragment, SelectElements: []ast.SelectElement{text}}
-}
-
-// applyFirst is the join for a query with TOP: to the rows of its tables and system views that are the first ones by its order. A row is
-// known by the numbers of those of which it is joined, -1 where an outer join found none.
-func (b *binder) applyFirst(parent, inner *scope, q *ast.QuerySpecification, from, word string) string {
-	if q.TopRowFilter == nil || q.OffsetClause != nil || q.TopRowFilter.WithTies || q.TopRowFilter.Percent {
-		b.refuse("APPLY of a query with OFFSET, or TOP with PERCENT or TIES")
-	}
-	sub := &scope{parent: parent}
-	text := b.from(sub, q.FromClause.TableReferences)
-	outer, first := make([]string, len(inner.sources)), make([]string, len(inner.sources))
-	for i, src := range inner.sources {
-		if !src.numbered() || i >= len(sub.sources) {
-			b.refuse("APPLY of a query with TOP over anything but tables and system views")
-		}
-		outer[i], first[i] = "ifnull("+src.sqlite+".rowid,-1)", "ifnull("+sub.sources[i].sqlite+".rowid,-1)"
-	}
-	if q.WhereClause != nil && q.WhereClause.SearchCondition != nil {
-		text += " WHERE " + b.predicate(sub, q.WhereClause.SearchCondition).sql
-	}
-	if q.OrderByClause != nil {
-		p := &selectParts{groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
-		outputs := b.selectList(sub, q, queryOptions{subquery: true}).outputs
-		text += " ORDER BY " + b.orderBy(sub, q.OrderByClause, p, outputs, false)
-	}
-	text += " LIMIT " + b.topCount(sub, q.TopRowFilter.Expression, false).sql
-	if len(outer) == 1 {
-		return word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite + ".rowid FROM " + text + ")"
-	}
-	return word + "(" + from + ") ON (" + strings.Join(outer, ", ") + ") IN (SELECT " + strings.Join(first, ", ") + " FROM " + text + ")"
-}
-
-// applySource adds the columns of an applied query. Those of an outer one are NULL where it has no row.
-func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, names []*ast.Identifier, outer bool) {
-	src := &source{alias: alias, sqlite: b.nextAlias()}
-	columns := b.outputNames(outputs, names, alias)
-	for i, o := range outputs {
-		text := o.expr.sql
-		if outer && (o.expr.column == nil || o.expr.column.source.scope != inner) {
-			if !inner.sources[0].numbered() {
-				b.refuse("OUTER APPLY with an expression over something other than a table or system view")
-			}
-			text = "(CASE WHEN " + inner.sources[0].sqlite + ".rowid IS NOT NULL THEN " + text + " END)"
-		}
-		t := o.expr.typ
-		if o.expr.null {
-			t = sqltype.IntType
-		}
-		src.addColumn(columns[i], text, t, o.expr.nullable || outer || o.expr.null, o.expr.collation, nil)
-	}
-	sc.add(src)
 }

@@ -34,7 +34,10 @@ func (b *binder) arranged(sc *scope, q *syntax.Arranged, o queryOptions) boundQu
 		b.fail(1033)
 	}
 	out.sql = "SELECT * FROM (" + out.sql + ") ORDER BY " + b.orderSet(query, order, out.outputs)
-	if p.limit != "" {
+	switch {
+	case p.numbered != "":
+		out.sql = numberedRows(out.sql+" LIMIT -1", p.numbered, len(out.outputs))
+	case p.limit != "":
 		out.sql += " LIMIT " + p.limit + " OFFSET " + p.offset
 	}
 	out.hasOrder, out.limited, out.oneRow = true, p.limit != "", out.oneRow || p.limit == "1"

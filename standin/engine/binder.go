@@ -57,6 +57,10 @@ type binder struct {
 	parts *selectParts
 	// namespaces are those of WITH XMLNAMESPACES.
 	namespaces []xmldata.Binding
+	// nullableSide tells that what is bound is the side of an outer join that may have no row.
+	nullableSide bool
+	// lateral counts the uses of parameters of inline functions that have something from around the function.
+	lateral int
 	// sequenceRow is the row of VALUES, from 1, for which NEXT VALUE FOR is bound; everyRow where a query gives the rows.
 	sequenceRow int
 	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
@@ -100,6 +104,8 @@ type need struct {
 	space   int32
 	version int64
 	object  *Object
+	// packed is the number of columns of packed rows that are read; the others are empty then.
+	packed int
 }
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
@@ -267,6 +273,9 @@ func (b *binder) variable(name string) expr {
 		return b.goCall(variableNow, []expr{literal(sqltype.VarCharMax, lower(name))}, v.typ, false)
 	}
 	if v.bound != "" {
+		if v.lateral {
+			b.lateral++
+		}
 		e := expr{sql: v.bound, typ: v.typ, nullable: true}
 		if v.typ.Kind.IsCharacter() {
 			e.collation = "tsql_ci_as"

@@ -45,7 +45,7 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 		c.where = " WHERE " + condition.sql
 	}
 	if top != nil {
-		if c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, top.Percent).sql; top.Percent {
+		if c.limit = " LIMIT " + b.topOfChange(top); top.Percent {
 			c.limit = b.percentOf(c.from+c.where, top)
 		}
 	}
@@ -54,7 +54,7 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 
 // percentOf limits a statement to a percentage of rows, rounded up (docs/t-sql/queries/top-transact-sql.md, PERCENT).
 func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
-	part := b.topCount(&scope{}, top.Expression, true).sql
+	part := b.topOfChange(top)
 	return " LIMIT (SELECT CAST(count(*) * " + part + " / 100 AS INTEGER) + (count(*) * " + part + " / 100 > CAST(count(*) * " + part + " / 100 AS INTEGER)) FROM " + rows + ")"
 }
 

@@ -33,6 +33,8 @@ type connState struct {
 	deferred map[int32]bool
 	// search is set while the row is looked for at which an INSERT collided.
 	search *search
+	// rowTables are the numbers of columns that there are tables of packed rows for.
+	rowTables map[int]bool
 }
 
 // connStates finds the state of a connection.
@@ -50,7 +52,7 @@ func (c *connStates) forget(conn *sqlite.Conn) { c.m.Delete(conn) }
 
 // prepareConn is called for every new connection of every database.
 func (inst *Instance) prepareConn(conn *sqlite.Conn) error {
-	st := &connState{inst: inst, conn: conn}
+	st := &connState{inst: inst, conn: conn, rowTables: map[int]bool{}}
 	for _, key := range sqltype.CollationKeys {
 		if err := conn.SetCollation(key, func(a, b string) int { return sqltype.CompareByKey(key, a, b) }); err != nil {
 			return fmt.Errorf("register collation %s: %w", key, err)

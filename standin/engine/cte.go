@@ -163,9 +163,11 @@ func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
 }
 
 // withClause is SQLite's WITH for the recursive common table expressions of the statement.
-func (b *binder) withClause() string {
+func (b *binder) withClause() string { return withRecursive(b.recursives) }
+
+func withRecursive(recursives []*cte) string {
 	var parts []string
-	for _, c := range b.recursives {
+	for _, c := range recursives {
 		columns := make([]string, len(c.outputs))
 		for i := range columns {
 			columns[i] = columnName(int32(i + 1))

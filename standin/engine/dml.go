@@ -221,7 +221,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	}
 	if top := spec.TopRowFilter; top != nil {
 		rows := "(" + body + ")"
-		if body = "SELECT * FROM " + rows + " WHERE 1 LIMIT " + b.topCount(&scope{}, top.Expression, top.Percent).sql; top.Percent {
+		if body = "SELECT * FROM " + rows + " WHERE 1 LIMIT " + b.topOfChange(top); top.Percent {
 			body = "SELECT * FROM " + rows + " WHERE 1" + b.percentOf(rows, top)
 		}
 	}

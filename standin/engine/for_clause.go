@@ -63,6 +63,9 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 		f.function, f.separator = forclause.AutoRow, ","
 	}
 	args := append([]expr{{}}, b.forColumns(&shape, f.column, inner.outputs)...)
+	if shape.Declared != "" && shape.Row == "" && shape.root == "" && len(shape.Raw) > 0 {
+		b.refuse("FOR XML PATH of xml without an element around each row, with XMLNAMESPACES or XSINIL")
+	}
 	text, err := json.Marshal(&shape.Shape)
 	if err != nil {
 		b.failWith(internalError(err))
@@ -278,7 +281,7 @@ func (b *binder) declareNamespaces(shape *forShape) {
 			shape.Declared += " xmlns:" + n.Prefix + `="` + xmldata.EscapeAttribute(n.URI) + `"`
 		}
 	}
-	if shape.Declared != "" && shape.Row == "" && shape.root == "" && !shape.auto {
-		b.refuse("FOR XML without an element around each row, with XMLNAMESPACES or XSINIL")
+	if shape.Declared != "" && shape.Row == "" && shape.root == "" && !shape.auto && !shape.Path {
+		b.refuse("FOR XML RAW without an element around each row, with XMLNAMESPACES or XSINIL")
 	}
 }

@@ -165,9 +165,13 @@ func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
 		b.refuse("The join " + n.QualifiedJoinType)
 	}
 	first := len(sc.sources)
+	nullable := b.nullableSide
+	b.nullableSide = nullable || n.QualifiedJoinType == "RightOuter" || n.QualifiedJoinType == "FullOuter"
 	left := b.table(sc, n.FirstTableReference)
 	second := len(sc.sources)
+	b.nullableSide = nullable || n.QualifiedJoinType == "LeftOuter" || n.QualifiedJoinType == "FullOuter"
 	right := b.joined(sc, n.SecondTableReference, true)
+	b.nullableSide = nullable
 	if n.QualifiedJoinType != "Inner" {
 		for i, src := range sc.sources[first:] {
 			if (first+i >= second) == (n.QualifiedJoinType == "LeftOuter") || n.QualifiedJoinType == "FullOuter" {

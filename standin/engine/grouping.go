@@ -157,7 +157,7 @@ func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOpti
 		}
 	}
 	shown := len(out.outputs) - appended
-	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", from: "(" + strings.Join(texts, " UNION ALL ") + ")"}
+	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", lateral: b.lateral, from: "(" + strings.Join(texts, " UNION ALL ") + ")"}
 	hidden := out.outputs
 	for i := range out.outputs {
 		out.outputs[i].expr = asColumn(out.outputs[i].expr, i)
@@ -166,7 +166,7 @@ func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOpti
 	out.outputs = out.outputs[:shown]
 	b.topAndOffset(sc, q, &p, &out)
 	p.order = order(hidden)
-	if p.order != "" && o.subquery && p.limit == "" {
+	if p.order != "" && o.subquery && p.limit == "" && p.numbered == "" {
 		b.fail(1033)
 	}
 	out.oneRow, out.limited, out.hasOrder = p.limit == "1", p.limit != "", p.order != ""

@@ -62,8 +62,9 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 			}
 			arg = p.Value
 		}
+		outer, lateral := len(sc.outer), b.lateral
 		e := b.convert(b.scalar(sc, arg), t, sqltype.Implicit, 0, false)
-		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql}
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql, lateral: len(sc.outer) > outer || b.lateral > lateral}
 	}
 	b.s.frames = append(b.s.frames, f)
 	depth := len(b.s.frames)
@@ -93,14 +94,18 @@ func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.Scalar
 		}
 		b.fail(208, name.String())
 	}
-	leave := b.enterFunction(&scope{}, call, args)
+	leave := b.enterFunction(&scope{parent: sc.parent}, call, args)
 	defer leave()
 	if alias == "" {
 		alias = call.object.Name
 	}
+	recursives := len(b.recursives)
 	if with := call.query.WithCtesAndXmlNamespaces; with != nil {
 		b.with(with)
 	}
 	q := b.query(&scope{}, call.query.QueryExpression, queryOptions{})
+	// Recursive common table expressions stand within it, where they may refer to what the arguments come from.
+	q.sql = withRecursive(b.recursives[recursives:]) + q.sql
+	b.recursives = b.recursives[:recursives]
 	return b.derived(sc, q, alias, names, strings.TrimSpace(name.schema))
 }

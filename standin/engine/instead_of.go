@@ -192,7 +192,10 @@ func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.F
 		c.where = " WHERE " + condition.sql
 	}
 	if top != nil {
-		c.limit = " LIMIT " + b.topCount(c.sc, top.Expression, false).sql
+		if top.Percent {
+			b.refuse("TOP ... PERCENT in a change that an INSTEAD OF trigger takes")
+		}
+		c.limit = " LIMIT " + b.topOfChange(top)
 	}
 }
 

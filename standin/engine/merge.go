@@ -82,7 +82,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 		if top.Percent {
 			b.refuse("MERGE TOP ... PERCENT")
 		}
-		m.r.limit = "SELECT " + b.topCount(&scope{}, top.Expression, false).sql
+		m.r.limit = "SELECT " + b.topOfChange(top)
 	}
 	var cols []tds.Column
 	m.wanted, cols = b.rowOutput(m.r, output, into, c.d, []string{"inserted", "deleted"}, m.others)

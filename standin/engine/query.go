@@ -71,24 +71,27 @@ type selectParts struct {
 	distinct                          bool
 	from, where, group, having, order string
 	limit, offset                     string
-	grouped                           bool
-	groups                            map[string]bool
-	groupColumns                      map[*sourceColumn]bool
+	// numbered, when set, is the condition on the numbers of its rows that stands for limit and offset; lateral is b.lateral before the query.
+	numbered     string
+	lateral      int
+	grouped      bool
+	groups       map[string]bool
+	groupColumns map[*sourceColumn]bool
 	// grouping tells that the rows are grouped by what groups and groupColumns have by now.
 	grouping bool
 }
 
 func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
-	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
+	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", lateral: b.lateral, groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
 	if q.ForClause != nil {
 		return b.forQuery(sc, q, o)
 	}
 	if g := q.GroupByClause; expandsGroups(g) {
 		return b.groupingQuery(sc, q, o)
 	}
-	outside, around := b.windows, b.parts
-	defer func() { b.windows, b.parts = outside, around }()
-	b.windows, b.parts = nil, &p
+	outside, around, nullable := b.windows, b.parts, b.nullableSide
+	defer func() { b.windows, b.parts, b.nullableSide = outside, around, nullable }()
+	b.windows, b.parts, b.nullableSide = nil, &p, false
 	if q.WindowClause != nil {
 		b.windows = q.WindowClause.WindowDefinition
 	}
@@ -139,7 +142,7 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	}
 	b.topAndOffset(sc, q, &p, &out)
 	if q.OrderByClause != nil {
-		if o.subquery && p.limit == "" && q.OffsetClause == nil {
+		if o.subquery && p.limit == "" && p.numbered == "" && q.OffsetClause == nil {
 			b.fail(1033)
 		}
 		p.order = b.orderBy(sc, q.OrderByClause, &p, out.outputs, aggregate)
@@ -227,6 +230,11 @@ func (p *selectParts) withTies(outputs []output) string {
 }
 
 func (p *selectParts) text(outputs []output, oneGroup bool) string {
+	if p.numbered != "" {
+		inner := *p
+		inner.numbered, inner.limit, inner.offset = "", "-1", "" // a LIMIT keeps the order of a query in FROM
+		return numberedRows(inner.text(outputs, oneGroup), p.numbered, len(outputs))
+	}
 	var s strings.Builder
 	s.WriteString("SELECT ")
 	if p.distinct {
@@ -288,7 +296,8 @@ func (b *binder) groupBy(sc *scope, g *ast.GroupByClause, p *selectParts) {
 		if x.aggregate {
 			b.fail(144)
 		}
-		if x.hasLit || len(x.free) == 0 {
+		own := func(c *sourceColumn) bool { return c.source.scope == sc }
+		if x.hasLit || !slices.ContainsFunc(x.free, own) {
 			b.fail(164)
 		}
 		b.sortable(x)
@@ -407,6 +416,12 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 	switch {
 	case found:
 		return out
+	case len(qualifier) > 0 && sc.parent != nil && sc.parent.knows(qualifier):
+		out = b.star(sc.parent, qualifier, exists)
+		for _, o := range out {
+			sc.outer = append(sc.outer, o.expr.free...)
+		}
+		return out
 	case len(qualifier) > 0:
 		b.fail(107, strings.Join(qualifier, "."))
 	case exists:
@@ -414,4 +429,14 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 	}
 	b.fail(263)
 	return nil
+}
+
+// knows tells whether a source of a scope or of those around it goes by a name.
+func (sc *scope) knows(qualifier []string) bool {
+	for at := sc; at != nil; at = at.parent {
+		if slices.ContainsFunc(at.sources, func(src *source) bool { return src.matches(qualifier) }) {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,16 @@ func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectPar
 			}
 			b.refuse("WITH TIES together with DISTINCT or GROUP BY")
 		}
-		e := b.topCount(sc, t.Expression, t.Percent)
+		lateral := b.lateral
+		e, correlated := b.topCount(sc, t.Expression, t.Percent)
 		p.limit = e.sql
-		if t.Percent {
+		switch {
+		case t.WithTies && !t.Percent:
+		case t.Percent && !t.WithTies && (correlated || len(sc.outer) > 0 || lateral > p.lateral):
+			p.limit, p.numbered = "", rowNumber+" <= CAST(ceil("+rowTotal+"*("+e.sql+")/100.0) AS INTEGER)"
+		case correlated && !t.Percent:
+			p.limit, p.numbered = "", rowNumber+" <= "+e.sql
+		case t.Percent:
 			inner := *p
 			inner.order = ""
 			p.limit = "(SELECT CAST(ceil(count(*)*(" + e.sql + ")/100.0) AS INTEGER) FROM (" + inner.without(out.outputs) + "))"
@@ -33,14 +41,58 @@ func (b *binder) topAndOffset(sc *scope, q *ast.QuerySpecification, p *selectPar
 	if q.OrderByClause == nil {
 		b.fail(102, "OFFSET")
 	}
-	if p.limit != "" {
+	if q.TopRowFilter != nil {
 		b.fail(10741)
 	}
-	p.offset = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.OffsetExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10742, 0).sql
-	p.limit = "-1"
-	if q.OffsetClause.FetchExpression != nil {
-		p.limit = b.rowCount(b.convert(b.scalar(&scope{}, q.OffsetClause.FetchExpression), sqltype.BigIntType, sqltype.Implicit, 0, false), 10744, 1).sql
+	count := func(node ast.ScalarExpression, number int32, least int64) (string, bool) {
+		e, correlated := b.countExpression(sc, node)
+		return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), number, least).sql, correlated
 	}
+	offset, correlated := count(q.OffsetClause.OffsetExpression, 10742, 0)
+	limit, too := "-1", false
+	if q.OffsetClause.FetchExpression != nil {
+		limit, too = count(q.OffsetClause.FetchExpression, 10744, 1)
+	}
+	if !correlated && !too {
+		p.offset, p.limit = offset, limit
+		return
+	}
+	p.numbered = rowNumber + " > " + offset
+	if limit != "-1" {
+		p.numbered += " AND " + rowNumber + " <= " + offset + " + " + limit
+	}
+}
+
+// rowNumber and rowTotal are the number of a row of a query and how many there are, in selectParts.numbered.
+const rowNumber, rowTotal = "numbered", "total"
+
+// numberedRows are those rows of an ordered query that a condition on their numbers takes.
+func numberedRows(query, condition string, columns int) string {
+	names := make([]string, columns)
+	for i := range names {
+		names[i] = columnName(int32(i + 1))
+	}
+	list := strings.Join(names, ", ")
+	return "SELECT " + list + " FROM (SELECT " + list + ", row_number() OVER () AS " + rowNumber + ", count(*) OVER () AS " + rowTotal +
+		" FROM (" + query + ")) WHERE " + condition
+}
+
+// countExpression binds an argument of TOP, OFFSET or FETCH, which may name columns from around the query but none of its own (4115), and
+// tells whether it does: SQLite's LIMIT cannot.
+func (b *binder) countExpression(sc *scope, node ast.ScalarExpression) (e expr, correlated bool) {
+	if !hasSubquery(node) {
+		own := &scope{sources: sc.sources}
+		eachNode(reflect.ValueOf(node), func(n any) {
+			if c, ok := n.(*ast.ColumnReferenceExpression); ok {
+				if parts := identifiers(c.MultiPartIdentifier); len(parts) > 0 && own.findColumn(parts) != nil {
+					b.fail(4115, parts[len(parts)-1])
+				}
+			}
+		})
+	}
+	around, lateral := &scope{parent: sc.parent}, b.lateral
+	e = b.scalar(around, node)
+	return e, len(around.outer) > 0 || b.lateral > lateral
 }
 
 // without is the query's text without its LIMIT.
@@ -50,18 +102,24 @@ func (p *selectParts) without(outputs []output) string {
 	return q.text(outputs, false)
 }
 
-func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) expr {
-	e := b.scalar(&scope{parent: nil}, unparenthesised(node))
+// topOfChange is the number of rows or the part of them that a statement changes at most.
+func (b *binder) topOfChange(top *ast.TopRowFilter) string {
+	e, _ := b.topCount(&scope{}, top.Expression, top.Percent)
+	return e.sql
+}
+
+func (b *binder) topCount(sc *scope, node ast.ScalarExpression, percent bool) (e expr, correlated bool) {
+	e, correlated = b.countExpression(sc, unparenthesised(node))
 	if percent {
 		if n, ok := e.lit.(int64); e.hasLit && ok && (n < 0 || n > 100) {
 			b.fail(1031)
 		}
-		return b.convert(e, sqltype.FloatType, sqltype.Implicit, 0, false)
+		return b.convert(e, sqltype.FloatType, sqltype.Implicit, 0, false), correlated
 	}
 	if !e.typ.Kind.IsInteger() && !e.typ.Kind.IsExact() || e.typ.Kind.IsExact() && e.typ.Scale > 0 {
 		b.fail(1060)
 	}
-	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0)
+	return b.rowCount(b.convert(e, sqltype.BigIntType, sqltype.Implicit, 0, false), 127, 0), correlated
 }
 
 func unparenthesised(n ast.ScalarExpression) ast.ScalarExpression {

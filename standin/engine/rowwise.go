@@ -249,9 +249,12 @@ func (s *Session) prepareText(p *plan, text string, conn *sqlite.Conn) (*sqlite.
 	}
 	for _, n := range p.needs {
 		var err error
-		if n.object != nil {
+		switch {
+		case n.packed > 0:
+			err = st.ensureRows(n.packed)
+		case n.object != nil:
 			_, err = st.ensureForeign(n.space, n.version, n.object)
-		} else {
+		default:
 			_, err = st.ensureView(n.view, n.args, n.columns)
 		}
 		if err != nil {

@@ -16,6 +16,8 @@ import (
 type scope struct {
 	parent  *scope
 	sources []*source
+	// gate tells that it stands between the two sides of APPLY.
+	gate bool
 	// outer are the columns of enclosing queries that were used.
 	outer []*sourceColumn
 	// outputs are the select list's names, for ORDER BY.

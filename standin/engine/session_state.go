@@ -147,6 +147,8 @@ type variable struct {
 	cursor   *cursor
 	// bound is the SQL of a parameter of an inline function that is being expanded.
 	bound string
+	// lateral tells that it has something of what the function is applied to.
+	lateral bool
 }
 
 type sessionSpec struct {

@@ -37,7 +37,7 @@ import (
 //	tsql_partition(key, list, value)   how many boundary values of a partition function are before a value
 //	tsql_defer(key)   notes a foreign key that is to be judged when the statement ends
 //
-// and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat and tsql_checksum_agg.
+// and the aggregates tsql_sumd, tsql_avgd, tsql_avgi, tsql_stat, tsql_checksum_agg and tsql_pack.
 func registerFunctions(conn *sqlite.Conn, st *connState) error {
 	scalars := []struct {
 		name          string
@@ -86,6 +86,9 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+	}
+	if err := registerPacking(conn); err != nil {
+		return err
 	}
 	return aggregate.Register(conn, st.failIn)
 }

@@ -58,13 +58,8 @@ func refusedStatisticsOption(options []ast.StatisticsOption) string {
 	for _, opt := range options {
 		switch o := opt.(type) {
 		case *ast.LiteralStatisticsOption:
-			switch o.OptionKind {
-			case "StatsStream":
+			if o.OptionKind == "StatsStream" {
 				return "STATS_STREAM"
-			case "RowCount":
-				return "ROWCOUNT"
-			case "PageCount":
-				return "PAGECOUNT"
 			}
 		case *ast.OnOffStatisticsOption:
 			if o.OptionKind == "Incremental" && o.OptionState == "On" {
@@ -77,6 +72,15 @@ func refusedStatisticsOption(options []ast.StatisticsOption) string {
 		}
 	}
 	return ""
+}
+
+// onlyCounts tells that the statement gives the optimiser numbers of rows and pages to believe in, and updates no statistics
+// (docs/t-sql/statements/update-statistics-transact-sql.md, ROWCOUNT and PAGECOUNT). Nothing here goes by them.
+func onlyCounts(options []ast.StatisticsOption) bool {
+	return slices.ContainsFunc(options, func(opt ast.StatisticsOption) bool {
+		o, ok := opt.(*ast.LiteralStatisticsOption)
+		return ok && (o.OptionKind == "RowCount" || o.OptionKind == "PageCount")
+	})
 }
 
 // simpleStatisticsOption tells whether WITH has an option of one word.
@@ -153,6 +157,9 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 				return sqlerr.New(2767, 1, id.Value)
 			}
 			wanted[lower(id.Value)] = true
+		}
+		if onlyCounts(n.StatisticsOptions) {
+			return nil
 		}
 		now := time.Now().UTC()
 		noRecompute := simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")

@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,6 +80,15 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 			"is_query_store_on": false, "is_published": i.Published, "is_subscribed": i.Subscribed, "is_merge_published": i.MergePublished, "is_distributor": i.Distributor,
 			"is_sync_with_backup": false, "service_broker_guid": i.BrokerGUID, "is_broker_enabled": false, "log_reuse_wait": reuse, "log_reuse_wait_desc": reuseDesc,
 			"is_date_correlation_on": false, "is_cdc_enabled": false, "is_encrypted": false, "is_honor_broker_priority_on": false}
+		durability := int64(max(0, slices.Index([]string{"DISABLED", "ALLOWED", "FORCED"}, i.Options["DELAYED_DURABILITY"])))
+		rec["delayed_durability"], rec["delayed_durability_desc"] = durability, desc(durability, "DISABLED", "ALLOWED", "FORCED")
+		rec["is_accelerated_database_recovery_on"] = on("ACCELERATED_DATABASE_RECOVERY", false)
+		if !db.System() {
+			rec["target_recovery_time_in_seconds"] = int64(60) // docs/t-sql/statements/alter-database-transact-sql-set-options.md, TARGET_RECOVERY_TIME
+			if n, err := strconv.ParseInt(i.Options["TARGET_RECOVERY_TIME"], 10, 64); err == nil {
+				rec["target_recovery_time_in_seconds"] = n
+			}
+		}
 		if i.ReplicaID != uuid.Nil {
 			rec["replica_id"], rec["group_database_id"] = i.ReplicaID, i.GroupDatabaseID
 		}

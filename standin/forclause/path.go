@@ -56,10 +56,11 @@ func (w *pathWriter) column(i int, v any, t sqltype.Type) *sqlerr.Error {
 	steps = steps[:len(steps)-1]
 	attribute := strings.HasPrefix(leaf, "@")
 	element := false
+	before, after, forbidden := nodeTest(leaf)
 	switch {
-	case leaf == "comment()", strings.HasPrefix(leaf, "processing-instruction("):
-		return sqlerr.Unsupported(leaf + " in FOR XML PATH")
-	case attribute, leaf == "", leaf == "*", leaf == "text()", leaf == "node()", leaf == "data()":
+	case before != "" && w.shape.Raw[i]:
+		return sqlerr.Unsupported(leaf + " of xml in FOR XML PATH")
+	case before != "", attribute, leaf == "", leaf == "*", leaf == "text()", leaf == "node()", leaf == "data()":
 	default:
 		element = true
 		steps = append(steps, leaf)
@@ -90,12 +91,29 @@ func (w *pathWriter) column(i int, v any, t sqltype.Type) *sqlerr.Error {
 		w.out.WriteByte(' ')
 	}
 	s := xmlScalar(v, t)
-	if !w.shape.Raw[i] {
+	switch {
+	case before != "" && strings.Contains(s, forbidden):
+		return sqlerr.Unsupported(forbidden + " within " + leaf + " of FOR XML PATH")
+	case before != "":
+		s = before + s + after
+	case !w.shape.Raw[i]:
 		s = xmldata.EscapeText(s)
 	}
 	w.out.WriteString(s)
 	at.list = leaf == "data()"
 	return nil
+}
+
+// nodeTest is what stands around the value of a column whose name is comment() or processing-instruction(name), and what cannot stand in it
+// (docs/relational-databases/xml/columns-with-the-name-of-an-xpath-node-test.md).
+func nodeTest(leaf string) (before, after, forbidden string) {
+	if leaf == "comment()" {
+		return "<!--", "-->", "--"
+	}
+	if target, ok := strings.CutPrefix(leaf, "processing-instruction("); ok && strings.HasSuffix(target, ")") && xmldata.IsName(strings.TrimSuffix(target, ")")) {
+		return "<?" + strings.TrimSuffix(target, ")") + " ", "?>", "?>"
+	}
+	return "", "", ""
 }
 
 // pathName judges a step of a column's name (6850); named is false for what stands for text.
@@ -139,7 +157,11 @@ func (w *pathWriter) moveTo(steps []string) {
 	w.closeTo(shared)
 	for _, step := range steps[shared-1:] {
 		w.open[len(w.open)-1].content = true
-		w.open = append(w.open, &pathElement{name: step})
+		e := &pathElement{name: step}
+		if len(w.open) == 1 && w.open[0].name == "" {
+			e.attributes.WriteString(w.shape.Declared) // without an element around the row, each one in it declares
+		}
+		w.open = append(w.open, e)
 	}
 }
 

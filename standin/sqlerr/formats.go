@@ -132,7 +132,9 @@ var nameFormats = map[int32]string{
 	1055: "'%v' is an invalid name because it contains a NULL character or an invalid unicode character.",
 	1087: "Must declare the table variable \"%v\".",
 	1088: "Cannot find the object \"%v\" because it does not exist or you do not have permissions.",
+	4101: "Aggregates on the right side of an APPLY cannot reference columns from the left side.",
 	4104: "The multi-part identifier \"%v\" could not be bound.",
+	4115: "The reference to column \"%v\" is not allowed in an argument to a TOP, OFFSET, or FETCH clause. Only references to columns at an outer scope or standalone expressions and subqueries are allowed here.",
 	4121: "Cannot find either column \"%v\" or the user-defined function or aggregate \"%v\", or the name is ambiguous.",
 	8154: "The table '%v' is ambiguous.",
 	8155: "No column name was specified for column %v of '%v'.",
@@ -148,6 +150,7 @@ var nameFormats = map[int32]string{
 	8119: "Column '%v.%v' is invalid in the HAVING clause because it is not contained in an aggregate function and there is no GROUP BY clause.",
 	8120: "Column '%v.%v' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.",
 	8121: "Column '%v.%v' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.",
+	8124: "Multiple columns are specified in an aggregated expression containing an outer reference. If an expression being aggregated contains an outer reference, then that outer reference must be the only column referenced in the expression.",
 	8127: "Column \"%v.%v\" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.",
 }
 

@@ -4,6 +4,7 @@ package xmlmethod
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -57,7 +58,11 @@ func Functions[E any](kept func(E) *Kept, evaluation func(E) *builtin.Evaluation
 			if v == nil || err != nil {
 				return nil, err
 			}
-			raw, problem := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v.(string)), ""))
+			decode, text := base64.StdEncoding.DecodeString, strings.Join(strings.Fields(v.(string)), "")
+			if c.query.Hexadecimal() {
+				decode = hex.DecodeString
+			}
+			raw, problem := decode(text)
 			if problem != nil {
 				return nil, nil
 			}

@@ -3,6 +3,8 @@
 package xquery
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -132,8 +134,8 @@ func (a *Atom) cast(to Kind) *Atom {
 	switch {
 	case a.Kind == to:
 		return a
-	case to == Base64Binary && (a.Kind == String || a.Kind == UntypedAtomic):
-		return textAtom(to, a.Text)
+	case to == Base64Binary || to == HexBinary:
+		return a.toBinary(to)
 	case to == String || to == UntypedAtomic:
 		return textAtom(to, a.String())
 	case to == Boolean:
@@ -146,6 +148,32 @@ func (a *Atom) cast(to Kind) *Atom {
 		return a.toTime(to)
 	}
 	return nil
+}
+
+// toBinary reads a text that is in the form of the type, and writes the bytes of the other binary type
+// (docs/xquery/type-casting-rules-in-xquery.md).
+func (a *Atom) toBinary(to Kind) *Atom {
+	var raw []byte
+	var err error
+	text := strings.Join(strings.Fields(a.Text), "")
+	form := to
+	if a.Kind == Base64Binary || a.Kind == HexBinary {
+		form = a.Kind
+	} else if a.Kind != String && a.Kind != UntypedAtomic {
+		return nil
+	}
+	if form == HexBinary {
+		raw, err = hex.DecodeString(text)
+	} else {
+		raw, err = base64.StdEncoding.DecodeString(text)
+	}
+	switch {
+	case err != nil:
+		return nil
+	case to == HexBinary:
+		return textAtom(to, strings.ToUpper(hex.EncodeToString(raw)))
+	}
+	return textAtom(to, base64.StdEncoding.EncodeToString(raw))
 }
 
 func (a *Atom) toBoolean() *Atom {

@@ -221,6 +221,9 @@ func (q *Query) Value(root, node *xmldata.Node, accessors []*Atom) (value string
 	return r.atomize(s[:1])[0].String(), true, nil
 }
 
+// Hexadecimal tells that the value is one of xs:hexBinary, whose text is not that of other binary values.
+func (q *Query) Hexadecimal() bool { return q.body.typ().Kind == HexBinary }
+
 // Exists is what exist() gives: whether there is an item at all.
 func (q *Query) Exists(root, node *xmldata.Node, accessors []*Atom) (bool, *sqlerr.Error) {
 	s, r := q.evaluate(node, root, accessors)

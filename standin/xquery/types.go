@@ -30,6 +30,7 @@ const (
 	Date
 	Time
 	Base64Binary
+	HexBinary
 	// AnyAtomic is an atomic value of one of several types.
 	AnyAtomic
 	nodeDocument
@@ -46,13 +47,13 @@ const (
 
 var kindNames = map[Kind]string{Nothing: "empty", UntypedAtomic: "xdt:untypedAtomic", String: "xs:string", Boolean: "xs:boolean", Decimal: "xs:decimal", Integer: "xs:integer",
 	Long: "xs:long", Int: "xs:int", Short: "xs:short", Byte: "xs:byte", UnsignedByte: "xs:unsignedByte", Float: "xs:float", Double: "xs:double", DateTime: "xs:dateTime", Date: "xs:date",
-	Time: "xs:time", Base64Binary: "xs:base64Binary", AnyAtomic: "xdt:anyAtomicType", nodeText: "text", nodeComment: "comment", nodeInstruction: "processing-instruction", anyItem: "item()",
+	Time: "xs:time", Base64Binary: "xs:base64Binary", HexBinary: "xs:hexBinary", AnyAtomic: "xdt:anyAtomicType", nodeText: "text", nodeComment: "comment", nodeInstruction: "processing-instruction", anyItem: "item()",
 	nodeDocument: "document { (element(*,xdt:untyped) ? & text ? & comment ? & processing-instruction ?) * }",
 	nodeAny:      "(element(*,xdt:untyped) | attribute(*,xdt:untypedAtomic) | text | comment | processing-instruction)"}
 
 // constructors are the atomic types that a query can cast to, by their names in the namespace xs.
 var constructors = map[string]Kind{"string": String, "boolean": Boolean, "decimal": Decimal, "integer": Integer, "long": Long, "int": Int, "short": Short, "byte": Byte,
-	"unsignedByte": UnsignedByte, "float": Float, "double": Double, "dateTime": DateTime, "date": Date, "time": Time}
+	"unsignedByte": UnsignedByte, "float": Float, "double": Double, "dateTime": DateTime, "date": Date, "time": Time, "base64Binary": Base64Binary, "hexBinary": HexBinary}
 
 func (k Kind) isNode() bool     { return k >= nodeDocument && k <= nodeAny }
 func (k Kind) isAtomic() bool   { return k >= UntypedAtomic && k <= AnyAtomic }
