@@ -20,6 +20,7 @@ import (
 func installServerStatements(r *Registry) {
 	installSetOptions(r)
 	installBackup(r)
+	installScopedConfigurations(r)
 	on(r, (*Session).createDatabase)
 	on(r, (*Session).dropDatabase)
 	on(r, (*Session).alterDatabase)

@@ -90,7 +90,9 @@ type DropDatabase struct {
 
 func parseDatabase(p *parser) ast.Statement {
 	switch {
-	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).isOneOf("CONFIGURATION", "CREDENTIAL"):
+	case p.accept("ALTER", "DATABASE", "SCOPED", "CONFIGURATION"):
+		return p.parseScopedConfiguration()
+	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).is("CREDENTIAL"):
 		return nil
 	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")
