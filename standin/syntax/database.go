@@ -79,6 +79,8 @@ type DatabaseOption struct {
 	// Name is in upper case: RECOVERY, READ_ONLY, SINGLE_USER, ALLOW_SNAPSHOT_ISOLATION, COMPATIBILITY_LEVEL, ...
 	Name  string
 	Value string
+	// Parts are those of QUERY_STORE; numbers are in the units of sys.database_query_store_options.
+	Parts []DatabaseOption
 }
 
 // DropDatabase is DROP DATABASE [IF EXISTS] name [, name]...
