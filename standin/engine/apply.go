@@ -89,16 +89,16 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 			column[r] = bound[r][c]
 		}
 		list, t := b.unifyResults(column...)
-		collation := ""
+		from := expr{}
 		if t.Kind.IsCharacter() {
-			collation = b.collate("VALUES", column...)
+			from = b.collatedBy("VALUES", column...)
 		}
 		var text strings.Builder
 		text.WriteString("(CASE " + numbers + ".c1")
 		for r, e := range list {
 			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
 		}
-		src.addColumn(n.Columns[c].Value, text.String()+" END)", t, true, collation, nil)
+		src.addOutput(n.Columns[c].Value, text.String()+" END)", t, true, from, nil)
 	}
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"
@@ -223,7 +223,7 @@ func (b *binder) applySource(sc, inner *scope, outputs []output, alias string, n
 		if o.expr.null {
 			t = sqltype.IntType
 		}
-		src.addColumn(columns[i], text, t, o.expr.nullable || outer || o.expr.null, o.expr.collation, nil)
+		src.addOutput(columns[i], text, t, o.expr.nullable || outer || o.expr.null, o.expr, nil)
 	}
 	sc.add(src)
 }
