@@ -26,6 +26,9 @@ import (
 type Label struct {
 	Media     uuid.UUID
 	MediaName string
+	// MediaDescription and Formatted are of the media set: its text, and when its first label was written.
+	MediaDescription string    `json:",omitempty"`
+	Formatted        time.Time `json:",omitzero"`
 	// Expires is when the set may be written over; zero for at once.
 	Expires time.Time
 }
@@ -55,7 +58,7 @@ type Media struct {
 // Open opens the file for a further backup set, and judges FORMAT, INIT and SKIP by what it holds
 // (docs/t-sql/statements/backup-transact-sql.md, Interaction of SKIP, NOSKIP, INIT, and NOINIT).
 func Open(path string, o syntax.BackupOptions) (*Media, error) {
-	m := &Media{path: path, label: Label{Media: uuid.New(), MediaName: o.MediaName}}
+	m := &Media{path: path, label: Label{Media: uuid.New(), MediaName: o.MediaName, MediaDescription: o.MediaDescription, Formatted: time.Now()}}
 	if path == os.DevNull {
 		return m, nil
 	}
@@ -131,7 +134,7 @@ func (m *Media) judge(o syntax.BackupOptions) error {
 	if err != nil {
 		return err
 	}
-	m.label = Label{Media: first.Media, MediaName: first.MediaName}
+	m.label = Label{Media: first.Media, MediaName: first.MediaName, MediaDescription: first.MediaDescription, Formatted: first.Formatted}
 	if o.Skip {
 		return nil
 	}

@@ -13,7 +13,6 @@ func TestAbsentStatementsAreNamed(t *testing.T) {
 	for _, text := range []string{
 		"ADD SIGNATURE TO p BY CERTIFICATE c WITH PASSWORD = 'pGFD4bb925DGvbd2439587y'",                                                                                  // add-signature
 		"ADD COUNTER SIGNATURE TO p BY CERTIFICATE c WITH SIGNATURE = 0x831F5530C86CC8ED606E5BC2720DA835351E46219A6D5DE9CE546297B88AEF3B",                                // add-signature
-		"ALTER DATABASE SCOPED CONFIGURATION FOR SECONDARY SET MAXDOP = PRIMARY",                                                                                         // alter-database-scoped-configuration
 		"ALTER EVENT SESSION s ON SERVER ADD EVENT sqlserver.database_transaction_begin",                                                                                 // alter-event-session
 		"CREATE SECURITY POLICY p ADD BLOCK PREDICATE f(a) ON dbo.Sales AFTER INSERT",                                                                                    // create-security-policy
 		"ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON",                                                                                           // alter-server-configuration

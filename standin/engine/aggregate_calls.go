@@ -81,7 +81,7 @@ func extremeAggregate(b *binder, name, distinct string, arg expr) expr {
 	case sqltype.Bit, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
 		b.fail(8117, arg.typ.Kind, name)
 	}
-	return expr{sql: name + "(" + arg.collated() + ")", typ: arg.typ, nullable: true, collation: arg.collation, implicit: arg.implicit}
+	return expr{sql: name + "(" + arg.collated() + ")", typ: arg.typ, nullable: true, collation: arg.collation, collationName: arg.collationName, implicit: arg.implicit}
 }
 
 func statAggregate(b *binder, name, distinct string, arg expr) expr {

@@ -150,16 +150,16 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 			column[r] = bound[r][c]
 		}
 		list, t := b.unifyResults(column...)
-		collation := ""
+		from := expr{}
 		if t.Kind.IsCharacter() {
-			collation = b.collate("VALUES", column...)
+			from = b.collatedBy("VALUES", column...)
 		}
 		var text strings.Builder
 		text.WriteString("(CASE " + numbers + ".c1")
 		for r, e := range list {
 			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
 		}
-		src.addColumn(n.Columns[c].Value, text.String()+" END)", t, true, collation, nil)
+		src.addOutput(n.Columns[c].Value, text.String()+" END)", t, true, from, nil)
 	}
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"

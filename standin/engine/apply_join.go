@@ -161,7 +161,7 @@ func (b *binder) inlinedSource(a appliedQuery, inner *scope, outputs []output, r
 		if o.expr.null {
 			t = sqltype.IntType
 		}
-		src.addColumn(columns[i], text, t, o.expr.nullable || o.expr.null, o.expr.collation, nil)
+		src.addOutput(columns[i], text, t, o.expr.nullable || o.expr.null, o.expr, nil)
 	}
 	a.sc.add(src)
 }

@@ -150,12 +150,34 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 			return s.terminated(w, verb, err)
 		}
 	}
+	if err := transferOptions(n.Options.BlockSize, n.Options.BufferCount, n.Options.MaxTransferSize); err != nil {
+		return s.terminated(w, verb, err)
+	}
 	path, err := s.device(ctx, n.Devices)
 	if err != nil {
 		return s.noDevice(w, verb, err)
 	}
 	if err := s.backupTo(ctx, db, n, path, w); err != nil {
 		return s.terminated(w, verb, backupError(err, db.Name(), path))
+	}
+	return nil
+}
+
+// transferOptions judges BLOCKSIZE, BUFFERCOUNT and MAXTRANSFERSIZE, which change nothing else here
+// (docs/t-sql/statements/backup-transact-sql.md, Data Transfer Options).
+func transferOptions(block, buffers, transfer *int64) error {
+	const leastBlock, greatestBlock, leastTransfer, greatestTransfer = 512, 64 << 10, 64 << 10, 4 << 20
+	switch {
+	case block != nil && *block&(*block-1) != 0:
+		return sqlerr.New(3253, 1)
+	case block != nil && (*block < leastBlock || *block > greatestBlock):
+		return sqlerr.New(3250, 1, *block, "BLOCKSIZE")
+	case buffers != nil && *buffers < 1:
+		return sqlerr.New(3250, 1, *buffers, "BUFFERCOUNT")
+	case transfer != nil && (*transfer < leastTransfer || *transfer > greatestTransfer):
+		return sqlerr.New(3250, 1, *transfer, "MAXTRANSFERSIZE")
+	case transfer != nil && *transfer%leastTransfer != 0:
+		return sqlerr.New(3217, 1, "MAXTRANSFERSIZE")
 	}
 	return nil
 }

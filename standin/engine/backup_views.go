@@ -118,6 +118,10 @@ func orNull(s string) any {
 	return s
 }
 
+// unlimitedPages is the size in pages that a data file can grow to, 16 terabytes of pages
+// (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, File size (data)).
+const unlimitedPages = 1 << 31
+
 // writeFileList is RESTORE FILELISTONLY.
 func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 	cols := []tds.Column{col("LogicalName", sqltype.Sysname), col("PhysicalName", sqltype.NVarCharOf(260)), col("Type", sqltype.Type{Kind: sqltype.Char, Length: 1}),
@@ -127,7 +131,15 @@ func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 		col("DifferentialBaseLSN", lsnType), col("DifferentialBaseGUID", sqltype.GUIDType), col("IsReadOnly", sqltype.BitType), col("IsPresent", sqltype.BitType),
 		col("TDEThumbprint", sqltype.VarBinaryOf(32)), col("SnapshotURL", sqltype.NVarCharOf(360))}
 	var rows [][]any
+	var base, baseSet any
+	if h.Kind == storage.DifferentialBackup {
+		base, baseSet = lsnValue(h.DatabaseBackup), n.Base
+	}
 	for _, f := range n.Files {
+		maximum := f.MaxSizePages
+		if maximum < 0 {
+			maximum = unlimitedPages
+		}
 		kind, group, size := "D", any("PRIMARY"), h.Size
 		switch {
 		case f.Log:
@@ -138,16 +150,22 @@ func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 		if name := n.Groups[f.group()]; name != "" {
 			group = name
 		}
-		rows = append(rows, []any{f.LogicalName, f.PhysicalName, kind, group, decimal.NewFromInt(f.SizePages * 8192), decimal.NewFromInt(max(0, f.MaxSizePages) * 8192), int64(f.ID),
-			nil, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), int64(f.group()), nil, nil, nil, false, true, nil, nil})
+		rows = append(rows, []any{f.LogicalName, f.PhysicalName, kind, group, decimal.NewFromInt(f.SizePages * 8192), decimal.NewFromInt(maximum * 8192), int64(f.ID),
+			decimal.Zero, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), int64(f.group()), nil, base, baseSet, n.ReadOnly, true, nil, nil})
 	}
 	return writeResult(w, cols, rows)
 }
 
-func writeLabel(w tds.Writer, n backupNote) error {
+// writeLabel is RESTORE LABELONLY (docs/t-sql/statements/restore-statements-labelonly-transact-sql.md).
+func writeLabel(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 	cols := []tds.Column{col("MediaName", sqltype.NVarCharOf(128)), col("MediaSetId", sqltype.GUIDType), col("FamilyCount", sqltype.IntType), col("FamilySequenceNumber", sqltype.IntType),
-		col("MediaFamilyId", sqltype.GUIDType), col("MediaSequenceNumber", sqltype.IntType), col("SoftwareName", sqltype.NVarCharOf(128)), col("SoftwareVendorId", sqltype.IntType)}
-	return writeResult(w, cols, [][]any{{orNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), "geosql stand-in", int64(4608)}})
+		col("MediaFamilyId", sqltype.GUIDType), col("MediaSequenceNumber", sqltype.IntType), col("MediaLabelPresent", sqltype.TinyIntType), col("MediaDescription", sqltype.NVarCharOf(255)),
+		col("SoftwareName", sqltype.NVarCharOf(128)), col("SoftwareVendorId", sqltype.IntType), col("MediaDate", sqltype.DateTimeType), col("Mirror_Count", sqltype.IntType), col("IsCompressed", sqltype.BitType)}
+	written := n.Formatted
+	if written.IsZero() {
+		written = h.Started // of a set that is older than the note of it
+	}
+	return writeResult(w, cols, [][]any{{orNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), int64(0), orNull(n.MediaDescription), "geosql stand-in", int64(4608), written, int64(1), h.Compressed}})
 }
 
 // documents reads the JSON rows of an internal table of msdb.

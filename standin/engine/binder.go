@@ -27,10 +27,12 @@ type binder struct {
 	home int32
 	// collated counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of the clause.
 	collated int
-	params   []param
-	index    map[string]int
-	needs    []need
-	spaces   map[int32]*schema
+	// sensitive is the function around what is bound that takes no text whose collation is unresolved.
+	sensitive string
+	params    []param
+	index     map[string]int
+	needs     []need
+	spaces    map[int32]*schema
 	// used are the spaces that the statement reads base tables of.
 	used    map[int32]bool
 	aliases int

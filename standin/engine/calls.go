@@ -112,6 +112,11 @@ func (b *binder) specialCall(sc *scope, n *ast.FunctionCall, name string) (e exp
 
 // callArguments binds the arguments of a function that is called with their values.
 func (b *binder) callArguments(sc *scope, n *ast.FunctionCall, name string) []expr {
+	if collationSensitive[name] {
+		before := b.sensitive
+		b.sensitive = name
+		defer func() { b.sensitive = before }()
+	}
 	args := []expr{}
 	for _, p := range n.Parameters {
 		if isStar(p) && (name == "checksum" || name == "binary_checksum") {
@@ -141,6 +146,7 @@ func (b *binder) wrapped(sc *scope, n *ast.FunctionCall) expr {
 	}
 	e := b.scalar(sc, n.Parameters[0])
 	if len(n.Parameters) > 1 {
+		b.collateOnce(e)
 		if ref, ok := n.Parameters[1].(*ast.ColumnReferenceExpression); ok {
 			words := strings.Fields(strings.Join(identifiers(ref.MultiPartIdentifier), "."))
 			e = b.collateClause(e, words[len(words)-1])
@@ -194,6 +200,9 @@ func (b *binder) builtin(name string, args []expr) expr {
 		}
 		if scaledByLast[name] {
 			t = b.scaledBy(args[len(args)-1], t)
+		}
+		if comparesTexts[name] {
+			b.collate(name, args[0], args[1])
 		}
 		return b.goCall(name, args, t, f.Pure)
 	}
@@ -313,7 +322,7 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 	if t.Kind.IsCharacter() {
 		out.collation = "tsql_ci_as"
 		if len(args) > 0 && args[0].collation != "" {
-			out.collation, out.implicit, out.explicit = args[0].collation, args[0].implicit, args[0].explicit
+			out.collation, out.collationName, out.implicit, out.explicit = args[0].collation, args[0].collationName, args[0].implicit, args[0].explicit
 		}
 	}
 	return merge(out, args...)
@@ -341,7 +350,7 @@ func (b *binder) isNull(args []expr) expr {
 	}
 	y = b.convert(y, x.typ, sqltype.Implicit, 0, false)
 	out := expr{sql: "ifnull(" + x.sql + "," + y.sql + ")", typ: x.typ, nullable: x.nullable && y.nullable}
-	out.collation, out.implicit = x.collation, x.implicit
+	out.collation, out.collationName, out.implicit = x.collation, x.collationName, x.implicit
 	return merge(out, x, y)
 }
 

@@ -11,11 +11,16 @@ import (
 
 // collate picks the collation for a comparison of character values: an explicit one, else a column's, else the default.
 func (b *binder) collate(operation string, list ...expr) string {
+	return b.collatedBy(operation, list...).collation
+}
+
+// collatedBy is the expression whose collation collate picks.
+func (b *binder) collatedBy(operation string, list ...expr) expr {
 	chosen, other := precedingCollation(list)
 	if other != nil {
 		b.failWith(sqlerr.New(468, 9, other.collationShown(), chosen.collationShown(), operation+" operation"))
 	}
-	return chosen.collation
+	return chosen
 }
 
 // collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent unless
@@ -24,12 +29,29 @@ func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) ex
 	chosen, other := precedingCollation(list)
 	switch {
 	case other == nil, b.collated > 0 && t.Kind != sqltype.VarChar && t.Kind != sqltype.Char && t.Kind != sqltype.Text:
+	case b.sensitive != "":
+		b.failWith(sqlerr.New(446, 9, other.collationShown(), chosen.collationShown(), operator, b.sensitive))
 	case t.Kind == sqltype.NVarChar || t.Kind == sqltype.NChar || t.Kind == sqltype.NText:
 		b.fail(451, other.collationShown(), chosen.collationShown(), operator, "SELECT", 1)
 	default:
 		b.fail(457, t.Kind, t.Kind, other.collationShown(), chosen.collationShown(), operator)
 	}
 	return chosen
+}
+
+// collationSensitive are the functions that take no text whose collation is unresolved, and comparesTexts those of them that compare two
+// (docs/t-sql/statements/collation-precedence-transact-sql.md, Functions and Collation).
+var (
+	collationSensitive = map[string]bool{"charindex": true, "replace": true, "difference": true, "reverse": true, "isnumeric": true, "right": true, "left": true, "soundex": true, "len": true, "stuff": true,
+		"lower": true, "substring": true, "patindex": true, "upper": true}
+	comparesTexts = map[string]bool{"charindex": true, "patindex": true, "replace": true}
+)
+
+// collateOnce refuses a COLLATE clause around another.
+func (b *binder) collateOnce(e expr) {
+	if e.explicit {
+		b.fail(445)
+	}
 }
 
 // precedingCollation is the expression whose collation goes before those of the others

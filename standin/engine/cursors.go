@@ -185,17 +185,18 @@ func cursorArgument(name string, a *argument) (*variable, error) {
 }
 
 // newCursor makes a cursor of a definition; local tells where it belongs.
-func (s *Session) newCursor(name string, definition *ast.CursorDefinition) (c *cursor, local bool, err error) {
-	c = &cursor{name: name, definition: definition, variables: map[string]*variable{}}
+func (s *Session) newCursor(name string, definition *ast.CursorDefinition) (*cursor, bool, error) {
+	c := &cursor{name: name, definition: definition, variables: map[string]*variable{}}
 	if c.definition == nil || c.definition.Select == nil {
 		return nil, false, sqlerr.New(102, 1, name)
 	}
-	forward := false
+	forward, local := false, s.db.Info().Options["CURSOR_DEFAULT"] == "LOCAL"
 	for _, o := range c.definition.Options {
 		switch strings.ToUpper(strings.ReplaceAll(o.OptionKind, "_", "")) {
 		case "LOCAL":
 			local = true
 		case "GLOBAL":
+			local = false
 		case "STATIC", "INSENSITIVE":
 			c.scroll, c.readOnly = true, true
 		case "SCROLL", "KEYSET", "DYNAMIC":

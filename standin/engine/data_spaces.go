@@ -51,12 +51,12 @@ func (p Place) space() int32 {
 
 // placement tells whether an object is kept with the placements, not among the objects.
 func (o *Object) placement() bool {
-	return o.FileGroup != nil || o.File != nil || o.Function != nil || o.Scheme != nil
+	return o.FileGroup != nil || o.File != nil || o.Function != nil || o.Scheme != nil || o.Kind == kindScopedConfiguration
 }
 
 // placementRow is the number under which a placement is kept: apart from those of objects, which are positive.
 func placementRow(kind string, id int32) int32 {
-	return map[string]int32{kindFileGroup: -1_000_000, kindPartitionScheme: -1_000_000, kindFile: -3_000_000, kindPartitionFunction: -4_000_000}[kind] - id
+	return map[string]int32{kindFileGroup: -1_000_000, kindPartitionScheme: -1_000_000, kindFile: -3_000_000, kindPartitionFunction: -4_000_000, kindScopedConfiguration: -5_000_000}[kind] - id
 }
 
 func newFileGroup(id int32, name string, g FileGroup) *Object {

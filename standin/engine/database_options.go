@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -20,12 +22,21 @@ var recordedOptions = map[string]bool{"AUTO_CLOSE": true, "AUTO_SHRINK": true, "
 	"AUTO_UPDATE_STATISTICS_ASYNC": true, "PAGE_VERIFY": true, "ANSI_NULL_DEFAULT": true, "ANSI_NULLS": true, "ANSI_PADDING": true, "ANSI_WARNINGS": true,
 	"ARITHABORT": true, "CONCAT_NULL_YIELDS_NULL": true, "NUMERIC_ROUNDABORT": true, "QUOTED_IDENTIFIER": true, "RECURSIVE_TRIGGERS": true,
 	"CURSOR_CLOSE_ON_COMMIT": true, "CURSOR_DEFAULT": true, "TRUSTWORTHY": true, "DB_CHAINING": true, "PARAMETERIZATION": true,
-	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "NEW_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
+	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
 	"TARGET_RECOVERY_TIME": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
-	"VARDECIMAL_STORAGE_FORMAT": true, "NON_TRANSACTED_ACCESS": true, "TEMPORAL_HISTORY_RETENTION": true}
+	"VARDECIMAL_STORAGE_FORMAT": true, "NON_TRANSACTED_ACCESS": true, "TEMPORAL_HISTORY_RETENTION": true, "MIXED_PAGE_ALLOCATION": true,
+	"MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT": true, "CONTAINMENT": true}
 
-// setDatabase is ALTER DATABASE ... SET option, ... [WITH termination].
+// setDatabase is ALTER DATABASE ... SET option, ... [WITH termination]. All options are judged before the first is set.
 func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet, w tds.Writer) error {
+	if err := together(db, a); err != nil {
+		return err
+	}
+	for _, o := range a.Options {
+		if err := settable(db, o); err != nil {
+			return err
+		}
+	}
 	for _, o := range a.Options {
 		value := o.Value
 		if value == "" {
@@ -64,24 +75,25 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 		return s.setAccess(ctx, db, o.Name, a)
 	case "OFFLINE", "ONLINE":
 		return s.setOffline(ctx, db, o.Name == "OFFLINE", a)
-	case "EMERGENCY":
-		return unsupported("SET EMERGENCY")
 	case "ALLOW_SNAPSHOT_ISOLATION":
 		return db.Update(ctx, func(i *DatabaseInfo) { i.SnapshotIsolation = o.Value == "ON" })
 	case "READ_COMMITTED_SNAPSHOT":
 		return db.Update(ctx, func(i *DatabaseInfo) { i.ReadCommittedSnapshot = o.Value == "ON" })
 	case "COMPATIBILITY_LEVEL":
 		level, err := strconv.Atoi(o.Value)
-		if err != nil || level < 100 || level > 160 || level%10 != 0 {
-			return sqlerr.New(15048, 1, "100, 110, 120, 130, 140, 150, 160")
+		if err != nil {
+			return err
 		}
 		return db.Update(ctx, func(i *DatabaseInfo) { i.CompatibilityLevel = level })
 	}
-	if o.Name == "QUERY_STORE" && o.Value == "OFF" {
-		return nil // it is never on
-	}
-	if !recordedOptions[o.Name] {
-		return unsupported("The database option " + o.Name)
+	switch o.Name {
+	case "QUERY_STORE":
+		return db.Update(ctx, func(i *DatabaseInfo) { i.setQueryStore(o) })
+	case "NEW_BROKER":
+		return db.Update(ctx, func(i *DatabaseInfo) { i.BrokerGUID = uuid.New() })
+	case "TORN_PAGE_DETECTION": // the former name of an option of PAGE_VERIFY
+		verify := map[string]string{"ON": "TORN_PAGE_DETECTION", "OFF": "NONE"}[o.Value]
+		return db.Update(ctx, func(i *DatabaseInfo) { i.Options["PAGE_VERIFY"] = verify })
 	}
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Options[o.Name] = o.Value })
 }
@@ -90,9 +102,6 @@ func (s *Session) setRecovery(ctx context.Context, db *Database, value string) e
 	model, ok := map[string]storage.RecoveryModel{"FULL": storage.Full, "BULK_LOGGED": storage.BulkLogged, "SIMPLE": storage.Simple}[value]
 	if !ok {
 		return sqlerr.New(102, 1, value)
-	}
-	if db.ID() == 2 {
-		return sqlerr.New(5058, 1, "RECOVERY", db.Name())
 	}
 	if db.inGroup() && model != storage.Full {
 		return sqlerr.New(1468, 1, db.Name())

@@ -20,6 +20,8 @@ import (
 func installServerStatements(r *Registry) {
 	installSetOptions(r)
 	installBackup(r)
+	installScopedConfigurations(r)
+	installQueryStore(r)
 	on(r, (*Session).createDatabase)
 	on(r, (*Session).dropDatabase)
 	on(r, (*Session).alterDatabase)
@@ -164,6 +166,8 @@ func (s *Session) alterDatabase(ctx context.Context, n *syntax.AlterDatabase, w 
 		if db = s.inst.Database(n.Name); db == nil {
 			return sqlerr.New(5011, 5, n.Name)
 		}
+	} else if db.System() {
+		return sqlerr.New(12104, 1, db.Name())
 	}
 	if err := s.require(ctx, Permission{Name: "ALTER", Database: db}); err != nil {
 		return sqlerr.New(5011, 2, db.Name())

@@ -167,10 +167,11 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 	if c.Type.Kind.IsCharacter() {
 		c.Collation = b.collation()
 		if n.Collation != nil && !strings.EqualFold(n.Collation.Value, "database_default") {
-			if _, ok := sqltype.ParseCollation(n.Collation.Value); !ok {
+			named, ok := sqltype.ParseCollation(n.Collation.Value)
+			if !ok {
 				return sqlerr.New(448, 1, n.Collation.Value)
 			}
-			c.Collation = n.Collation.Value
+			c.Collation = named.Name
 		}
 	}
 	return nil

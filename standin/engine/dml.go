@@ -161,7 +161,8 @@ func (b *binder) store(e expr, c *Column, t *writeTarget) string {
 		if err == nil {
 			return literal(c.Type, v).sql
 		}
-		if !b.s.cuts(err) && b.s.forgiven(err) == 0 {
+		// What UPDATE assigns is judged with the first row that it changes, if there is one.
+		if !b.s.cuts(err) && b.s.forgiven(err) == 0 && t.verb != "UPDATE" {
 			panic(bindError{truncation(err, t, c, e.lit)})
 		}
 	}
@@ -478,11 +479,14 @@ func nullError(t *writeTarget, c *Column) *sqlerr.Error {
 	return sqlerr.New(515, 2, c.Name, t.database+"."+t.String(), t.verb)
 }
 
-// truncation turns "too long" into 2628 with the column's name.
+// truncation turns "too long" into 2628 with the column's name, where the database has it so.
 func truncation(err *sqlerr.Error, t *writeTarget, c *Column, v any) *sqlerr.Error {
 	if err != sqltype.ErrTruncated {
 		copied := *err
 		return &copied
+	}
+	if !t.verbose() {
+		return sqlerr.New(8152, 30)
 	}
 	shown := ""
 	switch x := v.(type) {

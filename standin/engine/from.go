@@ -245,7 +245,7 @@ func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Ide
 		if o.expr.column != nil && o.expr.column.column != nil {
 			col = o.expr.column.column
 		}
-		src.addColumn(columns[i], src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr.collation, col)
+		src.addOutput(columns[i], src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr, col)
 	}
 	sc.add(src)
 	return "(" + q.sql + ") AS " + src.sqlite
@@ -270,7 +270,8 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 		list, t := b.unifyResults(column...)
 		e := expr{sql: columnName(int32(c + 1)), typ: t}
 		if t.Kind.IsCharacter() {
-			e.collation = b.collate("VALUES", column...)
+			from := b.collatedBy("VALUES", column...)
+			e.collation, e.collationName = from.collation, from.collationName
 		}
 		e.nullable = anyNullable(column, list)
 		for r := range list {

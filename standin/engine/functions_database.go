@@ -13,14 +13,20 @@ import (
 var optionProperties = map[string]string{"isansinulldefault": "ANSI_NULL_DEFAULT", "isansinullsenabled": "ANSI_NULLS", "isansipaddingenabled": "ANSI_PADDING", "isansiwarningsenabled": "ANSI_WARNINGS",
 	"isarithmeticabortenabled": "ARITHABORT", "isautoclose": "AUTO_CLOSE", "isautocreatestatistics": "+AUTO_CREATE_STATISTICS", "isautoshrink": "AUTO_SHRINK", "isautoupdatestatistics": "+AUTO_UPDATE_STATISTICS",
 	"isclosecursorsoncommitenabled": "CURSOR_CLOSE_ON_COMMIT", "isnullconcat": "CONCAT_NULL_YIELDS_NULL", "isnumericroundabortenabled": "NUMERIC_ROUNDABORT", "isquotedidentifiersenabled": "QUOTED_IDENTIFIER",
-	"isrecursivetriggersenabled": "RECURSIVE_TRIGGERS"}
+	"isrecursivetriggersenabled": "RECURSIVE_TRIGGERS", "ismemoryoptimizedelevatetosnapshotenabled": "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT"}
+
+// wordProperties are those that tell whether an option has a certain value.
+var wordProperties = map[string][2]string{"islocalcursorsdefault": {"CURSOR_DEFAULT", "LOCAL"}, "isparameterizationforced": {"PARAMETERIZATION", "FORCED"}, "istornpagedetectionenabled": {"PAGE_VERIFY", "TORN_PAGE_DETECTION"}}
 
 // neverProperties are those that no database has here.
-var neverProperties = map[string]bool{"isparameterizationforced": true, "issyncwithbackup": true, "isfulltextenabled": true, "isautocreatestatisticsincremental": true, "isclone": true,
-	"isverifiedclone": true, "isdatabasesuspendedforsnapshotbackup": true, "ismemoryoptimizedelevatetosnapshotenabled": true, "istornpagedetectionenabled": true, "isxtpsupported": true, "islocalcursorsdefault": true}
+var neverProperties = map[string]bool{"issyncwithbackup": true, "isfulltextenabled": true, "isautocreatestatisticsincremental": true, "isclone": true,
+	"isverifiedclone": true, "isdatabasesuspendedforsnapshotbackup": true, "isxtpsupported": true}
 
 // optionProperty is a property that is an option's; known is false for others.
 func (i DatabaseInfo) optionProperty(property string) (on int64, known bool) {
+	if word, is := wordProperties[property]; is {
+		return asBit(i.Options[word[0]] == word[1]), true
+	}
 	option, known := optionProperties[property]
 	if !known {
 		return 0, neverProperties[property]

@@ -224,7 +224,7 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 		return nil
 	}
 	before, fresh := c.reserved, c.fresh
-	c.reserved, c.fresh = c.last+identityCache*c.increment, false
+	c.reserved, c.fresh = c.last+s.identityStep(t.db)*c.increment, false
 	if o := s.open[t.db.ID()]; o != nil {
 		o.undo = append(o.undo, func() { c.reserved, c.fresh = before, fresh })
 	}

@@ -114,6 +114,9 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 		if err != nil {
 			return err
 		}
+		if err := transferOptions(n.Options.BlockSize, n.Options.BufferCount, n.Options.MaxTransferSize); err != nil {
+			return s.terminated(w, verb, err)
+		}
 		if err := s.restoreInto(ctx, n, name, w); err != nil {
 			path := ""
 			if len(n.Devices) == 1 {
@@ -151,7 +154,7 @@ func (s *Session) lookAt(n *syntax.Restore, path string, w tds.Writer) error {
 	case "FILELISTONLY":
 		return writeFileList(w, set.Header, set.note)
 	case "LABELONLY":
-		return writeLabel(w, set.note)
+		return writeLabel(w, set.Header, set.note)
 	}
 	if err := set.Verify(); err != nil {
 		return backupError(err, "", path)

@@ -64,7 +64,9 @@ type sourceColumn struct {
 	typ       sqltype.Type
 	nullable  bool
 	collation string
-	column    *Column
+	// collationName is what the collation is called, where it is not the column's own.
+	collationName string
+	column        *Column
 	// document is set for the column of nodes(): the SQL of the instance whose node the column is, with the name of the
 	// column that it is in, if any, and what the node is.
 	document, origin string
@@ -85,6 +87,12 @@ func (sc *scope) add(src *source) {
 func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, collation string, c *Column) {
 	src.columns = append(src.columns, &sourceColumn{source: src, name: name, sql: sql, typ: t, nullable: nullable,
 		collation: collation, column: c})
+}
+
+// addOutput adds a column that is an output of a query.
+func (src *source) addOutput(name, sql string, t sqltype.Type, nullable bool, o expr, c *Column) {
+	src.addColumn(name, sql, t, nullable, o.collation, c)
+	src.columns[len(src.columns)-1].collationName = o.collationName
 }
 
 // matches tells whether a qualifier (alias, or table with schema and database) names the source.
@@ -137,7 +145,11 @@ func (b *binder) column(sc *scope, parts []string) expr {
 func (c *sourceColumn) expr() expr {
 	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
 		column: c, name: c.name, free: []*sourceColumn{c}}
-	if c.column != nil && c.collation != "" {
+	switch {
+	case c.collation == "":
+	case c.collationName != "":
+		e.collationName = c.collationName
+	case c.column != nil:
 		e.collationName = c.column.Collation
 	}
 	return e

@@ -40,7 +40,8 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 			if q.All {
 				b.collateResult("UNION ALL", t, lo, ro)
 			}
-			e.collation = b.collate(strings.ToUpper(q.BinaryQueryExpressionType), lo, ro)
+			from := b.collatedBy(strings.ToUpper(q.BinaryQueryExpressionType), lo, ro)
+			e.collation, e.collationName = from.collation, from.collationName
 			pair[0].collation, pair[1].collation = e.collation, e.collation
 		}
 		l[i] = fmt.Sprintf("%s AS c%d", pair[0].collated(), i+1)

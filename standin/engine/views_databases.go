@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +39,21 @@ func installDatabaseViews(r *Registry) {
 		})
 }
 
+// pageVerifications and delayedDurabilities are the descriptions of page_verify_option and delayed_durability by number
+// (docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md).
+var (
+	pageVerifications   = []string{"NONE", "TORN_PAGE_DETECTION", "CHECKSUM"}
+	delayedDurabilities = []string{"DISABLED", "ALLOWED", "FORCED"}
+)
+
+// targetRecoveryTime is TARGET_RECOVERY_TIME in seconds; a new database has one minute.
+func (i *DatabaseInfo) targetRecoveryTime() int64 {
+	if n, err := strconv.ParseInt(i.Options["TARGET_RECOVERY_TIME"], 10, 64); err == nil {
+		return n
+	}
+	return 60
+}
+
 func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 	var out []record
 	for _, db := range s.inst.Databases() {
@@ -58,37 +72,44 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 			}
 			return v == "ON" || v == ""
 		}
+		is := func(name, value string) bool { return i.Options[name] == value }
+		number := func(name string, names []string) int64 {
+			for n, value := range names {
+				if i.Options[name] == value {
+					return int64(n)
+				}
+			}
+			return -1
+		}
+		verify := number("PAGE_VERIFY", pageVerifications)
+		if verify < 0 {
+			verify = int64(len(pageVerifications) - 1)
+		}
+		durability := max(number("DELAYED_DURABILITY", delayedDurabilities), 0)
 		snapshot := int64(0)
 		if i.SnapshotIsolation || i.ID == 1 || i.ID == 4 {
 			snapshot = 1
 		}
 		rec := record{"name": i.Name, "physical_database_name": i.Name, "containment": 0, "containment_desc": "NONE", "catalog_collation_type": 0,
 			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_result_set_caching_on": false, "is_tempdb_spill_to_remote_store": false, "is_stale_page_detection_on": false,
-			"is_data_retention_enabled": false, "is_temporal_history_retention_enabled": true, "is_change_feed_enabled": false, "is_federation_member": false,
-			"is_memory_optimized_elevate_to_snapshot_on": false, "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
+			"is_data_retention_enabled": false, "is_temporal_history_retention_enabled": on("TEMPORAL_HISTORY_RETENTION", true), "is_change_feed_enabled": false, "is_federation_member": false,
+			"is_memory_optimized_elevate_to_snapshot_on": on("MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", false), "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
 			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly || db.standby() != "", "is_auto_close_on": on("AUTO_CLOSE", false),
 			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": db.standby() != "", "is_cleanly_shutdown": db.State() == Offline,
 			"is_supplemental_logging_enabled": false, "snapshot_isolation_state": snapshot, "snapshot_isolation_state_desc": desc(snapshot, "OFF", "ON"),
 			"is_read_committed_snapshot_on": i.ReadCommittedSnapshot, "recovery_model": model, "recovery_model_desc": db.recoveryName(),
-			"page_verify_option": 2, "page_verify_option_desc": "CHECKSUM", "is_auto_create_stats_on": on("AUTO_CREATE_STATISTICS", true),
+			"page_verify_option": verify, "page_verify_option_desc": pageVerifications[verify], "is_auto_create_stats_on": on("AUTO_CREATE_STATISTICS", true),
 			"is_auto_create_stats_incremental_on": false, "is_auto_update_stats_on": on("AUTO_UPDATE_STATISTICS", true), "is_auto_update_stats_async_on": on("AUTO_UPDATE_STATISTICS_ASYNC", false),
 			"is_ansi_null_default_on": on("ANSI_NULL_DEFAULT", false), "is_ansi_nulls_on": on("ANSI_NULLS", false), "is_ansi_padding_on": on("ANSI_PADDING", false),
 			"is_ansi_warnings_on": on("ANSI_WARNINGS", false), "is_arithabort_on": on("ARITHABORT", false), "is_concat_null_yields_null_on": on("CONCAT_NULL_YIELDS_NULL", false),
 			"is_numeric_roundabort_on": on("NUMERIC_ROUNDABORT", false), "is_quoted_identifier_on": on("QUOTED_IDENTIFIER", false), "is_recursive_triggers_on": on("RECURSIVE_TRIGGERS", false),
-			"is_cursor_close_on_commit_on": on("CURSOR_CLOSE_ON_COMMIT", false), "is_local_cursor_default": false, "is_fulltext_enabled": false,
-			"is_trustworthy_on": on("TRUSTWORTHY", i.ID == 4), "is_db_chaining_on": on("DB_CHAINING", i.ID <= 2 || i.ID == 4), "is_parameterization_forced": false, "is_master_key_encrypted_by_server": false,
-			"is_query_store_on": false, "is_published": i.Published, "is_subscribed": i.Subscribed, "is_merge_published": i.MergePublished, "is_distributor": i.Distributor,
+			"is_cursor_close_on_commit_on": on("CURSOR_CLOSE_ON_COMMIT", false), "is_local_cursor_default": is("CURSOR_DEFAULT", "LOCAL"), "is_fulltext_enabled": false,
+			"is_trustworthy_on": on("TRUSTWORTHY", i.ID == 4), "is_db_chaining_on": on("DB_CHAINING", i.ID <= 2 || i.ID == 4), "is_parameterization_forced": is("PARAMETERIZATION", "FORCED"), "is_master_key_encrypted_by_server": false,
+			"is_query_store_on": i.storeOn(), "is_published": i.Published, "is_subscribed": i.Subscribed, "is_merge_published": i.MergePublished, "is_distributor": i.Distributor,
 			"is_sync_with_backup": false, "service_broker_guid": i.BrokerGUID, "is_broker_enabled": false, "log_reuse_wait": reuse, "log_reuse_wait_desc": reuseDesc,
-			"is_date_correlation_on": false, "is_cdc_enabled": false, "is_encrypted": false, "is_honor_broker_priority_on": false}
-		durability := int64(max(0, slices.Index([]string{"DISABLED", "ALLOWED", "FORCED"}, i.Options["DELAYED_DURABILITY"])))
-		rec["delayed_durability"], rec["delayed_durability_desc"] = durability, desc(durability, "DISABLED", "ALLOWED", "FORCED")
-		rec["is_accelerated_database_recovery_on"] = on("ACCELERATED_DATABASE_RECOVERY", false)
-		if !db.System() {
-			rec["target_recovery_time_in_seconds"] = int64(60) // docs/t-sql/statements/alter-database-transact-sql-set-options.md, TARGET_RECOVERY_TIME
-			if n, err := strconv.ParseInt(i.Options["TARGET_RECOVERY_TIME"], 10, 64); err == nil {
-				rec["target_recovery_time_in_seconds"] = n
-			}
-		}
+			"is_date_correlation_on": on("DATE_CORRELATION_OPTIMIZATION", false), "is_cdc_enabled": false, "is_encrypted": false, "is_honor_broker_priority_on": on("HONOR_BROKER_PRIORITY", false),
+			"target_recovery_time_in_seconds": i.targetRecoveryTime(), "delayed_durability": durability, "delayed_durability_desc": delayedDurabilities[durability],
+			"is_accelerated_database_recovery_on": on("ACCELERATED_DATABASE_RECOVERY", false), "is_mixed_page_allocation_on": on("MIXED_PAGE_ALLOCATION", i.ID == 1 || i.ID == 3 || i.ID == 4)}
 		if i.ReplicaID != uuid.Nil {
 			rec["replica_id"], rec["group_database_id"] = i.ReplicaID, i.GroupDatabaseID
 		}

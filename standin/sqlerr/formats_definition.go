@@ -8,6 +8,8 @@ import "maps"
 var definitionFormats = map[int32]string{
 	215:   "Parameters supplied for object '%v' which is not a function. If the parameters are intended as a table hint, a WITH keyword is required.",
 	216:   "Parameters were not supplied for the function '%v'.",
+	445:   "COLLATE clause cannot be used on expressions containing a COLLATE clause.",
+	446:   "Cannot resolve collation conflict between \"%v\" and \"%v\" in %v operator for %v operation.",
 	451:   "Cannot resolve collation conflict between \"%v\" and \"%v\" in %v operator occurring in %v statement column %v.",
 	457:   "Implicit conversion of %v value to %v cannot be performed because the collation of the value is unresolved due to a collation conflict between \"%v\" and \"%v\" in %v operator.",
 	1054:  "Syntax '%v' is not allowed in schema-bound objects.",
@@ -33,7 +35,7 @@ func init() {
 		severity uint8
 		page     string
 	}{
-		1054: {15, eventsPage(1000, 1999)}, 1058: {15, eventsPage(1000, 1999)}, 1731: {16, eventsPage(1000, 1999)}, 2761: {16, eventsPage(2000, 2999)},
+		445: {16, eventsPage(0, 999)}, 1054: {15, eventsPage(1000, 1999)}, 1058: {15, eventsPage(1000, 1999)}, 1731: {16, eventsPage(1000, 1999)}, 2761: {16, eventsPage(2000, 2999)},
 		4512: {16, eventsPage(4000, 4999)}, 4513: {16, eventsPage(4000, 4999)}, 4708: {16, eventsPage(4000, 4999)}, 5318: {15, eventsPage(5000, 5999)},
 		10796: {15, eventsPage(10000, 10999)}, 15348: {16, eventsPage(15000, 15999)},
 	} {

@@ -23,23 +23,15 @@ type Collation struct {
 	Binary, CaseSensitive, AccentSensitive bool
 }
 
-// ParseCollation recognises SQL_Latin1_General_CP1*, Latin1_General* and binary collations by the parts of their
-// names; ok is false for names that are no collation.
+// ParseCollation recognises the name of a collation; ok is false for names that are none.
 func ParseCollation(name string) (c Collation, ok bool) {
-	u := strings.ToUpper(name)
-	if !strings.HasPrefix(u, "SQL_") && !strings.Contains(u, "LATIN1_GENERAL") && !strings.Contains(u, "_CI_") &&
-		!strings.Contains(u, "_CS_") && !strings.Contains(u, "_BIN") {
-		return Collation{}, false
-	}
-	c = Collation{Name: name}
-	for _, part := range strings.Split(u, "_") {
+	c.Name, ok = canonicalCollation(name)
+	for _, part := range strings.Split(strings.ToUpper(name), "_") {
 		switch part {
 		case "BIN", "BIN2":
-			c.Binary, ok = true, true
+			c.Binary = true
 		case "CS":
-			c.CaseSensitive, ok = true, true
-		case "CI":
-			ok = true
+			c.CaseSensitive = true
 		case "AS":
 			c.AccentSensitive = true
 		}

@@ -34,7 +34,6 @@ var absentPhrases = byFirstWord([]absentPhrase{
 	{[]string{"ALTER", "SECURITY", "POLICY"}, "ALTER SECURITY POLICY"},
 	{[]string{"ALTER", "RESOURCE", "GOVERNOR"}, "ALTER RESOURCE GOVERNOR"},
 	{[]string{"ALTER", "SERVER", "CONFIGURATION"}, "ALTER SERVER CONFIGURATION"},
-	{[]string{"ALTER", "DATABASE", "SCOPED", "CONFIGURATION"}, "ALTER DATABASE SCOPED CONFIGURATION"},
 	{[]string{"SEND", "ON", "CONVERSATION"}, "SEND ON CONVERSATION"},
 	{[]string{"BEGIN", "ATOMIC", "WITH"}, "A natively compiled module"},
 	{[]string{"CREATE", "SPATIAL", "INDEX"}, "CREATE SPATIAL INDEX"},

@@ -33,8 +33,8 @@ type BackupOptions struct {
 	Name, Description, MediaName, MediaDescription     string
 	// Stats is the percentage of progress messages, nil when not given (10 is BACKUP's own default for a bare STATS).
 	Stats *int64
-	// BlockSize, BufferCount and MaxTransferSize are bytes, a count, and bytes; 0 when not given.
-	BlockSize, BufferCount, MaxTransferSize int64
+	// BlockSize, BufferCount and MaxTransferSize are bytes, a count, and bytes; nil when not given.
+	BlockSize, BufferCount, MaxTransferSize *int64
 	ExpireDate                              string
 	RetainDays                              *int64
 	// Variables are those that have an option's value, by the option's word.
@@ -156,7 +156,7 @@ func (p *parser) backupFlag(o *BackupOptions, log bool) bool {
 		o.NoRecovery = true
 	case log && p.accept("NO_TRUNCATE"):
 		o.NoTruncate = true
-	case log && p.accept("STANDBY", "="):
+	case log && p.valued("STANDBY"):
 		o.Standby = p.stringLiteral()
 	case p.accept("STATS"):
 		o.Stats = ptr(int64(10))
@@ -178,7 +178,7 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 		{"MEDIADESCRIPTION", &o.MediaDescription}, {"EXPIREDATE", &o.ExpireDate},
 	}
 	for _, t := range texts {
-		if p.accept(t.word, "=") {
+		if p.valued(t.word) {
 			if !p.valueOf(t.word, &o.Variables) {
 				*t.text = p.stringLiteral()
 			}
@@ -186,19 +186,28 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 		}
 	}
 	switch {
-	case p.accept("BLOCKSIZE", "="):
-		o.BlockSize = p.integer()
-	case p.accept("BUFFERCOUNT", "="):
-		o.BufferCount = p.integer()
-	case p.accept("MAXTRANSFERSIZE", "="):
-		o.MaxTransferSize = p.integer()
-	case p.accept("RETAINDAYS", "="):
+	case p.valued("BLOCKSIZE"):
+		o.BlockSize = ptr(p.integer())
+	case p.valued("BUFFERCOUNT"):
+		o.BufferCount = ptr(p.integer())
+	case p.valued("MAXTRANSFERSIZE"):
+		o.MaxTransferSize = ptr(p.integer())
+	case p.valued("RETAINDAYS"):
 		if !p.valueOf("RETAINDAYS", &o.Variables) {
 			o.RetainDays = ptr(p.integer())
 		}
 	default:
 		return false
 	}
+	return true
+}
+
+// valued consumes the name of an option and the = that has to follow.
+func (p *parser) valued(option string) bool {
+	if !p.accept(option) {
+		return false
+	}
+	p.expect("=")
 	return true
 }
 

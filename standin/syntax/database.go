@@ -79,6 +79,8 @@ type DatabaseOption struct {
 	// Name is in upper case: RECOVERY, READ_ONLY, SINGLE_USER, ALLOW_SNAPSHOT_ISOLATION, COMPATIBILITY_LEVEL, ...
 	Name  string
 	Value string
+	// Parts are those of QUERY_STORE; numbers are in the units of sys.database_query_store_options.
+	Parts []DatabaseOption
 }
 
 // DropDatabase is DROP DATABASE [IF EXISTS] name [, name]...
@@ -90,7 +92,9 @@ type DropDatabase struct {
 
 func parseDatabase(p *parser) ast.Statement {
 	switch {
-	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).isOneOf("CONFIGURATION", "CREDENTIAL"):
+	case p.accept("ALTER", "DATABASE", "SCOPED", "CONFIGURATION"):
+		return p.parseScopedConfiguration()
+	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).is("CREDENTIAL"):
 		return nil
 	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")

@@ -2,19 +2,23 @@
 
 package syntax
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // flagOptions are the options of ALTER DATABASE ... SET without a value.
 var flagOptions = []string{"ONLINE", "OFFLINE", "EMERGENCY", "READ_ONLY", "READ_WRITE", "SINGLE_USER", "RESTRICTED_USER",
 	"MULTI_USER", "ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER"}
 
-// onOffOptions are those with ON or OFF (docs/t-sql/statements/alter-database-transact-sql-set-options.md).
-var onOffOptions = []string{"AUTO_CLOSE", "AUTO_CREATE_STATISTICS", "AUTO_SHRINK", "AUTO_UPDATE_STATISTICS",
+// switchOptions are those with ON or OFF, which only what is among equalled has a = before
+// (docs/t-sql/statements/alter-database-transact-sql-set-options.md).
+var switchOptions = []string{"AUTO_CLOSE", "AUTO_CREATE_STATISTICS", "AUTO_SHRINK", "AUTO_UPDATE_STATISTICS",
 	"AUTO_UPDATE_STATISTICS_ASYNC", "CURSOR_CLOSE_ON_COMMIT", "DATE_CORRELATION_OPTIMIZATION", "DB_CHAINING", "TRUSTWORTHY",
 	"ALLOW_SNAPSHOT_ISOLATION", "READ_COMMITTED_SNAPSHOT", "ANSI_NULL_DEFAULT", "ANSI_NULLS", "ANSI_PADDING", "ANSI_WARNINGS",
 	"ARITHABORT", "CONCAT_NULL_YIELDS_NULL", "QUOTED_IDENTIFIER", "NUMERIC_ROUNDABORT", "RECURSIVE_TRIGGERS",
-	"HONOR_BROKER_PRIORITY", "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", "MIXED_PAGE_ALLOCATION", "ENCRYPTION",
-	"ACCELERATED_DATABASE_RECOVERY", "QUERY_STORE"}
+	"HONOR_BROKER_PRIORITY", "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", "MIXED_PAGE_ALLOCATION",
+	"ACCELERATED_DATABASE_RECOVERY", "TEMPORAL_HISTORY_RETENTION", "TORN_PAGE_DETECTION"}
 
 // wordOptions are those with one of some words.
 var wordOptions = map[string][]string{
@@ -23,11 +27,15 @@ var wordOptions = map[string][]string{
 	"PARAMETERIZATION":   {"SIMPLE", "FORCED"},
 	"CURSOR_DEFAULT":     {"LOCAL", "GLOBAL"},
 	"DELAYED_DURABILITY": {"DISABLED", "ALLOWED", "FORCED"},
+	"ENCRYPTION":         {"ON", "OFF", "SUSPEND", "RESUME"},
 }
 
+// equalled are the options that the page has with a = before their value.
+var equalled = wordSet("ACCELERATED_DATABASE_RECOVERY DELAYED_DURABILITY MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT")
+
 // refusedOptions are the others of the page: what they are about does not exist here.
-var refusedOptions = wordSet(`AUTOMATIC_TUNING CHANGE_TRACKING CONTAINMENT DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE FILESTREAM LEDGER
-	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TEMPORAL_HISTORY_RETENTION TRANSFORM_NOISE_WORDS
+var refusedOptions = wordSet(`AUTOMATIC_TUNING CHANGE_TRACKING DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE ERROR_BROKER_CONVERSATIONS FILESTREAM LEDGER
+	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TRANSFORM_NOISE_WORDS
 	TWO_DIGIT_YEAR_CUTOFF WITNESS`)
 
 func (p *parser) databaseOptions() []DatabaseOption { return p.optionList(p.databaseOption) }
@@ -37,6 +45,9 @@ func (p *parser) optionList(option func() DatabaseOption) []DatabaseOption {
 	seen := map[string]bool{}
 	for {
 		o := option()
+		if seen[o.Name] && o.Name == "QUERY_STORE" {
+			p.refuseWith(12417)
+		}
 		p.once(seen, o.Name)
 		all = append(all, o)
 		if !p.accept(",") {
@@ -50,7 +61,7 @@ func (p *parser) createOption() DatabaseOption {
 	for _, name := range []string{"DB_CHAINING", "TRUSTWORTHY"} {
 		if p.accept(name) {
 			p.accept("=")
-			return DatabaseOption{name, p.oneOf("ON", "OFF")}
+			return DatabaseOption{Name: name, Value: p.oneOf("ON", "OFF")}
 		}
 	}
 	if p.accept("CATALOG_COLLATION") {
@@ -58,7 +69,7 @@ func (p *parser) createOption() DatabaseOption {
 		if collation := p.name(); upper(collation) != "DATABASE_DEFAULT" {
 			p.unsupported("CATALOG_COLLATION = " + collation)
 		}
-		return DatabaseOption{"CATALOG_COLLATION", "DATABASE_DEFAULT"}
+		return DatabaseOption{Name: "CATALOG_COLLATION", Value: "DATABASE_DEFAULT"}
 	}
 	if p.accept("LEDGER", "=") {
 		return p.neverOn("LEDGER", "OFF", "ON")
@@ -76,7 +87,7 @@ func (p *parser) neverOn(name, off string, others ...string) DatabaseOption {
 	if value != off {
 		p.unsupported("The database option " + name + " = " + value)
 	}
-	return DatabaseOption{name, value}
+	return DatabaseOption{Name: name, Value: value}
 }
 
 // attachOption is an option of FOR ATTACH (docs/t-sql/statements/create-database-transact-sql.md, <attach_database_option>).
@@ -99,38 +110,57 @@ func (p *parser) databaseOption() DatabaseOption {
 			return DatabaseOption{Name: name}
 		}
 	}
-	for _, name := range onOffOptions {
+	for _, name := range switchOptions {
 		if p.accept(name) {
-			p.accept("=")
-			if name == "QUERY_STORE" && (p.is("(") || p.is("CLEAR") || p.is("ON", "(")) {
-				p.unsupported("QUERY_STORE with options")
-			}
-			o := DatabaseOption{name, p.oneOf("ON", "OFF")}
-			if name == "AUTO_CREATE_STATISTICS" && o.Value == "ON" && p.accept("(") {
-				p.expect("INCREMENTAL", "=")
-				p.neverOn("INCREMENTAL", "OFF", "ON")
-				p.expect(")")
-			}
-			return o
+			return p.switchOption(name)
 		}
 	}
 	for name, values := range wordOptions {
 		if p.accept(name) {
-			p.accept("=")
-			return DatabaseOption{name, p.oneOf(values...)}
+			if equalled[name] {
+				p.expect("=")
+			}
+			return DatabaseOption{Name: name, Value: p.oneOf(values...)}
 		}
 	}
+	return p.otherOption()
+}
+
+func (p *parser) switchOption(name string) DatabaseOption {
+	if equalled[name] {
+		p.expect("=")
+	}
+	o := DatabaseOption{Name: name, Value: p.oneOf("ON", "OFF")}
 	switch {
-	case p.accept("COMPATIBILITY_LEVEL", "="):
-		return DatabaseOption{"COMPATIBILITY_LEVEL", strconv.FormatInt(p.integer(), 10)}
-	case p.accept("TARGET_RECOVERY_TIME", "="):
+	case name == "AUTO_CREATE_STATISTICS" && o.Value == "ON" && p.accept("("):
+		p.expect("INCREMENTAL", "=")
+		p.neverOn("INCREMENTAL", "OFF", "ON")
+		p.expect(")")
+	case name == "ACCELERATED_DATABASE_RECOVERY" && o.Value == "ON" && p.is("("):
+		p.unsupported("PERSISTENT_VERSION_STORE_FILEGROUP")
+	}
+	return o
+}
+
+// otherOption is an option that has a form of its own.
+func (p *parser) otherOption() DatabaseOption {
+	switch {
+	case p.accept("QUERY_STORE"):
+		return p.queryStore()
+	case p.accept("CONTAINMENT"):
+		p.expect("=")
+		return p.neverOn("CONTAINMENT", "NONE", "PARTIAL")
+	case p.accept("COMPATIBILITY_LEVEL"):
+		p.expect("=")
+		return DatabaseOption{Name: "COMPATIBILITY_LEVEL", Value: strconv.FormatInt(p.integer(), 10)}
+	case p.accept("TARGET_RECOVERY_TIME"):
+		p.expect("=")
 		n := p.integer()
-		if p.oneOf("SECONDS", "MINUTES") == "MINUTES" {
+		if p.oneOf("SECONDS", "MINUTES") == "MINUTES" && n < math.MaxInt32 {
 			n *= 60
 		}
-		return DatabaseOption{"TARGET_RECOVERY_TIME", strconv.FormatInt(n, 10)}
-	}
-	if p.accept("FILESTREAM", "(", "NON_TRANSACTED_ACCESS", "=") {
+		return DatabaseOption{Name: "TARGET_RECOVERY_TIME", Value: strconv.FormatInt(n, 10)}
+	case p.accept("FILESTREAM", "(", "NON_TRANSACTED_ACCESS", "="):
 		o := p.neverOn("NON_TRANSACTED_ACCESS", "OFF", "READ_ONLY", "FULL")
 		p.expect(")")
 		return o

@@ -34,8 +34,8 @@ type RestoreOptions struct {
 	StopAt                  string
 	StopAtMark              string
 	StopBeforeMark          string
-	BlockSize, BufferCount  int64
-	MaxTransferSize         int64
+	BlockSize, BufferCount  *int64
+	MaxTransferSize         *int64
 	MediaName               string
 	EnableBroker, NewBroker bool
 	ErrorBroker             bool
@@ -114,7 +114,7 @@ func (p *parser) restoreOption(n *Restore) bool {
 		if !p.valueOf("FILE", &o.Variables) {
 			o.File = p.integerIn(1, 1<<15)
 		}
-	case p.accept("MEDIANAME", "="):
+	case p.valued("MEDIANAME"):
 		if !p.valueOf("MEDIANAME", &o.Variables) {
 			o.MediaName = p.stringLiteral()
 		}
@@ -151,24 +151,24 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 		}
 	}
 	switch {
-	case p.accept("STANDBY", "="):
+	case p.valued("STANDBY"):
 		if !p.valueOf("STANDBY", &o.Variables) {
 			o.Standby = p.stringLiteral()
 		}
-	case p.accept("STOPAT", "="):
+	case p.valued("STOPAT"):
 		if !p.valueOf("STOPAT", &o.Variables) {
 			o.StopAt = p.stringLiteral()
 		}
-	case p.accept("STOPATMARK", "="):
+	case p.valued("STOPATMARK"):
 		o.StopAtMark = p.markName()
-	case p.accept("STOPBEFOREMARK", "="):
+	case p.valued("STOPBEFOREMARK"):
 		o.StopBeforeMark = p.markName()
-	case p.accept("BLOCKSIZE", "="):
-		o.BlockSize = p.integer()
-	case p.accept("BUFFERCOUNT", "="):
-		o.BufferCount = p.integer()
-	case p.accept("MAXTRANSFERSIZE", "="):
-		o.MaxTransferSize = p.integer()
+	case p.valued("BLOCKSIZE"):
+		o.BlockSize = ptr(p.integer())
+	case p.valued("BUFFERCOUNT"):
+		o.BufferCount = ptr(p.integer())
+	case p.valued("MAXTRANSFERSIZE"):
+		o.MaxTransferSize = ptr(p.integer())
 	default:
 		return false
 	}

@@ -10,23 +10,13 @@ import (
 	"geosql.dev/operator/standin/engine"
 )
 
-// installSettingViews registers catalog views of features whose settings are always the same here: no mirroring, no Query Store, the
-// defaults of a database's scope.
+// installSettingViews registers catalog views of features whose settings are always the same here: no mirroring.
 func installSettingViews(r *engine.Registry) {
 	r.TextView("sys", "database_mirroring", "database_id int, mirroring_guid uniqueidentifier, mirroring_state tinyint, mirroring_state_desc nvarchar(60), mirroring_role tinyint, mirroring_role_desc nvarchar(60), mirroring_role_sequence int, "+
 		"mirroring_safety_level tinyint, mirroring_safety_level_desc nvarchar(60), mirroring_safety_sequence int, mirroring_partner_name nvarchar(128), mirroring_partner_instance nvarchar(128), mirroring_witness_name nvarchar(128), "+
 		"mirroring_witness_state tinyint, mirroring_witness_state_desc nvarchar(60), mirroring_failover_lsn numeric(25,0), mirroring_connection_timeout int, mirroring_redo_queue int, mirroring_redo_queue_type nvarchar(60), "+
 		"mirroring_end_of_log_lsn numeric(25,0), mirroring_replication_lsn numeric(25,0)",
 		"SELECT database_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM sys.databases")
-	r.TextView("sys", "database_query_store_options", "desired_state smallint, desired_state_desc nvarchar(60), actual_state smallint, actual_state_desc nvarchar(60), readonly_reason int, current_storage_size_mb bigint, "+
-		"flush_interval_seconds bigint, interval_length_minutes bigint, max_storage_size_mb bigint, stale_query_threshold_days bigint, max_plans_per_query bigint, query_capture_mode smallint, query_capture_mode_desc nvarchar(60), "+
-		"size_based_cleanup_mode smallint, size_based_cleanup_mode_desc nvarchar(60), wait_stats_capture_mode smallint, wait_stats_capture_mode_desc nvarchar(60), actual_state_additional_info nvarchar(4000), "+
-		"capture_policy_execution_count int, capture_policy_total_compile_cpu_time_ms bigint, capture_policy_total_execution_cpu_time_ms bigint, capture_policy_stale_threshold_hours int",
-		"SELECT CAST(0 AS smallint), 'OFF', CAST(0 AS smallint), 'OFF', 0, CAST(0 AS bigint), CAST(900 AS bigint), CAST(60 AS bigint), CAST(1000 AS bigint), CAST(30 AS bigint), CAST(200 AS bigint), CAST(2 AS smallint), 'AUTO', CAST(1 AS smallint), "+
-			"'AUTO', CAST(1 AS smallint), 'ON', CAST(N'' AS nvarchar(4000)), CAST(NULL AS int), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS int)")
-	r.TextView("sys", "database_scoped_configurations", "configuration_id int, name nvarchar(60), value sql_variant, value_for_secondary sql_variant, is_value_default bit",
-		"SELECT id, name, value, CAST(NULL AS sql_variant), CAST(1 AS bit) FROM (VALUES (1, N'MAXDOP', CAST(0 AS sql_variant)), (2, N'LEGACY_CARDINALITY_ESTIMATION', CAST(0 AS sql_variant)), (3, N'PARAMETER_SNIFFING', CAST(1 AS sql_variant)), "+
-			"(4, N'QUERY_OPTIMIZER_HOTFIXES', CAST(0 AS sql_variant)), (6, N'IDENTITY_CACHE', CAST(1 AS sql_variant))) v (id, name, value)")
 	r.RecordView("", "sys", "time_zone_info", "name sysname, current_utc_offset nvarchar(6), is_currently_dst bit", func(context.Context, *engine.Session) ([]engine.Record, error) {
 		var out []engine.Record
 		for _, name := range builtin.TimeZones() {
