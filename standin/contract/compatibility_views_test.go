@@ -25,6 +25,14 @@ CREATE TABLE u (a int CONSTRAINT fk REFERENCES t (a)); CREATE USER me WITHOUT LO
 		{"SELECT sysadmin, dbcreator, isntuser, denylogin FROM syslogins WHERE name = 'sa'", "1 1 0 0"},
 		{"SELECT name, variable, allownulls, prec, usertype FROM systypes WHERE name IN ('int', 'nvarchar') ORDER BY name", "int false true 10 56; nvarchar true true 4000 231"},
 		{"SELECT name, rowcnt, groupid, rows FROM sysindexes WHERE id = OBJECT_ID('t')", "pk 0 1 0"},
+		{`CREATE TABLE keyed (a int NOT NULL CONSTRAINT pk_keyed PRIMARY KEY, b int NOT NULL CONSTRAINT uq_keyed UNIQUE, c int, d int);
+CREATE UNIQUE INDEX ux ON keyed (c, b) WITH (IGNORE_DUP_KEY = ON, FILLFACTOR = 80); CREATE INDEX ix ON keyed (d)`, "ok"},
+		{"SELECT name, status & 6163, keycnt, OrigFillFactor FROM sysindexes WHERE id = OBJECT_ID('keyed') ORDER BY indid", "pk_keyed 2066 1 0; uq_keyed 4098 1 0; ux 3 2 80; ix 0 1 0"},
+		{`SELECT c.name FROM sysindexkeys k JOIN syscolumns c ON c.id = k.id AND c.colid = k.colid
+WHERE k.id = OBJECT_ID('keyed') AND k.indid = (SELECT TOP 1 indid FROM sysindexes WHERE id = k.id AND indid BETWEEN 1 AND 254 AND status & 2048 = 2048) ORDER BY k.keyno`, "a"},
+		{"DECLARE @t nvarchar(max) = N'CREATE PROCEDURE long AS BEGIN SELECT 1 AS a /* ' + REPLICATE(CAST(N'x' AS nvarchar(max)), 9000) + N' */ END'; EXEC (@t)", "ok"},
+		{"SELECT number, colid, LEN(text) FROM syscomments WHERE id = OBJECT_ID('long') ORDER BY colid", "1 1 4000; 1 2 4000; 1 3 1055"},
+		{"SELECT k.name, c.colid FROM syscomments c JOIN sys.check_constraints k ON k.object_id = c.id AND k.definition = c.text UNION ALL SELECT k.name, c.colid FROM syscomments c JOIN sys.default_constraints k ON k.object_id = c.id AND k.definition = c.text", "ck 1; df 1"},
 		{"SELECT error, severity FROM master.dbo.sysmessages WHERE description LIKE 'Invalid object name%' AND msglangid = 1033", "208 16"},
 		{"SELECT category FROM sysdatabases WHERE name = 'master'", "0"},
 		{"SELECT isremote, pub, querytimeout FROM sysservers WHERE srvid = 0", "true false 0"},

@@ -6,7 +6,7 @@ import "testing"
 
 // TestFunctionsOfAbsentFeatures: documented functions of what is not there have a value that says so, or are refused by name
 // (docs/t-sql/functions/encryptbycert-transact-sql.md, collation-functions-tertiary-weights-transact-sql.md, filepropertyex-transact-sql.md,
-// fulltextcatalogproperty-transact-sql.md).
+// fulltextcatalogproperty-transact-sql.md; docs/relational-databases/system-functions/change-data-capture-functions-transact-sql.md).
 func TestFunctionsOfAbsentFeatures(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, newDatabase(t)), []say{
@@ -15,6 +15,11 @@ func TestFunctionsOfAbsentFeatures(t *testing.T) {
 		{"SELECT SIGNBYCERT(1, 'a')", "!40517"},
 		{"SELECT VERIFYSIGNEDBYCERT(1, 'a', 0x00)", "!40517"},
 		{"SELECT TERTIARY_WEIGHTS('a')", "!40517"},
+		{"SELECT sys.fn_cdc_get_max_lsn()", "!40517"}, {"SELECT sys.fn_cdc_get_min_lsn('dbo_t')", "!40517"}, {"SELECT sys.fn_cdc_map_time_to_lsn('largest less than', GETDATE())", "!40517"},
+		{"SELECT sys.fn_cdc_map_lsn_to_time(0x00)", "!40517"}, {"SELECT sys.fn_cdc_increment_lsn(0x00), sys.fn_cdc_decrement_lsn(0x00)", "!40517"},
+		{"SELECT sys.fn_cdc_get_column_ordinal('dbo_t', 'a'), sys.fn_cdc_has_column_changed('dbo_t', 'a', 0x00), sys.fn_cdc_is_bit_set(1, 0x00)", "!40517"},
+		{"SELECT sys.fn_stmt_sql_handle_from_sql_stmt(N'SELECT 1', NULL)", "!40517"}, {"SELECT sys.fn_PageResCracker(0x00)", "!40517"},
+		{"SELECT sys.fn_nothing()", "!195"},
 		{"SELECT FILEPROPERTYEX(DB_NAME(), 'BlobTier'), FULLTEXTCATALOGPROPERTY('none', 'ItemCount')", "NULL NULL"},
 		{"SELECT COUNT(*) FROM sys.dm_xe_objects o JOIN sys.dm_xe_packages p ON p.guid = o.package_guid WHERE o.object_type = 'event'", "0"},
 		{"SELECT s.name, t.target_name FROM sys.dm_xe_sessions AS s LEFT JOIN sys.dm_xe_session_targets AS t ON t.event_session_address = s.address WHERE s.name = 'AlwaysOn_health' AND s.dropped_event_count > 0", ""},

@@ -24,6 +24,8 @@ func TestRenameOfEverything(t *testing.T) {
 		{"CREATE TYPE dbo.word FROM nvarchar(9); DECLARE @l dbo.listed; INSERT @l VALUES (1); SELECT a FROM @l", "1"},
 		{"EXEC sp_rename 'word', 'old_word', 'USERDATATYPE'", "!15335"},
 		{"EXEC sp_rename 'nothing', 'x', 'USERDATATYPE'", "!15225"},
+		{"BEGIN TRY EXEC sp_rename 'nothing', 'x' END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH", "No item by the name of 'nothing' could be found in the current database 'before', given that @itemtype was input as '(null)'."},
+		{"BEGIN TRY EXEC sp_rename 'nothing', 'x', 'userdatatype' END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH", "No item by the name of 'nothing' could be found in the current database 'before', given that @itemtype was input as 'userdatatype'."},
 		{"EXEC sp_rename 't.s', 'of_a', 'STATISTICS'", "ok"},
 		{"EXEC sp_rename 't.of_a', 's2', 'STATISTICS'", "!15335"},
 		{"EXEC sp_rename 't.nothing', 'x', 'STATISTICS'", "!15248"},

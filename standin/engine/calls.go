@@ -163,13 +163,16 @@ func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, 
 	return b.scalars(sc, params)
 }
 
-// absentFunctions are documented functions of features that the stand-in does not have: they are refused by name (docs/t-sql/functions).
+// absentFunctions are documented functions of features that the stand-in does not have: they are refused by name (docs/t-sql/functions,
+// docs/relational-databases/system-functions).
 var absentFunctions = func() map[string]bool {
 	out := map[string]bool{}
 	for _, name := range strings.Fields(`assemblyproperty asymkey_id asymkeyproperty change_tracking_current_version change_tracking_is_column_in_mask change_tracking_min_valid_version
 		decryptbyasymkey decryptbykey decryptbykeyautoasymkey decryptbykeyautocert decryptbycert decryptbypassphrase encryptbyasymkey encryptbycert encryptbykey encryptbypassphrase filetablerootpath get_filestream_transaction_context
 		getfilenamespacepath getpathlocator key_guid key_id key_name signbyasymkey signbycert symkeyproperty tertiary_weights verifysignedbyasymkey verifysignedbycert get_transmission_status is_objectsigned textptr textvalid
-		edge_id_from_parts graph_id_from_edge_id graph_id_from_node_id node_id_from_parts object_id_from_edge_id object_id_from_node_id predict`) {
+		edge_id_from_parts graph_id_from_edge_id graph_id_from_node_id node_id_from_parts object_id_from_edge_id object_id_from_node_id predict
+		fn_cdc_decrement_lsn fn_cdc_get_column_ordinal fn_cdc_get_max_lsn fn_cdc_get_min_lsn fn_cdc_has_column_changed fn_cdc_increment_lsn fn_cdc_is_bit_set fn_cdc_map_lsn_to_time fn_cdc_map_time_to_lsn
+		fn_pagerescracker fn_stmt_sql_handle_from_sql_stmt`) {
 		out[name] = true
 	}
 	return out

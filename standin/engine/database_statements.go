@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,11 +251,16 @@ func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error 
 		other.interrupt()
 		if s.inst.config.KillSession != nil {
 			s.inst.config.KillSession(other.spid)
+			s.waitUntil(ctx, killedWithin, func() bool { return !slices.Contains(s.inst.Sessions(), other) })
 		}
 		return nil
 	}
 	return sqlerr.New(6106, 1, n.SPID)
 }
+
+// killedWithin bounds KILL's wait for the session to be gone, which is soon unless it has much to roll back. Who drops its login with the next
+// statement would else be told that it is logged in (15434).
+const killedWithin = 5 * time.Second
 
 // killBackground is KILL QUERY NOTIFICATION SUBSCRIPTION and KILL STATS JOB. There are no subscriptions, and no job updates
 // statistics.
@@ -285,12 +291,17 @@ func (s *Session) shutdown(ctx context.Context, n *syntax.Shutdown, w tds.Writer
 
 // waitUnused waits a short time for sessions that were told to leave a database.
 func (s *Session) waitUnused(ctx context.Context, db *Database, d time.Duration) bool {
+	return s.waitUntil(ctx, d, func() bool { return len(s.inst.users(db, s)) == 0 })
+}
+
+// waitUntil waits a short time for other sessions to bring a condition about.
+func (s *Session) waitUntil(ctx context.Context, d time.Duration, reached func() bool) bool {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if len(s.inst.users(db, s)) == 0 {
+		if reached() {
 			return true
 		}
 		select {

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -220,7 +221,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 		}
 		o := d.lookUp(stored)
 		if o == nil {
-			return sqlerr.New(15225, 1, old, d.db.Name(), kind)
+			return sqlerr.New(15225, 1, old, d.db.Name(), cmp.Or(c.String("@objtype"), "(null)"))
 		}
 		if err := s.objectEvent(ctx, d, "RENAME", o); err != nil {
 			return err

@@ -87,7 +87,10 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 		return nil, err
 	}
 	var out []record
-	sight := s.sight(ctx, s.viewDatabase().ID())
+	before := s.db
+	s.db = s.viewDatabase() // names are those of the database that the view is of
+	defer func() { s.db = before }()
+	sight := s.sight(ctx, s.db.ID())
 	for _, o := range sch.sorted() {
 		if sight(sch, o) != SeenThrough || o.Definition == "" || o.Kind == kindCheck || o.Kind == kindDefault {
 			continue

@@ -37,39 +37,7 @@ func installColumnViews(r *Registry) {
 		})
 	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
 		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, "+
-		"keys varbinary(816), name sysname, statblob image, maxlen int, rows int", func(ctx context.Context, s *Session) ([]record, error) {
-		list, err := partitionRecords(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		sch, err := s.viewSchema(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list = wholeIndexes(list)
-		pages, err := pagesOfIndexes(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		for _, rec := range list {
-			rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
-			rec["rowcnt"], rec["rowmodctr"], rec["groupid"] = rec["rows"], 0, rec["data_space_id"]
-			for _, internal := range []string{"minlen", "reserved3", "reserved4", "xmaxlen", "maxirow", "OrigFillFactor", "StatVersion", "reserved2", "impid", "lockflags", "pgmodctr"} {
-				rec[internal] = 0
-			}
-			if p := pages[[2]int64{int64(rec["object_id"].(int32)), int64(rec["index_id"].(int32))}]; p != nil {
-				rec["dpages"], rec["used"], rec["reserved"] = p[2], p[3], p[4]
-			}
-			if o := sch.objects[rec["object_id"].(int32)]; o != nil {
-				for _, i := range o.Table.Indexes {
-					if i.ID == rec["index_id"] {
-						rec["name"], rec["keycnt"] = i.Name, len(i.Keys)
-					}
-				}
-			}
-		}
-		return list, nil
-	})
+		"keys varbinary(816), name sysname, statblob image, maxlen int, rows int", formerIndexRecords)
 	r.RecordView("", "sys", "indexes", "object_id int, name sysname, index_id int, type tinyint, type_desc nvarchar(60), is_unique bit, data_space_id int, ignore_dup_key bit, "+
 		"is_primary_key bit, is_unique_constraint bit, fill_factor tinyint, is_padded bit, is_disabled bit, is_hypothetical bit, is_ignored_in_optimization bit, allow_row_locks bit, "+
 		"allow_page_locks bit, has_filter bit, filter_definition nvarchar(max), compression_delay int, suppress_dup_key_messages bit, auto_created bit, optimize_for_sequential_key bit", indexRecords)
@@ -77,6 +45,56 @@ func installColumnViews(r *Registry) {
 		"is_included_column bit, column_store_order_ordinal tinyint", indexColumnRecords)
 	r.RecordView("", "sys", "stats", statisticsColumns, statisticsRecords)
 	r.RecordView("", "sys", "stats_columns", "object_id int, stats_id int, stats_column_id int, column_id int", statisticsColumnRecords)
+}
+
+// formerIndexRecords are the rows of sys.sysindexes (docs/relational-databases/system-compatibility-views/sys-sysindexes-transact-sql.md).
+func formerIndexRecords(ctx context.Context, s *Session) ([]record, error) {
+	list, err := partitionRecords(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	sch, err := s.viewSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = wholeIndexes(list)
+	pages, err := pagesOfIndexes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, rec := range list {
+		rec["id"], rec["indid"], rec["status"] = rec["object_id"], rec["index_id"], 0
+		rec["rowcnt"], rec["rowmodctr"], rec["groupid"] = rec["rows"], 0, rec["data_space_id"]
+		for _, internal := range []string{"minlen", "reserved3", "reserved4", "xmaxlen", "maxirow", "OrigFillFactor", "StatVersion", "reserved2", "impid", "lockflags", "pgmodctr"} {
+			rec[internal] = 0
+		}
+		if p := pages[[2]int64{int64(rec["object_id"].(int32)), int64(rec["index_id"].(int32))}]; p != nil {
+			rec["dpages"], rec["used"], rec["reserved"] = p[2], p[3], p[4]
+		}
+		if o := sch.objects[rec["object_id"].(int32)]; o != nil {
+			for _, i := range o.Table.Indexes {
+				if i.ID == rec["index_id"] {
+					rec["name"], rec["keycnt"], rec["status"], rec["OrigFillFactor"] = i.Name, len(i.Keys), formerIndexStatus(i), i.FillFactor
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// formerIndexStatus is the column status of sysindexes. Its page has it as internal by now; the Transact-SQL Reference of SQL Server 7.0 and 2000
+// (sysindexes) gave the bits, and clients look for primary keys by them.
+func formerIndexStatus(i *Index) int {
+	status := 0
+	for _, b := range []struct {
+		set bool
+		bit int
+	}{{i.IgnoreDup, 1}, {i.Unique, 2}, {i.Clustered, 16}, {i.PrimaryKey, 2048}, {i.Constraint != 0 && !i.PrimaryKey, 4096}} {
+		if b.set {
+			status |= b.bit
+		}
+	}
+	return status
 }
 
 // pagesOfIndexes are the rows of sys.dm_db_partition_stats for whole indexes, by table and index: their pages of data, used and reserved ones.

@@ -19,10 +19,7 @@ func installHelp(r *engine.Registry) {
 			CAST(u.principal_id AS char(10)) AS UserID, u.sid AS SID
 		FROM sys.database_principals u LEFT JOIN sys.database_role_members r ON r.member_principal_id = u.principal_id LEFT JOIN sys.database_principals g ON g.principal_id = r.role_principal_id
 			LEFT JOIN sys.server_principals l ON l.sid = u.sid WHERE u.type <> 'R' AND (@p1 IS NULL OR u.name = @p1) ORDER BY u.name, g.name`)
-	r.TextProcedure("sp_helplogins", "@LoginNamePattern sysname", `SELECT l.name AS LoginName, l.sid AS SID, l.default_database_name AS DefDBName, l.default_language_name AS DefLangName, CAST(IIF(EXISTS (SELECT 1 FROM sys.database_principals u
-			WHERE u.sid = l.sid), 'YES', 'NO') AS char(5)) AS AUser, CAST('NO' AS char(7)) AS ARemote FROM sys.server_principals l WHERE l.type IN ('S', 'C') AND (@p1 IS NULL OR l.name = @p1) ORDER BY l.name;
-		SELECT l.name AS LoginName, DB_NAME() AS DBName, u.name AS UserName, CAST('User' AS char(8)) AS UserOrAlias FROM sys.server_principals l JOIN sys.database_principals u ON u.sid = l.sid
-		WHERE l.type IN ('S', 'C') AND (@p1 IS NULL OR l.name = @p1) ORDER BY l.name`)
+	installLoginMappings(r)
 	r.TextProcedure("sp_helpsrvrole", "@srvrolename sysname", `SELECT name AS ServerRole, CAST(CASE name WHEN 'sysadmin' THEN 'System Administrators' WHEN 'securityadmin' THEN 'Security Administrators' WHEN 'serveradmin' THEN 'Server Administrators'
 			WHEN 'setupadmin' THEN 'Setup Administrators' WHEN 'processadmin' THEN 'Process Administrators' WHEN 'diskadmin' THEN 'Disk Administrators' WHEN 'dbcreator' THEN 'Database Creators' ELSE 'Bulk Insert Administrators' END AS sysname) AS Description
 		FROM sys.server_principals WHERE type = 'R' AND is_fixed_role = 1 AND name <> 'public' AND (@p1 IS NULL OR name = @p1) ORDER BY principal_id`)

@@ -176,7 +176,7 @@ func (e *Extension) serverMemberRows(ctx context.Context, s *engine.Session) ([]
 }
 
 func (e *Extension) userRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-	db := s.CurrentDatabase()
+	db := s.ViewDatabase()
 	c, err := e.database(ctx, s, db)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (e *Extension) userRows(ctx context.Context, s *engine.Session) ([]viewRow,
 }
 
 func (e *Extension) databaseMemberRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-	db := s.CurrentDatabase()
+	db := s.ViewDatabase()
 	c, err := e.database(ctx, s, db)
 	if err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (e *Extension) installPermissionViews(r *engine.Registry) {
 	e.view(r, "database_permissions", columns("class tinyint", "class_desc nvarchar(60)", "major_id int", "minor_id int",
 		"grantee_principal_id int", "grantor_principal_id int", "type char(4)", "permission_name nvarchar(128)", "state char(1)",
 		"state_desc nvarchar(60)"), func(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-		db := s.CurrentDatabase()
+		db := s.ViewDatabase()
 		c, err := e.database(ctx, s, db)
 		if err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ func (e *Extension) installCryptographyViews(r *engine.Registry) {
 }
 
 func (e *Extension) certificateRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-	db := s.CurrentDatabase()
+	db := s.ViewDatabase()
 	c, err := e.database(ctx, s, db)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func sidText(sid []byte) string {
 }
 
 func (e *Extension) symmetricKeyRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-	db := s.CurrentDatabase()
+	db := s.ViewDatabase()
 	c, err := e.database(ctx, s, db)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (e *Extension) symmetricKeyRows(ctx context.Context, s *engine.Session) ([]
 }
 
 func (e *Extension) keyEncryptionRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-	db := s.CurrentDatabase()
+	db := s.ViewDatabase()
 	c, err := e.database(ctx, s, db)
 	if err != nil {
 		return nil, err

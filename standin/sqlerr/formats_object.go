@@ -87,6 +87,7 @@ var sessionFormats = map[int32]string{
 	3931:  "The current transaction cannot be committed and cannot be rolled back to a savepoint. Roll back the entire transaction.",
 	3932:  "The save point name \"%v\" that was provided is too long. The maximum allowed length is %v characters.",
 	3989:  "New request is not allowed to start because it should come with valid transaction descriptor.",
+	3997:  "A transaction that was started in a MARS batch is still active at the end of the batch. The transaction is rolled back.",
 	3998:  "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.",
 	4002:  "The incoming tabular data stream (TDS) protocol stream is incorrect. The stream ended unexpectedly.",
 	5701:  "Changed database context to '%v'.",

@@ -46,7 +46,12 @@ func installCompatibilityViews(r *engine.Registry) {
 			CAST(CASE state WHEN 'W' THEN 204 WHEN 'D' THEN 206 ELSE 205 END AS tinyint), CAST(0x01 AS varbinary(8000)), CAST(grantor_principal_id AS smallint) FROM sys.database_permissions
 			WHERE class IN (0, 1) AND RTRIM(type) IN ('RF', 'CRFN', 'SL', 'IN', 'DL', 'UP', 'CRTB', 'CRDB', 'CRVW', 'CRPR', 'EX', 'BADB', 'CRDF', 'BALO', 'CRRU')`)
 	r.TextView("sys", "syscomments", "id int, number smallint, colid smallint, status smallint, ctext varbinary(8000), texttype smallint, language smallint, encrypted bit, compressed bit, text nvarchar(4000)",
-		"SELECT object_id, CAST(1 AS smallint), CAST(1 AS smallint), CAST(0 AS smallint), CAST(NULL AS varbinary(8000)), CAST(2 AS smallint), CAST(0 AS smallint), CAST(IIF(definition IS NULL, 1, 0) AS bit), CAST(0 AS bit), CAST(definition AS nvarchar(4000)) FROM sys.sql_modules")
+		// A row for each 4,000 characters of a definition, numbered by colid; constraints and defaults have theirs, too.
+		`SELECT m.object_id, m.number, CAST(v.number + 1 AS smallint), CAST(0 AS smallint), CAST(NULL AS varbinary(8000)), CAST(2 AS smallint), CAST(0 AS smallint), CAST(IIF(m.definition IS NULL, 1, 0) AS bit), CAST(0 AS bit),
+				CAST(SUBSTRING(m.definition, v.number * 4000 + 1, 4000) AS nvarchar(4000))
+			FROM (SELECT object_id, CAST(OBJECTPROPERTY(object_id, 'IsProcedure') AS smallint) AS number, definition FROM sys.sql_modules
+				UNION ALL SELECT object_id, CAST(0 AS smallint), definition FROM sys.check_constraints UNION ALL SELECT object_id, CAST(0 AS smallint), definition FROM sys.default_constraints) AS m
+			JOIN master.dbo.spt_values AS v ON v.type = 'P' AND v.number * 8000 < ISNULL(NULLIF(DATALENGTH(m.definition), 0), 1)`)
 	r.TextView("sys", "sysfiles", "fileid smallint, groupid smallint, size int, maxsize int, growth int, status int, perf int, name sysname, filename nvarchar(260)",
 		"SELECT CAST(file_id AS smallint), CAST(IIF(type = 0, 1, 0) AS smallint), size, max_size, growth, 0, 0, name, physical_name FROM sys.database_files")
 }

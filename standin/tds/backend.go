@@ -5,7 +5,7 @@
 //
 // Refused, each with an error that says so: integrated and directory logins, password changes at login, updates through server cursors,
 // table-valued parameters, user-defined types, encrypted columns, distributed transactions, parameters in double-byte
-// code pages. MARS is answered with "off" in PRELOGIN. Not offered: session recovery, data classification.
+// code pages. Not offered: session recovery, data classification. With MARS the requests of a connection take turns.
 package tds
 
 import (

@@ -37,18 +37,20 @@ type conn struct {
 	spid     atomic.Int32
 	requests chan *request
 	// descriptor is the transaction that the client was last told of.
-	descriptor uint64
-	prepared   PreparedStatements
+	descriptor *uint64
+	prepared   *PreparedStatements
 	// parameters is how many the last call had: the next one is likely to have as many.
 	parameters int
 	cursors    *Cursors
 	// bulk is the INSERT BULK batch whose rows come next.
 	bulk string
+	// mars is what PRELOGIN agreed on; scoped is set for the requests of such a connection, whose batches have transactions of their own.
+	mars, scoped bool
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, requests: make(chan *request)}
-	c.cursors = &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: &c.prepared, hold: s.hold, release: s.release}
+	c := &conn{srv: s, nc: nc, requests: make(chan *request), descriptor: new(uint64), prepared: &PreparedStatements{}}
+	c.cursors = &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: c.prepared, hold: s.hold, release: s.release}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -82,6 +84,10 @@ func (c *conn) serve() {
 			c.logf("close session %d: %v", c.spid.Load(), err)
 		}
 	}()
+	if c.mars && c.version.atLeast(version72) {
+		c.serveMARS()
+		return
+	}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -173,6 +179,7 @@ func (c *conn) preLogin(ctx context.Context) error {
 	if !c.strict {
 		answer, agreed = negotiateEncryption(client.encryption, c.srv.cfg.Encryption)
 	}
+	c.mars = client.mars
 	c.out.Write(answerPreLogin(client, c.srv.cfg.Backend.Version(), answer))
 	if err := c.out.end(); err != nil {
 		return fmt.Errorf("send PRELOGIN: %w", err)
@@ -317,7 +324,7 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	if l.changes {
 		request.NewPassword = &l.newPassword
 	}
-	request.Prepared, request.Cursors = &c.prepared, c.cursors
+	request.Prepared, request.Cursors = c.prepared, c.cursors
 	session, err := c.srv.cfg.Backend.Login(ctx, request)
 	if err != nil {
 		c.srv.connected.Add(-1)
@@ -354,6 +361,7 @@ func (c *conn) handle(r *request) error {
 	if err := c.resetFirst(r, w); err != nil {
 		return err
 	}
+	before := c.session.InTransaction()
 	err := c.dispatch(r, w)
 	var told *sqlerr.Error
 	var broken protocolError
@@ -373,6 +381,9 @@ func (c *conn) handle(r *request) error {
 	default:
 		// No answer: whether the statement took effect may be unknown, which a broken connection says truly.
 		return fmt.Errorf("session %d ends: %w", c.spid.Load(), err)
+	}
+	if err := c.endScope(r, w, before); err != nil {
+		return err
 	}
 	if err := w.finish(); err != nil {
 		return err

@@ -66,18 +66,22 @@ func parsePreLogin(b []byte) (preLogin, error) {
 	}
 }
 
-// answerPreLogin makes the server's PRELOGIN. MARS is always answered with "off".
+// answerPreLogin makes the server's PRELOGIN. Who asks for MARS gets it.
 func answerPreLogin(client preLogin, version [4]byte, encryption byte) []byte {
 	type option struct {
 		id    byte
 		value []byte
+	}
+	mars := byte(0)
+	if client.mars {
+		mars = 1
 	}
 	options := []option{
 		{optionVersion, append(version[:], 0, 0)},
 		{optionEncryption, []byte{encryption}},
 		{optionInstance, []byte{0}},
 		{optionThreadID, nil},
-		{optionMARS, []byte{0}},
+		{optionMARS, []byte{mars}},
 	}
 	if client.fedAuth {
 		options = append(options, option{optionFedAuth, []byte{0}})

@@ -25,18 +25,6 @@ func preLoginOption(answer []byte, id byte) []byte {
 	return nil
 }
 
-// A client that asks for several results at a time (MARS) is told that it cannot have them, and goes on without.
-func TestMARSIsNotOffered(t *testing.T) {
-	g := NewWithT(t)
-	_, address := serve(t)
-	c := dial(t, address)
-	// VERSION, ENCRYPTION = not supported, MARS = on.
-	c.send(t, packetPreLogin, []byte{0, 0, 16, 0, 6, 1, 0, 22, 0, 1, 4, 0, 23, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2, 1})
-	g.Expect(preLoginOption(c.reply(t), 4)).To(Equal([]byte{0}))
-	c.send(t, packetLogin, loginMessage("sa", "Passw0rd!é"))
-	g.Expect(c.reply(t)[0]).To(Equal(byte(0xE3)), "login succeeds")
-}
-
 // withFeature adds a feature extension to LOGIN7 ([MS-TDS] 2.2.6.4, FeatureExt).
 func withFeature(login []byte, id byte, data []byte) []byte {
 	b := bytes.Clone(login)

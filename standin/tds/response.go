@@ -39,6 +39,8 @@ type response struct {
 	values  []returned
 	scratch []byte
 	err     error
+	// outside is a request that was cancelled before it was its turn: it has nothing to do with the session.
+	outside bool
 }
 
 var _ Writer = (*response)(nil)
@@ -208,29 +210,29 @@ func (r *response) transaction() {
 
 // transactionChange is what the client has to be told of its transaction; nil when there is nothing.
 func (r *response) transactionChange() []byte {
-	if r.c.session == nil {
+	if r.c.session == nil || r.outside {
 		return nil
 	}
 	now := r.c.session.InTransaction()
-	if now == r.c.descriptor {
+	if now == *r.c.descriptor {
 		return nil
 	}
 	if !r.c.version.atLeast(version72) {
-		r.c.descriptor = now
+		*r.c.descriptor = now
 		return nil
 	}
 	var b []byte
-	if r.c.descriptor != 0 {
+	if *r.c.descriptor != 0 {
 		kind := envCommit
 		if r.failed || r.last != nil && r.last.status&doneError != 0 {
 			kind = envRollback
 		}
-		b = appendTransaction(b, kind, r.c.descriptor)
+		b = appendTransaction(b, kind, *r.c.descriptor)
 	}
 	if now != 0 {
 		b = appendTransaction(b, envBegin, now)
 	}
-	r.c.descriptor = now
+	*r.c.descriptor = now
 	return b
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"strings"
+
+	"geosql.dev/operator/standin/engine"
+)
+
+// installLoginMappings registers the procedures that tell which users logins have in all databases
+// (docs/relational-databases/system-stored-procedures/sp-helplogins-transact-sql.md). sp_MSloginmappings has no page: HashiCorp Vault takes a login's users
+// away by it before it drops the login, and scripts collect its four columns. Without a login it has a result set for each.
+func installLoginMappings(r *engine.Registry) {
+	r.Procedure(engine.Procedure{Name: "sp_helplogins", Parameters: engine.ParameterList("@LoginNamePattern sysname"), Run: helpLogins})
+	r.Procedure(engine.Procedure{Name: "sp_MSloginmappings", Parameters: engine.ParameterList("@loginname nvarchar(258), @flags int = 0"), Run: loginMappings})
+}
+
+// usersOfLogins is a query of the users of all databases that can be looked into, with the roles that they are members of: their columns are sid,
+// db, name and role.
+func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
+	list, err := c.Session.Query(ctx, "SELECT QUOTENAME(name) AS db, REPLACE(name, '''', '''''') AS text FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1")
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for i := range list.Len() {
+		parts = append(parts, strings.NewReplacer("{db}", list.String(i, "db"), "{text}", list.String(i, "text")).Replace(
+			`SELECT u.sid, N'{text}' AS db, u.name, g.name AS role FROM {db}.sys.database_principals u LEFT JOIN {db}.sys.database_role_members r ON r.member_principal_id = u.principal_id
+			LEFT JOIN {db}.sys.database_principals g ON g.principal_id = r.role_principal_id WHERE u.type IN ('S', 'C') AND u.sid IS NOT NULL`))
+	}
+	return strings.Join(parts, " UNION ALL "), nil
+}
+
+// helpLogins is sp_helplogins.
+func helpLogins(ctx context.Context, c *engine.ProcCall) error {
+	users, err := usersOfLogins(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.Exec(ctx, `SELECT l.name AS LoginName, l.sid AS SID, l.default_database_name AS DefDBName, l.default_language_name AS DefLangName,
+			CAST(IIF(EXISTS (SELECT 1 FROM (`+users+`) u WHERE u.sid = l.sid), 'YES', 'NO') AS char(5)) AS AUser, CAST('NO' AS char(7)) AS ARemote
+		FROM sys.server_principals l WHERE l.type IN ('S', 'C') AND (@p1 IS NULL OR l.name = @p1) ORDER BY l.name;
+		WITH u AS (`+users+`)
+		SELECT l.name AS LoginName, CAST(u.db AS sysname) AS DBName, u.name AS UserName, CAST('User' AS char(8)) AS UserOrAlias FROM sys.server_principals l JOIN u ON u.sid = l.sid
+		WHERE l.type IN ('S', 'C') AND (@p1 IS NULL OR l.name = @p1)
+		UNION SELECT l.name, CAST(u.db AS sysname), u.role, CAST('MemberOf' AS char(8)) FROM sys.server_principals l JOIN u ON u.sid = l.sid
+		WHERE u.role IS NOT NULL AND l.type IN ('S', 'C') AND (@p1 IS NULL OR l.name = @p1) ORDER BY LoginName, DBName, UserOrAlias DESC, UserName`, c.Value("@LoginNamePattern"))
+}
+
+// loginMappings is sp_MSloginmappings. With @flags 1 it looks into the current database alone.
+func loginMappings(ctx context.Context, c *engine.ProcCall) error {
+	users, err := usersOfLogins(ctx, c)
+	if err != nil {
+		return err
+	}
+	logins, err := c.Session.Query(ctx, "SELECT name FROM sys.server_principals WHERE type IN ('S', 'C') AND (@p1 IS NULL OR name = @p1) ORDER BY name", c.Value("@loginname"))
+	if err != nil {
+		return err
+	}
+	for i := range logins.Len() {
+		err := c.Exec(ctx, `SELECT DISTINCT CAST(l.name AS nvarchar(128)) AS LoginName, CAST(u.db AS nvarchar(128)) AS DBName, CAST(u.name AS nvarchar(128)) AS UserName, CAST(NULL AS nvarchar(128)) AS AliasName
+			FROM sys.server_principals l LEFT JOIN (`+users+`) u ON u.sid = l.sid AND (@p2 = 0 OR u.db = DB_NAME()) WHERE l.name = @p1 ORDER BY DBName`, logins.String(i, "name"), c.Value("@flags"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
