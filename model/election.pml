@@ -387,12 +387,14 @@ inline report(s, f) {
 	LONE(s, v, vterm[v] + 1) \
 	LONE(s, v, vterm[v] + 2)
 
-/* A holder goes on above what was claimed in vain, and one voter alone may have granted it when the next round comes. */
-#define OUTGROWS(s, t) (!over && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && t > ct[s] && t < MAXTERM)
+/* A holder goes on above what it does not get: what was claimed in vain, or is another's in its own term. One voter alone may have
+ * granted that when the next round comes. */
+#define OUTGROWS(s, c) (!over && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && vterm[c] < MAXTERM \
+	&& (vterm[c] > ct[s] || (vterm[c] == ct[s] && vholder[c] != s)))
 #define ABOVE(s, a, b, c) \
-	:: atomic { OUTGROWS(s, vterm[c]) && GOES_ON(s, a) && GOES_ON(s, b) && vterm[a] <= vterm[c] + 1 && vterm[b] <= vterm[c] + 1 -> \
+	:: atomic { OUTGROWS(s, c) && GOES_ON(s, a) && GOES_ON(s, b) && vterm[a] <= vterm[c] + 1 && vterm[b] <= vterm[c] + 1 -> \
 		ct[s] = vterm[c] + 1; pterm[s] = ct[s]; vote(s, a, ct[s], HELD); vote(s, b, ct[s], HELD); SEND_RENEWAL(s); order_voters() } \
-	:: d_step { lones > 0 && OUTGROWS(s, vterm[c]) && MINE(s, a) && vterm[a] <= vterm[c] -> lones--; vote(s, a, vterm[c] + 1, HELD); order_voters() }
+	:: d_step { lones > 0 && OUTGROWS(s, c) && MINE(s, a) && vterm[a] <= vterm[c] -> lones--; vote(s, a, vterm[c] + 1, HELD); order_voters() }
 
 /* A holder takes back a restored vote, which counts as absent, while it has a majority without it. */
 #if RESTORES > 0

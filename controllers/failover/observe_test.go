@@ -43,7 +43,7 @@ func (v votersBySite) Voter(site, _ string) (Voter, error) { return Voter{Reader
 
 // A person who asks for a failover because a site is lost is not kept waiting for that site.
 func TestALostSiteHoldsUpNoRequest(t *testing.T) {
-	near, far := voterReader{after: 4 * time.Millisecond}, voterReader{after: 750 * time.Millisecond}
+	near, far := voterReader{after: 4 * time.Millisecond}, voterReader{after: 450 * time.Millisecond}
 	for name, test := range map[string]struct {
 		voters votersBySite
 		known  int
