@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,6 +161,7 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
 		}
 		src.addColumn(n.Columns[c].Value, text.String()+" END)", t, true, collation, nil)
+		src.columns[c].coercible = !slices.ContainsFunc(column, func(e expr) bool { return e.implicit || e.explicit })
 	}
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"

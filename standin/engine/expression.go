@@ -340,7 +340,7 @@ func (b *binder) scalarSubquery(sc *scope, n *ast.ScalarSubquery) expr {
 		b.fail(116)
 	}
 	o := q.outputs[0].expr
-	out := expr{typ: o.typ, nullable: true, collation: o.collation, json: o.json, free: inner.outer}
+	out := expr{typ: o.typ, nullable: true, collation: o.collation, implicit: o.implicit, explicit: o.explicit, json: o.json, free: inner.outer}
 	if q.oneRow {
 		out.sql = "(" + q.sql + ")"
 	} else {

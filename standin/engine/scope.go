@@ -64,6 +64,8 @@ type sourceColumn struct {
 	typ       sqltype.Type
 	nullable  bool
 	collation string
+	// coercible tells that the column is one of a query, and there a value whose collation gives way to that of a column.
+	coercible bool
 	column    *Column
 	// document is set for the column of nodes(): the SQL of the instance whose node the column is, with the name of the
 	// column that it is in, if any, and what the node is.
@@ -85,6 +87,17 @@ func (sc *scope) add(src *source) {
 func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, collation string, c *Column) {
 	src.columns = append(src.columns, &sourceColumn{source: src, name: name, sql: sql, typ: t, nullable: nullable,
 		collation: collation, column: c})
+}
+
+// addOutput adds a column for an output of a query; its collation keeps the place that it has in the query before those of others
+// (docs/t-sql/statements/collation-precedence-transact-sql.md).
+func (src *source) addOutput(name, sql string, e expr, c *Column) {
+	t := e.typ
+	if e.null {
+		t = sqltype.IntType
+	}
+	src.addColumn(name, sql, t, e.nullable || e.null, e.collation, c)
+	src.columns[len(src.columns)-1].coercible = !e.implicit && !e.explicit
 }
 
 // matches tells whether a qualifier (alias, or table with schema and database) names the source.
@@ -135,7 +148,7 @@ func (b *binder) column(sc *scope, parts []string) expr {
 }
 
 func (c *sourceColumn) expr() expr {
-	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
+	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "" && !c.coercible,
 		column: c, name: c.name, free: []*sourceColumn{c}}
 	if c.column != nil && c.collation != "" {
 		e.collationName = c.column.Collation
