@@ -130,6 +130,9 @@ func TestApplyWhereverRowsComeFrom(t *testing.T) {
 		{"DELETE c OUTPUT deleted.id FROM score c CROSS APPLY (SELECT t.id FROM team t WHERE t.id = c.team GROUP BY t.id HAVING c.who = 'new') s WHERE s.id > 1", "25; 35"},
 		{"MERGE team AS t USING (SELECT k.id, s.n FROM team k CROSS APPLY (SELECT COUNT(*) AS n FROM score WHERE team = k.id GROUP BY team UNION SELECT 77 WHERE k.id = 3) s) AS u ON u.id = t.id WHEN MATCHED THEN UPDATE SET high = u.n;", "ok"},
 		{"SELECT id, high FROM team ORDER BY id", "1 5; 2 1; 3 77"},
+		{"UPDATE t SET high = s.total FROM team t CROSS APPLY (SELECT SUM(high) + t.id AS total FROM team UNION SELECT SUM(high) + t.id FROM team) s", "ok"},
+		{"SELECT id, high FROM team ORDER BY id", "1 84; 2 85; 3 86"},
+		{"UPDATE team SET high = CASE id WHEN 1 THEN 5 WHEN 2 THEN 1 ELSE 77 END", "ok"},
 		{"SELECT t.id, s.who INTO made FROM team t OUTER APPLY (SELECT who FROM score WHERE team = t.id GROUP BY who HAVING COUNT(*) > 1) s", "ok"},
 		{"SELECT m.id, m.who, c.is_nullable FROM made m JOIN sys.columns c ON c.object_id = OBJECT_ID('made') AND c.name = 'who' ORDER BY m.id", "1 ann true; 2 NULL true; 3 NULL true"},
 		{"CREATE VIEW bests AS SELECT t.id, s.best FROM team t CROSS APPLY (SELECT MAX(points) AS best, team FROM score WHERE team = t.id GROUP BY team) s", "ok"},
@@ -154,5 +157,33 @@ func TestApplyWhereverRowsComeFrom(t *testing.T) {
 		{"DECLARE @t TABLE (id int, n int); INSERT @t SELECT id, 1 FROM team; SELECT x.id, s.n FROM @t x CROSS APPLY (SELECT SUM(n) AS n FROM @t y WHERE y.id <= x.id GROUP BY y.n) s ORDER BY x.id", "1 1; 2 2; 3 3"},
 		{"SELECT t.id, s.n FROM team t CROSS APPLY (SELECT COUNT(*) AS n FROM tempdb.sys.objects o WHERE o.object_id = t.id - 10 GROUP BY o.type) s", ""},
 		{"BEGIN TRANSACTION; INSERT score VALUES (99, 3, 1, 'in'); SELECT s.n FROM team t CROSS APPLY (SELECT COUNT(*) AS n FROM score WHERE team = t.id GROUP BY team) s WHERE t.id = 3; ROLLBACK", "1"},
+	})
+}
+
+// TestCollationOfDerivedColumns: a value whose collation gives way does so as the column of a query, too
+// (docs/t-sql/statements/collation-precedence-transact-sql.md).
+func TestCollationOfDerivedColumns(t *testing.T) {
+	t.Parallel()
+	db := connection(t, newDatabase(t))
+	converse(t, db, applied)
+	converse(t, db, []say{
+		{"SELECT s.who FROM score s JOIN (SELECT 'ann' AS name) d ON d.name = s.who ORDER BY s.id", "ann; ann"},
+		{"SELECT s.id FROM score s CROSS APPLY (SELECT 'Ann' AS name UNION ALL SELECT 'x') d WHERE d.name = s.who", "4"},
+		{"WITH c AS (SELECT CONVERT(varchar(9), 'ANN') AS name) SELECT COUNT(*) FROM score s JOIN c ON c.name = s.who", "0"},
+		{"SELECT COALESCE(d.a, s.who) FROM score s CROSS APPLY (SELECT CAST(NULL AS varchar(9)) AS a) d WHERE s.id = 4", "Ann"},
+		{"SELECT t.id FROM team t JOIN score s ON s.who = t.name", "!468/16"},
+		{"SELECT d.id FROM (SELECT id, name AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT s.id FROM score s CROSS APPLY (VALUES ('Ann'), ('bob')) AS v (n) WHERE v.n = s.who ORDER BY s.id", "2; 4"},
+		{"SELECT d.n FROM (SELECT name AS n FROM team UNION SELECT 'x') d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT UPPER(name) AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT name + 'x' AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT CASE WHEN id = 1 THEN name ELSE '' END AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT ISNULL(name, '') AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT MAX(name) AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT CAST(name AS nvarchar(20)) AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT v.n FROM team t CROSS APPLY (VALUES (t.name), ('x')) AS v (n)) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT LAG(name) OVER (ORDER BY id) AS n FROM team) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT d.n FROM (SELECT (SELECT name FROM team WHERE id = 1) AS n) d JOIN score s ON s.who = d.n", "!468/16"},
+		{"SELECT COALESCE(d.n, e.n) FROM (SELECT 'a' COLLATE Latin1_General_BIN AS n) d, (SELECT name AS n FROM team) e WHERE d.n = e.n", "!468/16"},
 	})
 }

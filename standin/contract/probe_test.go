@@ -83,6 +83,15 @@ func probes(server string) []probe {
 		{question: "Are results of different types never NULL when none of them is?", before: []string{"CREATE TABLE probed (i int NOT NULL, b bigint NOT NULL)"}, after: []string{"DROP TABLE probed"},
 			statement: "SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT i AS combined FROM probed UNION ALL SELECT b FROM probed', NULL, 0) UNION ALL SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT CASE WHEN i > 0 THEN i ELSE b END AS chosen, i + b AS added FROM probed', NULL, 0)",
 			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
+		{question: "Does the collation of a constant give way as the column of a derived table, too?", before: []string{"CREATE TABLE probed (b varchar(9) COLLATE Latin1_General_BIN)"}, after: []string{"DROP TABLE probed"},
+			statement: "SELECT COUNT(*) FROM (SELECT 'a' AS x) AS d JOIN probed AS p ON p.b = d.x",
+			document:  "docs/t-sql/statements/collation-precedence-transact-sql.md"},
+		{question: "Which error has an aggregate over columns of both sides of APPLY?",
+			statement: "SELECT c.s FROM (VALUES (1)) AS a (x) CROSS APPLY (SELECT SUM(a.x + b.y) AS s FROM (VALUES (2)) AS b (y)) AS c",
+			document:  "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
+		{question: "Has PIVOT a row when there are neither rows nor columns to group them by?",
+			statement: "SELECT COUNT(*) FROM (SELECT 1 AS v, 2 AS k WHERE 1 = 0) AS s PIVOT (COUNT(v) FOR k IN ([2])) AS p",
+			document:  "docs/t-sql/queries/from-using-pivot-and-unpivot.md"},
 	}
 }
 

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -159,7 +160,9 @@ func (b *binder) applyValues(sc *scope, n *ast.InlineDerivedTable, word string) 
 		for r, e := range list {
 			fmt.Fprintf(&text, " WHEN %d THEN %s", r+1, e.sql)
 		}
-		src.addOutput(n.Columns[c].Value, text.String()+" END)", t, true, from, nil)
+		value := expr{typ: t, nullable: true, collation: from.collation, collationName: from.collationName,
+			implicit: slices.ContainsFunc(column, func(e expr) bool { return e.implicit || e.explicit })}
+		src.addOutput(n.Columns[c].Value, text.String()+" END)", value, nil)
 	}
 	sc.add(src)
 	return word + "(" + unionOfRows(rows) + ") AS " + numbers + " ON 1"

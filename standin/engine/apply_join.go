@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
-
-	"geosql.dev/operator/standin/sqltype"
 )
 
 // applyJoin binds a query of APPLY as a join with its tables, its select list in place of columns; ok is false for what can be none.
@@ -157,11 +155,7 @@ func (b *binder) inlinedSource(a appliedQuery, inner *scope, outputs []output, r
 		if a.outer() && rows && !inner.stored(o.expr) && inner.sources[0].numbered() {
 			text = "(CASE WHEN " + inner.sources[0].sqlite + ".rowid IS NOT NULL THEN " + text + " END)"
 		}
-		t := o.expr.typ
-		if o.expr.null {
-			t = sqltype.IntType
-		}
-		src.addOutput(columns[i], text, t, o.expr.nullable || o.expr.null, o.expr, nil)
+		src.addOutput(columns[i], text, o.expr, nil)
 	}
 	a.sc.add(src)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,4 +123,50 @@ func BenchmarkSmallTransactionsSteadyDisk(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 	b.ReportMetric(syncs/b.Elapsed().Seconds(), "syncs/s")
 	b.ReportMetric(float64(b.N)/syncs, "commits/sync")
+}
+
+// BenchmarkApply applies a query to each of 2,000 rows, which finds five of 10,000 by an index: as a join, the first one of them, one aggregate,
+// and queries that are no join.
+func BenchmarkApply(b *testing.B) {
+	s := newServer(b)
+	s.conn("master").exec("CREATE DATABASE d")
+	db := s.open("d")
+	for _, text := range []string{
+		"CREATE TABLE t (id int NOT NULL UNIQUE); CREATE TABLE u (id int PRIMARY KEY, t int NOT NULL, x int NOT NULL)",
+		"CREATE INDEX ix ON u (t, x)",
+		"INSERT t SELECT value FROM GENERATE_SERIES(1, 2000)",
+		"INSERT u SELECT value, value % 2000 + 1, value % 977 FROM GENERATE_SERIES(1, 10000)",
+	} {
+		if _, err := db.Exec(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, q := range []struct{ name, text string }{
+		{"join", "SELECT x + 1 AS y FROM u WHERE u.t = t.id"},
+		{"first", "SELECT TOP (1) x AS y FROM u WHERE u.t = t.id ORDER BY x DESC"},
+		{"aggregate", "SELECT MAX(x) AS y FROM u WHERE u.t = t.id"},
+		{"grouped", "SELECT x % 2 AS z, MAX(x) AS y FROM u WHERE u.t = t.id GROUP BY x % 2"},
+		{"union", "SELECT x AS y FROM u WHERE u.t = t.id UNION SELECT t.id"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			before := processTime(b)
+			for b.Loop() {
+				sum := 0
+				if err := db.QueryRow("SELECT SUM(a.y) FROM t CROSS APPLY (" + q.text + ") AS a").Scan(&sum); err != nil || sum == 0 {
+					b.Fatal(sum, err)
+				}
+			}
+			b.ReportMetric(float64((processTime(b)-before).Microseconds())/2000/float64(b.N), "CPU-µs/row")
+		})
+	}
+}
+
+// processTime is what this process, clients and server, has used of the processors.
+func processTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

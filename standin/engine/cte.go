@@ -153,7 +153,8 @@ func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	c.source = src.sqlite
 	for i, o := range c.outputs {
-		src.addOutput(o.name, src.sqlite+"."+columnName(int32(i+1)), o.expr.typ, true, o.expr, nil)
+		src.addOutput(o.name, src.sqlite+"."+columnName(int32(i+1)), o.expr, nil)
+		src.columns[i].nullable = true
 	}
 	sc.add(src)
 	if c.recursive {

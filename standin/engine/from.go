@@ -4,11 +4,10 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
-
-	"geosql.dev/operator/standin/sqltype"
 )
 
 // from binds a FROM clause; its sources are added to sc.
@@ -237,15 +236,11 @@ func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Ide
 	src := &source{alias: alias, sqlite: b.nextAlias(), schema: schema}
 	columns := b.outputNames(q.outputs, names, alias)
 	for i, o := range q.outputs {
-		t := o.expr.typ
-		if o.expr.null {
-			t = sqltype.IntType
-		}
 		var col *Column
 		if o.expr.column != nil && o.expr.column.column != nil {
 			col = o.expr.column.column
 		}
-		src.addOutput(columns[i], src.sqlite+"."+columnName(int32(i+1)), t, o.expr.nullable || o.expr.null, o.expr, col)
+		src.addOutput(columns[i], src.sqlite+"."+columnName(int32(i+1)), o.expr, col)
 	}
 	sc.add(src)
 	return "(" + q.sql + ") AS " + src.sqlite
@@ -272,6 +267,7 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 		if t.Kind.IsCharacter() {
 			from := b.collatedBy("VALUES", column...)
 			e.collation, e.collationName = from.collation, from.collationName
+			e.implicit = slices.ContainsFunc(column, func(x expr) bool { return x.implicit || x.explicit })
 		}
 		e.nullable = anyNullable(column, list)
 		for r := range list {

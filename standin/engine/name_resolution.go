@@ -33,7 +33,7 @@ type compilation struct {
 // fit. Others, among them those of values, are left to the execution.
 func refusesBatch(e *sqlerr.Error) bool {
 	switch e.Number {
-	case 107, 109, 110, 120, 121, 130, 141, 144, 145, 147, 174, 189, 195, 205, 207, 209, 213, 264, 1011, 1012, 1013, 1033, 1035, 4104, 4108, 4109, 8120, 8121, 8124, 8127, 8155, 8156, 8158, 8159:
+	case 107, 109, 110, 120, 121, 130, 141, 144, 145, 147, 174, 189, 195, 205, 207, 209, 213, 264, 1011, 1012, 1013, 1033, 1035, 4101, 4104, 4108, 4109, 4115, 8120, 8121, 8124, 8127, 8155, 8156, 8158, 8159:
 		return !slices.ContainsFunc(e.Before, func(b *sqlerr.Error) bool { return !refusesBatch(b) })
 	}
 	return false

@@ -64,6 +64,8 @@ type sourceColumn struct {
 	typ       sqltype.Type
 	nullable  bool
 	collation string
+	// coercible tells that the column is one of a query, and there a value whose collation gives way to that of a column.
+	coercible bool
 	// collationName is what the collation is called, where it is not the column's own.
 	collationName string
 	column        *Column
@@ -89,10 +91,16 @@ func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, co
 		collation: collation, column: c})
 }
 
-// addOutput adds a column that is an output of a query.
-func (src *source) addOutput(name, sql string, t sqltype.Type, nullable bool, o expr, c *Column) {
-	src.addColumn(name, sql, t, nullable, o.collation, c)
-	src.columns[len(src.columns)-1].collationName = o.collationName
+// addOutput adds a column for an output of a query; its collation keeps the place that it has in the query before those of others
+// (docs/t-sql/statements/collation-precedence-transact-sql.md).
+func (src *source) addOutput(name, sql string, e expr, c *Column) {
+	t := e.typ
+	if e.null {
+		t = sqltype.IntType
+	}
+	src.addColumn(name, sql, t, e.nullable || e.null, e.collation, c)
+	src.columns[len(src.columns)-1].coercible = !e.implicit && !e.explicit
+	src.columns[len(src.columns)-1].collationName = e.collationName
 }
 
 // matches tells whether a qualifier (alias, or table with schema and database) names the source.
@@ -143,7 +151,7 @@ func (b *binder) column(sc *scope, parts []string) expr {
 }
 
 func (c *sourceColumn) expr() expr {
-	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "",
+	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "" && !c.coercible,
 		column: c, name: c.name, free: []*sourceColumn{c}}
 	switch {
 	case c.collation == "":

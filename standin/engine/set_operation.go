@@ -43,6 +43,7 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 			from := b.collatedBy(strings.ToUpper(q.BinaryQueryExpressionType), lo, ro)
 			e.collation, e.collationName = from.collation, from.collationName
 			pair[0].collation, pair[1].collation = e.collation, e.collation
+			e.implicit = lo.implicit || lo.explicit || ro.implicit || ro.explicit
 		}
 		l[i] = fmt.Sprintf("%s AS c%d", pair[0].collated(), i+1)
 		r[i] = fmt.Sprintf("%s AS c%d", pair[1].collated(), i+1)

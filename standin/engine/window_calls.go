@@ -157,7 +157,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 	case "percent_rank", "cume_dist":
 		out.sql, out.typ = name+"()", sqltype.FloatType
 	case "lag", "lead":
-		out.typ, out.collation = args[0].typ, args[0].collation
+		out.typ, out.collation, out.implicit = args[0].typ, args[0].collation, args[0].implicit || args[0].explicit
 		out.sql = name + "(" + args[0].sql
 		if len(args) > 1 {
 			out.sql += "," + b.rowCount(b.convert(args[1], sqltype.BigIntType, sqltype.Implicit, 0, false), 8730, 0).sql
@@ -167,7 +167,7 @@ func (b *binder) windowFunction(sc *scope, n *ast.FunctionCall, name string) exp
 		}
 		out.sql += ")"
 	case "first_value", "last_value":
-		out.typ, out.collation = args[0].typ, args[0].collation
+		out.typ, out.collation, out.implicit = args[0].typ, args[0].collation, args[0].implicit || args[0].explicit
 		out.sql = name + "(" + args[0].sql + ")"
 	default:
 		b.fail(4113, name)
