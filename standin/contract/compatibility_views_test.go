@@ -31,8 +31,10 @@ CREATE UNIQUE INDEX ux ON keyed (c, b) WITH (IGNORE_DUP_KEY = ON, FILLFACTOR = 8
 		{`SELECT c.name FROM sysindexkeys k JOIN syscolumns c ON c.id = k.id AND c.colid = k.colid
 WHERE k.id = OBJECT_ID('keyed') AND k.indid = (SELECT TOP 1 indid FROM sysindexes WHERE id = k.id AND indid BETWEEN 1 AND 254 AND status & 2048 = 2048) ORDER BY k.keyno`, "a"},
 		{"DECLARE @t nvarchar(max) = N'CREATE PROCEDURE long AS BEGIN SELECT 1 AS a /* ' + REPLICATE(CAST(N'x' AS nvarchar(max)), 9000) + N' */ END'; EXEC (@t)", "ok"},
+		{"CREATE TABLE constrained (a int CONSTRAINT pk_c PRIMARY KEY, b int CONSTRAINT uq_c UNIQUE, c int CONSTRAINT fk_c REFERENCES t (a) NOT FOR REPLICATION, d int CHECK (d > 0)); ALTER TABLE constrained NOCHECK CONSTRAINT fk_c", "ok"},
+		{"SELECT status FROM sysconstraints WHERE id = OBJECT_ID('constrained') ORDER BY status & 15", "2593; 3106; 2115619; 133140"},
 		{"SELECT number, colid, LEN(text) FROM syscomments WHERE id = OBJECT_ID('long') ORDER BY colid", "1 1 4000; 1 2 4000; 1 3 1055"},
-		{"SELECT k.name, c.colid FROM syscomments c JOIN sys.check_constraints k ON k.object_id = c.id AND k.definition = c.text UNION ALL SELECT k.name, c.colid FROM syscomments c JOIN sys.default_constraints k ON k.object_id = c.id AND k.definition = c.text", "ck 1; df 1"},
+		{"SELECT k.name, c.colid FROM syscomments c JOIN sys.check_constraints k ON k.object_id = c.id AND k.definition = c.text WHERE k.parent_object_id = OBJECT_ID('t') UNION ALL SELECT k.name, c.colid FROM syscomments c JOIN sys.default_constraints k ON k.object_id = c.id AND k.definition = c.text WHERE k.parent_object_id = OBJECT_ID('t')", "ck 1; df 1"},
 		{"SELECT error, severity FROM master.dbo.sysmessages WHERE description LIKE 'Invalid object name%' AND msglangid = 1033", "208 16"},
 		{"SELECT category FROM sysdatabases WHERE name = 'master'", "0"},
 		{"SELECT isremote, pub, querytimeout FROM sysservers WHERE srvid = 0", "true false 0"},

@@ -30,9 +30,14 @@ func installCompatibilityViews(r *engine.Registry) {
 	r.TextView("sys", "sysmessages", "error int, severity smallint, dlevel smallint, description nvarchar(255), msglangid smallint",
 		"SELECT message_id, CAST(severity AS smallint), CAST(IIF(is_event_logged = 1, 128, 0) AS smallint), CAST(text AS nvarchar(255)), language_id FROM sys.messages")
 	r.TextView("sys", "sysconstraints", "constid int, id int, colid smallint, spare1 tinyint, status int, actions int, error int",
-		`SELECT object_id, parent_object_id, CAST(0 AS smallint), CAST(0 AS tinyint), CASE type WHEN 'PK' THEN 1 WHEN 'UQ' THEN 2 WHEN 'F' THEN 3 ELSE 4 END + 32, 4096, 0 FROM sys.objects WHERE type IN ('PK', 'UQ', 'F')
-			UNION ALL SELECT object_id, parent_object_id, CAST(parent_column_id AS smallint), CAST(0 AS tinyint), 4 + IIF(parent_column_id > 0, 16, 32), 4096, 0 FROM sys.check_constraints
-			UNION ALL SELECT object_id, parent_object_id, CAST(parent_column_id AS smallint), CAST(0 AS tinyint), 5 + 16, 4096, 0 FROM sys.default_constraints`)
+		// Bits above those of the page, which clients read as well: 512 and 1024 of clustered and other keys, 2048 of what is never deferred, 16384 disabled, 131072
+		// named by the system, 2097152 not for replication.
+		`SELECT k.object_id, k.parent_object_id, CAST(0 AS smallint), CAST(0 AS tinyint), IIF(k.type = 'PK', 1, 2) + 32 + IIF(i.type = 1, 512, 1024) + 2048 + k.is_system_named * 131072, 4096, 0
+				FROM sys.key_constraints k JOIN sys.indexes i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id
+			UNION ALL SELECT object_id, parent_object_id, CAST(0 AS smallint), CAST(0 AS tinyint), 3 + 32 + 2048 + is_disabled * 16384 + is_system_named * 131072 + is_not_for_replication * 2097152, 4096, 0 FROM sys.foreign_keys
+			UNION ALL SELECT object_id, parent_object_id, CAST(parent_column_id AS smallint), CAST(0 AS tinyint), 4 + IIF(parent_column_id > 0, 16, 32) + 2048 + is_disabled * 16384 + is_system_named * 131072 + is_not_for_replication * 2097152, 4096, 0
+				FROM sys.check_constraints
+			UNION ALL SELECT object_id, parent_object_id, CAST(parent_column_id AS smallint), CAST(0 AS tinyint), 5 + 16 + 2048 + is_system_named * 131072, 4096, 0 FROM sys.default_constraints`)
 	r.TextView("sys", "sysdepends", "id int, depid int, number smallint, depnumber smallint, status smallint, deptype tinyint, depdbid smallint, depsiteid smallint, selall bit, resultobj bit, readobj bit",
 		`SELECT object_id, referenced_major_id, CAST(1 AS smallint), CAST(referenced_minor_id AS smallint), CAST(is_selected * 8 + is_updated * 4 AS smallint), class, CAST(0 AS smallint), CAST(0 AS smallint), is_select_all, is_updated, is_selected
 			FROM sys.sql_dependencies`)
