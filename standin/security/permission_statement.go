@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -254,8 +255,51 @@ func (t target) names(n *syntax.PermissionStatement) ([]string, error) {
 	return all, nil
 }
 
+// grantorNamed is the principal of AS, who has to have the right to grant (docs/t-sql/statements/grant-transact-sql.md, AS).
+func (e *Extension) grantorNamed(ctx context.Context, s *engine.Session, t target, name string, names []string) (int32, error) {
+	if t.server {
+		catalog, err := e.server(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		if catalog.login(name) == nil {
+			return 0, failure(15151, 1, "find", "login", name)
+		}
+		return 0, sqlerr.Unsupported("AS with a permission of the server")
+	}
+	catalog, err := e.database(ctx, s, t.db)
+	if err != nil {
+		return 0, err
+	}
+	caller, err := s.User(ctx, t.db)
+	if err != nil {
+		return 0, err
+	}
+	u := catalog.user(name)
+	if u == nil || !caller.Owner && !e.may(ctx, s, t.db, t.sec, "CONTROL") && !catalog.roles(caller.ID)[u.ID] {
+		return 0, failure(15151, 1, "find", "user", name)
+	}
+	roles := catalog.roles(u.ID)
+	if u.ID == dboID || roles[dbOwnerID] {
+		return u.ID, nil
+	}
+	for _, permission := range names {
+		option := false
+		for _, p := range catalog.permissions {
+			option = option || (p.Grantee == u.ID || roles[p.Grantee]) && p.about(t.sec) && (p.Name == permission || p.Name == "CONTROL") && p.State == withGrant
+		}
+		if !option {
+			return 0, failure(4613, 1)
+		}
+	}
+	return u.ID, nil
+}
+
 // grantor is the principal that gives, if it may: with CONTROL on the securable or the grant option.
 func (e *Extension) grantor(ctx context.Context, s *engine.Session, t target, n *syntax.PermissionStatement, names []string) (int32, error) {
+	if n.As != "" {
+		return e.grantorNamed(ctx, s, t, n.As, names)
+	}
 	if t.server {
 		if !e.maySecurable(ctx, s, "CONTROL", t.sec.class, t.sec.major) && !e.mayServer(ctx, s, "CONTROL SERVER") &&
 			!(t.sec.class == classLogin && e.mayServer(ctx, s, "ALTER ANY LOGIN")) &&

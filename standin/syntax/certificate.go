@@ -113,11 +113,11 @@ func (p *parser) newCertificate(n *CreateCertificate) {
 	for {
 		p.once(seen, p.peek().fold)
 		switch {
-		case p.accept("SUBJECT", "="):
+		case p.valued("SUBJECT"):
 			n.Subject = p.stringLiteral()
-		case p.accept("START_DATE", "="):
+		case p.valued("START_DATE"):
 			n.StartDate = p.stringLiteral()
-		case p.accept("EXPIRY_DATE", "="):
+		case p.valued("EXPIRY_DATE"):
 			n.ExpiryDate = p.stringLiteral()
 		default:
 			p.unknownOption("CREATE CERTIFICATE")

@@ -233,19 +233,19 @@ func (p *parser) fileSpec() FileSpec {
 	p.list(func() {
 		p.once(seen, p.peek().fold)
 		switch {
-		case p.accept("NAME", "="):
+		case p.valued("NAME"):
 			f.LogicalName = p.fileName()
-		case p.accept("NEWNAME", "="):
+		case p.valued("NEWNAME"):
 			f.NewName = ptr(p.fileName())
-		case p.accept("FILENAME", "="):
+		case p.valued("FILENAME"):
 			f.FileName = ptr(p.stringLiteral())
-		case p.accept("SIZE", "="):
+		case p.valued("SIZE"):
 			f.Size = ptr(p.fileSize(false))
 		case p.accept("MAXSIZE", "=", "UNLIMITED"):
 			f.MaxSize = &FileSize{Unlimited: true}
-		case p.accept("MAXSIZE", "="):
+		case p.valued("MAXSIZE"):
 			f.MaxSize = ptr(p.fileSize(false))
-		case p.accept("FILEGROWTH", "="):
+		case p.valued("FILEGROWTH"):
 			f.Growth = ptr(p.fileSize(true))
 		case p.accept("OFFLINE"):
 			f.Offline = true

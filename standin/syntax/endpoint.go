@@ -125,9 +125,9 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 func (p *parser) listenerOption(o *EndpointOptions, seen map[string]bool) {
 	p.once(seen, p.peek().fold)
 	switch {
-	case p.accept("LISTENER_PORT", "="):
+	case p.valued("LISTENER_PORT"):
 		o.Port = p.integerIn(1, 65535)
-	case p.accept("LISTENER_IP", "="):
+	case p.valued("LISTENER_IP"):
 		if p.accept("ALL") {
 			o.IP = "ALL"
 			return
@@ -162,9 +162,9 @@ func (p *parser) address() string {
 func (p *parser) mirroringOption(m *MirroringOptions, seen map[string]bool) {
 	p.once(seen, p.peek().fold)
 	switch {
-	case p.accept("AUTHENTICATION", "="):
+	case p.valued("AUTHENTICATION"):
 		p.authentication(m)
-	case p.accept("ENCRYPTION", "="):
+	case p.valued("ENCRYPTION"):
 		m.Encryption = p.oneOf("DISABLED", "SUPPORTED", "REQUIRED")
 		if m.Encryption != "DISABLED" && p.accept("ALGORITHM") {
 			m.Algorithms = append(m.Algorithms, p.oneOf("AES", "RC4"))
@@ -176,7 +176,7 @@ func (p *parser) mirroringOption(m *MirroringOptions, seen map[string]bool) {
 				p.refuse()
 			}
 		}
-	case p.accept("ROLE", "="):
+	case p.valued("ROLE"):
 		m.Role = p.oneOf("WITNESS", "PARTNER", "ALL")
 	default:
 		p.unknownOption("ENDPOINT DATABASE_MIRRORING")

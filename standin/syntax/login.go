@@ -124,7 +124,7 @@ func (p *parser) createLoginOption(o *LoginOptions) bool {
 		p.expect("=")
 		p.password(o)
 		o.MustChange = p.accept("MUST_CHANGE")
-	case p.accept("SID", "="):
+	case p.valued("SID"):
 		o.SID = p.binary()
 	default:
 		return p.sqlLoginOption(o)
@@ -137,7 +137,7 @@ func (p *parser) alterLoginOption(o *LoginOptions) bool {
 	case p.accept("PASSWORD"):
 		p.expect("=")
 		p.password(o)
-		if p.accept("OLD_PASSWORD", "=") {
+		if p.valued("OLD_PASSWORD") {
 			o.OldPassword = ptr(p.stringLiteral())
 			return true
 		}
@@ -148,7 +148,7 @@ func (p *parser) alterLoginOption(o *LoginOptions) bool {
 				o.MustChange = true
 			}
 		}
-	case p.accept("NAME", "="):
+	case p.valued("NAME"):
 		o.Name = ptr(p.name())
 	case p.accept("NO", "CREDENTIAL"):
 		o.NoCredential = true
@@ -160,11 +160,11 @@ func (p *parser) alterLoginOption(o *LoginOptions) bool {
 
 func (p *parser) sqlLoginOption(o *LoginOptions) bool {
 	switch {
-	case p.accept("CHECK_POLICY", "="):
+	case p.valued("CHECK_POLICY"):
 		o.CheckPolicy = ptr(p.onOff())
-	case p.accept("CHECK_EXPIRATION", "="):
+	case p.valued("CHECK_EXPIRATION"):
 		o.CheckExpiration = ptr(p.onOff())
-	case p.accept("CREDENTIAL", "="):
+	case p.valued("CREDENTIAL"):
 		o.Credential = ptr(p.name())
 	default:
 		return p.commonLoginOption(o)
@@ -174,9 +174,9 @@ func (p *parser) sqlLoginOption(o *LoginOptions) bool {
 
 func (p *parser) commonLoginOption(o *LoginOptions) bool {
 	switch {
-	case p.accept("DEFAULT_DATABASE", "="):
+	case p.valued("DEFAULT_DATABASE"):
 		o.DefaultDatabase = ptr(p.name())
-	case p.accept("DEFAULT_LANGUAGE", "="):
+	case p.valued("DEFAULT_LANGUAGE"):
 		o.DefaultLanguage = ptr(p.name())
 	default:
 		return false

@@ -65,7 +65,7 @@ func (p *parser) createUser() ast.Statement {
 	if p.accept("WITH") {
 		p.userOptions(func() bool {
 			switch {
-			case p.accept("DEFAULT_SCHEMA", "="):
+			case p.valued("DEFAULT_SCHEMA"):
 				n.DefaultSchema = ptr(p.name())
 			case p.is("PASSWORD", "=") && n.Login == n.Name:
 				p.refuseWith(33233) // no database is contained
@@ -83,13 +83,13 @@ func (p *parser) alterUser() ast.Statement {
 	p.expect("WITH")
 	p.userOptions(func() bool {
 		switch {
-		case p.accept("NAME", "="):
+		case p.valued("NAME"):
 			n.NewName = ptr(p.name())
-		case p.accept("LOGIN", "="):
+		case p.valued("LOGIN"):
 			n.Login = ptr(p.name())
 		case p.accept("DEFAULT_SCHEMA", "=", "NULL"):
 			n.DefaultSchema = ptr("")
-		case p.accept("DEFAULT_SCHEMA", "="):
+		case p.valued("DEFAULT_SCHEMA"):
 			n.DefaultSchema = ptr(p.name())
 		default:
 			return false
