@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,33 @@ func FuzzConnection(f *testing.F) {
 	f.Add(append(whole(packetBatch, with([]byte("i\x00n\x00s\x00e\x00r\x00t\x00 \x00b\x00u\x00l\x00k\x00 \x00t\x00")...)), whole(packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0, 0xD1, 4, 1, 0, 0, 0, 0xFD, 0, 0})...))
 	f.Add(append(whole(packetAttention, nil), whole(packetTransaction, with(5, 0, 2, 0))...))
 	f.Add(append(whole(packetTransaction, with(8, 0, 1, 'a', 0, 1, 2, 0)), 7, 0, 0, 9, 0, 0, 0, 0, 1))
+	fuzzAfterLogin(f, []byte{1, 0, 6, 0, 1, 0xFF, 2})
+}
+
+// FuzzMARS sends packets of the Session Multiplex Protocol after a login with MARS: nothing may panic or hang.
+func FuzzMARS(f *testing.F) {
+	batch := append([]byte{22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, 'a', 0)
+	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpDATA, 0, 1, whole(packetBatch, batch)), multiplexed(smpFIN, 0, 1, nil)))
+	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpSYN, 1, 0, nil), multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
+		multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)), multiplexed(smpACK, 1, 1, nil)))
+	f.Add(slices.Concat(multiplexed(smpSYN, 7, 0, nil), multiplexed(smpDATA, 7, 2, nil)))
+	// It ends while results are on their way.
+	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpSYN, 1, 0, nil), multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
+		multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)), []byte{smpID, smpACK}))
+	fuzzAfterLogin(f, []byte{1, 0, 11, 0, 1, 4, 0, 12, 0, 1, 0xFF, 2, 1})
+}
+
+// multiplexed is one packet of the Session Multiplex Protocol ([MC-SMP] 2.2.1.1).
+func multiplexed(kind byte, id uint16, sequence uint32, data []byte) []byte {
+	b := binary.LittleEndian.AppendUint16([]byte{smpID, kind}, id)
+	b = binary.LittleEndian.AppendUint32(b, uint32(smpHeaderSize+len(data)))
+	b = binary.LittleEndian.AppendUint32(b, sequence)
+	return append(binary.LittleEndian.AppendUint32(b, smpWindow), data...)
+}
+
+// fuzzAfterLogin sends anything on a connection that has logged in after a PRELOGIN message.
+func fuzzAfterLogin(f *testing.F, preLogin []byte) {
+	f.Helper()
 	server, err := NewServer(Config{Backend: silentBackend{}, Encryption: EncryptionUnsupported, MaxRequest: 1 << 16, Log: panicLog})
 	if err != nil {
 		f.Fatal(err)
@@ -91,7 +119,7 @@ func FuzzConnection(f *testing.F) {
 		}()
 		go io.Copy(io.Discard, near)
 		near.SetWriteDeadline(time.Now().Add(5 * time.Second))
-		near.Write(whole(packetPreLogin, []byte{1, 0, 6, 0, 1, 0xFF, 2}))
+		near.Write(whole(packetPreLogin, preLogin))
 		near.Write(whole(packetLogin, login))
 		near.Write(b)
 		near.Close()

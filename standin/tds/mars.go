@@ -239,12 +239,16 @@ func (m *smp) ready() []byte {
 			delete(m.sessions, id)
 		}
 	}
-	if m.closed {
-		for _, s := range m.sessions {
-			s.drop()
-		}
-	}
 	return b
+}
+
+// drop forgets what is still to be sent when nobody sends any more.
+func (m *smp) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		s.drop()
+	}
 }
 
 func (s *smpSession) appendReady(b []byte) []byte {

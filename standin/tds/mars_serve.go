@@ -19,6 +19,7 @@ func (c *conn) serveMARS() {
 		c.close()
 		m.close()
 		m.serving.Wait()
+		m.drop()
 	}()
 	for {
 		s, err := m.packet()
