@@ -58,3 +58,16 @@ func TestCollationsOfDerivedColumnsAreNamed(t *testing.T) {
 		NewWithT(t).Expect(messagesOf(t, db, text)).To(Equal(want), text)
 	}
 }
+
+// TestSelectIntoKeepsCollations: docs/t-sql/queries/select-into-clause-transact-sql.md, the columns are those of the select list.
+func TestSelectIntoKeepsCollations(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE TABLE t (n int, a nvarchar(9) COLLATE Latin1_General_BIN2, b varchar(9)); INSERT t VALUES (1, N'a', 'a'), (2, N'A', 'A')", "ok"},
+		{"SELECT n, a, b, b COLLATE French_CS_AS AS c, UPPER(a) AS d, a + N'x' AS e, 'x' AS f INTO u FROM t", "ok"},
+		{"SELECT ISNULL(collation_name, '-') FROM sys.columns WHERE object_id = OBJECT_ID('u') ORDER BY column_id",
+			"-; Latin1_General_BIN2; SQL_Latin1_General_CP1_CI_AS; French_CS_AS; Latin1_General_BIN2; Latin1_General_BIN2; SQL_Latin1_General_CP1_CI_AS"},
+		{"SELECT COUNT(*) FROM u WHERE a = N'A'", "1"}, {"SELECT COUNT(*) FROM u WHERE b = 'A'", "2"}, {"SELECT COUNT(*) FROM u WHERE c = 'A'", "1"},
+		{"SELECT x.a INTO v FROM (SELECT a FROM t UNION ALL SELECT a FROM t) x", "ok"}, {"SELECT COUNT(*) FROM v WHERE a = N'A'", "2"},
+	})
+}

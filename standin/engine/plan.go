@@ -24,9 +24,10 @@ type plan struct {
 	params []param
 	needs  []need
 	home   int32
-	// columns are the result's; variables are the targets of SELECT @x = ....
-	columns   []tds.Column
-	variables []assignment
+	// columns are the result's, collations what theirs are called; variables are the targets of SELECT @x = ....
+	columns    []tds.Column
+	collations []string
+	variables  []assignment
 	// versions are those of the metadata that the plan was made of.
 	versions map[int32]int64
 	// constant is set for an expression that is a literal.

@@ -10,7 +10,6 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -69,7 +68,7 @@ func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
 	p := b.plan(q.sql)
 	p.variables = q.variables
 	for _, o := range q.outputs {
-		p.columns = append(p.columns, resultColumn(o))
+		p.columns, p.collations = append(p.columns, resultColumn(o)), append(p.collations, o.expr.collationShown())
 	}
 	return p
 }
@@ -147,7 +146,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		if table.column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
-		col := &Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: sqltype.DefaultCollation}
+		col := &Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i]}
 		switch {
 		case counter.names(c.Name) && identity:
 			return sqlerr.New(8108, 1, name.name, table.identityColumn().Name)
