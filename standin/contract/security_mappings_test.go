@@ -50,3 +50,28 @@ func TestUsersOfLoginsInAllDatabases(t *testing.T) {
 	g.Expect(rows.Err()).NotTo(HaveOccurred())
 	g.Expect(mapped).To(Equal([][3]string{{"one", "in one", "User    "}, {"one", "db_datareader", "MemberOf"}, {"one", "db_datawriter", "MemberOf"}, {"two's", "mapped", "User    "}}))
 }
+
+// TestUsersOfLoginsWhileDatabasesAreDropped: a database that is gone when it is looked at has no users.
+func TestUsersOfLoginsWhileDatabasesAreDropped(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	admin, other := connection(t, i.open(t, "master")), connection(t, i.open(t, "master"))
+	mustExec(t, other, "CREATE LOGIN mapped WITH PASSWORD = 'C0ntract-Suite'")
+	dropped := make(chan error, 1)
+	go func() {
+		var err error
+		for n := 0; n < 40 && err == nil; n++ {
+			_, err = admin.ExecContext(context.Background(), "CREATE DATABASE gone; DROP DATABASE gone")
+		}
+		dropped <- err
+	}()
+	for {
+		select {
+		case err := <-dropped:
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			return
+		default:
+			mustExec(t, other, "EXEC sp_helplogins; EXEC sp_MSloginmappings 'mapped'")
+		}
+	}
+}

@@ -4,9 +4,12 @@ package security
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // installLoginMappings registers the procedures that tell which users logins have in all databases
@@ -17,20 +20,32 @@ func installLoginMappings(r *engine.Registry) {
 	r.Procedure(engine.Procedure{Name: "sp_MSloginmappings", Parameters: engine.ParameterList("@loginname nvarchar(258), @flags int = 0"), Run: loginMappings})
 }
 
-// usersOfLogins is a query of the users of all databases that can be looked into, with the roles that they are members of: their columns are sid,
-// db, name and role.
+// usersOfLogins is a query of the users of all databases that can be looked into, with the roles that they are members of: its columns are sid,
+// db, name and role. One that is dropped meanwhile has none.
 func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
-	list, err := c.Session.Query(ctx, "SELECT QUOTENAME(name) AS db, REPLACE(name, '''', '''''') AS text FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1")
+	list, err := c.Session.Query(ctx, "SELECT name, QUOTENAME(name) AS quoted FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1")
 	if err != nil {
 		return "", err
 	}
-	var parts []string
+	literal := func(text string) string { return "N'" + strings.ReplaceAll(text, "'", "''") + "'" }
+	rows := []string{"(NULL, NULL, NULL, NULL)"}
 	for i := range list.Len() {
-		parts = append(parts, strings.NewReplacer("{db}", list.String(i, "db"), "{text}", list.String(i, "text")).Replace(
-			`SELECT u.sid, N'{text}' AS db, u.name, g.name AS role FROM {db}.sys.database_principals u LEFT JOIN {db}.sys.database_role_members r ON r.member_principal_id = u.principal_id
-			LEFT JOIN {db}.sys.database_principals g ON g.principal_id = r.role_principal_id WHERE u.type IN ('S', 'C') AND u.sid IS NOT NULL`))
+		users, err := c.Session.Query(ctx, strings.ReplaceAll(`SELECT CONVERT(varchar(172), u.sid, 1) AS sid, u.name, ISNULL(g.name, N'') AS role FROM {db}.sys.database_principals u
+			LEFT JOIN {db}.sys.database_role_members r ON r.member_principal_id = u.principal_id LEFT JOIN {db}.sys.database_principals g ON g.principal_id = r.role_principal_id
+			WHERE u.type IN ('S', 'C') AND u.sid IS NOT NULL`, "{db}", list.String(i, "quoted")))
+		var gone *sqlerr.Error
+		if errors.As(err, &gone) && gone.Number == 911 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		for u := range users.Len() {
+			rows = append(rows, fmt.Sprintf("(%s, %s, %s, NULLIF(%s, N''))", users.String(u, "sid"), literal(list.String(i, "name")), literal(users.String(u, "name")), literal(users.String(u, "role"))))
+		}
 	}
-	return strings.Join(parts, " UNION ALL "), nil
+	return `SELECT CAST(sid AS varbinary(85)) AS sid, CAST(db AS sysname) AS db, CAST(name AS sysname) AS name, CAST(role AS sysname) AS role
+		FROM (VALUES ` + strings.Join(rows, ", ") + `) v (sid, db, name, role) WHERE sid IS NOT NULL`, nil
 }
 
 // helpLogins is sp_helplogins.
