@@ -253,6 +253,9 @@ func classify(err error) *sqlerr.Error {
 		return sqlerr.New(1222, 51)
 	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
 		return &sqlerr.Error{Number: 0, Class: 11, State: 0, Message: "Operation cancelled by user."}
+	case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
+		// Not the client's doing: a database that was read changes its role or closes.
+		return sqlerr.New(952, 1, databaseIn(err))
 	}
 	return internalError(err)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
@@ -20,10 +21,25 @@ func installLoginMappings(r *engine.Registry) {
 	r.Procedure(engine.Procedure{Name: "sp_MSloginmappings", Parameters: engine.ParameterList("@loginname nvarchar(258), @flags int = 0"), Run: loginMappings})
 }
 
+// shut tells of a database that has been dropped, closed or taken away by now: there is none of the name, it is recovered, restored, offline,
+// in transition, or no readable replica.
+func shut(err error) bool {
+	var e *sqlerr.Error
+	return errors.As(err, &e) && slices.Contains([]int32{911, 922, 927, 942, 952, 976, 983}, e.Number)
+}
+
+const listDatabases = "SELECT name, QUOTENAME(name) AS quoted FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1"
+
 // usersOfLogins is a query of the users of all databases that can be looked into, with the roles that they are members of: its columns are sid,
-// db, name and role. One that is dropped meanwhile has none.
+// db, name and role. One that is dropped or closed meanwhile has none.
 func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
-	list, err := c.Session.Query(ctx, "SELECT name, QUOTENAME(name) AS quoted FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1")
+	list, err := c.Session.Query(ctx, listDatabases)
+	for range 10 {
+		if err != nil && ctx.Err() == nil && shut(err) {
+			// HAS_DBACCESS looks into each, too.
+			list, err = c.Session.Query(ctx, listDatabases)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -33,8 +49,7 @@ func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
 		users, err := c.Session.Query(ctx, strings.ReplaceAll(`SELECT CONVERT(varchar(172), u.sid, 1) AS sid, u.name, ISNULL(g.name, N'') AS role FROM {db}.sys.database_principals u
 			LEFT JOIN {db}.sys.database_role_members r ON r.member_principal_id = u.principal_id LEFT JOIN {db}.sys.database_principals g ON g.principal_id = r.role_principal_id
 			WHERE u.type IN ('S', 'C') AND u.sid IS NOT NULL`, "{db}", list.String(i, "quoted")))
-		var gone *sqlerr.Error
-		if errors.As(err, &gone) && gone.Number == 911 {
+		if err != nil && ctx.Err() == nil && shut(err) {
 			continue
 		}
 		if err != nil {
