@@ -146,19 +146,17 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 // older one name somebody who is not the holder any more.
 func heldBy(group *v1alpha1.AvailabilityGroup) (holders []string) {
 	votes := election.Configuration{}
-	records, identities := map[string]election.Record{}, map[string]string{}
+	records := map[string]election.Record{}
 	for _, v := range group.Status.Voters {
 		votes.Voters = append(votes.Voters, v.Site)
-		identity := v.HolderIdentity + "/-"
-		if holder, err := election.ParseHolder(identity); err == nil && v.HolderIdentity != "" {
+		if holder, err := election.ParseHolder(v.HolderIdentity + "/-"); err == nil && v.HolderIdentity != "" {
 			records[v.Site] = election.Record{Term: v.Term, State: election.State(v.State), Holder: holder}
-			identities[v.Site] = identity
 		}
 	}
 	leading, _ := votes.Leading(records)
 	for _, site := range votes.Voters {
-		if identity, known := identities[site]; known && records[site].Term == leading.Term {
-			holders = append(holders, identity)
+		if r, known := records[site]; known && r.Term == leading.Term {
+			holders = append(holders, r.Holder.String())
 		}
 	}
 	return holders

@@ -51,9 +51,13 @@ func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
 // them, and no round replaces them. It does so only while nobody else can have had a majority since this run's last one, which was one
 // without them: whoever had the vote meanwhile had it in vain. Those that do not take it now are asked again after the next round.
 func (k *Keeper) regain(ctx context.Context) {
+	older := k.ballot.restored(k.term)
+	if len(older) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
 	defer cancel()
-	for _, i := range k.ballot.restored(k.term) {
+	for _, i := range older {
 		if !k.alone() {
 			return
 		}

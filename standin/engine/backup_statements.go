@@ -150,7 +150,7 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 			return s.terminated(w, verb, err)
 		}
 	}
-	if err := transferOptions(n.Options.BlockSize, n.Options.BufferCount, n.Options.MaxTransferSize); err != nil {
+	if err := judgeTransfer(n.Options.TransferOptions); err != nil {
 		return s.terminated(w, verb, err)
 	}
 	path, err := s.device(ctx, n.Devices)
@@ -163,9 +163,10 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	return nil
 }
 
-// transferOptions judges BLOCKSIZE, BUFFERCOUNT and MAXTRANSFERSIZE, which change nothing else here
+// judgeTransfer judges BLOCKSIZE, BUFFERCOUNT and MAXTRANSFERSIZE, which change nothing else here
 // (docs/t-sql/statements/backup-transact-sql.md, Data Transfer Options).
-func transferOptions(block, buffers, transfer *int64) error {
+func judgeTransfer(o syntax.TransferOptions) error {
+	block, buffers, transfer := o.BlockSize, o.BufferCount, o.MaxTransferSize
 	const leastBlock, greatestBlock, leastTransfer, greatestTransfer = 512, 64 << 10, 64 << 10, 4 << 20
 	switch {
 	case block != nil && *block&(*block-1) != 0:

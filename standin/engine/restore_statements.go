@@ -114,7 +114,7 @@ func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) 
 		if err != nil {
 			return err
 		}
-		if err := transferOptions(n.Options.BlockSize, n.Options.BufferCount, n.Options.MaxTransferSize); err != nil {
+		if err := judgeTransfer(n.Options.TransferOptions); err != nil {
 			return s.terminated(w, verb, err)
 		}
 		if err := s.restoreInto(ctx, n, name, w); err != nil {

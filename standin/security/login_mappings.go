@@ -34,11 +34,9 @@ const listDatabases = "SELECT name, QUOTENAME(name) AS quoted FROM sys.databases
 // db, name and role. One that is dropped or closed meanwhile has none.
 func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
 	list, err := c.Session.Query(ctx, listDatabases)
-	for range 10 {
-		if err != nil && ctx.Err() == nil && shut(err) {
-			// HAS_DBACCESS looks into each, too.
-			list, err = c.Session.Query(ctx, listDatabases)
-		}
+	for n := 0; n < 10 && shut(err); n++ {
+		// HAS_DBACCESS looks into each, too.
+		list, err = c.Session.Query(ctx, listDatabases)
 	}
 	if err != nil {
 		return "", err
@@ -49,7 +47,7 @@ func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
 		users, err := c.Session.Query(ctx, strings.ReplaceAll(`SELECT CONVERT(varchar(172), u.sid, 1) AS sid, u.name, ISNULL(g.name, N'') AS role FROM {db}.sys.database_principals u
 			LEFT JOIN {db}.sys.database_role_members r ON r.member_principal_id = u.principal_id LEFT JOIN {db}.sys.database_principals g ON g.principal_id = r.role_principal_id
 			WHERE u.type IN ('S', 'C') AND u.sid IS NOT NULL`, "{db}", list.String(i, "quoted")))
-		if err != nil && ctx.Err() == nil && shut(err) {
+		if shut(err) {
 			continue
 		}
 		if err != nil {

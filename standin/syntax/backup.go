@@ -22,8 +22,29 @@ type BackupDevice struct {
 	Name, Variable string
 }
 
+// TransferOptions are those of WITH, of a backup or a restore, about how it is written or read: bytes, a count, and bytes; nil when not given.
+type TransferOptions struct {
+	BlockSize, BufferCount, MaxTransferSize *int64
+}
+
+// transferOption reads one of them.
+func (p *parser) transferOption(o *TransferOptions) bool {
+	switch {
+	case p.valued("BLOCKSIZE"):
+		o.BlockSize = ptr(p.integer())
+	case p.valued("BUFFERCOUNT"):
+		o.BufferCount = ptr(p.integer())
+	case p.valued("MAXTRANSFERSIZE"):
+		o.MaxTransferSize = ptr(p.integer())
+	default:
+		return false
+	}
+	return true
+}
+
 // BackupOptions are WITH's options; zero values are not given.
 type BackupOptions struct {
+	TransferOptions
 	CopyOnly, Differential, Compression, NoCompression bool
 	Init, NoInit, Format, NoFormat, Skip               bool
 	Checksum, NoChecksum                               bool
@@ -32,11 +53,9 @@ type BackupOptions struct {
 	Standby                                            string
 	Name, Description, MediaName, MediaDescription     string
 	// Stats is the percentage of progress messages, nil when not given (10 is BACKUP's own default for a bare STATS).
-	Stats *int64
-	// BlockSize, BufferCount and MaxTransferSize are bytes, a count, and bytes; nil when not given.
-	BlockSize, BufferCount, MaxTransferSize *int64
-	ExpireDate                              string
-	RetainDays                              *int64
+	Stats      *int64
+	ExpireDate string
+	RetainDays *int64
 	// Variables are those that have an option's value, by the option's word.
 	Variables map[string]string
 }
@@ -186,12 +205,7 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 		}
 	}
 	switch {
-	case p.valued("BLOCKSIZE"):
-		o.BlockSize = ptr(p.integer())
-	case p.valued("BUFFERCOUNT"):
-		o.BufferCount = ptr(p.integer())
-	case p.valued("MAXTRANSFERSIZE"):
-		o.MaxTransferSize = ptr(p.integer())
+	case p.transferOption(&o.TransferOptions):
 	case p.valued("RETAINDAYS"):
 		if !p.valueOf("RETAINDAYS", &o.Variables) {
 			o.RetainDays = ptr(p.integer())

@@ -19,6 +19,7 @@ type Restore struct {
 
 // RestoreOptions are WITH's options; zero values are not given.
 type RestoreOptions struct {
+	TransferOptions
 	Recovery, NoRecovery    bool
 	Standby                 string
 	Replace, Restart        bool
@@ -34,8 +35,6 @@ type RestoreOptions struct {
 	StopAt                  string
 	StopAtMark              string
 	StopBeforeMark          string
-	BlockSize, BufferCount  *int64
-	MaxTransferSize         *int64
 	MediaName               string
 	EnableBroker, NewBroker bool
 	ErrorBroker             bool
@@ -163,14 +162,8 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 		o.StopAtMark = p.markName()
 	case p.valued("STOPBEFOREMARK"):
 		o.StopBeforeMark = p.markName()
-	case p.valued("BLOCKSIZE"):
-		o.BlockSize = ptr(p.integer())
-	case p.valued("BUFFERCOUNT"):
-		o.BufferCount = ptr(p.integer())
-	case p.valued("MAXTRANSFERSIZE"):
-		o.MaxTransferSize = ptr(p.integer())
 	default:
-		return false
+		return p.transferOption(&o.TransferOptions)
 	}
 	return true
 }
