@@ -59,12 +59,14 @@ func placementRow(kind string, id int32) int32 {
 	return map[string]int32{kindFileGroup: -1_000_000, kindPartitionScheme: -1_000_000, kindFile: -3_000_000, kindPartitionFunction: -4_000_000, kindScopedConfiguration: -5_000_000}[kind] - id
 }
 
+// newFileGroup is a file group's placement, which is not saved yet.
 func newFileGroup(id int32, name string, g FileGroup) *Object {
 	now := time.Now().UTC()
 	g.ID = id
 	return &Object{ID: placementRow(kindFileGroup, id), Name: name, Kind: kindFileGroup, Created: now, Modified: now, FileGroup: &g}
 }
 
+// newFileObject is a file's placement, which is not saved yet.
 func newFileObject(f File) *Object {
 	now := time.Now().UTC()
 	return &Object{ID: placementRow(kindFile, f.ID), Name: f.LogicalName, Kind: kindFile, Created: now, Modified: now, File: &f}

@@ -140,7 +140,7 @@ func (d *ddl) nextID() int32 {
 // place checks that a name is free and its schema exists.
 func (d *ddl) place(name objectName) error {
 	if d.space == tempSpace {
-		if o := d.sch.byName[objectKey(1, name.name)]; o != nil && !d.hides(o) {
+		if o := d.sch.named(1, name.name); o != nil && !d.hides(o) {
 			return sqlerr.New(2714, 6, name.name)
 		}
 		return nil
@@ -153,7 +153,7 @@ func (d *ddl) place(name objectName) error {
 	if n.ID == 3 || n.ID == 4 {
 		return sqlerr.New(2760, 1, schemaName)
 	}
-	if d.sch.byName[objectKey(n.ID, name.name)] != nil {
+	if d.sch.named(n.ID, name.name) != nil {
 		return sqlerr.New(2714, 6, name.name)
 	}
 	return nil
@@ -168,17 +168,8 @@ func (d *ddl) hides(o *Object) bool {
 
 // save stores an object's metadata.
 func (d *ddl) save(o *Object) error {
-	old := d.sch.objects[o.ID]
-	if old != nil {
-		delete(d.sch.objects, old.ID)
-		d.sch.unname(old)
-		kept := d.sch.byChild[old.Parent]
-		for i, c := range kept {
-			if c.ID == o.ID {
-				d.sch.byChild[old.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
-				break
-			}
-		}
+	if old := d.sch.objects[o.ID]; old != nil {
+		d.sch.remove(old)
 	}
 	d.sch.add(o)
 	if d.space == tempSpace {
@@ -199,15 +190,7 @@ func (d *ddl) modify(o *Object) error {
 
 // remove forgets an object.
 func (d *ddl) remove(o *Object) error {
-	delete(d.sch.objects, o.ID)
-	d.sch.unname(o)
-	kept := d.sch.byChild[o.Parent]
-	for i, c := range kept {
-		if c.ID == o.ID {
-			d.sch.byChild[o.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
-			break
-		}
-	}
+	d.sch.remove(o)
 	if d.space == tempSpace {
 		return nil
 	}

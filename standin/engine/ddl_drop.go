@@ -333,4 +333,5 @@ func (r *Registry) Principals(f func(ctx context.Context, s *Session, db *Databa
 	r.principals = f
 }
 
+// String is the object's type, object_id and name.
 func (o *Object) String() string { return fmt.Sprintf("%s %d %s", o.Kind, o.ID, o.Name) }

@@ -303,6 +303,7 @@ func (b *tableBuilder) covered(i *Index, columns []*ast.ColumnReferenceExpressio
 	return nil
 }
 
+// isKey tells whether a column is one of an index's key.
 func isKey(keys []Key, column int32) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.Column == column })
 }

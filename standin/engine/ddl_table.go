@@ -193,7 +193,7 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	o := b.d.newObject(objectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
-	if b.d.sch.byName[objectKey(o.Schema, o.Name)] != nil {
+	if b.d.sch.named(o.Schema, o.Name) != nil {
 		return nil, sqlerr.New(2714, 5, o.Name)
 	}
 	return o, nil

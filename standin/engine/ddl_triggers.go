@@ -43,7 +43,7 @@ func (s *Session) scopedTrigger(scope, name string) (*Database, *Object) {
 	if err != nil {
 		return db, nil
 	}
-	return db, sch.byName[objectKey(scopedSchema(scope), name)]
+	return db, sch.named(scopedSchema(scope), name)
 }
 
 // mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md, Permissions).
@@ -76,7 +76,7 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 		return err
 	}
 	return s.changeScoped(ctx, m.scope, func(d *ddl) error {
-		t := d.sch.byName[objectKey(scopedSchema(m.scope), name.name)]
+		t := d.sch.named(scopedSchema(m.scope), name.name)
 		switch {
 		case t == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -133,7 +133,7 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 	for _, o := range n.Objects {
 		name := nameOf(o)
 		err := s.changeScoped(ctx, n.TriggerScope, func(d *ddl) error {
-			t := d.sch.byName[objectKey(scopedSchema(n.TriggerScope), name.name)]
+			t := d.sch.named(scopedSchema(n.TriggerScope), name.name)
 			switch {
 			case t != nil:
 				return d.remove(t)
@@ -153,13 +153,13 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 func (s *Session) switchScoped(ctx context.Context, scope string, all bool, names []string, disable bool) error {
 	return s.changeScoped(ctx, scope, func(d *ddl) error {
 		var list []*Object
-		for _, t := range d.sch.scoped(scope) {
+		for _, t := range d.sch.scoped(scopedSchema(scope)) {
 			if all {
 				list = append(list, t)
 			}
 		}
 		for _, name := range names {
-			t := d.sch.byName[objectKey(scopedSchema(scope), name)]
+			t := d.sch.named(scopedSchema(scope), name)
 			if t == nil {
 				return sqlerr.New(1088, 13, name)
 			}
@@ -175,11 +175,11 @@ func (s *Session) switchScoped(ctx context.Context, scope string, all bool, name
 	})
 }
 
-// scoped are the triggers of a scope that a database keeps.
-func (s *schema) scoped(scope string) []*Object {
+// scoped are the triggers of a database or of the server that a database keeps; their scope is in place of a schema's number.
+func (s *schema) scoped(scope int32) []*Object {
 	var out []*Object
 	for _, o := range s.objects {
-		if o.Kind == kindScoped && o.Schema == scopedSchema(scope) {
+		if o.Kind == kindScoped && o.Schema == scope {
 			out = append(out, o)
 		}
 	}
@@ -213,7 +213,7 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 			return err
 		}
 		var list []*Object
-		for _, t := range sch.scoped(scope) {
+		for _, t := range sch.scoped(scopedSchema(scope)) {
 			if !t.Disabled && t.covers(e.kind) {
 				list = append(list, t)
 			}

@@ -34,6 +34,7 @@ func (s *schema) selfKeys(obj *Object) []*Object {
 	return out
 }
 
+// contains tells whether an object is in a list.
 func contains(list []*Object, o *Object) bool {
 	for _, other := range list {
 		if other.ID == o.ID {

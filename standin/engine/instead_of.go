@@ -129,6 +129,7 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 	return b.rowwisePlan(r, c.d, nil)
 }
 
+// hasColumn tells whether a column is in a list.
 func hasColumn(list []*Column, c *Column) bool {
 	for _, other := range list {
 		if other.ID == c.ID {

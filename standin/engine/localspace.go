@@ -60,6 +60,7 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 	return conn, nil
 }
 
+// emptySchema is that of a database without objects, whose only schema is dbo.
 func emptySchema() *schema {
 	s := &schema{version: 1, schemas: map[int32]*SchemaName{1: {ID: 1, Name: "dbo", Principal: 1}}, objects: map[int32]*Object{},
 		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}
@@ -75,13 +76,10 @@ func (l *localSpace) run(sql string) error {
 
 func (l *localSpace) forget(o *Object) {
 	next := l.copySchema()
-	delete(next.objects, o.ID)
-	next.unname(o)
-	for _, c := range next.byChild[o.ID] {
-		delete(next.objects, c.ID)
-		next.unname(c)
+	next.remove(o)
+	for _, c := range next.children(o.ID) {
+		next.remove(c)
 	}
-	delete(next.byChild, o.ID)
 	l.schema = next
 }
 

@@ -30,7 +30,7 @@ func (s *Session) lookUp(space int32, sch *schema, name objectName) *Object {
 // lookUp is that of the session in the space that is changed.
 func (d *ddl) lookUp(name objectName) *Object {
 	if d.space == tempSpace {
-		return d.sch.byName[objectKey(1, name.name)]
+		return d.sch.named(1, name.name)
 	}
 	return d.s.lookUp(d.space, d.sch, name)
 }

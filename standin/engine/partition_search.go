@@ -132,8 +132,8 @@ func compareStored(a, b any, collation string) int {
 	return 0
 }
 
-// partition is tsql_partition.
-func (st *connState) partition(args []sqlite.Value) (any, *sqlerr.Error) {
+// boundsBefore is tsql_partition.
+func boundsBefore(args []sqlite.Value) (any, *sqlerr.Error) {
 	key := args[0].Text()
 	boundLists.Lock()
 	list := boundLists.byKey[key]

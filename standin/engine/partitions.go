@@ -44,6 +44,7 @@ type PartitionScheme struct {
 	Next   int32 `json:",omitempty"`
 }
 
+// fanout is the number of partitions (sys.partition_functions.fanout).
 func (f *PartitionFunction) fanout() int { return len(f.Values) + 1 }
 
 // compared is SQLite's expression for a stored value as the function compares it: the offset of a datetimeoffset, behind the point in

@@ -294,7 +294,7 @@ func (d *ddl) renameIndex(o *Object, old, name string) error {
 
 // renameObject renames the index of a constraint, too.
 func (d *ddl) renameObject(o *Object, name string) error {
-	if d.sch.byName[objectKey(o.Schema, name)] != nil && !strings.EqualFold(o.Name, name) {
+	if d.sch.named(o.Schema, name) != nil && !strings.EqualFold(o.Name, name) {
 		return sqlerr.New(15335, 1, name, "OBJECT")
 	}
 	renamed := *o

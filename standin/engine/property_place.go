@@ -63,7 +63,7 @@ func (s *Session) propertyPlace(ctx context.Context, sch *schema, c *ProcCall) (
 	case "TYPE":
 		return s.propertyNamed(ctx, propertyLookup{6, "SELECT user_type_id FROM sys.types WHERE schema_id = @p2 AND name = @p1"}, inner, int64(n.ID))
 	}
-	o := sch.byName[objectKey(n.ID, inner)]
+	o := sch.named(n.ID, inner)
 	if o == nil {
 		return missing(name + "." + inner)
 	}

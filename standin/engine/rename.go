@@ -29,7 +29,7 @@ func (d *ddl) renameStatistics(o *Object, old, name string) error {
 // renameType renames a type, and with it what the columns that are of it show.
 func (d *ddl) renameType(o *Object, name string) error {
 	stored := aliasTypePrefix + name
-	if d.sch.byName[objectKey(o.Schema, stored)] != nil && !strings.EqualFold(o.Name, stored) {
+	if d.sch.named(o.Schema, stored) != nil && !strings.EqualFold(o.Name, stored) {
 		return sqlerr.New(15335, 1, name, "USERDATATYPE")
 	}
 	id := o.userTypeID()

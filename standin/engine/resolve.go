@@ -167,7 +167,7 @@ func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
 	space := b.space(name)
 	sch := b.schema(space)
 	if space == tempSpace {
-		return space, sch, sch.byName[objectKey(1, name.name)]
+		return space, sch, sch.named(1, name.name)
 	}
 	return space, sch, sch.findIn(b.s.placesOf(space, sch), name)
 }

@@ -236,9 +236,10 @@ type schema struct {
 }
 
 func objectKey(schemaID int32, name string) string {
-	return fmt.Sprintf("%d.%s", schemaID, lower(name))
+	return fmt.Sprintf("%d.%s", schemaID, strings.ToLower(name))
 }
 
+// schemaByName finds a schema by its name; nil when there is none.
 func (s *schema) schemaByName(name string) *SchemaName {
 	for _, n := range s.schemas {
 		if strings.EqualFold(n.Name, name) {
@@ -257,6 +258,11 @@ func (s *schema) find(schemaName, name string) *Object {
 	return s.byName[objectKey(n.ID, name)]
 }
 
+// named looks an object up by the number of its schema and its name; nil when there is none.
+func (s *schema) named(schemaID int32, name string) *Object {
+	return s.byName[objectKey(schemaID, name)]
+}
+
 // schemaName is the name of an object's schema.
 func (s *schema) schemaName(o *Object) string {
 	if n := s.schemas[o.Schema]; n != nil {
@@ -268,6 +274,7 @@ func (s *schema) schemaName(o *Object) string {
 // children are an object's constraints.
 func (s *schema) children(id int32) []*Object { return s.byChild[id] }
 
+// column finds a column by name; nil when there is none.
 func (t *Table) column(name string) *Column {
 	for _, c := range t.Columns {
 		if strings.EqualFold(c.Name, name) {
@@ -277,6 +284,7 @@ func (t *Table) column(name string) *Column {
 	return nil
 }
 
+// columnByID finds a column by its column_id; nil when there is none.
 func (t *Table) columnByID(id int32) *Column {
 	for _, c := range t.Columns {
 		if c.ID == id {
@@ -286,6 +294,7 @@ func (t *Table) columnByID(id int32) *Column {
 	return nil
 }
 
+// identityColumn is the column with IDENTITY; nil when the table has none.
 func (t *Table) identityColumn() *Column {
 	for _, c := range t.Columns {
 		if c.Identity != nil {
@@ -295,6 +304,7 @@ func (t *Table) identityColumn() *Column {
 	return nil
 }
 
+// primaryKey is the index of the primary key; nil when the table has none.
 func (t *Table) primaryKey() *Index {
 	for _, i := range t.Indexes {
 		if i.PrimaryKey {
@@ -304,9 +314,13 @@ func (t *Table) primaryKey() *Index {
 	return nil
 }
 
-// storageName is a table's name in SQLite, columnName a column's.
-func storageName(id int32) string     { return fmt.Sprintf("t%d", uint32(id)) }
-func columnName(id int32) string      { return fmt.Sprintf("c%d", id) }
+// storageName is the name in storage of the table with an object_id.
+func storageName(id int32) string { return fmt.Sprintf("t%d", uint32(id)) }
+
+// columnName is the name in its table's storage of the column with a column_id.
+func columnName(id int32) string { return fmt.Sprintf("c%d", id) }
+
+// storageName is the name of a table in its storage: storage.TableChange.Table.
 func (o *Object) storageName() string { return storageName(o.ID) }
 
 // collationKey is the name of the collation that SQLite knows for a column, empty for columns that have none.
@@ -387,6 +401,7 @@ func loadSchema(conn *sqlite.Conn, version int64) (*schema, error) {
 	return s, nil
 }
 
+// add puts in an object; one that has the name already is hidden by it.
 func (s *schema) add(o *Object) {
 	if o.placement() {
 		s.placements[o.ID] = o
@@ -403,6 +418,19 @@ func (s *schema) add(o *Object) {
 
 // hidden tells whether a name is that of a later temporary object than o: their numbers, which are negative, fall.
 func hidden(o, named *Object) bool { return named != nil && named.ID < o.ID && o.ID < 0 }
+
+// remove takes an object out.
+func (s *schema) remove(o *Object) {
+	delete(s.objects, o.ID)
+	s.unname(o)
+	beside := s.byChild[o.Parent]
+	for i, c := range beside {
+		if c.ID == o.ID {
+			s.byChild[o.Parent] = append(append([]*Object(nil), beside[:i]...), beside[i+1:]...)
+			break
+		}
+	}
+}
 
 // unname takes an object's name away, which is then that of the temporary table that it hid.
 func (s *schema) unname(o *Object) {

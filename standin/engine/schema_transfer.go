@@ -46,11 +46,11 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if d.boundTo(o, nil) != "" {
 			return sqlerr.New(15348, 1)
 		}
-		if d.sch.byName[objectKey(target.ID, o.Name)] != nil {
+		if d.sch.named(target.ID, o.Name) != nil {
 			return sqlerr.New(15530, 1, "object", name.name)
 		}
 		for _, moved := range append(append([]*Object(nil), d.sch.children(o.ID)...), o) {
-			delete(d.sch.byName, objectKey(moved.Schema, moved.Name))
+			d.sch.unname(moved)
 			moved.Schema = target.ID
 			if err := d.modify(moved); err != nil {
 				return err

@@ -62,7 +62,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_collided", -1, false, st.collided},
 		{"tsql_notnull", 3, false, st.notNull},
 		{"tsql_known", 1, false, st.knowsInstance},
-		{"tsql_partition", 3, true, st.partition},
+		{"tsql_partition", 3, true, boundsBefore},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},
 		{"tsql_store", 4, false, st.store},

@@ -91,6 +91,7 @@ func (sw *switching) alignedIndexes() error {
 	return nil
 }
 
+// clusteredIndex is the clustered index; nil when the table is a heap.
 func (t *Table) clusteredIndex() *Index {
 	for _, i := range t.Indexes {
 		if i.Clustered {

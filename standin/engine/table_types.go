@@ -44,7 +44,7 @@ func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *a
 	var o *Object
 	full := objectName{name: variableTableName(variable, s.frame())}
 	err := s.changeSchema(ctx, full, func(d *ddl) (err error) {
-		if old := d.sch.byName[objectKey(1, full.name)]; old != nil {
+		if old := d.sch.named(1, full.name); old != nil {
 			if err := d.run("DROP TABLE IF EXISTS " + old.storageName()); err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.schemaName(o)) {
 		return sqlerr.New(2103, 1, name.String())
 	}
-	old := d.sch.byName[objectKey(o.Schema, name.name)]
+	old := d.sch.named(o.Schema, name.name)
 	switch {
 	case old == nil && mode == alterModule:
 		return sqlerr.New(208, 6, name.String())

@@ -32,14 +32,14 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
 	return c.Session.changeScoped(ctx, scope, func(d *ddl) error {
-		t := d.sch.byName[objectKey(scopedSchema(scope), name.name)]
+		t := d.sch.named(scopedSchema(scope), name.name)
 		switch {
 		case t == nil:
 			return sqlerr.New(15165, 1, name.name)
 		case eventTypes[event] == nil || eventTypes[event].group || !t.covers(event):
 			return sqlerr.New(15125, 1, name.name, event)
 		}
-		return d.setOrder(t, d.sch.scoped(scope), order, event)
+		return d.setOrder(t, d.sch.scoped(scopedSchema(scope)), order, event)
 	})
 }
 

@@ -87,7 +87,7 @@ func installModuleViews(r *Registry) {
 		}
 		var out []record
 		sight := s.sight(ctx, s.viewDatabase().ID())
-		for _, o := range append(sch.scoped(databaseScope), objects...) {
+		for _, o := range append(sch.scoped(scopedSchema(databaseScope)), objects...) {
 			definition := o.shownDefinition()
 			if sight(sch, o) != SeenThrough {
 				definition = nil

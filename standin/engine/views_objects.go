@@ -149,7 +149,7 @@ func installObjectViews(r *Registry) {
 			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
 			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[insteadOf] != ""
 		}
-		for _, t := range sch.scoped(databaseScope) {
+		for _, t := range sch.scoped(scopedSchema(databaseScope)) {
 			out = append(out, scopedRecord(t, 0, "DATABASE"))
 		}
 		return out, nil
@@ -167,7 +167,7 @@ func installObjectViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
-		out := scopedEventRecords(sch.scoped(databaseScope))
+		out := scopedEventRecords(sch.scoped(scopedSchema(databaseScope)))
 		for _, o := range list {
 			if o.Kind != kindTrigger {
 				continue

@@ -46,7 +46,7 @@ func installScopedViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
-		list := sch.scoped(serverScope)
+		list := sch.scoped(scopedSchema(serverScope))
 		sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 		return list, nil
 	}
