@@ -72,6 +72,14 @@ func newFileObject(f File) *Object {
 	return &Object{ID: placementRow(kindFile, f.ID), Name: f.LogicalName, Kind: kindFile, Created: now, Modified: now, File: &f}
 }
 
+// placement finds a placement by its kind and number; nil when there is none.
+func (s *schema) placement(kind string, id int32) *Object {
+	return s.placements[placementRow(kind, id)]
+}
+
+// hasPlacements tells whether anything of a database was ever placed: where nothing was, all is in PRIMARY.
+func (s *schema) hasPlacements() bool { return len(s.placements) > 0 }
+
 // placed are the placements of a kind, in the order of their numbers.
 func (s *schema) placed(kind string) []*Object {
 	var out []*Object
@@ -149,7 +157,7 @@ func (s *schema) hasFiles(group int32) bool {
 // savePlacement stores a placement.
 func (d *ddl) savePlacement(o *Object) error {
 	o.Modified = time.Now().UTC()
-	d.sch.placements[o.ID] = o
+	d.sch.add(o)
 	doc, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -159,7 +167,7 @@ func (d *ddl) savePlacement(o *Object) error {
 
 // removePlacement forgets one.
 func (d *ddl) removePlacement(o *Object) error {
-	delete(d.sch.placements, o.ID)
+	d.sch.remove(o)
 	return d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
 }
 

@@ -159,7 +159,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	path := f.FileName
 	f.FileName = nil
 	err = s.changeFiles(ctx, db, func(d *ddl) error {
-		o := d.sch.placements[placementRow(kindFile, old.ID)]
+		o := d.sch.placement(kindFile, old.ID)
 		if o == nil {
 			return sqlerr.New(5041, 1, old.LogicalName)
 		}
@@ -280,7 +280,7 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 }
 
 func (d *ddl) removeFile(f File) error {
-	o := d.sch.placements[placementRow(kindFile, f.ID)]
+	o := d.sch.placement(kindFile, f.ID)
 	if o == nil {
 		return sqlerr.New(5009, 9)
 	}

@@ -109,7 +109,7 @@ func (s *Session) emptyFile(ctx context.Context, f File) error {
 		return nil
 	}
 	return s.changeFiles(ctx, s.db, func(d *ddl) error {
-		o := d.sch.placements[placementRow(kindFile, f.ID)]
+		o := d.sch.placement(kindFile, f.ID)
 		if o == nil {
 			return sqlerr.New(8985, 1, f.LogicalName, s.db.Name())
 		}
@@ -166,7 +166,7 @@ func (s *Session) giveBack(ctx context.Context, db *Database, f File, target int
 	f.SizePages = size
 	if f.ID > 2 && !db.System() {
 		return f, s.changeFiles(ctx, db, func(d *ddl) error {
-			o := d.sch.placements[placementRow(kindFile, f.ID)]
+			o := d.sch.placement(kindFile, f.ID)
 			if o == nil {
 				return sqlerr.New(8985, 1, f.LogicalName, db.Name())
 			}

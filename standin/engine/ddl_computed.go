@@ -340,7 +340,7 @@ func (t *Table) ruledByOptions(i *Index) bool {
 	return false
 }
 
-// ruled tells whether any index of the table is.
+// ruled tells whether the table has such an index.
 func (t *Table) ruled() bool {
 	for _, i := range t.Indexes {
 		if t.ruledByOptions(i) {

@@ -147,7 +147,7 @@ func (b *tableBuilder) locate(i *Index, on *ast.FileGroupOrPartitionScheme) erro
 // mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new rows where the
 // file group has no files (622).
 func (s *schema) mayBeWritten(o *Object, t writeTarget) *sqlerr.Error {
-	if len(s.placements) == 0 || o.Table == nil {
+	if !s.hasPlacements() || o.Table == nil {
 		return nil
 	}
 	for id, p := range o.Table.places() {

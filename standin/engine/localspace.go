@@ -60,7 +60,7 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// emptySchema is that of a database without objects, whose only schema is dbo.
+// emptySchema is the metadata of a database without objects, whose only schema is dbo.
 func emptySchema() *schema {
 	s := &schema{version: 1, schemas: map[int32]*SchemaName{1: {ID: 1, Name: "dbo", Principal: 1}}, objects: map[int32]*Object{},
 		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}

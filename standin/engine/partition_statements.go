@@ -109,7 +109,7 @@ func (s *Session) partitionsChosen(ctx context.Context, sch *schema, o *Object, 
 	}
 	for _, i := range o.Table.Indexes {
 		if !sch.aligned(i.Place, o.Table.Place) {
-			function := sch.placements[placementRow(kindPartitionFunction, f.ID)].Name
+			function := sch.placement(kindPartitionFunction, f.ID).Name
 			return nil, sqlerr.New(3756, 1, i.Name, o.Name, function)
 		}
 	}

@@ -101,11 +101,11 @@ func (s *schema) partitionObject(kind, name string) *Object {
 
 // schemeOf finds a partition scheme by its data_space_id, with its function; nil for a file group.
 func (s *schema) schemeOf(space int32) (*PartitionScheme, *PartitionFunction) {
-	o := s.placements[placementRow(kindPartitionScheme, space)]
+	o := s.placement(kindPartitionScheme, space)
 	if o == nil || o.Scheme == nil {
 		return nil, nil
 	}
-	if f := s.placements[placementRow(kindPartitionFunction, o.Scheme.Function)]; f != nil {
+	if f := s.placement(kindPartitionFunction, o.Scheme.Function); f != nil {
 		return o.Scheme, f.Function
 	}
 	return nil, nil
@@ -127,7 +127,7 @@ func (d *ddl) partitionBy(t *Object, on *ast.FileGroupOrPartitionScheme) (Place,
 		return Place{}, sqlerr.New(1921, 1, "partition scheme", name)
 	}
 	_, f := d.sch.schemeOf(o.Scheme.ID)
-	function := d.sch.placements[placementRow(kindPartitionFunction, o.Scheme.Function)].Name
+	function := d.sch.placement(kindPartitionFunction, o.Scheme.Function).Name
 	if len(on.PartitionSchemeColumns) != 1 {
 		return Place{}, sqlerr.New(2726, 1, function, 1)
 	}
@@ -157,7 +157,7 @@ func (d *ddl) partitionBy(t *Object, on *ast.FileGroupOrPartitionScheme) (Place,
 func (d *ddl) partitions(o *Object, c *Column) error {
 	for _, p := range o.Table.places() {
 		if p.Column == c.ID {
-			return sqlerr.New(5074, 1, "object", d.sch.placements[placementRow(kindPartitionScheme, p.Space)].Name, "column", c.Name)
+			return sqlerr.New(5074, 1, "object", d.sch.placement(kindPartitionScheme, p.Space).Name, "column", c.Name)
 		}
 	}
 	return nil

@@ -224,14 +224,18 @@ type SchemaName struct {
 	Principal int32
 }
 
-// schema is all metadata of a database at one version. It is never changed once built.
+// schema is all metadata of a database at one version. What a version was read as is never changed: a statement that changes the metadata
+// reads one of its own.
 type schema struct {
+	// version tells one state from all others: a random number for each change of a database, a count for a session's temporary tables.
 	version int64
+	// schemas and objects are by schema_id and object_id.
 	schemas map[int32]*SchemaName
 	objects map[int32]*Object
+	// byName has them by schema and name, byChild the children by the object_id of their parent.
 	byName  map[string]*Object
 	byChild map[int32][]*Object
-	// placements are the file groups and files.
+	// placements are the file groups, files, partition functions and schemes, and the scoped configurations.
 	placements map[int32]*Object
 }
 
@@ -421,6 +425,10 @@ func hidden(o, named *Object) bool { return named != nil && named.ID < o.ID && o
 
 // remove takes an object out.
 func (s *schema) remove(o *Object) {
+	if o.placement() {
+		delete(s.placements, o.ID)
+		return
+	}
 	delete(s.objects, o.ID)
 	s.unname(o)
 	beside := s.byChild[o.Parent]
