@@ -110,6 +110,8 @@ type Call struct {
 	Params []Param
 	// noMetadata is a client that knows the columns already; cursors heed it.
 	noMetadata bool
+	// skipped is a call that its client does not want executed.
+	skipped bool
 }
 
 // Writer receives what statements produce, in order. Errors of the connection are remembered and returned by all
