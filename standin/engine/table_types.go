@@ -155,11 +155,15 @@ func (s *Session) fillTyped(ctx context.Context, o *Object, rows *tds.Table) err
 	var columns []*Column
 	var types []tds.Column
 	var at []int
+	sent := -1
 	for i, c := range o.Table.Columns {
-		if rows.Default[i] || c.Computed != "" || c.Identity != nil {
+		if rows.Default[i] {
 			continue
 		}
-		columns, types, at = append(columns, c), append(types, rows.Columns[i]), append(at, i)
+		if sent++; c.Computed != "" || c.Identity != nil {
+			continue
+		}
+		columns, types, at = append(columns, c), append(types, rows.Columns[i]), append(at, sent)
 	}
 	list := make([][]any, len(rows.Rows))
 	for i, row := range rows.Rows {

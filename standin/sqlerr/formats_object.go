@@ -100,6 +100,8 @@ var sessionFormats = map[int32]string{
 	8003:  "The incoming request has too many parameters. The server supports a maximum of %v parameters. Reduce the number of parameters and resend the request.",
 	8004:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. The RPC name is invalid.",
 	8005:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %v: The parameter name is invalid.",
+	8006:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %v: The parameter status flags are invalid.",
+	8047:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Table-valued parameter %v (\"%v\"), row %v, column %v: Data type %v (user-defined table type) is named with a database. Only the schema and the name of the type are allowed.",
 	8178:  "The parameterized query '%v' expects the parameter '%v', which was not supplied.",
 	8179:  "Could not find prepared statement with handle %v.",
 	8180:  "Statement(s) could not be prepared.",

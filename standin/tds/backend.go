@@ -96,7 +96,7 @@ type Param struct {
 }
 
 // Table is a table-valued parameter ([MS-TDS] 2.2.5.5.5): the name of its type and its rows. Default tells which columns
-// have their default in every row.
+// have their default in every row, and so no value among Rows.
 type Table struct {
 	Schema, Name string
 	Columns      []Column

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/standin/tds"
 )
 
 // token is one of DONE, DONEPROC, DONEINPROC, RETURNSTATUS and ERROR in a response, with a DONE's status or an error's number.
@@ -88,4 +90,63 @@ func TestLongestNameOfAParameter(t *testing.T) {
 	// One more is no identifier.
 	c.send(t, packetRPC, append(allHeaders(0), execute("echo", parameter("@params", 0, name+"n int"), parameter(name+"n", 0, int32(5)))...))
 	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xAA, 8005}, {0xFD, 2}}))
+}
+
+// tableValue is a table-valued parameter of so many columns of type tinyint, NULL in every row ([MS-TDS] 2.2.5.5.5).
+func tableValue(database, schema, name string, columns, rows int, flags byte) []byte {
+	b := []byte{0, 0, 0xF3}
+	for _, part := range []string{database, schema, name} {
+		b = append(append(b, byte(len(part))), utf16Bytes(part)...)
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(columns))
+	for range columns {
+		b = append(b, 0, 0, 0, 0, 0, flags, 0x26, 1, 0)
+	}
+	row := append([]byte{1}, make([]byte, columns)...)
+	if flags&2 != 0 {
+		row = row[:1]
+	}
+	return append(append(append(b, 0), bytes.Repeat(row, rows)...), 0)
+}
+
+func named(name string, parameters ...[]byte) []byte {
+	b := binary.LittleEndian.AppendUint16(nil, uint16(len(name)))
+	return append(append(append(b, utf16Bytes(name)...), 0, 0), bytes.Join(parameters, nil)...)
+}
+
+// The rows of a table-valued parameter take more memory than their bytes: they count, too, and those that a client leaves to their defaults
+// take none.
+func TestRowsOfATableAreCounted(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t, func(cfg *tds.Config) { cfg.MaxRequests = 1 << 20 })
+	c := dial(t, address)
+	c.login(t)
+	for _, step := range []struct {
+		columns, rows int
+		flags         byte
+		want          uint32
+	}{{200, 3000, 0, 701}, {200, 100, 0, 2812}, {200, 3000, 0, 701}, {1024, 20000, 2, 2812}, {1024, 60000, 2, 701}} {
+		c.send(t, packetRPC, append(allHeaders(0), named("missing", tableValue("", "dbo", "rows", step.columns, step.rows, step.flags))...))
+		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, step.want}), "%d rows of %d columns", step.rows, step.columns)
+	}
+}
+
+// A table-valued parameter names its type by schema and name alone, and is neither an output parameter nor a default ([MS-TDS] 2.2.5.5.5.3, 2.2.6.6).
+func TestTableIsNamedBySchema(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	for _, step := range []struct {
+		value []byte
+		want  uint32
+	}{
+		{tableValue("", "dbo", "rows", 1, 1, 0), 2812},
+		{tableValue("sales", "dbo", "rows", 1, 1, 0), 8047},
+		{append([]byte{0, 1}, tableValue("", "dbo", "rows", 1, 1, 0)[2:]...), 8006},
+		{append([]byte{0, 2}, tableValue("", "dbo", "rows", 1, 1, 0)[2:]...), 8006},
+	} {
+		c := dial(t, address)
+		c.login(t)
+		c.send(t, packetRPC, append(allHeaders(0), named("missing", step.value)...))
+		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, step.want}))
+	}
 }

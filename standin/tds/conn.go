@@ -385,6 +385,9 @@ func (c *conn) handle(r *request) error {
 	if err := c.endScope(r, w, before); err != nil {
 		return err
 	}
+	// Whoever has the answer may ask again: the memory of this request is not held against the next.
+	c.srv.release(r.held)
+	r.held = 0
 	if err := w.finish(); err != nil {
 		return err
 	}
@@ -417,8 +420,7 @@ func (c *conn) dispatch(r *request, w *response) error {
 	case r.ignored:
 		return &sqlerr.Error{Number: 4002, Class: 16, State: 1, Message: "The request was given up by the client before its end and was not executed."}
 	case r.overflow:
-		return &sqlerr.Error{Number: 701, Class: 19, State: 123,
-			Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", c.srv.cfg.MaxRequest, c.srv.cfg.MaxRequests)}
+		return c.srv.full()
 	}
 	switch r.typ {
 	case packetBatch:
@@ -466,7 +468,13 @@ const headerTransaction = 2
 // withoutHeaders reads ALL_HEADERS, which requests have since TDS 7.2, and checks the transaction descriptor that the client
 // believes in.
 func (c *conn) withoutHeaders(r *request) (*decoder, error) {
-	d := &decoder{buf: r.body, version: c.version}
+	d := &decoder{buf: r.body, version: c.version, held: func(n int) error {
+		if !c.srv.hold(n) {
+			return c.srv.full()
+		}
+		r.held += n
+		return nil
+	}}
 	if !c.version.atLeast(version72) {
 		return d, nil
 	}

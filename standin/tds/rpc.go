@@ -136,6 +136,9 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	var t wireType
 	if d.left() > 0 && d.buf[d.pos] == typeTable {
+		if p.Output || p.Default {
+			return p, sqlerr.New(8006, 1, position)
+		}
 		d.pos++
 		t.token = typeTable
 		p.Table = d.table()
@@ -146,6 +149,13 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	if d.err == nil {
 		return p, nil
+	}
+	var told *sqlerr.Error
+	if errors.As(d.err, &told) {
+		return p, told
+	}
+	if errors.Is(d.err, errNamedDatabase) {
+		return p, sqlerr.New(8047, 1, position, p.Name, 0, 0, fmt.Sprintf("0x%02X", typeTable))
 	}
 	var unknown unknownTypeError
 	if errors.As(d.err, &unknown) {

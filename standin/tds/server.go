@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/sni"
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // Config is how a Server serves.
@@ -260,3 +261,9 @@ func (s *Server) hold(n int) bool {
 }
 
 func (s *Server) release(n int) { s.held.Add(-int64(n)) }
+
+// full is the error of a request for which there is no memory.
+func (s *Server) full() *sqlerr.Error {
+	return &sqlerr.Error{Number: 701, Class: 19, State: 123,
+		Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", s.cfg.MaxRequest, s.cfg.MaxRequests)}
+}
