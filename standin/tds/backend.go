@@ -3,9 +3,9 @@
 // Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.0 to 7.4 and 8.0, with
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
-// Refused, each with an error that says so: integrated and directory logins, password changes at login, updates through server cursors,
-// table-valued parameters, user-defined types, encrypted columns, distributed transactions, parameters in double-byte
-// code pages. Not offered: session recovery, data classification. With MARS the requests of a connection take turns.
+// Refused, each with an error that says so: integrated and directory logins, updates through server cursors, user-defined types, encrypted
+// columns, distributed transactions, query notifications, parameters in double-byte code pages. Not offered: session recovery, data
+// classification. With MARS the requests of a connection take turns.
 package tds
 
 import (

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -149,4 +150,83 @@ func TestTableIsNamedBySchema(t *testing.T) {
 		c.send(t, packetRPC, append(allHeaders(0), named("missing", step.value)...))
 		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, step.want}))
 	}
+}
+
+// A request that asks for both kinds of a reset is refused, and not executed ([MS-TDS] 2.2.3.1.2).
+func TestContradictoryReset(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	body := append(allHeaders(0), utf16Bytes("count 1")...)
+	_, err := c.Write(append(header(packetBatch, 0x19, len(body)), body...))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xAA, 3913}, {0xFD, 2}}))
+	g.Expect(backend.session(0).executed.Load()).To(BeZero())
+	c.send(t, packetBatch, body)
+	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xFD, 0x10}}), "the connection goes on")
+}
+
+// headers are ALL_HEADERS of the given ones, each with its type ([MS-TDS] 2.2.5.3).
+func headers(each ...[]byte) []byte {
+	b := make([]byte, 4)
+	for _, h := range each {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(h)+4))
+		b = append(b, h...)
+	}
+	binary.LittleEndian.PutUint32(b, uint32(len(b)))
+	return b
+}
+
+// Headers of a request: a trace activity is passed over, query notifications are refused by name, and what is malformed ends the connection with
+// its own error ([MS-TDS] 2.2.5.3).
+func TestHeadersOfARequest(t *testing.T) {
+	descriptor := []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}
+	activity := append([]byte{3, 0}, make([]byte, 20)...)
+	notification := []byte{1, 0, 2, 0, 'i', 0, 2, 0, 's', 0, 0, 0, 0, 0}
+	for name, c := range map[string]struct {
+		headers []byte
+		want    []token
+		ends    bool
+	}{
+		"trace activity":             {headers(descriptor, activity), []token{{0xFD, 0x10}}, false},
+		"query notification":         {headers(descriptor, notification), []token{{0xAA, 40517}, {0xFD, 2}}, false},
+		"a descriptor cut short":     {headers(descriptor[:10]), []token{{0xAA, 4011}, {0xFD, 0x102}}, true},
+		"a header longer than all":   {append(headers(descriptor)[:4], 0xFF, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0), []token{{0xAA, 4009}, {0xFD, 0x102}}, true},
+		"a header shorter than none": {[]byte{10, 0, 0, 0, 2, 0, 0, 0, 2, 0}, []token{{0xAA, 4009}, {0xFD, 0x102}}, true},
+		"no descriptor":              {headers(activity), []token{{0xAA, 4013}, {0xFD, 0x102}}, true},
+		"no header":                  {headers(), []token{{0xAA, 4013}, {0xFD, 0x102}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, address := serve(t)
+			conn := dial(t, address)
+			conn.login(t)
+			conn.send(t, packetBatch, append(c.headers, utf16Bytes("count 1")...))
+			g.Expect(tokens(t, conn.reply(t))).To(Equal(c.want))
+			if c.ends {
+				g.Expect(conn.ended(10 * time.Second)).To(Succeed())
+				return
+			}
+			conn.send(t, packetBatch, append(allHeaders(0), utf16Bytes("count 1")...))
+			g.Expect(tokens(t, conn.reply(t))).To(Equal([]token{{0xFD, 0x10}}), "the connection goes on")
+		})
+	}
+}
+
+// Who fails to log in waits, and takes nobody's place among those who log in: when there is no other, the one that has waited longest is sent away.
+func TestFailedLoginsKeepNobodyOut(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t, func(cfg *tds.Config) { cfg.FailedLoginDelay, cfg.MaxLogins = time.Hour, 3 })
+	var failing []*rawConn
+	for range 5 {
+		c := dial(t, address)
+		c.send(t, packetPreLogin, preLoginWithout)
+		c.reply(t)
+		c.send(t, packetLogin, loginMessage("sa", "wrong"))
+		failing = append(failing, c)
+	}
+	g.Expect(failing[0].ended(10 * time.Second)).To(Succeed())
+	c := dial(t, address)
+	c.login(t)
 }

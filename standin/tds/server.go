@@ -29,7 +29,7 @@ type Config struct {
 	// LoginTimeout bounds the time from connecting to LOGIN7's last byte; 0 means 15 s.
 	LoginTimeout time.Duration
 	// MaxLogins bounds the connections that have not yet logged in; 0 means 256. When one more comes, the oldest is
-	// closed whose LOGIN7 has not arrived; when there is none such, the new one.
+	// closed whose LOGIN7 has not arrived, or was refused and waits for its answer; when there is none such, the new one.
 	MaxLogins int
 	// MaxConnections bounds logged-in connections (error 17809); 0 means 32767, SQL Server's own limit.
 	MaxConnections int
@@ -56,7 +56,7 @@ type Server struct {
 	conns     map[*conn]struct{}
 	closing   bool
 	serving   sync.WaitGroup
-	// strangers are the connections that have not sent LOGIN7, oldest first.
+	// strangers are the connections that have not sent LOGIN7, and those whose login has failed and is not answered yet; oldest first.
 	strangers []*conn
 }
 
@@ -165,6 +165,13 @@ func (s *Server) admit() bool {
 	case <-wait.C:
 		return false
 	}
+}
+
+// stranger puts a connection among those that may be closed for another: its login has failed.
+func (s *Server) stranger(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strangers = append(s.strangers, c)
 }
 
 // identified takes a connection off the strangers: its LOGIN7 has arrived, or it has ended.
