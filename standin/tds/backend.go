@@ -56,6 +56,9 @@ type Session interface {
 	Call(ctx context.Context, call Call, w Writer) error
 	// Execute runs parameterised text. decl is the parameter declaration ("@p1 int,@p2 nvarchar(20) OUTPUT"), may be empty.
 	Execute(ctx context.Context, text, decl string, params []Param, w Writer) error
+	// Prepare judges a statement that is to be executed later, and with describe tells the columns of its first result set. Its errors go
+	// to the Writer; the one that is returned (8180) means that there is nothing to execute.
+	Prepare(ctx context.Context, p Prepared, describe bool, w Writer) error
 	// Begin, Commit, Rollback and Save serve transaction manager requests ([MS-TDS] 2.2.6.9). Begin returns the
 	// transaction descriptor. isolation is the request's level, 0 when unchanged.
 	Begin(ctx context.Context, isolation byte) (uint64, error)

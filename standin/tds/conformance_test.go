@@ -230,3 +230,29 @@ func TestFailedLoginsKeepNobodyOut(t *testing.T) {
 	c := dial(t, address)
 	c.login(t)
 }
+
+// sp_prepare judges its statement, gives no handle to one that does not parse, and tells the columns to who asks for them; sp_prepexec judges it
+// before it is executed (docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md).
+func TestPrepareJudgesTheStatement(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	for _, id := range []byte{11, 13} {
+		c.send(t, packetRPC, append(allHeaders(0), call(id, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "selec"))...))
+		g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xAA, 102}, {0xAA, 8180}, {0x79, 0}, {0xFE, 2}}), "procedure %d", id)
+	}
+	g.Expect(backend.session(0).executed.Load()).To(BeZero())
+	prepare := func(options int32) []byte {
+		c.send(t, packetRPC, append(allHeaders(0), call(11, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "select x"), parameter("", 0, options))...))
+		return c.reply(t)
+	}
+	handle := []byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4}
+	reply := prepare(1)
+	g.Expect(reply[0]).To(Equal(byte(0x81)), "% x", reply)
+	g.Expect(bytes.Contains(reply, utf16Bytes("described"))).To(BeTrue())
+	g.Expect(bytes.Contains(reply, handle)).To(BeTrue(), "the handle: % x", reply)
+	reply = prepare(0)
+	g.Expect(reply[0]).To(Equal(byte(0x79)), "% x", reply)
+	g.Expect(bytes.Contains(reply, handle)).To(BeTrue(), "the handle: % x", reply)
+}

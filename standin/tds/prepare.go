@@ -114,9 +114,17 @@ func definition(procedure string, call Call, names ...string) (fixed, rest []Par
 	return fixed, rest, p, err
 }
 
-func (c *conn) prepare(call Call, w *response) error {
-	_, _, p, err := definition("sp_prepare", call, "@handle", "@params", "@stmt", "@options")
+// returnMetadata is the option of sp_prepare by which a client asks for the columns of the statement
+// (docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md).
+const returnMetadata = 0x0001
+
+func (c *conn) prepare(r *request, call Call, w *response) error {
+	fixed, _, p, err := definition("sp_prepare", call, "@handle", "@params", "@stmt", "@options")
 	if err != nil {
+		return err
+	}
+	options, _ := fixed[3].Value.(int64)
+	if err := c.session.Prepare(r.ctx, p, options&returnMetadata != 0, w); err != nil {
 		return err
 	}
 	handle, err := c.prepared.Keep(p)
@@ -143,6 +151,9 @@ func (c *conn) prepareAndExecute(r *request, call Call, w *response) error {
 	}
 	if old, ok := fixed[0].Value.(int64); ok {
 		c.prepared.Drop(int32(old))
+	}
+	if err := c.session.Prepare(r.ctx, p, false, w); err != nil {
+		return err
 	}
 	handle, err := c.prepared.Keep(p)
 	if err != nil {

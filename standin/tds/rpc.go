@@ -204,7 +204,7 @@ func (c *conn) call(r *request, call Call, w *response) error {
 	case "sp_executesql":
 		return c.executeSQL(r, call, w)
 	case "sp_prepare":
-		return c.prepare(call, w)
+		return c.prepare(r, call, w)
 	case "sp_prepexec":
 		return c.prepareAndExecute(r, call, w)
 	case "sp_execute":
