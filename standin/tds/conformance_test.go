@@ -256,3 +256,19 @@ func TestPrepareJudgesTheStatement(t *testing.T) {
 	g.Expect(reply[0]).To(Equal(byte(0x79)), "% x", reply)
 	g.Expect(bytes.Contains(reply, handle)).To(BeTrue(), "the handle: % x", reply)
 }
+
+// An xml value may begin with a byte order mark, as System.Data.SqlClient sends it, which is not part of the value.
+func TestByteOrderMarkOfXML(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	text := utf16Bytes("<a>1</a>")
+	value := binary.LittleEndian.AppendUint64([]byte{2, '@', 0, 'x', 0, 0, 0xF1, 0}, uint64(len(text)+2))
+	value = append(binary.LittleEndian.AppendUint32(value, uint32(len(text)+2)), 0xFF, 0xFE)
+	value = append(append(value, text...), 0, 0, 0, 0)
+	c.send(t, packetRPC, append(allHeaders(0), execute("echo", parameter("@params", 0, "@x xml"), value)...))
+	reply := c.reply(t)
+	g.Expect(bytes.Contains(reply, text)).To(BeTrue(), "% x", reply)
+	g.Expect(bytes.Contains(reply, []byte{0xFF, 0xFE, '<'})).To(BeFalse(), "% x", reply)
+}
