@@ -31,6 +31,9 @@ func installPreparedProcedures(r *Registry) {
 		if err != nil {
 			return err
 		}
+		if p.Procedure != "" {
+			return unsupported("the call of a procedure that sp_prepexecrpc has prepared, in a batch,")
+		}
 		return runText(ctx, c, p.Text, p.Declaration)
 	}})
 	r.Procedure(Procedure{Name: "sp_unprepare", Parameters: []Parameter{handle}, Run: func(_ context.Context, c *ProcCall) error {

@@ -272,3 +272,31 @@ func TestByteOrderMarkOfXML(t *testing.T) {
 	g.Expect(bytes.Contains(reply, text)).To(BeTrue(), "% x", reply)
 	g.Expect(bytes.Contains(reply, []byte{0xFF, 0xFE, '<'})).To(BeFalse(), "% x", reply)
 }
+
+// sp_prepexecrpc keeps the call of a procedure in ODBC's form and makes it; sp_execute makes it again
+// (docs/relational-databases/system-stored-procedures/sp-prepexecrpc-transact-sql.md).
+func TestPreparedCalls(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	prepare := func(text string, parameters ...[]byte) []byte {
+		c.send(t, packetRPC, append(allHeaders(0), call(14, append([][]byte{parameter("", 1, nil), parameter("", 0, text)}, parameters...)...)...))
+		return c.reply(t)
+	}
+	for i, text := range []string{"{? = call dbo.[a (b](?, ?)}", "{CALL p (?,?) }", " { ?=call \"x y\".p( ? , ? ) } "} {
+		reply := prepare(text, parameter("@a", 0, int32(5)), parameter("@b", 1, "é"))
+		g.Expect(reply[0]).To(Equal(byte(0x81)), "%s: % x", text, reply)
+		g.Expect(bytes.Contains(reply, []byte{0x79, 7, 0, 0, 0})).To(BeTrue(), "its return status: % x", reply)
+		g.Expect(bytes.Contains(reply, []byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4, byte(i + 1)})).To(BeTrue(), "the handle: % x", reply)
+		g.Expect(bytes.Contains(reply, append([]byte{0xAC, 3, 0, 2}, utf16Bytes("@b")...))).To(BeTrue(), "the output parameter: % x", reply)
+	}
+	c.send(t, packetRPC, append(allHeaders(0), call(12, parameter("", 0, int32(2)), parameter("@a", 0, int32(6)))...))
+	reply := c.reply(t)
+	g.Expect(reply[0]).To(Equal(byte(0x81)))
+	g.Expect(bytes.Contains(reply, []byte{0x79, 7, 0, 0, 0})).To(BeTrue(), "its return status: % x", reply)
+	g.Expect(errorNumber(prepare("{call missing}"))).To(BeEquivalentTo(2812))
+	for _, text := range []string{"EXEC p", "{call p(1)}", "{call p(?}", "{call p(?) more}", "{call}"} {
+		g.Expect(tokens(t, prepare(text))[0]).To(Equal(token{0xAA, 40517}), text)
+	}
+}

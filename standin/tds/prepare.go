@@ -4,13 +4,15 @@ package tds
 
 import (
 	"fmt"
+	"regexp"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters.
-type Prepared struct{ Text, Declaration string }
+// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters, or the call of a
+// Procedure, which sp_prepexecrpc keeps.
+type Prepared struct{ Text, Declaration, Procedure string }
 
 // PreparedStatements are those of a connection by their handles, which count from 1. The protocol and the procedures of a batch share them.
 type PreparedStatements struct {
@@ -186,7 +188,36 @@ func (c *conn) executePrepared(r *request, call Call, w *response) error {
 	if err != nil {
 		return err
 	}
+	if p.Procedure != "" {
+		return c.call(r, Call{Name: p.Procedure, Params: call.Params[1:]}, w)
+	}
 	return c.session.Execute(r.ctx, p.Text, p.Declaration, call.Params[1:], w)
+}
+
+// callSyntax is ODBC's canonical form of a call whose arguments are all parameters: {[? =] call procedure[(?, ...)]}.
+var callSyntax = regexp.MustCompile(`^\s*\{\s*(?:\?\s*=\s*)?(?i:call)\s+((?:\[(?:[^\]]|\]\])*\]|"[^"]*"|[^\s("\[{}])+)\s*(?:\((\s*\?\s*(?:,\s*\?\s*)*)?\)\s*)?\}\s*$`)
+
+// prepareAndCall is sp_prepexecrpc: it keeps the call of a procedure and makes it at once
+// (docs/relational-databases/system-stored-procedures/sp-prepexecrpc-transact-sql.md).
+func (c *conn) prepareAndCall(r *request, call Call, w *response) error {
+	if len(call.Params) < 2 {
+		return sqlerr.New(201, 10, "sp_prepexecrpc", []string{"@handle", "@RPCCall"}[len(call.Params)])
+	}
+	text, err := textOf(call.Params[1], "sp_prepexecrpc", "@RPCCall")
+	if err != nil {
+		return err
+	}
+	parts := callSyntax.FindStringSubmatch(text)
+	if parts == nil {
+		return sqlerr.Unsupported("a call of sp_prepexecrpc other than {? = call procedure(?, ...)}")
+	}
+	handle, err := c.prepared.Keep(Prepared{Text: text, Procedure: parts[1]})
+	if err != nil {
+		return err
+	}
+	err = c.call(r, Call{Name: parts[1], Params: call.Params[2:]}, w)
+	w.returnHandle(handle)
+	return err
 }
 
 func (s *PreparedStatements) unprepare(call Call) error {

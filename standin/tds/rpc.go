@@ -219,7 +219,7 @@ func (c *conn) call(r *request, call Call, w *response) error {
 		"sp_cursor", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":
 		return c.cursorCall(r, name, call, w)
 	case "sp_prepexecrpc":
-		return sqlerr.New(2812, 62, name)
+		return c.prepareAndCall(r, call, w)
 	}
 	return c.session.Call(r.ctx, call, w)
 }
