@@ -67,8 +67,8 @@ const (
 	errorResultColumns = ", error_number int, error_severity int, error_state int, error_message nvarchar(4000), error_type int, error_type_desc nvarchar(60)"
 )
 
-// firstResultSet describes the first result set of a batch without running it: FMTONLY finds its columns. cause is why there is none to describe.
-func (s *Session) firstResultSet(ctx context.Context, text, params string) (rows [][]any, cause *sqlerr.Error, err error) {
+// firstColumns finds the columns of the first result set of a batch without running it, by FMTONLY. cause is why there is none to describe.
+func (s *Session) firstColumns(ctx context.Context, text, params string) (columns []tds.Column, cause *sqlerr.Error, err error) {
 	restore := s.optionScope()
 	defer restore()
 	s.settings.fmtOnly = true
@@ -98,8 +98,17 @@ func (s *Session) firstResultSet(ctx context.Context, text, params string) (rows
 		}
 		return nil, nil, err
 	}
-	rows = make([][]any, len(w.columns))
-	for i, c := range w.columns {
+	return w.columns, nil, nil
+}
+
+// firstResultSet describes the first result set of a batch, a row for each column.
+func (s *Session) firstResultSet(ctx context.Context, text, params string) (rows [][]any, cause *sqlerr.Error, err error) {
+	columns, cause, err := s.firstColumns(ctx, text, params)
+	if cause != nil || err != nil {
+		return nil, cause, err
+	}
+	rows = make([][]any, len(columns))
+	for i, c := range columns {
 		id, length := tdsTypeOf(c.Type)
 		collation := any(nil)
 		if c.Type.Kind.IsCharacter() {

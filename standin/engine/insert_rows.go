@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/operator/standin/metadata"
@@ -192,7 +194,7 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 	var count int64
 	w := &discardWriter{}
 	err := s.serve(ctx, text, w, func(ctx context.Context) error {
-		name, keepIdentity, perr := bulkTarget(text)
+		statement, perr := parseBulkStatement(text)
 		if perr != nil {
 			return perr
 		}
@@ -202,46 +204,33 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 		defer s.popFrame()
 		b := newBinder(ctx, s, s.db.ID())
 		var space int32
-		var sch *metadata.Catalog
 		var obj *metadata.Object
 		columns := make([]*metadata.Column, len(cols))
+		defaults := make([]ast.ScalarExpression, len(cols))
+		keepIdentity := false
 		if e := bindSafely(func() {
-			space, sch, obj = b.tableToWrite(name, 208)
+			var sch *metadata.Catalog
+			space, sch, obj = b.tableToWrite(statement.table, 208)
 			b.require("INSERT", space, sch, obj)
+			for _, t := range sch.Children(obj.ID) {
+				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled && strings.Contains(t.Properties[triggerEvents], "INSERT") {
+					b.refuse("FIRE_TRIGGERS of INSERT BULK on a table that has triggers")
+				}
+			}
 			for i, c := range cols {
 				if columns[i] = obj.Table.Column(c.Name); columns[i] == nil {
 					b.fail(207, c.Name)
+				}
+				keepIdentity = keepIdentity || columns[i].Identity != nil
+				if o := sch.Objects[columns[i].Default]; o != nil && !statement.keepNulls {
+					defaults[i] = parseExpression(o.Definition)
 				}
 			}
 		}); e != nil {
 			return e
 		}
-		kept := columns[:0:0]
-		for _, c := range columns {
-			if c.Identity == nil || keepIdentity {
-				kept = append(kept, c)
-			}
-		}
-		types := make([]tds.Column, 0, len(kept))
-		for i, c := range cols {
-			if columns[i].Identity == nil || keepIdentity {
-				types = append(types, c)
-			}
-		}
 		var err error
-		count, err = s.insertFrom(ctx, space, obj, kept, types, func() ([]any, error) {
-			row, err := next()
-			if err != nil || len(kept) == len(columns) {
-				return row, err
-			}
-			out := make([]any, 0, len(kept))
-			for i, c := range columns {
-				if c.Identity == nil {
-					out = append(out, row[i])
-				}
-			}
-			return out, nil
-		}, keepIdentity)
+		count, err = s.insertFrom(ctx, space, obj, columns, cols, s.defaulted(ctx, columns, cols, defaults, next), keepIdentity)
 		return err
 	})
 	if err == nil && w.err != nil {
@@ -250,37 +239,21 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 	return count, err
 }
 
-// bulkTarget reads the table's name of INSERT BULK.
-func bulkTarget(text string) (objectName, bool, *sqlerr.Error) {
-	rest := strings.TrimSpace(text)
-	if len(rest) < 11 || !strings.EqualFold(rest[:6], "insert") {
-		return objectName{}, false, sqlerr.New(102, 1, "BULK")
+// defaulted gives rows in which the default of a column takes the place of NULL.
+func (s *Session) defaulted(ctx context.Context, columns []*metadata.Column, types []tds.Column, defaults []ast.ScalarExpression, next rowSource) rowSource {
+	if !slices.ContainsFunc(defaults, func(e ast.ScalarExpression) bool { return e != nil }) {
+		return next
 	}
-	rest = strings.TrimSpace(rest[6:])
-	if len(rest) < 5 || !strings.EqualFold(rest[:4], "bulk") {
-		return objectName{}, false, sqlerr.New(102, 1, "BULK")
-	}
-	rest = strings.TrimSpace(rest[4:])
-	end, quoted := len(rest), byte(0)
-	for i := 0; i < len(rest); i++ {
-		c := rest[i]
-		if quoted != 0 {
-			if c == quoted {
-				quoted = 0
+	return func() ([]any, error) {
+		row, err := next()
+		for i := range row {
+			if row[i] != nil || defaults[i] == nil {
+				continue
 			}
-			continue
+			if row[i], err = s.evaluate(ctx, defaults[i], types[i].Type); err != nil {
+				return nil, err
+			}
 		}
-		if c == '[' {
-			quoted = ']'
-		}
-		if c == '"' {
-			quoted = '"'
-		}
-		if c == '(' || c == ' ' {
-			end = i
-			break
-		}
+		return row, err
 	}
-	return splitName(rest[:end]), strings.Contains(strings.ToUpper(rest[end:]), "KEEP_IDENTITY") ||
-		strings.Contains(strings.ToUpper(rest[end:]), "KEEPIDENTITY"), nil
 }

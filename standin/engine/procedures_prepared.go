@@ -31,6 +31,9 @@ func installPreparedProcedures(r *Registry) {
 		if err != nil {
 			return err
 		}
+		if p.Procedure != "" {
+			return unsupported("the call of a procedure that sp_prepexecrpc has prepared, in a batch,")
+		}
 		return runText(ctx, c, p.Text, p.Declaration)
 	}})
 	r.Procedure(Procedure{Name: "sp_unprepare", Parameters: []Parameter{handle}, Run: func(_ context.Context, c *ProcCall) error {
@@ -49,35 +52,67 @@ func (s *Session) preparedStatements() *tds.PreparedStatements {
 	return s.request.Prepared
 }
 
-// prepare is sp_prepare: it gives a statement a handle. A statement that does not parse has none (8180, which is what CATCH has of it), one
-// that is not Unicode neither (214).
-func prepare(_ context.Context, c *ProcCall) error {
-	if !c.IsNull("@options") && c.Int("@options") != 0 {
-		return unsupported("RETURN_METADATA of sp_prepare in a batch")
-	}
+// prepare is sp_prepare: it gives a statement a handle. A statement that does not parse has none, one that is not Unicode neither (214).
+func prepare(ctx context.Context, c *ProcCall) error {
 	for _, name := range []string{"@params", "@stmt"} {
 		if err := c.wide(name, name); err != nil {
 			return err
 		}
 	}
-	text, declaration := c.String("@stmt"), c.String("@params")
-	s := c.Session
-	_, err := s.batches.parameters(declaration)
-	if err == nil {
-		_, err = s.batches.parse(text, declaration, s.settings.options["QuotedIdentifier"])
+	p := tds.Prepared{Text: c.String("@stmt"), Declaration: c.String("@params")}
+	if err := c.Session.judgePrepared(ctx, p, !c.IsNull("@options") && c.Int("@options")&returnMetadata != 0, c.Writer); err != nil {
+		return err
 	}
+	handle, err := c.Session.preparedStatements().Keep(p)
 	if err != nil {
+		return err
+	}
+	c.SetOutput("@handle", int64(handle))
+	return nil
+}
+
+// returnMetadata is the option of sp_prepare that asks for the columns of the statement.
+const returnMetadata = 0x0001
+
+// Prepare serves tds.Session.
+func (s *Session) Prepare(ctx context.Context, p tds.Prepared, describe bool, w tds.Writer) error {
+	var failed error
+	if err := s.serve(ctx, p.Text, w, func(ctx context.Context) error {
+		failed = s.judgePrepared(ctx, p, describe, w)
+		return nil
+	}); err != nil {
+		return err
+	}
+	return failed
+}
+
+// judgePrepared judges a statement and, when asked, describes its first result set. What does not parse or cannot be described is told and fails with
+// 8180, which is what CATCH has of it.
+func (s *Session) judgePrepared(ctx context.Context, p tds.Prepared, describe bool, w tds.Writer) error {
+	_, cause := s.batches.parameters(p.Declaration)
+	if cause == nil {
+		_, cause = s.batches.parse(p.Text, p.Declaration, s.settings.options["QuotedIdentifier"])
+	}
+	var columns []tds.Column
+	if cause == nil && describe {
+		var err error
+		if columns, cause, err = s.firstColumns(ctx, p.Text, p.Declaration); err != nil {
+			return err
+		}
+	}
+	switch {
+	case cause != nil:
 		if s.tryDepth == 0 {
-			if e := c.Writer.Message(err); e != nil {
-				return e
+			if err := w.Message(cause); err != nil {
+				return err
 			}
 		}
 		return sqlerr.New(8180, 1)
+	case len(columns) > 0:
+		if err := w.Columns(columns); err != nil {
+			return err
+		}
+		return w.Done(0)
 	}
-	handle, e := s.preparedStatements().Keep(tds.Prepared{Text: text, Declaration: declaration})
-	if e != nil {
-		return e
-	}
-	c.SetOutput("@handle", int64(handle))
 	return nil
 }

@@ -156,11 +156,15 @@ func (s *Session) fillTyped(ctx context.Context, o *metadata.Object, rows *tds.T
 	var columns []*metadata.Column
 	var types []tds.Column
 	var at []int
+	sent := -1
 	for i, c := range o.Table.Columns {
-		if rows.Default[i] || c.Computed != "" || c.Identity != nil {
+		if rows.Default[i] {
 			continue
 		}
-		columns, types, at = append(columns, c), append(types, rows.Columns[i]), append(at, i)
+		if sent++; c.Computed != "" || c.Identity != nil {
+			continue
+		}
+		columns, types, at = append(columns, c), append(types, rows.Columns[i]), append(at, sent)
 	}
 	list := make([][]any, len(rows.Rows))
 	for i, row := range rows.Rows {

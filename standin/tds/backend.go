@@ -3,9 +3,9 @@
 // Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.0 to 7.4 and 8.0, with
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
-// Refused, each with an error that says so: integrated and directory logins, password changes at login, updates through server cursors,
-// table-valued parameters, user-defined types, encrypted columns, distributed transactions, parameters in double-byte
-// code pages. Not offered: session recovery, data classification. With MARS the requests of a connection take turns.
+// Refused, each with an error that says so: integrated and directory logins, updates through server cursors, user-defined types, encrypted
+// columns, distributed transactions, query notifications, parameters in double-byte code pages. Not offered: session recovery, data
+// classification. With MARS the requests of a connection take turns.
 package tds
 
 import (
@@ -56,6 +56,9 @@ type Session interface {
 	Call(ctx context.Context, call Call, w Writer) error
 	// Execute runs parameterised text. decl is the parameter declaration ("@p1 int,@p2 nvarchar(20) OUTPUT"), may be empty.
 	Execute(ctx context.Context, text, decl string, params []Param, w Writer) error
+	// Prepare judges a statement that is to be executed later, and with describe tells the columns of its first result set. Its errors go
+	// to the Writer; the one that is returned (8180) means that there is nothing to execute.
+	Prepare(ctx context.Context, p Prepared, describe bool, w Writer) error
 	// Begin, Commit, Rollback and Save serve transaction manager requests ([MS-TDS] 2.2.6.9). Begin returns the
 	// transaction descriptor. isolation is the request's level, 0 when unchanged.
 	Begin(ctx context.Context, isolation byte) (uint64, error)
@@ -96,7 +99,7 @@ type Param struct {
 }
 
 // Table is a table-valued parameter ([MS-TDS] 2.2.5.5.5): the name of its type and its rows. Default tells which columns
-// have their default in every row.
+// have their default in every row, and so no value among Rows.
 type Table struct {
 	Schema, Name string
 	Columns      []Column
@@ -110,6 +113,8 @@ type Call struct {
 	Params []Param
 	// noMetadata is a client that knows the columns already; cursors heed it.
 	noMetadata bool
+	// skipped is a call that its client does not want executed.
+	skipped bool
 }
 
 // Writer receives what statements produce, in order. Errors of the connection are remembered and returned by all

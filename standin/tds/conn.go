@@ -336,6 +336,8 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 // guess: a client that waits for its database to become available may ask again at once.
 func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 	if len(refused) == 0 || refused[0].Number == numberLoginFailed {
+		// It may be sent away for others that want to log in.
+		c.srv.stranger(c)
 		pause := time.NewTimer(c.srv.cfg.FailedLoginDelay)
 		defer pause.Stop()
 		select {
@@ -385,6 +387,9 @@ func (c *conn) handle(r *request) error {
 	if err := c.endScope(r, w, before); err != nil {
 		return err
 	}
+	// Whoever has the answer may ask again: the memory of this request is not held against the next.
+	c.srv.release(r.held)
+	r.held = 0
 	if err := w.finish(); err != nil {
 		return err
 	}
@@ -396,7 +401,7 @@ func (c *conn) handle(r *request) error {
 
 // resetFirst serves RESETCONNECTION, which comes with the first request after a pool gave the connection away again.
 func (c *conn) resetFirst(r *request, w *response) error {
-	if r.status&(statusReset|statusResetSkipTran) == 0 {
+	if r.status&(statusReset|statusResetSkipTran) == 0 || r.contradictory() {
 		return nil
 	}
 	if err := c.session.Reset(c.ctx, r.status&statusResetSkipTran != 0); err != nil {
@@ -414,11 +419,12 @@ func (c *conn) resetFirst(r *request, w *response) error {
 
 func (c *conn) dispatch(r *request, w *response) error {
 	switch {
+	case r.contradictory():
+		return sqlerr.New(3913, 2)
 	case r.ignored:
 		return &sqlerr.Error{Number: 4002, Class: 16, State: 1, Message: "The request was given up by the client before its end and was not executed."}
 	case r.overflow:
-		return &sqlerr.Error{Number: 701, Class: 19, State: 123,
-			Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", c.srv.cfg.MaxRequest, c.srv.cfg.MaxRequests)}
+		return c.srv.full()
 	}
 	switch r.typ {
 	case packetBatch:
@@ -460,39 +466,54 @@ func malformed(format string, args ...any) error {
 		Message: "The incoming tabular data stream (TDS) protocol stream is incorrect: " + fmt.Sprintf(format, args...) + "."}}
 }
 
-// headerTransaction is the transaction descriptor among ALL_HEADERS ([MS-TDS] 2.2.5.3.2).
-const headerTransaction = 2
+// Types of headers among ALL_HEADERS ([MS-TDS] 2.2.5.3). The third, of trace activities, is passed over.
+const (
+	headerNotification = 1
+	headerTransaction  = 2
+)
 
 // withoutHeaders reads ALL_HEADERS, which requests have since TDS 7.2, and checks the transaction descriptor that the client
 // believes in.
 func (c *conn) withoutHeaders(r *request) (*decoder, error) {
-	d := &decoder{buf: r.body, version: c.version}
+	d := &decoder{buf: r.body, version: c.version, held: func(n int) error {
+		if !c.srv.hold(n) {
+			return c.srv.full()
+		}
+		r.held += n
+		return nil
+	}}
 	if !c.version.atLeast(version72) {
 		return d, nil
 	}
 	total := int(d.u32())
 	if d.err != nil || total < 4 || total > len(r.body) {
-		return nil, malformed("ALL_HEADERS of %d bytes in a message of %d", total, len(r.body))
+		return nil, protocolError{sqlerr.New(4009, 1)}
 	}
+	described := false
 	headers := decoder{buf: r.body[:total], pos: 4}
 	for headers.left() > 0 {
 		length := int(headers.u32())
 		kind := headers.u16()
 		data := headers.bytes(length - 6)
-		if headers.err != nil {
-			return nil, malformed("a header of %d bytes among ALL_HEADERS", length)
-		}
-		if kind != headerTransaction {
+		switch {
+		case headers.err != nil:
+			return nil, protocolError{sqlerr.New(4009, 1)}
+		case kind == headerNotification:
+			return nil, sqlerr.Unsupported("query notifications")
+		case kind != headerTransaction:
 			continue
+		case len(data) != 12:
+			return nil, protocolError{sqlerr.New(4011, 1)}
 		}
-		if len(data) != 12 {
-			return nil, malformed("a transaction descriptor of %d bytes", len(data))
-		}
+		described = true
 		// A request that resets the session still carries the descriptor of the transaction that the reset ended.
 		reset := r.status&(statusReset|statusResetSkipTran) != 0
 		if told := binary.LittleEndian.Uint64(data); told != 0 && told != c.session.InTransaction() && !reset {
 			return nil, sqlerr.New(3989, 1)
 		}
+	}
+	if !described {
+		return nil, protocolError{sqlerr.New(4013, 1)}
 	}
 	d.pos = total
 	return d, nil

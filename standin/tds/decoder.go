@@ -23,7 +23,17 @@ type decoder struct {
 	limit int
 	// version is that of the client.
 	version version
-	err     error
+	// held counts what the message's values take besides its own bytes; nil when nobody counts.
+	held func(n int) error
+	err  error
+}
+
+// hold counts memory; false when there is no more, or an error before.
+func (d *decoder) hold(n int) bool {
+	if d.err == nil && d.held != nil {
+		d.err = d.held(n)
+	}
+	return d.err == nil
 }
 
 func (d *decoder) fail(format string, args ...any) {

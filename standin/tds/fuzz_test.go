@@ -33,15 +33,16 @@ func (silentBackend) Execute(_ context.Context, _, _ string, params []Param, w W
 	}
 	return w.Done(0)
 }
-func (silentBackend) Begin(context.Context, byte) (uint64, error) { return 1, nil }
-func (silentBackend) Commit(context.Context) error                { return nil }
-func (silentBackend) Rollback(context.Context, string) error      { return nil }
-func (silentBackend) Save(context.Context, string) error          { return nil }
-func (silentBackend) InTransaction() uint64                       { return 0 }
-func (silentBackend) Reset(context.Context, bool) error           { return nil }
-func (silentBackend) Close() error                                { return nil }
-func (silentBackend) IsQuery(string) bool                         { return true }
-func (silentBackend) Language() string                            { return "us_english" }
+func (silentBackend) Prepare(context.Context, Prepared, bool, Writer) error { return nil }
+func (silentBackend) Begin(context.Context, byte) (uint64, error)           { return 1, nil }
+func (silentBackend) Commit(context.Context) error                          { return nil }
+func (silentBackend) Rollback(context.Context, string) error                { return nil }
+func (silentBackend) Save(context.Context, string) error                    { return nil }
+func (silentBackend) InTransaction() uint64                                 { return 0 }
+func (silentBackend) Reset(context.Context, bool) error                     { return nil }
+func (silentBackend) Close() error                                          { return nil }
+func (silentBackend) IsQuery(string) bool                                   { return true }
+func (silentBackend) Language() string                                      { return "us_english" }
 func (silentBackend) BulkInsert(_ context.Context, _ string, _ []Column, next func() ([]any, error)) (int64, error) {
 	for n := int64(0); ; n++ {
 		if _, err := next(); errors.Is(err, io.EOF) {

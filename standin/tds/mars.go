@@ -128,6 +128,8 @@ func (s *smpSession) take(kind byte, sequence uint32, data []byte) error {
 		s.received = append(s.received, data)
 	case kind == smpFIN:
 		s.finished = true
+	case kind == smpACK && sequence != s.sequenceReceived:
+		return fmt.Errorf("acknowledgement behind packet %d of SMP session %d after %d", sequence, s.id, s.sequenceReceived)
 	case kind != smpACK:
 		return fmt.Errorf("packet of kind 0x%02x for SMP session %d, which is open", kind, s.id)
 	}

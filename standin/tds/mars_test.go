@@ -253,6 +253,7 @@ func TestMARSMalformed(t *testing.T) {
 		"a session that is not open": {{smpDATA, 5, 1, 4, batch}},
 		"a session opened twice":     {{smpSYN, 0, 0, 4, nil}},
 		"two kinds at once":          {{smpACK | smpFIN, 0, 0, 4, nil}},
+		"an acknowledgement of data": {{smpACK, 0, 1, 4, nil}},
 		"a number left out":          {{smpDATA, 0, 2, 4, batch}},
 		"data behind its end":        {{smpFIN, 0, 0, 4, nil}, {smpDATA, 0, 1, 4, batch}},
 		"data in an acknowledgement": {{smpACK, 0, 0, 4, []byte{1}}},

@@ -4,13 +4,15 @@ package tds
 
 import (
 	"fmt"
+	"regexp"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters.
-type Prepared struct{ Text, Declaration string }
+// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters, or the call of a
+// Procedure, which sp_prepexecrpc keeps.
+type Prepared struct{ Text, Declaration, Procedure string }
 
 // PreparedStatements are those of a connection by their handles, which count from 1. The protocol and the procedures of a batch share them.
 type PreparedStatements struct {
@@ -114,9 +116,17 @@ func definition(procedure string, call Call, names ...string) (fixed, rest []Par
 	return fixed, rest, p, err
 }
 
-func (c *conn) prepare(call Call, w *response) error {
-	_, _, p, err := definition("sp_prepare", call, "@handle", "@params", "@stmt", "@options")
+// returnMetadata is the option of sp_prepare by which a client asks for the columns of the statement
+// (docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md).
+const returnMetadata = 0x0001
+
+func (c *conn) prepare(r *request, call Call, w *response) error {
+	fixed, _, p, err := definition("sp_prepare", call, "@handle", "@params", "@stmt", "@options")
 	if err != nil {
+		return err
+	}
+	options, _ := fixed[3].Value.(int64)
+	if err := c.session.Prepare(r.ctx, p, options&returnMetadata != 0, w); err != nil {
 		return err
 	}
 	handle, err := c.prepared.Keep(p)
@@ -143,6 +153,9 @@ func (c *conn) prepareAndExecute(r *request, call Call, w *response) error {
 	}
 	if old, ok := fixed[0].Value.(int64); ok {
 		c.prepared.Drop(int32(old))
+	}
+	if err := c.session.Prepare(r.ctx, p, false, w); err != nil {
+		return err
 	}
 	handle, err := c.prepared.Keep(p)
 	if err != nil {
@@ -175,7 +188,36 @@ func (c *conn) executePrepared(r *request, call Call, w *response) error {
 	if err != nil {
 		return err
 	}
+	if p.Procedure != "" {
+		return c.call(r, Call{Name: p.Procedure, Params: call.Params[1:]}, w)
+	}
 	return c.session.Execute(r.ctx, p.Text, p.Declaration, call.Params[1:], w)
+}
+
+// callSyntax is ODBC's canonical form of a call whose arguments are all parameters: {[? =] call procedure[(?, ...)]}.
+var callSyntax = regexp.MustCompile(`^\s*\{\s*(?:\?\s*=\s*)?(?i:call)\s+((?:\[(?:[^\]]|\]\])*\]|"[^"]*"|[^\s("\[{}])+)\s*(?:\((\s*\?\s*(?:,\s*\?\s*)*)?\)\s*)?\}\s*$`)
+
+// prepareAndCall is sp_prepexecrpc: it keeps the call of a procedure and makes it at once
+// (docs/relational-databases/system-stored-procedures/sp-prepexecrpc-transact-sql.md).
+func (c *conn) prepareAndCall(r *request, call Call, w *response) error {
+	if len(call.Params) < 2 {
+		return sqlerr.New(201, 10, "sp_prepexecrpc", []string{"@handle", "@RPCCall"}[len(call.Params)])
+	}
+	text, err := textOf(call.Params[1], "sp_prepexecrpc", "@RPCCall")
+	if err != nil {
+		return err
+	}
+	parts := callSyntax.FindStringSubmatch(text)
+	if parts == nil {
+		return sqlerr.Unsupported("a call of sp_prepexecrpc other than {? = call procedure(?, ...)}")
+	}
+	handle, err := c.prepared.Keep(Prepared{Text: text, Procedure: parts[1]})
+	if err != nil {
+		return err
+	}
+	err = c.call(r, Call{Name: parts[1], Params: call.Params[2:]}, w)
+	w.returnHandle(handle)
+	return err
 }
 
 func (s *PreparedStatements) unprepare(call Call) error {

@@ -28,6 +28,11 @@ type request struct {
 	finished  bool
 }
 
+// contradictory tells whether the request asks for a reset with and without the end of its transaction.
+func (r *request) contradictory() bool {
+	return r.status&statusReset != 0 && r.status&statusResetSkipTran != 0
+}
+
 // interrupt cancels the request; false when its response has ended already.
 func (r *request) interrupt() bool {
 	r.mu.Lock()

@@ -262,6 +262,23 @@ func (r *response) endCall() {
 	r.failed, r.rows, r.status, r.values, r.inCall, r.call = false, false, nil, nil, false, nil
 }
 
+// skipCall ends a call that is not executed.
+func (r *response) skipCall(more bool) {
+	if r.cancelled() || r.err != nil {
+		return
+	}
+	r.put(nil)
+	r.last = &done{token: tokenDoneProc}
+	r.followed(more)
+}
+
+// followed tells the client at the end of a call whether another of the same message follows.
+func (r *response) followed(more bool) {
+	if more && r.last != nil && r.last.token == tokenDoneProc {
+		r.last.status |= doneInBatch
+	}
+}
+
 // returnValues are the tokens of a call's output parameters: all of them, or none where one cannot be sent, which fails the call.
 func (r *response) returnValues() (b []byte, err error) {
 	for i, v := range r.values {

@@ -27,12 +27,24 @@ const (
 // optionNoMetadata asks for result sets without the description of their columns.
 const optionNoMetadata uint16 = 0x0002
 
-// Separators between the calls of one message.
+// Separators between the calls of one message. The first was that of versions before TDS 7.2, since when it is the length of a
+// parameter's name; whoever sends the last wants the call before it not to be executed ([MS-TDS] 2.2.6.6).
 const (
 	batchFlag   byte = 0x80
 	batchFlag72 byte = 0xFF
 	noExecFlag  byte = 0xFE
 )
+
+// separator tells whether a byte that may begin a parameter ends the call.
+func (v version) separator(b byte) bool {
+	if v.atLeast(version72) {
+		return b == batchFlag72 || b == noExecFlag
+	}
+	return b == batchFlag
+}
+
+// maxParameterName is the limit of characters of an identifier, which a parameter's name is.
+const maxParameterName = 128
 
 // maxParameters is the limit of parameters of a procedure.
 const maxParameters = 2100
@@ -45,6 +57,13 @@ func (c *conn) calls(r *request, d *decoder, w *response) error {
 			return err
 		}
 		c.parameters = len(call.Params)
+		if call.skipped {
+			w.skipCall(more)
+			if !more {
+				return nil
+			}
+			continue
+		}
 		w.inCall, w.call = true, &call
 		err = c.call(r, call, w)
 		var told *sqlerr.Error
@@ -56,6 +75,7 @@ func (c *conn) calls(r *request, d *decoder, w *response) error {
 			return err
 		}
 		w.endCall()
+		w.followed(more)
 		if !more || r.ctx.Err() != nil || w.fatal {
 			return nil
 		}
@@ -83,9 +103,9 @@ func readCall(d *decoder, expected int) (call Call, more bool, err error) {
 	// The other options, recompile and metadata used again, are hints.
 	call.noMetadata = d.u16()&optionNoMetadata != 0
 	for d.err == nil && d.left() > 0 {
-		switch d.buf[d.pos] {
-		case batchFlag, batchFlag72, noExecFlag:
+		if b := d.buf[d.pos]; d.version.separator(b) {
 			d.pos++
+			call.skipped = b == noExecFlag
 			return call, d.left() > 0, nil
 		}
 		if len(call.Params) == maxParameters {
@@ -104,7 +124,11 @@ func readCall(d *decoder, expected int) (call Call, more bool, err error) {
 }
 
 func readParameter(d *decoder, position int) (Param, error) {
-	p := Param{Name: d.shortText()}
+	length := int(d.u8())
+	p := Param{Name: d.text(length)}
+	if length > maxParameterName {
+		return p, sqlerr.New(8005, 1, position)
+	}
 	status := d.u8()
 	p.Output, p.Default = status&parameterByRef != 0, status&parameterDefault != 0
 	if status&parameterEncrypted != 0 {
@@ -112,6 +136,9 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	var t wireType
 	if d.left() > 0 && d.buf[d.pos] == typeTable {
+		if p.Output || p.Default {
+			return p, sqlerr.New(8006, 1, position)
+		}
 		d.pos++
 		t.token = typeTable
 		p.Table = d.table()
@@ -122,6 +149,13 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	if d.err == nil {
 		return p, nil
+	}
+	var told *sqlerr.Error
+	if errors.As(d.err, &told) {
+		return p, told
+	}
+	if errors.Is(d.err, errNamedDatabase) {
+		return p, sqlerr.New(8047, 1, position, p.Name, 0, 0, fmt.Sprintf("0x%02X", typeTable))
 	}
 	var unknown unknownTypeError
 	if errors.As(d.err, &unknown) {
@@ -170,7 +204,7 @@ func (c *conn) call(r *request, call Call, w *response) error {
 	case "sp_executesql":
 		return c.executeSQL(r, call, w)
 	case "sp_prepare":
-		return c.prepare(call, w)
+		return c.prepare(r, call, w)
 	case "sp_prepexec":
 		return c.prepareAndExecute(r, call, w)
 	case "sp_execute":
@@ -185,7 +219,7 @@ func (c *conn) call(r *request, call Call, w *response) error {
 		"sp_cursor", "sp_cursorfetch", "sp_cursoroption", "sp_cursorclose":
 		return c.cursorCall(r, name, call, w)
 	case "sp_prepexecrpc":
-		return sqlerr.New(2812, 62, name)
+		return c.prepareAndCall(r, call, w)
 	}
 	return c.session.Call(r.ctx, call, w)
 }

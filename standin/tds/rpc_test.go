@@ -115,12 +115,12 @@ func TestCallsByNumber(t *testing.T) {
 	reply = c.reply(t)
 	g.Expect(bytes.Contains(reply, append([]byte{0xAC, 0, 0, 7}, utf16Bytes("@handle")...))).To(BeTrue(), "the name that the client gave: %x", reply)
 
-	both := append(call(12, parameter("", 0, int32(1))), 0x80)
+	both := append(call(12, parameter("", 0, int32(1))), 0xFF)
 	both = append(both, call(12, parameter("", 0, int32(2)))...)
 	c.send(t, packetRPC, append(allHeaders(0), both...))
 	reply = c.reply(t)
 	g.Expect(reply[0]).To(Equal(byte(0xAA)), "handle 1 was replaced: %x", reply)
-	g.Expect(bytes.Count(reply, []byte{0xFE, 3, 0})+bytes.Count(reply, []byte{0xFE, 0, 0})).To(Equal(2), "two calls end: %x", reply)
+	g.Expect(bytes.Count(reply, []byte{0xFE, 0x83, 0})+bytes.Count(reply, []byte{0xFE, 0, 0})).To(Equal(2), "two calls end: %x", reply)
 }
 
 func TestKill(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/sni"
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // Config is how a Server serves.
@@ -28,7 +29,7 @@ type Config struct {
 	// LoginTimeout bounds the time from connecting to LOGIN7's last byte; 0 means 15 s.
 	LoginTimeout time.Duration
 	// MaxLogins bounds the connections that have not yet logged in; 0 means 256. When one more comes, the oldest is
-	// closed whose LOGIN7 has not arrived; when there is none such, the new one.
+	// closed whose LOGIN7 has not arrived, or was refused and waits for its answer; when there is none such, the new one.
 	MaxLogins int
 	// MaxConnections bounds logged-in connections (error 17809); 0 means 32767, SQL Server's own limit.
 	MaxConnections int
@@ -55,7 +56,7 @@ type Server struct {
 	conns     map[*conn]struct{}
 	closing   bool
 	serving   sync.WaitGroup
-	// strangers are the connections that have not sent LOGIN7, oldest first.
+	// strangers are the connections that have not sent LOGIN7, and those whose login has failed and is not answered yet; oldest first.
 	strangers []*conn
 }
 
@@ -166,6 +167,13 @@ func (s *Server) admit() bool {
 	}
 }
 
+// stranger puts a connection among those that may be closed for another: its login has failed.
+func (s *Server) stranger(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strangers = append(s.strangers, c)
+}
+
 // identified takes a connection off the strangers: its LOGIN7 has arrived, or it has ended.
 func (s *Server) identified(c *conn) {
 	s.mu.Lock()
@@ -260,3 +268,9 @@ func (s *Server) hold(n int) bool {
 }
 
 func (s *Server) release(n int) { s.held.Add(-int64(n)) }
+
+// full is the error of a request for which there is no memory.
+func (s *Server) full() *sqlerr.Error {
+	return &sqlerr.Error{Number: 701, Class: 19, State: 123,
+		Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", s.cfg.MaxRequest, s.cfg.MaxRequests)}
+}

@@ -262,6 +262,18 @@ func (s *echoSession) Execute(ctx context.Context, text, decl string, params []t
 	return s.Batch(ctx, text, w)
 }
 
+// Prepare knows one text that does not parse.
+func (s *echoSession) Prepare(_ context.Context, p tds.Prepared, describe bool, w tds.Writer) error {
+	if p.Text == "selec" {
+		w.Message(sqlerr.New(102, 1, p.Text))
+		return sqlerr.New(8180, 1)
+	}
+	if describe {
+		return w.Columns([]tds.Column{{Name: "described", Type: intType}})
+	}
+	return nil
+}
+
 // IsQuery knows two texts that are none.
 func (s *echoSession) Language() string { return "us_english" }
 

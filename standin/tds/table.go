@@ -2,6 +2,8 @@
 
 package tds
 
+import "errors"
+
 // Tokens of a table-valued parameter ([MS-TDS] 2.2.5.5.5.1).
 const (
 	tableEnd      byte = 0x00
@@ -17,9 +19,20 @@ const (
 	maxTableColumns = 1024
 )
 
+// errNamedDatabase is a table type that is named with its database, which is not allowed (2.2.5.5.5.1, DbName).
+var errNamedDatabase = errors.New("the type of a table-valued parameter is named with a database")
+
+// Memory of a row and of a value of it that is not among its bytes.
+const (
+	rowSize  = 24
+	cellSize = 16
+)
+
 // table reads a table-valued parameter behind its type's token.
 func (d *decoder) table() *Table {
-	d.shortText() // a database's name is not allowed
+	if d.shortText() != "" && d.err == nil {
+		d.err = errNamedDatabase
+	}
 	t := &Table{Schema: d.shortText(), Name: d.shortText()}
 	count := int(d.u16())
 	if count == noColumns {
@@ -28,14 +41,16 @@ func (d *decoder) table() *Table {
 	if count > maxTableColumns {
 		d.fail("a table-valued parameter of %d columns", count)
 	}
-	types := make([]wireType, 0, min(count, maxTableColumns))
+	sent := make([]wireType, 0, min(count, maxTableColumns))
 	for i := 0; i < count && d.err == nil; i++ {
 		d.u32() // user type
 		flags := d.u16()
 		w := d.typeInfo()
-		types = append(types, w)
 		t.Columns = append(t.Columns, Column{Name: d.shortText(), Type: w.sqlType(), Nullable: true})
 		t.Default = append(t.Default, flags&columnDefault != 0)
+		if flags&columnDefault == 0 {
+			sent = append(sent, w)
+		}
 	}
 	d.tableHints()
 	for d.err == nil {
@@ -43,11 +58,12 @@ func (d *decoder) table() *Table {
 		case tableEnd:
 			return t
 		case tableRow:
-			row := make([]any, count)
-			for i, w := range types {
-				if !t.Default[i] {
-					row[i] = d.value(w)
-				}
+			if !d.hold(rowSize + len(sent)*cellSize) {
+				return t
+			}
+			row := make([]any, len(sent))
+			for i, w := range sent {
+				row[i] = d.value(w)
 			}
 			t.Rows = append(t.Rows, row)
 		default:

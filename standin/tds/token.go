@@ -35,6 +35,7 @@ const (
 	doneError       uint16 = 0x0002
 	doneCount       uint16 = 0x0010
 	doneAttention   uint16 = 0x0020
+	doneInBatch     uint16 = 0x0080
 	doneServerError uint16 = 0x0100
 )
 

@@ -3,6 +3,7 @@
 package tds
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -147,6 +148,10 @@ func (d *decoder) interpret(w wireType, raw []byte) any {
 				d.err = fmt.Errorf("%w: %d", errOddText, len(raw))
 			}
 			return nil
+		}
+		if w.token == typeXML {
+			// SqlClient begins an xml value with a byte order mark, which is no part of it.
+			raw = bytes.TrimPrefix(raw, []byte{0xFF, 0xFE})
 		}
 		return decodeUTF16(raw)
 	case typeBigVarChar, typeBigChar, typeText, typeVarCharOld, typeCharOld:

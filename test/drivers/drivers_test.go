@@ -53,6 +53,7 @@ var checkNames = []struct{ name, title string }{
 	{"output_parameters", "output parameters, return code"}, {"result_sets", "several result sets"}, {"prepared", "prepared statements used again"},
 	{"bulk", "bulk insert"}, {"transactions", "transactions, savepoints"}, {"cancel", "cancel"}, {"pool_reset", "pool resets a session"},
 	{"error_mid_batch", "error within a batch"}, {"messages", "server messages"}, {"packet_sizes", "packet sizes"}, {"cursors", "scrollable cursors"},
+	{"mars", "several results open at a time (MARS)"},
 }
 
 // result is what a program says of one check, or of a value of types.json that its driver cannot carry.

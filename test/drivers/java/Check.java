@@ -31,6 +31,7 @@ public class Check extends Program {
         checks.put("messages", () -> using("", Check::messages));
         checks.put("packet_sizes", Check::packetSizes);
         checks.put("cursors", Check::cursors);
+        checks.put("mars", () -> { throw new Absent("one statement of a connection at a time"); });
         run(checks);
     }
 

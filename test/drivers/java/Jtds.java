@@ -28,6 +28,7 @@ public class Jtds extends Program {
         checks.put("messages", () -> using("", Jtds::messages));
         checks.put("packet_sizes", Jtds::packetSizes);
         checks.put("cursors", Jtds::cursors);
+        checks.put("mars", () -> { throw new Absent("one statement of a connection at a time"); });
         run(checks);
     }
 

@@ -235,6 +235,8 @@ const checks = {
 
   cursors: async () => { throw new Absent('no server cursors'); },
 
+  mars: async () => { throw new Absent('one statement of a connection at a time'); },
+
   packet_sizes: async () => {
     for (const packetSize of [512, 4096, 32767]) {
       await using({ packetSize }, async (c) => {

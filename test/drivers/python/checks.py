@@ -84,7 +84,7 @@ class Checks:
     def run(self):
         names = ["tls_optional", "tls_required", "tls_strict", "types", "parameters_by_position", "parameters_by_name",
                  "output_parameters", "result_sets", "prepared", "bulk", "transactions", "cancel", "pool_reset",
-                 "error_mid_batch", "messages", "packet_sizes", "cursors"]
+                 "error_mid_batch", "messages", "packet_sizes", "cursors", "mars"]
         for name in names:
             only = os.environ.get("DRV_ONLY")
             if only and only != name:
@@ -315,6 +315,37 @@ class Checks:
 
     def cursors(self):
         self.a.cursors()
+
+    def mars(self):
+        """Rows of one statement are read while others of the connection read, write, fail and are taken back."""
+        c = self.a.connect_mars(autocommit=True)
+        self.execute(c, "DELETE FROM dbo.loaded")
+        self.execute(c, "INSERT INTO dbo.loaded (id, name) SELECT TOP 3000 ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), REPLICATE(N'é', 50) FROM sys.all_columns")
+        c.close()
+        c = self.a.connect_mars(autocommit=False)
+        handles = [c.cursor() for _ in range(10)]
+        for cur in handles:
+            cur.execute("SELECT id, name FROM dbo.loaded ORDER BY id")
+        for i in range(1, 1001):
+            for cur in handles:
+                same(tuple(cur.fetchone()), (i, "é" * 50))
+        self.execute(c, "UPDATE dbo.loaded SET name = NULL WHERE id > 2000")
+        same(self.query(c, "SELECT COUNT(*), COUNT(name) FROM dbo.loaded"), [(3000, 2000)])
+        number = None
+        try:
+            self.execute(c, "INSERT INTO dbo.keyed (id) VALUES (1)")
+        except Exception as e:  # noqa: BLE001
+            number = self.a.number(e)
+        same(number, 2627)
+        # A value that is longer than what may be on its way at a time; then the rows of the moment of their statement.
+        same(self.query(c, "SELECT REPLICATE(CAST(N'x' AS nvarchar(max)), 400000)")[0][0], "x" * 400000)
+        same([tuple(r) for r in handles[0].fetchall()], [(i, "é" * 50) for i in range(1001, 3001)])
+        for cur in handles[1:]:
+            self.a.leave(cur)
+        c.rollback()
+        same(self.query(c, "SELECT COUNT(name) FROM dbo.loaded"), [(3000,)])
+        c.commit()
+        c.close()
 
     def packet_sizes(self):
         for size in self.a.sizes:

@@ -25,6 +25,13 @@ class Adapter:
     def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0):
         raise NotImplementedError
 
+    def connect_mars(self, autocommit):
+        raise Absent("one statement of a connection at a time")
+
+    def leave(self, cur):
+        """Closes a cursor whose rows were not read to their end."""
+        cur.close()
+
     def text(self, sql):
         return sql
 
@@ -74,10 +81,10 @@ class ODBC(Adapter):
     def options(self, encrypt):
         raise NotImplementedError
 
-    def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0):
+    def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0, more=""):
         import pyodbc
         pyodbc.pooling = False
-        o = self.connection(encrypt)
+        o = self.connection(encrypt) + more
         if packet_size:
             o += "PacketSize=%d;" % packet_size
         c = pyodbc.connect(o, timeout=60, autocommit=autocommit)
@@ -135,6 +142,9 @@ class Microsoft(ODBC):
             "optional": "Encrypt=optional;", "required": "Encrypt=mandatory;",
             "strict": "Encrypt=strict;ServerCertificate=%s;" % CERTIFICATE}[encrypt]
 
+    def connect_mars(self, autocommit):
+        return self.connect(autocommit=autocommit, more="MARS_Connection=yes;")
+
     def pool_reset(self, checks):
         # unixODBC's pool does not ask the driver for a reset, so SQL_ATTR_RESET_CONNECTION is set as a pool would.
         def again(c):
@@ -152,6 +162,9 @@ class FreeTDSODBC(ODBC):
 
     def bulk(self, c, rows):
         raise Absent("pyodbc's fast_executemany crashes with this driver")
+
+    def connect_mars(self, autocommit):
+        return self.connect(autocommit=autocommit, more="MARS_Connection=yes;")
 
     def skipped(self, case):
         return "FreeTDS 1.3 sends 0001-01-01 as day -1" if case["name"] in ("date_first", "datetime2_first") else super().skipped(case)
@@ -216,14 +229,23 @@ class PythonTDS(Adapter):
     """python-tds."""
     cancelled = {"timeout": 2}
 
-    def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0):
+    def connect(self, encrypt="required", packet_size=None, autocommit=True, timeout=0, mars=False):
         import pytds
         if encrypt == "strict":
             raise Absent("python-tds has no TDS 8.0")
         tls = {} if encrypt == "optional" else {"cafile": CA, "validate_host": True}
         size = {"blocksize": packet_size} if packet_size else {}
-        return pytds.connect(dsn=HOST, port=PORT, user=USER, password=PASSWORD, database=DATABASE, autocommit=autocommit,
-                             pooling=encrypt == "required" and not packet_size and not timeout, timeout=timeout or None, **tls, **size)
+        return pytds.connect(dsn=HOST, port=PORT, user=USER, password=PASSWORD, database=DATABASE, autocommit=autocommit, use_mars=mars,
+                             pooling=encrypt == "required" and not packet_size and not timeout and not mars, timeout=timeout or None, **tls, **size)
+
+    def connect_mars(self, autocommit):
+        return self.connect(autocommit=autocommit, mars=True)
+
+    def leave(self, cur):
+        # With rows unread the driver acknowledges a packet of a session that it has ended, upon which a server closes the connection
+        # ([MC-SMP] 3.1.5.1.2).
+        cur.fetchall()
+        cur.close()
 
     def text(self, sql):
         return sql.replace("%", "%%").replace("?", "%s")
@@ -322,6 +344,9 @@ class MSSQLPython(ODBC):
 
     def pool_reset(self, checks):
         raise Absent("its pool is checked with Microsoft's ODBC driver")
+
+    def connect_mars(self, autocommit):
+        raise Absent("its connection strings have no MARS_Connection")
 
     def cursors(self):
         raise Absent("its cursors are not ODBC's")

@@ -115,7 +115,7 @@ CHECKS = {
     "parameters_by_position": absent("statements only"), "parameters_by_name": absent("statements only"), "output_parameters": output_parameters,
     "result_sets": result_sets, "prepared": absent("statements only"), "bulk": bulk, "transactions": transactions,
     "cancel": absent("the tools end with their statement"), "pool_reset": absent("no pool"), "error_mid_batch": error_mid_batch, "messages": messages,
-    "packet_sizes": packet_sizes, "cursors": absent("no server cursors"),
+    "packet_sizes": packet_sizes, "cursors": absent("no server cursors"), "mars": absent("one statement of a connection at a time"),
 }
 
 if __name__ == "__main__":
