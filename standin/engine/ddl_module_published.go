@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -89,7 +88,7 @@ func (o *Object) CreateAs(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the definition of %s does not tell where its name stands", o.Name)
 	}
-	if strings.HasSuffix(o.Definition, ";") {
+	if batch.Statements[0].Terminated {
 		tail += ";"
 	}
 	return definingWords.ReplaceAllString(head, "CREATE") + name + tail, nil
