@@ -62,6 +62,9 @@ func (f *finisher) statement(s *ast.Statement) {
 	if f.shape(*s); f.err != nil {
 		return
 	}
+	if f.prefixes(*s); f.err != nil {
+		return
+	}
 	switch n := (*s).(type) {
 	case *ast.RevertStatement:
 		f.replace(s, n)
