@@ -122,6 +122,10 @@ func (f *finisher) statement(s *ast.Statement) {
 		places(n.Definition)
 	case *ast.SelectStatement:
 		f.intoVariable(n)
+	case *ast.DeclareCursorStatement:
+		f.cursorQuery(n.CursorDefinition)
+	case *ast.SetVariableStatement:
+		f.cursorQuery(n.CursorDefinition)
 	case *ast.CreateSequenceStatement, *ast.AlterSequenceStatement:
 		f.sequence(*s)
 	case *ast.DropProcedureStatement, *ast.DropFunctionStatement, *ast.DropViewStatement, *ast.DropTriggerStatement:

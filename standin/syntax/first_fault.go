@@ -13,7 +13,7 @@ import (
 var judges = []func([]token, []bool) *sqlerr.Error{
 	of(badName), of(deepName), of(deepType), of(declaredTwice), absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
 	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions, halves, badArguments, returnsNothing,
-	cutShort, wanted, badModuleParameters,
+	cutShort, withoutCursor, wanted, badModuleParameters,
 }
 
 func of(judge func([]token) *sqlerr.Error) func([]token, []bool) *sqlerr.Error {
