@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sqlc-dev/teesql/ast"
+
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -192,6 +194,13 @@ func (s *Session) lastIdentityOf(ctx context.Context, o *Object) any {
 // viewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
 func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
 	def, names := viewDefinition(o)
+	var call *inlineCall
+	if o.Kind == kindInline {
+		call = inlineCallOf(s.viewDatabase().ID(), o)
+	}
+	if call != nil {
+		def = call.query
+	}
 	if def == nil {
 		return nil
 	}
@@ -201,6 +210,13 @@ func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
 	var q boundQuery
 	if bindSafely(func() {
 		b := newBinder(ctx, s, s.db.ID())
+		if call != nil {
+			args := make([]ast.ScalarExpression, len(call.parameters))
+			for i := range args {
+				args[i] = &ast.NullLiteral{}
+			}
+			defer b.enterFunction(&scope{}, call, args)()
+		}
 		b.with(def.WithCtesAndXmlNamespaces)
 		q = b.query(&scope{}, def.QueryExpression, queryOptions{})
 	}) != nil {
