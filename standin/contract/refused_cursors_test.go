@@ -37,3 +37,25 @@ func TestMalformedCursors(t *testing.T) {
 		{"ALTER ROLE r ADD MEMBER w; SELECT IS_ROLEMEMBER('r', 'w')", "1"},
 	})
 }
+
+// TestNumberedProceduresAndAssignmentsInSets: a procedure with a number and full text over all columns are refused by name, the second procedure of a name
+// is none that is there, and no query of a set operation assigns variables (docs/t-sql/statements/create-procedure-transact-sql.md, ;number;
+// docs/t-sql/language-elements/execute-transact-sql.md, ;number; docs/t-sql/queries/contains-transact-sql.md).
+func TestNumberedProceduresAndAssignmentsInSets(t *testing.T) {
+	t.Parallel()
+	converse(t, connection(t, newDatabase(t)), []say{
+		{"CREATE PROCEDURE p AS SELECT 1 AS a", "ok"},
+		{"CREATE PROCEDURE p;2 AS SELECT 2 AS a", "!40517/16/1/1"},
+		{"DROP PROCEDURE p;2", "!40517/16/1/1"},
+		{"EXEC p;1", "1"},
+		{"EXEC p;2", "!2812/16/62/1"},
+		{"EXEC p; SELECT 2", "1"},
+		{"CREATE TABLE t (a int, b varchar(9))", "ok"},
+		{"SELECT * FROM t WHERE CONTAINS(*, 'x')", "!40517/16"},
+		{"SELECT * FROM t\nJOIN FREETEXTTABLE(t, *, 'x') AS f ON f.[KEY] = t.a", "!40517/16/1/2"},
+		{"DECLARE @a int\nSELECT @a = 1 UNION SELECT 2", "!10734/15/1/2"},
+		{"DECLARE @a int; SELECT 1 UNION ALL\nSELECT @a = 2", "!10734/15/1/2"},
+		{"DECLARE @a int; SELECT @a = (SELECT MAX(x) FROM (SELECT 1 AS x UNION SELECT 2) AS u) SELECT @a UNION SELECT 3", "2; 3"},
+		{"DECLARE @a int; SELECT @a = CASE WHEN 1 = 1 THEN 5 END FROM t; IF 1 = 1 BEGIN SELECT @a = 4 END SELECT @a EXCEPT SELECT 3", "4"},
+	})
+}
