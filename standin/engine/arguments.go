@@ -160,6 +160,9 @@ func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.Procedur
 	f.variables[lower(name)] = v
 	switch {
 	case a == nil || a.isDefault:
+		if p.Value == nil && s.settings.fmtOnly && a == nil {
+			return v, false, nil // a procedure is described whatever it is given
+		}
 		if p.Value == nil {
 			return nil, false, sqlerr.New(201, 4, proc, name)
 		}

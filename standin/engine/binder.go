@@ -271,6 +271,9 @@ func (b *binder) variable(name string) expr {
 	if v.table != nil {
 		b.fail(137, name)
 	}
+	if v.isCursor {
+		b.fail(16949, name)
+	}
 	if b.assigning[lower(name)] {
 		b.accumulates = true
 		return b.goCall(variableNow, []expr{literal(sqltype.VarCharMax, lower(name))}, v.typ, false)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -87,7 +86,7 @@ func CreateAs(o *metadata.Object, name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the definition of %s does not tell where its name stands", o.Name)
 	}
-	if strings.HasSuffix(o.Definition, ";") {
+	if batch.Statements[0].Terminated {
 		tail += ";"
 	}
 	return definingWords.ReplaceAllString(head, "CREATE") + name + tail, nil

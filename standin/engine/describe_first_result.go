@@ -28,6 +28,9 @@ func installDescriptions(r *Registry) {
 		}
 		return c.ResultSet(columns(firstResultColumns+tdsResultColumns), rows)
 	}})
+	r.TextFunction("sys", "dm_exec_describe_first_result_set_for_object", firstResultColumns+errorResultColumns,
+		"SELECT r.* FROM sys.procedures AS p CROSS APPLY sys.dm_exec_describe_first_result_set(N'EXEC ' + QUOTENAME(SCHEMA_NAME(p.schema_id)) + N'.' + QUOTENAME(p.name), NULL, @p2) AS r WHERE p.object_id = @p1",
+		sqltype.IntType, sqltype.IntType)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "dm_exec_describe_first_result_set", Parameters: []sqltype.Type{nmax, nmax, sqltype.IntType}, Columns: columns(firstResultColumns + errorResultColumns),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			text, _ := args[0].(string)
@@ -97,6 +100,9 @@ func (s *Session) firstColumns(ctx context.Context, text, params string) (column
 			return nil, cause, nil
 		}
 		return nil, nil, err
+	}
+	if told.err != nil && !w.seen {
+		return nil, told.err, nil
 	}
 	return w.columns, nil, nil
 }

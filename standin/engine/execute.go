@@ -123,7 +123,11 @@ func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceNa
 		text, _ := v.value.(string)
 		return splitName(text), nil
 	}
-	return nameOf(r.ProcedureReference.Name), nil
+	name := nameOf(r.ProcedureReference.Name)
+	if n := r.ProcedureReference.Number; n != nil && n.Value != "1" {
+		return objectName{}, sqlerr.New(2812, 62, name.String()+";"+n.Value) // there is the first of a name alone
+	}
+	return name, nil
 }
 
 // callProcedure serves an RPC request.

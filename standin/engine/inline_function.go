@@ -32,9 +32,17 @@ func (b *binder) inlineFunction(name objectName) *inlineCall {
 		return nil
 	}
 	b.require("SELECT", space, sch, o)
+	if _, _, perr := parseModule(o); perr != nil {
+		b.failWith(perr)
+	}
+	return inlineCallOf(space, o)
+}
+
+// inlineCallOf is an inline table-valued function as it is called; nil for what is none.
+func inlineCallOf(space int32, o *metadata.Object) *inlineCall {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
-		b.failWith(perr)
+		return nil
 	}
 	m := partsOf(node)
 	ret, ok := m.returns.(*ast.SelectFunctionReturnType)

@@ -20,16 +20,20 @@ var (
 	createOrAlter = regexp.MustCompile(`(?i)^(create\s+)or(\s+)alter\b`)
 )
 
-// storedDefinition is the text of a module as the catalogue keeps it: a CREATE statement, whichever statement defined it. Of CREATE OR ALTER the space
-// between its words stays, as scripts of databases show (CREATE   PROCEDURE), so that lines have their numbers.
-func storedDefinition(text string) string {
-	return createOrAlter.ReplaceAllString(alterWord.ReplaceAllString(text, "CREATE"), "$1$2")
+// storedDefinition is the text of a module as the catalogue keeps it: its batch, in which a CREATE statement stands, whichever statement defined it. Of
+// CREATE OR ALTER the space between its words stays, as scripts of databases show (CREATE   PROCEDURE), so that lines have their numbers.
+func storedDefinition(st syntax.Statement) string {
+	create := createOrAlter.ReplaceAllString(alterWord.ReplaceAllString(st.Text, "CREATE"), "$1$2")
+	if st.Before+st.After == "" {
+		return syntax.Statement{Text: create, Terminated: st.Terminated}.Definition() // an element of CREATE SCHEMA
+	}
+	return st.Before + create + st.After
 }
 
 // define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login that EXECUTE AS names
 // (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
 func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
-	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(st.Definition()), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
+	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(st), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
 	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
 	switch {
 	case options.Has("NATIVE_COMPILATION"):

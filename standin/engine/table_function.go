@@ -192,8 +192,8 @@ func (s *Session) allRows(ctx context.Context, name string, o *metadata.Object) 
 // refusedFunctions are documented table-valued functions that the stand-in does not have: they are refused by name, not as unknown.
 var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, "fn_trace_gettable": true, "fn_xe_file_target_read_file": true, "fn_get_audit_file": true,
 
-	"dm_db_page_info": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "dm_db_incremental_stats_properties": true, "fn_get_sql": true,
-	"dm_exec_cursors": true, "dm_exec_describe_first_result_set_for_object": true}
+	"dm_db_page_info": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "fn_get_sql": true,
+	"dm_exec_cursors": true}
 
 // tableFunction binds a system table function with its arguments.
 func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {

@@ -93,6 +93,9 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 	if n.FunctionCallExists {
 		return s.modifyVariable(ctx, n)
 	}
+	if n.CursorDefinition != nil && s.variable(n.Variable.Name) != nil {
+		return sqlerr.New(16948, 1, n.Variable.Name)
+	}
 	if n.CursorDefinition != nil || n.SeparatorType != "" && n.Identifier != nil {
 		return unsupported("SET of a cursor variable or a method")
 	}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sqlc-dev/teesql/ast"
+
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -193,6 +195,13 @@ func (s *Session) lastIdentityOf(ctx context.Context, o *metadata.Object) any {
 // viewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
 func (s *Session) viewShape(ctx context.Context, o *metadata.Object) []*metadata.Column {
 	def, names := viewDefinition(o)
+	var call *inlineCall
+	if o.Kind == metadata.KindInline {
+		call = inlineCallOf(s.viewDatabase().ID(), o)
+	}
+	if call != nil {
+		def = call.query
+	}
 	if def == nil {
 		return nil
 	}
@@ -202,6 +211,13 @@ func (s *Session) viewShape(ctx context.Context, o *metadata.Object) []*metadata
 	var q boundQuery
 	if bindSafely(func() {
 		b := newBinder(ctx, s, s.db.ID())
+		if call != nil {
+			args := make([]ast.ScalarExpression, len(call.parameters))
+			for i := range args {
+				args[i] = &ast.NullLiteral{}
+			}
+			defer b.enterFunction(&scope{}, call, args)()
+		}
 		b.with(def.WithCtesAndXmlNamespaces)
 		q = b.query(&scope{}, def.QueryExpression, queryOptions{})
 	}) != nil {

@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"github.com/sqlc-dev/teesql/ast"
+
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -119,6 +121,9 @@ func installModuleViews(r *Registry) {
 	})
 	r.RecordView("", "sys", "parameters", parameterColumns, func(ctx context.Context, s *Session) ([]record, error) {
 		_, objects, err := s.visible(ctx)
+		before := s.db
+		s.db = s.viewDatabase()
+		defer func() { s.db = before }()
 		var out []record
 		for _, o := range objects {
 			if !o.TakesParameters() {
@@ -132,15 +137,39 @@ func installModuleViews(r *Registry) {
 				out = append(out, parameterRecord(o.ID, 0, "", t, true))
 			}
 			for i, p := range partsOf(node).parameters {
-				t, e := dataTypeOf(p.DataType, false)
-				if e != nil {
-					continue
+				if rec := s.parameterOfModule(ctx, o.ID, i+1, p); rec != nil {
+					out = append(out, rec)
 				}
-				out = append(out, parameterRecord(o.ID, i+1, p.VariableName.Value, t, p.Modifier == "Output"))
 			}
 		}
 		return out, err
 	})
+}
+
+// parameterOfModule is the row of sys.parameters of a parameter, of whatever type it is; nil when its type is there no longer.
+func (s *Session) parameterOfModule(ctx context.Context, object int32, number int, p *ast.ProcedureParameter) record {
+	output := p.Modifier == "Output"
+	if isCursorType(p.DataType) {
+		rec := parameterRecord(object, number, p.VariableName.Value, sqltype.Type{}, output)
+		rec["is_cursor_ref"] = true
+		return rec
+	}
+	name := s.typeNameIn(p.DataType)
+	o := s.userType(ctx, name)
+	if o != nil && o.Kind == metadata.KindTableType {
+		rec := parameterRecord(object, number, p.VariableName.Value, sqltype.Type{}, output)
+		rec["system_type_id"], rec["user_type_id"], rec["max_length"], rec["precision"], rec["scale"], rec["is_readonly"] = 243, o.UserTypeID(), -1, 0, 0, true
+		return rec
+	}
+	t, err := s.moduleType(ctx, p.DataType)
+	if err != nil {
+		return nil
+	}
+	rec := parameterRecord(object, number, p.VariableName.Value, t, output)
+	if rec["user_type_id"] = userTypeID(&metadata.Column{Type: t, UserType: name.name}); o != nil {
+		rec["user_type_id"] = o.UserTypeID()
+	}
+	return rec
 }
 
 // parameterRecord is a row of sys.parameters; number 0 is what a function returns. Defaults are kept there for CLR objects alone.

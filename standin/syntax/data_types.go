@@ -34,6 +34,11 @@ func badType(v reflect.Value, line int32) *sqlerr.Error {
 		if t, ok := v.Interface().(*ast.SqlDataTypeReference); ok {
 			return sizes(t, false).At(line)
 		}
+		if t, ok := v.Interface().(*ast.UserDataTypeReference); ok {
+			if err := tooDeepType(t); err != nil {
+				return err.At(line)
+			}
+		}
 		if t, ok := converted(v.Interface()).(*ast.SqlDataTypeReference); ok && t != nil {
 			if err := sizes(t, true); err != nil {
 				return err.At(line)

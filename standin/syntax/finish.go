@@ -62,6 +62,9 @@ func (f *finisher) statement(s *ast.Statement) {
 	if f.shape(*s); f.err != nil {
 		return
 	}
+	if f.prefixes(*s); f.err != nil {
+		return
+	}
 	switch n := (*s).(type) {
 	case *ast.RevertStatement:
 		f.replace(s, n)
@@ -119,6 +122,10 @@ func (f *finisher) statement(s *ast.Statement) {
 		places(n.Definition)
 	case *ast.SelectStatement:
 		f.intoVariable(n)
+	case *ast.DeclareCursorStatement:
+		f.cursorQuery(n.CursorDefinition)
+	case *ast.SetVariableStatement:
+		f.cursorQuery(n.CursorDefinition)
 	case *ast.CreateSequenceStatement, *ast.AlterSequenceStatement:
 		f.sequence(*s)
 	case *ast.DropProcedureStatement, *ast.DropFunctionStatement, *ast.DropViewStatement, *ast.DropTriggerStatement:

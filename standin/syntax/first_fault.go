@@ -11,9 +11,9 @@ import (
 // judges look at the tokens of a batch for what teesql lets pass, reads as something else or never comes to an end with. Each stops at the first
 // fault of its kind.
 var judges = []func([]token, []bool) *sqlerr.Error{
-	of(badName), of(deepName), of(declaredTwice), absent, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
+	of(badName), of(deepName), of(deepType), of(declaredTwice), absent, numbered, assignedInSet, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
 	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions, halves, badArguments, returnsNothing,
-	cutShort, wanted, badModuleParameters,
+	cutShort, withoutCursor, wanted, badModuleParameters,
 }
 
 func of(judge func([]token) *sqlerr.Error) func([]token, []bool) *sqlerr.Error {

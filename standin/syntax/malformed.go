@@ -159,6 +159,9 @@ func badCursor(tokens []token, at int) *sqlerr.Error {
 	if !isName(tokens[at]) {
 		return near(tokens, at)
 	}
+	if mixedCursor(tokens, at+1) {
+		return sqlerr.New(1049, 1).At(tokens[at].line)
+	}
 	declared, given := false, []string{}
 	for i := at + 1; i < len(tokens); i++ {
 		switch t := tokens[i]; {
@@ -337,6 +340,9 @@ func badSequence(tokens []token, at int) *sqlerr.Error {
 			if next.kind == tokenEnd {
 				return near(tokens, i)
 			}
+			return near(tokens, i+1)
+		}
+		if t.is("NO") && !next.isOneOf("MINVALUE", "MAXVALUE", "CYCLE", "CACHE") {
 			return near(tokens, i+1)
 		}
 		if t.kind == tokenWord && t.reserved && !t.is("AS") && !t.is("WITH") && !t.is("BY") {

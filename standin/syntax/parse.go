@@ -111,6 +111,9 @@ func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, e
 	if len(f.nodes) > 0 {
 		return nil, firstLost(f.nodes, tokens)
 	}
+	if len(list) == 1 {
+		batch.alone = list[0]
+	}
 	for _, node := range list {
 		batch.Statements = append(batch.Statements, batch.statement(node))
 	}
@@ -124,6 +127,10 @@ func (b *Batch) statement(node ast.Statement) Statement {
 	s := Statement{Node: node, Line: Line(node)}
 	if f := fragment(node); f != nil && f.HasSpan() {
 		s.Text, s.Terminated = withoutTerminator(b.offsets.slice(f.StartOffset, f.EndOffset()))
+		if b.alone != nil && node == b.alone {
+			from := b.offsets.byteAt(f.StartOffset)
+			s.Before, s.After = b.Text[:from], b.Text[from+len(s.Text):]
+		}
 	}
 	return s
 }

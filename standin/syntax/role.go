@@ -60,9 +60,11 @@ func (p *parser) createRole(server bool) ast.Statement {
 func (p *parser) alterRole(server bool) ast.Statement {
 	n := &AlterRole{Server: server, Name: p.name()}
 	switch {
-	case p.accept("ADD", "MEMBER"):
+	case p.accept("ADD"):
+		p.expect("MEMBER")
 		n.AddMember = p.name()
-	case p.accept("DROP", "MEMBER"):
+	case p.accept("DROP"):
+		p.expect("MEMBER")
 		n.DropMember = p.name()
 	default:
 		p.expect("WITH", "NAME", "=")

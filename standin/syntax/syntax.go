@@ -21,6 +21,7 @@ type Batch struct {
 
 	offsets *offsets
 	tokens  []token
+	alone   ast.Statement // nil in a batch of several
 }
 
 // Statement is one statement of a batch.
@@ -32,6 +33,8 @@ type Statement struct {
 	// Text is the statement as written, without a terminating semicolon; Terminated tells whether it had one.
 	Text       string
 	Terminated bool
+	// Before and After are what the batch has around the text of its only statement, empty where it has others.
+	Before, After string
 }
 
 // Definition is the text of a statement that defines a module. Its last semicolon may be one that the module's last statement

@@ -57,7 +57,7 @@ func unbalanced(tokens []token) *sqlerr.Error {
 }
 
 // namesObject are the words that the name of an object follows.
-var namesObject = wordSet("FROM JOIN INTO UPDATE TABLE VIEW PROC PROCEDURE EXEC EXECUTE")
+var namesObject = wordSet("FROM JOIN INTO INSERT UPDATE DELETE MERGE TABLE VIEW PROC PROCEDURE EXEC EXECUTE")
 
 // deepName refuses an object's name with more prefixes than there are (117).
 func deepName(tokens []token) *sqlerr.Error {
@@ -76,6 +76,27 @@ func deepName(tokens []token) *sqlerr.Error {
 		}
 		if prefixes > maxPrefixes {
 			return sqlerr.New(117, 1, "object", nameBetween(tokens[i+1:at]), maxPrefixes).At(tokens[i+1].line)
+		}
+	}
+	return nil
+}
+
+// deepType refuses the type of a variable or parameter that has more than its schema before its name (117).
+func deepType(tokens []token) *sqlerr.Error {
+	for i := 0; i+1 < len(tokens); i++ {
+		if tokens[i].kind != tokenVariable {
+			continue
+		}
+		first := i + 1
+		if tokens[first].is("AS") {
+			first++
+		}
+		at, prefixes := first, 0
+		for at+2 < len(tokens) && isName(tokens[at]) && tokens[at+1].is(".") {
+			at, prefixes = at+2, prefixes+1
+		}
+		if prefixes > maxTypePrefixes && isName(tokens[at]) {
+			return sqlerr.New(117, 1, "type", nameBetween(tokens[first:at+1]), maxTypePrefixes).At(tokens[first].line)
 		}
 	}
 	return nil

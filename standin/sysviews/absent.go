@@ -62,6 +62,11 @@ func installAbsentViews(r *engine.Registry) {
 		`SELECT CAST(server_id AS smallint), CAST(0 AS smallint), name, product, provider, data_source, location, provider_string, modify_date, 0, 0, catalog, collation_name, connect_timeout, query_timeout,
 			CAST(data_source AS char(30)), CAST(1 - is_linked AS bit), is_remote_login_enabled, is_publisher, is_subscriber, CAST(is_distributor AS bit), CAST(is_publisher AS bit), is_rpc_out_enabled, is_data_access_enabled,
 			is_collation_compatible, is_system, uses_remote_collation, lazy_schema_validation, collation_name, is_nonsql_subscriber FROM sys.servers`)
+	r.TextView("sys", "events", "object_id int, type int, type_desc nvarchar(60), is_trigger_event bit, event_group_type int, event_group_type_desc nvarchar(60)",
+		"SELECT object_id, type, type_desc, CAST(1 AS bit), event_group_type, event_group_type_desc FROM sys.trigger_events")
+	r.TextView("sys", "event_notification_event_types", "type int, type_name nvarchar(64), parent_type int", "SELECT type, type_name, parent_type FROM sys.trigger_event_types WHERE type > 3")
+	r.TextView("sys", "parameter_type_usages", "object_id int, parameter_id int, user_type_id int",
+		"SELECT p.object_id, p.parameter_id, p.user_type_id FROM sys.parameters AS p JOIN sys.types AS t ON t.user_type_id = p.user_type_id WHERE t.is_user_defined = 1")
 	r.TextView("sys", "sysreferences", "constid int, fkeyid int, rkeyid int, rkeyindid smallint, keycnt smallint, forkeys varbinary(32), refkeys varbinary(32), fkeydbid smallint, rkeydbid smallint"+keyColumns(", fkey%d smallint")+keyColumns(", rkey%d smallint"),
 		"SELECT object_id, parent_object_id, referenced_object_id, CAST(key_index_id AS smallint), CAST((SELECT COUNT(*) FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id) AS smallint), CAST(NULL AS varbinary(32)), CAST(NULL AS varbinary(32)), "+
 			"CAST(DB_ID() AS smallint), CAST(DB_ID() AS smallint)"+keyColumns(", CAST(ISNULL((SELECT parent_column_id FROM sys.foreign_key_columns k WHERE k.constraint_object_id = f.object_id AND k.constraint_column_id = %d), 0) AS smallint)")+

@@ -36,6 +36,8 @@ func installUnkeptViews(r *engine.Registry) {
 	none("dm_exec_query_plan_stats", plan+"xml", handle)
 	none("dm_exec_query_statistics_xml", "session_id smallint, request_id int, sql_handle varbinary(64), plan_handle varbinary(64), query_plan xml", sqltype.SmallIntType)
 	none("dm_db_stats_histogram", "object_id int, stats_id int, step_number int, range_high_key sql_variant, range_rows real, equal_rows real, distinct_range_rows bigint, average_range_rows real", intT, intT)
+	// Statistics are never incremental.
+	none("dm_db_incremental_stats_properties", "object_id int, stats_id int, partition_number int, last_updated datetime2, rows bigint, rows_sampled bigint, steps int, unfiltered_rows bigint, modification_counter bigint", intT, intT)
 	none("fn_trace_getinfo", "traceid int, property int, value sql_variant", intT)
 	r.TextFunction("sys", "fn_virtualfilestats", "DbId smallint, FileId smallint, TimeStamp bigint, NumberReads bigint, BytesRead bigint, IoStallReadMS bigint, NumberWrites bigint, BytesWritten bigint, IoStallWriteMS bigint, IoStallMS bigint, FileHandle varbinary(8), BytesOnDisk bigint",
 		"SELECT database_id, file_id, sample_ms, num_of_reads, num_of_bytes_read, io_stall_read_ms, num_of_writes, num_of_bytes_written, io_stall_write_ms, io_stall, file_handle, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(@p1, @p2)", intT, intT)
