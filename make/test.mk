@@ -28,7 +28,7 @@ certify: ## Run the contract suite on a real server beside the stand-in and repo
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@hack/tool prometheus
 	@hack/clear-tests
-	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -parallel 2 -timeout 75m ./test/e2e/...
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -parallel 3 -timeout 75m ./test/e2e/...
 
 .PHONY: demo
 demo: bed load-images ## Bring up the bed and show a three-site topology: rows written in Tukwila arrive in Dublin.

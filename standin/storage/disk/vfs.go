@@ -3,8 +3,10 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -26,6 +28,7 @@ type openFile struct {
 	sealed  bool
 	watcher Watcher
 	under   *sqlite3.Tsqlite3_io_methods
+	frames
 }
 
 var (
@@ -53,6 +56,8 @@ type (
 	sizeFunc = func(tls *libc.TLS, file uintptr, size sqlite3.Tsqlite3_int64) int32
 	flagFunc = func(tls *libc.TLS, file uintptr, flags int32) int32
 	fileFunc = func(tls *libc.TLS, file uintptr) int32
+	// pointerFunc is that of a method which answers to an address.
+	pointerFunc = func(tls *libc.TLS, file, out uintptr) int32
 	nameFunc = func(tls *libc.TLS, vfs, name uintptr, syncFolder int32) int32
 )
 
@@ -143,6 +148,7 @@ func methods(tls *libc.TLS, original uintptr) uintptr {
 	m.FiVersion = min(m.FiVersion, 2)
 	m.FxClose, m.FxRead, m.FxWrite = address(fileFunc(closeFile)), address(readFunc(read)), address(readFunc(write)) //nolint:unconvert // the conversion checks the signature that SQLite calls
 	m.FxTruncate, m.FxSync = address(sizeFunc(truncate)), address(flagFunc(syncFile))                                //nolint:unconvert // the conversion checks the signature that SQLite calls
+	m.FxFileSize = address(pointerFunc(fileSize))                                                                    //nolint:unconvert // the conversion checks the signature that SQLite calls
 	kept, _ := exchanged.LoadOrStore(original, mem)
 	return kept.(uintptr)
 }
@@ -154,12 +160,25 @@ func opened(file uintptr) *openFile {
 
 func closeFile(tls *libc.TLS, file uintptr) int32 {
 	f := opened(file)
+	rc := f.flush(tls, file)
 	openFiles.Delete(file)
-	return function[fileFunc](f.under.FxClose)(tls, file)
+	return cmp.Or(function[fileFunc](f.under.FxClose)(tls, file), rc)
+}
+
+func fileSize(tls *libc.TLS, file, out uintptr) int32 {
+	f := opened(file)
+	if rc := f.flush(tls, file); rc != sqlite3.SQLITE_OK {
+		return rc
+	}
+	return function[pointerFunc](f.under.FxFileSize)(tls, file, out)
 }
 
 func read(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32 {
 	f := opened(file)
+	if rc := f.flush(tls, file); rc != sqlite3.SQLITE_OK {
+		return rc
+	}
+	f.gathers = false
 	rc := function[readFunc](f.under.FxRead)(tls, file, buf, n, offset)
 	if rc != sqlite3.SQLITE_OK || !f.sealed || n != PageSize || offset%PageSize != 0 {
 		return rc
@@ -183,7 +202,16 @@ func write(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_in
 	if f.sealed && n == PageSize && offset%PageSize == 0 {
 		seal(data, uint32(offset/PageSize)+1)
 	}
-	rc := function[readFunc](f.under.FxWrite)(tls, file, buf, n, offset)
+	if f.wal {
+		return f.frame(tls, file, data, offset)
+	}
+	return f.through(tls, file, data, offset)
+}
+
+// through writes to the file itself.
+func (f *openFile) through(tls *libc.TLS, file uintptr, data []byte, offset sqlite3.Tsqlite3_int64) int32 {
+	rc := function[readFunc](f.under.FxWrite)(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(data))), int32(len(data)), offset)
+	runtime.KeepAlive(data)
 	if f.watcher != nil && rc == sqlite3.SQLITE_OK {
 		f.watcher.Wrote(f.path, offset, data)
 	}
@@ -192,6 +220,9 @@ func write(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_in
 
 func truncate(tls *libc.TLS, file uintptr, size sqlite3.Tsqlite3_int64) int32 {
 	f := opened(file)
+	if rc := f.flush(tls, file); rc != sqlite3.SQLITE_OK {
+		return rc
+	}
 	if f.wal && size == 0 {
 		if _, keep := keptRoom.Load(strings.TrimSuffix(f.path, "-wal")); keep {
 			return sqlite3.SQLITE_OK
@@ -208,6 +239,9 @@ var errSync = errors.New("SQLite could not sync a file")
 
 func syncFile(tls *libc.TLS, file uintptr, flags int32) int32 {
 	f := opened(file)
+	if rc := f.flush(tls, file); rc != sqlite3.SQLITE_OK {
+		return rc
+	}
 	if f.wal {
 		if before, ok := beforeWAL.Load(strings.TrimSuffix(f.path, "-wal")); ok {
 			if before.(func() error)() != nil {
